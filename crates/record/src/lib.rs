@@ -1,0 +1,489 @@
+//! What a run yields: plain types, integers in bytes and ns, versioned.
+//!
+//! A *run* is one execution of a plan on a target. It has *cells* (points of the suite's grid);
+//! each cell is stayed in for one or more *visits*. A visit holds what its streams measured,
+//! what the machine below and around it did meanwhile, and how it ended.
+//!
+//! Nothing here is computed from anything else here: rates, means and verdicts are for readers.
+
+use serde::{Deserialize, Serialize};
+use stats::LatencyHistogram;
+
+/// The version of everything in this module. Raised when a field changes its meaning; readers
+/// of an old version are kept.
+pub const VERSION: u32 = 1;
+
+/// All of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// What was to be done, on what, by whom.
+    pub header: RunHeader,
+    /// In the suite's order.
+    pub cells: Vec<CellRecord>,
+    /// In the order they were made.
+    pub visits: Vec<VisitRecord>,
+}
+
+/// What was to be done, on what, by whom.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunHeader {
+    /// Short, unique in the store: `r17`; imported and merged runs keep theirs.
+    pub id: String,
+    /// [`VERSION`] when it was written.
+    pub version: u32,
+    /// The suite's name.
+    pub suite: String,
+    /// The suite as it was played, with overrides and every default filled in: TOML that the
+    /// suite reader takes back.
+    pub suite_text: String,
+    /// What was measured.
+    pub target: TargetRecord,
+    /// Where all randomness came from.
+    pub seed: u64,
+    /// The words of the command, the program first.
+    pub command_line: Vec<String>,
+    /// Version of the program.
+    pub program: String,
+    /// Where it ran.
+    pub machine: Machine,
+    /// Wall clock at the start, ns since 1970.
+    pub started_unix_ns: i64,
+    /// How it stands.
+    pub state: RunState,
+    /// How many visits the plan has.
+    pub visits_planned: u32,
+    /// Doubts about the run as a whole.
+    pub warnings: Vec<Warning>,
+}
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// Under way, or killed: who reads it later cannot tell.
+    Running,
+    /// Every visit was made.
+    Complete,
+    /// Ended by the user.
+    Interrupted,
+    /// Ended by an error, named in the warnings.
+    Failed,
+}
+
+impl RunState {
+    /// The name in stores and exports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetRecord {
+    /// As the user named it.
+    pub given: String,
+    /// With symbolic links resolved; the same for twins.
+    pub resolved: String,
+    /// What it is.
+    pub kind: TargetKind,
+    /// Bytes of one file, or of the device.
+    pub size_bytes: u64,
+    /// How many files.
+    pub files: u32,
+    /// File system type as mounted (`ext4`), where there is one.
+    pub file_system: Option<String>,
+    /// Mount point and options, where there is one.
+    pub mount: Option<String>,
+    /// The block device at the top and those below it, top first: kernel names.
+    pub devices: Vec<String>,
+    /// Smallest unit of direct I/O in bytes: offset and length; `None` where there is no
+    /// direct I/O or the kernel does not say.
+    pub direct_alignment: Option<u32>,
+    /// What the target is that a reader of the numbers must know: `tmpfs: memory, no device`.
+    pub remarks: Vec<String>,
+}
+
+/// What kind of thing a target is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TargetKind {
+    /// A regular file or a set of them.
+    File,
+    /// A block device.
+    BlockDevice,
+    /// A character device.
+    CharacterDevice,
+    /// A twin: null, memory, model, faulty.
+    Twin,
+}
+
+/// Where a run ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The host's name.
+    pub host: String,
+    /// As `uname -r` says.
+    pub kernel: String,
+    /// `x86_64`, `aarch64`.
+    pub architecture: String,
+    /// Processor model as the kernel names it.
+    pub processor: String,
+    /// Processors this process may use.
+    pub processors: u32,
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+}
+
+/// One point of the grid.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellRecord {
+    /// From 0, in the suite's order over all phases.
+    pub index: u32,
+    /// Its phase's name; `fill` for the fill before the first phase.
+    pub phase: String,
+    /// Its place on the grid's axes: (field, value) as text, `("block_size", "4KiB")`.
+    pub coordinates: Vec<(String, String)>,
+    /// What it asks for, stream by stream.
+    pub streams: Vec<StreamPlan>,
+    /// Why it cannot be measured here, if so: `512-byte direct I/O on a device of 4096-byte
+    /// sectors`. Such a cell has no visits.
+    pub impossible: Option<String>,
+}
+
+/// What a stream of a cell asks for: the facts that tables and exports need.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamPlan {
+    /// The stream's name.
+    pub name: String,
+    /// `read`, `write`, `mixed`, ...
+    pub op: String,
+    /// Bytes per request, if all are alike.
+    pub block_bytes: Option<u64>,
+    /// Workers.
+    pub threads: u32,
+    /// Requests in flight per worker.
+    pub queue_depth: u32,
+}
+
+/// One stay in a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VisitRecord {
+    /// Index of the cell.
+    pub cell: u32,
+    /// How many visits of this cell came before.
+    pub repeat: u32,
+    /// How many visits of the run came before.
+    pub order: u32,
+    /// Wall clock at the start of the measured part, ns since 1970.
+    pub started_unix_ns: i64,
+    /// Measured part: from the first worker's start to the last completion counted.
+    pub elapsed_ns: u64,
+    /// How it ended.
+    pub end: VisitEnd,
+    /// In the order of the cell's streams.
+    pub streams: Vec<StreamRecord>,
+    /// Bit `t / 1 ms` is set when any request of any stream completed in that millisecond of
+    /// the measured part; lowest bit of each byte first.
+    pub completions: Bitmap,
+    /// The kernel's counters of every layer below the target, over the visit.
+    pub ledger: Vec<LedgerEntry>,
+    /// Moments when the whole process did not run, by the watchdog thread.
+    pub host_stalls: Vec<Gap>,
+    /// Doubts about this visit.
+    pub warnings: Vec<Warning>,
+}
+
+/// How a visit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VisitEnd {
+    /// By its stop rule.
+    Complete,
+    /// By the user, before its stop rule.
+    Interrupted,
+    /// By an error, named in its warnings.
+    Failed,
+    /// By its stop rule, but requests never came back; they are in its warnings.
+    Hanging,
+}
+
+impl VisitEnd {
+    /// The name in stores and exports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+            Self::Hanging => "hanging",
+        }
+    }
+}
+
+/// What a stream measured in a visit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamRecord {
+    /// The stream's name.
+    pub name: String,
+    /// The back end in force, its flags and the reason for it.
+    pub backend: BackendRecord,
+    /// One entry per operation met, in the order of the operations' numbers.
+    pub ops: Vec<OpRecord>,
+    /// One entry per worker.
+    pub workers: Vec<WorkerRecord>,
+    /// Requests completed during the ramp, not counted anywhere else.
+    pub ramp_requests: u64,
+    /// Open loop: requests that were due but not issued when the visit ended.
+    pub backlog: u64,
+}
+
+/// The back end in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackendRecord {
+    /// `io_uring`, `blocking`, `libaio`, `mmap`, `null`, ...
+    pub name: String,
+    /// What of it was in force: `registered-buffers`, `defer-taskrun`, ...
+    pub flags: Vec<String>,
+    /// Why this one and why not more: `queue depth 1: one system call an I/O is least`.
+    pub reasons: Vec<String>,
+    /// Whether the page cache was gone around, as far as the kernel tells.
+    pub direct: bool,
+}
+
+/// What one kind of operation did in a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpRecord {
+    /// `read`, `write`, ...: the seam's names.
+    pub op: String,
+    /// Completed in full.
+    pub requests: u64,
+    /// Moved by those.
+    pub bytes: u64,
+    /// Failed, by error number.
+    pub errors: Vec<(i32, u64)>,
+    /// Completed with fewer bytes than asked; not in `requests`.
+    pub short: u64,
+    /// Latency of the completed, from the intended start in open loop.
+    pub latency: LatencyHistogram,
+    /// Shortest; 0 if none.
+    pub latency_ns_min: u64,
+    /// Longest; 0 if none.
+    pub latency_ns_max: u64,
+    /// Sum of all: the exact mean is this by `requests`.
+    pub latency_ns_sum: u128,
+    /// Rate and tail over time, merged over the workers.
+    pub series: Series,
+    /// Completions that took 100 ms or more, in order of time.
+    pub slow: Vec<SlowRequest>,
+    /// How many more of those there were than `slow` has room for.
+    pub slow_dropped: u64,
+}
+
+/// A request that took long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowRequest {
+    /// Completion, since the start of the measured part.
+    pub at_ns: u64,
+    /// How long it took.
+    pub latency_ns: u64,
+    /// Which worker of the stream.
+    pub worker: u32,
+    /// Where: byte offset.
+    pub offset: u64,
+}
+
+/// Rate and tail per interval.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Series {
+    /// Length of an interval; 100 ms, doubled as often as a very long visit needed.
+    pub interval_ns: u64,
+    /// `rows[k]` covers `k * interval_ns ..` of the measured part. The last may be partial.
+    pub rows: Vec<SeriesRow>,
+}
+
+/// One interval of a series.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeriesRow {
+    /// Completed in the interval.
+    pub requests: u64,
+    /// Moved by those.
+    pub bytes: u64,
+    /// Latencies in eighths of an octave: (bucket, count), buckets rising. Bucket `b` is the
+    /// fine histogram's buckets `16 b .. 16 b + 16`.
+    pub tail: Vec<(u16, u64)>,
+}
+
+/// One worker of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerRecord {
+    /// Completed in full in the measured part.
+    pub requests: u64,
+    /// User CPU of its thread over the measured part; `None` where threads are not the
+    /// device's (twins on a virtual clock).
+    pub cpu_user_ns: Option<u64>,
+    /// System CPU likewise.
+    pub cpu_system_ns: Option<u64>,
+    /// Context switches it asked for, by waiting.
+    pub switches_voluntary: Option<u64>,
+    /// Context switches it suffered.
+    pub switches_involuntary: Option<u64>,
+    /// Times of 50 ms and more in which it completed nothing although requests were in flight.
+    pub gaps: Vec<Gap>,
+    /// Largest number of completions taken with one time stamp.
+    pub batch_max: u32,
+    /// Longest time between taking a time stamp and handing the next requests to the device:
+    /// the bound on how much too long a latency can be.
+    pub stamp_error_ns_max: u64,
+}
+
+/// A time in which nothing happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// Since the start of the measured part.
+    pub start_ns: u64,
+    /// How long.
+    pub length_ns: u64,
+}
+
+/// A bit per millisecond.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bitmap {
+    /// Lowest bit of each byte first.
+    pub bytes: Vec<u8>,
+    /// How many bits count.
+    pub bits: u64,
+}
+
+/// The kernel's counters of one block device over a visit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerEntry {
+    /// Kernel name: `sda`, `dm-0`.
+    pub device: String,
+    /// Distance from the target: 0 is the device right under the file system.
+    pub depth: u32,
+    /// Read requests completed.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Write requests completed.
+    pub writes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Discards completed.
+    pub discards: u64,
+    /// Bytes discarded.
+    pub discard_bytes: u64,
+    /// Flushes completed.
+    pub flushes: u64,
+    /// Sum over requests of the time in the queue and on the device, ms.
+    pub queue_ms: u64,
+    /// Requests in flight at the end.
+    pub in_flight_end: u64,
+}
+
+/// A doubt about a result, stored with it and shown with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// For programs: `buffered-fallback`, `hanging`, `verify-mismatch`.
+    pub code: String,
+    /// For people: what, on what, seen, wanted.
+    pub text: String,
+}
+
+impl Warning {
+    /// A warning from its parts.
+    pub fn new(code: &str, text: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), text: text.into() }
+    }
+}
+
+impl Bitmap {
+    /// All zero.
+    pub fn zeros(bits: u64) -> Self {
+        Self { bytes: vec![0; bits.div_ceil(8) as usize], bits }
+    }
+
+    /// Sets a bit; past the end nothing happens.
+    #[inline]
+    pub fn set(&mut self, bit: u64) {
+        if let Some(byte) = self.bytes.get_mut((bit / 8) as usize)
+            && bit < self.bits
+        {
+            *byte |= 1 << (bit % 8);
+        }
+    }
+
+    /// Whether a bit is set; past the end none is.
+    pub fn get(&self, bit: u64) -> bool {
+        bit < self.bits
+            && self.bytes.get((bit / 8) as usize).is_some_and(|byte| byte & (1 << (bit % 8)) != 0)
+    }
+
+    /// Adds the set bits of `other`, growing to its length.
+    pub fn merge(&mut self, other: &Self) {
+        if other.bits > self.bits {
+            self.bytes.resize(other.bytes.len(), 0);
+            self.bits = other.bits;
+        }
+        for (mine, theirs) in self.bytes.iter_mut().zip(&other.bytes) {
+            *mine |= theirs;
+        }
+    }
+
+    /// Runs of at least `bits_min` zero bits as (first bit, how many).
+    pub fn zero_runs(&self, bits_min: u64) -> Vec<(u64, u64)> {
+        let mut runs = Vec::new();
+        let mut start = 0;
+        for bit in 0..=self.bits {
+            if bit == self.bits || self.get(bit) {
+                if bit - start >= bits_min && bit > start {
+                    runs.push((start, bit - start));
+                }
+                start = bit + 1;
+            }
+        }
+        runs
+    }
+}
+
+impl OpRecord {
+    /// Mean latency; `None` when nothing completed.
+    pub fn latency_ns_mean(&self) -> Option<f64> {
+        (self.requests > 0).then(|| self.latency_ns_sum as f64 / self.requests as f64)
+    }
+
+    /// How many requests failed.
+    pub fn errors_total(&self) -> u64 {
+        self.errors.iter().map(|&(_, n)| n).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_runs_are_found_at_both_ends() {
+        let mut map = Bitmap::zeros(20);
+        map.set(5);
+        map.set(6);
+        map.set(99);
+        assert_eq!(map.zero_runs(1), [(0, 5), (7, 13)]);
+        assert_eq!(map.zero_runs(6), [(7, 13)]);
+        assert!(map.get(5) && !map.get(4) && !map.get(99));
+    }
+
+    #[test]
+    fn merge_takes_the_longer() {
+        let mut a = Bitmap::zeros(8);
+        a.set(1);
+        let mut b = Bitmap::zeros(16);
+        b.set(12);
+        a.merge(&b);
+        assert!(a.bits == 16 && a.get(1) && a.get(12));
+    }
+}

@@ -1,0 +1,3 @@
+//! Suite text to checked workloads.
+
+pub mod model;

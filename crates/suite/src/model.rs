@@ -1,0 +1,482 @@
+//! A checked suite: everything decided, every default filled in, the grid expanded to cells.
+//!
+//! These types are what `plan` orders and `engine` plays. They can only come out of the checker
+//! ([`crate::check`]), so whoever holds one need not check again.
+
+use serde::Serialize;
+use units::{Bytes, Nanos};
+
+/// A whole method: files, phases, order, table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Suite {
+    /// Name on the command line, lower case with hyphens.
+    pub name: String,
+    /// One line for `suite list`.
+    pub title: String,
+    /// What the method is for and where it comes from; may have several lines.
+    pub description: String,
+    /// What the streams address.
+    pub files: FileSet,
+    /// In this order, never interleaved with each other.
+    pub phases: Vec<Phase>,
+    /// How often each cell is visited.
+    pub repeats: u32,
+    /// In which order the cells of a phase are visited.
+    pub order: Order,
+    /// Pause before every visit.
+    pub settle: Nanos,
+    /// What to do to caches before every visit, in this order.
+    pub caches: Vec<CacheStep>,
+    /// How the classic table looks.
+    pub table: TableLayout,
+}
+
+/// The files a run addresses: `count` files of `size` each, or one device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FileSet {
+    /// How many files.
+    pub count: u32,
+    /// Bytes of each file. On a block device: the part used, at most its size.
+    pub size: Bytes,
+    /// Whether every byte is written before the first phase.
+    pub fill: bool,
+    /// What fill and writes write.
+    pub data: Data,
+    /// Passes over the files after the fill and before the first phase.
+    pub precondition: Vec<Precondition>,
+}
+
+/// One preconditioning pass.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Precondition {
+    /// Random instead of sequential.
+    pub random: bool,
+    /// Bytes per request.
+    pub block_size: Bytes,
+    /// How much to write, as a multiple of the file set's bytes.
+    pub volume: f64,
+}
+
+/// What writes write.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Data {
+    /// Random bytes, stamped so that no two blocks written are equal.
+    Incompressible,
+    /// Zeros, as dd and sysbench write.
+    Zero,
+    /// One byte over and over.
+    Pattern {
+        /// The byte.
+        byte: u8,
+    },
+    /// Random bytes for this share of every 4 KiB, zeros for the rest.
+    Compressible {
+        /// In `0.0..=1.0`.
+        random_share: f64,
+    },
+    /// Every 512 bytes carry run, offset, sequence and checksum, so that reads can be verified.
+    SelfDescribing,
+}
+
+/// In which order the cells of a phase are visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Row by row as the grid is written, every repeat the same.
+    AsWritten,
+    /// Every repeat a fresh permutation from the run's seed.
+    Shuffled,
+}
+
+/// One step of cache handling before a visit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheStep {
+    /// Write back everything dirty (`syncfs`).
+    Flush,
+    /// Drop the page cache of the files (`posix_fadvise` DONTNEED).
+    Purge,
+    /// Drop the machine's clean caches (`/proc/sys/vm/drop_caches`; needs root).
+    Drop,
+    /// Close and open the files.
+    Reopen,
+    /// Unmount and mount the file system (needs root).
+    Remount,
+}
+
+/// How the classic table looks; our own is always there beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TableLayout {
+    /// Only our own table.
+    Plain,
+    /// Block size by threads, truncated IOPS and one-decimal BW, reads then writes.
+    BmFlash,
+}
+
+/// A part of the suite with its own grid.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Phase {
+    /// Unique in the suite.
+    pub name: String,
+    /// The grid's axes, outermost first; empty for a phase of one cell.
+    pub axes: Vec<Axis>,
+    /// The grid expanded, in the order written (last axis fastest).
+    pub cells: Vec<Cell>,
+}
+
+/// One axis of a grid.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Axis {
+    /// The stream field it varies, as written: `block_size`.
+    pub field: String,
+    /// Its values as text: `4KiB`.
+    pub values: Vec<String>,
+}
+
+/// One point of the grid: the streams that run together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    /// Index into each axis's values.
+    pub coordinates: Vec<usize>,
+    /// At least one; all start together.
+    pub streams: Vec<Stream>,
+}
+
+/// A homogeneous load: `threads` workers of `queue_depth` each doing the same thing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stream {
+    /// Unique in the phase.
+    pub name: String,
+    /// Where requests go.
+    pub access: Access,
+    /// What requests are.
+    pub mix: Mix,
+    /// Offsets are multiples of this from the region's start.
+    pub align: Bytes,
+    /// Which part of the files.
+    pub region: Region,
+    /// When and what to flush.
+    pub sync: Option<SyncPolicy>,
+    /// Workers, each an OS thread on real devices.
+    pub threads: u32,
+    /// Requests in flight per worker.
+    pub queue_depth: u32,
+    /// When requests start.
+    pub pacing: Pacing,
+    /// Around the page cache.
+    pub direct: bool,
+    /// Open flags for synchronous writes.
+    pub write_through: WriteThrough,
+    /// Which back end to use.
+    pub backend: Backend,
+    /// When the stream ends.
+    pub stop: Stop,
+}
+
+/// Where requests go. Positions are counted in units of the stream's `align` within its region.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Access {
+    /// One after the other, wrapping at the end.
+    Sequential {
+        /// One cursor for all workers of the stream; else each worker starts at its own equal
+        /// part and stays in step from there.
+        shared: bool,
+    },
+    /// From the last block to the first, wrapping; cursors as in `Sequential`.
+    Backward {
+        /// One cursor for all workers.
+        shared: bool,
+    },
+    /// Every `step`-th block, wrapping with a start shifted by one until every block was met.
+    Stride {
+        /// In blocks, at least 1.
+        step: u64,
+    },
+    /// `operations` blocks evenly spaced over the region, the gaps left out (needs `stop.operations`).
+    Staggered,
+    /// The region's first block over and over.
+    Same,
+    /// Independent and uniform: a block can come twice before another comes once.
+    Uniform,
+    /// Random without repetition: every block once before any comes again, a new order each time.
+    UniformOnce,
+    /// One random order of all blocks, the same for every worker, operation and pass.
+    Permutation,
+    /// Rank r with weight 1 / r^theta, ranks scattered over the region by a fixed permutation.
+    Zipf {
+        /// Above 0, not 1 exactly being needed; YCSB's is 0.99.
+        theta: f64,
+    },
+    /// Zones of the region in order, each with a share of the accesses; uniform inside a zone.
+    Hot {
+        /// Their shares of space and of accesses each sum to 1.
+        zones: Vec<Zone>,
+    },
+    /// Each request random (uniform) with this share, else one block after the last request.
+    Mixed {
+        /// In `0.0..=1.0`.
+        random_share: f64,
+    },
+    /// A given list of requests, in order, shared by the workers, once through.
+    Replay {
+        /// At least one.
+        requests: Vec<ReplayRequest>,
+    },
+}
+
+/// A zone of [`Access::Hot`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Zone {
+    /// Its share of the region's bytes.
+    pub space_share: f64,
+    /// Its share of the requests.
+    pub access_share: f64,
+}
+
+/// One request of a replayed list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ReplayRequest {
+    /// Read, write, ...
+    pub op: Operation,
+    /// From the region's start.
+    pub offset: Bytes,
+    /// How long.
+    pub length: Bytes,
+}
+
+/// What requests are: classes, and how the next one is chosen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Mix {
+    /// At least one; weights above 0. Equal classes were merged.
+    pub classes: Vec<Class>,
+    /// Dice or fixed interleave.
+    pub choice: Choice,
+}
+
+/// A class of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Class {
+    /// Its weight among the classes.
+    pub weight: f64,
+    /// What it does.
+    pub op: Operation,
+    /// Bytes per request; 0 for fsync and fdatasync.
+    pub block_size: Bytes,
+}
+
+/// What a class does. The same words as the seam's operations; this room does not know the seam.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// Read.
+    Read,
+    /// Write.
+    Write,
+    /// fsync.
+    Fsync,
+    /// fdatasync.
+    Fdatasync,
+    /// sync_file_range.
+    SyncRange,
+    /// Discard.
+    Trim,
+}
+
+/// How the next class is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    /// Independent, by weight.
+    Dice,
+    /// Deterministic: at any point each class's count is within one of its share, per worker.
+    Interleave,
+}
+
+/// A part of the file set, seen as one space (file after file) or per worker.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Region {
+    /// Where it starts, from the beginning of the space.
+    pub start: Bytes,
+    /// How long; ends within the space.
+    pub length: Bytes,
+    /// What the space is.
+    pub spread: Spread,
+}
+
+/// How the files make one address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spread {
+    /// File after file, as sysbench counts; requests never cross a file's end.
+    Concatenated,
+    /// Worker w uses file w modulo the count, alone its space.
+    FilePerWorker,
+}
+
+/// When and what to flush.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SyncPolicy {
+    /// Fsync, Fdatasync or SyncRange.
+    pub op: Operation,
+    /// After every this many requests of a worker (`shared`: of the stream), if something was
+    /// written since the last.
+    pub every: Option<u64>,
+    /// The count that `every` counts is the stream's, not the worker's.
+    pub shared: bool,
+    /// Each file of the set in turn instead of the file last written.
+    pub each_file: bool,
+    /// Each file once after the stop rule was met.
+    pub at_end: SyncAtEnd,
+}
+
+/// Whether and how the end of a stream flushes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SyncAtEnd {
+    /// Not at all.
+    No,
+    /// Within the measured time.
+    Timed,
+    /// After it.
+    Untimed,
+}
+
+/// When requests start.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Pacing {
+    /// The next as soon as one ends; after every `burst` of a worker's slot a pause of `think`.
+    Closed {
+        /// Pause; 0 for none.
+        think: Nanos,
+        /// Requests between pauses, at least 1.
+        burst: u32,
+    },
+    /// At planned times whatever the device does; latency counts from the planned time.
+    Open {
+        /// Requests per second of the whole stream.
+        rate: f64,
+        /// How the times are spaced.
+        arrivals: Arrivals,
+    },
+}
+
+/// How open-loop arrivals are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// Equal gaps.
+    Fixed,
+    /// Exponential gaps.
+    Poisson,
+}
+
+/// Open flags for synchronous writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteThrough {
+    /// None.
+    No,
+    /// `O_DSYNC`.
+    Data,
+    /// `O_SYNC`.
+    DataAndMeta,
+}
+
+/// Which back end to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// What this kernel does best for the stream's depth and flags.
+    Auto,
+    /// A ring.
+    IoUring,
+    /// A ring with a kernel thread that polls for submissions.
+    IoUringSqpoll,
+    /// A ring with polled completions.
+    IoUringIopoll,
+    /// `io_submit`.
+    Libaio,
+    /// `pread` and `pwrite`, on threads where the depth is above 1.
+    Blocking,
+    /// Loads and stores through `mmap`, `msync` for syncs.
+    Mmap,
+}
+
+/// When a stream ends: the first of these that is met. At least one is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Stop {
+    /// Not counted, before the measured part.
+    pub ramp: Nanos,
+    /// Measured time.
+    pub time: Option<Nanos>,
+    /// Bytes of all workers together, from the end of the ramp.
+    pub bytes: Option<Bytes>,
+    /// Requests of all workers together (syncs of a policy not counted), likewise.
+    pub operations: Option<u64>,
+}
+
+impl Mix {
+    /// The longest request of any class.
+    pub fn block_size_max(&self) -> Bytes {
+        self.classes.iter().map(|class| class.block_size).max().unwrap_or(Bytes::ZERO)
+    }
+
+    /// The one block size of all classes that move data, if it is one.
+    pub fn block_size(&self) -> Option<Bytes> {
+        let mut sizes = self.classes.iter().map(|c| c.block_size).filter(|&b| b > Bytes::ZERO);
+        let first = sizes.next()?;
+        sizes.all(|b| b == first).then_some(first)
+    }
+
+    /// Whether any class can change what is stored.
+    pub fn modifies(&self) -> bool {
+        self.classes.iter().any(|c| matches!(c.op, Operation::Write | Operation::Trim))
+    }
+}
+
+impl Stream {
+    /// Whether the stream can change what is stored.
+    pub fn modifies(&self) -> bool {
+        match &self.access {
+            Access::Replay { requests } => {
+                requests.iter().any(|r| matches!(r.op, Operation::Write | Operation::Trim))
+            }
+            _ => self.mix.modifies(),
+        }
+    }
+
+    /// The longest request.
+    pub fn block_size_max(&self) -> Bytes {
+        match &self.access {
+            Access::Replay { requests } => {
+                requests.iter().map(|r| r.length).max().unwrap_or(Bytes::ZERO)
+            }
+            _ => self.mix.block_size_max(),
+        }
+    }
+}
+
+impl FileSet {
+    /// Bytes of all files.
+    pub fn total(&self) -> Bytes {
+        Bytes::new(self.size.get().saturating_mul(u64::from(self.count)))
+    }
+}
+
+impl Operation {
+    /// The name used in suites, stores and exports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Fsync => "fsync",
+            Self::Fdatasync => "fdatasync",
+            Self::SyncRange => "sync-range",
+            Self::Trim => "trim",
+        }
+    }
+}
