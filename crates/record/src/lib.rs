@@ -56,6 +56,30 @@ pub struct RunHeader {
     pub warnings: Vec<Warning>,
 }
 
+/// A run on one line: what a listing shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// As in [`RunHeader::id`].
+    pub id: String,
+    /// The suite's name.
+    pub suite: String,
+    /// The target as the user named it.
+    pub target: String,
+    /// Wall clock at the start, ns since 1970.
+    pub started_unix_ns: i64,
+    /// How it stands.
+    pub state: RunState,
+    /// Whether a process has claimed it now. A run that is [`RunState::Running`] and not live
+    /// was killed, and can be resumed.
+    pub live: bool,
+    /// How many visits were made.
+    pub visits_made: u32,
+    /// How many visits the plan has.
+    pub visits_planned: u32,
+    /// How many warnings it has, its visits' included.
+    pub warnings: u32,
+}
+
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
