@@ -1,1 +1,189 @@
-//! Empty for now.
+//! Runs in SQLite. Alone knows result SQL.
+//!
+//! One file holds many runs. A visit is written in one transaction as soon as it was made, so
+//! whatever ends the process, at most the visit under way is lost. What was stored is never
+//! rewritten (triggers in the schema refuse it); a run's state may change, and whole runs may be
+//! removed.
+
+mod blob;
+mod claim;
+mod error;
+mod migrate;
+mod read;
+mod resolve;
+mod write;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+pub use crate::blob::BlobError;
+pub use crate::claim::Claim;
+pub use crate::error::StoreError;
+
+/// How long a statement waits for another process to finish writing.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An open store.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// Where the store is if nobody says otherwise: `$XDG_DATA_HOME/plimsoll/plimsoll.db`, else
+/// `~/.local/share/plimsoll/plimsoll.db`.
+///
+/// * `lookup`: the value of an environment variable, so that no test needs to change its own.
+/// * `None` when neither variable helps. A relative `XDG_DATA_HOME` does not count (XDG Base
+///   Directory Specification, "all paths must be absolute").
+pub fn default_path(lookup: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name| lookup(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = absolute("XDG_DATA_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local").join("share")))?;
+    Some(data.join("plimsoll").join("plimsoll.db"))
+}
+
+impl Store {
+    /// Opens a store for reading and writing; makes it, and the directories above it, if there
+    /// is none; brings an older schema up to date. A file that is not a store is left untouched.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+            std::fs::create_dir_all(parent).map_err(|source| StoreError::CannotOpen {
+                path: path.to_owned(),
+                source: Box::new(source),
+            })?;
+        }
+        let connection = Connection::open_with_flags(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_WRITE
+                | OpenFlags::SQLITE_OPEN_CREATE
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )
+        .map_err(|error| StoreError::sql(path, error))?;
+        let mut store = Self { connection, path: path.to_owned() };
+        store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
+        // Before any pragma that writes: the file may be someone else's.
+        let found = store.schema()?;
+        store.settle_modes(found).map_err(|e| store.sql(e))?;
+        store.migrate()?;
+        Ok(store)
+    }
+
+    /// Opens a store for reading only, also where its directory may not be written. Nothing is
+    /// created or migrated.
+    pub fn open_read_only(path: &Path) -> Result<Self, StoreError> {
+        let store = Self::connect_read_only(path, "")?;
+        let store = match store.schema() {
+            // Reading a write-ahead log needs its index beside it. Where that cannot be made
+            // and there is no log left over, the file alone is the whole store.
+            Err(StoreError::CannotOpen { .. } | StoreError::ReadOnly { .. })
+                if path.is_file() && !log_path(path).exists() =>
+            {
+                Self::connect_read_only(path, "?immutable=1")?
+            }
+            _ => store,
+        };
+        let known = migrate::KNOWN;
+        match store.schema()? {
+            found if found == known => Ok(store),
+            0 => Err(StoreError::NotAStore(path.to_owned())),
+            found => Err(StoreError::Older { path: path.to_owned(), found, known }),
+        }
+    }
+
+    fn connect_read_only(path: &Path, query: &str) -> Result<Self, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = if query.is_empty() {
+            Connection::open_with_flags(path, flags)
+        } else {
+            let uri = format!("file:{}{query}", escaped(path));
+            Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
+        };
+        let connection = connection.map_err(|error| StoreError::sql(path, error))?;
+        let store = Self { connection, path: path.to_owned() };
+        store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
+        store.connection.pragma_update(None, "foreign_keys", true).map_err(|e| store.sql(e))?;
+        Ok(store)
+    }
+
+    fn settle_modes(&self, found: i64) -> rusqlite::Result<()> {
+        if found == 0 {
+            // Only takes before the first table, and lets `remove` give space back.
+            self.connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        }
+        self.connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        // In WAL mode NORMAL is enough against kill -9 (what was committed is in the page cache,
+        // and the page cache outlives the process) but not against the machine going down, which
+        // is just what a drive under load sometimes brings about; then the visits before are the
+        // evidence. FULL syncs the log once per transaction: a few milliseconds between visits,
+        // at the same place every time, never in one.
+        self.connection.pragma_update(None, "synchronous", "FULL")?;
+        self.connection.pragma_update(None, "foreign_keys", true)
+    }
+
+    /// The file it is in.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes the right to go on with a run, so that no two processes do. Let go by dropping
+    /// what is returned, or by the kernel when the process ends.
+    pub fn claim(&self, id: &str) -> Result<Claim, StoreError> {
+        self.number(id)?;
+        claim::claim(&self.path, id)
+    }
+
+    fn sql(&self, error: rusqlite::Error) -> StoreError {
+        StoreError::sql(&self.path, error)
+    }
+}
+
+fn log_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
+}
+
+/// A path as SQLite's URI wants it.
+fn escaped(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let mut out = String::new();
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => {
+                out.push(byte.into());
+            }
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_store_is_where_xdg_says() {
+        let at = |vars: &'static [(&str, &str)]| {
+            default_path(|name| {
+                vars.iter().find(|(n, _)| *n == name).map(|(_, value)| OsString::from(value))
+            })
+        };
+        let path = |text| Some(PathBuf::from(text));
+        assert_eq!(at(&[("XDG_DATA_HOME", "/d"), ("HOME", "/h")]), path("/d/plimsoll/plimsoll.db"));
+        let home = path("/h/.local/share/plimsoll/plimsoll.db");
+        assert_eq!(at(&[("HOME", "/h")]), home);
+        assert_eq!(at(&[("XDG_DATA_HOME", "d"), ("HOME", "/h")]), home);
+        assert_eq!(at(&[("XDG_DATA_HOME", ""), ("HOME", "/h")]), home);
+        assert_eq!(at(&[]), None);
+    }
+
+    #[test]
+    fn odd_paths_survive_the_uri() {
+        assert_eq!(escaped(Path::new("/a b/c?d#e%f")), "/a%20b/c%3Fd%23e%25f");
+    }
+}

@@ -1,0 +1,89 @@
+//! Who works on a run now.
+//!
+//! A claim is a lock of the kernel's on a file beside the store, `STORE-r17.lock`, not a row in
+//! it: the kernel lets go of it when the process ends, however it ends, so there is no stale
+//! owner to detect by guessing from process ids (which containers and reboots use again). The
+//! text in the file only says who, for messages.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::StoreError;
+
+/// How often and how long a claim waits for one who only looks (see [`is_claimed`]).
+const LOOKS: u32 = 10;
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The right to go on with a run, held until dropped.
+#[derive(Debug)]
+pub struct Claim {
+    path: PathBuf,
+    file: File,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // Removed while still locked, so nobody can have it open and locked: whoever opened it
+        // before finds it is no longer the file of that name. Left behind it does no harm.
+        let _ = std::fs::remove_file(&self.path);
+        let _ = self.file.unlock();
+    }
+}
+
+pub(crate) fn lock_path(store: &Path, run: &str) -> PathBuf {
+    // One store has one lock, however it is named: relative, absolute or through a link.
+    let store = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+    let mut name = store.file_name().unwrap_or_default().to_owned();
+    name.push(format!("-{run}.lock"));
+    store.with_file_name(name)
+}
+
+pub(crate) fn claim(store: &Path, run: &str) -> Result<Claim, StoreError> {
+    let path = lock_path(store, run);
+    let failed = |source| StoreError::CannotClaim { path: path.clone(), source };
+    for _ in 0..LOOKS {
+        let mut file = open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) if is_still(&path, &file) => {
+                sign(&mut file).map_err(failed)?;
+                return Ok(Claim { path, file });
+            }
+            // The holder before us removed the file between our open and our lock.
+            Ok(()) => continue,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+    }
+    Err(StoreError::Claimed { run: run.to_owned(), holder: holder(&path) })
+}
+
+/// Whether someone holds the run. `false` also where that cannot be told.
+pub(crate) fn is_claimed(store: &Path, run: &str) -> bool {
+    let Ok(file) = File::open(lock_path(store, run)) else { return false };
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+fn is_still(path: &Path, file: &File) -> bool {
+    let (Ok(named), Ok(held)) = (std::fs::metadata(path), file.metadata()) else { return false };
+    (named.dev(), named.ino()) == (held.dev(), held.ino())
+}
+
+fn sign(file: &mut File) -> io::Result<()> {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    file.set_len(0)?;
+    write!(file, "process {} on {}", std::process::id(), host.trim())
+}
+
+fn holder(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(256).read_to_string(&mut text).ok()?;
+    let text = text.trim();
+    (!text.is_empty() && !text.contains(char::is_control)).then(|| text.to_owned())
+}

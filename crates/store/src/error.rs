@@ -1,0 +1,229 @@
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+use crate::blob::BlobError;
+
+/// Why the store could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// No file of that name, or not to be reached.
+    #[error("cannot open the store {}", path.display())]
+    CannotOpen {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite or the system said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A file, but of someone else.
+    #[error("{} is not a plimsoll store", .0.display())]
+    NotAStore(PathBuf),
+    /// Written by a later version of this program.
+    #[error("the store {} has schema {found}, this program knows up to {known}", path.display())]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// The newest schema known here.
+        known: i64,
+    },
+    /// Opened for reading, and its schema is older than what this program reads.
+    #[error("the store {} has schema {found}, this program reads {known}", path.display())]
+    Older {
+        /// The store.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// The schema this program reads.
+        known: i64,
+    },
+    /// No space on its file system.
+    #[error("no space left to write to the store {}", path.display())]
+    DiskFull {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: Box<rusqlite::Error>,
+    },
+    /// Another process wrote to it for longer than we wait.
+    #[error("the store {} is locked by another process", path.display())]
+    Locked {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: Box<rusqlite::Error>,
+    },
+    /// It may be read but not written.
+    #[error("the store {} may not be written", path.display())]
+    ReadOnly {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: Box<rusqlite::Error>,
+    },
+    /// Its pages contradict each other.
+    #[error("the store {} is damaged", path.display())]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: Box<rusqlite::Error>,
+    },
+    /// A value in it that this program never writes.
+    #[error("the store {} is damaged: {what} of {of} cannot be read: {why}", path.display())]
+    BadValue {
+        /// The store.
+        path: PathBuf,
+        /// The column.
+        what: &'static str,
+        /// The run.
+        of: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Reading or writing the file failed.
+    #[error("reading or writing the store {} failed", path.display())]
+    Io {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: Box<rusqlite::Error>,
+    },
+    /// Anything else SQLite refuses: a bug here.
+    #[error("the store {} refused a statement", path.display())]
+    Refused {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: Box<rusqlite::Error>,
+    },
+    /// No such run.
+    #[error("no run `{wanted}` in the store {}", path.display())]
+    NoSuchRun {
+        /// The store.
+        path: PathBuf,
+        /// As it was named.
+        wanted: String,
+        /// What there is instead.
+        suggestion: Option<String>,
+    },
+    /// A name that fits several runs.
+    #[error("`{wanted}` fits {} runs", found.len())]
+    Ambiguous {
+        /// As it was named.
+        wanted: String,
+        /// Those it fits, newest last.
+        found: Vec<String>,
+    },
+    /// No cell of that index in the run.
+    #[error("run {run} has no cell {cell} that is still open")]
+    NoSuchCell {
+        /// The run.
+        run: String,
+        /// The index asked for.
+        cell: u32,
+    },
+    /// The run has a visit of that order already.
+    #[error("run {run} has a visit {order} already")]
+    VisitExists {
+        /// The run.
+        run: String,
+        /// [`record::VisitRecord::order`].
+        order: u32,
+    },
+    /// Another process works on the run.
+    #[error("run {run} is under way in another process{}", holder.as_ref().map(|h| format!(": {h}")).unwrap_or_default())]
+    Claimed {
+        /// The run.
+        run: String,
+        /// What that process said about itself.
+        holder: Option<String>,
+    },
+    /// The file that marks a run as under way cannot be made.
+    #[error("cannot lock {}", path.display())]
+    CannotClaim {
+        /// The lock file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl StoreError {
+    /// What the user could do about it.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::CannotOpen { .. } => {
+                "check the path and its permissions, or name another store with `--store FILE`"
+            }
+            Self::NotAStore(_) => {
+                "nothing was changed in it; name another file with `--store FILE`"
+            }
+            Self::Newer { .. } => {
+                "use the newer plimsoll that wrote it, or another store with `--store FILE`"
+            }
+            Self::Older { .. } => "open it once for writing: `plimsoll list` with write permission",
+            Self::DiskFull { .. } => {
+                "visits stored before are safe; free some space, then `plimsoll resume`"
+            }
+            Self::Locked { .. } => "try again when that process is done",
+            Self::ReadOnly { .. } => {
+                "check the permissions of the file and of its directory, and that it is not mounted read-only"
+            }
+            Self::Damaged { .. } | Self::BadValue { .. } => {
+                "copy the file away before anything else; `sqlite3 FILE .recover` saves what can be saved"
+            }
+            Self::Io { .. } => "look at the kernel log for errors of the device the store is on",
+            Self::Refused { .. } | Self::VisitExists { .. } | Self::NoSuchCell { .. } => {
+                return None;
+            }
+            Self::NoSuchRun { suggestion, .. } => return suggestion.clone(),
+            Self::Ambiguous { found, .. } => return Some(format!("one of {}", found.join(", "))),
+            Self::Claimed { .. } => "wait for it, or end that process first",
+            Self::CannotClaim { .. } => "the lock lies beside the store; check its directory",
+        };
+        Some(hint.to_owned())
+    }
+
+    pub(crate) fn sql(path: &Path, error: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        let code = error.sqlite_error_code();
+        if code == Some(ErrorCode::NotADatabase) {
+            return Self::NotAStore(path);
+        }
+        if code == Some(ErrorCode::CannotOpen) {
+            return Self::CannotOpen { path, source: Box::new(error) };
+        }
+        let source = Box::new(error);
+        match code {
+            Some(ErrorCode::DiskFull) => Self::DiskFull { path, source },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                Self::Locked { path, source }
+            }
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+                Self::ReadOnly { path, source }
+            }
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, source },
+            Some(ErrorCode::SystemIoFailure) => Self::Io { path, source },
+            _ => Self::Refused { path, source },
+        }
+    }
+
+    pub(crate) fn blob(path: &Path, what: &'static str, of: &str, error: BlobError) -> Self {
+        Self::bad(path, what, of, error.to_string())
+    }
+
+    pub(crate) fn bad(path: &Path, what: &'static str, of: &str, why: String) -> Self {
+        Self::BadValue { path: path.to_owned(), what, of: of.to_owned(), why }
+    }
+}

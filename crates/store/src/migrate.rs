@@ -1,0 +1,59 @@
+//! The schema's versions. `user_version` is the number of the last migration applied; `application_id`
+//! marks the file as ours.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::{Store, StoreError};
+
+/// In order; only ever added to.
+const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_runs.sql")];
+/// The schema this program reads and writes.
+pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
+/// "PLIM".
+const APPLICATION_ID: i64 = 0x504c_494d;
+
+impl Store {
+    /// Schema of the file: 0 for a new, empty one. Refuses files of others and of later versions.
+    pub(crate) fn schema(&self) -> Result<i64, StoreError> {
+        let found = |name| integer(&self.connection, name).map_err(|e| self.sql(e));
+        let version = found("PRAGMA user_version")?;
+        match found("PRAGMA application_id")? {
+            APPLICATION_ID => {}
+            0 if version == 0 && found("SELECT count(*) FROM sqlite_schema")? == 0 => return Ok(0),
+            _ => return Err(StoreError::NotAStore(self.path.clone())),
+        }
+        if version > KNOWN {
+            return Err(StoreError::Newer {
+                path: self.path.clone(),
+                found: version,
+                known: KNOWN,
+            });
+        }
+        Ok(version)
+    }
+
+    /// Applies what is missing, all in one transaction.
+    pub(crate) fn migrate(&mut self) -> Result<(), StoreError> {
+        if self.schema()? == KNOWN {
+            return Ok(());
+        }
+        let path = self.path.clone();
+        let failed = |error| StoreError::sql(&path, error);
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(failed)?;
+        // Again, now that nobody else can write: another process may have been faster.
+        let version = integer(&transaction, "PRAGMA user_version").map_err(failed)?;
+        for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
+            transaction.execute_batch(migration).map_err(failed)?;
+        }
+        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
+        transaction.pragma_update(None, "user_version", KNOWN).map_err(failed)?;
+        transaction.commit().map_err(failed)
+    }
+}
+
+fn integer(connection: &Connection, query: &str) -> rusqlite::Result<i64> {
+    connection.query_row(query, [], |row| row.get(0))
+}

@@ -1,0 +1,347 @@
+use record::{
+    BackendRecord, CellRecord, LedgerEntry, Machine, OpRecord, Run, RunHeader, RunState,
+    RunSummary, StreamPlan, StreamRecord, TargetRecord, VisitEnd, VisitRecord, Warning,
+    WorkerRecord,
+};
+use rusqlite::{Connection, OptionalExtension, Row};
+use serde::de::DeserializeOwned;
+
+use crate::blob::{self, BlobError};
+use crate::{Store, StoreError, claim};
+
+impl Store {
+    /// Every run on a line, newest last.
+    pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare(
+                "SELECT id, suite, target_given, started_unix_ns, state, visits_planned,
+                     (SELECT count(*) FROM visit WHERE run = number) AS visits_made,
+                     (SELECT count(*) FROM warning WHERE run = number) AS warnings
+                 FROM run ORDER BY number",
+            )
+            .map_err(|e| self.sql(e))?;
+        let mut rows = statement.query([]).map_err(|e| self.sql(e))?;
+        let mut summaries = Vec::new();
+        while let Some(row) = rows.next().map_err(|e| self.sql(e))? {
+            let id: String = row.get("id").map_err(|e| self.sql(e))?;
+            let columns = Columns { store: self, run: &id, row };
+            summaries.push(columns.summary()?);
+        }
+        Ok(summaries)
+    }
+
+    /// All of a run, as of one moment even while another process adds to it.
+    ///
+    /// * `id`: as [`Self::create_run`] and [`Self::resolve`] give it.
+    pub fn load(&self, id: &str) -> Result<Run, StoreError> {
+        let number = self.number(id)?;
+        // Deferred: it takes its snapshot at the first read and holds it.
+        let snapshot = self.connection.unchecked_transaction().map_err(|e| self.sql(e))?;
+        let reader = Reader { store: self, connection: &snapshot, run: id, number };
+        reader.run()
+    }
+
+    /// The number of a run that exists.
+    pub(crate) fn number(&self, id: &str) -> Result<i64, StoreError> {
+        self.connection
+            .query_row("SELECT number FROM run WHERE id = ?1", [id], |row| row.get(0))
+            .optional()
+            .map_err(|e| self.sql(e))?
+            .ok_or_else(|| self.no_such_run(id))
+    }
+}
+
+/// Reads one run within one snapshot.
+struct Reader<'a> {
+    store: &'a Store,
+    connection: &'a Connection,
+    run: &'a str,
+    number: i64,
+}
+
+/// One row, with errors that name run and column.
+struct Columns<'a> {
+    store: &'a Store,
+    run: &'a str,
+    row: &'a Row<'a>,
+}
+
+impl Columns<'_> {
+    fn get<T: rusqlite::types::FromSql>(&self, column: &'static str) -> Result<T, StoreError> {
+        self.row.get(column).map_err(|error| match error {
+            // Types and ranges that this program never writes; SQLite itself checks the rest.
+            rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::Utf8Error(..) => self.bad(column, error.to_string()),
+            other => self.store.sql(other),
+        })
+    }
+
+    fn u64(&self, column: &'static str) -> Result<u64, StoreError> {
+        self.get(column).map(i64::cast_unsigned)
+    }
+
+    fn optional_u64(&self, column: &'static str) -> Result<Option<u64>, StoreError> {
+        Ok(self.get::<Option<i64>>(column)?.map(i64::cast_unsigned))
+    }
+
+    fn json<T: DeserializeOwned>(&self, column: &'static str) -> Result<T, StoreError> {
+        let text: String = self.get(column)?;
+        serde_json::from_str(&text).map_err(|error| self.bad(column, error.to_string()))
+    }
+
+    /// A variant by its serde name.
+    fn word<T: DeserializeOwned>(&self, column: &'static str) -> Result<T, StoreError> {
+        let text: String = self.get(column)?;
+        serde_json::from_value(serde_json::Value::String(text))
+            .map_err(|error| self.bad(column, error.to_string()))
+    }
+
+    fn blob<T>(
+        &self,
+        column: &'static str,
+        read: impl Fn(&[u8]) -> Result<T, BlobError>,
+    ) -> Result<T, StoreError> {
+        let bytes: Vec<u8> = self.get(column)?;
+        read(&bytes).map_err(|error| StoreError::blob(&self.store.path, column, self.run, error))
+    }
+
+    fn bad(&self, column: &'static str, why: String) -> StoreError {
+        StoreError::bad(&self.store.path, column, self.run, why)
+    }
+
+    fn summary(&self) -> Result<RunSummary, StoreError> {
+        Ok(RunSummary {
+            id: self.run.to_owned(),
+            suite: self.get("suite")?,
+            target: self.get("target_given")?,
+            started_unix_ns: self.get("started_unix_ns")?,
+            state: self.word::<RunState>("state")?,
+            live: claim::is_claimed(&self.store.path, self.run),
+            visits_made: self.get("visits_made")?,
+            visits_planned: self.get("visits_planned")?,
+            warnings: self.get("warnings")?,
+        })
+    }
+
+    fn header(&self, warnings: Vec<Warning>) -> Result<RunHeader, StoreError> {
+        let seed: String = self.get("seed")?;
+        Ok(RunHeader {
+            id: self.run.to_owned(),
+            version: self.get("record_version")?,
+            suite: self.get("suite")?,
+            suite_text: self.get("suite_text")?,
+            target: self.target()?,
+            seed: seed.parse().map_err(|_| self.bad("seed", format!("`{seed}` is no seed")))?,
+            command_line: self.json("command_line")?,
+            program: self.get("program")?,
+            machine: self.machine()?,
+            started_unix_ns: self.get("started_unix_ns")?,
+            state: self.word("state")?,
+            visits_planned: self.get("visits_planned")?,
+            warnings,
+        })
+    }
+
+    fn target(&self) -> Result<TargetRecord, StoreError> {
+        Ok(TargetRecord {
+            given: self.get("target_given")?,
+            resolved: self.get("target_resolved")?,
+            kind: self.word("target_kind")?,
+            size_bytes: self.u64("target_size_bytes")?,
+            files: self.get("target_files")?,
+            file_system: self.get("target_file_system")?,
+            mount: self.get("target_mount")?,
+            devices: self.json("target_devices")?,
+            direct_alignment: self.get("target_alignment")?,
+            remarks: self.json("target_remarks")?,
+        })
+    }
+
+    fn machine(&self) -> Result<Machine, StoreError> {
+        Ok(Machine {
+            host: self.get("host")?,
+            kernel: self.get("kernel")?,
+            architecture: self.get("architecture")?,
+            processor: self.get("processor")?,
+            processors: self.get("processors")?,
+            memory_bytes: self.u64("memory_bytes")?,
+        })
+    }
+
+    fn stream_plan(&self) -> Result<StreamPlan, StoreError> {
+        Ok(StreamPlan {
+            name: self.get("name")?,
+            op: self.get("op")?,
+            block_bytes: self.optional_u64("block_bytes")?,
+            threads: self.get("threads")?,
+            queue_depth: self.get("queue_depth")?,
+        })
+    }
+
+    fn op(&self) -> Result<OpRecord, StoreError> {
+        let high = u128::from(self.u64("latency_ns_sum_high")?) << 63;
+        Ok(OpRecord {
+            op: self.get("op")?,
+            requests: self.u64("requests")?,
+            bytes: self.u64("bytes")?,
+            errors: self.json("error_numbers")?,
+            short: self.u64("short")?,
+            latency: self.blob("latency", blob::read_histogram)?,
+            latency_ns_min: self.u64("latency_ns_min")?,
+            latency_ns_max: self.u64("latency_ns_max")?,
+            latency_ns_sum: high | u128::from(self.u64("latency_ns_sum")?),
+            series: self.blob("series", blob::read_series)?,
+            slow: self.blob("slow", blob::read_slow)?,
+            slow_dropped: self.u64("slow_dropped")?,
+        })
+    }
+
+    fn worker(&self) -> Result<WorkerRecord, StoreError> {
+        Ok(WorkerRecord {
+            requests: self.u64("requests")?,
+            cpu_user_ns: self.optional_u64("cpu_user_ns")?,
+            cpu_system_ns: self.optional_u64("cpu_system_ns")?,
+            switches_voluntary: self.optional_u64("switches_voluntary")?,
+            switches_involuntary: self.optional_u64("switches_involuntary")?,
+            gaps: self.blob("gaps", blob::read_gaps)?,
+            batch_max: self.get("batch_max")?,
+            stamp_error_ns_max: self.u64("stamp_error_ns_max")?,
+        })
+    }
+
+    fn ledger(&self) -> Result<LedgerEntry, StoreError> {
+        Ok(LedgerEntry {
+            device: self.get("device")?,
+            depth: self.get("depth")?,
+            reads: self.u64("reads")?,
+            read_bytes: self.u64("read_bytes")?,
+            writes: self.u64("writes")?,
+            write_bytes: self.u64("write_bytes")?,
+            discards: self.u64("discards")?,
+            discard_bytes: self.u64("discard_bytes")?,
+            flushes: self.u64("flushes")?,
+            queue_ms: self.u64("queue_ms")?,
+            in_flight_end: self.u64("in_flight_end")?,
+        })
+    }
+
+    fn warning(&self) -> Result<Warning, StoreError> {
+        Ok(Warning { code: self.get("code")?, text: self.get("text")? })
+    }
+}
+
+impl Reader<'_> {
+    fn rows<T>(
+        &self,
+        query: &str,
+        parameters: &[i64],
+        mut read: impl FnMut(&Columns) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let failed = |error| self.store.sql(error);
+        let mut statement = self.connection.prepare_cached(query).map_err(failed)?;
+        let parameters = rusqlite::params_from_iter(parameters);
+        let mut rows = statement.query(parameters).map_err(failed)?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next().map_err(failed)? {
+            found.push(read(&Columns { store: self.store, run: self.run, row })?);
+        }
+        Ok(found)
+    }
+
+    fn run(&self) -> Result<Run, StoreError> {
+        let warnings = self.rows(
+            "SELECT code, text FROM warning WHERE run = ?1 AND visit IS NULL ORDER BY warning",
+            &[self.number],
+            |c| c.warning(),
+        )?;
+        let header = self
+            .rows("SELECT * FROM run WHERE number = ?1", &[self.number], |columns| {
+                columns.header(warnings.clone())
+            })?
+            .pop()
+            .ok_or_else(|| self.store.no_such_run(self.run))?;
+        let cells = self.rows(
+            "SELECT * FROM cell WHERE run = ?1 ORDER BY cell",
+            &[self.number],
+            |columns| self.cell(columns),
+        )?;
+        let visits = self.rows(
+            "SELECT * FROM visit WHERE run = ?1 ORDER BY position",
+            &[self.number],
+            |columns| self.visit(columns),
+        )?;
+        Ok(Run { header, cells, visits })
+    }
+
+    fn cell(&self, columns: &Columns) -> Result<CellRecord, StoreError> {
+        let index: u32 = columns.get("cell")?;
+        Ok(CellRecord {
+            index,
+            phase: columns.get("phase")?,
+            coordinates: columns.json("coordinates")?,
+            streams: self.rows(
+                "SELECT * FROM cell_stream WHERE run = ?1 AND cell = ?2 ORDER BY stream",
+                &[self.number, i64::from(index)],
+                |c| c.stream_plan(),
+            )?,
+            impossible: columns.get("impossible")?,
+        })
+    }
+
+    fn visit(&self, columns: &Columns) -> Result<VisitRecord, StoreError> {
+        let key: i64 = columns.get("visit")?;
+        Ok(VisitRecord {
+            cell: columns.get("cell")?,
+            repeat: columns.get("repeat")?,
+            order: columns.get("position")?,
+            started_unix_ns: columns.get("started_unix_ns")?,
+            elapsed_ns: columns.u64("elapsed_ns")?,
+            end: columns.word::<VisitEnd>("end")?,
+            streams: self.rows(
+                "SELECT * FROM visit_stream WHERE visit = ?1 ORDER BY stream",
+                &[key],
+                |columns| self.stream(key, columns),
+            )?,
+            completions: columns.blob("completions", blob::read_bitmap)?,
+            ledger: self.rows(
+                "SELECT * FROM ledger WHERE visit = ?1 ORDER BY position",
+                &[key],
+                |c| c.ledger(),
+            )?,
+            host_stalls: columns.blob("host_stalls", blob::read_gaps)?,
+            warnings: self.rows(
+                "SELECT code, text FROM warning WHERE visit = ?1 ORDER BY warning",
+                &[key],
+                |c| c.warning(),
+            )?,
+        })
+    }
+
+    fn stream(&self, visit: i64, columns: &Columns) -> Result<StreamRecord, StoreError> {
+        let key = [visit, columns.get("stream")?];
+        Ok(StreamRecord {
+            name: columns.get("name")?,
+            backend: BackendRecord {
+                name: columns.get("backend")?,
+                flags: columns.json("backend_flags")?,
+                reasons: columns.json("backend_reasons")?,
+                direct: columns.get("direct")?,
+            },
+            ops: self.rows(
+                "SELECT * FROM op WHERE visit = ?1 AND stream = ?2 ORDER BY position",
+                &key,
+                |c| c.op(),
+            )?,
+            workers: self.rows(
+                "SELECT * FROM worker WHERE visit = ?1 AND stream = ?2 ORDER BY worker",
+                &key,
+                |c| c.worker(),
+            )?,
+            ramp_requests: columns.u64("ramp_requests")?,
+            backlog: columns.u64("backlog")?,
+        })
+    }
+}

@@ -1,0 +1,357 @@
+use record::{
+    CellRecord, LedgerEntry, OpRecord, RunHeader, RunState, StreamRecord, VisitRecord, Warning,
+    WorkerRecord,
+};
+use rusqlite::{Transaction, TransactionBehavior, named_params, params};
+use serde::Serialize;
+
+use crate::{Store, StoreError, blob, claim};
+
+/// How the columns hold a u64: the i64 of the same bits.
+const fn bits(n: u64) -> i64 {
+    n.cast_signed()
+}
+
+fn optional_bits(n: Option<u64>) -> Option<i64> {
+    n.map(bits)
+}
+
+/// JSON of texts and numbers, which cannot fail.
+fn json<T: Serialize + ?Sized>(value: &T) -> rusqlite::Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}
+
+/// The name serde gives a variant without fields.
+fn word<T: Serialize>(value: T) -> rusqlite::Result<String> {
+    json(&value).map(|text| text.trim_matches('"').to_owned())
+}
+
+impl Store {
+    /// Stores a new run with its cells and the header's warnings, in one transaction. The
+    /// header's id does not count: the run's new id, `r17`, is returned. Ids are never used
+    /// again, even after the run was removed.
+    pub fn create_run(
+        &mut self,
+        header: &RunHeader,
+        cells: &[CellRecord],
+    ) -> Result<String, StoreError> {
+        self.transaction(|t| {
+            insert_header(t, header)?;
+            let run = t.last_insert_rowid();
+            cells.iter().try_for_each(|cell| insert_cell(t, run, cell))?;
+            header.warnings.iter().try_for_each(|w| insert_warning(t, run, None, w))?;
+            Ok(format!("r{run}"))
+        })
+    }
+
+    /// Adds a visit, in one transaction that is on the disk when this returns.
+    pub fn add_visit(&mut self, id: &str, visit: &VisitRecord) -> Result<(), StoreError> {
+        let run = self.number(id)?;
+        let known: (bool, bool) = self
+            .connection
+            .query_row(
+                "SELECT EXISTS (SELECT 1 FROM cell WHERE run = ?1 AND cell = ?2),
+                        EXISTS (SELECT 1 FROM visit WHERE run = ?1 AND position = ?3)",
+                params![run, visit.cell, visit.order],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .map_err(|e| self.sql(e))?;
+        match known {
+            (false, _) => {
+                return Err(StoreError::NoSuchCell { run: id.to_owned(), cell: visit.cell });
+            }
+            (_, true) => {
+                return Err(StoreError::VisitExists { run: id.to_owned(), order: visit.order });
+            }
+            _ => {}
+        }
+        self.transaction(|t| insert_visit(t, run, visit))
+    }
+
+    /// Adds a doubt about the run as a whole.
+    pub fn add_warning(&mut self, id: &str, warning: &Warning) -> Result<(), StoreError> {
+        let run = self.number(id)?;
+        self.transaction(|t| insert_warning(t, run, None, warning))
+    }
+
+    /// Says why a cell cannot be measured here. Only once, and not of a cell that has one.
+    pub fn set_impossible(&mut self, id: &str, cell: u32, why: &str) -> Result<(), StoreError> {
+        let run = self.number(id)?;
+        let changed = self.transaction(|t| {
+            t.execute(
+                "UPDATE cell SET impossible = ?3 WHERE run = ?1 AND cell = ?2 AND impossible IS NULL",
+                params![run, cell, why],
+            )
+        })?;
+        if changed == 0 {
+            return Err(StoreError::NoSuchCell { run: id.to_owned(), cell });
+        }
+        Ok(())
+    }
+
+    /// Says how the run stands.
+    pub fn set_state(&mut self, id: &str, state: RunState) -> Result<(), StoreError> {
+        let run = self.number(id)?;
+        self.transaction(|t| {
+            t.execute("UPDATE run SET state = ?2 WHERE number = ?1", params![run, state.name()])
+        })
+        .map(|_| ())
+    }
+
+    /// Says how many visits the plan has, when that changed: more repeats, or cells found to be
+    /// impossible. Nothing else of a header changes when a run is resumed; what is different
+    /// then (another kernel, another version) is a warning.
+    pub fn set_visits_planned(&mut self, id: &str, visits: u32) -> Result<(), StoreError> {
+        let run = self.number(id)?;
+        self.transaction(|t| {
+            t.execute("UPDATE run SET visits_planned = ?2 WHERE number = ?1", params![run, visits])
+        })
+        .map(|_| ())
+    }
+
+    /// Removes runs, all or none; gives their space back. A run that is under way is refused.
+    pub fn remove(&mut self, ids: &[String]) -> Result<(), StoreError> {
+        let mut numbers = Vec::with_capacity(ids.len());
+        // Held until the runs are gone, so that nobody resumes one meanwhile.
+        let mut claims = Vec::with_capacity(ids.len());
+        for id in ids {
+            let number = self.number(id)?;
+            if numbers.contains(&number) {
+                continue;
+            }
+            claims.push(claim::claim(&self.path, id)?);
+            numbers.push(number);
+        }
+        self.transaction(|t| {
+            let mut delete = t.prepare("DELETE FROM run WHERE number = ?1")?;
+            numbers.iter().try_for_each(|run| delete.execute([run]).map(|_| ()))
+        })?;
+        // Only space: what fails here is tried again at the next removal.
+        let _ = self.connection.execute_batch("PRAGMA incremental_vacuum");
+        drop(claims);
+        Ok(())
+    }
+
+    fn transaction<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let path = &self.path;
+        let failed = |error| StoreError::sql(path, error);
+        // Immediate: a transaction that reads first and then finds another writer would fail at
+        // once instead of waiting.
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(failed)?;
+        let done = work(&transaction).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        Ok(done)
+    }
+}
+
+fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
+    let (target, machine) = (&header.target, &header.machine);
+    t.execute(
+        "INSERT INTO run (record_version, suite, suite_text, target_given, target_resolved,
+             target_kind, target_size_bytes, target_files, target_file_system, target_mount,
+             target_devices, target_alignment, target_remarks, seed, command_line, program, host,
+             kernel, architecture, processor, processors, memory_bytes, started_unix_ns, state,
+             visits_planned)
+         VALUES (:record_version, :suite, :suite_text, :given, :resolved, :kind, :size_bytes,
+             :files, :file_system, :mount, :devices, :alignment, :remarks, :seed, :command_line,
+             :program, :host, :kernel, :architecture, :processor, :processors, :memory_bytes,
+             :started_unix_ns, :state, :visits_planned)",
+        named_params! {
+            ":record_version": header.version,
+            ":suite": header.suite,
+            ":suite_text": header.suite_text,
+            ":given": target.given,
+            ":resolved": target.resolved,
+            ":kind": word(target.kind)?,
+            ":size_bytes": bits(target.size_bytes),
+            ":files": target.files,
+            ":file_system": target.file_system,
+            ":mount": target.mount,
+            ":devices": json(&target.devices)?,
+            ":alignment": target.direct_alignment,
+            ":remarks": json(&target.remarks)?,
+            ":seed": header.seed.to_string(),
+            ":command_line": json(&header.command_line)?,
+            ":program": header.program,
+            ":host": machine.host,
+            ":kernel": machine.kernel,
+            ":architecture": machine.architecture,
+            ":processor": machine.processor,
+            ":processors": machine.processors,
+            ":memory_bytes": bits(machine.memory_bytes),
+            ":started_unix_ns": header.started_unix_ns,
+            ":state": header.state.name(),
+            ":visits_planned": header.visits_planned,
+        },
+    )
+    .map(|_| ())
+}
+
+fn insert_cell(t: &Transaction, run: i64, cell: &CellRecord) -> rusqlite::Result<()> {
+    t.prepare_cached("INSERT INTO cell VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(params![
+        run,
+        cell.index,
+        cell.phase,
+        json(&cell.coordinates)?,
+        cell.impossible
+    ])?;
+    let mut insert =
+        t.prepare_cached("INSERT INTO cell_stream VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
+    for (position, stream) in (0i64..).zip(&cell.streams) {
+        insert.execute(params![
+            run,
+            cell.index,
+            position,
+            stream.name,
+            stream.op,
+            optional_bits(stream.block_bytes),
+            stream.threads,
+            stream.queue_depth
+        ])?;
+    }
+    Ok(())
+}
+
+fn insert_visit(t: &Transaction, run: i64, visit: &VisitRecord) -> rusqlite::Result<()> {
+    t.prepare_cached(
+        "INSERT INTO visit (run, cell, repeat, position, started_unix_ns, elapsed_ns, end,
+             completions, host_stalls) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?
+    .execute(params![
+        run,
+        visit.cell,
+        visit.repeat,
+        visit.order,
+        visit.started_unix_ns,
+        bits(visit.elapsed_ns),
+        visit.end.name(),
+        blob::write_bitmap(&visit.completions),
+        blob::write_gaps(&visit.host_stalls)
+    ])?;
+    let key = t.last_insert_rowid();
+    for (position, stream) in (0i64..).zip(&visit.streams) {
+        insert_stream(t, (key, position), stream)?;
+    }
+    for (position, entry) in (0i64..).zip(&visit.ledger) {
+        insert_ledger(t, (key, position), entry)?;
+    }
+    visit.warnings.iter().try_for_each(|w| insert_warning(t, run, Some(key), w))
+}
+
+/// `key`: visit, position of the stream.
+fn insert_stream(t: &Transaction, key: (i64, i64), stream: &StreamRecord) -> rusqlite::Result<()> {
+    let backend = &stream.backend;
+    t.prepare_cached("INSERT INTO visit_stream VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
+        .execute(params![
+            key.0,
+            key.1,
+            stream.name,
+            backend.name,
+            json(&backend.flags)?,
+            json(&backend.reasons)?,
+            backend.direct,
+            bits(stream.ramp_requests),
+            bits(stream.backlog)
+        ])?;
+    for (position, op) in (0i64..).zip(&stream.ops) {
+        insert_op(t, (key.0, key.1, position), op)?;
+    }
+    for (position, worker) in (0i64..).zip(&stream.workers) {
+        insert_worker(t, (key.0, key.1, position), worker)?;
+    }
+    Ok(())
+}
+
+/// `key`: visit, position of the stream, position of the operation.
+fn insert_op(t: &Transaction, key: (i64, i64, i64), op: &OpRecord) -> rusqlite::Result<()> {
+    let sum_low = (op.latency_ns_sum & u128::from(i64::MAX.cast_unsigned())) as i64;
+    let sum_high = bits((op.latency_ns_sum >> 63) as u64);
+    t.prepare_cached(
+        "INSERT INTO op VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+             ?16, ?17)",
+    )?
+    .execute(params![
+        key.0,
+        key.1,
+        key.2,
+        op.op,
+        bits(op.requests),
+        bits(op.bytes),
+        bits(op.errors.iter().fold(0, |sum, &(_, n)| sum.saturating_add(n))),
+        json(&op.errors)?,
+        bits(op.short),
+        bits(op.latency_ns_min),
+        bits(op.latency_ns_max),
+        sum_low,
+        sum_high,
+        blob::write_histogram(&op.latency),
+        blob::write_series(&op.series),
+        blob::write_slow(&op.slow),
+        bits(op.slow_dropped)
+    ])
+    .map(|_| ())
+}
+
+/// `key`: visit, position of the stream, number of the worker.
+fn insert_worker(
+    t: &Transaction,
+    key: (i64, i64, i64),
+    worker: &WorkerRecord,
+) -> rusqlite::Result<()> {
+    t.prepare_cached("INSERT INTO worker VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")?
+        .execute(params![
+            key.0,
+            key.1,
+            key.2,
+            bits(worker.requests),
+            optional_bits(worker.cpu_user_ns),
+            optional_bits(worker.cpu_system_ns),
+            optional_bits(worker.switches_voluntary),
+            optional_bits(worker.switches_involuntary),
+            blob::write_gaps(&worker.gaps),
+            worker.batch_max,
+            bits(worker.stamp_error_ns_max)
+        ])
+        .map(|_| ())
+}
+
+/// `key`: visit, position of the entry.
+fn insert_ledger(t: &Transaction, key: (i64, i64), entry: &LedgerEntry) -> rusqlite::Result<()> {
+    t.prepare_cached(
+        "INSERT INTO ledger VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+    )?
+    .execute(params![
+        key.0,
+        key.1,
+        entry.device,
+        entry.depth,
+        bits(entry.reads),
+        bits(entry.read_bytes),
+        bits(entry.writes),
+        bits(entry.write_bytes),
+        bits(entry.discards),
+        bits(entry.discard_bytes),
+        bits(entry.flushes),
+        bits(entry.queue_ms),
+        bits(entry.in_flight_end)
+    ])
+    .map(|_| ())
+}
+
+fn insert_warning(
+    t: &Transaction,
+    run: i64,
+    visit: Option<i64>,
+    warning: &Warning,
+) -> rusqlite::Result<()> {
+    t.prepare_cached("INSERT INTO warning (run, visit, code, text) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![run, visit, warning.code, warning.text])
+        .map(|_| ())
+}
