@@ -1,0 +1,571 @@
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, IFlags, StatxFlags};
+use serde::Serialize;
+use units::Bytes;
+
+use crate::alignment::Alignment;
+use crate::block::{self, BlockDevice, BlockKind};
+use crate::host::Host;
+use crate::mounts::{DeviceNumber, Mount, mount_of, mounts};
+
+/// Which file, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct FileId {
+    /// Of its file system.
+    pub device: DeviceNumber,
+    /// Within it.
+    pub inode: u64,
+}
+
+impl FileId {
+    /// From `stat`.
+    pub fn of(metadata: &std::fs::Metadata) -> Self {
+        Self { device: DeviceNumber::from_dev(metadata.dev()), inode: metadata.ino() }
+    }
+}
+
+/// What a path is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "is")]
+pub enum PathKind {
+    /// A regular file.
+    File {
+        /// Which.
+        id: FileId,
+        /// Names that it has.
+        links: u64,
+        /// What it takes of the file system.
+        allocated: Bytes,
+    },
+    /// A directory.
+    Directory,
+    /// A block device.
+    BlockDevice {
+        /// Its number.
+        number: DeviceNumber,
+    },
+    /// A character device.
+    CharacterDevice {
+        /// Its number.
+        number: DeviceNumber,
+    },
+    /// Nothing yet; its directory is there.
+    Missing,
+    /// A pipe, a socket.
+    Other {
+        /// What.
+        name: String,
+    },
+}
+
+/// How full a file system is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Space {
+    /// What this user may still take.
+    pub free: Bytes,
+    /// All of it.
+    pub total: Bytes,
+}
+
+/// What was learnt about a path itself, before anything is looked up in sysfs and procfs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PathFacts {
+    /// As the user named it.
+    pub given: PathBuf,
+    /// Absolute, links resolved.
+    pub resolved: PathBuf,
+    /// What it is.
+    pub kind: PathKind,
+    /// Length of a file; of a block device sysfs tells.
+    pub size: Bytes,
+    /// The kernel's number of the mount that it is in, from Linux 5.8 on.
+    pub mount_id: Option<u64>,
+    /// Of its file system.
+    pub space: Option<Space>,
+    /// `chattr +c`; `None` where it cannot be read.
+    pub compressed: Option<bool>,
+    /// `chattr +C`: not copied on write.
+    pub no_cow: Option<bool>,
+}
+
+/// What is special about the place of a target: what a reader of its numbers must know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "is")]
+#[non_exhaustive]
+pub enum Nature {
+    /// tmpfs, ramfs, brd, zram: no device.
+    Memory {
+        /// Which.
+        name: String,
+    },
+    /// The device is on another machine.
+    Network {
+        /// File system type.
+        name: String,
+        /// `server:/export`.
+        source: String,
+    },
+    /// Writes go to another directory, after a copy of the whole file if it came from below.
+    Overlay {
+        /// The directory written to, as the kernel names it (perhaps outside this container).
+        upper: Option<PathBuf>,
+        /// Type of the file system that holds it, if it is visible here.
+        upper_file_system: Option<String>,
+    },
+    /// Blocks are not written in place.
+    CopyOnWrite {
+        /// File system type.
+        name: String,
+    },
+    /// Blocks are compressed, so that compressible data measures the processor.
+    Compressed {
+        /// By what that was seen.
+        how: String,
+    },
+    /// It may be compressed and the kernel does not say.
+    PerhapsCompressed {
+        /// File system type.
+        name: String,
+    },
+    /// Blocks are encrypted by the kernel.
+    Encrypted {
+        /// The device that does it.
+        device: String,
+    },
+    /// A process stands between the kernel and the data.
+    Fuse {
+        /// `fuse.ntfs-3g`.
+        name: String,
+    },
+}
+
+impl Nature {
+    /// One sentence for people, without a full stop.
+    pub fn remark(&self) -> String {
+        match self {
+            Self::Memory { name } => format!("{name}: memory, no device"),
+            Self::Network { name, source } => {
+                format!("{name}: on another machine ({source}); this measures the network too")
+            }
+            Self::Overlay { upper, upper_file_system } => {
+                let place = upper.as_ref().map_or_else(
+                    || "it has no upper directory: read-only".to_owned(),
+                    |upper| format!("writes go to {}", upper.display()),
+                );
+                let on = upper_file_system
+                    .as_ref()
+                    .map_or_else(|| ", not visible from here".to_owned(), |t| format!(" on {t}"));
+                format!("overlay: {place}{}", if upper.is_some() { on.as_str() } else { "" })
+            }
+            Self::CopyOnWrite { name } => {
+                format!("{name}: copy on write, blocks are not written in place")
+            }
+            Self::Compressed { how } => {
+                format!("compressed ({how}): compressible data measures the processor")
+            }
+            Self::PerhapsCompressed { name } => {
+                format!("{name}: may be compressed, the kernel does not say")
+            }
+            Self::Encrypted { device } => format!("{device}: encrypted by dm-crypt"),
+            Self::Fuse { name } => format!("{name}: served by a process (FUSE)"),
+        }
+    }
+}
+
+/// All that is known about a path and what lies below it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Target {
+    /// The path itself.
+    pub path: PathFacts,
+    /// The mount that it is in; `None` for devices and where no mount table can be read.
+    pub mount: Option<Mount>,
+    /// Block devices below, top first; the target itself if it is one.
+    pub devices: Vec<BlockDevice>,
+    /// What is special about it.
+    pub natures: Vec<Nature>,
+    /// What could not be seen.
+    pub unseen: Vec<String>,
+}
+
+/// Why a path cannot be a target.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// Neither it nor its directory is there.
+    #[error("{given} cannot be created: its directory {parent} does not exist")]
+    NoParent {
+        /// As named.
+        given: String,
+        /// The directory that would hold it.
+        parent: String,
+    },
+    /// A symbolic link to nothing.
+    #[error("{given} is a symbolic link to {to}, which does not exist")]
+    DanglingLink {
+        /// As named.
+        given: String,
+        /// What the link says.
+        to: String,
+    },
+    /// The kernel refused to say.
+    #[error("{what} of {given} failed: {source}")]
+    Look {
+        /// Which step.
+        what: &'static str,
+        /// As named.
+        given: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+impl TargetError {
+    /// What the user can do.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoParent { parent, .. } => Some(format!("create {parent} first")),
+            Self::DanglingLink { to, .. } => {
+                Some(format!("name {to} itself if it is to be created"))
+            }
+            Self::Look { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some("run as a user who may read the directory".to_owned())
+            }
+            Self::Look { .. } => None,
+        }
+    }
+}
+
+/// What a path is and what lies below it.
+///
+/// Symbolic links are resolved. A path that does not exist is [`PathKind::Missing`] if its
+/// directory does. Reads only; makes no I/O on a device.
+pub fn inspect(host: &Host, path: &Path) -> Result<Target, TargetError> {
+    Ok(Target::from_facts(host, look(path)?))
+}
+
+/// The facts about a path on this machine.
+pub fn look(path: &Path) -> Result<PathFacts, TargetError> {
+    let failed =
+        |what| move |source| TargetError::Look { what, given: path.display().to_string(), source };
+    match std::fs::canonicalize(path) {
+        Ok(resolved) => {
+            let metadata = std::fs::metadata(&resolved).map_err(failed("stat"))?;
+            Ok(facts(
+                path,
+                resolved.clone(),
+                kind(&metadata),
+                Bytes::new(metadata.len()),
+                &resolved,
+            ))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => missing(path),
+        Err(error) => Err(failed("resolving")(error)),
+    }
+}
+
+fn missing(path: &Path) -> Result<PathFacts, TargetError> {
+    let given = path.display().to_string();
+    if let Ok(to) = std::fs::read_link(path) {
+        return Err(TargetError::DanglingLink { given, to: to.display().to_string() });
+    }
+    let parent = match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => Path::new("/"),
+    };
+    let no_parent =
+        || TargetError::NoParent { given: given.clone(), parent: parent.display().to_string() };
+    // `x/..` has a parent and no name: there is nothing to create.
+    let name = path.file_name().ok_or_else(no_parent)?;
+    let directory = std::fs::canonicalize(parent).map_err(|_| no_parent())?;
+    if !directory.is_dir() {
+        return Err(no_parent());
+    }
+    Ok(facts(path, directory.join(name), PathKind::Missing, Bytes::ZERO, &directory))
+}
+
+fn kind(metadata: &std::fs::Metadata) -> PathKind {
+    let file_type = metadata.file_type();
+    let number = DeviceNumber::from_dev(metadata.rdev());
+    if file_type.is_file() {
+        PathKind::File {
+            id: FileId::of(metadata),
+            links: metadata.nlink(),
+            allocated: Bytes::new(metadata.blocks().saturating_mul(block::KERNEL_SECTOR)),
+        }
+    } else if file_type.is_dir() {
+        PathKind::Directory
+    } else if file_type.is_block_device() {
+        PathKind::BlockDevice { number }
+    } else if file_type.is_char_device() {
+        PathKind::CharacterDevice { number }
+    } else {
+        let name = if file_type.is_fifo() { "pipe" } else { "socket" };
+        PathKind::Other { name: name.to_owned() }
+    }
+}
+
+/// `there`: the path itself, or its directory when it is missing.
+fn facts(given: &Path, resolved: PathBuf, kind: PathKind, size: Bytes, there: &Path) -> PathFacts {
+    // Opening a device or a pipe can have effects or block; files and directories do neither.
+    let flags = matches!(kind, PathKind::File { .. } | PathKind::Directory | PathKind::Missing)
+        .then(|| inode_flags(there))
+        .flatten();
+    PathFacts {
+        given: given.to_owned(),
+        mount_id: mount_id(there),
+        space: space(there),
+        compressed: flags.map(|f| f.contains(IFlags::COMPRESSED)),
+        no_cow: flags.map(|f| f.contains(IFlags::NOCOW)),
+        resolved,
+        kind,
+        size,
+    }
+}
+
+fn inode_flags(path: &Path) -> Option<IFlags> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    rustix::fs::ioctl_getflags(&file).ok()
+}
+
+fn mount_id(path: &Path) -> Option<u64> {
+    let answer = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+    (answer.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(answer.stx_mnt_id)
+}
+
+fn space(path: &Path) -> Option<Space> {
+    let answer = rustix::fs::statvfs(path).ok()?;
+    let bytes = |blocks: u64| Bytes::new(blocks.saturating_mul(answer.f_frsize));
+    Some(Space { free: bytes(answer.f_bavail), total: bytes(answer.f_blocks) })
+}
+
+impl Target {
+    /// Looks up in `host` what lies below a path.
+    pub fn from_facts(host: &Host, path: PathFacts) -> Self {
+        let mut unseen = Vec::new();
+        let (mount, tops) = match &path.kind {
+            PathKind::BlockDevice { number } => {
+                let name = block::name_of(host, *number);
+                if name.is_none() {
+                    unseen.push(format!("sysfs does not show the block device {number}"));
+                }
+                (None, name.into_iter().collect())
+            }
+            PathKind::CharacterDevice { .. } | PathKind::Other { .. } => (None, Vec::new()),
+            PathKind::File { .. } | PathKind::Directory | PathKind::Missing => {
+                below_path(host, &path, &mut unseen)
+            }
+        };
+        let devices = block::chain(host, &tops, true);
+        let mut target = Self { path, mount, devices, natures: Vec::new(), unseen };
+        if let (PathKind::BlockDevice { .. }, Some(top)) =
+            (&target.path.kind, target.devices.first())
+        {
+            target.path.size = top.size;
+        }
+        target.natures = natures(host, &target);
+        target
+    }
+
+    /// Whether the user's words went through a symbolic link or a relative path, so that both
+    /// forms should be shown.
+    pub fn is_renamed(&self) -> bool {
+        self.path.given != self.path.resolved
+    }
+
+    /// The device right under the file system, or the target if it is one.
+    pub fn top(&self) -> Option<&BlockDevice> {
+        self.devices.first()
+    }
+
+    /// Whether its contents are in the memory of this machine.
+    pub fn is_memory(&self) -> bool {
+        self.natures.iter().any(|n| matches!(n, Nature::Memory { .. }))
+    }
+
+    /// All that a reader of its numbers must know, one sentence each.
+    pub fn remarks(&self) -> Vec<String> {
+        let natures = self.natures.iter().map(Nature::remark);
+        natures.chain(self.unseen.iter().map(|text| format!("not seen: {text}"))).collect()
+    }
+
+    /// What is stored with a run.
+    ///
+    /// * `size`: of one file of the set, or of the device.
+    /// * `files`: how many.
+    /// * `alignment`: from [`crate::direct_alignment`] once the target is there.
+    pub fn record(&self, size: Bytes, files: u32, alignment: &Alignment) -> record::TargetRecord {
+        record::TargetRecord {
+            given: self.path.given.display().to_string(),
+            resolved: self.path.resolved.display().to_string(),
+            kind: match self.path.kind {
+                PathKind::BlockDevice { .. } => record::TargetKind::BlockDevice,
+                PathKind::CharacterDevice { .. } => record::TargetKind::CharacterDevice,
+                _ => record::TargetKind::File,
+            },
+            size_bytes: size.get(),
+            files,
+            file_system: self.mount.as_ref().map(|m| m.file_system.clone()),
+            mount: self.mount.as_ref().map(Mount::to_string),
+            devices: self.devices.iter().map(|d| d.name.clone()).collect(),
+            direct_alignment: alignment.unit().and_then(|b| u32::try_from(b.get()).ok()),
+            remarks: self.remarks(),
+        }
+    }
+}
+
+fn below_path(
+    host: &Host,
+    path: &PathFacts,
+    unseen: &mut Vec<String>,
+) -> (Option<Mount>, Vec<String>) {
+    let all = match mounts(host) {
+        Ok(all) => all,
+        Err(error) => {
+            unseen.push(format!("the mount table: {error}"));
+            return (None, Vec::new());
+        }
+    };
+    let Some(mount) = mount_of(&all, &path.resolved, path.mount_id) else {
+        unseen.push("its mount: the mount table does not have it".to_owned());
+        return (None, Vec::new());
+    };
+    let (mut tops, missing) = block::under_mount(host, mount);
+    unseen.extend(missing);
+    if mount.file_system == "overlay" {
+        match mount.value("upperdir").and_then(|upper| upper_mount(&all, mount, Path::new(upper))) {
+            Some(upper) => {
+                let (under, missing) = block::under_mount(host, upper);
+                tops = under;
+                unseen.extend(missing);
+            }
+            None => unseen.push("the device under the overlay's upper directory".to_owned()),
+        }
+    }
+    (Some(mount.clone()), tops)
+}
+
+/// The mount that holds the upper directory of an overlay, if it can be told.
+///
+/// The path is the one of whoever mounted: in a container it is the outside's, and what lies
+/// at that path in here is something else. An overlay cannot be its own upper directory's
+/// holder, so a path that leads back to an overlay is the outside's.
+fn upper_mount<'a>(all: &'a [Mount], overlay: &Mount, upper: &Path) -> Option<&'a Mount> {
+    let root_is_overlay =
+        all.iter().any(|m| m.point == Path::new("/") && m.file_system == "overlay");
+    if root_is_overlay && overlay.point == Path::new("/") {
+        return None;
+    }
+    mount_of(all, upper, None).filter(|m| m.file_system != "overlay")
+}
+
+const NETWORK: [&str; 22] = [
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "ceph",
+    "9p",
+    "afs",
+    "coda",
+    "ncpfs",
+    "lustre",
+    "gpfs",
+    "beegfs",
+    "pvfs2",
+    "orangefs",
+    "glusterfs",
+    "virtiofs",
+    "fuse.sshfs",
+    "fuse.glusterfs",
+    "fuse.ceph",
+    "fuse.s3fs",
+    "fuse.rclone",
+];
+
+fn natures(host: &Host, target: &Target) -> Vec<Nature> {
+    let mut found = Vec::new();
+    if let Some(mount) = &target.mount {
+        file_system_natures(host, mount, &target.path, &mut found);
+    }
+    for device in &target.devices {
+        if device.is_crypt() {
+            found.push(Nature::Encrypted { device: device.name.clone() });
+        }
+        match device.kind {
+            BlockKind::Ram => found.push(Nature::Memory { name: device.name.clone() }),
+            BlockKind::Zram => {
+                found.push(Nature::Memory { name: device.name.clone() });
+                found.push(Nature::Compressed { how: "zram".to_owned() });
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn file_system_natures(host: &Host, mount: &Mount, path: &PathFacts, found: &mut Vec<Nature>) {
+    let name = mount.file_system.clone();
+    match name.as_str() {
+        "tmpfs" | "ramfs" | "devtmpfs" | "rootfs" | "hugetlbfs" => {
+            found.push(Nature::Memory { name: name.clone() });
+        }
+        "overlay" => {
+            let upper = mount.value("upperdir").map(PathBuf::from);
+            let all = mounts(host).unwrap_or_default();
+            let upper_file_system = upper
+                .as_ref()
+                .and_then(|upper| upper_mount(&all, mount, upper))
+                .map(|m| m.file_system.clone());
+            found.push(Nature::Overlay { upper, upper_file_system });
+        }
+        "btrfs" if path.no_cow == Some(true) => {}
+        "btrfs" | "zfs" | "bcachefs" | "nilfs2" => {
+            found.push(Nature::CopyOnWrite { name: name.clone() });
+        }
+        _ => {}
+    }
+    // The type of sshfs is `fuse.sshfs`: both are worth saying.
+    if NETWORK.contains(&name.as_str()) {
+        found.push(Nature::Network { name: name.clone(), source: mount.source.clone() });
+    }
+    if name == "fuseblk" || name == "fuse" || name.starts_with("fuse.") {
+        found.push(Nature::Fuse { name: name.clone() });
+    }
+    if let Some(how) = compression(mount, path) {
+        found.push(Nature::Compressed { how });
+    } else if name == "zfs" {
+        found.push(Nature::PerhapsCompressed { name });
+    }
+}
+
+fn compression(mount: &Mount, path: &PathFacts) -> Option<String> {
+    if path.compressed == Some(true) {
+        return Some("chattr +c".to_owned());
+    }
+    let options: &[&str] = match mount.file_system.as_str() {
+        // Not copied on write means not compressed either, on btrfs.
+        "btrfs" if path.no_cow == Some(true) => &[],
+        "btrfs" => &["compress-force", "compress"],
+        // `compress_algorithm` is listed even where nothing is compressed.
+        "f2fs" => &["compress_extension"],
+        "bcachefs" => &["compression", "background_compression"],
+        "ubifs" => &["compr"],
+        "squashfs" | "erofs" => return Some(mount.file_system.clone()),
+        _ => &[],
+    };
+    options.iter().find_map(|option| {
+        let value = mount.value(option).or_else(|| mount.has(option).then_some(""))?;
+        let off = matches!(value, "no" | "none");
+        (!off).then(|| match value {
+            "" => format!("mount option {option}"),
+            value => format!("mount option {option}={value}"),
+        })
+    })
+}
