@@ -186,4 +186,81 @@ mod tests {
     fn odd_paths_survive_the_uri() {
         assert_eq!(escaped(Path::new("/a b/c?d#e%f")), "/a%20b/c%3Fd%23e%25f");
     }
+
+    fn scratch(test: &str) -> Store {
+        let folder = std::env::temp_dir().join(format!("plimsoll-{test}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        Store::open(&folder.join("plimsoll.db")).unwrap()
+    }
+
+    fn discard(store: Store) {
+        let folder = store.path.parent().unwrap().to_owned();
+        drop(store);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    fn warning(text: &str) -> record::Warning {
+        record::Warning::new("test", text)
+    }
+
+    fn add_run(store: &Store) {
+        store
+            .connection
+            .execute_batch(
+                "INSERT INTO run VALUES (NULL, 1, 's', '', 't', 't', 'file', 1, 1, NULL, NULL, '[]',
+                     NULL, '[]', '1', '[]', 'p', 'h', 'k', 'a', 'c', 1, 1, 0, 'running', 1)",
+            )
+            .unwrap();
+    }
+
+    #[test]
+    fn a_full_disk_is_named_and_loses_nothing_stored() {
+        let mut store = scratch("full");
+        add_run(&store);
+        store.add_warning("r1", &warning("first")).unwrap();
+        let pages: i64 =
+            store.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+        store.connection.pragma_update(None, "max_page_count", pages + 2).unwrap();
+        let error = store.add_warning("r1", &warning(&"x".repeat(1 << 20))).unwrap_err();
+        assert!(matches!(error, StoreError::DiskFull { .. }), "{error:?}");
+        assert!(error.hint().unwrap().contains("resume"));
+        assert_eq!(store.load("r1").unwrap().header.warnings, [warning("first")]);
+        store.connection.pragma_update(None, "max_page_count", pages + 2000).unwrap();
+        store.add_warning("r1", &warning(&"x".repeat(1 << 20))).unwrap();
+        discard(store);
+    }
+
+    #[test]
+    fn a_writer_that_stays_is_named() {
+        let mut store = scratch("locked");
+        add_run(&store);
+        store.connection.busy_timeout(Duration::from_millis(1)).unwrap();
+        let other = Connection::open(&store.path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let error = store.add_warning("r1", &warning("w")).unwrap_err();
+        assert!(matches!(error, StoreError::Locked { .. }), "{error:?}");
+        assert!(store.load("r1").is_ok(), "readers are not kept out");
+        other.execute_batch("ROLLBACK").unwrap();
+        store.add_warning("r1", &warning("w")).unwrap();
+        discard(store);
+    }
+
+    #[test]
+    fn the_modes_are_as_promised() {
+        let store = scratch("modes");
+        let ask = |what: &str| -> String {
+            store
+                .connection
+                .query_row(&format!("SELECT CAST({what} AS TEXT) FROM pragma_{what}"), [], |row| {
+                    row.get(0)
+                })
+                .unwrap()
+        };
+        assert_eq!(ask("journal_mode"), "wal");
+        assert_eq!(ask("synchronous"), "2"); // FULL
+        assert_eq!(ask("foreign_keys"), "1");
+        assert_eq!(ask("auto_vacuum"), "2"); // INCREMENTAL
+        assert_eq!(ask("user_version"), "1");
+        discard(store);
+    }
 }

@@ -1,0 +1,151 @@
+use std::path::Path;
+
+use store::{Store, StoreError};
+
+use crate::{sample, scratch};
+
+fn filled(path: &Path) -> String {
+    let mut store = Store::open(path).unwrap();
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    store.add_visit(&id, &sample::visit(0)).unwrap();
+    id
+}
+
+#[test]
+fn files_of_others_are_refused_and_left_alone() {
+    let path = scratch("files_of_others");
+    std::fs::write(&path, "root:x:0:0:root:/root:/bin/sh\n".repeat(100)).unwrap();
+    refused_untouched(&path);
+    std::fs::remove_file(&path).unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE precious (x); INSERT INTO precious VALUES (1)").unwrap();
+    drop(other);
+    refused_untouched(&path);
+    // Another program's mark with no table yet.
+    std::fs::remove_file(&path).unwrap();
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "application_id", 77).unwrap();
+    refused_untouched(&path);
+}
+
+fn refused_untouched(path: &Path) {
+    let before = std::fs::read(path).unwrap();
+    for result in [Store::open(path), Store::open_read_only(path)] {
+        let error = result.unwrap_err();
+        assert!(matches!(error, StoreError::NotAStore(_)), "{error}");
+        assert!(error.hint().unwrap().contains("--store"));
+    }
+    assert_eq!(std::fs::read(path).unwrap(), before);
+    let names: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+}
+
+#[test]
+fn a_newer_store_is_refused_and_left_alone() {
+    let path = scratch("a_newer_store");
+    filled(&path);
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Newer { found: 99, .. }), "{error}");
+    assert!(error.to_string().contains("schema 99"), "{error}");
+    assert!(Store::open_read_only(&path).is_err());
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_store_that_is_not_there() {
+    let path = scratch("a_store_that_is_not_there");
+    let error = Store::open_read_only(&path).unwrap_err();
+    assert!(matches!(error, StoreError::CannotOpen { .. }), "{error}");
+    assert!(!path.exists());
+    // A directory in its place; a file where a directory is wanted.
+    std::fs::create_dir(&path).unwrap();
+    assert!(matches!(Store::open(&path).unwrap_err(), StoreError::CannotOpen { .. }));
+    let file = path.with_file_name("file");
+    std::fs::write(&file, "").unwrap();
+    let error = Store::open(&file.join("plimsoll.db")).unwrap_err();
+    assert!(matches!(error, StoreError::CannotOpen { .. }), "{error}");
+}
+
+#[test]
+fn an_empty_file_becomes_a_store_only_when_opened_for_writing() {
+    let path = scratch("an_empty_file");
+    std::fs::write(&path, "").unwrap();
+    assert!(matches!(Store::open_read_only(&path).unwrap_err(), StoreError::NotAStore(_)));
+    assert_eq!(filled(&path), "r1");
+}
+
+#[test]
+fn reading_only_writes_nothing() {
+    let path = scratch("reading_only");
+    let id = filled(&path);
+    let mut store = Store::open_read_only(&path).unwrap();
+    let error = store.add_visit(&id, &sample::visit(1)).unwrap_err();
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+    assert!(error.hint().is_some());
+    assert_eq!(store.load(&id).unwrap().visits.len(), 1);
+}
+
+#[test]
+fn many_may_open_a_new_store_at_once() {
+    for round in 0..5 {
+        let path = scratch(&format!("many_may_open_{round}"));
+        let mut ids: Vec<String> = std::thread::scope(|scope| {
+            let handles: Vec<_> = (0..6).map(|_| scope.spawn(|| filled(&path))).collect();
+            handles.into_iter().map(|handle| handle.join().unwrap()).collect()
+        });
+        ids.sort();
+        assert_eq!(ids, ["r1", "r2", "r3", "r4", "r5", "r6"]);
+    }
+}
+
+#[test]
+fn a_bad_value_names_run_and_column() {
+    let path = scratch("a_bad_value");
+    let id = filled(&path);
+    for (trigger, sql, column) in [
+        ("op_is_kept", "UPDATE op SET latency = substr(latency, 1, 9)", "latency"),
+        ("run_is_kept", "UPDATE run SET seed = 'x'", "seed"),
+        ("visit_is_kept", "UPDATE visit SET repeat = -1", "repeat"),
+        ("cell_is_kept", "UPDATE cell SET coordinates = '[1]'", "coordinates"),
+    ] {
+        let raw = rusqlite::Connection::open(&path).unwrap();
+        raw.execute_batch(&format!("DROP TRIGGER {trigger}; BEGIN; {sql}; COMMIT")).unwrap();
+        drop(raw);
+        let error = Store::open(&path).unwrap().load(&id).unwrap_err().to_string();
+        assert!(error.contains(&format!("{column} of {id}")), "{error}");
+        std::fs::remove_file(&path).unwrap();
+        filled(&path);
+    }
+}
+
+/// Whatever is wrong with the bytes, it ends in a run or in an error.
+#[test]
+fn a_damaged_file_never_panics() {
+    let path = scratch("a_damaged_file");
+    filled(&path);
+    let good = std::fs::read(&path).unwrap();
+    let mut failures = 0;
+    for step in 0..200usize {
+        let mut bad = good.clone();
+        // Scattered single bytes, then whole stretches, then cuts.
+        match step {
+            0..120 => bad[(step * 7919) % good.len()] ^= 0xff,
+            120..160 => {
+                let at = (step * 104_729) % (good.len() - 512);
+                bad[at..at + 512].fill(step as u8);
+            }
+            _ => bad.truncate(good.len() * (step - 160) / 40),
+        }
+        std::fs::write(&path, &bad).unwrap();
+        for suffix in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(path.with_file_name(format!("plimsoll.db{suffix}")));
+        }
+        let outcome = Store::open(&path).and_then(|s| s.list().and_then(|_| s.load("r1")));
+        if let Err(error) = outcome {
+            assert!(!error.to_string().is_empty());
+            failures += 1;
+        }
+    }
+    assert!(failures > 30, "{failures}");
+}

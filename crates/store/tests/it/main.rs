@@ -1,0 +1,20 @@
+//! The store as its callers meet it.
+
+#![expect(clippy::unwrap_used, reason = "tests; the lint only knows functions marked as such")]
+
+mod claims;
+mod faults;
+mod kill;
+mod old;
+mod runs;
+mod sample;
+
+use std::path::PathBuf;
+
+/// A fresh place for one test's store.
+fn scratch(test: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder.join("plimsoll.db")
+}

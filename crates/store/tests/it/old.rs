@@ -1,0 +1,34 @@
+//! Stores of earlier versions open and load. Files in `tests/data` are never written again.
+
+use std::path::{Path, PathBuf};
+
+use store::Store;
+
+use crate::{sample, scratch};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+#[test]
+fn a_store_of_schema_1_opens() {
+    let path = scratch("a_store_of_schema_1");
+    std::fs::copy(data("store-v1.db"), &path).unwrap();
+    assert_eq!(Store::open_read_only(&path).unwrap().load("r1").unwrap(), sample::run("r1"));
+    let mut store = Store::open(&path).unwrap();
+    assert_eq!(store.load("r1").unwrap(), sample::run("r1"));
+    store.add_visit("r1", &sample::visit(2)).unwrap();
+    assert_eq!(store.create_run(&sample::header(), &[]).unwrap(), "r2");
+}
+
+/// Makes the file of the current version; its name is to be new.
+#[test]
+#[ignore = "writes tests/data; only for a new schema"]
+fn write_the_file_of_this_version() {
+    let path = data("store-v1.db");
+    assert!(!path.exists(), "old files are never written again");
+    let mut store = Store::open(&path).unwrap();
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    store.add_visit(&id, &sample::visit(0)).unwrap();
+    store.add_visit(&id, &sample::visit(1)).unwrap();
+}

@@ -1,0 +1,186 @@
+use record::{RunHeader, RunState, RunSummary, Warning};
+use store::{Store, StoreError};
+
+use crate::{sample, scratch};
+
+fn named(suite: &str) -> RunHeader {
+    RunHeader { suite: suite.into(), ..sample::header() }
+}
+
+#[test]
+fn what_was_stored_loads_unchanged() {
+    let path = scratch("what_was_stored_loads_unchanged");
+    let mut store = Store::open(&path).unwrap();
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    assert_eq!(id, "r1");
+    store.add_visit(&id, &sample::visit(0)).unwrap();
+    store.add_visit(&id, &sample::visit(1)).unwrap();
+    assert_eq!(store.load(&id).unwrap(), sample::run("r1"));
+    drop(store);
+    assert_eq!(Store::open(&path).unwrap().load(&id).unwrap(), sample::run("r1"));
+    assert_eq!(Store::open_read_only(&path).unwrap().load(&id).unwrap(), sample::run("r1"));
+}
+
+#[test]
+fn only_state_plan_and_doubts_change() {
+    let mut store = Store::open(&scratch("only_state_plan_and_doubts_change")).unwrap();
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    store.set_state(&id, RunState::Interrupted).unwrap();
+    store.set_visits_planned(&id, 9).unwrap();
+    store.add_warning(&id, &Warning::new("kernel", "another kernel at resume")).unwrap();
+    store.set_impossible(&id, 0, "gone").unwrap();
+    let run = store.load(&id).unwrap();
+    assert_eq!((run.header.state, run.header.visits_planned), (RunState::Interrupted, 9));
+    assert_eq!(run.header.warnings.len(), 2);
+    assert_eq!(run.header.warnings[1].code, "kernel");
+    assert_eq!(run.cells[0].impossible.as_deref(), Some("gone"));
+    assert!(matches!(
+        store.set_impossible(&id, 0, "again"),
+        Err(StoreError::NoSuchCell { cell: 0, .. })
+    ));
+}
+
+#[test]
+fn stored_results_are_never_rewritten() {
+    let path = scratch("stored_results_are_never_rewritten");
+    let mut store = Store::open(&path).unwrap();
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    store.add_visit(&id, &sample::visit(0)).unwrap();
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    for sql in [
+        "UPDATE run SET seed = '1'",
+        "UPDATE cell SET phase = 'x'",
+        "UPDATE cell_stream SET threads = 1",
+        "UPDATE visit SET elapsed_ns = 1",
+        "UPDATE visit_stream SET direct = 0",
+        "UPDATE op SET requests = 1",
+        "UPDATE worker SET requests = 1",
+        "UPDATE ledger SET reads = 1",
+        "UPDATE warning SET text = ''",
+    ] {
+        let error = raw.execute_batch(sql).unwrap_err().to_string();
+        assert!(error.contains("never rewritten"), "{sql}: {error}");
+    }
+    let again = store.add_visit(&id, &sample::visit(0));
+    assert!(matches!(again, Err(StoreError::VisitExists { order: 0, .. })), "{again:?}");
+    assert_eq!(store.load(&id).unwrap().visits, [sample::visit(0)]);
+}
+
+#[test]
+fn a_visit_of_an_unknown_cell_is_refused_whole() {
+    let mut store = Store::open(&scratch("a_visit_of_an_unknown_cell")).unwrap();
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    let visit = record::VisitRecord { cell: 7, ..sample::visit(0) };
+    let error = store.add_visit(&id, &visit).unwrap_err();
+    assert_eq!(error.to_string(), "run r1 has no cell 7 that is still open");
+    assert!(store.load(&id).unwrap().visits.is_empty());
+}
+
+#[test]
+fn ids_are_never_used_again() {
+    let path = scratch("ids_are_never_used_again");
+    let mut store = Store::open(&path).unwrap();
+    let ids: Vec<_> =
+        (0..3).map(|_| store.create_run(&sample::header(), &sample::cells()).unwrap()).collect();
+    store.add_visit(&ids[2], &sample::visit(0)).unwrap();
+    assert_eq!(ids, ["r1", "r2", "r3"]);
+    store.remove(&[ids[2].clone(), ids[1].clone(), ids[2].clone()]).unwrap();
+    drop(store);
+    let mut store = Store::open(&path).unwrap();
+    assert_eq!(store.create_run(&sample::header(), &[]).unwrap(), "r4");
+    let left: Vec<_> = store.list().unwrap().into_iter().map(|s| s.id).collect();
+    assert_eq!(left, ["r1", "r4"]);
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    for table in ["visit", "op", "worker", "ledger", "visit_stream"] {
+        let n: i64 =
+            raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap();
+        assert_eq!(n, 0, "{table}");
+    }
+}
+
+#[test]
+fn removing_is_all_or_nothing() {
+    let mut store = Store::open(&scratch("removing_is_all_or_nothing")).unwrap();
+    let id = store.create_run(&sample::header(), &[]).unwrap();
+    assert!(store.remove(&[id.clone(), "r9".into()]).is_err());
+    assert_eq!(store.list().unwrap().len(), 1);
+}
+
+#[test]
+fn a_listing_has_a_line_per_run_newest_last() {
+    let mut store = Store::open(&scratch("a_listing")).unwrap();
+    assert_eq!(store.list().unwrap(), []);
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    store.create_run(&named("other"), &[]).unwrap();
+    store.add_visit(&id, &sample::visit(0)).unwrap();
+    let list = store.list().unwrap();
+    assert_eq!(
+        list[0],
+        RunSummary {
+            id: "r1".into(),
+            suite: "bm-flash".into(),
+            target: "/ssd/tést.dat".into(),
+            started_unix_ns: 1_235_088_000_000_000_000,
+            state: RunState::Running,
+            live: false,
+            visits_made: 1,
+            visits_planned: 4,
+            warnings: 2,
+        }
+    );
+    assert_eq!(list[1].id, "r2");
+}
+
+#[test]
+fn people_name_runs_in_several_ways() {
+    let mut store = Store::open(&scratch("people_name_runs")).unwrap();
+    let hint = |store: &Store, text: &str| store.resolve(text).unwrap_err().hint().unwrap();
+    assert_eq!(hint(&store, "last"), "the store is empty; `plimsoll run` adds the first run");
+    store.create_run(&named("bm-flash"), &[]).unwrap();
+    assert_eq!(hint(&store, "r7"), "the only run is r1 (bm-flash)");
+    store.create_run(&named("random-read"), &[]).unwrap();
+    store.create_run(&named("random-write"), &[]).unwrap();
+    for (text, id) in [
+        ("r2", "r2"),
+        ("2", "r2"),
+        (" last ", "r3"),
+        ("last-0", "r3"),
+        ("last-2", "r1"),
+        ("bm", "r1"),
+        ("random-r", "r2"),
+    ] {
+        assert_eq!(store.resolve(text).unwrap(), id, "{text}");
+    }
+    let error = store.resolve("random").unwrap_err();
+    assert_eq!(error.to_string(), "`random` fits 2 runs");
+    assert_eq!(error.hint().unwrap(), "one of r2, r3");
+    for text in ["r4", "0", "", "last-3", "last-99999999999999999999", "lasting", "x", "-1", "r-1"]
+    {
+        let error = store.resolve(text).unwrap_err();
+        assert!(matches!(error, StoreError::NoSuchRun { .. }), "{text}: {error}");
+    }
+    assert_eq!(
+        hint(&store, "x"),
+        "the oldest run is r1, the newest r3 (random-write); `plimsoll list` shows all"
+    );
+}
+
+#[test]
+fn the_view_for_people_has_rates() {
+    let path = scratch("the_view_for_people");
+    let mut store = Store::open(&path).unwrap();
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    store.add_visit(&id, &sample::visit(0)).unwrap();
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    let (run, iops, mean): (String, f64, f64) = raw
+        .query_row(
+            "SELECT run, iops, latency_ns_mean FROM figure WHERE stream = 'main' AND op = 'write'",
+            [],
+            |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)),
+        )
+        .unwrap();
+    assert_eq!(run, "r1");
+    assert!((iops - 101e9 / 10_000_123_456.0).abs() < 1e-9);
+    let expected = u64::MAX as f64 * 5.0 / 101.0;
+    assert!((mean / expected - 1.0).abs() < 1e-12, "{mean} {expected}");
+}

@@ -1,0 +1,160 @@
+//! A run in which every field says something.
+
+use record::{
+    BackendRecord, Bitmap, CellRecord, Gap, LedgerEntry, Machine, OpRecord, Run, RunHeader,
+    RunState, Series, SeriesRow, SlowRequest, StreamPlan, StreamRecord, TargetKind, TargetRecord,
+    VisitEnd, VisitRecord, Warning, WorkerRecord,
+};
+use stats::LatencyHistogram;
+use units::Nanos;
+
+pub fn header() -> RunHeader {
+    RunHeader {
+        id: String::new(),
+        version: record::VERSION,
+        suite: "bm-flash".into(),
+        suite_text: "name = \"bm-flash\"\n".into(),
+        target: TargetRecord {
+            given: "/ssd/tést.dat".into(),
+            resolved: "/mnt/ssd/tést.dat".into(),
+            kind: TargetKind::BlockDevice,
+            size_bytes: u64::MAX,
+            files: 3,
+            file_system: Some("ext4".into()),
+            mount: Some("/mnt/ssd rw,noatime".into()),
+            devices: vec!["dm-0".into(), "sda".into()],
+            direct_alignment: Some(512),
+            remarks: vec!["a \"remark\"".into()],
+        },
+        seed: u64::MAX - 1,
+        command_line: vec!["plimsoll".into(), "run".into(), "bm flash".into()],
+        program: "0.1.0".into(),
+        machine: Machine {
+            host: "db1".into(),
+            kernel: "6.1.0".into(),
+            architecture: "x86_64".into(),
+            processor: "Some CPU @ 3 GHz".into(),
+            processors: 8,
+            memory_bytes: 48 << 30,
+        },
+        started_unix_ns: 1_235_088_000_000_000_000,
+        state: RunState::Running,
+        visits_planned: 4,
+        warnings: vec![Warning::new("tmpfs", "the target is memory")],
+    }
+}
+
+pub fn cells() -> Vec<CellRecord> {
+    let stream = |name: &str, op: &str, block_bytes| StreamPlan {
+        name: name.into(),
+        op: op.into(),
+        block_bytes,
+        threads: 10,
+        queue_depth: 4,
+    };
+    vec![
+        CellRecord {
+            index: 0,
+            phase: "read".into(),
+            coordinates: vec![
+                ("block_size".into(), "4KiB".into()),
+                ("threads".into(), "10".into()),
+            ],
+            streams: vec![stream("main", "read", Some(4096)), stream("side", "mixed", None)],
+            impossible: None,
+        },
+        CellRecord {
+            index: 1,
+            phase: "write".into(),
+            coordinates: vec![],
+            streams: vec![],
+            impossible: Some("512-byte direct I/O on sectors of 4096 bytes".into()),
+        },
+    ]
+}
+
+fn op(name: &str, scale: u64) -> OpRecord {
+    let mut latency = LatencyHistogram::new();
+    let latencies: Vec<u64> = (1..=100).map(|k| k * 1_000 * scale).collect();
+    latencies.iter().for_each(|&ns| latency.record(Nanos::new(ns)));
+    latency.record(Nanos::secs(1200));
+    let row = SeriesRow { requests: 50, bytes: 204_800, tail: vec![(3, 40), (90, 10)] };
+    OpRecord {
+        op: name.into(),
+        requests: 101,
+        bytes: 413_696,
+        errors: vec![(5, 2), (28, 1)],
+        short: 1,
+        latency,
+        latency_ns_min: latencies[0],
+        latency_ns_max: 1_200_000_000_000,
+        latency_ns_sum: u128::from(u64::MAX) * 5 + u128::from(scale),
+        series: Series {
+            interval_ns: 100_000_000,
+            rows: vec![row.clone(), SeriesRow::default(), row],
+        },
+        slow: vec![SlowRequest { at_ns: 7, latency_ns: 1 << 40, worker: 2, offset: 8192 }],
+        slow_dropped: 3,
+    }
+}
+
+pub fn visit(order: u32) -> VisitRecord {
+    let mut completions = Bitmap::zeros(10_000);
+    (0..9_000).filter(|ms| ms % 100 != 0).for_each(|ms| completions.set(ms));
+    let worker = WorkerRecord {
+        requests: 101,
+        cpu_user_ns: Some(5_000),
+        cpu_system_ns: Some(9_000),
+        switches_voluntary: Some(12),
+        switches_involuntary: None,
+        gaps: vec![Gap { start_ns: 5, length_ns: 60_000_000 }],
+        batch_max: 16,
+        stamp_error_ns_max: 700,
+    };
+    let stream = StreamRecord {
+        name: "main".into(),
+        backend: BackendRecord {
+            name: "io_uring".into(),
+            flags: vec!["registered-buffers".into()],
+            reasons: vec!["kernel 6.1".into()],
+            direct: true,
+        },
+        ops: vec![op("read", 1), op("write", 7)],
+        workers: vec![worker.clone(), WorkerRecord { cpu_user_ns: None, ..worker }],
+        ramp_requests: 8,
+        backlog: 2,
+    };
+    VisitRecord {
+        cell: 0,
+        repeat: order,
+        order,
+        started_unix_ns: 1_235_088_001_000_000_000 + i64::from(order),
+        elapsed_ns: 10_000_123_456,
+        end: VisitEnd::Hanging,
+        streams: vec![stream.clone(), StreamRecord { name: "side".into(), ..stream }],
+        completions,
+        ledger: vec![LedgerEntry {
+            device: "sda".into(),
+            depth: 1,
+            reads: 2,
+            read_bytes: 3,
+            writes: 4,
+            write_bytes: 5,
+            discards: 6,
+            discard_bytes: 7,
+            flushes: 8,
+            queue_ms: 9,
+            in_flight_end: 10,
+        }],
+        host_stalls: vec![Gap { start_ns: 1, length_ns: 2 }],
+        warnings: vec![Warning::new("hanging", "1 request never came back")],
+    }
+}
+
+pub fn run(id: &str) -> Run {
+    Run {
+        header: RunHeader { id: id.into(), ..header() },
+        cells: cells(),
+        visits: vec![visit(0), visit(1)],
+    }
+}
