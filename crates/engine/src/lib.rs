@@ -1,1 +1,57 @@
-//! Empty for now.
+//! The measuring loop: pacing, addresses, accounting, verification.
+//!
+//! Makes no system call: requests go to a [`device::Device`], time comes from its clock. The
+//! loop is one, generic over the device; pacing, access and stop rule are values in it.
+//!
+//! A *visit* is played by one or more [`Drive`]s: on kernel back ends each worker has a thread
+//! and a device of its own and so a drive of its own; on a twin with a virtual clock one drive
+//! plays all workers on the one device. What the drives share ([`Shared`]) is a few atomics.
+
+mod access;
+mod drive;
+mod merge;
+mod payload;
+mod recorder;
+mod shared;
+mod source;
+pub mod verify;
+
+pub use drive::{Drive, DriveError, Hanging, Limits, Observer, WorkerId};
+pub use merge::{VisitResult, merge};
+pub use recorder::WorkerResult;
+pub use shared::{Pulse, Shared};
+
+use std::sync::Arc;
+
+use units::Bytes;
+
+/// What a visit plays: the cell's streams on the file set.
+#[derive(Clone, Debug)]
+pub struct Visit {
+    /// At least one; all start together.
+    pub streams: Vec<suite::model::Stream>,
+    /// How many files.
+    pub files: u32,
+    /// Bytes of each.
+    pub file_size: Bytes,
+    /// What writes write.
+    pub data: suite::model::Data,
+    /// Of this visit: addresses, dice and arrivals follow from it.
+    pub seed: u64,
+    /// Of the run: fixed permutations follow from it.
+    pub run_seed: u64,
+    /// Writes describe themselves and reads check that, if set.
+    pub verify: Option<Arc<verify::Verifier>>,
+}
+
+impl Visit {
+    /// How many workers all streams have together.
+    pub fn workers(&self) -> Vec<WorkerId> {
+        (0u32..)
+            .zip(&self.streams)
+            .flat_map(|(stream, plan)| {
+                (0..plan.threads).map(move |worker| WorkerId { stream, worker })
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,908 @@
+//! The loop itself.
+//!
+//! One time stamp is taken per reaped batch, right after the device handed it over: it ends
+//! every request of the batch and starts those issued in their place. Two stamps a request
+//! would cost more than all else in this loop together. The price is stated with every result:
+//! a latency can be too long by the time the loop needs from the stamp to the next reap (when
+//! what it queued reaches the device), of which the largest seen is kept
+//! ([`record::WorkerRecord::stamp_error_ns_max`]); and requests of one batch cannot be told apart
+//! in time, which is what the caller of such a batch sees too. At depth 1 a batch is one request.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use device::{Completion, Device, DeviceError, FileIndex, Op, Request, Slot};
+use suite::model::{Access, Arrivals, Pacing, Stream, SyncAtEnd};
+use units::{ByteOffset, Bytes, Instant, Nanos};
+
+use crate::Visit;
+use crate::payload::Payload;
+use crate::recorder::{Failure, INTERVAL, Outcome, Recorder, WorkerResult};
+use crate::shared::{Pulse, Shared, StreamShared};
+use crate::source::{Next, Source, seam_op};
+use crate::verify::{Floors, Mismatch};
+
+/// A worker of a visit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkerId {
+    /// Index of its stream in the visit.
+    pub stream: u32,
+    /// Its number within the stream.
+    pub worker: u32,
+}
+
+/// A request that had not come back when its drive gave up on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hanging {
+    /// What it was to do.
+    pub op: Op,
+    /// In which file.
+    pub file: u32,
+    /// Where.
+    pub offset: u64,
+    /// How long it had been out; it may take longer still.
+    pub age: Nanos,
+}
+
+/// When a drive gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How long after the stop rule was met requests in flight are waited for. Never 0 in
+    /// earnest: cutting requests off is how freezes vanish from results.
+    pub hang: Nanos,
+    /// Failed or short requests per worker that are counted and passed over; one more ends the
+    /// visit.
+    pub failures: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { hang: Nanos::secs(30), failures: 0 }
+    }
+}
+
+/// Whoever wants to know when a worker's measured part begins and ends, on its own thread: to
+/// read the thread's CPU time.
+pub trait Observer {
+    /// The ramp is over.
+    fn measured_begins(&mut self, worker: WorkerId);
+    /// The last counted request came back, or was given up.
+    fn measured_ends(&mut self, worker: WorkerId);
+}
+
+impl Observer for () {
+    fn measured_begins(&mut self, _worker: WorkerId) {}
+    fn measured_ends(&mut self, _worker: WorkerId) {}
+}
+
+/// Why a drive cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DriveError {
+    /// The space is smaller than a request.
+    #[error("stream `{stream}`: its region of {region} is smaller than one block of {block_size}")]
+    RegionTooSmall {
+        /// The stream's name.
+        stream: String,
+        /// Its region's length.
+        region: Bytes,
+        /// Its block size.
+        block_size: Bytes,
+    },
+    /// The slots' numbers ran out.
+    #[error("{workers} workers need more than 2^32 requests in flight")]
+    TooManySlots {
+        /// How many workers.
+        workers: usize,
+    },
+}
+
+/// Plays some workers of a visit on one device.
+#[derive(Debug)]
+pub struct Drive<'a> {
+    shared: &'a Shared,
+    workers: Vec<Worker<'a>>,
+    slots: Vec<SlotState>,
+    done: Vec<Completion>,
+    timers: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// Any worker starts requests at times of its own.
+    paced: bool,
+    in_flight: usize,
+    unfinished: usize,
+    /// The next moment at which something beside requests is to be looked after.
+    boundary: Instant,
+    payload: Payload,
+    /// Buffers are stamped before each write.
+    stamps: bool,
+    floors: Vec<Floors>,
+    limits: Limits,
+    batch_max: usize,
+    stamp_error: Nanos,
+    last_completion: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SlotState {
+    start: Instant,
+    offset: u64,
+    length: u32,
+    /// Result of full success: the length, or 0 where no bytes are moved to or from us.
+    expected: u32,
+    worker: u32,
+    file: u32,
+    op: Op,
+    busy: bool,
+}
+
+#[derive(Debug)]
+struct Worker<'a> {
+    id: WorkerId,
+    stream: &'a StreamShared,
+    source: Source,
+    recorder: Recorder,
+    pulse: &'a Pulse,
+    /// Every completion is followed by the next request at once: neither paced nor verified nor
+    /// ending.
+    flows: bool,
+    closed: bool,
+    pace: Pace,
+    free: Vec<u32>,
+    in_flight: u32,
+    depth: u32,
+    state: State,
+    ramp_end: Instant,
+    end: Instant,
+    stopped_at: Instant,
+    idle_since: Instant,
+    backlog: u64,
+    mismatches: Vec<Mismatch>,
+    mismatches_dropped: u64,
+    hanging: Vec<Hanging>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Ramp,
+    Measuring,
+    /// Issues no more, waits for what is in flight.
+    Draining,
+    /// Flushes files one by one, counted or not.
+    Syncing {
+        timed: bool,
+    },
+    Done,
+}
+
+#[derive(Debug)]
+enum Pace {
+    /// The next as soon as one ends.
+    Closed,
+    /// A pause of a slot after so many requests of it.
+    Think { think: Nanos, burst: u32, issued: Vec<u32>, first_slot: u32 },
+    /// At planned times.
+    Open { due: Instant, fraction: f64, gap_ns: f64, arrivals: Arrivals },
+}
+
+/// A list of mismatches longer than this helps nobody.
+const MISMATCHES_MAX: usize = 16;
+/// Without any completion for so many hang limits a visit that has no end is given up.
+const SILENCE_FACTOR: u64 = 10;
+
+impl<'a> Drive<'a> {
+    /// Prepares everything that needs memory. `workers`: which of the visit's workers this drive
+    /// plays; the device must have a slot for each request they can have in flight
+    /// ([`Self::slots`]).
+    pub fn new(
+        visit: &Visit,
+        workers: &[WorkerId],
+        shared: &'a Shared,
+        limits: Limits,
+    ) -> Result<Self, DriveError> {
+        let mut slots = Vec::new();
+        let mut states = Vec::new();
+        for (index, &id) in (0u32..).zip(workers) {
+            let stream = &visit.streams[id.stream as usize];
+            let first = u32::try_from(slots.len())
+                .map_err(|_| DriveError::TooManySlots { workers: workers.len() })?;
+            let own = SlotState {
+                start: Instant::ZERO,
+                offset: 0,
+                length: 0,
+                expected: 0,
+                worker: index,
+                file: 0,
+                op: Op::Read,
+                busy: false,
+            };
+            slots.extend(std::iter::repeat_n(own, stream.queue_depth as usize));
+            states.push(Worker::new(visit, stream, id, first, shared)?);
+        }
+        let depth = slots.len();
+        let payload = Payload::new(visit);
+        let floors = match &visit.verify {
+            Some(verifier) => vec![verifier.floors(longest(visit)); depth],
+            None => Vec::new(),
+        };
+        Ok(Self {
+            shared,
+            paced: states.iter().any(|w| !matches!(w.pace, Pace::Closed)),
+            unfinished: states.len(),
+            workers: states,
+            slots,
+            done: Vec::with_capacity(depth.clamp(1, BATCH_MAX)),
+            timers: BinaryHeap::with_capacity(depth),
+            in_flight: 0,
+            boundary: Instant::ZERO,
+            stamps: !matches!(payload, Payload::Fixed(_)),
+            payload,
+            floors,
+            limits,
+            batch_max: 0,
+            stamp_error: Nanos::ZERO,
+            last_completion: Instant::ZERO,
+        })
+    }
+
+    /// How many slots the device needs.
+    pub fn slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// Puts into the device's buffers what writes will write. Call once, before the clock runs.
+    pub fn prepare<D: Device>(&self, device: &mut D) {
+        for slot in 0..self.slots() {
+            self.payload.fill(device.buffer(Slot(slot)), u64::from(slot));
+        }
+    }
+
+    /// Plays until every worker is done. `begin` is the visit's start on the device's clock, the
+    /// same for all drives.
+    pub fn run<D: Device, O: Observer>(
+        &mut self,
+        device: &mut D,
+        begin: Instant,
+        observer: &mut O,
+    ) -> Result<(), DeviceError> {
+        self.last_completion = begin;
+        self.start(begin, observer);
+        for worker in 0..self.workers.len() {
+            self.issue_first(worker, begin, device);
+        }
+        let mut sample = 0u32;
+        while self.unfinished > 0 {
+            let until = self.wake();
+            self.done.clear();
+            device.reap(1, until, &mut self.done)?;
+            let now = device.now();
+            if now >= self.boundary {
+                self.look_after(now, device, observer);
+            }
+            self.take_batch(now, device, observer);
+            if self.paced {
+                self.issue_due(now, device);
+            }
+            // One extra clock read in 64 batches: a sample of the stamp's error, at no cost.
+            sample = sample.wrapping_add(1);
+            if sample.is_multiple_of(64) {
+                self.stamp_error = self.stamp_error.max(device.now().since(now));
+            }
+        }
+        Ok(())
+    }
+
+    /// Accounts for the requests that just came back and issues the next in their place.
+    #[inline]
+    fn take_batch<D: Device, O: Observer>(
+        &mut self,
+        now: Instant,
+        device: &mut D,
+        observer: &mut O,
+    ) {
+        let batch = self.done.len();
+        if batch == 0 {
+            return;
+        }
+        self.batch_max = self.batch_max.max(batch);
+        self.last_completion = now;
+        let alone = self.workers.len() == 1;
+        if alone && self.workers[0].counts() {
+            self.workers[0].recorder.mark(now);
+        }
+        for index in 0..batch {
+            let completion = self.done[index];
+            let slot = &mut self.slots[completion.slot.0 as usize];
+            let worker = &mut self.workers[slot.worker as usize];
+            let smooth = worker.flows && completion.result() == Ok(slot.expected);
+            if !smooth {
+                self.take_rough(completion, now, device, observer);
+                continue;
+            }
+            // The one path that millions a second take: nothing in it but what each needs.
+            if !alone {
+                worker.recorder.mark(now);
+            }
+            let latency = now.since(slot.start);
+            if worker.recorder.success(slot.op, slot.length, latency) {
+                worker.recorder.slow(slot.op, now, latency, worker.id.worker, slot.offset);
+            }
+            let Some(next) = worker.source.next(worker.stream) else {
+                slot.busy = false;
+                worker.stop(now);
+                worker.in_flight -= 1;
+                self.in_flight -= 1;
+                let owner = slot.worker as usize;
+                self.after_last(owner, now, device, observer);
+                continue;
+            };
+            slot.take(next, now);
+            if worker.depth == 1 {
+                worker.pulse.issued(now, next.offset.get(), next.op);
+            }
+            if self.stamps && next.op == Op::Write {
+                let buffer = device.buffer(completion.slot);
+                self.payload.stamp(buffer, next.file, next.offset, next.length);
+            }
+            submit(device, next, completion.slot);
+        }
+    }
+
+    /// A completion that is not just followed by the next request: failed, verified, of a paced
+    /// worker, or of one that is ending.
+    #[cold]
+    fn take_rough<D: Device, O: Observer>(
+        &mut self,
+        completion: Completion,
+        now: Instant,
+        device: &mut D,
+        observer: &mut O,
+    ) {
+        let slot = self.slots[completion.slot.0 as usize];
+        let owner = slot.worker as usize;
+        let worker = &mut self.workers[owner];
+        if worker.counts() {
+            worker.recorder.mark(now);
+            let latency = now.since(slot.start);
+            if completion.result() != Ok(slot.expected) {
+                self.fail(completion, slot);
+            } else if worker.recorder.success(slot.op, slot.length, latency) {
+                worker.recorder.slow(slot.op, now, latency, worker.id.worker, slot.offset);
+            }
+        }
+        if !self.floors.is_empty() {
+            self.check(completion, slot, device);
+        }
+        self.in_flight -= 1;
+        self.workers[owner].in_flight -= 1;
+        self.release(completion.slot.0, now, device);
+        self.after_last(owner, now, device, observer);
+    }
+
+    /// A request of the worker ended without another in its place.
+    fn after_last<D: Device, O: Observer>(
+        &mut self,
+        owner: usize,
+        now: Instant,
+        device: &mut D,
+        observer: &mut O,
+    ) {
+        let worker = &mut self.workers[owner];
+        if worker.in_flight == 0 {
+            worker.idle_since = now;
+            worker.pulse.idle();
+            self.maybe_finish(owner, now, device, observer);
+        }
+    }
+
+    /// The next request of the slot's worker, on that slot; none when its budget is used up.
+    fn issue_next<D: Device>(&mut self, slot: u32, start: Instant, device: &mut D) {
+        let worker = &mut self.workers[self.slots[slot as usize].worker as usize];
+        match worker.source.next(worker.stream) {
+            Some(next) => self.issue(slot, next, start, device),
+            None => worker.stop(start),
+        }
+    }
+
+    fn issue<D: Device>(&mut self, slot: u32, next: Next, start: Instant, device: &mut D) {
+        let state = &mut self.slots[slot as usize];
+        state.take(next, start);
+        let worker = &mut self.workers[state.worker as usize];
+        if worker.depth == 1 {
+            worker.pulse.issued(start, next.offset.get(), next.op);
+        }
+        if self.stamps && next.op == Op::Write {
+            let buffer = device.buffer(Slot(slot));
+            self.payload.stamp(buffer, next.file, next.offset, next.length);
+        }
+        if let Some(floors) = self.floors.get_mut(slot as usize) {
+            self.payload.note_issue(floors, next);
+        }
+        worker.in_flight += 1;
+        self.in_flight += 1;
+        submit(device, next, Slot(slot));
+    }
+
+    /// A slot whose worker does not go on at once.
+    #[cold]
+    fn release<D: Device>(&mut self, slot: u32, now: Instant, device: &mut D) {
+        let state = &mut self.slots[slot as usize];
+        state.busy = false;
+        let index = state.worker as usize;
+        let worker = &mut self.workers[index];
+        if let State::Syncing { .. } = worker.state {
+            if let Some(next) = worker.source.next_end_sync() {
+                self.issue(slot, next, now, device);
+            }
+            return;
+        }
+        if !matches!(worker.state, State::Measuring | State::Ramp) {
+            return;
+        }
+        match &mut worker.pace {
+            Pace::Closed => self.issue_next(slot, now, device),
+            Pace::Open { .. } => worker.free.push(slot),
+            Pace::Think { think, burst, issued, first_slot } => {
+                let count = &mut issued[(slot - *first_slot) as usize];
+                *count += 1;
+                if count.is_multiple_of(*burst) {
+                    self.timers.push(Reverse((now + *think, slot)));
+                } else {
+                    self.issue_next(slot, now, device);
+                }
+            }
+        }
+    }
+
+    /// Starts what was planned for a time that has come.
+    fn issue_due<D: Device>(&mut self, now: Instant, device: &mut D) {
+        while let Some(&Reverse((due, slot))) = self.timers.peek() {
+            if due > now {
+                break;
+            }
+            self.timers.pop();
+            let index = self.slots[slot as usize].worker as usize;
+            if matches!(self.workers[index].state, State::Measuring | State::Ramp) {
+                self.workers[index].wakes(now);
+                self.issue_next(slot, now, device);
+            }
+        }
+        for index in 0..self.workers.len() {
+            while let Some((slot, due)) = self.workers[index].take_due(now) {
+                self.workers[index].wakes(now);
+                self.issue_next(slot, due, device);
+            }
+        }
+    }
+
+    /// When the device must hand control back even if nothing completes.
+    #[inline]
+    fn wake(&self) -> Instant {
+        if !self.paced {
+            return self.boundary;
+        }
+        let timer = self.timers.peek().map_or(Instant::MAX, |&Reverse((due, _))| due);
+        let due = self.workers.iter().map(Worker::next_due).min().unwrap_or(Instant::MAX);
+        self.boundary.min(timer).min(due)
+    }
+
+    fn start<O: Observer>(&mut self, begin: Instant, observer: &mut O) {
+        for worker in &mut self.workers {
+            worker.begin(begin);
+            if worker.ramp_end == begin {
+                worker.measure(observer);
+            }
+        }
+        self.boundary = self.next_boundary(begin);
+    }
+
+    fn issue_first<D: Device>(&mut self, index: usize, begin: Instant, device: &mut D) {
+        let paced_open = matches!(self.workers[index].pace, Pace::Open { .. });
+        let slots = std::mem::take(&mut self.workers[index].free);
+        if paced_open {
+            self.workers[index].free = slots;
+            return;
+        }
+        for slot in slots {
+            if !matches!(self.workers[index].state, State::Measuring | State::Ramp) {
+                break;
+            }
+            self.issue_next(slot, begin, device);
+        }
+        if self.workers[index].in_flight == 0 {
+            // Others used the budget up already: finish at the next turn, not in 100 ms.
+            self.boundary = Instant::ZERO;
+        }
+    }
+
+    /// Everything that is not a request: intervals, ramp and end, orders from outside, requests
+    /// that hang.
+    #[cold]
+    fn look_after<D: Device, O: Observer>(
+        &mut self,
+        now: Instant,
+        device: &mut D,
+        observer: &mut O,
+    ) {
+        for index in 0..self.workers.len() {
+            let worker = &mut self.workers[index];
+            if worker.state == State::Ramp && now >= worker.ramp_end {
+                worker.measure(observer);
+            }
+            worker.recorder.fold(now);
+            let orders = self.shared.stopping();
+            if matches!(worker.state, State::Measuring | State::Ramp)
+                && (now >= worker.end || orders)
+            {
+                let at = worker.end.min(now);
+                worker.stop(at);
+            }
+            worker.pulse.progress(
+                worker.recorder.completed() + worker.recorder.ramp_requests,
+                worker.recorder.bytes(),
+            );
+            if worker.in_flight == 0 {
+                self.maybe_finish(index, now, device, observer);
+            }
+        }
+        self.publish_oldest();
+        self.give_up_on_hanging(now, observer);
+        self.boundary = self.next_boundary(now);
+    }
+
+    fn next_boundary(&self, now: Instant) -> Instant {
+        let mut next = now + INTERVAL;
+        for worker in &self.workers {
+            let begin = worker.recorder.begin;
+            let ticks = now.since(begin).get() / INTERVAL.get() + 1;
+            next = next.min(begin + Nanos::new(ticks * INTERVAL.get()));
+            if worker.state == State::Ramp {
+                next = next.min(worker.ramp_end);
+            }
+            if worker.end > now {
+                next = next.min(worker.end);
+            }
+        }
+        next
+    }
+
+    /// Deeper than one, who is oldest is not known without looking.
+    fn publish_oldest(&self) {
+        for (index, worker) in (0u32..).zip(&self.workers) {
+            if worker.depth == 1 {
+                continue;
+            }
+            let busy = self.slots.iter().filter(|s| s.worker == index && s.busy);
+            match busy.min_by_key(|slot| slot.start) {
+                Some(oldest) => worker.pulse.issued(oldest.start, oldest.offset, oldest.op),
+                None => worker.pulse.idle(),
+            }
+        }
+    }
+
+    fn give_up_on_hanging<O: Observer>(&mut self, now: Instant, observer: &mut O) {
+        let silent = Nanos::new(self.limits.hang.get().saturating_mul(SILENCE_FACTOR));
+        let given_up = self.in_flight > 0 && now.since(self.last_completion) > silent;
+        for index in 0..self.workers.len() {
+            let worker = &mut self.workers[index];
+            let waited = match worker.state {
+                State::Draining | State::Syncing { .. } => now.since(worker.stopped_at),
+                _ => Nanos::ZERO,
+            };
+            let hangs = worker.in_flight > 0 && (waited > self.limits.hang || given_up);
+            if worker.state == State::Done || !(hangs || self.shared.abandoning()) {
+                continue;
+            }
+            let own = self.slots.iter().filter(|s| s.worker as usize == index && s.busy);
+            worker.hanging.extend(own.map(|slot| Hanging {
+                op: slot.op,
+                file: slot.file,
+                offset: slot.offset,
+                age: now.since(slot.start),
+            }));
+            // The time spent waiting for them is part of what was measured.
+            if !worker.hanging.is_empty() {
+                worker.recorder.last = now;
+            }
+            worker.finish(observer);
+            self.in_flight -= worker.in_flight as usize;
+            self.unfinished -= 1;
+        }
+    }
+
+    /// A worker with nothing in flight: done, or to flush first, or only idle.
+    fn maybe_finish<D: Device, O: Observer>(
+        &mut self,
+        index: usize,
+        now: Instant,
+        device: &mut D,
+        observer: &mut O,
+    ) {
+        let worker = &mut self.workers[index];
+        match worker.state {
+            State::Ramp | State::Measuring | State::Done => return,
+            State::Syncing { .. } => {}
+            State::Draining => {
+                let last = worker.stream.last_to_finish();
+                let at_end = worker.source.sync_at_end();
+                if last && at_end != SyncAtEnd::No && !self.shared.stopping() {
+                    worker.state = State::Syncing { timed: at_end == SyncAtEnd::Timed };
+                    worker.stopped_at = now;
+                    worker.source.begin_end_syncs();
+                    if let Some(next) = worker.source.next_end_sync() {
+                        let slot = self.slots.iter().position(|s| s.worker as usize == index);
+                        self.issue(slot.unwrap_or(0) as u32, next, now, device);
+                        return;
+                    }
+                }
+            }
+        }
+        self.workers[index].finish(observer);
+        self.unfinished -= 1;
+    }
+
+    #[cold]
+    fn fail(&mut self, completion: Completion, slot: SlotState) {
+        let outcome = match completion.result() {
+            Ok(bytes) => Outcome::Short(bytes),
+            Err(errno) => Outcome::Error(errno),
+        };
+        let SlotState { op, file, offset, length, .. } = slot;
+        let worker = &mut self.workers[slot.worker as usize];
+        worker.recorder.failure(completion, Failure { op, file, offset, length, outcome });
+        if worker.recorder.failures > self.limits.failures {
+            self.shared.stop();
+            self.boundary = Instant::ZERO;
+        }
+    }
+
+    /// Verification of what came back.
+    #[cold]
+    fn check<D: Device>(&mut self, completion: Completion, slot: SlotState, device: &mut D) {
+        let index = completion.slot.0 as usize;
+        let Some(floors) = self.floors.get_mut(index) else { return };
+        let worker = &mut self.workers[slot.worker as usize];
+        let whole = completion.result() == Ok(slot.expected);
+        let file = FileIndex(slot.file);
+        let offset = ByteOffset::new(slot.offset);
+        let request = Next { op: slot.op, file, offset, length: slot.length };
+        let (found, dropped) =
+            self.payload.note_completion(floors, request, whole, device.buffer(completion.slot));
+        let room = MISMATCHES_MAX.saturating_sub(worker.mismatches.len());
+        worker.mismatches_dropped += dropped + found.len().saturating_sub(room) as u64;
+        worker.mismatches.extend(found.into_iter().take(room));
+    }
+
+    /// What the workers measured.
+    pub fn finish(self) -> Vec<WorkerResult> {
+        let (batch_max, stamp_error) = (self.batch_max as u32, self.stamp_error);
+        self.workers.into_iter().map(|worker| worker.result(batch_max, stamp_error)).collect()
+    }
+}
+
+impl SlotState {
+    #[inline]
+    fn take(&mut self, next: Next, start: Instant) {
+        self.start = start;
+        self.offset = next.offset.get();
+        self.length = next.length;
+        self.expected = if next.op.moves_data() { next.length } else { 0 };
+        self.file = next.file.0;
+        self.op = next.op;
+        self.busy = true;
+    }
+}
+
+#[inline]
+fn submit<D: Device>(device: &mut D, next: Next, slot: Slot) {
+    let Next { op, file, offset, length } = next;
+    // The device has a slot for every request of ours, so it is never full.
+    let queued = device.submit(Request { op, file, offset, length, slot });
+    debug_assert!(queued.is_ok(), "a device with a slot for every request is full");
+}
+
+/// Completions taken with one time stamp at most: bounds the stamp's error at great depth.
+const BATCH_MAX: usize = 32;
+
+impl<'a> Worker<'a> {
+    fn new(
+        visit: &Visit,
+        stream: &Stream,
+        id: WorkerId,
+        first_slot: u32,
+        shared: &'a Shared,
+    ) -> Result<Self, DriveError> {
+        let ops = operations(stream);
+        let expected = stream.stop.time.map(|time| time + stream.stop.ramp);
+        let pace = Pace::new(stream, id.worker, first_slot);
+        let before: u32 = visit.streams[..id.stream as usize].iter().map(|s| s.threads).sum();
+        Ok(Self {
+            id,
+            stream: &shared.streams[id.stream as usize],
+            source: Source::new(visit, id)?,
+            flows: false,
+            closed: matches!(pace, Pace::Closed) && visit.verify.is_none(),
+            recorder: Recorder::new(&ops, expected, !matches!(pace, Pace::Closed)),
+            pulse: &shared.pulses()[(before + id.worker) as usize],
+            pace,
+            free: (first_slot..first_slot + stream.queue_depth).collect(),
+            in_flight: 0,
+            depth: stream.queue_depth,
+            state: State::Ramp,
+            ramp_end: Instant::ZERO + stream.stop.ramp,
+            end: stream.stop.time.map_or(Instant::MAX, |t| Instant::ZERO + t + stream.stop.ramp),
+            stopped_at: Instant::MAX,
+            idle_since: Instant::ZERO,
+            backlog: 0,
+            mismatches: Vec::new(),
+            mismatches_dropped: 0,
+            hanging: Vec::new(),
+        })
+    }
+
+    /// Whether what completes now is part of the result.
+    fn counts(&self) -> bool {
+        self.state != State::Syncing { timed: false }
+    }
+
+    /// Plan times become clock times.
+    fn begin(&mut self, begin: Instant) {
+        self.flows = self.closed;
+        let origin = begin.since(Instant::ZERO);
+        self.ramp_end = self.ramp_end + origin;
+        self.end = self.end + origin;
+        self.idle_since = begin;
+        self.recorder.begin = begin;
+        if let Pace::Open { due, .. } = &mut self.pace {
+            *due = *due + origin;
+        }
+    }
+
+    /// From here on it counts.
+    fn measure<O: Observer>(&mut self, observer: &mut O) {
+        self.recorder.begin(self.ramp_end);
+        self.source.count_from_here();
+        self.state = State::Measuring;
+        observer.measured_begins(self.id);
+    }
+
+    /// Issues no more.
+    fn stop(&mut self, at: Instant) {
+        if matches!(self.state, State::Ramp | State::Measuring) {
+            self.state = State::Draining;
+            self.flows = false;
+            self.stopped_at = at;
+            self.backlog = self.arrivals_left(at);
+        }
+    }
+
+    fn finish<O: Observer>(&mut self, observer: &mut O) {
+        observer.measured_ends(self.id);
+        self.state = State::Done;
+        self.pulse.progress(
+            self.recorder.completed() + self.recorder.ramp_requests,
+            self.recorder.bytes(),
+        );
+        if self.hanging.is_empty() {
+            self.pulse.idle();
+        }
+        self.pulse.finish();
+    }
+
+    /// Something is issued after a time of idleness.
+    fn wakes(&mut self, now: Instant) {
+        if self.in_flight == 0 {
+            self.recorder.idle(self.idle_since, now);
+        }
+    }
+
+    fn next_due(&self) -> Instant {
+        match &self.pace {
+            Pace::Open { due, .. }
+                if !self.free.is_empty()
+                    && matches!(self.state, State::Ramp | State::Measuring) =>
+            {
+                *due
+            }
+            _ => Instant::MAX,
+        }
+    }
+
+    /// A slot for the next arrival, and when that was planned, if it is due and there is one.
+    fn take_due(&mut self, now: Instant) -> Option<(u32, Instant)> {
+        let planned = self.next_due();
+        if planned > now || planned >= self.end {
+            return None;
+        }
+        let slot = self.free.pop()?;
+        self.advance_arrival();
+        Some((slot, planned))
+    }
+
+    fn advance_arrival(&mut self) {
+        let Pace::Open { due, fraction, gap_ns, arrivals } = &mut self.pace else { return };
+        let gap = match arrivals {
+            Arrivals::Fixed => *gap_ns,
+            Arrivals::Poisson => *gap_ns * self.source.random().exponential(),
+        };
+        // Whole ns go to the clock, the rest is carried: the rate is exact in the long run.
+        let exact = gap + *fraction;
+        *due = *due + Nanos::new(exact as u64);
+        *fraction = exact.fract();
+    }
+
+    /// Arrivals due by `at` that were not issued.
+    fn arrivals_left(&self, at: Instant) -> u64 {
+        match &self.pace {
+            Pace::Open { due, gap_ns, .. } if *due <= at => {
+                (at.since(*due).get() as f64 / gap_ns) as u64 + 1
+            }
+            _ => 0,
+        }
+    }
+
+    fn result(self, batch_max: u32, stamp_error: Nanos) -> WorkerResult {
+        let (begin, last) = (self.recorder.begin, self.recorder.last);
+        let (ramp_requests, first_failure) =
+            (self.recorder.ramp_requests, self.recorder.first_failure);
+        let (ops, bitmap, gaps) = self.recorder.finish();
+        WorkerResult {
+            id: self.id,
+            ops,
+            bitmap,
+            begin,
+            last,
+            ramp_requests,
+            backlog: self.backlog,
+            gaps,
+            batch_max,
+            stamp_error,
+            hanging: self.hanging,
+            first_failure,
+            mismatches: self.mismatches,
+            mismatches_dropped: self.mismatches_dropped,
+            cpu: None,
+            switches: None,
+        }
+    }
+}
+
+impl Pace {
+    fn new(stream: &Stream, worker: u32, first_slot: u32) -> Self {
+        match stream.pacing {
+            Pacing::Closed { think, .. } if think == Nanos::ZERO => Self::Closed,
+            Pacing::Closed { think, burst } => Self::Think {
+                think,
+                burst: burst.max(1),
+                issued: vec![0; stream.queue_depth as usize],
+                first_slot,
+            },
+            Pacing::Open { rate, arrivals } => {
+                let threads = f64::from(stream.threads);
+                let gap_ns = threads * 1e9 / rate;
+                // Fixed arrivals of different workers interleave evenly.
+                let first = gap_ns * f64::from(worker) / threads;
+                Self::Open {
+                    due: Instant::new(first as u64),
+                    fraction: first.fract(),
+                    gap_ns,
+                    arrivals,
+                }
+            }
+        }
+    }
+}
+
+/// The operations a stream can meet.
+fn operations(stream: &Stream) -> Vec<Op> {
+    let mut ops: Vec<Op> = match &stream.access {
+        Access::Replay { requests } => requests.iter().map(|r| seam_op(r.op)).collect(),
+        _ => stream.mix.classes.iter().map(|c| seam_op(c.op)).collect(),
+    };
+    ops.extend(stream.sync.map(|policy| seam_op(policy.op)));
+    ops.sort_unstable();
+    ops.dedup();
+    ops
+}
+
+fn longest(visit: &Visit) -> Bytes {
+    visit.streams.iter().map(Stream::block_size_max).max().unwrap_or(Bytes::ZERO)
+}

@@ -1,0 +1,218 @@
+//! From what workers measured to what a visit yields.
+
+use std::collections::BTreeMap;
+
+use device::Op;
+use record::{
+    BackendRecord, Bitmap, OpRecord, Series, SeriesRow, StreamRecord, Warning, WorkerRecord,
+};
+use stats::LatencyHistogram;
+use units::{Instant, Nanos};
+
+use crate::Visit;
+use crate::recorder::{Failure, OpRecorder, Outcome, WorkerResult};
+
+/// Long lists help nobody; what was left out is counted.
+const SLOW_MAX: usize = 1_000;
+
+/// The measured part of a visit.
+#[derive(Debug)]
+pub struct VisitResult {
+    /// In the order of the visit's streams. The back ends are left for the caller to fill in.
+    pub streams: Vec<StreamRecord>,
+    /// A bit per millisecond with a completion of any stream.
+    pub completions: Bitmap,
+    /// From the first start to the last completion.
+    pub elapsed: Nanos,
+    /// Start of the measured part on the device's clock.
+    pub begin: Instant,
+    /// Requests that never came back.
+    pub hanging: bool,
+    /// Requests failed or came back short.
+    pub failed: bool,
+    /// What went wrong, in words.
+    pub warnings: Vec<Warning>,
+}
+
+/// Merges the results of all drives of a visit, in any order.
+pub fn merge(visit: &Visit, mut results: Vec<WorkerResult>) -> VisitResult {
+    results.sort_by_key(|result| result.id);
+    let begin = results.iter().map(|r| r.begin).min().unwrap_or_default();
+    let last = results.iter().map(|r| r.last).max().unwrap_or_default();
+    let mut completions = Bitmap::default();
+    for result in &results {
+        completions.merge(&result.bitmap);
+    }
+    let warnings = warnings(visit, &results);
+    let hanging = results.iter().any(|r| !r.hanging.is_empty());
+    let failed = results.iter().any(|r| r.first_failure.is_some());
+    let mut streams: Vec<StreamRecord> = visit
+        .streams
+        .iter()
+        .map(|stream| StreamRecord {
+            name: stream.name.clone(),
+            backend: BackendRecord::default(),
+            ops: Vec::new(),
+            workers: Vec::new(),
+            ramp_requests: 0,
+            backlog: 0,
+        })
+        .collect();
+    let mut by_op: BTreeMap<(u32, Op), Vec<OpRecorder>> = BTreeMap::new();
+    for result in results {
+        let stream = &mut streams[result.id.stream as usize];
+        stream.ramp_requests += result.ramp_requests;
+        stream.backlog += result.backlog;
+        stream.workers.push(worker_record(&result));
+        for (op, recorder) in result.ops {
+            by_op.entry((result.id.stream, op)).or_default().push(recorder);
+        }
+    }
+    for ((stream, op), parts) in by_op {
+        let record = op_record(op, parts);
+        // A sync policy that never came due leaves no trace.
+        if record.requests + record.short + record.errors_total() > 0 {
+            streams[stream as usize].ops.push(record);
+        }
+    }
+    VisitResult {
+        streams,
+        completions,
+        elapsed: last.since(begin),
+        begin,
+        hanging,
+        failed,
+        warnings,
+    }
+}
+
+fn worker_record(result: &WorkerResult) -> WorkerRecord {
+    WorkerRecord {
+        requests: result.ops.iter().map(|(_, op)| op.requests).sum(),
+        cpu_user_ns: result.cpu.map(|(user, _)| user.get()),
+        cpu_system_ns: result.cpu.map(|(_, system)| system.get()),
+        switches_voluntary: result.switches.map(|(voluntary, _)| voluntary),
+        switches_involuntary: result.switches.map(|(_, involuntary)| involuntary),
+        gaps: result.gaps.clone(),
+        batch_max: result.batch_max,
+        stamp_error_ns_max: result.stamp_error.get(),
+    }
+}
+
+fn op_record(op: Op, parts: Vec<OpRecorder>) -> OpRecord {
+    let mut latency = LatencyHistogram::new();
+    let mut errors: BTreeMap<i32, u64> = BTreeMap::new();
+    let mut slow = Vec::new();
+    for part in &parts {
+        latency.merge(&part.histogram);
+        slow.extend_from_slice(&part.slow);
+        for &(code, count) in &part.errors {
+            *errors.entry(code).or_default() += count;
+        }
+    }
+    slow.sort_by_key(|request| (request.at_ns, request.worker));
+    let listed = slow.len().min(SLOW_MAX);
+    let slow_dropped =
+        parts.iter().map(|p| p.slow_dropped).sum::<u64>() + (slow.len() - listed) as u64;
+    slow.truncate(listed);
+    let requests = parts.iter().map(|p| p.requests).sum();
+    OpRecord {
+        op: op.name().to_owned(),
+        requests,
+        bytes: parts.iter().map(|p| p.bytes).sum(),
+        errors: errors.into_iter().collect(),
+        short: parts.iter().map(|p| p.short).sum(),
+        latency,
+        latency_ns_min: if requests == 0 {
+            0
+        } else {
+            parts.iter().map(|p| p.latency_min).min().unwrap_or(0)
+        },
+        latency_ns_max: parts.iter().map(|p| p.latency_max).max().unwrap_or(0),
+        latency_ns_sum: parts.iter().map(|p| u128::from(p.latency_sum)).sum(),
+        series: series(&parts),
+        slow,
+        slow_dropped,
+    }
+}
+
+/// Adds the workers' rows up; a worker that doubled its interval more often than others sets
+/// the interval of all.
+fn series(parts: &[OpRecorder]) -> Series {
+    let interval = parts.iter().map(|p| p.interval.get()).max().unwrap_or(0);
+    let mut rows: Vec<(SeriesRow, BTreeMap<u16, u64>)> = Vec::new();
+    for part in parts {
+        let factor = (interval / part.interval.get().max(1)).max(1) as usize;
+        for (index, (row, tail)) in part.tail_slices().enumerate() {
+            let place = index / factor;
+            if rows.len() <= place {
+                rows.resize_with(place + 1, Default::default);
+            }
+            let (sum, tails) = &mut rows[place];
+            sum.requests += row.requests;
+            sum.bytes += row.bytes;
+            for &(bucket, count) in tail {
+                *tails.entry(bucket).or_default() += u64::from(count);
+            }
+        }
+    }
+    let rows = rows
+        .into_iter()
+        .map(|(row, tail)| SeriesRow { tail: tail.into_iter().collect(), ..row })
+        .collect();
+    Series { interval_ns: interval, rows }
+}
+
+fn warnings(visit: &Visit, results: &[WorkerResult]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for result in results {
+        let stream = &visit.streams[result.id.stream as usize].name;
+        let who = format!("stream `{stream}`, worker {}", result.id.worker);
+        if let Some(failure) = result.first_failure {
+            warnings.push(failure_warning(&who, failure));
+        }
+        for hang in &result.hanging {
+            warnings.push(Warning::new(
+                "hanging",
+                format!(
+                    "{who}: {} at byte {} of file {} had not come back after {}",
+                    hang.op, hang.offset, hang.file, hang.age
+                ),
+            ));
+        }
+        for mismatch in &result.mismatches {
+            warnings.push(Warning::new("verify-mismatch", format!("{who}: {mismatch}")));
+        }
+        if result.mismatches_dropped > 0 {
+            warnings.push(Warning::new(
+                "verify-mismatch",
+                format!("{who}: {} more sectors did not match", result.mismatches_dropped),
+            ));
+        }
+        if result.backlog > 0 {
+            warnings.push(Warning::new(
+                "backlog",
+                format!(
+                    "{who}: {} requests were due but could not be issued by the end: the device \
+                     is slower than the rate asked for",
+                    result.backlog
+                ),
+            ));
+        }
+    }
+    warnings
+}
+
+fn failure_warning(who: &str, failure: Failure) -> Warning {
+    let Failure { op, file, offset, length, outcome } = failure;
+    let (code, what) = match outcome {
+        Outcome::Error(errno) => ("io-error", format!("failed: {errno}")),
+        Outcome::Short(bytes) => ("short-transfer", format!("moved {bytes} bytes only")),
+    };
+    let place = if op.moves_data() || length > 0 {
+        format!("{op} of {length} bytes at byte {offset} of file {file}")
+    } else {
+        format!("{op} of file {file}")
+    };
+    Warning::new(code, format!("{who}: {place} {what}"))
+}

@@ -1,0 +1,180 @@
+//! What the workers of a visit share: a few atomics, no lock.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use device::Op;
+use suite::model::Stream;
+
+/// Shared by all drives of a visit. Created before, dropped after.
+#[derive(Debug)]
+pub struct Shared {
+    pub(crate) streams: Box<[StreamShared]>,
+    pulses: Box<[Pulse]>,
+    stop: AtomicBool,
+    abandon: AtomicBool,
+}
+
+/// Shared by the workers of one stream. Padded to cache lines of its own: the cursor of one
+/// stream must not slow the other's down.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct StreamShared {
+    sequence: AtomicU64,
+    operations_taken: AtomicU64,
+    bytes_taken: AtomicU64,
+    since_sync: AtomicU64,
+    unfinished: AtomicU32,
+}
+
+/// What a worker last said of itself, for whoever watches: progress and requests that hang.
+///
+/// Relaxed stores on the worker's side; the fields need not belong to one moment.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Pulse {
+    completed: AtomicU64,
+    bytes: AtomicU64,
+    oldest_start: AtomicU64,
+    oldest_offset_op: AtomicU64,
+    finished: AtomicBool,
+}
+
+/// The request a worker has waited for longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Oldest {
+    /// When it was issued, on the device's clock.
+    pub start: units::Instant,
+    /// Where it goes: byte offset in its file.
+    pub offset: u64,
+    /// What it does.
+    pub op: Op,
+}
+
+impl Shared {
+    /// For a visit to `streams`.
+    pub fn new(streams: &[Stream]) -> Self {
+        let workers: usize = streams.iter().map(|s| s.threads as usize).sum();
+        Self {
+            streams: streams.iter().map(StreamShared::new).collect(),
+            pulses: (0..workers).map(|_| Pulse::default()).collect(),
+            stop: AtomicBool::new(false),
+            abandon: AtomicBool::new(false),
+        }
+    }
+
+    /// Asks all workers to issue no more and finish what is in flight; seen within 100 ms.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Asks all workers to leave at once, whatever is in flight.
+    pub fn abandon(&self) {
+        self.stop();
+        self.abandon.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn stopping(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn abandoning(&self) -> bool {
+        self.abandon.load(Ordering::Relaxed)
+    }
+
+    /// One per worker: stream after stream, worker after worker.
+    pub fn pulses(&self) -> &[Pulse] {
+        &self.pulses
+    }
+}
+
+impl StreamShared {
+    fn new(stream: &Stream) -> Self {
+        Self {
+            sequence: AtomicU64::new(0),
+            operations_taken: AtomicU64::new(0),
+            bytes_taken: AtomicU64::new(0),
+            since_sync: AtomicU64::new(0),
+            unfinished: AtomicU32::new(stream.threads),
+        }
+    }
+
+    /// The next `units` of the sequence all workers walk together: where they begin.
+    #[inline]
+    pub(crate) fn take_sequence(&self, units: u64) -> u64 {
+        self.sequence.fetch_add(units, Ordering::Relaxed)
+    }
+
+    /// Whether one more request may be issued under a limit of `limit` requests.
+    #[inline]
+    pub(crate) fn take_operation(&self, limit: u64) -> bool {
+        self.operations_taken.fetch_add(1, Ordering::Relaxed) < limit
+    }
+
+    /// Whether a request of `bytes` may be issued under a limit of `limit` bytes: the one that
+    /// reaches it is the last.
+    #[inline]
+    pub(crate) fn take_bytes(&self, bytes: u64, limit: u64) -> bool {
+        self.bytes_taken.fetch_add(bytes, Ordering::Relaxed) < limit
+    }
+
+    /// Counts a request towards the stream's sync policy; true for the `every`-th.
+    pub(crate) fn due_for_sync(&self, every: u64) -> bool {
+        (self.since_sync.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(every)
+    }
+
+    /// A worker has nothing in flight and issues no more; true for the last one, whose
+    /// writes and those of all others are then complete.
+    pub(crate) fn last_to_finish(&self) -> bool {
+        self.unfinished.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+}
+
+impl Pulse {
+    #[inline]
+    pub(crate) fn issued(&self, start: units::Instant, offset: u64, op: Op) {
+        self.oldest_start.store(start.get(), Ordering::Relaxed);
+        self.oldest_offset_op.store((offset << 3) | op as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn idle(&self) {
+        self.oldest_start.store(0, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn progress(&self, completed: u64, bytes: u64) {
+        self.completed.store(completed, Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn finish(&self) {
+        self.finished.store(true, Ordering::Release);
+    }
+
+    /// Requests completed so far, the ramp's included; at most 100 ms old.
+    pub fn completed(&self) -> u64 {
+        self.completed.load(Ordering::Relaxed)
+    }
+
+    /// Bytes moved by them.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether the worker has left its loop.
+    pub fn finished(&self) -> bool {
+        self.finished.load(Ordering::Acquire)
+    }
+
+    /// The request waited for longest; `None` with nothing in flight. At depth 1 always fresh,
+    /// deeper at most 100 ms old.
+    pub fn oldest(&self) -> Option<Oldest> {
+        let start = self.oldest_start.load(Ordering::Relaxed);
+        let offset_op = self.oldest_offset_op.load(Ordering::Relaxed);
+        let op = *Op::ALL.get((offset_op & 7) as usize)?;
+        (start != 0).then_some(Oldest {
+            start: units::Instant::new(start),
+            offset: offset_op >> 3,
+            op,
+        })
+    }
+}

@@ -1,0 +1,399 @@
+//! What a worker asks for next: class, place, and the syncs in between.
+
+use device::{FileIndex, Op};
+use stats::Random;
+use stats::random::derive_seed;
+use suite::model::{Access, Choice, Operation, ReplayRequest, Spread, Stream, SyncAtEnd};
+use units::ByteOffset;
+
+use crate::access::Cursor;
+use crate::drive::DriveError;
+use crate::shared::StreamShared;
+use crate::{Visit, WorkerId};
+
+/// The next request, but for its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Next {
+    pub op: Op,
+    pub file: FileIndex,
+    pub offset: ByteOffset,
+    pub length: u32,
+}
+
+/// One worker's stream of requests: a pure function of the seeds and of what it shares.
+#[derive(Debug)]
+pub(crate) struct Source {
+    random: Random,
+    cursor: Cursor,
+    classes: Box<[ClassState]>,
+    choice: Choice,
+    place: Place,
+    /// Requests that may still be issued before anything beyond class, cursor and place is to
+    /// be looked after.
+    plain: u64,
+    limits: Limits,
+    syncs: Option<Syncs>,
+    replay: Option<Replay>,
+    /// The file last written, for syncs.
+    written_file: u32,
+}
+
+#[derive(Debug)]
+struct ClassState {
+    op: Op,
+    length: u32,
+    /// Length in units of the alignment, rounded up, at least 1.
+    units: u64,
+    positions: u64,
+    /// Share of the requests, and the sum of shares up to and with this class.
+    share: f64,
+    cumulative: f64,
+    /// Interleave: how much of a request it is owed.
+    credit: f64,
+}
+
+/// From positions to files and offsets.
+#[derive(Debug)]
+struct Place {
+    align: u64,
+    /// Where the space begins within the files it maps to.
+    start: u64,
+    file_size: u64,
+    /// All positions are in this file, unless `concatenated`.
+    file: u32,
+    concatenated: bool,
+}
+
+#[derive(Debug)]
+struct Limits {
+    operations: Option<u64>,
+    bytes: Option<u64>,
+    /// No other worker draws on the same budget: count here instead of in shared memory.
+    alone: bool,
+    operations_taken: u64,
+    bytes_taken: u64,
+    /// Budgets count from the end of the ramp.
+    counting: bool,
+}
+
+#[derive(Debug)]
+struct Syncs {
+    op: Op,
+    every: Option<u64>,
+    shared: bool,
+    each_file: bool,
+    at_end: SyncAtEnd,
+    files: u32,
+    since: u64,
+    dirty: bool,
+    /// Files still to be synced, counted down.
+    pending: u32,
+}
+
+#[derive(Debug)]
+struct Replay {
+    requests: Box<[ReplayRequest]>,
+    next: u64,
+    alone: bool,
+}
+
+impl Source {
+    pub(crate) fn new(visit: &Visit, id: WorkerId) -> Result<Self, DriveError> {
+        let stream = &visit.streams[id.stream as usize];
+        let place = Place::new(visit, stream, id.worker);
+        let align = place.align;
+        let span = stream.region.length.get();
+        let total: f64 = stream.mix.classes.iter().map(|c| c.weight).sum();
+        let mut cumulative = 0.0;
+        let mut classes = Vec::new();
+        for class in &stream.mix.classes {
+            let length = class.block_size.get();
+            let fits = span.checked_sub(length).ok_or(DriveError::RegionTooSmall {
+                stream: stream.name.clone(),
+                region: stream.region.length,
+                block_size: class.block_size,
+            })?;
+            let share = class.weight / total;
+            cumulative += share;
+            classes.push(ClassState {
+                op: seam_op(class.op),
+                length: length as u32,
+                units: length.div_ceil(align).max(1),
+                positions: fits / align + 1,
+                share,
+                cumulative,
+                credit: 0.0,
+            });
+        }
+        let positions = classes.iter().map(|c| c.positions).min().unwrap_or(1);
+        let seed = derive_seed(visit.seed, &[1, u64::from(id.stream), u64::from(id.worker)]);
+        let stream_seed = derive_seed(visit.seed, &[2, u64::from(id.stream)]);
+        let cursor = Cursor::new(
+            &stream.access,
+            positions,
+            id.worker,
+            stream.threads,
+            stream_seed,
+            visit.run_seed,
+            stream.stop.operations,
+        );
+        let alone = stream.threads == 1;
+        let syncs = stream.sync.map(|policy| Syncs {
+            op: seam_op(policy.op),
+            every: policy.every,
+            shared: policy.shared,
+            each_file: policy.each_file,
+            at_end: policy.at_end,
+            files: visit.files,
+            since: 0,
+            dirty: false,
+            pending: 0,
+        });
+        let replay = match &stream.access {
+            Access::Replay { requests } => {
+                Some(Replay { requests: requests.clone().into_boxed_slice(), next: 0, alone })
+            }
+            _ => None,
+        };
+        let limits = Limits {
+            operations: stream.stop.operations,
+            bytes: stream.stop.bytes.map(units::Bytes::get),
+            alone,
+            operations_taken: 0,
+            bytes_taken: 0,
+            counting: false,
+        };
+        let plain = if syncs.is_some() || replay.is_some() { 0 } else { u64::MAX };
+        Ok(Self {
+            random: Random::new(seed),
+            cursor,
+            classes: classes.into_boxed_slice(),
+            choice: stream.mix.choice,
+            written_file: place.file,
+            place,
+            plain,
+            limits,
+            syncs,
+            replay,
+        })
+    }
+
+    /// The ramp is over: from here on the budgets count.
+    pub(crate) fn count_from_here(&mut self) {
+        self.limits.counting = true;
+        if self.limits.bytes.is_some() {
+            self.plain = 0;
+        }
+        if let Some(limit) = self.limits.operations.filter(|_| self.plain > 0) {
+            // A budget of one's own is a countdown; a shared one needs a look each time.
+            self.plain = if self.limits.alone { limit } else { 0 };
+            self.limits.operations_taken = self.plain;
+        }
+    }
+
+    /// The next request; `None` when the stream's budget is used up.
+    #[inline]
+    pub(crate) fn next(&mut self, shared: &StreamShared) -> Option<Next> {
+        if self.plain == 0 {
+            return self.next_rare(shared);
+        }
+        self.plain -= 1;
+        Some(self.generate(shared))
+    }
+
+    #[inline]
+    fn generate(&mut self, shared: &StreamShared) -> Next {
+        let index = if self.classes.len() == 1 { 0 } else { self.choose() };
+        let class = &self.classes[index];
+        let position = self.cursor.next(&mut self.random, shared, class.positions, class.units);
+        let (file, offset) = self.place.locate(position, class.length);
+        Next { op: class.op, file, offset, length: class.length }
+    }
+
+    fn choose(&mut self) -> usize {
+        let last = self.classes.len() - 1;
+        match self.choice {
+            Choice::Dice => {
+                let dice = self.random.unit();
+                self.classes.iter().position(|c| dice < c.cumulative).unwrap_or(last)
+            }
+            Choice::Interleave => {
+                let mut best = 0;
+                for index in 0..=last {
+                    self.classes[index].credit += self.classes[index].share;
+                    // A tenth of a millionth against ties decided by rounding.
+                    if self.classes[index].credit > self.classes[best].credit + 1e-7 {
+                        best = index;
+                    }
+                }
+                self.classes[best].credit -= 1.0;
+                best
+            }
+        }
+    }
+
+    #[cold]
+    fn next_rare(&mut self, shared: &StreamShared) -> Option<Next> {
+        if let Some(next) = self.pending_sync() {
+            return Some(next);
+        }
+        if !self.limits.take_operation(shared) {
+            return None;
+        }
+        let next = match &mut self.replay {
+            Some(replay) => replay.next(shared, &self.place)?,
+            None => self.generate(shared),
+        };
+        if !self.limits.take_bytes(shared, u64::from(next.length)) {
+            return None;
+        }
+        self.note_for_sync(next, shared);
+        Some(next)
+    }
+
+    /// A sync the policy owes, if any.
+    fn pending_sync(&mut self) -> Option<Next> {
+        let syncs = self.syncs.as_mut()?;
+        if syncs.pending == 0 {
+            return None;
+        }
+        let file = if syncs.each_file { syncs.files - syncs.pending } else { self.written_file };
+        syncs.pending -= 1;
+        Some(Next { op: syncs.op, file: FileIndex(file), offset: ByteOffset::ZERO, length: 0 })
+    }
+
+    fn note_for_sync(&mut self, next: Next, shared: &StreamShared) {
+        let Some(syncs) = self.syncs.as_mut() else { return };
+        if next.op.modifies() {
+            syncs.dirty = true;
+            self.written_file = next.file.0;
+        }
+        let Some(every) = syncs.every else { return };
+        let due = if syncs.shared {
+            shared.due_for_sync(every)
+        } else {
+            syncs.since += 1;
+            syncs.since.is_multiple_of(every)
+        };
+        // What others wrote is not known here, so a shared count syncs whether or not we did.
+        if due && (syncs.dirty || syncs.shared) {
+            syncs.dirty = false;
+            syncs.pending = if syncs.each_file { syncs.files } else { 1 };
+        }
+    }
+
+    /// How the stream ends.
+    pub(crate) fn sync_at_end(&self) -> SyncAtEnd {
+        self.syncs.as_ref().map_or(SyncAtEnd::No, |syncs| syncs.at_end)
+    }
+
+    /// Every file of the set is to be synced; [`Self::next_end_sync`] hands the requests out.
+    pub(crate) fn begin_end_syncs(&mut self) {
+        if let Some(syncs) = self.syncs.as_mut() {
+            syncs.each_file = true;
+            syncs.pending = syncs.files;
+        }
+    }
+
+    pub(crate) fn next_end_sync(&mut self) -> Option<Next> {
+        self.pending_sync()
+    }
+
+    /// Gaps between arrivals are drawn from the same numbers as everything else.
+    pub(crate) fn random(&mut self) -> &mut Random {
+        &mut self.random
+    }
+}
+
+impl Limits {
+    fn take_operation(&mut self, shared: &StreamShared) -> bool {
+        match self.operations {
+            Some(limit) if self.counting => {
+                if !self.alone {
+                    return shared.take_operation(limit);
+                }
+                self.operations_taken += 1;
+                self.operations_taken <= limit
+            }
+            _ => true,
+        }
+    }
+
+    fn take_bytes(&mut self, shared: &StreamShared, bytes: u64) -> bool {
+        match self.bytes {
+            Some(limit) if self.counting => {
+                if !self.alone {
+                    return shared.take_bytes(bytes, limit);
+                }
+                let before = self.bytes_taken;
+                self.bytes_taken += bytes;
+                before < limit
+            }
+            _ => true,
+        }
+    }
+}
+
+impl Replay {
+    fn next(&mut self, shared: &StreamShared, place: &Place) -> Option<Next> {
+        let index = if self.alone {
+            self.next += 1;
+            self.next - 1
+        } else {
+            shared.take_sequence(1)
+        };
+        let request = self.requests.get(usize::try_from(index).ok()?)?;
+        let length = request.length.get() as u32;
+        let (file, offset) = place.locate_bytes(request.offset.get(), length);
+        Some(Next { op: seam_op(request.op), file, offset, length })
+    }
+}
+
+impl Place {
+    fn new(visit: &Visit, stream: &Stream, worker: u32) -> Self {
+        let concatenated = stream.region.spread == Spread::Concatenated && visit.files > 1;
+        let file = match stream.region.spread {
+            Spread::FilePerWorker => worker % visit.files.max(1),
+            Spread::Concatenated => 0,
+        };
+        Self {
+            align: stream.align.get().max(1),
+            start: stream.region.start.get(),
+            file_size: visit.file_size.get(),
+            file,
+            concatenated,
+        }
+    }
+
+    #[inline]
+    fn locate(&self, position: u64, length: u32) -> (FileIndex, ByteOffset) {
+        self.locate_bytes(position * self.align, length)
+    }
+
+    #[inline]
+    fn locate_bytes(&self, from_start: u64, length: u32) -> (FileIndex, ByteOffset) {
+        let linear = self.start + from_start;
+        if !self.concatenated {
+            return (FileIndex(self.file), ByteOffset::new(linear));
+        }
+        let file = linear / self.file_size;
+        let within = linear % self.file_size;
+        // A request that would cross the file's end moves back to where it fits; with files a
+        // multiple of the block size, the usual case, none does.
+        let last = self.file_size.saturating_sub(u64::from(length));
+        let within = if within > last { last / self.align * self.align } else { within };
+        (FileIndex(file as u32), ByteOffset::new(within))
+    }
+}
+
+/// From the suite's word to the seam's.
+pub(crate) const fn seam_op(operation: Operation) -> Op {
+    match operation {
+        Operation::Read => Op::Read,
+        Operation::Write => Op::Write,
+        Operation::Fsync => Op::Fsync,
+        Operation::Fdatasync => Op::Fdatasync,
+        Operation::SyncRange => Op::SyncRange,
+        Operation::Trim => Op::Trim,
+    }
+}
