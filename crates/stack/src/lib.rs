@@ -3,18 +3,29 @@
 
 mod alignment;
 mod block;
+mod gather;
 mod host;
 mod ledger;
 mod machine;
+mod mark;
 mod mounts;
+mod safety;
+mod signature;
 mod target;
 
 pub use alignment::{
     Alignment, AlignmentSource, DirectAlignment, direct_alignment, direct_alignment_of,
 };
 pub use block::{BlockDevice, BlockKind};
+pub use gather::{Own, gather};
 pub use host::Host;
 pub use ledger::{Counters, DeviceCounters, Difference, Ledger, UnknownCounters, difference};
 pub use machine::machine;
+pub use mark::{MARK_NAME, Mark, mark_value};
 pub use mounts::{DeviceNumber, Mount, mount_of, mounts};
+pub use safety::{
+    Access, Action, BlockFacts, ConfirmError, Consent, DeviceUse, Facts, FileFacts, Permit, Place,
+    Process, Refusal, RefusalReason, Subject, Users, decide, space_reserve, suggest_scratch_size,
+};
+pub use signature::{Family, ReadAt, Signature, probe};
 pub use target::{FileId, Nature, PathFacts, PathKind, Space, Target, TargetError, inspect, look};

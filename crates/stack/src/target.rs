@@ -435,19 +435,22 @@ fn below_path(
         unseen.push("its mount: the mount table does not have it".to_owned());
         return (None, Vec::new());
     };
-    let (mut tops, missing) = block::under_mount(host, mount);
+    let (tops, missing) = under(host, &all, mount);
     unseen.extend(missing);
-    if mount.file_system == "overlay" {
-        match mount.value("upperdir").and_then(|upper| upper_mount(&all, mount, Path::new(upper))) {
-            Some(upper) => {
-                let (under, missing) = block::under_mount(host, upper);
-                tops = under;
-                unseen.extend(missing);
-            }
-            None => unseen.push("the device under the overlay's upper directory".to_owned()),
-        }
-    }
     (Some(mount.clone()), tops)
+}
+
+/// The devices right under a mounted file system, through an overlay's upper directory, and
+/// what could not be seen of them.
+pub(crate) fn under(host: &Host, all: &[Mount], mount: &Mount) -> (Vec<String>, Option<String>) {
+    if mount.file_system != "overlay" {
+        return block::under_mount(host, mount);
+    }
+    let upper = mount.value("upperdir").and_then(|u| upper_mount(all, mount, Path::new(u)));
+    upper.map_or_else(
+        || (Vec::new(), Some("the device under the overlay's upper directory".to_owned())),
+        |upper| block::under_mount(host, upper),
+    )
 }
 
 /// The mount that holds the upper directory of an overlay, if it can be told.

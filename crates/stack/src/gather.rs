@@ -1,0 +1,468 @@
+//! Gathers the facts on which [`crate::decide`] decides. Reads only.
+
+use std::fs::{File, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use units::Bytes;
+
+use crate::block;
+use crate::host::{Host, unescape};
+use crate::mark;
+use crate::mounts::{DeviceNumber, Mount, mount_of, mounts, parse};
+use crate::safety::{
+    Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Place, Process, Subject, Users,
+};
+use crate::signature::probe;
+use crate::target::{FileId, PathKind, Space, Target, under};
+
+/// Where Plimsoll's own files are: the disk under them is never written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// The running program.
+    pub program: Option<PathBuf>,
+    /// The store of results: a file, or a directory.
+    pub store: Option<PathBuf>,
+}
+
+impl Own {
+    /// This process's program, and the store that it uses.
+    pub fn of_this_process(store: Option<PathBuf>) -> Self {
+        Self { program: std::env::current_exe().ok(), store }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
+        let program = self.program.iter().map(|p| ("the running program", p));
+        let store = self.store.iter().map(|p| ("the store of results", p));
+        program.chain(store).map(|(what, path)| {
+            (what, std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()))
+        })
+    }
+}
+
+/// What the system needs, by where it is mounted.
+const SYSTEM: [&str; 5] = ["/", "/boot", "/boot/efi", "/usr", "/var"];
+
+/// File systems that show the kernel's insides, where a write is an order and not data.
+const NOT_STORAGE: [&str; 17] = [
+    "proc",
+    "sysfs",
+    "devtmpfs",
+    "devpts",
+    "cgroup",
+    "cgroup2",
+    "debugfs",
+    "tracefs",
+    "securityfs",
+    "configfs",
+    "bpf",
+    "pstore",
+    "efivarfs",
+    "mqueue",
+    "fusectl",
+    "binfmt_misc",
+    "autofs",
+];
+
+/// All that is to be known before a target is used.
+///
+/// Reads mount tables, swap, sysfs, other processes' open files (only those wanting to write
+/// need that), and the ends of a block device that is to be written. Takes some ms, more on
+/// machines with thousands of processes.
+pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, own: &Own) -> Facts {
+    let writes = matches!(access, Access::Write { .. });
+    let subject = match &target.path.kind {
+        PathKind::File { id, links, allocated } => {
+            let mut file = FileFacts {
+                place: place(host, target),
+                id: *id,
+                size: target.path.size,
+                allocated: *allocated,
+                links: *links,
+                mark: mark::read(&target.path.resolved, id.inode, target.path.size),
+                named: false,
+                named_others: Vec::new(),
+                own: None,
+                swap: false,
+                loops: Vec::new(),
+                users: Users::default(),
+            };
+            if writes {
+                look_around(host, target, consent, own, &mut file);
+            }
+            Subject::File(Box::new(file))
+        }
+        PathKind::Missing => Subject::NewFile(place(host, target)),
+        PathKind::Directory => Subject::Directory(place(host, target)),
+        PathKind::BlockDevice { number } => {
+            Subject::Block(Box::new(block_facts(host, target, *number, consent, own, writes)))
+        }
+        PathKind::CharacterDevice { .. } => Subject::Character,
+        PathKind::Other { name } => Subject::Other { name: name.clone() },
+    };
+    Facts {
+        given: target.path.given.clone(),
+        resolved: target.path.resolved.clone(),
+        access,
+        subject,
+    }
+}
+
+fn place(host: &Host, target: &Target) -> Place {
+    let mount = target.mount.as_ref();
+    let file_system = mount.map(|m| m.file_system.clone()).unwrap_or_default();
+    let path = &target.path.resolved;
+    // In containers /dev is a plain tmpfs, and a mistyped device name would make a file there.
+    let in_dev = path.starts_with("/dev") && !path.starts_with("/dev/shm");
+    let not_storage = if NOT_STORAGE.contains(&file_system.as_str()) {
+        Some(file_system.clone())
+    } else {
+        in_dev.then(|| "/dev".to_owned())
+    };
+    Place {
+        read_only: mount.is_some_and(Mount::is_read_only),
+        space: space(host, target),
+        not_storage,
+        file_system,
+    }
+}
+
+/// A file system in memory has no more room than memory has, whatever its size says.
+fn space(host: &Host, target: &Target) -> Option<Space> {
+    let in_memory = target
+        .mount
+        .as_ref()
+        .is_some_and(|m| matches!(m.file_system.as_str(), "tmpfs" | "ramfs" | "rootfs"));
+    let memory = in_memory.then(|| host.memory()).flatten();
+    match (target.path.space, memory) {
+        (Some(space), Some((available, total))) => {
+            let (available, total) = (Bytes::new(available), Bytes::new(total));
+            let unlimited = space.total == Bytes::ZERO;
+            Some(Space {
+                free: if unlimited { available } else { space.free.min(available) },
+                total: if unlimited { total } else { space.total },
+            })
+        }
+        (space, _) => space,
+    }
+}
+
+fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file: &mut FileFacts) {
+    let path = &target.path.resolved;
+    for named in &consent.overwrite {
+        match std::fs::canonicalize(named) {
+            Ok(resolved) if resolved == *path => file.named = true,
+            Ok(resolved) => file.named_others.push(resolved.display().to_string()),
+            Err(_) => file.named_others.push(named.display().to_string()),
+        }
+    }
+    let is_it = |other: &Path| {
+        other == path || std::fs::metadata(other).is_ok_and(|m| FileId::of(&m) == file.id)
+    };
+    // The store is one file with others beside it (`-wal`), or a directory of them.
+    file.own = own
+        .all()
+        .find(|(_, mine)| {
+            is_it(mine)
+                || path.starts_with(mine)
+                || path
+                    .as_os_str()
+                    .as_bytes()
+                    .starts_with(&[mine.as_os_str().as_bytes(), b"-"].concat())
+        })
+        .map(|(what, _)| what.to_owned());
+    file.swap = swaps(host).iter().any(|swap| is_it(swap));
+    file.loops = loops(host).into_iter().filter(|(_, f)| is_it(f)).map(|(name, _)| name).collect();
+    file.users = users(host, path, Identity::File(file.id));
+}
+
+/// What the kernel swaps to: files and device nodes.
+fn swaps(host: &Host) -> Vec<PathBuf> {
+    let bytes = host.bytes("/proc/swaps").unwrap_or_default();
+    let lines = bytes.split(|&b| b == b'\n').skip(1);
+    lines
+        .filter_map(|line| line.split(|b| b.is_ascii_whitespace()).next())
+        .filter(|word| !word.is_empty())
+        .map(unescape)
+        .collect()
+}
+
+/// Loop devices with their files.
+fn loops(host: &Host) -> Vec<(String, PathBuf)> {
+    let names = host.names("/sys/class/block").into_iter();
+    names.filter_map(|name| block::loop_file(host, &name).map(|file| (name, file))).collect()
+}
+
+fn block_facts(
+    host: &Host,
+    target: &Target,
+    number: DeviceNumber,
+    consent: &Consent,
+    own: &Own,
+    writes: bool,
+) -> BlockFacts {
+    let top = target.top();
+    let name = top.map(|d| d.name.clone()).unwrap_or_else(|| format!("device {number}"));
+    let mut facts = BlockFacts {
+        number,
+        size: top.map(|d| d.size).unwrap_or_default(),
+        summary: top.map_or_else(|| name.clone(), |d| d.summary()),
+        read_only: top.is_some_and(|d| d.read_only),
+        named: false,
+        named_others: Vec::new(),
+        even_though_signature: consent.even_though_signature,
+        mounts: Vec::new(),
+        swaps: Vec::new(),
+        holders: Vec::new(),
+        system: Vec::new(),
+        system_unseen: Vec::new(),
+        zfs_pools: false,
+        signatures: Err("it was not looked at".to_owned()),
+        partitions: block::partitions_of(host, &name),
+        users: Users::default(),
+        name,
+    };
+    if !writes {
+        return facts;
+    }
+    for named in &consent.destroy {
+        if device_named(named) == Some(number) {
+            facts.named = true;
+        } else {
+            let resolved = std::fs::canonicalize(named).unwrap_or_else(|_| named.clone());
+            facts.named_others.push(resolved.display().to_string());
+        }
+    }
+    facts.signatures = if top.is_some() {
+        File::open(&target.path.resolved)
+            .and_then(|file| probe(&file))
+            .map_err(|error| error.to_string())
+    } else {
+        // Neither its holders nor its mounts can be known.
+        Err("sysfs does not show it".to_owned())
+    };
+    facts.users = users(host, &target.path.resolved, Identity::Device(number));
+    device_uses(host, &mut facts);
+    system_devices(host, own, &mut facts);
+    facts
+}
+
+fn device_named(path: &Path) -> Option<DeviceNumber> {
+    let metadata = std::fs::metadata(path).ok()?;
+    metadata.file_type().is_block_device().then(|| DeviceNumber::from_dev(metadata.rdev()))
+}
+
+/// Everything that uses the device as the kernel shows it. Fills `mounts`, `swaps`, `holders`
+/// and `zfs_pools`.
+fn device_uses(host: &Host, facts: &mut BlockFacts) {
+    let mut related = block::built_on(host, &facts.name);
+    // A whole disk in use takes its partitions with it; its other partitions do not matter.
+    related.extend(block::disk_of(host, &facts.name));
+    let numbers: Vec<(DeviceNumber, &String)> =
+        related.iter().filter_map(|name| Some((block::number_of(host, name)?, name))).collect();
+    for (mount, whose) in all_mounts(host) {
+        let by_number = numbers.iter().find(|(n, _)| *n == mount.device).map(|(_, n)| *n);
+        let device = by_number.cloned().or_else(|| {
+            // btrfs and others have no device number of their own.
+            block::named(host, &mount.source)
+                .filter(|n| mount.device.major == 0 && related.contains(n))
+        });
+        if let Some(device) = device {
+            let by = format!("{}{whose}", mount.point.display());
+            push(&mut facts.mounts, DeviceUse { device, by });
+        }
+    }
+    for name in &related {
+        mounted_elsewhere(host, name, facts);
+        for holder in block::holders_of(host, name) {
+            push(&mut facts.holders, DeviceUse { device: name.clone(), by: holder });
+        }
+    }
+    for swap in swaps(host) {
+        let name = swap.to_str().and_then(|path| block::named(host, path));
+        facts.swaps.extend(name.filter(|n| related.contains(n)));
+    }
+    for (by, file) in loops(host) {
+        let name = file.to_str().and_then(|path| block::named(host, path));
+        if let Some(device) = name.filter(|n| related.contains(n)) {
+            push(&mut facts.holders, DeviceUse { device, by });
+        }
+    }
+    facts.zfs_pools = host
+        .names("/proc/spl/kstat/zfs")
+        .iter()
+        .any(|entry| host.exists(format!("/proc/spl/kstat/zfs/{entry}/state")));
+}
+
+fn push<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
+}
+
+/// File systems that name their devices in sysfs show those mounted anywhere, in namespaces
+/// that we cannot look into as well.
+fn mounted_elsewhere(host: &Host, name: &str, facts: &mut BlockFacts) {
+    let seen_here = facts.mounts.iter().any(|m| m.device == name);
+    for file_system in ["ext4", "xfs", "f2fs"] {
+        if !seen_here && host.exists(format!("/sys/fs/{file_system}/{name}")) {
+            let by = format!("a place that is not visible from here ({file_system})");
+            push(&mut facts.mounts, DeviceUse { device: name.to_owned(), by });
+        }
+    }
+    for file_system in ["btrfs", "bcachefs"] {
+        for uuid in host.names(format!("/sys/fs/{file_system}")) {
+            if host
+                .path(format!("/sys/fs/{file_system}/{uuid}/devices/{name}"))
+                .symlink_metadata()
+                .is_ok()
+            {
+                let by = format!("the mounted {file_system} {uuid}");
+                push(&mut facts.holders, DeviceUse { device: name.to_owned(), by });
+            }
+        }
+    }
+}
+
+/// The mounts of this process and of every other mount namespace that can be read, each with
+/// words on whose it is.
+fn all_mounts(host: &Host) -> Vec<(Mount, String)> {
+    let mine = mounts(host).unwrap_or_default();
+    let mut found: Vec<(Mount, String)> =
+        mine.into_iter().map(|mount| (mount, String::new())).collect();
+    let mut namespaces: Vec<PathBuf> = host.link("/proc/self/ns/mnt").into_iter().collect();
+    for process in processes(host) {
+        let Some(namespace) = host.link(format!("/proc/{process}/ns/mnt")) else { continue };
+        if namespaces.contains(&namespace) {
+            continue;
+        }
+        namespaces.push(namespace);
+        let bytes = host.bytes(format!("/proc/{process}/mountinfo")).unwrap_or_default();
+        let whose = format!(" (as process {process} sees it)");
+        found.extend(parse(&bytes).into_iter().map(|mount| (mount, whose.clone())));
+    }
+    found
+}
+
+/// Fills `system` and `system_unseen`.
+fn system_devices(host: &Host, own: &Own, facts: &mut BlockFacts) {
+    let all = mounts(host).unwrap_or_default();
+    // What is written when the device is: itself, what it lies on, what is made of it. The
+    // disk under a loop device's file is not: there the file system stands between.
+    let mut written: Vec<String> = block::chain(host, std::slice::from_ref(&facts.name), false)
+        .into_iter()
+        .map(|d| d.name)
+        .collect();
+    written.extend(block::built_on(host, &facts.name));
+    let system = SYSTEM.iter().map(|path| ((*path).to_owned(), PathBuf::from(path)));
+    let own = own.all().map(|(what, path)| (format!("{what} ({})", path.display()), path));
+    if all.is_empty() {
+        facts.system_unseen.push("the mount table".to_owned());
+    }
+    for (what, path) in system.chain(own) {
+        let resolved =
+            if host.is_this() { std::fs::canonicalize(&path).unwrap_or(path) } else { path };
+        let Some(mount) = mount_of(&all, &resolved, None) else { continue };
+        let (tops, unseen) = under(host, &all, mount);
+        if let Some(unseen) = unseen {
+            push(&mut facts.system_unseen, unseen);
+        }
+        let shared =
+            block::chain(host, &tops, true).into_iter().find(|d| written.contains(&d.name));
+        if let Some(shared) = shared {
+            let same = facts.system.iter_mut().find(|s| s.device == shared.name);
+            match same {
+                Some(known) => known.by = format!("{}, {what}", known.by),
+                None => facts.system.push(DeviceUse { device: shared.name, by: what }),
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Identity {
+    File(FileId),
+    Device(DeviceNumber),
+}
+
+impl Identity {
+    fn is(self, metadata: &Metadata) -> bool {
+        match self {
+            Self::File(id) => metadata.is_file() && FileId::of(metadata) == id,
+            Self::Device(number) => {
+                metadata.file_type().is_block_device()
+                    && DeviceNumber::from_dev(metadata.rdev()) == number
+            }
+        }
+    }
+}
+
+fn processes(host: &Host) -> Vec<u32> {
+    host.names("/proc").iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+/// Who else has it open for writing, or mapped.
+fn users(host: &Host, path: &Path, identity: Identity) -> Users {
+    let mut found = Users::default();
+    let own = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+    for id in processes(host).into_iter().filter(|&id| id != own) {
+        let name = || host.line(format!("/proc/{id}/comm")).unwrap_or_default();
+        match has_open(host, id, path, identity) {
+            Some(true) => found.writers.push(Process { id, name: name() }),
+            Some(false) => {}
+            // Between the listing and the look processes end; those are gone, not unseen.
+            None if host.exists(format!("/proc/{id}")) => found.unseen += 1,
+            None => continue,
+        }
+        if has_mapped(host, id, path, identity) {
+            found.mappers.push(Process { id, name: name() });
+        }
+    }
+    found
+}
+
+/// `None` if it cannot be seen.
+fn has_open(host: &Host, id: u32, path: &Path, identity: Identity) -> Option<bool> {
+    let directory = PathBuf::from(format!("/proc/{id}/fd"));
+    for entry in std::fs::read_dir(host.path(&directory)).ok()?.flatten() {
+        let Some(opened) = std::fs::read_link(entry.path()).ok() else { continue };
+        // Only likely ones are followed: `stat` of a file on a dead server never returns. The
+        // same file has the same last name through every mount (hard links are refused apart);
+        // device nodes may have any.
+        let likely = match identity {
+            Identity::File(_) => opened.file_name() == path.file_name(),
+            Identity::Device(_) => {
+                opened.starts_with("/dev") || opened.file_name() == path.file_name()
+            }
+        };
+        if likely
+            && std::fs::metadata(entry.path()).is_ok_and(|m| identity.is(&m))
+            && is_writer(host, id, &entry.file_name().to_string_lossy())
+        {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// Unknown counts as writing.
+fn is_writer(host: &Host, id: u32, descriptor: &str) -> bool {
+    let text = host.text(format!("/proc/{id}/fdinfo/{descriptor}")).unwrap_or_default();
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok());
+    // The lowest two bits: 0 is reading only.
+    flags.is_none_or(|flags| flags & 3 != 0)
+}
+
+fn has_mapped(host: &Host, id: u32, path: &Path, identity: Identity) -> bool {
+    let Identity::File(file) = identity else { return false };
+    let Some(name) = path.file_name() else { return false };
+    let Ok(maps) = host.bytes(format!("/proc/{id}/maps")) else { return false };
+    // The device in `maps` is not the one of `stat` on btrfs and overlay: inode and name.
+    maps.split(|&b| b == b'\n').any(|line| {
+        let mut words = line.split(|&b| b == b' ').filter(|w| !w.is_empty());
+        let inode = words.nth(4).and_then(|w| std::str::from_utf8(w).ok()?.parse::<u64>().ok());
+        inode == Some(file.inode) && line.ends_with(&[b"/", name.as_bytes()].concat())
+    })
+}
