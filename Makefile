@@ -1,0 +1,45 @@
+# The two commands of this project are `make run` and `make test`; the rest serves them.
+
+CARGO ?= cargo
+TARGET_DIR := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
+PLIMSOLL := $(TARGET_DIR)/release/plimsoll
+
+# What `make run` measures: a file that it makes and removes again. Name one on the disk in question.
+SCRATCH ?= $(TARGET_DIR)/plimsoll-scratch.dat
+
+# More for `cargo xtask bench`, for example BENCH="--rounds 9 --peer-dir /opt/fio".
+BENCH ?=
+
+.PHONY: help run test bench build packages
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make run     build, measure a scratch file with a short bm-flash (about a minute),'
+	@echo '             show the table, write plimsoll-report.txt and plimsoll-report.json'
+	@echo '             SCRATCH=/disk/file chooses what is measured; it is removed afterwards'
+	@echo 'make test    install the programs the tests use where it may, then check and test everything'
+	@echo 'make bench   measure Plimsoll beside a bare loop and the peers that are installed'
+	@echo '             BENCH="--rounds 9 --peer-dir DIR" passes options to `cargo xtask bench`'
+
+build:
+	$(CARGO) build --release --package plimsoll
+
+run: build
+	@trap 'rm -f "$(SCRATCH)"' EXIT; trap 'exit 130' INT TERM; \
+	"$(PLIMSOLL)" run bm-flash --quick --target "$(SCRATCH)" && \
+	"$(PLIMSOLL)" table last > plimsoll-report.txt && \
+	"$(PLIMSOLL)" export last --format json -o plimsoll-report.json && \
+	echo 'report: plimsoll-report.txt (the tables), plimsoll-report.json (everything measured)'
+
+packages:
+	@.ci/packages test
+
+test: packages
+	$(CARGO) xtask check
+	$(CARGO) test --workspace
+	$(CARGO) build --release --package plimsoll
+	$(CARGO) xtask instructions --check
+
+bench: build
+	$(CARGO) build --release --package bench-bare
+	$(CARGO) xtask bench $(BENCH)
