@@ -15,7 +15,9 @@ const APPLICATION_ID: i64 = 0x504c_494d;
 impl Store {
     /// Schema of the file: 0 for a new, empty one. Refuses files of others and of later versions.
     pub(crate) fn schema(&self) -> Result<i64, StoreError> {
-        let found = |name| integer(&self.connection, name).map_err(|e| self.sql(e));
+        // In one snapshot: another process may be making the store just now.
+        let snapshot = self.connection.unchecked_transaction().map_err(|e| self.sql(e))?;
+        let found = |name| integer(&snapshot, name).map_err(|e| self.sql(e));
         let version = found("PRAGMA user_version")?;
         match found("PRAGMA application_id")? {
             APPLICATION_ID => {}

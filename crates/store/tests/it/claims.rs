@@ -53,6 +53,8 @@ fn claims_exclude_each_other() {
                     if let Ok(claim) = store.claim(&id) {
                         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                         won.fetch_add(1, Ordering::SeqCst);
+                        // Long enough for another to open the file, see it removed, and lock it.
+                        std::thread::sleep(std::time::Duration::from_micros(200));
                         inside.fetch_sub(1, Ordering::SeqCst);
                         drop(claim);
                     }

@@ -14,9 +14,9 @@ fn data(name: &str) -> PathBuf {
 fn a_store_of_schema_1_opens() {
     let path = scratch("a_store_of_schema_1");
     std::fs::copy(data("store-v1.db"), &path).unwrap();
-    assert_eq!(Store::open_read_only(&path).unwrap().load("r1").unwrap(), sample::run("r1"));
+    assert!(Store::open_read_only(&path).unwrap().load("r1").unwrap() == sample::run("r1"));
     let mut store = Store::open(&path).unwrap();
-    assert_eq!(store.load("r1").unwrap(), sample::run("r1"));
+    assert!(store.load("r1").unwrap() == sample::run("r1"));
     store.add_visit("r1", &sample::visit(2)).unwrap();
     assert_eq!(store.create_run(&sample::header(), &[]).unwrap(), "r2");
 }

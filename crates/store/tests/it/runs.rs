@@ -15,10 +15,10 @@ fn what_was_stored_loads_unchanged() {
     assert_eq!(id, "r1");
     store.add_visit(&id, &sample::visit(0)).unwrap();
     store.add_visit(&id, &sample::visit(1)).unwrap();
-    assert_eq!(store.load(&id).unwrap(), sample::run("r1"));
+    assert!(store.load(&id).unwrap() == sample::run("r1"));
     drop(store);
-    assert_eq!(Store::open(&path).unwrap().load(&id).unwrap(), sample::run("r1"));
-    assert_eq!(Store::open_read_only(&path).unwrap().load(&id).unwrap(), sample::run("r1"));
+    assert!(Store::open(&path).unwrap().load(&id).unwrap() == sample::run("r1"));
+    assert!(Store::open_read_only(&path).unwrap().load(&id).unwrap() == sample::run("r1"));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn stored_results_are_never_rewritten() {
     }
     let again = store.add_visit(&id, &sample::visit(0));
     assert!(matches!(again, Err(StoreError::VisitExists { order: 0, .. })), "{again:?}");
-    assert_eq!(store.load(&id).unwrap().visits, [sample::visit(0)]);
+    assert!(store.load(&id).unwrap().visits == [sample::visit(0)]);
 }
 
 #[test]
