@@ -3,7 +3,8 @@
 //! These types are what `plan` orders and `engine` plays. They can only come out of the checker
 //! ([`crate::check`]), so whoever holds one need not check again.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
 /// A whole method: files, phases, order, table.
@@ -80,7 +81,7 @@ pub enum Data {
 }
 
 /// In which order the cells of a phase are visited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Row by row as the grid is written, every repeat the same.
@@ -90,7 +91,7 @@ pub enum Order {
 }
 
 /// One step of cache handling before a visit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheStep {
     /// Write back everything dirty (`syncfs`).
@@ -106,7 +107,7 @@ pub enum CacheStep {
 }
 
 /// How the classic table looks; our own is always there beside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TableLayout {
     /// Only our own table.
@@ -268,7 +269,9 @@ pub struct Class {
 }
 
 /// What a class does. The same words as the seam's operations; this room does not know the seam.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
     /// Read.
@@ -286,7 +289,7 @@ pub enum Operation {
 }
 
 /// How the next class is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Choice {
     /// Independent, by weight.
@@ -307,7 +310,7 @@ pub struct Region {
 }
 
 /// How the files make one address space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
     /// File after file, as sysbench counts; requests never cross a file's end.
@@ -333,7 +336,7 @@ pub struct SyncPolicy {
 }
 
 /// Whether and how the end of a stream flushes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SyncAtEnd {
     /// Not at all.
@@ -365,7 +368,7 @@ pub enum Pacing {
 }
 
 /// How open-loop arrivals are spaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
     /// Equal gaps.
@@ -375,7 +378,7 @@ pub enum Arrivals {
 }
 
 /// Open flags for synchronous writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteThrough {
     /// None.
@@ -387,7 +390,7 @@ pub enum WriteThrough {
 }
 
 /// Which back end to use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backend {
     /// What this kernel does best for the stream's depth and flags.

@@ -1,0 +1,40 @@
+//! The suites that come with the program.
+
+/// A suite that comes with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Builtin {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// The name for messages: `suites/bm-flash.toml`.
+    pub file: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+macro_rules! builtin {
+    ($name:literal) => {
+        Builtin {
+            name: $name,
+            file: concat!("suites/", $name, ".toml"),
+            text: include_str!(concat!("../../../suites/", $name, ".toml")),
+        }
+    };
+}
+
+const BUILTIN: [Builtin; 5] = [
+    builtin!("bm-flash"),
+    builtin!("random-read"),
+    builtin!("random-write"),
+    builtin!("sequential-read"),
+    builtin!("sequential-write"),
+];
+
+/// Every suite that comes with the program.
+pub fn builtin() -> &'static [Builtin] {
+    &BUILTIN
+}
+
+/// The one of that name.
+pub fn find_builtin(name: &str) -> Option<&'static Builtin> {
+    BUILTIN.iter().find(|suite| suite.name == name)
+}

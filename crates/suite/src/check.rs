@@ -1,0 +1,276 @@
+//! From layered text to the checked [`Suite`].
+
+use units::{Bytes, Nanos};
+
+use crate::error::{Problem, SuiteError};
+use crate::layer;
+use crate::model::{
+    Axis, Cell, Data, FileSet, Order, Phase, Precondition, Stream, Suite, TableLayout,
+};
+use crate::node::{At, Node, Table};
+use crate::raw::{DataKind, RawData, RawPrecondition};
+use crate::resolve::{Layered, read, value_text};
+use crate::source::{AxisSource, Located, SuiteSource, out_of_range};
+use crate::stream::{Space, stream};
+
+/// Streams in all cells of a suite together.
+const STREAMS_MAX: u64 = 100_000;
+const REPEATS_MAX: u32 = 10_000;
+const FILES_MAX: u32 = 100_000;
+const VOLUME_MAX: f64 = 1000.0;
+/// Longest time of anything.
+pub(crate) const TIME_MAX: Nanos = Nanos::secs(366 * 24 * 3600);
+/// Longest request: what the seam's requests can say.
+pub(crate) const BLOCK_MAX: Bytes = Bytes::gib(1);
+
+/// What the checker must know besides the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckContext {
+    /// Direct I/O comes in multiples of this, whatever the device. Devices with larger sectors
+    /// make cells impossible, not suites wrong.
+    pub sector: Bytes,
+    /// Bytes of the target, where it has a size of its own (a block device).
+    pub capacity: Option<Bytes>,
+}
+
+impl Default for CheckContext {
+    /// 512-byte sectors, no limit of size.
+    fn default() -> Self {
+        Self { sector: Bytes::new(512), capacity: None }
+    }
+}
+
+/// Checks a suite with its overrides and expands its grids.
+pub fn check(source: &SuiteSource, context: &CheckContext) -> Result<Suite, SuiteError> {
+    checked(source, context).map_err(|(at, problem)| source.error(at, problem))
+}
+
+fn checked(source: &SuiteSource, context: &CheckContext) -> Located<Suite> {
+    let raw = &source.raw_head;
+    let at = |field: &str| place(&source.head, field, At::Text(0));
+    let files = file_set(source, context)?;
+    let repeats = in_range("repeats", raw.repeats.unwrap_or(1), 1, REPEATS_MAX, at("repeats"))?;
+    let settle = raw.settle.map_or(Nanos::ZERO, |time| time.0);
+    if settle > TIME_MAX {
+        return Err((at("settle"), out_of_range("settle", settle.exact(), "at most a year")));
+    }
+    let layered = source.layered()?;
+    limit_cells(&layered)?;
+    let space = Space { files: &files, sector: context.sector };
+    let phases = layered.iter().map(|phase| expand(phase, &space)).collect::<Located<_>>()?;
+    Ok(Suite {
+        name: raw.name.clone().unwrap_or_default(),
+        title: source.title().to_owned(),
+        description: source.description().to_owned(),
+        phases,
+        repeats,
+        order: raw.order.unwrap_or(Order::AsWritten),
+        settle,
+        caches: raw.caches.clone().unwrap_or_default(),
+        table: raw.table.unwrap_or(TableLayout::Plain),
+        files,
+    })
+}
+
+/// Where a field was set, else `otherwise`.
+pub(crate) fn place(table: &Table, field: &str, otherwise: At) -> At {
+    table.get(field).map_or(otherwise, |node| node.at)
+}
+
+pub(crate) fn in_range(field: &str, seen: u32, low: u32, high: u32, at: At) -> Located<u32> {
+    if (low..=high).contains(&seen) {
+        return Ok(seen);
+    }
+    Err((at, out_of_range(field, seen, &format!("{low} to {high}"))))
+}
+
+pub(crate) fn share(field: &str, seen: f64, at: At) -> Located<f64> {
+    if (0.0..=1.0).contains(&seen) {
+        // Minus zero is a zero that does not print as one.
+        return Ok(seen.abs());
+    }
+    Err((at, out_of_range(field, seen, "a share from 0 to 1")))
+}
+
+fn file_set(source: &SuiteSource, context: &CheckContext) -> Located<FileSet> {
+    let raw = &source.raw_head;
+    let at = |field: &str| place(&source.head, field, At::Text(0));
+    let count = raw.file_count.unwrap_or(1);
+    let count = in_range("file_count", count, 1, FILES_MAX, at("file_count"))?;
+    let size = raw.file_size.map_or(Bytes::gib(1), |size| size.0);
+    let total = size.get().checked_mul(u64::from(count)).filter(|&n| i64::try_from(n).is_ok());
+    if size == Bytes::ZERO || total.is_none() {
+        let problem = out_of_range("file_size", size.exact(), "1B to 8EiB in all files together");
+        return Err((at("file_size"), problem));
+    }
+    if let Some(capacity) = context.capacity
+        && total.is_some_and(|total| total > capacity.get())
+    {
+        let total = Bytes::new(total.unwrap_or(u64::MAX));
+        let hint = Some(format!("use `--size {}`", capacity.exact()));
+        return Err((
+            at("file_size"),
+            too_large("file set", total, "the target's", capacity, hint),
+        ));
+    }
+    let precondition = raw.precondition.iter().flatten();
+    let precondition = precondition
+        .map(|raw| self::precondition(raw, size, context.sector, at("precondition")))
+        .collect::<Located<_>>()?;
+    let data = data(raw.data.as_ref(), at("data"))?;
+    Ok(FileSet { count, size, fill: raw.fill.unwrap_or(true), data, precondition })
+}
+
+fn precondition(
+    raw: &RawPrecondition,
+    file: Bytes,
+    sector: Bytes,
+    at: At,
+) -> Located<Precondition> {
+    let block_size = raw.block_size.map_or(Bytes::kib(128), |size| size.0);
+    check_block(block_size, file, Some(sector), at)?;
+    let volume = raw.volume.unwrap_or(1.0);
+    if !(volume > 0.0 && volume <= VOLUME_MAX) {
+        return Err((at, out_of_range("volume", volume, "more than 0, at most 1000")));
+    }
+    Ok(Precondition { random: raw.random.unwrap_or(false), block_size, volume })
+}
+
+/// Whether requests of this size can be made in files of that one.
+pub(crate) fn check_block(block: Bytes, file: Bytes, sector: Option<Bytes>, at: At) -> Located<()> {
+    if block == Bytes::ZERO {
+        return Err((at, out_of_range("block_size", block.exact(), "1B to 1GiB")));
+    }
+    if let Some(sector) = sector.filter(|&sector| !block.is_multiple_of(sector)) {
+        return Err((at, not_multiple("block size", block, sector)));
+    }
+    if block > BLOCK_MAX {
+        return Err((at, out_of_range("block_size", block.exact(), "1B to 1GiB")));
+    }
+    if block > file {
+        return Err((at, too_large("block size", block, "the file's", file, None)));
+    }
+    Ok(())
+}
+
+pub(crate) fn not_multiple(what: &'static str, seen: Bytes, sector: Bytes) -> Problem {
+    Problem::NotMultiple { what, seen: seen.get(), unit: "sector", multiple: sector.get() }
+}
+
+pub(crate) fn too_large(
+    what: &'static str,
+    seen: Bytes,
+    container: &'static str,
+    limit: Bytes,
+    hint: Option<String>,
+) -> Problem {
+    Problem::TooLarge { what, seen, container, limit, hint }
+}
+
+fn data(raw: Option<&RawData>, at: At) -> Located<Data> {
+    let Some(raw) = raw else { return Ok(Data::Incompressible) };
+    let Some(kind) = raw.kind else {
+        return Err((at, needs("a table of `data`", "a `kind`")));
+    };
+    let details = [("byte", raw.byte.is_some()), ("random_share", raw.random_share.is_some())];
+    let (data, own) = match kind {
+        DataKind::Incompressible => (Data::Incompressible, ""),
+        DataKind::Zero => (Data::Zero, ""),
+        DataKind::SelfDescribing => (Data::SelfDescribing, ""),
+        DataKind::Pattern => {
+            let byte = raw.byte.ok_or((at, needs("data `pattern`", "a `byte`")))?;
+            (Data::Pattern { byte }, "byte")
+        }
+        DataKind::Compressible => {
+            let share_of = raw.random_share;
+            let seen = share_of.ok_or((at, needs("data `compressible`", "a `random_share`")))?;
+            let random_share = share("random_share", seen, at)?;
+            (Data::Compressible { random_share }, "random_share")
+        }
+    };
+    match details.iter().find(|(name, set)| *set && *name != own) {
+        Some((name, _)) => {
+            let of = "this kind of data".to_owned();
+            Err((at, Problem::Meaningless { field: (*name).to_owned(), of }))
+        }
+        None => Ok(data),
+    }
+}
+
+pub(crate) fn needs(what: &str, needs: &str) -> Problem {
+    Problem::Needs { what: what.to_owned(), needs: needs.to_owned() }
+}
+
+fn limit_cells(phases: &[Layered]) -> Located<()> {
+    let mut total: u128 = 0;
+    for phase in phases {
+        let axes = phase.axes.iter();
+        let cells = axes.fold(1u128, |n, axis| n.saturating_mul(axis.values.len() as u128));
+        total = total.saturating_add(cells.saturating_mul(phase.streams.len() as u128));
+        if total > u128::from(STREAMS_MAX) {
+            let at = phase.axes.first().map_or(phase.at, |axis| axis.at);
+            return Err((at, Problem::TooManyCells { seen: total, limit: STREAMS_MAX }));
+        }
+    }
+    Ok(())
+}
+
+fn expand(phase: &Layered, space: &Space<'_>) -> Located<Phase> {
+    let lengths: Vec<usize> = phase.axes.iter().map(|axis| axis.values.len()).collect();
+    let count: usize = lengths.iter().product();
+    let mut cells = Vec::with_capacity(count);
+    for index in 0..count {
+        let coordinates = coordinates(index, &lengths);
+        let streams = streams_at(phase, &coordinates, space)?;
+        cells.push(Cell { coordinates, streams });
+    }
+    let axes = phase.axes.iter().map(|axis| Axis {
+        field: field_text(axis, phase),
+        values: axis.values.iter().map(value_text).collect(),
+    });
+    Ok(Phase { name: phase.name.clone(), axes: axes.collect(), cells })
+}
+
+/// The axis's field as overrides name it.
+pub(crate) fn field_text(axis: &AxisSource, phase: &Layered) -> String {
+    let field = axis.path.join(".");
+    match axis.stream.and_then(|index| phase.streams.get(index)) {
+        Some(stream) => format!("{}.{field}", stream.name),
+        None => field,
+    }
+}
+
+/// The place of the `index`-th cell on each axis, the last axis fastest.
+fn coordinates(index: usize, lengths: &[usize]) -> Vec<usize> {
+    let mut rest = index;
+    let mut reversed: Vec<usize> = Vec::with_capacity(lengths.len());
+    for &length in lengths.iter().rev() {
+        reversed.push(rest % length);
+        rest /= length;
+    }
+    reversed.reverse();
+    reversed
+}
+
+fn streams_at(phase: &Layered, at: &[usize], space: &Space<'_>) -> Located<Vec<Stream>> {
+    let streams = phase.streams.iter().enumerate().map(|(index, layered)| {
+        let mut fields = layered.fields.clone();
+        for (axis, value) in chosen(&phase.axes, at) {
+            if axis.stream.is_none_or(|only| only == index) {
+                layer::apply_path(&mut fields, &axis.path, value);
+            }
+        }
+        layer::drop_unset(&mut fields);
+        let raw = read(&fields, layered.at)?;
+        stream(&layered.name, &raw, &fields, layered.at, space)
+    });
+    streams.collect()
+}
+
+/// Each axis with its value at a cell.
+fn chosen<'a>(
+    axes: &'a [AxisSource],
+    at: &'a [usize],
+) -> impl Iterator<Item = (&'a AxisSource, &'a Node)> {
+    axes.iter().zip(at).filter_map(|(axis, &index)| Some((axis, axis.values.get(index)?)))
+}

@@ -1,0 +1,173 @@
+//! A suite with its overrides as text again, every default filled in.
+
+use units::Bytes;
+
+use crate::check::field_text;
+use crate::error::SuiteError;
+use crate::layer;
+use crate::node::{At, Entry, Node, Table, Value, inline_key};
+use crate::raw::{self, Extent, RawRegion, Size, Time};
+use crate::resolve::{Layered, LayeredStream, fill_details, read, to_table};
+use crate::source::{Located, SuiteSource};
+
+/// What a stream has where nobody said otherwise, as people would write it. The checker knows
+/// the same values; a test holds the two together.
+const STREAM_DEFAULTS: [(&str, &str); 23] = [
+    ("access", r#"{ kind = "uniform" }"#),
+    ("operation", r#""read""#),
+    ("choice", r#""dice""#),
+    ("block_size", r#""4KiB""#),
+    ("align", r#""block-size""#),
+    ("region", r#"{ start = "0B", length = "rest" }"#),
+    ("spread", r#""concatenated""#),
+    ("sync", r#""none""#),
+    ("threads", "1"),
+    ("queue_depth", "1"),
+    ("rate", r#""none""#),
+    ("arrivals", r#""fixed""#),
+    ("think", r#""0s""#),
+    ("burst", "1"),
+    ("direct", "true"),
+    ("write_through", r#""no""#),
+    ("backend", r#""auto""#),
+    ("ramp", r#""0s""#),
+    ("time", r#""none""#),
+    ("bytes", r#""none""#),
+    ("operations", r#""none""#),
+    // Alternatives of others have no value of their own; listed so that the test sees every field.
+    ("random_share", ""),
+    ("read_share", ""),
+];
+
+/// The suite as it will be played: TOML with overrides worked in and every default filled in.
+///
+/// Parsing and checking it gives the same [`crate::model::Suite`], in this version and in later
+/// ones with other defaults. It has no `[quick]` table: it may be the quick form already.
+pub fn resolved_text(source: &SuiteSource) -> Result<String, SuiteError> {
+    written(source).map_err(|(at, problem)| source.error(at, problem))
+}
+
+fn written(source: &SuiteSource) -> Located<String> {
+    let mut text = head(source)?;
+    for (phase, layered) in source.phases.iter().zip(source.layered()?) {
+        text.push_str("\n[[phase]]\n");
+        line(&mut text, "name", &quoted(&layered.name));
+        let implicit = phase.streams.is_empty();
+        if let (true, [only]) = (implicit, layered.streams.as_slice()) {
+            fields(&mut text, only, &layered)?;
+        }
+        grid(&mut text, &layered);
+        for stream in layered.streams.iter().filter(|_| !implicit) {
+            text.push_str("\n[[phase.stream]]\n");
+            line(&mut text, "name", &quoted(&stream.name));
+            fields(&mut text, stream, &layered)?;
+        }
+    }
+    Ok(text)
+}
+
+fn line(text: &mut String, key: &str, value: &str) {
+    text.push_str(key);
+    text.push_str(" = ");
+    text.push_str(value);
+    text.push('\n');
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+fn head(source: &SuiteSource) -> Located<String> {
+    let mut full = source.raw_head.clone();
+    full.title.get_or_insert_default();
+    full.description.get_or_insert_default();
+    full.file_size.get_or_insert(Size(Bytes::gib(1)));
+    full.file_count.get_or_insert(1);
+    full.fill.get_or_insert(true);
+    let data = full.data.get_or_insert_default();
+    data.kind.get_or_insert(raw::DataKind::Incompressible);
+    for pass in full.precondition.get_or_insert_default() {
+        pass.random.get_or_insert(false);
+        pass.block_size.get_or_insert(Size(Bytes::kib(128)));
+        pass.volume.get_or_insert(1.0);
+    }
+    full.repeats.get_or_insert(1);
+    full.order.get_or_insert(crate::model::Order::AsWritten);
+    full.settle.get_or_insert(Time(units::Nanos::ZERO));
+    full.caches.get_or_insert_default();
+    full.table.get_or_insert(crate::model::TableLayout::Plain);
+    let at = At::Text(0);
+    let value = toml::Value::try_from(&full).map_err(|error| {
+        (at, crate::error::Problem::Syntax(format!("cannot be written as TOML: {error}")))
+    })?;
+    let mut text = String::new();
+    if let Value::Table(mut table) = Node::from_toml(value, at).value {
+        let order = raw::head_fields();
+        table.entries.sort_by_key(|e| order.iter().position(|field| *field == e.key));
+        lines(&mut text, &table);
+    }
+    Ok(text)
+}
+
+fn lines(text: &mut String, table: &Table) {
+    for entry in &table.entries {
+        line(text, &inline_key(&entry.key), &entry.node.inline());
+    }
+}
+
+fn fields(text: &mut String, stream: &LayeredStream, phase: &Layered) -> Located<()> {
+    let mut set = stream.fields.clone();
+    layer::drop_unset(&mut set);
+    let mut raw = read(&set, stream.at)?;
+    // Where the grid varies details, filled-in ones could contradict them.
+    let varied =
+        |field: &str| phase.axes.iter().any(|a| a.path.first().is_some_and(|f| f == field));
+    let (access, sync) = (raw.access.clone(), raw.sync);
+    fill_details(&mut raw);
+    if varied("access") {
+        raw.access = access;
+    }
+    if varied("sync") {
+        raw.sync = sync;
+    }
+    if let Some(region) = &mut raw.region {
+        fill_region(region);
+    }
+    let mut table = to_table(&raw, stream.at)?;
+    fill_defaults(&mut table, stream, &varied);
+    lines(text, &table);
+    Ok(())
+}
+
+fn fill_region(region: &mut RawRegion) {
+    region.start.get_or_insert(Extent::Bytes(Bytes::ZERO));
+    region.length.get_or_insert(Extent::Rest);
+}
+
+/// Adds the defaults of fields that are not set, neither they nor what takes their place.
+fn fill_defaults(table: &mut Table, stream: &LayeredStream, varied: &dyn Fn(&str) -> bool) {
+    for (field, default) in STREAM_DEFAULTS {
+        let taken = |name: &str| table.contains(name) || varied(name);
+        let alternatives = raw::alternatives(field);
+        if default.is_empty() || taken(field) || alternatives.iter().any(|name| taken(name)) {
+            continue;
+        }
+        if let Some(node) = crate::node::parse_value(default, stream.at) {
+            table.insert(Entry { key: field.to_owned(), at: stream.at, node });
+        }
+    }
+    let order = raw::stream_fields();
+    table.entries.sort_by_key(|e| order.iter().position(|field| *field == e.key));
+}
+
+fn grid(text: &mut String, phase: &Layered) {
+    if phase.axes.is_empty() {
+        return;
+    }
+    text.push_str("\n[phase.grid]\n");
+    for axis in &phase.axes {
+        let values: Vec<String> = axis.values.iter().map(Node::inline).collect();
+        // Dots stay inside quotes: dotted keys of a field that is an axis itself would clash.
+        line(text, &inline_key(&field_text(axis, phase)), &format!("[{}]", values.join(", ")));
+    }
+}

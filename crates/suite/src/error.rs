@@ -1,0 +1,303 @@
+//! What can be wrong with a suite, where, and what to do about it.
+
+use std::fmt;
+
+use units::Bytes;
+
+/// Why a suite was refused: the place, what is wrong there, and a [`hint`](Self::hint).
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct SuiteError {
+    // Boxed, since every function of this room returns one and hardly ever does.
+    place: Box<Place>,
+    problem: Box<Problem>,
+}
+
+impl SuiteError {
+    pub(crate) fn new(place: Place, problem: Problem) -> Self {
+        Self { place: Box::new(place), problem: Box::new(problem) }
+    }
+
+    /// Where it is wrong.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// What is wrong.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// What to do about it, if that can be told.
+    pub fn hint(&self) -> Option<String> {
+        self.problem.hint()
+    }
+}
+
+/// Where a suite is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A line of the text, from 1.
+    Line {
+        /// The name the text was given when it was read.
+        file: String,
+        /// From 1.
+        line: usize,
+    },
+    /// An override, as typed: `--set threads=0`.
+    Override(String),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line { file, line } => write!(f, "{file}:{line}"),
+            Self::Override(text) => f.write_str(text),
+        }
+    }
+}
+
+/// What is wrong with a suite.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Not TOML.
+    #[error("{0}")]
+    Syntax(String),
+    /// A key that means nothing here.
+    #[error("unknown key `{key}`")]
+    UnknownKey {
+        /// As written.
+        key: String,
+        /// What could have stood here.
+        known: Vec<String>,
+    },
+    /// A word that is none of those a field takes.
+    #[error("`{field}` is `{seen}`, wanted {}", one_of(.known))]
+    UnknownWord {
+        /// The field.
+        field: String,
+        /// As written.
+        seen: String,
+        /// The words it takes.
+        known: Vec<String>,
+    },
+    /// A value of another type.
+    #[error("`{field}` is {seen}, wanted {wanted}")]
+    WrongType {
+        /// The field.
+        field: String,
+        /// What was found.
+        seen: String,
+        /// What it takes.
+        wanted: String,
+    },
+    /// A text that could not be read as what the field takes.
+    #[error("`{field}`: {message}")]
+    Unreadable {
+        /// The field.
+        field: String,
+        /// Why not.
+        message: String,
+    },
+    /// Something that must be there is not.
+    #[error("{of} has no `{field}`")]
+    Missing {
+        /// The field.
+        field: String,
+        /// What should have it.
+        of: String,
+    },
+    /// A name or value that comes twice.
+    #[error("{what} `{name}` comes twice")]
+    Duplicate {
+        /// What kind of thing.
+        what: String,
+        /// Its name.
+        name: String,
+    },
+    /// A name that cannot be one.
+    #[error("`{name}` cannot be the name of a {of}")]
+    BadName {
+        /// As written.
+        name: String,
+        /// Suite, phase or stream.
+        of: &'static str,
+    },
+    /// A number outside its bounds.
+    #[error("`{field}` is `{seen}`, wanted {wanted}")]
+    OutOfRange {
+        /// The field.
+        field: String,
+        /// As written.
+        seen: String,
+        /// The bounds in words.
+        wanted: String,
+    },
+    /// A length that does not divide evenly.
+    #[error("{what} `{seen}` is not a multiple of {unit} `{multiple}`")]
+    NotMultiple {
+        /// What was measured.
+        what: &'static str,
+        /// Its bytes.
+        seen: u64,
+        /// What it must be a multiple of.
+        unit: &'static str,
+        /// The bytes of that.
+        multiple: u64,
+    },
+    /// Two fields of which only one can be.
+    #[error("`{first}` and `{second}` exclude each other")]
+    Conflict {
+        /// One.
+        first: String,
+        /// The other.
+        second: String,
+        /// Which to take.
+        hint: Option<String>,
+    },
+    /// Shares that are not a whole.
+    #[error("the {what} sum to `{sum}`, wanted `1`")]
+    Shares {
+        /// Which shares.
+        what: &'static str,
+        /// Their sum.
+        sum: f64,
+    },
+    /// Something larger than what it must fit into.
+    #[error("{what} `{}` is more than {container} `{}`", .seen.exact(), .limit.exact())]
+    TooLarge {
+        /// What does not fit.
+        what: &'static str,
+        /// Its size.
+        seen: Bytes,
+        /// What it must fit into.
+        container: &'static str,
+        /// The size of that.
+        limit: Bytes,
+        /// What to change.
+        hint: Option<String>,
+    },
+    /// Nothing ends the stream.
+    #[error("nothing ends stream `{stream}`")]
+    NoStop {
+        /// Its name.
+        stream: String,
+    },
+    /// An axis without values.
+    #[error("the grid's axis `{field}` is empty")]
+    EmptyAxis {
+        /// The field it varies.
+        field: String,
+    },
+    /// The grid is out of hand.
+    #[error("the grids have `{seen}` streams in all their cells, wanted at most `{limit}`")]
+    TooManyCells {
+        /// How many there would be.
+        seen: u128,
+        /// How many there can be.
+        limit: u64,
+    },
+    /// A part of a value that its kind does not have.
+    #[error("`{field}` means nothing for {of}")]
+    Meaningless {
+        /// The part.
+        field: String,
+        /// What it was given to.
+        of: String,
+    },
+    /// A value that makes sense only with another.
+    #[error("{what} needs {needs}")]
+    Needs {
+        /// What was asked for.
+        what: String,
+        /// What it needs.
+        needs: String,
+    },
+    /// Not `key=value`.
+    #[error("`{0}` is not of the form key=value")]
+    NotAnAssignment(String),
+    /// One stream's field, varied for all of them.
+    #[error("the grid varies `{field}` for all streams of phase `{phase}` together")]
+    VariedForAll {
+        /// The field.
+        field: String,
+        /// The phase.
+        phase: String,
+    },
+    /// No `[quick]` table.
+    #[error("the suite has no `[quick]` table, so nobody knows what its short form is")]
+    NoQuick,
+}
+
+impl Problem {
+    /// What to do about it, if that can be told.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownKey { key, known } => Some(key_hint(key, known)),
+            Self::UnknownWord { seen, known, .. } => {
+                suggestion(seen, known).map(|word| format!("did you mean `{word}`?"))
+            }
+            Self::NotMultiple { seen, multiple, .. } => multiple_hint(*seen, *multiple),
+            Self::Conflict { hint, .. } | Self::TooLarge { hint, .. } => hint.clone(),
+            Self::NoStop { .. } => Some("set `time`, `bytes` or `operations`".to_owned()),
+            Self::NotAnAssignment(_) => Some("for example `block_size=8KiB`".to_owned()),
+            Self::VariedForAll { field, .. } => Some(format!("set `{field}` itself")),
+            Self::NoQuick => Some("shorten the cells with `--time`".to_owned()),
+            Self::EmptyAxis { .. } => Some("leave the axis out or give it values".to_owned()),
+            Self::BadName { name, .. } => Some(bad_name_hint(name)),
+            Self::Shares { .. } => Some("each share is a part of 1, not a percentage".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+fn bad_name_hint(name: &str) -> String {
+    if crate::raw::is_field(name) {
+        format!("`{name}` is the name of a field; overrides could not tell them apart")
+    } else {
+        "names are 1 to 64 lower-case letters, digits and hyphens, a letter first".to_owned()
+    }
+}
+
+/// The neighbours of `seen` that would do.
+fn multiple_hint(seen: u64, multiple: u64) -> Option<String> {
+    let below = seen.checked_div(multiple)?.checked_mul(multiple)?;
+    match (below, below.checked_add(multiple)) {
+        (0, Some(above)) => Some(format!("use `{above}`")),
+        (below, Some(above)) => Some(format!("use `{below}` or `{above}`")),
+        (below, None) => Some(format!("use `{below}`")),
+    }
+}
+
+fn key_hint(key: &str, known: &[String]) -> String {
+    match suggestion(key, known) {
+        Some(word) => format!("did you mean `{word}`?"),
+        None => format!("known here: {}", known.join(", ")),
+    }
+}
+
+/// The known word that `seen` was probably meant to be.
+fn suggestion<'a>(seen: &str, known: &'a [String]) -> Option<&'a str> {
+    let plain = seen.to_lowercase().replace('-', "_");
+    let score = |word: &str| {
+        let word = word.to_lowercase().replace('-', "_");
+        strsim::jaro_winkler(&plain, &word)
+            .max(strsim::normalized_damerau_levenshtein(&plain, &word))
+    };
+    known
+        .iter()
+        .map(|word| (score(word), word.as_str()))
+        .filter(|(score, _)| *score >= 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, word)| word)
+}
+
+fn one_of(known: &[String]) -> String {
+    let quoted: Vec<String> = known.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.as_slice() {
+        [] => "nothing".to_owned(),
+        [only] => only.clone(),
+        [head @ .., last] => format!("{} or {last}", head.join(", ")),
+    }
+}

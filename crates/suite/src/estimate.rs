@@ -1,0 +1,99 @@
+//! What a suite will cost, as far as its text tells.
+
+use units::{Bytes, Nanos};
+
+use crate::model::{Access, Cell, Class, Operation, Pacing, Stream, Suite};
+
+impl Suite {
+    /// Cells of all phases.
+    pub fn cell_count(&self) -> usize {
+        self.phases.iter().map(|phase| phase.cells.len()).sum()
+    }
+
+    /// Cells of all phases in the suite's order, which is how plans and records count them.
+    pub fn cells(&self) -> impl Iterator<Item = &Cell> {
+        self.phases.iter().flat_map(|phase| &phase.cells)
+    }
+
+    /// Whether any stream can change what is stored. The fill before the first phase is apart:
+    /// see [`crate::model::FileSet::fill`].
+    pub fn writes(&self) -> bool {
+        self.cells().any(|cell| cell.streams.iter().any(Stream::modifies))
+    }
+
+    /// Time that all visits and the pauses before them take at least: what streams that end by
+    /// time alone ask for. Fill, preconditioning and cache handling not counted.
+    pub fn least_duration(&self) -> Nanos {
+        let once = self.cells().fold(0u64, |sum, cell| {
+            sum.saturating_add(cell.least_duration().get()).saturating_add(self.settle.get())
+        });
+        Nanos::new(once.saturating_mul(u64::from(self.repeats)))
+    }
+
+    /// Bytes that are written at least: fill, preconditioning, and streams of writes that end by
+    /// bytes or requests alone. What timed streams write depends on the device.
+    pub fn bytes_written_least(&self) -> Bytes {
+        let total = self.files.total().get();
+        let fill = if self.files.fill { total } else { 0 };
+        let volumes: f64 = self.files.precondition.iter().map(|pass| pass.volume).sum();
+        // `as` saturates, which is all that is asked of a lower bound this large.
+        let precondition = (volumes * total as f64) as u64;
+        let once = self
+            .cells()
+            .flat_map(|cell| &cell.streams)
+            .fold(0u64, |sum, stream| sum.saturating_add(stream.bytes_written_least().get()));
+        let visits = once.saturating_mul(u64::from(self.repeats));
+        Bytes::new(fill.saturating_add(precondition).saturating_add(visits))
+    }
+}
+
+impl Cell {
+    /// Time that a visit takes at least: its longest stream's.
+    pub fn least_duration(&self) -> Nanos {
+        self.streams.iter().map(Stream::least_duration).max().unwrap_or(Nanos::ZERO)
+    }
+
+    /// Time after which a visit ends whatever the device does, if every stream has a time.
+    pub fn longest_duration(&self) -> Option<Nanos> {
+        let ends = self.streams.iter().map(|s| s.stop.time.map(|time| s.stop.ramp + time));
+        ends.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+}
+
+impl Stream {
+    /// Ramp and time, where nothing but time can end the stream; the ramp and what an open
+    /// loop's rate dictates otherwise.
+    pub fn least_duration(&self) -> Nanos {
+        let operations = match (self.stop.operations, self.pacing) {
+            (None, _) => None,
+            (Some(count), Pacing::Open { rate, .. }) => {
+                Some(Nanos::from_secs_f64(count.saturating_sub(1) as f64 / rate))
+            }
+            (Some(_), Pacing::Closed { .. }) => Some(Nanos::ZERO),
+        };
+        let bytes = self.stop.bytes.map(|_| Nanos::ZERO);
+        let first = [self.stop.time, operations, bytes].into_iter().flatten().min();
+        self.stop.ramp + first.unwrap_or(Nanos::ZERO)
+    }
+
+    /// Bytes that one visit writes at least, if the stream only writes and time cannot end it.
+    pub fn bytes_written_least(&self) -> Bytes {
+        if self.stop.time.is_some() {
+            return Bytes::ZERO;
+        }
+        if let Access::Replay { requests } = &self.access {
+            let played = requests.len() as u64;
+            if self.stop.bytes.is_some() || self.stop.operations.is_some_and(|n| n < played) {
+                return Bytes::ZERO;
+            }
+            let writes = requests.iter().filter(|r| r.op == Operation::Write);
+            return Bytes::new(writes.fold(0, |sum, r| sum.saturating_add(r.length.get())));
+        }
+        let only_writes = self.mix.classes.iter().all(|class| class.op == Operation::Write);
+        let smallest = self.mix.classes.iter().map(|class: &Class| class.block_size).min();
+        let (true, Some(smallest)) = (only_writes, smallest) else { return Bytes::ZERO };
+        let by_operations = self.stop.operations.map(|n| n.saturating_mul(smallest.get()));
+        let by_bytes = self.stop.bytes.map(Bytes::get);
+        Bytes::new([by_operations, by_bytes].into_iter().flatten().min().unwrap_or(0))
+    }
+}

@@ -1,0 +1,658 @@
+//! The grammar of a suite: every field as it can be written, all optional. The JSON schema and
+//! the names that overrides take come from these types too.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use units::{Bytes, Nanos};
+
+use crate::model::{
+    Arrivals, Backend, CacheStep, Choice, Operation, Order, Spread, SyncAtEnd, TableLayout,
+    WriteThrough,
+};
+use crate::reader::field_names;
+
+/// A size as people write it. Serialises to text that reads back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Size(pub Bytes);
+
+/// A span of time as people write it. Serialises to text that reads back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Time(pub Nanos);
+
+impl Serialize for Size {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.exact())
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.exact())
+    }
+}
+
+impl JsonSchema for Size {
+    fn schema_name() -> Cow<'static, str> {
+        "Size".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A size: bytes as a number, or text with a unit. K, M, G, T and KiB, \
+                            MiB, GiB, TiB are powers of 1024; kB, MB, GB, TB powers of 1000.",
+            "type": ["integer", "string"],
+            "minimum": 0
+        })
+    }
+}
+
+impl JsonSchema for Time {
+    fn schema_name() -> Cow<'static, str> {
+        "Time".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A span of time: seconds as a number, or text with one of the units \
+                            ns, us, ms, s, min, h.",
+            "type": ["number", "string"],
+            "minimum": 0
+        })
+    }
+}
+
+/// A length of the space that a stream addresses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Extent {
+    /// So many bytes.
+    Bytes(Bytes),
+    /// A part of the space in percent, kept so since it must read back exactly.
+    Percent(f64),
+    /// What is left.
+    Rest,
+}
+
+impl FromStr for Extent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "rest" {
+            return Ok(Self::Rest);
+        }
+        let Some(percent) = text.strip_suffix('%') else {
+            return text
+                .parse()
+                .map(Self::Bytes)
+                .map_err(|e: units::ParseBytesError| e.to_string());
+        };
+        match percent.trim().parse::<f64>() {
+            Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(Self::Percent(percent)),
+            _ => Err(format!("`{text}` is not a share from 0% to 100%")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Extent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ExtentVisitor;
+        impl Visitor<'_> for ExtentVisitor {
+            type Value = Extent;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a size, a share such as \"25%\", or \"rest\"")
+            }
+            fn visit_u64<E: de::Error>(self, n: u64) -> Result<Extent, E> {
+                Ok(Extent::Bytes(Bytes::new(n)))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Extent, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(ExtentVisitor)
+    }
+}
+
+impl Serialize for Extent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Bytes(bytes) => serializer.serialize_str(&bytes.exact()),
+            Self::Percent(percent) => serializer.serialize_str(&format!("{percent}%")),
+            Self::Rest => serializer.serialize_str("rest"),
+        }
+    }
+}
+
+impl JsonSchema for Extent {
+    fn schema_name() -> Cow<'static, str> {
+        "Extent".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A size, a share of the space such as \"25%\", or \"rest\".",
+            "type": ["integer", "string"],
+            "minimum": 0
+        })
+    }
+}
+
+/// Block sizes with their weights: a list for equal ones, else a table `{ "4KiB" = 60 }`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SizeMix(pub Vec<(Bytes, f64)>);
+
+impl<'de> Deserialize<'de> for SizeMix {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MixVisitor;
+        impl<'de> Visitor<'de> for MixVisitor {
+            type Value = SizeMix;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of sizes or a table such as { \"4KiB\" = 60, \"64KiB\" = 40 }")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<SizeMix, A::Error> {
+                let mut sizes = Vec::new();
+                while let Some(Size(size)) = items.next_element()? {
+                    sizes.push((size, 1.0));
+                }
+                Ok(SizeMix(sizes))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SizeMix, A::Error> {
+                let mut sizes = Vec::new();
+                while let Some((Size(size), weight)) = map.next_entry()? {
+                    sizes.push((size, weight));
+                }
+                Ok(SizeMix(sizes))
+            }
+        }
+        deserializer.deserialize_any(MixVisitor)
+    }
+}
+
+impl Serialize for SizeMix {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.iter().all(|(_, weight)| *weight == 1.0) {
+            return serializer.collect_seq(self.0.iter().map(|(size, _)| size.exact()));
+        }
+        serializer.collect_map(self.0.iter().map(|(size, weight)| (size.exact(), weight)))
+    }
+}
+
+impl JsonSchema for SizeMix {
+    fn schema_name() -> Cow<'static, str> {
+        "SizeMix".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let size = generator.subschema_for::<Size>();
+        json_schema!({
+            "description": "Block sizes: a list of equally frequent ones, or a table from size to weight.",
+            "anyOf": [
+                { "type": "array", "items": size, "minItems": 1 },
+                { "type": "object", "additionalProperties": { "type": "number" } }
+            ]
+        })
+    }
+}
+
+/// Schema of a field that is a table, or a word for short.
+fn word_or_table<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let table = generator.subschema_for::<T>();
+    json_schema!({ "anyOf": [{ "type": "string" }, table, { "type": "null" }] })
+}
+
+fn word_or_list<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let list = generator.subschema_for::<T>();
+    json_schema!({ "anyOf": [{ "type": "string" }, list, { "type": "null" }] })
+}
+
+fn number_or_none(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "anyOf": [{ "type": "number" }, { "const": "none" }, { "type": "null" }] })
+}
+
+fn count_or_none(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [{ "type": "integer", "minimum": 1 }, { "const": "none" }, { "type": "null" }]
+    })
+}
+
+/// What stands at the top of a suite, before its phases.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawHead {
+    /// Version of this grammar: 1.
+    pub schema: Option<u32>,
+    /// Name on the command line: lower-case letters, digits and hyphens.
+    pub name: Option<String>,
+    /// One line for `suite list`.
+    pub title: Option<String>,
+    /// What the method is for and where it comes from; may have several lines.
+    pub description: Option<String>,
+    /// Bytes of each file; on a block device the part used. 1GiB if left out.
+    pub file_size: Option<Size>,
+    /// How many files. 1 if left out.
+    pub file_count: Option<u32>,
+    /// Whether every byte is written before the first phase. true if left out.
+    pub fill: Option<bool>,
+    /// What fill and writes write: "incompressible" (the default), "zero", "self-describing",
+    /// { kind = "pattern", byte = 165 } or { kind = "compressible", random_share = 0.5 }.
+    #[schemars(schema_with = "word_or_table::<RawData>")]
+    pub data: Option<RawData>,
+    /// Passes over the files after the fill and before the first phase. None if left out.
+    pub precondition: Option<Vec<RawPrecondition>>,
+    /// How often each cell is visited. 1 if left out.
+    pub repeats: Option<u32>,
+    /// "as-written" (the default) or "shuffled".
+    pub order: Option<Order>,
+    /// Pause before every visit. 0s if left out.
+    pub settle: Option<Time>,
+    /// What to do to caches before every visit, in this order: "flush", "purge", "drop",
+    /// "reopen", "remount". Nothing if left out.
+    #[schemars(schema_with = "word_or_list::<Vec<CacheStep>>")]
+    pub caches: Option<Vec<CacheStep>>,
+    /// Layout of the classic table. "plain" if left out.
+    pub table: Option<TableLayout>,
+}
+
+/// What writes write.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "\"incompressible\", \"zero\", \"self-describing\" or a table with a `kind`"
+)]
+pub(crate) struct RawData {
+    /// Which kind of data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<DataKind>,
+    /// The byte of a pattern.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub byte: Option<u8>,
+    /// The share of every 4 KiB that is random in compressible data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub random_share: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DataKind {
+    /// Random bytes, stamped so that no two blocks written are equal.
+    Incompressible,
+    /// Zeros.
+    Zero,
+    /// One byte over and over.
+    Pattern,
+    /// Random bytes for a share of every 4 KiB, zeros for the rest.
+    Compressible,
+    /// Every 512 bytes say what they are, so that reads can be verified.
+    SelfDescribing,
+}
+
+/// A preconditioning pass.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table such as { random = true, volume = 2 }")]
+pub(crate) struct RawPrecondition {
+    /// Random instead of sequential. false if left out.
+    pub random: Option<bool>,
+    /// Bytes per request. 128KiB if left out.
+    pub block_size: Option<Size>,
+    /// How much to write, as a multiple of the file set's bytes. 1 if left out.
+    pub volume: Option<f64>,
+}
+
+/// A load: what stands in `[defaults]`, `[[phase]]` and `[[phase.stream]]`, and every field of
+/// which the grid can vary.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawStream {
+    /// Where requests go: "sequential", "backward", "staggered", "same", "uniform" (the
+    /// default), "uniform-once", "permutation", "zipf", or a table with `kind` and its details.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "word_or_table::<RawAccess>")]
+    pub access: Option<RawAccess>,
+    /// Short for access = { kind = "mixed", random_share = ... }.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub random_share: Option<f64>,
+    /// What requests do. "read" if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<Operation>,
+    /// Instead of `operation`: reads with this share, else writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_share: Option<f64>,
+    /// Instead of `operation`: classes of requests with weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<RawClass>>,
+    /// How the next class of a mix is chosen: "dice" (the default) or "interleave".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Choice>,
+    /// Bytes per request. 4KiB if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_size: Option<Size>,
+    /// Instead of `block_size`: several, with weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_sizes: Option<SizeMix>,
+    /// Offsets are multiples of this from the region's start. "block-size" (the default) is the
+    /// greatest common divisor of the block sizes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub align: Option<Size>,
+    /// Which part of the files: { start = "10%", length = "1GiB" }, or only the length. All if
+    /// left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "word_or_table::<RawRegion>")]
+    pub region: Option<RawRegion>,
+    /// "concatenated" (the default): file after file; "file-per-worker": one file each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
+    /// When to flush: "none" (the default), "fsync" and its like (after every request), or a
+    /// table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "word_or_table::<RawSync>")]
+    pub sync: Option<RawSync>,
+    /// Workers. 1 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// Requests in flight per worker. 1 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_depth: Option<u32>,
+    /// Requests per second of the whole stream, whatever the device does (open loop). "none"
+    /// (the default): the next request starts when one ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "number_or_none")]
+    pub rate: Option<f64>,
+    /// How the starts of an open loop are spaced: "fixed" (the default) or "poisson".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
+    /// Pause after every `burst` requests. 0s if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub think: Option<Time>,
+    /// Requests between pauses. 1 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u32>,
+    /// Around the page cache. true if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direct: Option<bool>,
+    /// Open flags for synchronous writes: "no" (the default), "data" (O_DSYNC) or
+    /// "data-and-meta" (O_SYNC).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_through: Option<WriteThrough>,
+    /// Back end. "auto" if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<Backend>,
+    /// Not counted, before the measured part. 0s if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ramp: Option<Time>,
+    /// Ends after this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Time>,
+    /// Ends after so many bytes of all workers together, or "none".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Size>,
+    /// Ends after so many requests of all workers together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "count_or_none")]
+    pub operations: Option<u64>,
+}
+
+/// Where requests go.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an access such as \"uniform\" or { kind = \"zipf\", theta = 0.99 }"
+)]
+pub(crate) struct RawAccess {
+    /// Which pattern.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<AccessKind>,
+    /// One cursor for all workers of the stream (sequential, backward). false if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<bool>,
+    /// In blocks (stride).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
+    /// Exponent (zipf). 0.99 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub theta: Option<f64>,
+    /// Zones in order (hot).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zones: Option<Vec<RawZone>>,
+    /// Share of random requests (mixed).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub random_share: Option<f64>,
+    /// The list (replay).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Vec<RawRequest>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum AccessKind {
+    /// One after the other, wrapping at the end.
+    Sequential,
+    /// From the last block to the first, wrapping.
+    Backward,
+    /// Every `step`-th block, wrapping with a shifted start.
+    Stride,
+    /// `operations` blocks evenly spaced over the region.
+    Staggered,
+    /// The region's first block over and over.
+    Same,
+    /// Independent and uniform.
+    Uniform,
+    /// Random, every block once before any comes again.
+    UniformOnce,
+    /// One random order of all blocks, the same for every worker and pass.
+    Permutation,
+    /// Rank r with weight 1 / r^theta.
+    Zipf,
+    /// Zones with shares of space and of accesses.
+    Hot,
+    /// Each request random with a share, else the next block.
+    Mixed,
+    /// A given list, once through.
+    Replay,
+}
+
+/// A zone of a hot access.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a zone such as { space_share = 0.2, access_share = 0.8 }"
+)]
+pub(crate) struct RawZone {
+    /// Its share of the region's bytes.
+    pub space_share: f64,
+    /// Its share of the requests.
+    pub access_share: f64,
+}
+
+/// A request of a replayed list.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a request such as { op = \"read\", offset = \"1MiB\", length = \"4KiB\" }"
+)]
+pub(crate) struct RawRequest {
+    /// What it does.
+    pub op: Operation,
+    /// From the region's start. 0 if left out.
+    #[serde(default = "Size::zero")]
+    pub offset: Size,
+    /// How long. 0 if left out, which only fsync and fdatasync can be.
+    #[serde(default = "Size::zero")]
+    pub length: Size,
+}
+
+impl Size {
+    fn zero() -> Self {
+        Self(Bytes::ZERO)
+    }
+}
+
+/// A class of requests.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a class such as { weight = 3, operation = \"read\", block_size = \"8KiB\" }"
+)]
+pub(crate) struct RawClass {
+    /// Its weight among the classes. 1 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// What it does.
+    pub operation: Operation,
+    /// Bytes per request. The stream's if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_size: Option<Size>,
+}
+
+/// A part of the space.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a size, a share such as \"25%\", or a table with `start` and `length`"
+)]
+pub(crate) struct RawRegion {
+    /// Where it starts. 0 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Extent>,
+    /// How long. "rest" if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length: Option<Extent>,
+}
+
+/// When to flush.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "\"none\", \"fsync\", \"fdatasync\", \"sync-range\" or a table with an `op`"
+)]
+pub(crate) struct RawSync {
+    /// "fsync" (the default), "fdatasync" or "sync-range".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub op: Option<Operation>,
+    /// After every this many requests of a worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<u64>,
+    /// `every` counts the stream's requests. false if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<bool>,
+    /// Each file of the set in turn. false if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub each_file: Option<bool>,
+    /// Each file once at the end: "no" (the default), "timed" or "untimed".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_end: Option<SyncAtEnd>,
+}
+
+/// Values of an axis, or of a field in `[quick]`: whatever the field takes.
+#[derive(JsonSchema)]
+#[schemars(transparent)]
+struct Anything(#[schemars(schema_with = "anything")] ());
+
+fn anything(_: &mut SchemaGenerator) -> Schema {
+    Schema::from(true)
+}
+
+/// A suite of Plimsoll: a benchmark method as data.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct SuiteDocument {
+    #[schemars(flatten)]
+    head: RawHead,
+    /// For every stream of the suite, unless its phase or it says otherwise.
+    defaults: Option<RawStream>,
+    /// In this order, never interleaved.
+    #[schemars(length(min = 1))]
+    phase: Vec<PhaseDocument>,
+    /// What `--quick` sets: fields as in `--set`.
+    quick: Option<std::collections::BTreeMap<String, Anything>>,
+}
+
+/// A part of the suite with its own grid.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct PhaseDocument {
+    /// Unique in the suite.
+    name: String,
+    #[schemars(flatten)]
+    fields: RawStream,
+    /// Axes of the grid: a list of values for each field varied, the last one fastest.
+    grid: Option<std::collections::BTreeMap<String, Anything>>,
+    /// The streams that run together; left out, the phase has one, made of its own fields.
+    stream: Option<Vec<StreamDocument>>,
+}
+
+/// One load of several that run together.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct StreamDocument {
+    /// Unique in the phase.
+    name: String,
+    #[schemars(flatten)]
+    fields: RawStream,
+}
+
+/// The JSON schema (2020-12) of a suite's text, for editors.
+pub fn json_schema() -> Schema {
+    schemars::schema_for!(SuiteDocument)
+}
+
+/// Names of the fields at the top of a suite.
+pub(crate) fn head_fields() -> &'static [&'static str] {
+    field_names::<RawHead>()
+}
+
+/// Names of the fields of a stream.
+pub(crate) fn stream_fields() -> &'static [&'static str] {
+    field_names::<RawStream>()
+}
+
+/// Fields at the top that name the suite rather than set something.
+pub(crate) const IDENTITY: [&str; 4] = ["schema", "name", "title", "description"];
+
+pub(crate) fn is_head_field(name: &str) -> bool {
+    head_fields().contains(&name) && !IDENTITY.contains(&name)
+}
+
+pub(crate) fn is_stream_field(name: &str) -> bool {
+    stream_fields().contains(&name)
+}
+
+pub(crate) fn is_field(name: &str) -> bool {
+    head_fields().contains(&name) || is_stream_field(name)
+}
+
+/// The fields of which one takes the place of the others.
+pub(crate) fn alternatives(field: &str) -> &'static [&'static str] {
+    match field {
+        "operation" => &["read_share", "classes"],
+        "read_share" => &["operation", "classes"],
+        "classes" => &["operation", "read_share"],
+        "access" => &["random_share"],
+        "random_share" => &["access"],
+        "block_size" => &["block_sizes"],
+        "block_sizes" => &["block_size"],
+        _ => &[],
+    }
+}
+
+/// Fields whose own value is a list, so that a list does not mean a grid.
+pub(crate) fn takes_list(path: &[String]) -> bool {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    matches!(
+        path.as_slice(),
+        ["classes" | "block_sizes" | "precondition" | "caches"] | ["access", "zones" | "requests"]
+    )
+}
+
+/// The word that stands for "as if not set", where a field has one.
+pub(crate) fn unset_word(field: &str) -> Option<&'static str> {
+    match field {
+        "time" | "bytes" | "operations" | "rate" | "sync" => Some("none"),
+        "align" => Some("block-size"),
+        _ => None,
+    }
+}

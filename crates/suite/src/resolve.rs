@@ -1,0 +1,249 @@
+//! Layers and overrides worked into one table per stream and one list of axes per phase.
+
+use crate::error::Problem;
+use crate::layer;
+use crate::node::{At, Node, Table, Value};
+use crate::raw::{self, RawAccess, RawStream, RawSync};
+use crate::reader::read_table;
+use crate::source::{AxisSource, Located, Override, PhaseSource, Setting, SuiteSource, duplicate};
+
+/// The exponent of YCSB's zipfian, which most people mean by "zipf".
+pub(crate) const THETA: f64 = 0.99;
+
+/// A phase after layering: what its streams are before the grid varies them.
+#[derive(Clone, Debug)]
+pub(crate) struct Layered {
+    pub name: String,
+    pub at: At,
+    pub streams: Vec<LayeredStream>,
+    pub axes: Vec<AxisSource>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct LayeredStream {
+    pub name: String,
+    pub at: At,
+    /// Spelled out, without the grid.
+    pub fields: Table,
+}
+
+impl SuiteSource {
+    /// Works layers and overrides into the phases.
+    pub(crate) fn layered(&self) -> Located<Vec<Layered>> {
+        self.phases.iter().map(|phase| self.layered_phase(phase)).collect()
+    }
+
+    fn layered_phase(&self, phase: &PhaseSource) -> Located<Layered> {
+        let mut layered = Layered {
+            name: phase.name.clone(),
+            at: phase.at,
+            streams: self.layered_streams(phase),
+            axes: phase.axes.clone(),
+        };
+        let overrides = self.overrides.iter();
+        for over in overrides.filter(|o| o.phase.as_ref().is_none_or(|name| *name == phase.name)) {
+            match &over.stream {
+                None => layered.apply(over, None)?,
+                Some(name) => {
+                    if let Some(index) = layered.streams.iter().position(|s| s.name == *name) {
+                        layered.apply(over, Some(index))?;
+                    }
+                }
+            }
+        }
+        layered.settle_axes()?;
+        Ok(layered)
+    }
+
+    fn layered_streams(&self, phase: &PhaseSource) -> Vec<LayeredStream> {
+        let mut base = Table::default();
+        layer::apply(&mut base, &self.defaults);
+        layer::apply(&mut base, &phase.fields);
+        if phase.streams.is_empty() {
+            return vec![LayeredStream { name: phase.name.clone(), at: phase.at, fields: base }];
+        }
+        let streams = phase.streams.iter().map(|stream| {
+            let mut fields = base.clone();
+            layer::apply(&mut fields, &stream.fields);
+            LayeredStream { name: stream.name.clone(), at: stream.at, fields }
+        });
+        streams.collect()
+    }
+}
+
+impl Layered {
+    fn apply(&mut self, over: &Override, stream: Option<usize>) -> Located<()> {
+        match &over.value {
+            Setting::Value(node) => self.apply_value(over, stream, node),
+            Setting::Axis(values) => {
+                self.apply_axis(over, stream, values);
+                Ok(())
+            }
+        }
+    }
+
+    fn apply_value(&mut self, over: &Override, stream: Option<usize>, value: &Node) -> Located<()> {
+        let path = &over.path;
+        let varied = |axis: &AxisSource| displaces(path, &axis.path);
+        if stream.is_some() && self.axes.iter().any(|axis| axis.stream.is_none() && varied(axis)) {
+            let problem = Problem::VariedForAll { field: path.join("."), phase: self.name.clone() };
+            return Err((over.at, problem));
+        }
+        self.axes.retain(|axis| !(varied(axis) && (stream.is_none() || axis.stream == stream)));
+        // A detail of a field that the grid varies as a whole goes into each of its values.
+        for axis in &mut self.axes {
+            let same_stream = stream.is_none() || axis.stream.is_none() || axis.stream == stream;
+            if same_stream && path.len() > axis.path.len() && path.starts_with(&axis.path) {
+                for node in &mut axis.values {
+                    refine(node, &axis.path, path, value);
+                }
+            }
+        }
+        for (index, target) in self.streams.iter_mut().enumerate() {
+            if stream.is_none_or(|only| only == index) {
+                layer::apply_path(&mut target.fields, path, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_axis(&mut self, over: &Override, stream: Option<usize>, values: &[Node]) {
+        let axis =
+            AxisSource { at: over.at, stream, path: over.path.clone(), values: values.to_vec() };
+        // It takes the place of the axis it replaces, or becomes the last and fastest.
+        let replaced = |old: &AxisSource| {
+            displaces(&axis.path, &old.path) && (stream.is_none() || old.stream == stream)
+        };
+        let position = self.axes.iter().position(replaced).unwrap_or(self.axes.len());
+        self.axes.retain(|old| !replaced(old));
+        self.axes.insert(position.min(self.axes.len()), axis);
+    }
+
+    /// Gives every axis its values' final form and refuses doubles and empty ones.
+    fn settle_axes(&mut self) -> Located<()> {
+        let axes = self.axes.clone();
+        for axis in &mut self.axes {
+            let base = match axis.stream.map_or(self.streams.first(), |i| self.streams.get(i)) {
+                Some(stream) => &stream.fields,
+                None => continue,
+            };
+            // Details of a field that other axes complete stay as they were written.
+            let alone = axes.iter().filter(|a| a.path.first() == axis.path.first()).count() == 1;
+            let mut texts: Vec<String> = Vec::with_capacity(axis.values.len());
+            for value in &mut axis.values {
+                *value = canonical(base, &axis.path, value, alone)?;
+                let text = value.inline();
+                if texts.contains(&text) {
+                    let what = format!("on the grid's axis `{}` the value", axis.path.join("."));
+                    return Err((value.at, duplicate(&what, &value_text(value))));
+                }
+                texts.push(text);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether setting `path` leaves nothing of what was set at `old`.
+fn displaces(path: &[String], old: &[String]) -> bool {
+    let alternative = match (path, old.first()) {
+        ([field], Some(old)) => raw::alternatives(field).contains(&old.as_str()),
+        _ => false,
+    };
+    old.starts_with(path) || alternative
+}
+
+/// Puts a detail into one value of an axis.
+fn refine(node: &mut Node, axis: &[String], path: &[String], value: &Node) {
+    let mut table = Table::default();
+    layer::apply_path(&mut table, axis, node);
+    layer::apply_path(&mut table, path, value);
+    if let Some(refined) = lookup(&table, axis) {
+        *node = refined.clone();
+    }
+}
+
+/// The value at a path of a table.
+fn lookup<'a>(table: &'a Table, path: &[String]) -> Option<&'a Node> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(table.get(first)?, |node, key| node.as_table()?.get(key))
+}
+
+/// A value in its final form: units written one way, details filled in.
+fn canonical(base: &Table, path: &[String], value: &Node, fill: bool) -> Located<Node> {
+    let mut table = base.clone();
+    layer::apply_path(&mut table, path, value);
+    let unset = table.clone();
+    layer::drop_unset(&mut table);
+    let Some(field) = path.first() else { return Ok(value.clone()) };
+    if !table.contains(field) {
+        return Ok(lookup(&unset, path).unwrap_or(value).clone());
+    }
+    let mut raw: RawStream = read(&table, value.at)?;
+    if fill && path.len() == 1 {
+        fill_details(&mut raw);
+    }
+    let spelled = to_table(&raw, value.at)?;
+    Ok(lookup(&spelled, path).unwrap_or(value).clone())
+}
+
+/// Reads a stream's table.
+pub(crate) fn read(table: &Table, at: At) -> Located<RawStream> {
+    read_table(table, at, "stream").map_err(|e| (e.at.unwrap_or(at), e.problem))
+}
+
+/// The fields that are set, as a table in the order of the grammar.
+pub(crate) fn to_table(raw: &RawStream, at: At) -> Located<Table> {
+    let value = toml::Value::try_from(raw)
+        .map_err(|error| (at, Problem::Syntax(format!("cannot be written as TOML: {error}"))))?;
+    let Value::Table(mut table) = Node::from_toml(value, at).value else {
+        return Ok(Table::default());
+    };
+    let fields = raw::stream_fields();
+    table.entries.sort_by_key(|e| fields.iter().position(|field| *field == e.key));
+    Ok(table)
+}
+
+/// Fills in the details that a table may leave out.
+pub(crate) fn fill_details(raw: &mut RawStream) {
+    if let Some(access) = &mut raw.access {
+        fill_access(access);
+    }
+    if let Some(sync) = &mut raw.sync {
+        fill_sync(sync);
+    }
+}
+
+fn fill_access(access: &mut RawAccess) {
+    use crate::raw::AccessKind;
+    match access.kind {
+        Some(AccessKind::Sequential | AccessKind::Backward) => {
+            access.shared.get_or_insert(false);
+        }
+        Some(AccessKind::Zipf) => {
+            access.theta.get_or_insert(THETA);
+        }
+        _ => {}
+    }
+}
+
+fn fill_sync(sync: &mut RawSync) {
+    sync.op.get_or_insert(crate::model::Operation::Fsync);
+    sync.shared.get_or_insert(false);
+    sync.each_file.get_or_insert(false);
+    sync.at_end.get_or_insert(crate::model::SyncAtEnd::No);
+}
+
+/// A value of an axis for people: `4KiB`, `zipf theta=0.99`. Details that are off are left out.
+pub(crate) fn value_text(node: &Node) -> String {
+    let Value::Table(table) = &node.value else {
+        return node.as_str().map_or_else(|| node.inline(), str::to_owned);
+    };
+    let Some(head) = table.entries.iter().find(|e| matches!(e.key.as_str(), "kind" | "op")) else {
+        return node.inline();
+    };
+    let off = |node: &Node| matches!(node.value, Value::Bool(false)) || node.as_str() == Some("no");
+    let details = table.entries.iter().filter(|e| e.key != head.key && !off(&e.node));
+    let details = details.map(|e| format!(" {}={}", e.key, value_text(&e.node)));
+    value_text(&head.node) + &details.collect::<String>()
+}

@@ -1,0 +1,625 @@
+//! A suite's text, read but not yet checked, and overrides on top of it.
+
+use units::{Bytes, Nanos};
+
+use crate::error::{Place, Problem, SuiteError};
+use crate::layer;
+use crate::node::{self, At, Entry, Node, Table, Value};
+use crate::raw::{self, IDENTITY, RawHead, RawStream};
+use crate::reader::{ReadError, read_table};
+
+/// Texts longer than this are no suites.
+const TEXT_BYTES_MAX: usize = 16 << 20;
+
+/// A suite as written, with the overrides that were set.
+#[derive(Clone, Debug)]
+pub struct SuiteSource {
+    file: String,
+    text: String,
+    /// Texts of the overrides, for messages.
+    overrides_given: Vec<String>,
+    pub(crate) head: Table,
+    pub(crate) raw_head: RawHead,
+    pub(crate) defaults: Table,
+    pub(crate) phases: Vec<PhaseSource>,
+    quick: Option<Table>,
+    pub(crate) overrides: Vec<Override>,
+}
+
+/// A phase as written.
+#[derive(Clone, Debug)]
+pub(crate) struct PhaseSource {
+    pub at: At,
+    pub name: String,
+    pub fields: Table,
+    pub axes: Vec<AxisSource>,
+    /// Empty: one stream, made of the phase's own fields.
+    pub streams: Vec<StreamSource>,
+}
+
+/// A stream as written.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamSource {
+    pub at: At,
+    pub name: String,
+    pub fields: Table,
+}
+
+/// An axis as written.
+#[derive(Clone, Debug)]
+pub(crate) struct AxisSource {
+    pub at: At,
+    /// Only this stream of the phase.
+    pub stream: Option<usize>,
+    /// `["access", "theta"]`.
+    pub path: Vec<String>,
+    pub values: Vec<Node>,
+}
+
+/// A stream's field set from outside.
+#[derive(Clone, Debug)]
+pub(crate) struct Override {
+    /// Only this phase.
+    pub phase: Option<String>,
+    /// Only streams of this name.
+    pub stream: Option<String>,
+    pub path: Vec<String>,
+    pub at: At,
+    pub value: Setting,
+}
+
+/// What an override sets.
+#[derive(Clone, Debug)]
+pub(crate) enum Setting {
+    /// One value: takes the place of an axis too.
+    Value(Node),
+    /// An axis.
+    Axis(Vec<Node>),
+}
+
+/// Reads a suite's text. `file_name` is only for messages.
+///
+/// Finds what is wrong with the text itself: syntax, unknown keys, wrong types, missing or
+/// doubled names, empty axes. Whether the values make sense together is for [`crate::check`],
+/// after overrides.
+pub fn parse(text: &str, file_name: &str) -> Result<SuiteSource, SuiteError> {
+    let mut source = SuiteSource {
+        file: file_name.to_owned(),
+        text: text.to_owned(),
+        overrides_given: Vec::new(),
+        head: Table::default(),
+        raw_head: RawHead::default(),
+        defaults: Table::default(),
+        phases: Vec::new(),
+        quick: None,
+        overrides: Vec::new(),
+    };
+    source.read().map_err(|(at, problem)| source.error(at, problem))?;
+    Ok(source)
+}
+
+/// An error inside this room, before its place has a name.
+pub(crate) type Located<T> = Result<T, (At, Problem)>;
+
+impl SuiteSource {
+    /// The suite's name.
+    pub fn name(&self) -> &str {
+        self.raw_head.name.as_deref().unwrap_or_default()
+    }
+
+    /// One line for lists.
+    pub fn title(&self) -> &str {
+        self.raw_head.title.as_deref().unwrap_or_default()
+    }
+
+    /// What the method is for.
+    pub fn description(&self) -> &str {
+        self.raw_head.description.as_deref().unwrap_or_default().trim()
+    }
+
+    /// The text as it was read, without overrides.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The name the text was given.
+    pub fn file_name(&self) -> &str {
+        &self.file
+    }
+
+    /// Whether there is a `[quick]` table.
+    pub fn has_quick(&self) -> bool {
+        self.quick.is_some()
+    }
+
+    /// Sets a field: `key=value` as typed after `--set`.
+    ///
+    /// * The key is a field's name, with dots for details (`access.theta`) and, in front, the
+    ///   name of a phase, of a stream or of both (`read.time`, `mixed.writer.rate`).
+    /// * The value is TOML if it reads as such, else a string. A list, or a comma between
+    ///   values, makes the field an axis of the grid; one value takes an axis's place.
+    /// * A later override wins over an earlier one.
+    pub fn set(&mut self, assignment: &str) -> Result<(), SuiteError> {
+        let number = self.overrides_given.len();
+        self.overrides_given.push(format!("--set {assignment}"));
+        self.assign(assignment, At::Override(number))
+            .map_err(|(at, problem)| self.error(at, problem))
+    }
+
+    /// Sets the size of each file, as `--size` does.
+    pub fn set_size(&mut self, size: Bytes) -> Result<(), SuiteError> {
+        self.set_typed("--size", "file_size", size.exact())
+    }
+
+    /// Sets the time of every cell, as `--time` does.
+    pub fn set_time(&mut self, time: Nanos) -> Result<(), SuiteError> {
+        self.set_typed("--time", "time", time.exact())
+    }
+
+    fn set_typed(&mut self, flag: &str, field: &str, value: String) -> Result<(), SuiteError> {
+        let at = At::Override(self.overrides_given.len());
+        self.overrides_given.push(format!("{flag} {value}"));
+        self.assign_path(&[field.to_owned()], Node::new(at, Value::String(value)))
+            .map_err(|(at, problem)| self.error(at, problem))
+    }
+
+    /// Applies the suite's `[quick]` table.
+    pub fn quick(&mut self) -> Result<(), SuiteError> {
+        let Some(table) = self.quick.clone() else {
+            return Err(self.error(At::Text(0), Problem::NoQuick));
+        };
+        self.apply_quick(&table).map_err(|(at, problem)| self.error(at, problem))
+    }
+
+    /// Names of everything that [`set`](Self::set) takes, without details of tables.
+    pub fn settable() -> Vec<&'static str> {
+        let head = raw::head_fields().iter().copied().filter(|name| !IDENTITY.contains(name));
+        head.chain(raw::stream_fields().iter().copied()).collect()
+    }
+
+    pub(crate) fn error(&self, at: At, problem: Problem) -> SuiteError {
+        let place = match at {
+            At::Text(offset) => {
+                let before = self.text.bytes().take(offset);
+                let line = 1 + before.filter(|&byte| byte == b'\n').count();
+                Place::Line { file: self.file.clone(), line }
+            }
+            At::Override(number) => {
+                Place::Override(self.overrides_given.get(number).cloned().unwrap_or_default())
+            }
+        };
+        SuiteError::new(place, problem)
+    }
+
+    fn read(&mut self) -> Located<()> {
+        if self.text.len() > TEXT_BYTES_MAX {
+            let message = format!("a suite of {} bytes is too long", self.text.len());
+            return Err((At::Text(0), Problem::Syntax(message)));
+        }
+        let mut root =
+            node::parse(&self.text).map_err(|(offset, problem)| (At::Text(offset), problem))?;
+        let defaults = root.remove("defaults");
+        let phases = root.remove("phase");
+        let quick = root.remove("quick");
+        self.read_head(root)?;
+        if let Some(entry) = defaults {
+            let table = table_of(&entry.node, "defaults")?.clone();
+            check_fields(&table, entry.at, "defaults", &[])?;
+            self.defaults = table;
+        }
+        self.read_phases(phases)?;
+        if let Some(entry) = quick {
+            let table = table_of(&entry.node, "quick")?.clone();
+            // A suite whose short form does not work is wrong even when it is not asked for.
+            self.clone().apply_quick(&table)?;
+            self.quick = Some(table);
+        }
+        Ok(())
+    }
+
+    fn read_head(&mut self, root: Table) -> Located<()> {
+        if let Some(entry) = root.entries.iter().find(|e| raw::is_stream_field(&e.key)) {
+            let known = vec![format!("defaults.{}", entry.key)];
+            return Err((entry.at, Problem::UnknownKey { key: entry.key.clone(), known }));
+        }
+        let mut head = Table::default();
+        layer::apply(&mut head, &root);
+        let raw: RawHead = read_table(&head, At::Text(0), "suite")
+            .map_err(|e| with_keys(e, At::Text(0), &["defaults", "phase", "quick"]))?;
+        match raw.schema {
+            Some(1) => {}
+            Some(other) => {
+                let at = head.get("schema").map_or(At::Text(0), |node| node.at);
+                return Err((
+                    at,
+                    out_of_range("schema", other, "`1`, all that this version knows"),
+                ));
+            }
+            None => return Err(missing(At::Text(0), "schema = 1", "the suite")),
+        }
+        match (&raw.name, head.get("name")) {
+            (Some(name), Some(node)) => check_name(name, "suite", node.at)?,
+            _ => return Err(missing(At::Text(0), "name", "the suite")),
+        }
+        self.head = head;
+        self.raw_head = raw;
+        Ok(())
+    }
+
+    fn read_phases(&mut self, phases: Option<Entry>) -> Located<()> {
+        let Some(entry) = phases else {
+            return Err(missing(At::Text(0), "[[phase]]", "the suite"));
+        };
+        let items = tables_of(&entry, "phase")?;
+        if items.is_empty() {
+            return Err(missing(entry.at, "[[phase]]", "the suite"));
+        }
+        for (at, table) in items {
+            let phase = read_phase(at, table)?;
+            if self.phases.iter().any(|earlier| earlier.name == phase.name) {
+                return Err((at, duplicate("phase", &phase.name)));
+            }
+            self.phases.push(phase);
+        }
+        Ok(())
+    }
+
+    fn assign(&mut self, assignment: &str, at: At) -> Located<()> {
+        let Some((key, value)) = assignment.split_once('=') else {
+            return Err((at, Problem::NotAnAssignment(assignment.to_owned())));
+        };
+        let path: Vec<String> = key.trim().split('.').map(|step| step.trim().to_owned()).collect();
+        if path.iter().any(String::is_empty) {
+            return Err((at, Problem::NotAnAssignment(assignment.to_owned())));
+        }
+        self.assign_path(&path, typed_value(value.trim(), at))
+    }
+
+    fn apply_quick(&mut self, table: &Table) -> Located<()> {
+        self.apply_nested(&mut Vec::new(), table)
+    }
+
+    /// Tables under names of phases and streams are walked into; everything else is a value.
+    fn apply_nested(&mut self, prefix: &mut Vec<String>, table: &Table) -> Located<()> {
+        for entry in &table.entries {
+            prefix.push(entry.key.clone());
+            match &entry.node.value {
+                Value::Table(inner) if !raw::is_field(&entry.key) => {
+                    self.scope(&entry.key, entry.at)?;
+                    self.apply_nested(prefix, inner)?;
+                }
+                _ => {
+                    let node = Node::new(entry.node.at, entry.node.value.clone());
+                    self.assign_path_at(prefix, node, entry.at)?;
+                }
+            }
+            prefix.pop();
+        }
+        Ok(())
+    }
+
+    /// Refuses a prefix that is neither a phase nor a stream.
+    fn scope(&self, name: &str, at: At) -> Located<()> {
+        if self.has_phase(name) || self.has_stream(name) {
+            return Ok(());
+        }
+        Err((at, Problem::UnknownKey { key: name.to_owned(), known: self.known_keys() }))
+    }
+
+    fn assign_path(&mut self, path: &[String], value: Node) -> Located<()> {
+        let at = value.at;
+        self.assign_path_at(path, value, at)
+    }
+
+    fn assign_path_at(&mut self, path: &[String], value: Node, key_at: At) -> Located<()> {
+        let mut path = path;
+        let mut phase = None;
+        let mut stream = None;
+        while let [first, rest @ ..] = path {
+            if raw::is_field(first) && !IDENTITY.contains(&first.as_str()) {
+                break;
+            }
+            if rest.is_empty() || (!self.has_phase(first) && !self.has_stream(first)) {
+                let problem = Problem::UnknownKey { key: first.clone(), known: self.known_keys() };
+                return Err((key_at, problem));
+            }
+            if phase.is_none() && stream.is_none() && self.has_phase(first) {
+                phase = Some(first.clone());
+            } else if stream.is_none() && self.has_stream(first) {
+                stream = Some(first.clone());
+            } else {
+                let known = owned(raw::stream_fields());
+                return Err((key_at, Problem::UnknownKey { key: first.clone(), known }));
+            }
+            path = rest;
+        }
+        let scoped = phase.is_some() || stream.is_some();
+        match path {
+            [field, ..] if raw::is_head_field(field) && !scoped => self.assign_head(path, &value),
+            [field, ..] if raw::is_stream_field(field) => {
+                let value = setting(path, value, key_at)?;
+                let path = path.to_vec();
+                self.overrides.push(Override { phase, stream, path, at: key_at, value });
+                Ok(())
+            }
+            _ => {
+                let key = path.first().cloned().unwrap_or_default();
+                Err((key_at, Problem::UnknownKey { key, known: owned(raw::stream_fields()) }))
+            }
+        }
+    }
+
+    fn assign_head(&mut self, path: &[String], value: &Node) -> Located<()> {
+        let mut head = self.head.clone();
+        layer::apply_path(&mut head, path, value);
+        self.raw_head =
+            read_table(&head, value.at, "suite").map_err(|e| with_keys(e, value.at, &[]))?;
+        self.head = head;
+        Ok(())
+    }
+
+    fn has_phase(&self, name: &str) -> bool {
+        self.phases.iter().any(|phase| phase.name == name)
+    }
+
+    fn has_stream(&self, name: &str) -> bool {
+        self.phases.iter().flat_map(|phase| &phase.streams).any(|stream| stream.name == name)
+    }
+
+    fn known_keys(&self) -> Vec<String> {
+        let mut keys = owned(&Self::settable());
+        for phase in &self.phases {
+            keys.push(phase.name.clone());
+            keys.extend(phase.streams.iter().map(|stream| stream.name.clone()));
+        }
+        keys.dedup();
+        keys
+    }
+}
+
+/// What was typed: TOML if it reads as such, a list if there is a comma, else a string.
+fn typed_value(text: &str, at: At) -> Node {
+    if let Some(node) = node::parse_value(text, at) {
+        return node;
+    }
+    let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
+    if (bare.is_some() || text.contains(',')) && !text.contains(['{', '}']) {
+        let items = bare.unwrap_or(text).split(',').map(str::trim).filter(|item| !item.is_empty());
+        let items = items.map(|item| {
+            node::parse_value(item, at)
+                .unwrap_or_else(|| Node::new(at, Value::String(item.to_owned())))
+        });
+        return Node::new(at, Value::Array(items.collect()));
+    }
+    Node::new(at, Value::String(text.to_owned()))
+}
+
+/// A value or an axis, each value of the right type.
+fn setting(path: &[String], value: Node, key_at: At) -> Located<Setting> {
+    let own_list = raw::takes_list(path);
+    let setting = match value.value {
+        Value::Array(items) if !own_list || is_list_of_lists(&items) => {
+            if items.is_empty() {
+                return Err((key_at, Problem::EmptyAxis { field: path.join(".") }));
+            }
+            Setting::Axis(items)
+        }
+        scalar => Setting::Value(Node::new(value.at, scalar)),
+    };
+    match &setting {
+        Setting::Value(node) => check_value(path, node)?,
+        Setting::Axis(nodes) => nodes.iter().try_for_each(|node| check_value(path, node))?,
+    }
+    Ok(setting)
+}
+
+fn is_list_of_lists(items: &[Node]) -> bool {
+    let list_or_table = |item: &Node| matches!(item.value, Value::Array(_));
+    !items.is_empty() && items.iter().all(list_or_table)
+}
+
+/// Whether a value is of its field's type.
+fn check_value(path: &[String], value: &Node) -> Located<()> {
+    let mut table = Table::default();
+    layer::apply_path(&mut table, path, value);
+    layer::drop_unset(&mut table);
+    read_table::<RawStream>(&table, value.at, "stream").map_err(|e| with_keys(e, value.at, &[]))?;
+    Ok(())
+}
+
+/// Whether a table has only fields of a stream, each of the right type, and `own` ones.
+fn check_fields(table: &Table, at: At, name: &str, own: &[&str]) -> Located<()> {
+    if let Some(entry) = table.entries.iter().find(|e| raw::is_head_field(&e.key)) {
+        let known = vec![format!("{} at the top of the suite", entry.key)];
+        return Err((entry.at, Problem::UnknownKey { key: entry.key.clone(), known }));
+    }
+    for entry in &table.entries {
+        let others = raw::alternatives(&entry.key);
+        if let Some(other) = others.iter().find(|other| table.contains(other)) {
+            let (first, second) = (other.to_string(), entry.key.clone());
+            return Err((entry.at, Problem::Conflict { first, second, hint: None }));
+        }
+        if matches!(entry.node.value, Value::Array(_))
+            && !raw::takes_list(std::slice::from_ref(&entry.key))
+        {
+            return Err((entry.node.at, list_where_value(entry)));
+        }
+    }
+    let mut fields = Table::default();
+    layer::apply(&mut fields, table);
+    layer::drop_unset(&mut fields);
+    read_table::<RawStream>(&fields, at, name).map_err(|e| with_keys(e, at, own))?;
+    Ok(())
+}
+
+fn list_where_value(entry: &Entry) -> Problem {
+    let wanted = if entry.key == "block_size" {
+        "one size; a grid goes to [phase.grid], a mix to `block_sizes`"
+    } else {
+        "one value; a grid goes to [phase.grid]"
+    };
+    Problem::WrongType {
+        field: entry.key.clone(),
+        seen: "a list".to_owned(),
+        wanted: wanted.to_owned(),
+    }
+}
+
+fn read_phase(at: At, table: &Table) -> Located<PhaseSource> {
+    let mut fields = table.clone();
+    let grid = fields.remove("grid");
+    let streams = fields.remove("stream");
+    let name = take_name(&mut fields, at, "phase")?;
+    check_fields(&fields, at, "phase", &["name", "grid", "stream"])?;
+    let mut phase = PhaseSource { at, name, fields, axes: Vec::new(), streams: Vec::new() };
+    if let Some(entry) = streams {
+        for (at, table) in tables_of(&entry, "stream")? {
+            let mut fields = table.clone();
+            let name = take_name(&mut fields, at, "stream")?;
+            check_fields(&fields, at, "stream", &["name"])?;
+            if phase.streams.iter().any(|earlier| earlier.name == name) {
+                return Err((at, duplicate("stream", &name)));
+            }
+            phase.streams.push(StreamSource { at, name, fields });
+        }
+    }
+    if let Some(entry) = grid {
+        let table = table_of(&entry.node, "grid")?;
+        read_axes(table, &mut Vec::new(), &mut phase)?;
+        // Dotted keys of one field stand together in the tree, wherever they were written.
+        phase.axes.sort_by_key(|axis| axis.at);
+    }
+    Ok(phase)
+}
+
+fn read_axes(table: &Table, prefix: &mut Vec<String>, phase: &mut PhaseSource) -> Located<()> {
+    for entry in &table.entries {
+        let steps = entry.key.split('.').map(str::to_owned);
+        let depth = prefix.len();
+        prefix.extend(steps);
+        match &entry.node.value {
+            Value::Table(inner) => read_axes(inner, prefix, phase)?,
+            _ => {
+                let axis = read_axis(prefix, entry, phase)?;
+                phase.axes.push(axis);
+            }
+        }
+        prefix.truncate(depth);
+    }
+    Ok(())
+}
+
+fn read_axis(path: &[String], entry: &Entry, phase: &PhaseSource) -> Located<AxisSource> {
+    let mut path = path;
+    let mut stream = None;
+    if let [first, rest @ ..] = path
+        && let Some(index) = phase.streams.iter().position(|s| s.name == *first)
+    {
+        stream = Some(index);
+        path = rest;
+    }
+    let field = path.first().cloned().unwrap_or_default();
+    if !raw::is_stream_field(&field) {
+        let mut known = owned(raw::stream_fields());
+        known.extend(phase.streams.iter().map(|s| s.name.clone()));
+        return Err((entry.at, Problem::UnknownKey { key: field, known }));
+    }
+    let values = match setting(path, entry.node.clone(), entry.at)? {
+        Setting::Axis(values) => values,
+        Setting::Value(node) => {
+            let problem = Problem::WrongType {
+                field: path.join("."),
+                seen: node.describe(),
+                wanted: "a list of values; one value goes to the phase itself".to_owned(),
+            };
+            return Err((node.at, problem));
+        }
+    };
+    let path = path.to_vec();
+    if phase.axes.iter().any(|axis| axis.stream == stream && axis.path == path) {
+        return Err((entry.at, duplicate("axis", &path.join("."))));
+    }
+    Ok(AxisSource { at: entry.at, stream, path, values })
+}
+
+fn take_name(fields: &mut Table, at: At, of: &'static str) -> Located<String> {
+    let Some(entry) = fields.remove("name") else {
+        return Err(missing(at, "name", &format!("the {of}")));
+    };
+    match entry.node.as_str() {
+        Some(name) => {
+            check_name(name, of, entry.node.at)?;
+            Ok(name.to_owned())
+        }
+        None => {
+            let problem = Problem::WrongType {
+                field: "name".to_owned(),
+                seen: entry.node.describe(),
+                wanted: "a string".to_owned(),
+            };
+            Err((entry.node.at, problem))
+        }
+    }
+}
+
+fn check_name(name: &str, of: &'static str, at: At) -> Located<()> {
+    let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let good = (1..=64).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(letters)
+        // Overrides tell names and fields apart by the word alone; a suite's name is no prefix.
+        && (of == "suite" || !raw::is_field(name));
+    if good { Ok(()) } else { Err((at, Problem::BadName { name: name.to_owned(), of })) }
+}
+
+fn table_of<'a>(node: &'a Node, name: &str) -> Located<&'a Table> {
+    node.as_table().ok_or_else(|| {
+        let problem = Problem::WrongType {
+            field: name.to_owned(),
+            seen: node.describe(),
+            wanted: "a table".to_owned(),
+        };
+        (node.at, problem)
+    })
+}
+
+/// The tables of `[[name]]`, each with its place.
+fn tables_of<'a>(entry: &'a Entry, name: &str) -> Located<Vec<(At, &'a Table)>> {
+    let Value::Array(items) = &entry.node.value else {
+        let problem = Problem::WrongType {
+            field: name.to_owned(),
+            seen: entry.node.describe(),
+            wanted: format!("a list of tables, written `[[{name}]]`"),
+        };
+        return Err((entry.at, problem));
+    };
+    items.iter().map(|item| table_of(item, name).map(|table| (item.at, table))).collect()
+}
+
+fn with_keys(error: ReadError, at: At, more: &[&str]) -> (At, Problem) {
+    let mut problem = error.problem;
+    if let Problem::UnknownKey { known, .. } = &mut problem {
+        known.extend(owned(more));
+    }
+    (error.at.unwrap_or(at), problem)
+}
+
+pub(crate) fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn missing(at: At, field: &str, of: &str) -> (At, Problem) {
+    (at, Problem::Missing { field: field.to_owned(), of: of.to_owned() })
+}
+
+pub(crate) fn duplicate(what: &str, name: &str) -> Problem {
+    Problem::Duplicate { what: what.to_owned(), name: name.to_owned() }
+}
+
+pub(crate) fn out_of_range(field: &str, seen: impl ToString, wanted: &str) -> Problem {
+    Problem::OutOfRange {
+        field: field.to_owned(),
+        seen: seen.to_string(),
+        wanted: wanted.to_owned(),
+    }
+}

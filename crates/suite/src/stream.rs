@@ -1,0 +1,596 @@
+//! One stream of one cell: its fields checked against each other and the files.
+
+use units::{Bytes, Nanos};
+
+use crate::check::{
+    BLOCK_MAX, TIME_MAX, check_block, in_range, needs, not_multiple, place, share, too_large,
+};
+use crate::error::Problem;
+use crate::model::{
+    Access, Arrivals, Backend, Choice, Class, Data, FileSet, Mix, Operation, Pacing, Region,
+    ReplayRequest, Spread, Stop, Stream, SyncAtEnd, SyncPolicy, WriteThrough, Zone,
+};
+use crate::node::{At, Table};
+use crate::raw::{AccessKind, Extent, RawAccess, RawStream, RawSync};
+use crate::resolve::THETA;
+use crate::source::{Located, out_of_range};
+
+const THREADS_MAX: u32 = 4096;
+const QUEUE_DEPTH_MAX: u32 = 65_536;
+/// Requests in flight of all workers of a stream.
+const IN_FLIGHT_MAX: u64 = 1 << 20;
+const RATE_MAX: f64 = 1e9;
+const BURST_MAX: u32 = 1_000_000_000;
+const CLASSES_MAX: usize = 1000;
+const ZONES_MAX: usize = 1000;
+const THETA_MAX: f64 = 100.0;
+/// How far shares may miss 1: people write three thirds as 0.333333.
+const SHARE_SLACK: f64 = 1e-5;
+
+/// What a stream must fit.
+#[derive(Debug)]
+pub(crate) struct Space<'a> {
+    pub files: &'a FileSet,
+    pub sector: Bytes,
+}
+
+/// A stream's fields with the places they came from.
+struct Fields<'a> {
+    raw: &'a RawStream,
+    table: &'a Table,
+    at: At,
+    space: &'a Space<'a>,
+}
+
+/// Checks one stream.
+pub(crate) fn stream(
+    name: &str,
+    raw: &RawStream,
+    table: &Table,
+    at: At,
+    space: &Space<'_>,
+) -> Located<Stream> {
+    let fields = Fields { raw, table, at, space };
+    let backend = raw.backend.unwrap_or(Backend::Auto);
+    let direct = fields.direct(backend)?;
+    let (threads, queue_depth) = fields.concurrency()?;
+    let access = fields.access()?;
+    let mix = fields.mix(&access)?;
+    let longest = fields.blocks(&mix, &access, direct)?;
+    let align = fields.align(&mix, direct)?;
+    let spread = raw.spread.unwrap_or(Spread::Concatenated);
+    let region = fields.region(spread, align, longest, direct)?;
+    let stop = fields.stop(name, &access)?;
+    fields.check_staggered(&access, &stop, region.length, align)?;
+    fields.check_replay(&access, region.length)?;
+    Ok(Stream {
+        name: name.to_owned(),
+        mix,
+        align,
+        region,
+        sync: fields.sync()?,
+        threads,
+        queue_depth,
+        pacing: fields.pacing()?,
+        direct,
+        write_through: raw.write_through.unwrap_or(WriteThrough::No),
+        backend,
+        stop,
+        access,
+    })
+}
+
+impl Fields<'_> {
+    /// Where a field was set, else where the stream is.
+    fn place(&self, field: &str) -> At {
+        place(self.table, field, self.at)
+    }
+
+    fn direct(&self, backend: Backend) -> Located<bool> {
+        let direct = self.raw.direct.unwrap_or(true);
+        match backend {
+            Backend::Mmap if direct => Err((
+                self.place("backend"),
+                Problem::Conflict {
+                    first: "backend = \"mmap\"".to_owned(),
+                    second: "direct = true".to_owned(),
+                    hint: Some("set `direct=false`: a mapping goes through the page cache".into()),
+                },
+            )),
+            Backend::IoUringIopoll if !direct => Err((
+                self.place("backend"),
+                Problem::Conflict {
+                    first: "backend = \"io-uring-iopoll\"".to_owned(),
+                    second: "direct = false".to_owned(),
+                    hint: Some("set `direct=true`: only direct I/O can be polled".to_owned()),
+                },
+            )),
+            _ => Ok(direct),
+        }
+    }
+
+    fn concurrency(&self) -> Located<(u32, u32)> {
+        let threads = self.raw.threads.unwrap_or(1);
+        let threads = in_range("threads", threads, 1, THREADS_MAX, self.place("threads"))?;
+        let at = self.place("queue_depth");
+        let depth = self.raw.queue_depth.unwrap_or(1);
+        let depth = in_range("queue_depth", depth, 1, QUEUE_DEPTH_MAX, at)?;
+        let in_flight = u64::from(threads) * u64::from(depth);
+        if in_flight > IN_FLIGHT_MAX {
+            let wanted = format!("at most {IN_FLIGHT_MAX}");
+            return Err((at, out_of_range("threads x queue_depth", in_flight, &wanted)));
+        }
+        Ok((threads, depth))
+    }
+
+    fn access(&self) -> Located<Access> {
+        let at = self.place("access");
+        if let Some(random_share) = self.raw.random_share {
+            let at = self.place("random_share");
+            return Ok(Access::Mixed { random_share: share("random_share", random_share, at)? });
+        }
+        match &self.raw.access {
+            None => Ok(Access::Uniform),
+            Some(raw) => {
+                let kind = raw.kind.ok_or((at, needs("a table of `access`", "a `kind`")))?;
+                refuse_details(raw, kind, at)?;
+                access(raw, kind, at)
+            }
+        }
+    }
+
+    fn mix(&self, access: &Access) -> Located<Mix> {
+        let choice = self.raw.choice.unwrap_or(Choice::Dice);
+        let classes = match access {
+            Access::Replay { requests } => requests
+                .iter()
+                .map(|r| Class { weight: 1.0, op: r.op, block_size: r.length })
+                .collect(),
+            _ => self.classes()?,
+        };
+        let classes = merged(classes);
+        if classes.len() > CLASSES_MAX && !matches!(access, Access::Replay { .. }) {
+            let wanted = format!("at most {CLASSES_MAX}");
+            return Err((self.place("classes"), out_of_range("classes", classes.len(), &wanted)));
+        }
+        Ok(Mix { classes, choice })
+    }
+
+    fn classes(&self) -> Located<Vec<Class>> {
+        let sizes = self.sizes()?;
+        let mut classes = Vec::new();
+        for (weight, op, size) in self.operations()? {
+            if !moves_range(op) {
+                classes.push(Class { weight, op, block_size: Bytes::ZERO });
+                continue;
+            }
+            match size {
+                Some(block_size) => classes.push(Class { weight, op, block_size }),
+                None => {
+                    let total: f64 = sizes.iter().map(|(_, part)| part).sum();
+                    classes.extend(sizes.iter().map(|&(block_size, part)| Class {
+                        weight: if sizes.len() == 1 { weight } else { weight * (part / total) },
+                        op,
+                        block_size,
+                    }));
+                }
+            }
+        }
+        Ok(classes)
+    }
+
+    fn sizes(&self) -> Located<Vec<(Bytes, f64)>> {
+        let Some(mix) = &self.raw.block_sizes else {
+            return Ok(vec![(self.raw.block_size.map_or(Bytes::kib(4), |size| size.0), 1.0)]);
+        };
+        let at = self.place("block_sizes");
+        if mix.0.is_empty() {
+            return Err((at, needs("`block_sizes`", "at least one size")));
+        }
+        for (_, weight) in &mix.0 {
+            check_weight(*weight, at)?;
+        }
+        Ok(mix.0.clone())
+    }
+
+    fn operations(&self) -> Located<Vec<(f64, Operation, Option<Bytes>)>> {
+        if let Some(seen) = self.raw.read_share {
+            let reads = share("read_share", seen, self.place("read_share"))?;
+            let both = [(reads, Operation::Read, None), (1.0 - reads, Operation::Write, None)];
+            return Ok(both.into_iter().filter(|(weight, _, _)| *weight > 0.0).collect());
+        }
+        let Some(classes) = &self.raw.classes else {
+            return Ok(vec![(1.0, self.raw.operation.unwrap_or(Operation::Read), None)]);
+        };
+        let at = self.place("classes");
+        if classes.is_empty() {
+            return Err((at, needs("`classes`", "at least one class")));
+        }
+        let classes = classes.iter().map(|class| {
+            let weight = class.weight.unwrap_or(1.0);
+            check_weight(weight, at)?;
+            Ok((weight, class.operation, class.block_size.map(|size| size.0)))
+        });
+        classes.collect()
+    }
+
+    /// Checks every request size; gives the longest.
+    fn blocks(&self, mix: &Mix, access: &Access, direct: bool) -> Located<Bytes> {
+        let at = match access {
+            Access::Replay { .. } => self.place("access"),
+            _ if self.table.contains("block_sizes") => self.place("block_sizes"),
+            _ if self.table.contains("block_size") => self.place("block_size"),
+            _ => self.place("classes"),
+        };
+        for class in mix.classes.iter().filter(|class| moves_range(class.op)) {
+            let sector = (direct || class.op == Operation::Trim).then_some(self.space.sector);
+            check_block(class.block_size, self.space.files.size, sector, at)?;
+            self.check_self_describing(class, at)?;
+        }
+        Ok(mix.block_size_max())
+    }
+
+    fn check_self_describing(&self, class: &Class, at: At) -> Located<()> {
+        let unit = Bytes::new(512);
+        let stamped = self.space.files.data == Data::SelfDescribing;
+        if stamped && class.op == Operation::Write && !class.block_size.is_multiple_of(unit) {
+            return Err((at, not_multiple("block size", class.block_size, unit)));
+        }
+        Ok(())
+    }
+
+    fn align(&self, mix: &Mix, direct: bool) -> Located<Bytes> {
+        let Some(align) = self.raw.align else {
+            let common = mix.classes.iter().fold(0, |n, class| gcd(n, class.block_size.get()));
+            let otherwise = self.raw.block_size.map_or(Bytes::kib(4), |size| size.0);
+            return Ok(if common == 0 { otherwise.max(Bytes::new(1)) } else { Bytes::new(common) });
+        };
+        let at = self.place("align");
+        if align.0 == Bytes::ZERO || align.0 > BLOCK_MAX {
+            return Err((at, out_of_range("align", align.0.exact(), "1B to 1GiB")));
+        }
+        if direct && !align.0.is_multiple_of(self.space.sector) {
+            return Err((at, not_multiple("alignment", align.0, self.space.sector)));
+        }
+        Ok(align.0)
+    }
+
+    fn region(
+        &self,
+        spread: Spread,
+        align: Bytes,
+        longest: Bytes,
+        direct: bool,
+    ) -> Located<Region> {
+        let at = self.place("region");
+        let files = self.space.files;
+        let space = match spread {
+            Spread::Concatenated => files.total(),
+            Spread::FilePerWorker => files.size,
+        };
+        let raw = self.raw.region.unwrap_or_default();
+        let start = match raw.start {
+            None => Bytes::ZERO,
+            Some(Extent::Rest) => {
+                return Err((at, out_of_range("start", "rest", "a size or a share")));
+            }
+            Some(extent) => resolved(extent, space, align, Bytes::ZERO),
+        };
+        if start > space {
+            return Err((at, too_large("region's start", start, "the file's", space, None)));
+        }
+        if direct && !start.is_multiple_of(self.space.sector) && start > Bytes::ZERO {
+            return Err((at, not_multiple("region's start", start, self.space.sector)));
+        }
+        let rest = Bytes::new(space.get() - start.get());
+        let length = resolved(raw.length.unwrap_or(Extent::Rest), space, align, rest);
+        if length > rest {
+            let hint = Some(format!("use `{}` or \"rest\"", rest.exact()));
+            let problem =
+                too_large("region's length", length, "what the files have left", rest, hint);
+            return Err((at, problem));
+        }
+        if longest > length || length == Bytes::ZERO {
+            let at = if self.raw.region.is_some() { at } else { self.place("block_size") };
+            let problem = too_large("block size", longest, "the region's", length, None);
+            return Err((at, problem));
+        }
+        Ok(Region { start, length, spread })
+    }
+
+    fn sync(&self) -> Located<Option<SyncPolicy>> {
+        let Some(raw) = &self.raw.sync else { return Ok(None) };
+        sync(raw, self.place("sync")).map(Some)
+    }
+
+    fn pacing(&self) -> Located<Pacing> {
+        let think = self.raw.think.map_or(Nanos::ZERO, |time| time.0);
+        let burst = self.raw.burst.unwrap_or(1);
+        let burst = in_range("burst", burst, 1, BURST_MAX, self.place("burst"))?;
+        if think > TIME_MAX {
+            let problem = out_of_range("think", think.exact(), "at most a year");
+            return Err((self.place("think"), problem));
+        }
+        let Some(rate) = self.raw.rate else {
+            if self.raw.arrivals == Some(Arrivals::Poisson) {
+                return Err((
+                    self.place("arrivals"),
+                    needs("`arrivals = \"poisson\"`", "a `rate`"),
+                ));
+            }
+            return Ok(Pacing::Closed { think, burst });
+        };
+        if !(rate > 0.0 && rate <= RATE_MAX) {
+            let problem = out_of_range("rate", rate, "more than 0, at most 1000000000");
+            return Err((self.place("rate"), problem));
+        }
+        if think > Nanos::ZERO || burst > 1 {
+            let second = if think > Nanos::ZERO { "think" } else { "burst" };
+            let hint = Some("an open loop has no pauses: leave one of them out".to_owned());
+            let (first, second) = ("rate".to_owned(), second.to_owned());
+            return Err((self.place("rate"), Problem::Conflict { first, second, hint }));
+        }
+        Ok(Pacing::Open { rate, arrivals: self.raw.arrivals.unwrap_or(Arrivals::Fixed) })
+    }
+
+    fn stop(&self, name: &str, access: &Access) -> Located<Stop> {
+        let raw = self.raw;
+        let ramp = raw.ramp.map_or(Nanos::ZERO, |time| time.0);
+        for (field, time) in [("ramp", Some(ramp)), ("time", raw.time.map(|time| time.0))] {
+            let zero = field == "time" && time == Some(Nanos::ZERO);
+            if let Some(time) = time.filter(|&time| zero || time > TIME_MAX) {
+                let wanted = if zero { "more than 0" } else { "at most a year" };
+                return Err((self.place(field), out_of_range(field, time.exact(), wanted)));
+            }
+        }
+        if raw.bytes.is_some_and(|bytes| bytes.0 == Bytes::ZERO) {
+            return Err((self.place("bytes"), out_of_range("bytes", "0B", "more than 0")));
+        }
+        if raw.operations == Some(0) {
+            return Err((self.place("operations"), out_of_range("operations", 0, "more than 0")));
+        }
+        let mut stop = Stop {
+            ramp,
+            time: raw.time.map(|time| time.0),
+            bytes: raw.bytes.map(|size| size.0),
+            operations: raw.operations,
+        };
+        if let Access::Replay { requests } = access {
+            let listed = requests.len() as u64;
+            stop.operations = Some(stop.operations.map_or(listed, |n| n.min(listed)));
+        }
+        if stop.time.is_none() && stop.bytes.is_none() && stop.operations.is_none() {
+            return Err((self.at, Problem::NoStop { stream: name.to_owned() }));
+        }
+        Ok(stop)
+    }
+
+    fn check_staggered(
+        &self,
+        access: &Access,
+        stop: &Stop,
+        length: Bytes,
+        align: Bytes,
+    ) -> Located<()> {
+        if *access != Access::Staggered {
+            return Ok(());
+        }
+        let Some(operations) = stop.operations else {
+            return Err((self.place("access"), needs("access `staggered`", "`operations`")));
+        };
+        let blocks = length.get() / align.get().max(1);
+        if operations > blocks {
+            let wanted = format!("at most the {blocks} blocks of the region");
+            let problem = out_of_range("operations", operations, &wanted);
+            return Err((self.place("operations"), problem));
+        }
+        Ok(())
+    }
+
+    fn check_replay(&self, access: &Access, length: Bytes) -> Located<()> {
+        let Access::Replay { requests } = access else { return Ok(()) };
+        let at = self.place("access");
+        for request in requests {
+            let end = request.offset.get().checked_add(request.length.get());
+            if end.is_none_or(|end| end > length.get()) {
+                let end = Bytes::new(end.unwrap_or(u64::MAX));
+                return Err((at, too_large("end of a request", end, "the region's", length, None)));
+            }
+            let direct = self.raw.direct.unwrap_or(true) && moves_range(request.op);
+            let sector = self.space.sector;
+            if direct && request.offset > Bytes::ZERO && !request.offset.is_multiple_of(sector) {
+                return Err((at, not_multiple("offset", request.offset, sector)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether an operation has an offset and a length.
+fn moves_range(op: Operation) -> bool {
+    !matches!(op, Operation::Fsync | Operation::Fdatasync)
+}
+
+fn check_weight(weight: f64, at: At) -> Located<()> {
+    if weight > 0.0 && weight <= 1e9 {
+        return Ok(());
+    }
+    Err((at, out_of_range("weight", weight, "more than 0, at most 1000000000")))
+}
+
+/// Classes with the same request added up, in the order in which they first came.
+fn merged(classes: Vec<Class>) -> Vec<Class> {
+    let mut indices = std::collections::HashMap::new();
+    let mut merged: Vec<Class> = Vec::new();
+    for class in classes {
+        let index = *indices.entry((class.op, class.block_size)).or_insert(merged.len());
+        match merged.get_mut(index) {
+            Some(known) => known.weight += class.weight,
+            None => merged.push(class),
+        }
+    }
+    merged
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// An extent in bytes; shares are rounded down to the alignment.
+fn resolved(extent: Extent, space: Bytes, align: Bytes, rest: Bytes) -> Bytes {
+    match extent {
+        Extent::Bytes(bytes) => bytes,
+        Extent::Rest => rest,
+        Extent::Percent(percent) => {
+            let exact = (space.get() as f64 * (percent / 100.0)) as u64;
+            let exact = exact.min(space.get());
+            Bytes::new(exact - exact % align.get().max(1))
+        }
+    }
+}
+
+/// Refuses details that another kind of access has.
+fn refuse_details(raw: &RawAccess, kind: AccessKind, at: At) -> Located<()> {
+    use AccessKind::{Backward, Hot, Mixed, Replay, Sequential, Stride, Zipf};
+    let details: [(&str, bool, &[AccessKind]); 6] = [
+        ("shared", raw.shared.is_some(), &[Sequential, Backward]),
+        ("step", raw.step.is_some(), &[Stride]),
+        ("theta", raw.theta.is_some(), &[Zipf]),
+        ("zones", raw.zones.is_some(), &[Hot]),
+        ("random_share", raw.random_share.is_some(), &[Mixed]),
+        ("requests", raw.requests.is_some(), &[Replay]),
+    ];
+    match details.iter().find(|(_, set, kinds)| *set && !kinds.contains(&kind)) {
+        Some((field, _, _)) => {
+            let of = format!("access `{}`", kind.word());
+            Err((at, Problem::Meaningless { field: (*field).to_owned(), of }))
+        }
+        None => Ok(()),
+    }
+}
+
+fn access(raw: &RawAccess, kind: AccessKind, at: At) -> Located<Access> {
+    let lacks = |what: &str| (at, needs(&format!("access `{}`", kind.word()), what));
+    Ok(match kind {
+        AccessKind::Sequential => Access::Sequential { shared: raw.shared.unwrap_or(false) },
+        AccessKind::Backward => Access::Backward { shared: raw.shared.unwrap_or(false) },
+        AccessKind::Stride => {
+            let step = raw.step.ok_or_else(|| lacks("a `step`"))?;
+            if step == 0 {
+                return Err((at, out_of_range("step", step, "at least 1")));
+            }
+            Access::Stride { step }
+        }
+        AccessKind::Staggered => Access::Staggered,
+        AccessKind::Same => Access::Same,
+        AccessKind::Uniform => Access::Uniform,
+        AccessKind::UniformOnce => Access::UniformOnce,
+        AccessKind::Permutation => Access::Permutation,
+        AccessKind::Zipf => {
+            let theta = raw.theta.unwrap_or(THETA);
+            if !(theta > 0.0 && theta <= THETA_MAX) {
+                return Err((at, out_of_range("theta", theta, "more than 0, at most 100")));
+            }
+            Access::Zipf { theta }
+        }
+        AccessKind::Hot => Access::Hot { zones: zones(raw, at)? },
+        AccessKind::Mixed => {
+            let seen = raw.random_share.ok_or_else(|| lacks("a `random_share`"))?;
+            Access::Mixed { random_share: share("random_share", seen, at)? }
+        }
+        AccessKind::Replay => Access::Replay { requests: replay(raw, at)? },
+    })
+}
+
+fn zones(raw: &RawAccess, at: At) -> Located<Vec<Zone>> {
+    let zones = raw.zones.as_deref().unwrap_or_default();
+    if zones.is_empty() {
+        return Err((at, needs("access `hot`", "`zones`")));
+    }
+    if zones.len() > ZONES_MAX {
+        return Err((at, out_of_range("zones", zones.len(), "at most 1000")));
+    }
+    for zone in zones {
+        share("access_share", zone.access_share, at)?;
+        if !(zone.space_share > 0.0 && zone.space_share <= 1.0) {
+            let problem = out_of_range("space_share", zone.space_share, "more than 0, at most 1");
+            return Err((at, problem));
+        }
+    }
+    check_sum("zones' shares of space", zones.iter().map(|zone| zone.space_share), at)?;
+    check_sum("zones' shares of accesses", zones.iter().map(|zone| zone.access_share), at)?;
+    let zone = |raw: &crate::raw::RawZone| Zone {
+        space_share: raw.space_share,
+        access_share: raw.access_share.abs(),
+    };
+    Ok(zones.iter().map(zone).collect())
+}
+
+fn check_sum(what: &'static str, shares: impl Iterator<Item = f64>, at: At) -> Located<()> {
+    let sum: f64 = shares.sum();
+    if (sum - 1.0).abs() <= SHARE_SLACK {
+        return Ok(());
+    }
+    // Nobody wants to read 0.8999999999999999.
+    let sum = (sum * 1e6).round() / 1e6;
+    Err((at, Problem::Shares { what, sum }))
+}
+
+fn replay(raw: &RawAccess, at: At) -> Located<Vec<ReplayRequest>> {
+    let requests = raw.requests.as_deref().unwrap_or_default();
+    if requests.is_empty() {
+        return Err((at, needs("access `replay`", "`requests`")));
+    }
+    let request = |raw: &crate::raw::RawRequest| ReplayRequest {
+        op: raw.op,
+        offset: raw.offset.0,
+        length: if moves_range(raw.op) { raw.length.0 } else { Bytes::ZERO },
+    };
+    Ok(requests.iter().map(request).collect())
+}
+
+fn sync(raw: &RawSync, at: At) -> Located<SyncPolicy> {
+    let op = raw.op.unwrap_or(Operation::Fsync);
+    if !matches!(op, Operation::Fsync | Operation::Fdatasync | Operation::SyncRange) {
+        let known = ["fsync", "fdatasync", "sync-range"];
+        let problem = Problem::UnknownWord {
+            field: "sync".to_owned(),
+            seen: op.name().to_owned(),
+            known: crate::source::owned(&known),
+        };
+        return Err((at, problem));
+    }
+    let at_end = raw.at_end.unwrap_or(SyncAtEnd::No);
+    if raw.every == Some(0) {
+        return Err((at, out_of_range("every", 0, "at least 1")));
+    }
+    if raw.every.is_none() && at_end == SyncAtEnd::No {
+        return Err((at, needs("`sync`", "`every` or `at_end`, else it never happens")));
+    }
+    Ok(SyncPolicy {
+        op,
+        every: raw.every,
+        shared: raw.shared.unwrap_or(false),
+        each_file: raw.each_file.unwrap_or(false),
+        at_end,
+    })
+}
+
+impl AccessKind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Sequential => "sequential",
+            Self::Backward => "backward",
+            Self::Stride => "stride",
+            Self::Staggered => "staggered",
+            Self::Same => "same",
+            Self::Uniform => "uniform",
+            Self::UniformOnce => "uniform-once",
+            Self::Permutation => "permutation",
+            Self::Zipf => "zipf",
+            Self::Hot => "hot",
+            Self::Mixed => "mixed",
+            Self::Replay => "replay",
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The suites that come with the program, as the engine will see them.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+
+use suite::model::{Access, Backend, Operation, Order, Pacing, Suite, TableLayout};
+use suite::{CheckContext, SuiteSource, builtin, check, parse, resolved_text};
+use units::{Bytes, Nanos};
+
+fn source(name: &str) -> SuiteSource {
+    let found = suite::find_builtin(name).unwrap();
+    parse(found.text, found.file).unwrap()
+}
+
+fn checked(source: &SuiteSource) -> Suite {
+    check(source, &CheckContext::default()).unwrap()
+}
+
+#[test]
+fn all_are_read_and_named_for_their_file() {
+    for found in builtin() {
+        let source = parse(found.text, found.file).unwrap();
+        assert_eq!(source.name(), found.name);
+        assert!(!source.title().is_empty() && source.title().len() <= 80, "{}", source.title());
+        assert!(source.description().len() > 100, "{}", found.name);
+        checked(&source);
+        let mut quick = source.clone();
+        quick.quick().unwrap();
+        assert!(checked(&quick).least_duration() < Nanos::secs(60), "{}", found.name);
+    }
+}
+
+#[test]
+fn resolved_text_gives_the_same_suite() {
+    for found in builtin() {
+        for quick in [false, true] {
+            let mut source = parse(found.text, found.file).unwrap();
+            if quick {
+                source.quick().unwrap();
+            }
+            let text = resolved_text(&source).unwrap();
+            let again = parse(&text, "resolved").unwrap();
+            assert_eq!(checked(&again), checked(&source), "{text}");
+            assert_eq!(resolved_text(&again).unwrap(), text);
+        }
+    }
+}
+
+#[test]
+fn bm_flash_is_the_grid_of_the_studies() {
+    let suite = checked(&source("bm-flash"));
+    assert_eq!(suite.table, TableLayout::BmFlash);
+    assert_eq!(suite.order, Order::AsWritten);
+    assert_eq!((suite.files.count, suite.files.size), (1, Bytes::gib(4)));
+    assert!(suite.files.fill);
+    let names: Vec<&str> = suite.phases.iter().map(|phase| phase.name.as_str()).collect();
+    assert_eq!(names, ["read", "write"]);
+    for (phase, op) in suite.phases.iter().zip([Operation::Read, Operation::Write]) {
+        assert_eq!(phase.axes[0].field, "block_size");
+        assert_eq!(phase.axes[0].values[..2], ["512B", "1KiB"]);
+        assert_eq!(phase.axes[1].values, ["1", "10", "40"]);
+        assert_eq!(phase.cells.len(), 42);
+        for (index, cell) in phase.cells.iter().enumerate() {
+            let [stream] = cell.streams.as_slice() else { panic!("one stream per cell") };
+            let size = Bytes::new(512 << (index / 3));
+            assert_eq!(stream.mix.block_size(), Some(size));
+            assert_eq!(stream.mix.classes[0].op, op);
+            assert_eq!(stream.align, size);
+            assert_eq!(stream.threads, [1, 10, 40][index % 3]);
+            assert_eq!((stream.queue_depth, stream.direct), (1, true));
+            assert_eq!(stream.access, Access::Uniform);
+            assert_eq!(stream.pacing, Pacing::Closed { think: Nanos::ZERO, burst: 1 });
+            assert_eq!(stream.backend, Backend::Auto);
+            assert_eq!(stream.stop.time, Some(Nanos::secs(10)));
+            assert_eq!(cell.coordinates, [index / 3, index % 3]);
+        }
+    }
+    assert_eq!(suite.least_duration(), Nanos::secs(840));
+    assert_eq!(suite.bytes_written_least(), Bytes::gib(4));
+    assert!(suite.writes());
+}
+
+#[test]
+fn the_line_of_the_readme_works() {
+    let mut source = source("random-read");
+    for set in ["block_size=4K", "queue_depth=32", "threads=1", "time=5s"] {
+        source.set(set).unwrap();
+    }
+    let suite = checked(&source);
+    assert_eq!(suite.cell_count(), 1);
+    let stream = &suite.phases[0].cells[0].streams[0];
+    assert_eq!((stream.queue_depth, stream.threads), (32, 1));
+    assert_eq!(stream.stop.time, Some(Nanos::secs(5)));
+    assert_eq!(stream.name, "read");
+    assert!(!suite.writes());
+}
