@@ -1,0 +1,14 @@
+//! The behaviour of `stack`.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "helpers of tests fail by panic, and say on stdout what they skip"
+)]
+
+mod captured;
+mod common;
+mod decisions;
+mod this_machine;
