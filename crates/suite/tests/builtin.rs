@@ -1,7 +1,6 @@
 //! The suites that come with the program, as the engine will see them.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-
 use suite::model::{Access, Backend, Operation, Order, Pacing, Suite, TableLayout};
 use suite::{CheckContext, SuiteSource, builtin, check, parse, resolved_text};
 use units::{Bytes, Nanos};
