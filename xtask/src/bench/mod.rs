@@ -131,16 +131,15 @@ fn measure(bench: &Bench, mut row: Row, options: &Options) -> Result<Summary> {
         return Ok(Summary::new(row, Vec::new(), Vec::new(), notes));
     }
     let mut idle = Vec::new();
-    row.contenders.retain(|contender| match warm_up(bench, &row.figure, row.cpus, contender) {
-        Ok(measured) => {
-            idle.push(measured);
-            true
+    for contender in std::mem::take(&mut row.contenders) {
+        match warm_up(bench, &row, &contender) {
+            Ok(measured) => {
+                idle.push(measured);
+                row.contenders.push(contender);
+            }
+            Err(error) => notes.push(format!("{} left out: {error:#}", contender.name)),
         }
-        Err(error) => {
-            notes.push(format!("{} left out: {error:#}", contender.name));
-            false
-        }
-    });
+    }
     let mut visits: Vec<Vec<Option<Visit>>> = Vec::new();
     let mut dropped = vec![0; row.contenders.len()];
     let wanted = row.rounds.unwrap_or(options.rounds);
@@ -148,7 +147,7 @@ fn measure(bench: &Bench, mut row: Row, options: &Options) -> Result<Summary> {
         let mut round = Vec::new();
         for (n, contender) in row.contenders.iter().enumerate() {
             let visit = bench
-                .visit(&row.figure, row.cpus, contender, idle[n])
+                .visit(&row, contender, idle[n])
                 .with_context(|| format!("{} on {}", contender.name, row.name))?;
             let clean = visit.others_share * 100.0 <= options.tolerate;
             dropped[n] += usize::from(!clean);
@@ -164,14 +163,9 @@ fn measure(bench: &Bench, mut row: Row, options: &Options) -> Result<Summary> {
 }
 
 /// The dropped first round: shows that the contender works here, and what its start and end cost.
-fn warm_up(
-    bench: &Bench,
-    figure: &rows::Figure,
-    cpus: rows::Cpus,
-    contender: &Contender,
-) -> Result<Idle> {
-    let idle = bench.idle(cpus, contender)?;
-    bench.visit(figure, cpus, contender, idle)?;
+fn warm_up(bench: &Bench, row: &Row, contender: &Contender) -> Result<Idle> {
+    let idle = bench.idle(row.cpus, contender)?;
+    bench.visit(row, contender, idle)?;
     Ok(idle)
 }
 

@@ -28,6 +28,13 @@ pub struct Load {
     pub direct: bool,
 }
 
+impl Load {
+    /// Whether the target is the kernel's own null, which has no size.
+    fn is_null(&self) -> bool {
+        self.target == Path::new("/dev/zero")
+    }
+}
+
 /// Submitted at once at most; fio's own loop uses this too.
 const BATCH: u32 = 32;
 
@@ -86,7 +93,8 @@ impl Peers {
         if load.queue_depth == 1 {
             settings.push("backend=blocking");
         }
-        if !load.direct {
+        // On a character device there is nothing to go around; ours finds that out by itself.
+        if !load.direct && !load.is_null() {
             settings.push("direct=false");
         }
         self.plimsoll(&load.target.to_string_lossy(), &settings, Some("operations=1"))
@@ -177,9 +185,12 @@ impl Peers {
         common.push(format!("--filename={}", load.target.display()));
         common.push(format!("--iodepth={}", load.queue_depth));
         common.push(format!("--direct={}", u32::from(load.direct)));
-        // A character device has no size of its own.
-        if load.target.starts_with("/dev/zero") {
+        if load.is_null() {
             common.push("--size=1g".into());
+        }
+        if !load.direct {
+            // Else it drops the file from the page cache first, for itself and all after it.
+            common.push("--invalidate=0".into());
         }
         if load.threads > 1 {
             common.push(format!("--numjobs={}", load.threads));
@@ -210,7 +221,7 @@ impl Peers {
         if load.direct {
             command.push("--direct".into());
         }
-        if load.target.starts_with("/dev/zero") {
+        if load.is_null() {
             command.extend(words(&["-s", "1g"]));
         }
         command.extend(["-t".into(), load.threads.to_string()]);

@@ -246,6 +246,7 @@ mod tests {
                 Want::RatioAtLeast("elbencho", 1.0),
                 Want::UserNsAtMost(30.0),
             ],
+            warm: None,
             rounds: None,
             skipped: None,
             notes: Vec::new(),

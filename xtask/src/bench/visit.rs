@@ -1,6 +1,6 @@
 //! One program run once, pinned, with what it used by the kernel's account.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::contender::Contender;
-use super::rows::{Cpus, Figure};
+use super::rows::{Cpus, Figure, Row};
 use super::summary::median;
 
 /// Where and with what visits are made.
@@ -71,17 +71,17 @@ impl Bench {
         Ok(Idle { user_ns: middle(&user), system_ns: middle(&system) })
     }
 
-    pub fn visit(
-        &self,
-        figure: &Figure,
-        cpus: Cpus,
-        contender: &Contender,
-        idle: Idle,
-    ) -> Result<Visit> {
-        let (measured, text) = self.run(cpus, &contender.command)?;
+    pub fn visit(&self, row: &Row, contender: &Contender, idle: Idle) -> Result<Visit> {
+        if let Some(path) = &row.warm {
+            let mut file =
+                File::open(path).with_context(|| format!("opening {}", path.display()))?;
+            std::io::copy(&mut file, &mut std::io::sink())
+                .with_context(|| format!("reading {}", path.display()))?;
+        }
+        let (measured, text) = self.run(row.cpus, &contender.command)?;
         let user_ns = (measured.user_ns - idle.user_ns).max(0.0);
         let system_ns = (measured.system_ns - idle.system_ns).max(0.0);
-        let (figure, ios) = match *figure {
+        let (figure, ios) = match row.figure {
             Figure::Iops { seconds } => {
                 let iops = contender.prints.iops(&text)?;
                 (iops, Some(iops * seconds))

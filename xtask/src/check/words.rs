@@ -14,7 +14,7 @@ const IN_CODE: &[&str] = &[
     concat!("to", "do!("),
     concat!("unimplement", "ed!("),
     concat!("db", "g!("),
-    concat!("#[ign", "ore"),
+    concat!("#[ign", "ore]"),
 ];
 
 pub fn look(repo: &Repo) -> Result<Verdict> {
