@@ -281,6 +281,17 @@ impl Clock for VirtualClock {
     }
 }
 
+mod faulty;
+mod hash;
+mod memory;
+pub mod model;
 mod null;
+mod rng;
+mod text;
+mod twin;
 
+pub use faulty::{Fault, FaultRange, FaultRule, Faulty, VanishSeen};
+pub use memory::{Memory, MemoryShape};
+pub use model::{Model, ModelError, ModelSpec};
 pub use null::Null;
+pub use twin::TwinSpec;

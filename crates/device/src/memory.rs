@@ -1,0 +1,170 @@
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use units::{Bytes, Instant, Nanos};
+
+use crate::hash::FastHash;
+use crate::{Clock, Completion, Device, DeviceError, Errno, FileIndex, Full, Op, Request, Slot};
+
+const CHUNK: u64 = 64 << 10;
+
+/// What a [`Memory`] is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryShape {
+    /// Files in the set.
+    pub files: u32,
+    /// Size of each; it never changes.
+    pub file_size: Bytes,
+    /// Requests in flight, and buffers.
+    pub slots: u32,
+    /// Length of each slot's buffer.
+    pub buffer: Bytes,
+    /// How long each reap makes the clock wait: zero on a real clock. On a virtual one it lets
+    /// loops stop that stop by time.
+    pub tick: Nanos,
+}
+
+/// Holds data: for verification. Requests complete, and take effect, in the order of their
+/// submission at the next reap.
+///
+/// Files are sparse (64 KiB are allocated by the first write to them) and read as zeros until
+/// written. They have a fixed size, as a block device has: a transfer across the end is short; a
+/// read from the end on moves 0 bytes and a write from the end on fails with `ENOSPC`.
+/// Requests the caller cannot mean fail as the kernel would have it: an unknown file with
+/// `EBADF`, a length beyond the buffer or an unknown slot with `EINVAL`.
+pub struct Memory<C> {
+    clock: C,
+    shape: MemoryShape,
+    buffers: Vec<Box<[u8]>>,
+    chunks: HashMap<(FileIndex, u64), Box<[u8]>, FastHash>,
+    queued: Vec<Request>,
+}
+
+impl<C> std::fmt::Debug for Memory<C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memory")
+            .field("shape", &self.shape)
+            .field("allocated", &self.allocated())
+            .field("queued", &self.queued.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<C: Clock> Memory<C> {
+    /// An unwritten set of files, and zeroed buffers.
+    pub fn new(clock: C, shape: MemoryShape) -> Self {
+        let buffer = vec![0; usize::try_from(shape.buffer.get()).unwrap_or(usize::MAX)];
+        Self {
+            clock,
+            shape,
+            buffers: vec![buffer.into_boxed_slice(); shape.slots as usize],
+            chunks: HashMap::default(),
+            queued: Vec::with_capacity(shape.slots as usize),
+        }
+    }
+
+    /// Its shape.
+    pub const fn shape(&self) -> MemoryShape {
+        self.shape
+    }
+}
+
+impl<C> Memory<C> {
+    /// Memory taken by data, in whole chunks.
+    pub fn allocated(&self) -> Bytes {
+        Bytes::new(self.chunks.len() as u64 * CHUNK)
+    }
+
+    fn perform(&mut self, request: Request) -> Result<u32, Errno> {
+        let Some(buffer) = self.buffers.get_mut(request.slot.0 as usize) else {
+            return Err(Errno::EINVAL);
+        };
+        if request.file.0 >= self.shape.files {
+            return Err(Errno(9)); // EBADF
+        }
+        if matches!(request.op, Op::Fsync | Op::Fdatasync) {
+            return Ok(0);
+        }
+        let start = request.offset.get();
+        let end = start.checked_add(request.length.into()).ok_or(Errno::EINVAL)?;
+        let end = end.min(self.shape.file_size.get());
+        if request.op.moves_data() && request.length as usize > buffer.len() {
+            return Err(Errno::EINVAL);
+        }
+        if start >= end {
+            let beyond = request.op == Op::Write && request.length > 0;
+            return if beyond { Err(Errno::ENOSPC) } else { Ok(0) };
+        }
+        let mut at = start;
+        while at < end {
+            let piece = (CHUNK - at % CHUNK).min(end - at) as usize;
+            let within = (at % CHUNK) as usize..(at % CHUNK) as usize + piece;
+            let chunk = self.chunks.entry((request.file, at / CHUNK));
+            let place = (at - start) as usize..(at - start) as usize + piece;
+            match request.op {
+                Op::Read => match chunk {
+                    Entry::Occupied(chunk) => buffer[place].copy_from_slice(&chunk.get()[within]),
+                    Entry::Vacant(_) => buffer[place].fill(0),
+                },
+                Op::Write => chunk.or_insert_with(|| vec![0; CHUNK as usize].into_boxed_slice())
+                    [within]
+                    .copy_from_slice(&buffer[place]),
+                Op::Trim => {
+                    if let Entry::Occupied(mut chunk) = chunk {
+                        if piece as u64 == CHUNK {
+                            chunk.remove();
+                        } else {
+                            chunk.get_mut()[within].fill(0);
+                        }
+                    }
+                }
+                Op::Fsync | Op::Fdatasync | Op::SyncRange => {}
+            }
+            at += piece as u64;
+        }
+        // At most the request's own length, so it fits.
+        Ok(if request.op.moves_data() { (end - start) as u32 } else { 0 })
+    }
+}
+
+impl<C: Clock> Device for Memory<C> {
+    fn submit(&mut self, request: Request) -> Result<(), Full> {
+        if self.queued.len() == self.shape.slots as usize {
+            return Err(Full);
+        }
+        self.queued.push(request);
+        Ok(())
+    }
+
+    fn reap(
+        &mut self,
+        min: usize,
+        until: Instant,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), DeviceError> {
+        if self.shape.tick != Nanos::ZERO {
+            self.clock.wait_until(self.clock.now() + self.shape.tick);
+        }
+        let take = self.queued.len().min(done.capacity() - done.len());
+        for i in 0..take {
+            let request = self.queued[i];
+            done.push(match self.perform(request) {
+                Ok(bytes) => Completion::moved(request.slot, bytes),
+                Err(errno) => Completion::failed(request.slot, errno),
+            });
+        }
+        self.queued.drain(..take);
+        if take < min && until != Instant::MAX {
+            self.clock.wait_until(until);
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn buffer(&mut self, slot: Slot) -> &mut [u8] {
+        self.buffers.get_mut(slot.0 as usize).map_or(&mut [], |buffer| &mut buffer[..])
+    }
+}

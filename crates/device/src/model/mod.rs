@@ -1,0 +1,576 @@
+//! A storage stack on its own virtual clock.
+
+mod law;
+mod lru;
+mod pace;
+mod spec;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use units::{Bytes, Instant, Nanos};
+
+use self::law::{Cost, Costs, Path};
+use self::lru::Lru;
+use self::pace::Pace;
+pub(crate) use self::spec::Check;
+pub use self::spec::{
+    CacheSpec, Caps, CliffSpec, DriftSpec, FreezeSpec, Law, ModelError, ModelSpec, NoiseSpec,
+    RandomFreezeSpec, RegimeSpec, STAGES_MAX, StageSpec, WhenFull, WriteCacheSpec,
+};
+use crate::rng::Rng;
+use crate::{Completion, Device, DeviceError, Full, Op, Request, Slot};
+
+/// One simulated device: a service law, stages with queues, noise, caches, freezes.
+///
+/// **Time** is its own and virtual: it passes only in [`Device::reap`], which jumps to the next
+/// completion or to `until`. So a loop that only polls (`min` 0) stands still.
+///
+/// **Law.** A request of `b` bytes that makes `n` in flight takes `n / X(b, n)` with
+/// `X = [A^-p + (W/b)^-p + (n / (t0 + b/w))^-p]^(-1/p)`, so a closed loop at depth `n` runs at
+/// `X(b, n)`. Each stage adds its own `A` and `W` terms. Mixed loads run at the harmonic mean of
+/// their parts. Nothing fails and nothing is refused: wrap it in [`crate::Faulty`] for that.
+///
+/// **Order of effects on a request**: cache looked up; time by the law; jitter; drift and cliff
+/// by the bytes submitted before it. Visit shift, AR noise, regimes and freezes change the speed
+/// of the whole device, so also of what is in flight.
+///
+/// **The same** spec, seed and calls give the same completions, bit for bit, on one build.
+///
+/// It holds no data: [`Device::buffer`] is empty.
+#[derive(Clone, Debug)]
+pub struct Model {
+    now: u64,
+    pace: Pace,
+    costs: Costs,
+    jitter: Option<Jitter>,
+    wear: Wear,
+    cache: Option<Cache>,
+    write_cache: Option<WriteCache>,
+    sync_work: f64,
+    trim_work: f64,
+    /// Earliest first; ties in the order of submission.
+    pending: BinaryHeap<Reverse<Pending>>,
+    flights: Vec<Flight>,
+    free: Vec<u32>,
+    submitted: u64,
+    counters: Counters,
+    stages: Vec<StageCounters>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Pending {
+    /// Bits of the work at which it is done: not negative, so they sort as the number does.
+    due: u64,
+    sequence: u64,
+    flight: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    request: Request,
+    started: u64,
+    start_work: f64,
+    work: f64,
+    leaves: [f32; STAGES_MAX],
+    passed: u8,
+    active: bool,
+}
+
+/// Requests and bytes that completed, by operation, as the kernel's counters of the device
+/// would show them. Bytes are those asked for, also of operations that move none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters([OpCounters; Op::ALL.len()]);
+
+/// See [`Counters`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpCounters {
+    /// How many.
+    pub requests: u64,
+    /// How much.
+    pub bytes: Bytes,
+}
+
+impl Counters {
+    /// Those of one operation.
+    pub const fn of(&self, op: Op) -> OpCounters {
+        self.0[op as usize]
+    }
+
+    fn add(&mut self, op: Op, length: u32) {
+        let counters = &mut self.0[op as usize];
+        counters.requests += 1;
+        counters.bytes = more(counters.bytes, length);
+    }
+}
+
+fn more(bytes: Bytes, length: u32) -> Bytes {
+    Bytes::new(bytes.get() + u64::from(length))
+}
+
+/// What went through one stage. Differences of two readings give its rate, and by Little's law
+/// its mean queue: `weighted_time` over the time between.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StageCounters {
+    /// As in the spec.
+    pub name: String,
+    /// Requests that completed after passing it.
+    pub requests: u64,
+    /// Their bytes read.
+    pub read: Bytes,
+    /// Their bytes written, and those that a write cache drained into it.
+    pub written: Bytes,
+    /// Sum over requests of the time in this stage alone (not in those below it), also of those
+    /// not completed yet. Summed over stages it is exactly the sum of all latencies. A request's
+    /// time is split as its work is, so a freeze counts for all its stages in proportion.
+    pub weighted_time: Nanos,
+    /// Requests in it now.
+    pub in_flight: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Jitter {
+    rng: Rng,
+    sd: f64,
+}
+
+impl Jitter {
+    /// Lognormal, mean 1.
+    #[inline]
+    fn draw(&mut self) -> f64 {
+        (self.sd * self.rng.normal() - self.sd * self.sd / 2.0).exp()
+    }
+}
+
+/// What the bytes written do to the speed.
+#[derive(Clone, Debug)]
+struct Wear {
+    written: u64,
+    drift: Option<DriftSpec>,
+    cliff: Option<CliffSpec>,
+}
+
+impl Wear {
+    /// By how much longer a request takes.
+    #[inline]
+    fn slowness(&self, writes: bool) -> f64 {
+        let mut slowness = 1.0;
+        if let Some(drift) = &self.drift
+            && (writes || drift.reads)
+        {
+            let gib = self.written as f64 / Bytes::gib(1).get() as f64;
+            slowness *= (-gib * (-drift.per_gib).ln_1p()).exp();
+        }
+        if let Some(cliff) = &self.cliff
+            && (writes || cliff.reads)
+            && self.written >= cliff.after.get()
+        {
+            slowness /= cliff.factor;
+        }
+        slowness
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Cache {
+    lru: Lru,
+    chunk: u64,
+    /// Chunks it has room for: what touches more passes it by.
+    capacity: u64,
+    writes: bool,
+}
+
+impl Cache {
+    /// Brings in what the request touches; whether all of it was there.
+    fn touch(&mut self, request: &Request) -> bool {
+        let first = request.offset.get() / self.chunk;
+        let last = request.offset.get().saturating_add(u64::from(request.length).max(1) - 1);
+        let last = last / self.chunk;
+        if last - first >= self.capacity {
+            return false;
+        }
+        let mut hit = true;
+        for chunk in first..=last {
+            hit &= self.lru.touch(request.file, chunk);
+        }
+        hit
+    }
+}
+
+#[derive(Clone, Debug)]
+struct WriteCache {
+    size: f64,
+    /// Bytes a ns of work.
+    drain: f64,
+    when_full: WhenFull,
+    /// Stage drained into.
+    before: usize,
+    dirty: f64,
+    at_work: f64,
+    drained: f64,
+}
+
+/// What a write cache does with a write.
+enum Admission {
+    /// Takes it after so much work.
+    After(f64),
+    /// Takes it when the device has stood still so long.
+    Stall(Nanos),
+    PassBy,
+}
+
+impl WriteCache {
+    fn drain_until(&mut self, work: f64) {
+        let out = ((work - self.at_work) * self.drain).min(self.dirty);
+        self.dirty -= out;
+        self.drained += out;
+        self.at_work = work;
+    }
+
+    fn admit(&mut self, length: u32, work: f64) -> Admission {
+        let length = f64::from(length);
+        if length > self.size {
+            return Admission::PassBy;
+        }
+        self.drain_until(work);
+        let over = self.dirty + length - self.size;
+        self.dirty += length;
+        if over <= 0.0 {
+            return Admission::After(0.0);
+        }
+        match self.when_full {
+            WhenFull::Throttle => Admission::After(over / self.drain),
+            WhenFull::StallUntil(low) => {
+                // Room for the write that waits is made in any case.
+                let low = (low * self.size).min(self.size - length);
+                let out = self.dirty - length - low;
+                self.dirty -= out;
+                self.drained += out;
+                Admission::Stall(Nanos::new((out / self.drain) as u64))
+            }
+        }
+    }
+}
+
+impl Model {
+    /// An idle device at time 0.
+    ///
+    /// * `slots`: requests it takes in flight.
+    /// * `seed`: of everything that varies by chance.
+    pub fn new(spec: &ModelSpec, slots: u32, seed: u64) -> Result<Self, ModelError> {
+        spec.check()?;
+        let before = |field, name: Option<&String>| spec.stage_before(field, name.map(|s| &**s));
+        let cache_before =
+            before("cache.before", spec.cache.as_ref().and_then(|c| c.before.as_ref()))?;
+        let write_before = before(
+            "write_cache.before",
+            spec.write_cache.as_ref().and_then(|c| c.before.as_ref()),
+        )?;
+        let idle = Flight {
+            request: Request {
+                offset: units::ByteOffset::ZERO,
+                length: 0,
+                slot: Slot(0),
+                file: crate::FileIndex(0),
+                op: Op::Read,
+            },
+            started: 0,
+            start_work: 0.0,
+            work: 1.0,
+            leaves: [1.0; STAGES_MAX],
+            passed: 1,
+            active: false,
+        };
+        Ok(Self {
+            now: 0,
+            pace: Pace::new(spec, seed),
+            costs: Costs::new(spec, cache_before, write_before),
+            jitter: (spec.noise.jitter > 0.0)
+                .then(|| Jitter { rng: Rng::new(seed, 0), sd: spec.noise.jitter }),
+            wear: Wear {
+                written: 0,
+                drift: spec.drift.clone().filter(|drift| drift.per_gib > 0.0),
+                cliff: spec.write_cliff.clone(),
+            },
+            cache: spec.cache.as_ref().map(|cache| {
+                let capacity = cache.size.get() / cache.chunk.get();
+                let chunk = cache.chunk.get();
+                Cache { lru: Lru::new(capacity), chunk, capacity, writes: cache.writes }
+            }),
+            write_cache: spec.write_cache.as_ref().map(|cache| WriteCache {
+                size: cache.size.get() as f64,
+                drain: cache.drain.get() as f64 / 1e9,
+                when_full: cache.when_full,
+                before: write_before,
+                dirty: 0.0,
+                at_work: 0.0,
+                drained: 0.0,
+            }),
+            sync_work: (spec.sync_time.get() as f64).max(1.0),
+            trim_work: (spec.trim_time.get() as f64).max(1.0),
+            pending: BinaryHeap::with_capacity(slots as usize),
+            flights: vec![idle; slots as usize],
+            free: (0..slots).rev().collect(),
+            submitted: 0,
+            counters: Counters::default(),
+            stages: stage_names(spec)
+                .map(|name| StageCounters { name, ..StageCounters::default() })
+                .collect(),
+        })
+    }
+
+    /// Draws the next visit's shift; nothing else changes. Before the first call there is none.
+    pub fn begin_visit(&mut self, seed: u64) {
+        self.settle();
+        self.pace.begin_visit(self.now, seed);
+    }
+
+    /// What completed so far.
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The stages from the host down, now.
+    pub fn stages(&self) -> Vec<StageCounters> {
+        let mut stages = self.stages.clone();
+        let work_now = self.pace.work_at(self.now);
+        for flight in self.flights.iter().filter(|flight| flight.active) {
+            let done = ((work_now - flight.start_work) / flight.work).clamp(0.0, 1.0);
+            let here = flight.leaves.iter().position(|&leave| done < f64::from(leave));
+            let here = here.unwrap_or(usize::MAX).min(usize::from(flight.passed) - 1);
+            stages[here].in_flight += 1;
+            if done > 0.0 {
+                let leaves = flight.leaves.map(|leave| (f64::from(leave) / done).min(1.0) as f32);
+                spend(&mut stages, flight.passed, &leaves, self.now - flight.started);
+            } else {
+                // Held since its submission.
+                stages[here].weighted_time += Nanos::new(self.now - flight.started);
+            }
+        }
+        if let Some(cache) = &self.write_cache {
+            let mut cache = cache.clone();
+            cache.drain_until(work_now.max(cache.at_work));
+            let written = &mut stages[cache.before].written;
+            *written = Bytes::new(written.get() + cache.drained as u64);
+        }
+        stages
+    }
+
+    /// Bytes that a write cache has not drained yet.
+    pub fn dirty(&self) -> Bytes {
+        self.write_cache.as_ref().map_or(Bytes::ZERO, |cache| {
+            let mut cache = cache.clone();
+            cache.drain_until(self.pace.work_at(self.now).max(cache.at_work));
+            Bytes::new(cache.dirty.max(0.0) as u64)
+        })
+    }
+
+    /// Goes into the stretch that `now` is in.
+    #[inline]
+    fn settle(&mut self) {
+        while self.pace.end <= self.now {
+            let head = self.pending.peek().map(|head| f64::from_bits(head.0.due));
+            self.pace.step(head);
+        }
+    }
+
+    /// Lets time pass to `until`, where nothing is due before.
+    fn pass(&mut self, until: u64) {
+        self.now = self.now.max(until);
+        self.settle();
+    }
+
+    #[inline]
+    fn head_due(&self) -> Option<u64> {
+        self.pending.peek().map(|head| self.pace.due(f64::from_bits(head.0.due)))
+    }
+
+    /// Work and way of a request that begins now.
+    #[inline]
+    fn begin(&mut self, request: &Request) -> (Cost, u8) {
+        match request.op {
+            Op::Read => {
+                let hit = self.cache.as_mut().is_some_and(|cache| cache.touch(request));
+                self.serve(if hit { Path::ReadHit } else { Path::Read }, request.length)
+            }
+            Op::Write => self.begin_write(request),
+            Op::Fsync | Op::Fdatasync | Op::SyncRange => self.plain(self.sync_work),
+            Op::Trim => self.plain(self.trim_work),
+        }
+    }
+
+    /// A request whose time no law governs; it is spent in the last stage.
+    fn plain(&self, work: f64) -> (Cost, u8) {
+        let passed = self.stages.len();
+        let mut leaves = [0.0; STAGES_MAX];
+        leaves[passed - 1..].fill(1.0);
+        (Cost { work, leaves }, passed as u8)
+    }
+
+    #[inline]
+    fn serve(&mut self, path: Path, length: u32) -> (Cost, u8) {
+        let mut cost = self.costs.of(path, length, self.pending.len() as u32 + 1);
+        if let Some(jitter) = &mut self.jitter {
+            cost.work *= jitter.draw();
+        }
+        cost.work *= self.wear.slowness(matches!(path, Path::Write | Path::WriteCached));
+        (cost, self.costs.passed(path))
+    }
+
+    fn begin_write(&mut self, request: &Request) -> (Cost, u8) {
+        if let Some(cache) = self.cache.as_mut().filter(|cache| cache.writes) {
+            cache.touch(request);
+        }
+        let work = self.pace.work_at(self.now);
+        let admission = match &mut self.write_cache {
+            Some(cache) => cache.admit(request.length, work),
+            None => Admission::PassBy,
+        };
+        let wait = match admission {
+            Admission::PassBy => {
+                let served = self.serve(Path::Write, request.length);
+                self.wear.written += u64::from(request.length);
+                return served;
+            }
+            Admission::After(work) => work,
+            Admission::Stall(length) => {
+                self.pace.freeze(self.now, length);
+                0.0
+            }
+        };
+        let (mut cost, passed) = self.serve(Path::WriteCached, request.length);
+        self.wear.written += u64::from(request.length);
+        if wait > 0.0 {
+            // Its place in the law's queue is that for room, where it waits longer.
+            let work = cost.work.max(wait);
+            let before = (cost.work / work) as f32;
+            // The wait is in the last stage it passes: the one with the cache in it.
+            cost.leaves[..usize::from(passed) - 1].iter_mut().for_each(|leave| *leave *= before);
+            cost.work = work;
+        }
+        (cost, passed)
+    }
+
+    #[inline]
+    fn deliver(&mut self, room: usize, done: &mut Vec<Completion>) -> usize {
+        let mut delivered = 0;
+        while delivered < room
+            && let Some(due) = self.head_due()
+            && due <= self.now
+            && let Some(Reverse(head)) = self.pending.pop()
+        {
+            let flight = &mut self.flights[head.flight as usize];
+            flight.active = false;
+            self.free.push(head.flight);
+            let Request { slot, op, length, .. } = flight.request;
+            self.counters.add(op, length);
+            for stage in &mut self.stages[..usize::from(flight.passed)] {
+                stage.requests += 1;
+                match op {
+                    Op::Read => stage.read = more(stage.read, length),
+                    Op::Write => stage.written = more(stage.written, length),
+                    _ => {}
+                }
+            }
+            // Due when it was due, even if it is fetched later.
+            spend(&mut self.stages, flight.passed, &flight.leaves, due_at(due, flight, self.now));
+            done.push(Completion::moved(slot, if op.moves_data() { length } else { 0 }));
+            delivered += 1;
+        }
+        delivered
+    }
+}
+
+/// Latency of a request due at `due` of the present stretch and fetched `now`. What was due in
+/// an earlier stretch seems due at the start of this one, which is later but never after `now`.
+fn due_at(due: u64, flight: &Flight, now: u64) -> u64 {
+    due.clamp(flight.started, now) - flight.started
+}
+
+/// Splits a time over the stages, to the ns.
+#[inline]
+fn spend(stages: &mut [StageCounters], passed: u8, leaves: &[f32; STAGES_MAX], time: u64) {
+    let mut spent = 0;
+    for (stage, &leave) in stages.iter_mut().zip(leaves).take(usize::from(passed)) {
+        // A share of 1 must give all of it, to the ns.
+        let until =
+            if leave >= 1.0 { time } else { ((time as f64 * f64::from(leave)) as u64).max(spent) };
+        stage.weighted_time += Nanos::new(until - spent);
+        spent = until;
+    }
+}
+
+fn stage_names(spec: &ModelSpec) -> Box<dyn Iterator<Item = String> + '_> {
+    if spec.stages.is_empty() {
+        return Box::new(std::iter::once("device".to_owned()));
+    }
+    Box::new(spec.stages.iter().map(|stage| stage.name.clone()))
+}
+
+impl Device for Model {
+    fn submit(&mut self, request: Request) -> Result<(), Full> {
+        let Some(at) = self.free.pop() else {
+            return Err(Full);
+        };
+        self.settle();
+        let (cost, passed) = self.begin(&request);
+        let start_work = self.pace.work_at(self.now);
+        // At least a ns of time, or a closed loop would never end.
+        let work = cost.work.max(self.pace.speed()).max(1.0);
+        self.flights[at as usize] = Flight {
+            request,
+            started: self.now,
+            start_work,
+            work,
+            leaves: cost.leaves,
+            passed,
+            active: true,
+        };
+        self.pending.push(Reverse(Pending {
+            due: (start_work + work).to_bits(),
+            sequence: self.submitted,
+            flight: at,
+        }));
+        self.submitted += 1;
+        Ok(())
+    }
+
+    fn reap(
+        &mut self,
+        min: usize,
+        until: Instant,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), DeviceError> {
+        let until = until.get();
+        let room = done.capacity() - done.len();
+        let mut got = 0;
+        loop {
+            self.settle();
+            got += self.deliver(room - got, done);
+            if got >= min {
+                return Ok(());
+            }
+            let due = if got < room { self.head_due() } else { None };
+            // The next completion or the next change of speed, whichever is first.
+            let next = match due {
+                Some(due) => due.min(self.pace.end),
+                None => u64::MAX,
+            };
+            if next > until || next == u64::MAX {
+                if until != u64::MAX {
+                    self.pass(until);
+                }
+                return Ok(());
+            }
+            self.now = self.now.max(next);
+        }
+    }
+
+    fn now(&self) -> Instant {
+        Instant::new(self.now)
+    }
+
+    fn buffer(&mut self, _slot: Slot) -> &mut [u8] {
+        &mut []
+    }
+}
