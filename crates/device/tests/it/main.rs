@@ -1,6 +1,13 @@
 //! Behaviour of the twins.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by panic")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail by panic"
+)]
 
 mod drive;
+mod faulty;
 mod memory;
 mod model;
+mod twin;
