@@ -1,0 +1,251 @@
+//! The arithmetic between records and every report: rates, latencies, CPU per I/O.
+//!
+//! Each report shows the same figures because each takes them from here.
+
+use record::{CellRecord, OpRecord, Run, StreamPlan, StreamRecord, VisitEnd, VisitRecord};
+use stats::LatencyHistogram;
+use units::Nanos;
+
+/// How many values must lie above a percentile for it to be printed: with fewer it is a guess
+/// about a handful of requests.
+pub const ABOVE_MIN: u64 = 10;
+
+/// What was measured of some requests, over one or more visits.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Measured time of the visits together.
+    pub elapsed_ns: u64,
+    /// Completed in full.
+    pub requests: u64,
+    /// Moved by those.
+    pub bytes: u64,
+    /// Failed.
+    pub errors: u64,
+    /// Completed with fewer bytes than asked.
+    pub short: u64,
+    latency: LatencyHistogram,
+    latency_ns_min: u64,
+    latency_ns_max: u64,
+    latency_ns_sum: u128,
+}
+
+/// CPU time per completed request, ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cpu {
+    /// In user mode.
+    pub user: f64,
+    /// In the kernel.
+    pub system: f64,
+}
+
+impl Figures {
+    /// No requests yet, in so much time.
+    pub fn over(elapsed: Nanos) -> Self {
+        Self { elapsed_ns: elapsed.get(), ..Self::default() }
+    }
+
+    /// Counts in what an operation did; its time is counted apart.
+    pub fn add(&mut self, op: &OpRecord) {
+        if op.requests > 0 {
+            self.latency_ns_min = match self.requests {
+                0 => op.latency_ns_min,
+                _ => self.latency_ns_min.min(op.latency_ns_min),
+            };
+        }
+        self.latency_ns_max = self.latency_ns_max.max(op.latency_ns_max);
+        self.latency_ns_sum = self.latency_ns_sum.saturating_add(op.latency_ns_sum);
+        self.latency.merge(&op.latency);
+        self.requests = self.requests.saturating_add(op.requests);
+        self.bytes = self.bytes.saturating_add(op.bytes);
+        self.errors = self.errors.saturating_add(total(op.errors.iter().map(|&(_, n)| n)));
+        self.short = self.short.saturating_add(op.short);
+    }
+
+    fn per_second(&self, n: u64) -> Option<f64> {
+        (self.elapsed_ns > 0).then(|| n as f64 * 1e9 / self.elapsed_ns as f64)
+    }
+
+    /// Completed requests per second of measured time: over several visits the ratio of the
+    /// sums. `None` when no time was measured.
+    pub fn iops(&self) -> Option<f64> {
+        self.per_second(self.requests)
+    }
+
+    /// Bytes per second likewise.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        self.per_second(self.bytes)
+    }
+
+    /// Exact mean latency in ns; `None` when nothing completed.
+    pub fn latency_ns_mean(&self) -> Option<f64> {
+        (self.requests > 0).then(|| self.latency_ns_sum as f64 / self.requests as f64)
+    }
+
+    /// Exact shortest latency in ns.
+    pub fn latency_ns_min(&self) -> Option<u64> {
+        (self.requests > 0).then_some(self.latency_ns_min)
+    }
+
+    /// Exact longest latency in ns.
+    pub fn latency_ns_max(&self) -> Option<u64> {
+        (self.requests > 0).then_some(self.latency_ns_max)
+    }
+
+    /// Latency that a share `q` (in `0.0..=1.0`) of the requests did not exceed, in ns, at most
+    /// 0.4 % off. `None` when fewer than [`ABOVE_MIN`] values lie above it.
+    pub fn latency_ns(&self, q: f64) -> Option<u64> {
+        let quantile = self.latency.quantile_with(q, ABOVE_MIN)?.get();
+        // The middle of a bucket can lie outside what was seen.
+        Some(quantile.max(self.latency_ns_min).min(self.latency_ns_max.max(self.latency_ns_min)))
+    }
+}
+
+/// A sum that stays at the top instead of wrapping: counters from a damaged store must not panic.
+pub fn total(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
+}
+
+/// Whether requests of this operation are what a stream's IOPS and latency are about. Syncs are
+/// shown apart: an fsync is no I/O of a block size.
+pub fn is_data(op: &str) -> bool {
+    matches!(op, "read" | "write" | "trim")
+}
+
+/// A cell's stream with its visits: what one element of `cells` and one line of a table is about.
+pub struct StreamOfCell<'a> {
+    /// The cell.
+    pub cell: &'a CellRecord,
+    /// Which stream of it.
+    pub position: usize,
+    /// What it asks for.
+    pub plan: &'a StreamPlan,
+    /// Every visit of the cell, in the order made.
+    pub visits: Vec<&'a VisitRecord>,
+}
+
+/// Every cell and stream of a run, in the suite's order.
+pub fn streams_of(run: &Run) -> Vec<StreamOfCell<'_>> {
+    let mut all = Vec::new();
+    for cell in &run.cells {
+        let visits: Vec<_> = run.visits.iter().filter(|v| v.cell == cell.index).collect();
+        for (position, plan) in cell.streams.iter().enumerate() {
+            all.push(StreamOfCell { cell, position, plan, visits: visits.clone() });
+        }
+    }
+    all
+}
+
+impl<'a> StreamOfCell<'a> {
+    /// The visits that count: those that ended by their stop rule; where there is none, those
+    /// that were cut short.
+    pub fn counted(&self) -> Vec<&'a VisitRecord> {
+        let whole = |v: &&&VisitRecord| matches!(v.end, VisitEnd::Complete | VisitEnd::Hanging);
+        let found: Vec<_> = self.visits.iter().filter(whole).copied().collect();
+        if found.is_empty() { self.visits.clone() } else { found }
+    }
+
+    /// What the stream measured in a visit, if it came that far.
+    pub fn record(&self, visit: &'a VisitRecord) -> Option<&'a StreamRecord> {
+        visit.streams.get(self.position)
+    }
+
+    /// Its data operations in the visits that count; all operations where it has no other.
+    pub fn figures(&self) -> Figures {
+        let has_data = self
+            .counted()
+            .iter()
+            .filter_map(|v| self.record(v))
+            .any(|s| s.ops.iter().any(|op| is_data(&op.op)));
+        self.figures_of(|op| !has_data || is_data(op))
+    }
+
+    /// The operations that `wanted` takes by name, in the visits that count.
+    pub fn figures_of(&self, wanted: impl Fn(&str) -> bool) -> Figures {
+        let counted = self.counted();
+        let mut figures = Figures::over(Nanos::new(total(counted.iter().map(|v| v.elapsed_ns))));
+        for op in counted.iter().filter_map(|v| self.record(v)).flat_map(|s| &s.ops) {
+            if wanted(&op.op) {
+                figures.add(op);
+            }
+        }
+        figures
+    }
+
+    /// Names of the operations met, in the order first met.
+    pub fn op_names(&self) -> Vec<&'a str> {
+        let mut names: Vec<&str> = Vec::new();
+        for op in self.counted().into_iter().filter_map(|v| self.record(v)).flat_map(|s| &s.ops) {
+            if !names.contains(&op.op.as_str()) {
+                names.push(&op.op);
+            }
+        }
+        names
+    }
+
+    /// CPU per completed request, of any operation, in the visits that count. `None` when
+    /// nothing completed or a worker's CPU is not known.
+    pub fn cpu(&self) -> Option<Cpu> {
+        cpu(self.counted().into_iter().filter_map(|v| self.record(v)))
+    }
+
+    /// Bytes read from and written to the devices right under the target, in the visits that
+    /// count. `None` when no such device was watched. All streams of a cell share them.
+    pub fn device_bytes(&self) -> Option<(u64, u64)> {
+        let counted = self.counted();
+        let mut top = counted.iter().flat_map(|v| &v.ledger).filter(|entry| entry.depth == 0);
+        let first = top.next()?;
+        Some(top.fold((first.read_bytes, first.write_bytes), |(r, w), entry| {
+            (r.saturating_add(entry.read_bytes), w.saturating_add(entry.write_bytes))
+        }))
+    }
+
+    /// Reasons to look twice, as short words for programs: see `docs/formats.md`.
+    pub fn marks(&self) -> Vec<String> {
+        let mut marks = Vec::new();
+        if let Some(why) = &self.cell.impossible {
+            return vec![format!("not-possible-here: {why}")];
+        }
+        if self.visits.is_empty() {
+            return vec!["not-measured".to_owned()];
+        }
+        let counted = self.counted();
+        for (end, mark) in [
+            (VisitEnd::Interrupted, "interrupted"),
+            (VisitEnd::Failed, "failed"),
+            (VisitEnd::Hanging, "hanging"),
+        ] {
+            if counted.iter().any(|v| v.end == end) {
+                marks.push(mark.to_owned());
+            }
+        }
+        let all = self.figures_of(|_| true);
+        if all.errors > 0 {
+            marks.push("errors".to_owned());
+        }
+        if all.short > 0 {
+            marks.push("short".to_owned());
+        }
+        for warning in counted.iter().flat_map(|v| &v.warnings) {
+            if !marks.contains(&warning.code) {
+                marks.push(warning.code.clone());
+            }
+        }
+        marks
+    }
+}
+
+/// See [`StreamOfCell::cpu`].
+pub fn cpu<'a>(records: impl Iterator<Item = &'a StreamRecord>) -> Option<Cpu> {
+    let (mut user, mut system, mut requests) = (0u64, 0u64, 0u64);
+    for record in records {
+        for worker in &record.workers {
+            user = user.saturating_add(worker.cpu_user_ns?);
+            system = system.saturating_add(worker.cpu_system_ns?);
+        }
+        requests = requests.saturating_add(total(record.ops.iter().map(|op| op.requests)));
+    }
+    (requests > 0 && user.saturating_add(system) > 0).then(|| Cpu {
+        user: user as f64 / requests as f64,
+        system: system as f64 / requests as f64,
+    })
+}

@@ -1,0 +1,380 @@
+//! Our own table: every cell with its rates, latency, cost and doubts.
+
+use std::fmt::Write;
+
+use record::{Run, RunState};
+
+use crate::figures::{self, Figures, StreamOfCell};
+use crate::text::{Columns, cut, known, plain, three_digits};
+
+/// Widest line of a table.
+const WIDTH: usize = 100;
+/// Longest coordinate or name in a cell of a table.
+const TEXT: usize = 24;
+/// To how few characters they may be cut where lines are too long.
+const TEXT_MIN: usize = 6;
+/// Most lines of warnings.
+const WARNINGS: usize = 20;
+
+/// A column of the table of one phase.
+struct Column {
+    head: String,
+    unit: String,
+    cells: Vec<String>,
+    left: bool,
+    /// Which go first when the lines are too long: the highest; 0 never goes.
+    spare: u8,
+}
+
+/// The run's table: a line per cell and stream, phase by phase; the marks explained and the
+/// warnings listed below it. At most 100 columns wide: what does not fit is left out, and said.
+/// `-` is what is not known. Lengths of time share one unit, in the header.
+pub fn grid(run: &Run) -> String {
+    let mut out = heading(run);
+    let streams = figures::streams_of(run);
+    let mut notes = Notes::default();
+    let mut left_out = Vec::new();
+    for (phase, streams) in phases(&streams) {
+        let _ = write!(out, "\n{}\n", plain(phase));
+        let (text, without) = phase_table(streams, &mut notes);
+        out.push_str(&text);
+        for head in without {
+            if !left_out.contains(&head) {
+                left_out.push(head);
+            }
+        }
+    }
+    if !left_out.is_empty() {
+        let _ = write!(out, "\nleft out for width: {} (see export)\n", left_out.join(", "));
+    }
+    out.push_str(&notes.print());
+    out.push_str(&warnings(run));
+    out
+}
+
+/// IOPS of each phase that has exactly two axes and one stream: first axis down, second across.
+/// `None` when no phase is like that.
+pub fn matrix(run: &Run) -> Option<String> {
+    let streams = figures::streams_of(run);
+    let mut out = String::new();
+    for (phase, streams) in phases(&streams) {
+        let Some(table) = phase_matrix(streams) else { continue };
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        let _ = write!(out, "{}, IOPS\n{table}", plain(phase));
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+fn heading(run: &Run) -> String {
+    let header = &run.header;
+    let target = &header.target;
+    let state = match header.state {
+        RunState::Running => "not finished",
+        other => other.name(),
+    };
+    let mut out = format!(
+        "{} {} on {}: {state}, {} of {} visits\n",
+        plain(&header.id),
+        plain(&header.suite),
+        plain(&target.given),
+        run.visits.len(),
+        header.visits_planned
+    );
+    for remark in &target.remarks {
+        let _ = writeln!(out, "target: {}", plain(remark));
+    }
+    out
+}
+
+/// Runs of equal phases.
+fn phases<'a, 'b>(
+    streams: &'b [StreamOfCell<'a>],
+) -> impl Iterator<Item = (&'a str, &'b [StreamOfCell<'a>])> {
+    streams
+        .chunk_by(|a, b| a.cell.phase == b.cell.phase)
+        .filter_map(|chunk| chunk.first().map(|s| (s.cell.phase.as_str(), chunk)))
+}
+
+fn axis(stream: &StreamOfCell, field: &str, width: usize) -> String {
+    let found = stream.cell.coordinates.iter().find(|(name, _)| name == field);
+    found.map_or_else(|| "-".to_owned(), |(_, value)| cut(&plain(value), width))
+}
+
+fn fields<'a>(streams: &[StreamOfCell<'a>]) -> Vec<&'a str> {
+    let mut fields: Vec<&str> = Vec::new();
+    for (field, _) in streams.iter().flat_map(|s| &s.cell.coordinates) {
+        if !fields.contains(&field.as_str()) {
+            fields.push(field);
+        }
+    }
+    fields
+}
+
+/// The lines of a phase, and the columns that had to go: figures that can be spared first, then
+/// the ends of long names.
+fn phase_table(streams: &[StreamOfCell], notes: &mut Notes) -> (String, Vec<String>) {
+    let marks = streams.iter().map(|s| notes.of(&s.marks())).collect();
+    let mut columns = figure_columns(streams);
+    columns.push(Column {
+        head: "marks".into(),
+        unit: String::new(),
+        cells: marks,
+        left: true,
+        spare: 0,
+    });
+    let mut without = Vec::new();
+    let mut names = TEXT;
+    loop {
+        let table = print(coordinate_columns(streams, names).iter().chain(&columns));
+        let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        let spare = columns.iter().enumerate().filter(|(_, c)| c.spare > 0);
+        match spare.max_by_key(|(_, c)| c.spare).map(|(k, _)| k) {
+            _ if widest <= WIDTH => return (table, without),
+            Some(k) => without.push(columns.remove(k).head),
+            None if names > TEXT_MIN => names -= 1,
+            None => return (table, without),
+        }
+    }
+}
+
+fn print<'a>(columns: impl Iterator<Item = &'a Column>) -> String {
+    let columns: Vec<_> = columns.collect();
+    let mut table = Columns::new(columns.iter().map(|c| c.left).collect());
+    table.row(columns.iter().map(|c| c.head.clone()).collect());
+    table.row(columns.iter().map(|c| c.unit.clone()).collect());
+    let rows = columns.iter().map(|c| c.cells.len()).max().unwrap_or(0);
+    for row in 0..rows {
+        let cell = |c: &&Column| c.cells.get(row).cloned().unwrap_or_default();
+        table.row(columns.iter().map(cell).collect());
+    }
+    table.print()
+}
+
+fn coordinate_columns(streams: &[StreamOfCell], width: usize) -> Vec<Column> {
+    let text = |head: &str, cells: Vec<String>| Column {
+        head: cut(&plain(head), width),
+        unit: String::new(),
+        cells,
+        left: true,
+        spare: 0,
+    };
+    let mut columns: Vec<_> = fields(streams)
+        .iter()
+        .map(|field| text(field, streams.iter().map(|s| axis(s, field, width)).collect()))
+        .collect();
+    if streams.iter().any(|s| s.cell.streams.len() > 1) {
+        let names = streams.iter().map(|s| cut(&plain(&s.plan.name), width)).collect();
+        columns.push(text("stream", names));
+    }
+    if columns.is_empty() {
+        columns.push(text("op", streams.iter().map(|s| cut(&plain(&s.plan.op), width)).collect()));
+    }
+    columns
+}
+
+fn figure_columns(streams: &[StreamOfCell]) -> Vec<Column> {
+    let all: Vec<Figures> = streams.iter().map(StreamOfCell::figures).collect();
+    let (unit, scale) = time_unit(&all);
+    let number = |head: &str, unit: &str, spare: u8, cells: Vec<Option<f64>>| Column {
+        head: head.into(),
+        unit: unit.into(),
+        cells: cells.into_iter().map(known).collect(),
+        left: false,
+        spare,
+    };
+    let of = |value: &dyn Fn(&Figures) -> Option<f64>| all.iter().map(value).collect::<Vec<_>>();
+    let time = |value: &dyn Fn(&Figures) -> Option<f64>| of(&|f| value(f).map(|ns| ns / scale));
+    let exact = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    let cpu: Vec<_> = streams.iter().map(StreamOfCell::cpu).collect();
+    let ratio = streams.iter().zip(&all).map(|(s, f)| device_ratio(s, f)).collect();
+    vec![
+        number("IOPS", "1/s", 0, of(&Figures::iops)),
+        number("bandwidth", "MiB/s", 0, of(&|f| Some(f.bytes_per_second()? / 1_048_576.0))),
+        number("mean", unit, 0, time(&Figures::latency_ns_mean)),
+        number("p50", unit, 4, time(&|f| exact(f.latency_ns(0.5)))),
+        number("p99", unit, 0, time(&|f| exact(f.latency_ns(0.99)))),
+        number("p99.9", unit, 1, time(&|f| exact(f.latency_ns(0.999)))),
+        number("max", unit, 0, time(&|f| exact(f.latency_ns_max()))),
+        number("user", "ns/IO", 2, cpu.iter().map(|c| c.map(|c| c.user)).collect()),
+        number("system", "ns/IO", 2, cpu.iter().map(|c| c.map(|c| c.system)).collect()),
+        number("device", "ratio", 3, ratio),
+    ]
+}
+
+/// The unit in which mean latencies of a phase have few digits, and how many ns it is.
+fn time_unit(all: &[Figures]) -> (&'static str, f64) {
+    let longest = all.iter().filter_map(Figures::latency_ns_mean).fold(0.0, f64::max);
+    if longest < 10e6 { ("us", 1e3) } else { ("ms", 1e6) }
+}
+
+/// Bytes the devices moved for each byte of the stream. Only for cells of one stream: with
+/// several the kernel's counters cannot tell whose bytes they were.
+fn device_ratio(stream: &StreamOfCell, figures: &Figures) -> Option<f64> {
+    if stream.cell.streams.len() != 1 || figures.bytes == 0 {
+        return None;
+    }
+    let (read, written) = stream.device_bytes()?;
+    let moved = match stream.plan.op.as_str() {
+        "read" => read,
+        "write" => written,
+        _ => read.saturating_add(written),
+    };
+    Some(moved as f64 / figures.bytes as f64)
+}
+
+fn phase_matrix(streams: &[StreamOfCell]) -> Option<String> {
+    let fields = fields(streams);
+    let [down, across] = fields.as_slice() else { return None };
+    if streams.iter().any(|s| s.cell.streams.len() != 1 || s.cell.coordinates.len() != 2) {
+        return None;
+    }
+    let distinct = |field: &str| {
+        let mut values = Vec::new();
+        for value in streams.iter().map(|s| axis(s, field, TEXT)) {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        values
+    };
+    let (rows, columns) = (distinct(down), distinct(across));
+    let mut left = vec![false; columns.len() + 1];
+    left[0] = true;
+    let mut table = Columns::new(left);
+    let corner = format!("{} \\ {}", cut(&plain(down), TEXT), cut(&plain(across), TEXT));
+    table.row([&[corner], columns.as_slice()].concat());
+    for row in rows {
+        let mut line = vec![row.clone()];
+        for column in &columns {
+            let found = streams
+                .iter()
+                .find(|s| axis(s, down, TEXT) == row && axis(s, across, TEXT) == *column)
+                .and_then(|s| s.figures().iops());
+            line.push(known(found));
+        }
+        table.row(line);
+    }
+    Some(table.print())
+}
+
+/// Marks met so far; in the table stand their numbers.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl Notes {
+    fn of(&mut self, marks: &[String]) -> String {
+        let mut numbers = Vec::new();
+        for mark in marks {
+            let number = self.0.iter().position(|known| known == mark).unwrap_or_else(|| {
+                self.0.push(mark.clone());
+                self.0.len() - 1
+            });
+            numbers.push((number + 1).to_string());
+        }
+        numbers.join(",")
+    }
+
+    fn print(&self) -> String {
+        let mut out = String::new();
+        for (number, mark) in (1..).zip(&self.0) {
+            if number == 1 {
+                out.push_str("\nmarks\n");
+            }
+            let mark = plain(mark);
+            let text = match explanation(&mark) {
+                Some(why) => format!("{mark}: {why}"),
+                None => mark,
+            };
+            out.push_str(&wrapped(&format!("{number:>3} "), &text));
+        }
+        out
+    }
+}
+
+fn explanation(mark: &str) -> Option<&'static str> {
+    Some(match mark {
+        "not-measured" => "not visited yet",
+        "interrupted" => "cut short by the user; no whole visit to show instead",
+        "failed" => "ended by an error; the figures are of the time before it",
+        "hanging" => "requests never came back; they are in no latency",
+        "errors" => "requests failed; they are not in IOPS and in no latency",
+        "short" => "requests moved fewer bytes than asked; they are not in IOPS",
+        "buffered-fallback" => "direct I/O was asked but the page cache served it",
+        _ => return None,
+    })
+}
+
+/// The run's warnings, then the visits', each text once with how often it came.
+fn warnings(run: &Run) -> String {
+    let mut met: Vec<(String, u64)> = Vec::new();
+    let of_visits = run.visits.iter().flat_map(|v| &v.warnings);
+    for warning in run.header.warnings.iter().chain(of_visits) {
+        let text = format!("{}: {}", plain(&warning.code), plain(&warning.text));
+        match met.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, times)) => *times += 1,
+            None => met.push((text, 1)),
+        }
+    }
+    let mut out = String::new();
+    for (k, (text, times)) in met.iter().take(WARNINGS).enumerate() {
+        if k == 0 {
+            out.push_str("\nwarnings\n");
+        }
+        let times = if *times > 1 { format!(" ({times} times)") } else { String::new() };
+        out.push_str(&wrapped("  ", &format!("{text}{times}")));
+    }
+    if met.len() > WARNINGS {
+        let _ = writeln!(out, "  and {} more", three_digits((met.len() - WARNINGS) as f64));
+    }
+    out
+}
+
+/// Lines of at most [`WIDTH`], the first after `lead`, the others as far in.
+fn wrapped(lead: &str, text: &str) -> String {
+    let indent = lead.chars().count();
+    let mut out = String::new();
+    let mut line = lead.to_owned();
+    let mut used = indent;
+    for word in text.split(' ') {
+        let mut word: Vec<char> = word.chars().collect();
+        if used > indent && used + 1 + word.len() > WIDTH {
+            out.push_str(&line);
+            out.push('\n');
+            line = " ".repeat(indent);
+            used = indent;
+        } else if used > indent {
+            line.push(' ');
+            used += 1;
+        }
+        // Longer than a line: a path.
+        while used + word.len() > WIDTH {
+            let rest = word.split_off(WIDTH - used);
+            line.extend(word);
+            out.push_str(&line);
+            out.push('\n');
+            (line, used, word) = (" ".repeat(indent), indent, rest);
+        }
+        used += word.len();
+        line.extend(word);
+    }
+    out.push_str(&line);
+    out.push('\n');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_wrapped() {
+        let text = format!("{} {} {}", "a".repeat(60), "b".repeat(60), "c".repeat(250));
+        let lines = wrapped("  1 ", &text);
+        assert!(lines.lines().all(|line| line.len() <= WIDTH), "{lines}");
+        assert_eq!(lines.lines().count(), 5);
+        let letters = lines.chars().filter(|c| c.is_alphabetic()).count();
+        assert_eq!(letters, 60 + 60 + 250);
+    }
+}

@@ -1,0 +1,77 @@
+use record::{RunState, RunSummary};
+use report::table;
+
+use crate::sample;
+
+#[test]
+fn a_run_as_a_table() {
+    insta::assert_snapshot!(table::grid(&sample::rich()));
+}
+
+#[test]
+fn two_axes_as_a_matrix() {
+    insta::assert_snapshot!(table::matrix(&sample::rich()).unwrap());
+}
+
+#[test]
+fn a_phase_of_other_than_two_axes_has_no_matrix() {
+    let mut run = sample::rich();
+    run.cells.retain(|cell| cell.phase == "oltp");
+    assert_eq!(table::matrix(&run), None);
+}
+
+#[test]
+fn no_table_is_wider_than_a_hundred_or_orders_a_terminal() {
+    let mut run = sample::rich();
+    for cell in &mut run.cells {
+        cell.coordinates.push(("a_field_with_a_long_name_indeed".into(), "x\x1b[2J".repeat(20)));
+        for stream in &mut cell.streams {
+            stream.name = "stream\r\n".repeat(9);
+        }
+    }
+    for visit in &mut run.visits {
+        for op in visit.streams.iter_mut().flat_map(|s| &mut s.ops) {
+            op.latency_ns_max = u64::MAX / 1000;
+            op.bytes = u64::MAX / 1000;
+        }
+    }
+    let grid = table::grid(&run);
+    for line in grid.lines().skip(1) {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    assert!(grid.contains("left out for width: p50, device"), "{grid}");
+    for text in [grid, table::matrix(&sample::rich()).unwrap(), table::bm_flash(&run)] {
+        assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+    }
+}
+
+#[test]
+fn a_listing() {
+    let summary = |id: &str, state, live| RunSummary {
+        id: id.into(),
+        suite: "bm-flash".into(),
+        target: "/ssd/\x1b[31mtest.dat".into(),
+        started_unix_ns: 1_235_088_000_000_000_000,
+        state,
+        live,
+        visits_made: 3,
+        visits_planned: 84,
+        warnings: 2,
+    };
+    let runs = [
+        summary("r1", RunState::Complete, false),
+        summary("r2", RunState::Running, true),
+        summary("r10", RunState::Running, false),
+        summary("r11", RunState::Interrupted, true),
+    ];
+    assert_eq!(
+        table::list(&runs),
+        "run  started (UTC)        state     visits  warnings  suite     target
+r1   2009-02-20 00:00:00  complete    3/84         2  bm-flash  /ssd/\\u{1b}[31mtest.dat
+r2   2009-02-20 00:00:00  running     3/84         2  bm-flash  /ssd/\\u{1b}[31mtest.dat
+r10  2009-02-20 00:00:00  killed      3/84         2  bm-flash  /ssd/\\u{1b}[31mtest.dat
+r11  2009-02-20 00:00:00  running     3/84         2  bm-flash  /ssd/\\u{1b}[31mtest.dat
+"
+    );
+    assert_eq!(table::list(&[]), "no runs\n");
+}
