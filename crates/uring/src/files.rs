@@ -4,9 +4,11 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use device::{Errno, FileIndex};
+use device::{Errno, FileIndex, Slot};
 use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, StatxFlags, XattrFlags};
 use units::Bytes;
+
+use crate::buffers::{Buffers, Fill};
 
 /// Whether to go around the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,6 +192,9 @@ pub struct OpenFile {
     pub logical_sector: Option<Bytes>,
     /// Around the page cache or not, and why.
     pub direct: Direct,
+    /// Whether it takes requests that must not wait (`RWF_NOWAIT`), which is how a ring submits
+    /// first. `None` where that was not asked: buffered, not readable, or empty.
+    pub nowait: Option<bool>,
     /// Major and minor number of the device that it is (block) or lies on (regular).
     pub device: (u32, u32),
 }
@@ -319,7 +324,29 @@ fn open_one(spec: &OpenSpec, path: &Path) -> Result<OpenFile, OpenError> {
     {
         return Err(OpenError::NoDirect { path: path.to_path_buf(), reason });
     }
-    Ok(OpenFile { path: path.to_path_buf(), fd, kind, size, logical_sector, direct, device })
+    let nowait = takes_nowait(fd.as_fd(), spec, &direct, size);
+    let path = path.to_path_buf();
+    Ok(OpenFile { path, fd, kind, size, logical_sector, direct, nowait, device })
+}
+
+/// Reads the first block directly without waiting. A driver that cannot promise not to wait
+/// refuses with `EOPNOTSUPP`, anything else is a yes.
+fn takes_nowait(
+    fd: BorrowedFd<'_>,
+    spec: &OpenSpec,
+    direct: &Direct,
+    size: Option<Bytes>,
+) -> Option<bool> {
+    let Direct::InForce { offset: block, .. } = *direct else { return None };
+    if !spec.read || size? < block {
+        return None;
+    }
+    let mut buffers = Buffers::new(1, block, Fill::Untouched).ok()?;
+    // SAFETY: nothing is in flight on it.
+    let buffer = unsafe { buffers.slice(Slot(0)) };
+    let mut vectors = [std::io::IoSliceMut::new(buffer)];
+    let result = rustix::io::preadv2(fd, &mut vectors, 0, rustix::io::ReadWriteFlags::NOWAIT);
+    Some(result != Err(rustix::io::Errno::OPNOTSUPP))
 }
 
 fn flags(spec: &OpenSpec, kind: Kind) -> OFlags {

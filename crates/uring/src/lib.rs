@@ -42,8 +42,9 @@ pub use ring::Ring;
 /// Which back end to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// What costs least here: blocking calls at depth 1, else io_uring, else libaio for direct
-    /// I/O, else blocking calls on threads.
+    /// What costs least here: blocking calls at depth 1; else io_uring, or libaio on targets
+    /// that a ring could only serve through worker threads; where io_uring is refused, libaio
+    /// for direct I/O, else blocking calls on threads.
     #[default]
     Auto,
     /// A ring.
@@ -352,6 +353,17 @@ fn auto(files: &Arc<FileSet>, requested: &Requested) -> Result<AnyBackend, Backe
         return blocking(files, requested, vec![why]);
     }
     let mut reasons = Vec::new();
+    let waits = files.files().iter().any(|file| file.nowait == Some(false));
+    if waits && requested.allow.libaio {
+        // A ring would hand each request to a kernel worker thread: twice the cost, and no more
+        // than four per processor in flight whatever the depth.
+        let why = "the target takes no request without waiting: a ring would hand each to a \
+                   kernel worker thread, libaio submits them itself";
+        match aio(files, requested, vec![why.to_owned()]) {
+            Err(error) => reasons.push(format!("no libaio: {error}")),
+            found => return found,
+        }
+    }
     match Ring::open(Arc::clone(files), requested, ring::Mode::Plain) {
         Ok(mut ring) => {
             ring.add_reason("queue depth above 1: a batch is one system call");

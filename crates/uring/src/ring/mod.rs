@@ -66,6 +66,8 @@ pub struct Ring {
     /// Requests accepted and not yet handed back.
     in_flight: u32,
     depth: u32,
+    /// Waits to come before the next try without one; see `expects_inline`.
+    tries_in: u8,
     /// Longest transfer: one buffer.
     length_max: u32,
     sqe_flags: u8,
@@ -98,6 +100,9 @@ pub struct Ring {
 /// The most that a ring holds (`IORING_MAX_ENTRIES`).
 const DEPTH_MAX: u32 = 32768;
 
+/// Waits between two tries without one.
+const TRY_EVERY: u8 = 64;
+
 /// `user_data` of our own requests.
 const OURS: u64 = u64::MAX;
 
@@ -122,6 +127,13 @@ impl Ring {
         }
         if mode == Mode::Iopoll {
             can_poll(&files)?;
+        }
+        if let Some(file) = files.files().iter().find(|file| file.nowait == Some(false)) {
+            report.reason(format!(
+                "{} takes no request without waiting: the ring hands each to a kernel worker \
+                 thread, at most 4 per processor at a time",
+                file.path().display()
+            ));
         }
         let (raw, flags) = setup(requested, mode, &mut report)?;
         let buffers = requested.buffers()?;
@@ -182,6 +194,7 @@ impl Ring {
             cq_head: 0,
             in_flight: 0,
             depth,
+            tries_in: 0,
             length_max: u32::try_from(buffers.length()).unwrap_or(u32::MAX),
             sqe_flags: if fixed_files { sys::SQE_FIXED_FILE } else { 0 },
             read_code,
@@ -352,6 +365,21 @@ impl Ring {
         done.extend(self.local.drain(..take));
         self.in_flight -= take as u32;
         take
+    }
+
+    /// Whether to submit without a wait first. Targets in memory complete what is submitted
+    /// before the call returns, and a call with a timeout costs 160 ns more than one without:
+    /// 5 ns per request at depth 32. Where it does not succeed it is not tried again for a while.
+    #[inline]
+    fn expects_inline(&mut self) -> bool {
+        if self.queued == 0 {
+            return false;
+        }
+        if self.tries_in > 0 {
+            self.tries_in -= 1;
+            return false;
+        }
+        true
     }
 
     /// Shows the kernel what is queued and waits for `wait_for` completions or `until`.
@@ -571,9 +599,14 @@ impl Device for Ring {
             }
             // Waiting for more than is in flight would be for ever.
             let want = min.min(self.in_flight as usize) as u32;
-            self.enter(want, until)?;
+            let tries = want > 0 && until != Instant::MAX && self.expects_inline();
+            self.enter(if tries { 0 } else { want }, until)?;
             let got = self.drain(done, room);
             (room, min) = (room - got, min.saturating_sub(got));
+            if tries && min > 0 {
+                self.tries_in = TRY_EVERY;
+                continue;
+            }
             if min == 0 && self.queued == 0 {
                 return Ok(());
             }
