@@ -72,6 +72,17 @@ pub enum Problem {
         /// What could have stood here.
         known: Vec<String>,
     },
+    /// A field in the wrong part of the suite.
+    #[error("`{key}` cannot stand here")]
+    Misplaced {
+        /// The field.
+        key: String,
+        /// Where it belongs.
+        belongs: &'static str,
+    },
+    /// The name of a phase or stream where a field was wanted.
+    #[error("`{0}` is the name of a phase or stream, not a field")]
+    NotAField(String),
     /// A word that is none of those a field takes.
     #[error("`{field}` is `{seen}`, wanted {}", one_of(.known))]
     UnknownWord {
@@ -238,6 +249,8 @@ impl Problem {
             Self::UnknownWord { seen, known, .. } => {
                 suggestion(seen, known).map(|word| format!("did you mean `{word}`?"))
             }
+            Self::Misplaced { belongs, .. } => Some(format!("it belongs {belongs}")),
+            Self::NotAField(name) => Some(format!("for example `{name}.threads=4`")),
             Self::NotMultiple { seen, multiple, .. } => multiple_hint(*seen, *multiple),
             Self::Conflict { hint, .. } | Self::TooLarge { hint, .. } => hint.clone(),
             Self::NoStop { .. } => Some("set `time`, `bytes` or `operations`".to_owned()),
@@ -277,8 +290,33 @@ fn key_hint(key: &str, known: &[String]) -> String {
     }
 }
 
+/// What other tools call our words.
+const SYNONYMS: [(&str, &str); 17] = [
+    ("bs", "block_size"),
+    ("iodepth", "queue_depth"),
+    ("io_depth", "queue_depth"),
+    ("qd", "queue_depth"),
+    ("depth", "queue_depth"),
+    ("numjobs", "threads"),
+    ("jobs", "threads"),
+    ("workers", "threads"),
+    ("runtime", "time"),
+    ("duration", "time"),
+    ("ramp_time", "ramp"),
+    ("warmup", "ramp"),
+    ("size", "file_size"),
+    ("ioengine", "backend"),
+    ("rw", "operation"),
+    ("rate_iops", "rate"),
+    ("random", "uniform"),
+];
+
 /// The known word that `seen` was probably meant to be.
 fn suggestion<'a>(seen: &str, known: &'a [String]) -> Option<&'a str> {
+    let meant = SYNONYMS.iter().find(|(other, _)| *other == seen).map(|(_, ours)| *ours);
+    if let Some(word) = known.iter().find(|word| meant == Some(word.as_str())) {
+        return Some(word);
+    }
     let plain = seen.to_lowercase().replace('-', "_");
     let score = |word: &str| {
         let word = word.to_lowercase().replace('-', "_");

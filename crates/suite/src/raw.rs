@@ -523,6 +523,17 @@ pub(crate) struct RawRegion {
     pub length: Option<Extent>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SyncOp {
+    /// fsync.
+    Fsync,
+    /// fdatasync.
+    Fdatasync,
+    /// sync_file_range.
+    SyncRange,
+}
+
 /// When to flush.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(
@@ -532,7 +543,7 @@ pub(crate) struct RawRegion {
 pub(crate) struct RawSync {
     /// "fsync" (the default), "fdatasync" or "sync-range".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub op: Option<Operation>,
+    pub op: Option<SyncOp>,
     /// After every this many requests of a worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<u64>,

@@ -20,6 +20,19 @@ pub(crate) struct ReadError {
 }
 
 impl ReadError {
+    /// Calls a field by the name under which it was written.
+    fn rename(&mut self, inner: Option<&str>, written: &str) {
+        let (Problem::WrongType { field, .. }
+        | Problem::Unreadable { field, .. }
+        | Problem::UnknownWord { field, .. }) = &mut self.problem
+        else {
+            return;
+        };
+        if inner == Some(field.as_str()) {
+            *field = written.to_owned();
+        }
+    }
+
     /// Fills in what the innermost level could not know. Outer levels change nothing.
     fn within(mut self, at: At, name: &str) -> Self {
         self.at.get_or_insert(at);
@@ -107,8 +120,7 @@ fn describe(seen: Unexpected<'_>) -> String {
 fn in_words(wanted: &str) -> String {
     match wanted {
         "u8" => "a whole number from 0 to 255",
-        "u32" => "a whole number from 0 to 4294967295",
-        "u64" => "a whole number, not negative",
+        "u32" | "u64" => "a whole number, not negative",
         "f64" => "a number",
         "a boolean" => "true or false",
         "a sequence" => "a list",
@@ -224,6 +236,14 @@ impl<'de> SeqAccess<'de> for Items<'de> {
     }
 }
 
+/// The key that a word stands under after it was spelled out (`access = "zipf"` becomes
+/// `{ kind = "zipf" }`), if it was: key and table then have one place.
+fn shorthand(node: &Node) -> Option<&str> {
+    let first = node.as_table()?.entries.first()?;
+    let spelled_out = matches!(first.key.as_str(), "kind" | "op" | "length");
+    (spelled_out && first.at == node.at).then_some(&first.key)
+}
+
 struct Fields<'de> {
     entries: std::slice::Iter<'de, Entry>,
     current: Option<&'de Entry>,
@@ -252,7 +272,11 @@ impl<'de> MapAccess<'de> for Fields<'de> {
         let Some(entry) = self.current else {
             return Err(de::Error::custom("a value was asked for before its key"));
         };
-        seed.deserialize(&entry.node).map_err(|e| e.within(entry.node.at, &entry.key))
+        let shorthand = shorthand(&entry.node);
+        seed.deserialize(&entry.node).map_err(|mut e| {
+            e.rename(shorthand, &entry.key);
+            e.within(entry.node.at, &entry.key)
+        })
     }
 }
 

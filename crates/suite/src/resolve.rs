@@ -3,7 +3,7 @@
 use crate::error::Problem;
 use crate::layer;
 use crate::node::{At, Node, Table, Value};
-use crate::raw::{self, RawAccess, RawStream, RawSync};
+use crate::raw::{self, AccessKind, RawAccess, RawStream, RawSync, SyncOp};
 use crate::reader::read_table;
 use crate::source::{AxisSource, Located, Override, PhaseSource, Setting, SuiteSource, duplicate};
 
@@ -215,7 +215,6 @@ pub(crate) fn fill_details(raw: &mut RawStream) {
 }
 
 fn fill_access(access: &mut RawAccess) {
-    use crate::raw::AccessKind;
     match access.kind {
         Some(AccessKind::Sequential | AccessKind::Backward) => {
             access.shared.get_or_insert(false);
@@ -228,7 +227,7 @@ fn fill_access(access: &mut RawAccess) {
 }
 
 fn fill_sync(sync: &mut RawSync) {
-    sync.op.get_or_insert(crate::model::Operation::Fsync);
+    sync.op.get_or_insert(SyncOp::Fsync);
     sync.shared.get_or_insert(false);
     sync.each_file.get_or_insert(false);
     sync.at_end.get_or_insert(crate::model::SyncAtEnd::No);

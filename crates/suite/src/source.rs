@@ -141,7 +141,7 @@ impl SuiteSource {
     /// * A later override wins over an earlier one.
     pub fn set(&mut self, assignment: &str) -> Result<(), SuiteError> {
         let number = self.overrides_given.len();
-        self.overrides_given.push(format!("--set {assignment}"));
+        self.overrides_given.push(format!("--set {}", assignment.escape_debug()));
         self.assign(assignment, At::Override(number))
             .map_err(|(at, problem)| self.error(at, problem))
     }
@@ -219,8 +219,8 @@ impl SuiteSource {
 
     fn read_head(&mut self, root: Table) -> Located<()> {
         if let Some(entry) = root.entries.iter().find(|e| raw::is_stream_field(&e.key)) {
-            let known = vec![format!("defaults.{}", entry.key)];
-            return Err((entry.at, Problem::UnknownKey { key: entry.key.clone(), known }));
+            let belongs = "in [defaults], a phase or a stream";
+            return Err((entry.at, Problem::Misplaced { key: entry.key.clone(), belongs }));
         }
         let mut head = Table::default();
         layer::apply(&mut head, &root);
@@ -265,12 +265,17 @@ impl SuiteSource {
     }
 
     fn assign(&mut self, assignment: &str, at: At) -> Located<()> {
-        let Some((key, value)) = assignment.split_once('=') else {
-            return Err((at, Problem::NotAnAssignment(assignment.to_owned())));
+        let malformed = || {
+            let shown = assignment.escape_debug().to_string();
+            (at, Problem::NotAnAssignment(shown))
         };
+        if assignment.chars().any(char::is_control) {
+            return Err(malformed());
+        }
+        let (key, value) = assignment.split_once('=').ok_or_else(malformed)?;
         let path: Vec<String> = key.trim().split('.').map(|step| step.trim().to_owned()).collect();
         if path.iter().any(String::is_empty) {
-            return Err((at, Problem::NotAnAssignment(assignment.to_owned())));
+            return Err(malformed());
         }
         self.assign_path(&path, typed_value(value.trim(), at))
     }
@@ -319,7 +324,11 @@ impl SuiteSource {
             if raw::is_field(first) && !IDENTITY.contains(&first.as_str()) {
                 break;
             }
-            if rest.is_empty() || (!self.has_phase(first) && !self.has_stream(first)) {
+            let scope = self.has_phase(first) || self.has_stream(first);
+            if scope && rest.is_empty() {
+                return Err((key_at, Problem::NotAField(first.clone())));
+            }
+            if !scope {
                 let problem = Problem::UnknownKey { key: first.clone(), known: self.known_keys() };
                 return Err((key_at, problem));
             }
@@ -336,6 +345,10 @@ impl SuiteSource {
         let scoped = phase.is_some() || stream.is_some();
         match path {
             [field, ..] if raw::is_head_field(field) && !scoped => self.assign_head(path, &value),
+            [field, ..] if raw::is_head_field(field) => {
+                let belongs = "at the top of the suite, without a phase or stream in front";
+                Err((key_at, Problem::Misplaced { key: field.clone(), belongs }))
+            }
             [field, ..] if raw::is_stream_field(field) => {
                 let value = setting(path, value, key_at)?;
                 let path = path.to_vec();
@@ -430,8 +443,8 @@ fn check_value(path: &[String], value: &Node) -> Located<()> {
 /// Whether a table has only fields of a stream, each of the right type, and `own` ones.
 fn check_fields(table: &Table, at: At, name: &str, own: &[&str]) -> Located<()> {
     if let Some(entry) = table.entries.iter().find(|e| raw::is_head_field(&e.key)) {
-        let known = vec![format!("{} at the top of the suite", entry.key)];
-        return Err((entry.at, Problem::UnknownKey { key: entry.key.clone(), known }));
+        let belongs = "at the top of the suite";
+        return Err((entry.at, Problem::Misplaced { key: entry.key.clone(), belongs }));
     }
     for entry in &table.entries {
         let others = raw::alternatives(&entry.key);

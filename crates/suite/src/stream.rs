@@ -11,7 +11,7 @@ use crate::model::{
     ReplayRequest, Spread, Stop, Stream, SyncAtEnd, SyncPolicy, WriteThrough, Zone,
 };
 use crate::node::{At, Table};
-use crate::raw::{AccessKind, Extent, RawAccess, RawStream, RawSync};
+use crate::raw::{AccessKind, Extent, RawAccess, RawRequest, RawStream, RawSync, RawZone, SyncOp};
 use crate::resolve::THETA;
 use crate::source::{Located, out_of_range};
 
@@ -277,7 +277,7 @@ impl Fields<'_> {
             Some(extent) => resolved(extent, space, align, Bytes::ZERO),
         };
         if start > space {
-            return Err((at, too_large("region's start", start, "the file's", space, None)));
+            return Err((at, too_large("region's start", start, "the files'", space, None)));
         }
         if direct && !start.is_multiple_of(self.space.sector) && start > Bytes::ZERO {
             return Err((at, not_multiple("region's start", start, self.space.sector)));
@@ -519,10 +519,8 @@ fn zones(raw: &RawAccess, at: At) -> Located<Vec<Zone>> {
     }
     check_sum("zones' shares of space", zones.iter().map(|zone| zone.space_share), at)?;
     check_sum("zones' shares of accesses", zones.iter().map(|zone| zone.access_share), at)?;
-    let zone = |raw: &crate::raw::RawZone| Zone {
-        space_share: raw.space_share,
-        access_share: raw.access_share.abs(),
-    };
+    let zone =
+        |raw: &RawZone| Zone { space_share: raw.space_share, access_share: raw.access_share.abs() };
     Ok(zones.iter().map(zone).collect())
 }
 
@@ -541,25 +539,20 @@ fn replay(raw: &RawAccess, at: At) -> Located<Vec<ReplayRequest>> {
     if requests.is_empty() {
         return Err((at, needs("access `replay`", "`requests`")));
     }
-    let request = |raw: &crate::raw::RawRequest| ReplayRequest {
-        op: raw.op,
-        offset: raw.offset.0,
-        length: if moves_range(raw.op) { raw.length.0 } else { Bytes::ZERO },
+    let request = |raw: &RawRequest| match (moves_range(raw.op), raw.length.0) {
+        (true, Bytes::ZERO) => Err((at, out_of_range("length", "0B", "1B to 1GiB"))),
+        (true, length) => Ok(ReplayRequest { op: raw.op, offset: raw.offset.0, length }),
+        (false, _) => Ok(ReplayRequest { op: raw.op, offset: raw.offset.0, length: Bytes::ZERO }),
     };
-    Ok(requests.iter().map(request).collect())
+    requests.iter().map(request).collect()
 }
 
 fn sync(raw: &RawSync, at: At) -> Located<SyncPolicy> {
-    let op = raw.op.unwrap_or(Operation::Fsync);
-    if !matches!(op, Operation::Fsync | Operation::Fdatasync | Operation::SyncRange) {
-        let known = ["fsync", "fdatasync", "sync-range"];
-        let problem = Problem::UnknownWord {
-            field: "sync".to_owned(),
-            seen: op.name().to_owned(),
-            known: crate::source::owned(&known),
-        };
-        return Err((at, problem));
-    }
+    let op = match raw.op {
+        None | Some(SyncOp::Fsync) => Operation::Fsync,
+        Some(SyncOp::Fdatasync) => Operation::Fdatasync,
+        Some(SyncOp::SyncRange) => Operation::SyncRange,
+    };
     let at_end = raw.at_end.unwrap_or(SyncAtEnd::No);
     if raw.every == Some(0) {
         return Err((at, out_of_range("every", 0, "at least 1")));

@@ -1,0 +1,617 @@
+//! What is wrong with a suite is said with its place, what was seen and what was wanted.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use suite::{CheckContext, SuiteError, SuiteSource, check, parse};
+use units::Bytes;
+
+/// A sound suite: the top, the phase and the grid have room for a line each.
+fn text(top: &str, phase: &str, rest: &str) -> String {
+    format!(
+        "schema = 1\nname = \"t\"\n{top}\n\n[[phase]]\nname = \"main\"\ntime = \"1s\"\n{phase}\n{rest}\n"
+    )
+}
+
+fn refused(text: &str) -> SuiteError {
+    match parse(text, "t.toml").and_then(|source| check(&source, &CheckContext::default())) {
+        Ok(_) => panic!("this was accepted:\n{text}"),
+        Err(error) => error,
+    }
+}
+
+/// The message and the hint, as a person sees them.
+fn said(error: &SuiteError) -> String {
+    match error.hint() {
+        Some(hint) => format!("{error}\n  hint: {hint}"),
+        None => error.to_string(),
+    }
+}
+
+#[test]
+fn the_sound_suite_is_sound() {
+    let source = parse(&text("", "", ""), "t.toml").unwrap();
+    assert_eq!(check(&source, &CheckContext::default()).unwrap().cell_count(), 1);
+}
+
+#[test]
+fn bad_text() {
+    let cases = [
+        ("schema = ", "t.toml:1: string values must be quoted, expected literal string"),
+        ("schema = 1\nname = \"t\"\nname = \"u\"", "t.toml:3: duplicate key"),
+        ("", "t.toml:1: the suite has no `schema = 1`"),
+        (
+            "schema = 2\nname = \"t\"\n[[phase]]\nname = \"p\"",
+            "t.toml:1: `schema` is `2`, wanted `1`, all that this version knows",
+        ),
+        ("schema = 1", "t.toml:1: the suite has no `name`"),
+        ("schema = 1\nname = \"t\"", "t.toml:1: the suite has no `[[phase]]`"),
+        ("schema = 1\nname = \"t\"\nphase = []", "t.toml:3: the suite has no `[[phase]]`"),
+        (
+            "schema = 1\nname = \"t\"\n[phase]\nname = \"p\"",
+            "t.toml:3: `phase` is a table, wanted a list of tables, written `[[phase]]`",
+        ),
+        (
+            "schema = 1\nname = \"T 1\"\n[[phase]]\nname = \"p\"",
+            "t.toml:2: `T 1` cannot be the name of a suite\n  hint: names are 1 to 64 lower-case letters, digits and hyphens, a letter first",
+        ),
+        ("schema = 1\nname = \"t\"\n[[phase]]\ntime = 1", "t.toml:3: the phase has no `name`"),
+        (
+            "schema = 1\nname = \"t\"\n[[phase]]\nname = \"time\"",
+            "t.toml:4: `time` cannot be the name of a phase\n  hint: `time` is the name of a field; overrides could not tell them apart",
+        ),
+        (
+            "schema = 1\nname = \"t\"\n[[phase]]\nname = 7",
+            "t.toml:4: `name` is the number 7, wanted a string",
+        ),
+        (
+            "schema = 1\nname = \"t\"\n[[phase]]\nname = \"p\"",
+            "t.toml:3: nothing ends stream `p`\n  hint: set `time`, `bytes` or `operations`",
+        ),
+    ];
+    table(&cases, |case| (*case).to_owned());
+}
+
+#[test]
+fn bad_top() {
+    let cases = [
+        ("file_sise = 1", "t.toml:3: unknown key `file_sise`\n  hint: did you mean `file_size`?"),
+        ("fil = true", "t.toml:3: unknown key `fil`\n  hint: did you mean `fill`?"),
+        (
+            "colour = true",
+            "t.toml:3: unknown key `colour`\n  hint: known here: schema, name, title, description, file_size, file_count, fill, data, precondition, repeats, order, settle, caches, table, defaults, phase, quick",
+        ),
+        (
+            "block_size = \"4K\"",
+            "t.toml:3: `block_size` cannot stand here\n  hint: it belongs in [defaults], a phase or a stream",
+        ),
+        ("file_size = 0", "t.toml:3: `file_size` is `0B`, wanted 1B to 8EiB in all files together"),
+        ("file_size = \"4X\"", "t.toml:3: `file_size`: `X` in `4X` is not a unit of size"),
+        ("file_size = -1", "t.toml:3: `file_size`: `-1` is not a size: it is negative"),
+        (
+            "file_size = true",
+            "t.toml:3: `file_size` is true, wanted a size such as 4096, \"4K\", \"4KiB\" or \"4kB\"",
+        ),
+        (
+            "file_size = \"8388608T\"\nfile_count = 2",
+            "t.toml:3: `file_size` is `8388608TiB`, wanted 1B to 8EiB in all files together",
+        ),
+        ("file_count = 0", "t.toml:3: `file_count` is `0`, wanted 1 to 100000"),
+        (
+            "file_count = \"two\"",
+            "t.toml:3: `file_count` is the string \"two\", wanted a whole number, not negative",
+        ),
+        (
+            "file_count = 1.5",
+            "t.toml:3: `file_count` is the number 1.5, wanted a whole number, not negative",
+        ),
+        ("fill = \"yes\"", "t.toml:3: `fill` is the string \"yes\", wanted true or false"),
+        ("repeats = 0", "t.toml:3: `repeats` is `0`, wanted 1 to 10000"),
+        ("repeats = 100000", "t.toml:3: `repeats` is `100000`, wanted 1 to 10000"),
+        (
+            "order = \"shufled\"",
+            "t.toml:3: `order` is `shufled`, wanted `as-written` or `shuffled`\n  hint: did you mean `shuffled`?",
+        ),
+        ("order = 1", "t.toml:3: `order` is the number 1, wanted a word in quotes"),
+        (
+            "settle = \"1 parsec\"",
+            "t.toml:3: `settle`: `parsec` in `1 parsec` is not a unit of time",
+        ),
+        (
+            "caches = [\"flush\", \"burn\"]",
+            "t.toml:3: `caches` is `burn`, wanted `flush`, `purge`, `drop`, `reopen` or `remount`",
+        ),
+        ("caches = 7", "t.toml:3: `caches` is the number 7, wanted a list"),
+        (
+            "table = \"bmflash\"",
+            "t.toml:3: `table` is `bmflash`, wanted `plain` or `bm-flash`\n  hint: did you mean `bm-flash`?",
+        ),
+        (
+            "data = \"zeroes\"",
+            "t.toml:3: `data` is `zeroes`, wanted `incompressible`, `zero`, `pattern`, `compressible` or `self-describing`\n  hint: did you mean `zero`?",
+        ),
+        (
+            "data = 0",
+            "t.toml:3: `data` is the number 0, wanted \"incompressible\", \"zero\", \"self-describing\" or a table with a `kind`",
+        ),
+        ("data = \"pattern\"", "t.toml:3: data `pattern` needs a `byte`"),
+        (
+            "data = { kind = \"pattern\", byte = 256 }",
+            "t.toml:3: `byte` is the number 256, wanted a whole number from 0 to 255",
+        ),
+        (
+            "data = { kind = \"zero\", byte = 1 }",
+            "t.toml:3: `byte` means nothing for this kind of data",
+        ),
+        (
+            "data = { kind = \"compressible\", random_share = 1.5 }",
+            "t.toml:3: `random_share` is `1.5`, wanted a share from 0 to 1",
+        ),
+        ("data = { byte = 1 }", "t.toml:3: a table of `data` needs a `kind`"),
+        (
+            "precondition = [{ volume = 0 }]",
+            "t.toml:3: `volume` is `0`, wanted more than 0, at most 1000",
+        ),
+        (
+            "precondition = [{ block_size = 1000 }]",
+            "t.toml:3: block size `1000` is not a multiple of sector `512`\n  hint: use `512` or `1024`",
+        ),
+        (
+            "precondition = [{ blocksize = 1000 }]",
+            "t.toml:3: unknown key `blocksize`\n  hint: did you mean `block_size`?",
+        ),
+        ("title = 1979-05-27", "t.toml:3: `title` is the date 1979-05-27, wanted a string"),
+        (
+            "repeats = 99999999999999999999",
+            "t.toml:3: the number `99999999999999999999` is too large",
+        ),
+    ];
+    table(&cases, |case| text(case, "", ""));
+}
+
+#[test]
+fn bad_phase() {
+    let cases = [
+        (
+            "block_size = 6000",
+            "t.toml:8: block size `6000` is not a multiple of sector `512`\n  hint: use `5632` or `6144`",
+        ),
+        (
+            "block_size = 100",
+            "t.toml:8: block size `100` is not a multiple of sector `512`\n  hint: use `512`",
+        ),
+        ("block_size = 0", "t.toml:8: `block_size` is `0B`, wanted 1B to 1GiB"),
+        ("block_size = \"2GiB\"", "t.toml:8: `block_size` is `2GiB`, wanted 1B to 1GiB"),
+        (
+            "block_size = \"1.5K\"\nalign = 1000",
+            "t.toml:9: alignment `1000` is not a multiple of sector `512`\n  hint: use `512` or `1024`",
+        ),
+        ("align = 0", "t.toml:8: `align` is `0B`, wanted 1B to 1GiB"),
+        (
+            "blocksize = 4096",
+            "t.toml:8: unknown key `blocksize`\n  hint: did you mean `block_size`?",
+        ),
+        ("iodepth = 4", "t.toml:8: unknown key `iodepth`\n  hint: did you mean `queue_depth`?"),
+        (
+            "block_size = [\"4K\", \"8K\"]",
+            "t.toml:8: `block_size` is a list, wanted one size; a grid goes to [phase.grid], a mix to `block_sizes`",
+        ),
+        (
+            "threads = [1, 2]",
+            "t.toml:8: `threads` is a list, wanted one value; a grid goes to [phase.grid]",
+        ),
+        (
+            "repeats = 3",
+            "t.toml:8: `repeats` cannot stand here\n  hint: it belongs at the top of the suite",
+        ),
+        ("threads = 0", "t.toml:8: `threads` is `0`, wanted 1 to 4096"),
+        ("threads = 5000", "t.toml:8: `threads` is `5000`, wanted 1 to 4096"),
+        (
+            "threads = -1",
+            "t.toml:8: `threads` is the number -1, wanted a whole number, not negative",
+        ),
+        ("queue_depth = 0", "t.toml:8: `queue_depth` is `0`, wanted 1 to 65536"),
+        ("queue_depth = 70000", "t.toml:8: `queue_depth` is `70000`, wanted 1 to 65536"),
+        (
+            "threads = 4096\nqueue_depth = 65536",
+            "t.toml:9: `threads x queue_depth` is `268435456`, wanted at most 1048576",
+        ),
+        ("bytes = 0", "t.toml:8: `bytes` is `0B`, wanted more than 0"),
+        ("operations = 0", "t.toml:8: `operations` is `0`, wanted more than 0"),
+        ("ramp = \"9000h\"", "t.toml:8: `ramp` is `32400000s`, wanted at most a year"),
+        (
+            "access = \"zipff\"",
+            "t.toml:8: `access` is `zipff`, wanted `sequential`, `backward`, `stride`, `staggered`, `same`, `uniform`, `uniform-once`, `permutation`, `zipf`, `hot`, `mixed` or `replay`\n  hint: did you mean `zipf`?",
+        ),
+        (
+            "access = \"random\"",
+            "t.toml:8: `access` is `random`, wanted `sequential`, `backward`, `stride`, `staggered`, `same`, `uniform`, `uniform-once`, `permutation`, `zipf`, `hot`, `mixed` or `replay`\n  hint: did you mean `uniform`?",
+        ),
+        (
+            "access = 5",
+            "t.toml:8: `access` is the number 5, wanted an access such as \"uniform\" or { kind = \"zipf\", theta = 0.99 }",
+        ),
+        ("access = { theta = 1 }", "t.toml:8: a table of `access` needs a `kind`"),
+        (
+            "access = { kind = \"zipf\", theta = 0 }",
+            "t.toml:8: `theta` is `0`, wanted more than 0, at most 100",
+        ),
+        (
+            "access = { kind = \"zipf\", thetta = 1 }",
+            "t.toml:8: unknown key `thetta`\n  hint: did you mean `theta`?",
+        ),
+        (
+            "access = { kind = \"uniform\", theta = 1 }",
+            "t.toml:8: `theta` means nothing for access `uniform`",
+        ),
+        ("access = \"stride\"", "t.toml:8: access `stride` needs a `step`"),
+        ("access = { kind = \"stride\", step = 0 }", "t.toml:8: `step` is `0`, wanted at least 1"),
+        ("access = \"staggered\"", "t.toml:8: access `staggered` needs `operations`"),
+        (
+            "access = \"staggered\"\noperations = 1000000",
+            "t.toml:9: `operations` is `1000000`, wanted at most the 262144 blocks of the region",
+        ),
+        ("access = \"hot\"", "t.toml:8: access `hot` needs `zones`"),
+        (
+            "access = { kind = \"hot\", zones = [{ space_share = 0.2, access_share = 0.8 }, { space_share = 0.8, access_share = 0.1 }] }",
+            "t.toml:8: the zones' shares of accesses sum to `0.9`, wanted `1`\n  hint: each share is a part of 1, not a percentage",
+        ),
+        (
+            "access = { kind = \"hot\", zones = [{ space_share = 20, access_share = 0.8 }] }",
+            "t.toml:8: `space_share` is `20`, wanted more than 0, at most 1",
+        ),
+        (
+            "access = { kind = \"hot\", zones = [{ space_share = 0.2 }] }",
+            "t.toml:8: `zones` has no `access_share`",
+        ),
+        ("access = \"replay\"", "t.toml:8: access `replay` needs `requests`"),
+        (
+            "access = { kind = \"replay\", requests = [{ op = \"read\", offset = \"1GiB\", length = \"4K\" }] }",
+            "t.toml:8: end of a request `1048580KiB` is more than the region's `1GiB`",
+        ),
+        (
+            "access = { kind = \"replay\", requests = [{ op = \"read\", offset = 100, length = \"4K\" }] }",
+            "t.toml:8: offset `100` is not a multiple of sector `512`\n  hint: use `512`",
+        ),
+        (
+            "access = { kind = \"replay\", requests = [{ op = \"read\" }] }",
+            "t.toml:8: `length` is `0B`, wanted 1B to 1GiB",
+        ),
+        ("random_share = 1.5", "t.toml:8: `random_share` is `1.5`, wanted a share from 0 to 1"),
+        (
+            "random_share = 0.5\naccess = \"uniform\"",
+            "t.toml:8: `access` and `random_share` exclude each other",
+        ),
+        (
+            "operation = \"reed\"",
+            "t.toml:8: `operation` is `reed`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range` or `trim`\n  hint: did you mean `read`?",
+        ),
+        ("read_share = 67", "t.toml:8: `read_share` is `67`, wanted a share from 0 to 1"),
+        (
+            "read_share = 0.5\noperation = \"read\"",
+            "t.toml:8: `operation` and `read_share` exclude each other",
+        ),
+        ("classes = []", "t.toml:8: `classes` needs at least one class"),
+        (
+            "classes = [{ weight = 0, operation = \"read\" }]",
+            "t.toml:8: `weight` is `0`, wanted more than 0, at most 1000000000",
+        ),
+        ("classes = [{ weight = 1 }]", "t.toml:8: `classes` has no `operation`"),
+        (
+            "classes = [{ operation = \"read\", block_size = 1000 }]",
+            "t.toml:8: block size `1000` is not a multiple of sector `512`\n  hint: use `512` or `1024`",
+        ),
+        ("block_sizes = []", "t.toml:8: `block_sizes` needs at least one size"),
+        (
+            "block_sizes = { \"4K\" = 0 }",
+            "t.toml:8: `weight` is `0`, wanted more than 0, at most 1000000000",
+        ),
+        ("block_sizes = { \"4Q\" = 1 }", "t.toml:8: `4Q`: `Q` in `4Q` is not a unit of size"),
+        (
+            "block_sizes = { \"4K\" = \"many\" }",
+            "t.toml:8: `4K` is the string \"many\", wanted a number",
+        ),
+        (
+            "block_sizes = [\"4K\", \"8\"]",
+            "t.toml:8: block size `8` is not a multiple of sector `512`\n  hint: use `512`",
+        ),
+        (
+            "region = { start = \"2GiB\" }",
+            "t.toml:8: region's start `2GiB` is more than the files' `1GiB`",
+        ),
+        (
+            "region = { start = \"512MiB\", length = \"1GiB\" }",
+            "t.toml:8: region's length `1GiB` is more than what the files have left `512MiB`\n  hint: use `512MiB` or \"rest\"",
+        ),
+        ("region = \"120%\"", "t.toml:8: `region`: `120%` is not a share from 0% to 100%"),
+        ("region = \"1K\"", "t.toml:8: block size `4KiB` is more than the region's `1KiB`"),
+        ("region = { start = \"rest\" }", "t.toml:8: `start` is `rest`, wanted a size or a share"),
+        (
+            "region = { start = 100 }",
+            "t.toml:8: region's start `100` is not a multiple of sector `512`\n  hint: use `512`",
+        ),
+        (
+            "sync = \"read\"",
+            "t.toml:8: `sync` is `read`, wanted `fsync`, `fdatasync` or `sync-range`",
+        ),
+        (
+            "sync = \"fsink\"",
+            "t.toml:8: `sync` is `fsink`, wanted `fsync`, `fdatasync` or `sync-range`",
+        ),
+        (
+            "sync = { op = \"fsync\" }",
+            "t.toml:8: `sync` needs `every` or `at_end`, else it never happens",
+        ),
+        ("sync = { every = 0 }", "t.toml:8: `every` is `0`, wanted at least 1"),
+        (
+            "sync = { every = 1, at_end = \"later\" }",
+            "t.toml:8: `at_end` is `later`, wanted `no`, `timed` or `untimed`",
+        ),
+        ("rate = 0", "t.toml:8: `rate` is `0`, wanted more than 0, at most 1000000000"),
+        ("rate = \"fast\"", "t.toml:8: `rate` is the string \"fast\", wanted a number"),
+        ("rate = nan", "t.toml:8: `rate` is `NaN`, wanted more than 0, at most 1000000000"),
+        (
+            "rate = 100\nthink = \"1ms\"",
+            "t.toml:8: `rate` and `think` exclude each other\n  hint: an open loop has no pauses: leave one of them out",
+        ),
+        ("arrivals = \"poisson\"", "t.toml:8: `arrivals = \"poisson\"` needs a `rate`"),
+        ("burst = 0", "t.toml:8: `burst` is `0`, wanted 1 to 1000000000"),
+        ("direct = 1", "t.toml:8: `direct` is the number 1, wanted true or false"),
+        (
+            "backend = \"mmap\"",
+            "t.toml:8: `backend = \"mmap\"` and `direct = true` exclude each other\n  hint: set `direct=false`: a mapping goes through the page cache",
+        ),
+        (
+            "backend = \"iouring\"",
+            "t.toml:8: `backend` is `iouring`, wanted `auto`, `io-uring`, `io-uring-sqpoll`, `io-uring-iopoll`, `libaio`, `blocking` or `mmap`\n  hint: did you mean `io-uring`?",
+        ),
+        (
+            "backend = \"io-uring-iopoll\"\ndirect = false",
+            "t.toml:8: `backend = \"io-uring-iopoll\"` and `direct = false` exclude each other\n  hint: set `direct=true`: only direct I/O can be polled",
+        ),
+        ("write_through = true", "t.toml:8: `write_through` is true, wanted a word in quotes"),
+    ];
+    table(&cases, |case| text("", case, ""));
+}
+
+#[test]
+fn bad_grid_and_streams() {
+    let cases = [
+        (
+            "[phase.grid]\nthreads = []",
+            "t.toml:10: the grid's axis `threads` is empty\n  hint: leave the axis out or give it values",
+        ),
+        (
+            "[phase.grid]\nthreads = 4",
+            "t.toml:10: `threads` is the number 4, wanted a list of values; one value goes to the phase itself",
+        ),
+        (
+            "[phase.grid]\ntreads = [4]",
+            "t.toml:10: unknown key `treads`\n  hint: did you mean `threads`?",
+        ),
+        (
+            "[phase.grid]\nthreads = [1, \"two\"]",
+            "t.toml:10: `threads` is the string \"two\", wanted a whole number, not negative",
+        ),
+        ("[phase.grid]\nthreads = [1, 0]", "t.toml:10: `threads` is `0`, wanted 1 to 4096"),
+        (
+            "[phase.grid]\nthreads = [1, 2, 1]",
+            "t.toml:10: on the grid's axis `threads` the value `1` comes twice",
+        ),
+        (
+            "[phase.grid]\nblock_size = [\"4K\", 4096]",
+            "t.toml:10: on the grid's axis `block_size` the value `4KiB` comes twice",
+        ),
+        (
+            "[phase.grid]\nblock_size = [\n  \"4K\",\n  \"6000\",\n]",
+            "t.toml:12: block size `6000` is not a multiple of sector `512`\n  hint: use `5632` or `6144`",
+        ),
+        ("[phase.grid]\naccess.theta = [0.5]", "t.toml:10: a table of `access` needs a `kind`"),
+        (
+            "[phase.grid]\naccess.tetha = [0.5]",
+            "t.toml:10: unknown key `tetha`\n  hint: did you mean `theta`?",
+        ),
+        (
+            "[phase.grid]\naccess = [\"uniform\", \"unifrom\"]",
+            "t.toml:10: `access` is `unifrom`, wanted `sequential`, `backward`, `stride`, `staggered`, `same`, `uniform`, `uniform-once`, `permutation`, `zipf`, `hot`, `mixed` or `replay`\n  hint: did you mean `uniform`?",
+        ),
+        (
+            "[phase.grid]\nname = [\"a\"]",
+            "t.toml:10: unknown key `name`\n  hint: known here: access, random_share, operation, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, direct, write_through, backend, ramp, time, bytes, operations",
+        ),
+        ("grid = 7", "t.toml:9: `grid` is the number 7, wanted a table"),
+        (
+            "[[phase.stream]]\nname = \"a\"\n[[phase.stream]]\nname = \"a\"",
+            "t.toml:11: stream `a` comes twice",
+        ),
+        ("[[phase.stream]]\nthreads = 1", "t.toml:9: the stream has no `name`"),
+        (
+            "[[phase.stream]]\nname = \"a\"\ntime = \"none\"",
+            "t.toml:9: nothing ends stream `a`\n  hint: set `time`, `bytes` or `operations`",
+        ),
+        (
+            "[[phase.stream]]\nname = \"a\"\nthreats = 1",
+            "t.toml:11: unknown key `threats`\n  hint: did you mean `threads`?",
+        ),
+        ("[[phase]]\nname = \"main\"", "t.toml:9: phase `main` comes twice"),
+        (
+            "[[phase]]\nname = \"other\"",
+            "t.toml:9: nothing ends stream `other`\n  hint: set `time`, `bytes` or `operations`",
+        ),
+        (
+            "[quick]\ntime = \"none\"\ntimes = 1",
+            "t.toml:11: unknown key `times`\n  hint: did you mean `time`?",
+        ),
+        ("[quick.mian]\ntime = 1", "t.toml:9: unknown key `mian`\n  hint: did you mean `main`?"),
+        (
+            "[quick]\nthreads = \"x\"",
+            "t.toml:10: `threads` is the string \"x\", wanted a whole number, not negative",
+        ),
+        (
+            "[defaults]\nfile_size = 1",
+            "t.toml:10: `file_size` cannot stand here\n  hint: it belongs at the top of the suite",
+        ),
+        (
+            "[defaults]\nthread = 1",
+            "t.toml:10: unknown key `thread`\n  hint: did you mean `threads`?",
+        ),
+    ];
+    table(&cases, |case| text("", "", case));
+}
+
+#[test]
+fn too_many_cells() {
+    let many = (1..=400).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+    let grid = format!("[phase.grid]\nthreads = [{many}]\nqueue_depth = [{many}]");
+    let error = refused(&text("", "", &grid));
+    assert_eq!(
+        said(&error),
+        "t.toml:10: the grids have `160000` streams in all their cells, wanted at most `100000`"
+    );
+}
+
+#[test]
+fn larger_than_the_target() {
+    let source = parse(&text("file_size = \"2G\"\nfile_count = 3", "", ""), "t.toml").unwrap();
+    let capacity = Some(Bytes::gib(4));
+    let error = check(&source, &CheckContext { capacity, ..CheckContext::default() }).unwrap_err();
+    assert_eq!(
+        said(&error),
+        "t.toml:3: file set `6GiB` is more than the target's `4GiB`\n  hint: use `--size 4GiB`"
+    );
+}
+
+#[test]
+fn bad_overrides() {
+    let cases = [
+        (
+            "threads",
+            "--set threads: `threads` is not of the form key=value\n  hint: for example `block_size=8KiB`",
+        ),
+        (
+            "=4",
+            "--set =4: `=4` is not of the form key=value\n  hint: for example `block_size=8KiB`",
+        ),
+        ("thread=4", "--set thread=4: unknown key `thread`\n  hint: did you mean `threads`?"),
+        (
+            "threads=four",
+            "--set threads=four: `threads` is the string \"four\", wanted a whole number, not negative",
+        ),
+        (
+            "threads=",
+            "--set threads=: `threads` is the string \"\", wanted a whole number, not negative",
+        ),
+        ("threads=0", "--set threads=0: `threads` is `0`, wanted 1 to 4096"),
+        (
+            "threads=[]",
+            "--set threads=[]: the grid's axis `threads` is empty\n  hint: leave the axis out or give it values",
+        ),
+        (
+            "threads=1,x",
+            "--set threads=1,x: `threads` is the string \"x\", wanted a whole number, not negative",
+        ),
+        (
+            "threads=1,1",
+            "--set threads=1,1: on the grid's axis `threads` the value `1` comes twice",
+        ),
+        (
+            "block_size=6000",
+            "--set block_size=6000: block size `6000` is not a multiple of sector `512`\n  hint: use `5632` or `6144`",
+        ),
+        (
+            "block_size=4K,6000",
+            "--set block_size=4K,6000: block size `6000` is not a multiple of sector `512`\n  hint: use `5632` or `6144`",
+        ),
+        (
+            "name=x",
+            "--set name=x: unknown key `name`\n  hint: known here: file_size, file_count, fill, data, precondition, repeats, order, settle, caches, table, access, random_share, operation, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, direct, write_through, backend, ramp, time, bytes, operations, main",
+        ),
+        ("mian.time=1", "--set mian.time=1: unknown key `mian`\n  hint: did you mean `main`?"),
+        (
+            "main.file_size=1G",
+            "--set main.file_size=1G: `file_size` cannot stand here\n  hint: it belongs at the top of the suite, without a phase or stream in front",
+        ),
+        (
+            "main=1",
+            "--set main=1: `main` is the name of a phase or stream, not a field\n  hint: for example `main.threads=4`",
+        ),
+        (
+            "main.main.threads=1",
+            "--set main.main.threads=1: unknown key `main`\n  hint: known here: access, random_share, operation, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, direct, write_through, backend, ramp, time, bytes, operations",
+        ),
+        ("access.theta=1", "--set access.theta=1: a table of `access` needs a `kind`"),
+        (
+            "access=ziph",
+            "--set access=ziph: `access` is `ziph`, wanted `sequential`, `backward`, `stride`, `staggered`, `same`, `uniform`, `uniform-once`, `permutation`, `zipf`, `hot`, `mixed` or `replay`\n  hint: did you mean `zipf`?",
+        ),
+        (
+            "access={kind=zipf}",
+            "--set access={kind=zipf}: `access` is `{kind=zipf}`, wanted `sequential`, `backward`, `stride`, `staggered`, `same`, `uniform`, `uniform-once`, `permutation`, `zipf`, `hot`, `mixed` or `replay`",
+        ),
+        (
+            "file_size=1Gi B",
+            "--set file_size=1Gi B: `file_size`: `Gi B` in `1Gi B` is not a unit of size",
+        ),
+        (
+            "time=none",
+            "t.toml:5: nothing ends stream `main`\n  hint: set `time`, `bytes` or `operations`",
+        ),
+        (
+            "time=1s\nthreads=3",
+            "--set time=1s\\nthreads=3: `time=1s\\nthreads=3` is not of the form key=value\n  hint: for example `block_size=8KiB`",
+        ),
+        (
+            "caches=flush,burn",
+            "--set caches=flush,burn: `caches` is `burn`, wanted `flush`, `purge`, `drop`, `reopen` or `remount`",
+        ),
+        ("data.byte=3", "--set data.byte=3: a table of `data` needs a `kind`"),
+        (
+            "repeats=1,2",
+            "--set repeats=1,2: `repeats` is a list, wanted a whole number, not negative",
+        ),
+        (
+            "threads.x=1",
+            "--set threads.x=1: `threads` is a table, wanted a whole number, not negative",
+        ),
+        (
+            "sync.every=none",
+            "--set sync.every=none: `every` is the string \"none\", wanted a whole number, not negative",
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (assignment, wanted) in cases {
+        let mut source = parse(&text("", "", ""), "t.toml").unwrap();
+        let error = source.set(assignment).err();
+        let error = error.or_else(|| check(&source, &CheckContext::default()).err());
+        let seen = error.map_or_else(|| "accepted".to_owned(), |error| said(&error));
+        note(&mut wrong, assignment, &seen, wanted);
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_quick_form() {
+    let mut source: SuiteSource = parse(&text("", "", ""), "t.toml").unwrap();
+    assert!(!source.has_quick());
+    let error = source.quick().unwrap_err();
+    assert_eq!(
+        said(&error),
+        "t.toml:1: the suite has no `[quick]` table, so nobody knows what its short form is\n  hint: shorten the cells with `--time`"
+    );
+}
+
+fn table(cases: &[(&str, &str)], text: impl Fn(&str) -> String) {
+    let mut wrong = Vec::new();
+    for (case, wanted) in cases {
+        let text = text(case);
+        let result = parse(&text, "t.toml");
+        let result = result.and_then(|source| check(&source, &CheckContext::default()));
+        let seen = result.map_or_else(|error| said(&error), |_| "accepted".to_owned());
+        note(&mut wrong, case, &seen, wanted);
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+fn note(wrong: &mut Vec<String>, case: &str, seen: &str, wanted: &str) {
+    if seen != wanted {
+        wrong.push(format!("case: {case}\nseen: {seen}\nwanted: {wanted}\n"));
+    }
+}
