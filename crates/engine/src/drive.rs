@@ -265,8 +265,10 @@ impl<'a> Drive<'a> {
     ) -> Result<(), DeviceError> {
         self.last_completion = begin;
         self.start(begin, observer);
+        // A thread that got its processor late must not charge the wait to its first requests.
+        let now = device.now().max(begin);
         for worker in 0..self.workers.len() {
-            self.issue_first(worker, begin, device);
+            self.issue_first(worker, now, device);
         }
         let mut sample = 0u32;
         while self.unfinished > 0 {
@@ -494,7 +496,7 @@ impl<'a> Drive<'a> {
         self.boundary = self.next_boundary(begin);
     }
 
-    fn issue_first<D: Device>(&mut self, index: usize, begin: Instant, device: &mut D) {
+    fn issue_first<D: Device>(&mut self, index: usize, now: Instant, device: &mut D) {
         let paced_open = matches!(self.workers[index].pace, Pace::Open { .. });
         let slots = std::mem::take(&mut self.workers[index].free);
         if paced_open {
@@ -505,7 +507,7 @@ impl<'a> Drive<'a> {
             if !matches!(self.workers[index].state, State::Measuring | State::Ramp) {
                 break;
             }
-            self.issue_next(slot, begin, device);
+            self.issue_next(slot, now, device);
         }
         if self.workers[index].in_flight == 0 {
             // Others used the budget up already: finish at the next turn, not in 100 ms.

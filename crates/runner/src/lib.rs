@@ -1,1 +1,66 @@
-//! Empty for now.
+//! Wires probe, plan, engine and store: runs a plan on a target.
+//!
+//! [`prepare`] decides everything and changes nothing: which target, which file, which cells are
+//! possible, whether it may be written. [`Prepared::run`] then does what was said. All refusals
+//! come from `prepare`, so that `--dry-run` is `prepare` and [`Prepared::describe`].
+
+mod error;
+mod events;
+mod fill;
+mod ground;
+mod interrupt;
+mod prepare;
+mod resume;
+mod run;
+mod target;
+mod visit;
+mod watchdog;
+
+pub use error::RunError;
+pub use events::{Event, Tick, Waiting, Watcher};
+pub use interrupt::Interrupt;
+pub use prepare::{Prepared, prepare};
+pub use resume::prepare_resume;
+pub use run::Outcome;
+pub use target::TargetName;
+
+use suite::SuiteSource;
+use units::Nanos;
+
+/// What the user asked for.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The suite, with every override set.
+    pub source: SuiteSource,
+    /// `None`: a scratch file in the current directory, sized to the free space, removed after.
+    pub target: Option<TargetName>,
+    /// `None`: one is drawn, and stored.
+    pub seed: Option<u64>,
+    /// The target's size was given by the user: an existing file or device is not taken whole.
+    pub size_given: bool,
+    /// Everything else.
+    pub settings: Settings,
+}
+
+/// How to run, apart from what.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What may be overwritten or destroyed.
+    pub consent: stack::Consent,
+    /// Writes describe themselves and reads check that.
+    pub verify: bool,
+    /// A file made by this run stays.
+    pub keep: bool,
+    /// Bind worker `w` to processor `cpus[w mod n]`; empty: wherever the kernel puts it.
+    pub cpus: Vec<uring::Cpu>,
+    /// How long requests that do not come back are waited for after the end of a visit.
+    pub hang_limit: Nanos,
+    /// Failed requests per worker and visit that are counted and passed over.
+    pub failures: u64,
+    /// The words of the command, the program first.
+    pub command_line: Vec<String>,
+    /// Version of the program.
+    pub program: String,
+    /// Where the results go: the disk under it is never written by a run.
+    pub store_path: std::path::PathBuf,
+}

@@ -1,0 +1,194 @@
+use std::path::PathBuf;
+
+use units::Bytes;
+
+/// Why a run cannot be, or had to end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A target's name that means nothing.
+    #[error("`{text}` is not a target: {why}")]
+    TargetName {
+        /// As given.
+        text: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The suite does not fit the target.
+    #[error(transparent)]
+    Suite(#[from] suite::SuiteError),
+    /// The target cannot be looked at.
+    #[error(transparent)]
+    Target(#[from] stack::TargetError),
+    /// The target may not be used like that.
+    #[error(transparent)]
+    Refused(#[from] stack::Refusal),
+    /// It was exchanged under us.
+    #[error(transparent)]
+    Confirm(#[from] stack::ConfirmError),
+    /// Writes to something that cannot be written.
+    #[error("suite `{suite}` writes, but {target} is a {kind}: it can only be read")]
+    NotWritable {
+        /// The suite's name.
+        suite: String,
+        /// The target.
+        target: String,
+        /// `character device`.
+        kind: &'static str,
+    },
+    /// The file is shorter than asked for.
+    #[error("{path} is {size} long, {wanted} wanted")]
+    TooShort {
+        /// Which.
+        path: PathBuf,
+        /// How long it is.
+        size: Bytes,
+        /// How long it was to be.
+        wanted: Bytes,
+    },
+    /// No room for a scratch file.
+    #[error(
+        "no room for a scratch file in {directory}: {free} of {total} free, {reserve} stay free"
+    )]
+    NoRoom {
+        /// Where.
+        directory: PathBuf,
+        /// Free there.
+        free: Bytes,
+        /// In all.
+        total: Bytes,
+        /// What is always left.
+        reserve: Bytes,
+    },
+    /// A model file that cannot be read.
+    #[error("cannot use model {path}: {why}")]
+    Model {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// Verification and the suite do not go together.
+    #[error("cannot verify: {why}")]
+    Verify {
+        /// Why.
+        why: String,
+    },
+    /// Every cell is impossible here.
+    #[error("none of the {cells} cells is possible on {target}: {why}")]
+    NothingPossible {
+        /// How many.
+        cells: usize,
+        /// The target.
+        target: String,
+        /// Of the first.
+        why: String,
+    },
+    /// A file could not be made or prepared.
+    #[error("cannot {what} {path}: {source}")]
+    File {
+        /// `create`, `mark`, ...
+        what: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// The target cannot be opened.
+    #[error(transparent)]
+    Open(#[from] uring::OpenError),
+    /// No back end.
+    #[error(transparent)]
+    Backend(#[from] uring::BackendError),
+    /// Caches could not be handled as the suite asks.
+    #[error("{step} before a visit failed: {why}")]
+    Caches {
+        /// Which step.
+        step: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// A thread could not be started.
+    #[error("cannot start {wanted} worker threads: {source}")]
+    Threads {
+        /// How many.
+        wanted: usize,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// The engine refuses.
+    #[error(transparent)]
+    Drive(#[from] engine::DriveError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] store::StoreError),
+    /// A run that cannot go on.
+    #[error("run {run} cannot be resumed: {why}")]
+    Resume {
+        /// Which.
+        run: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// What kind of trouble, for exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The order makes no sense.
+    Usage,
+    /// It would be unsafe.
+    Refused,
+    /// The target cannot be used.
+    Target,
+    /// Results cannot be kept.
+    Store,
+}
+
+impl RunError {
+    /// What the user may do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Suite(error) => error.hint(),
+            Self::Target(error) => error.hint(),
+            Self::Refused(refusal) => refusal.hint(),
+            Self::Open(error) => error.hint(),
+            Self::Backend(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+            Self::TargetName { .. } => Some(
+                "a path, `null:`, `memory:SIZE` or `model:FILE.toml`; a file named like that is \
+                 `./null:`"
+                    .to_owned(),
+            ),
+            Self::TooShort { size, .. } => Some(format!("use `--size {}`", size.exact())),
+            Self::NoRoom { .. } => Some("name another place with `--target`".to_owned()),
+            Self::NotWritable { .. } => {
+                Some("use a suite that reads, or another target".to_owned())
+            }
+            Self::Threads { .. } => Some("raise `ulimit -u`, or ask for fewer threads".to_owned()),
+            Self::NothingPossible { .. } => {
+                Some("use a block size the device can do, or `--set direct=false`".to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    /// What kind of trouble, for exit codes.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::TargetName { .. }
+            | Self::Suite(_)
+            | Self::Model { .. }
+            | Self::Verify { .. }
+            | Self::TooShort { .. }
+            | Self::Drive(_)
+            | Self::Resume { .. } => ErrorKind::Usage,
+            Self::Refused(_)
+            | Self::NotWritable { .. }
+            | Self::Confirm(_)
+            | Self::NoRoom { .. } => ErrorKind::Refused,
+            Self::Store(_) => ErrorKind::Store,
+            _ => ErrorKind::Target,
+        }
+    }
+}

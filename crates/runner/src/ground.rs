@@ -1,0 +1,422 @@
+//! What a run stands on while it runs: files made and opened, twins built, counters read.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use device::{Memory, MemoryShape, Op};
+use record::{LedgerEntry, Warning};
+use stack::{Action, DeviceCounters, Host, Ledger};
+use suite::model::{Backend, CacheStep, Cell, Stream, Suite, WriteThrough};
+use units::{ByteOffset, Bytes, Nanos};
+use uring::{
+    Allow, Choice, Create, DirectWish, FileSet, Fill, MonotonicClock, OpenSpec, Requested,
+};
+
+use crate::RunError;
+use crate::prepare::{Ground, Paths};
+use crate::visit::Stage;
+
+/// `O_EXCL` without `O_CREAT` on a block device: refused while the kernel has it in any use.
+const O_EXCL: i32 = 0o200;
+
+/// The ground, ready to be played on.
+#[derive(Debug)]
+pub(crate) enum Field {
+    Files(Box<Files>),
+    /// A twin, and the counters before the visit.
+    Twin(Option<Stage>, device_counters::Snapshot),
+}
+
+#[derive(Debug)]
+pub(crate) struct Files {
+    paths: Paths,
+    names: Vec<PathBuf>,
+    opened: HashMap<OpenKey, Arc<FileSet>>,
+    ledger: Ledger,
+    before: Vec<DeviceCounters>,
+    /// Holds a block device for us alone as long as the run lasts.
+    _guards: Vec<File>,
+    /// Removed when dropped.
+    _scratch: Option<Scratch>,
+}
+
+/// Streams that open their files alike share them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct OpenKey {
+    direct: bool,
+    write_through: u8,
+    write: bool,
+}
+
+/// Files that go when the run does, however it ends.
+#[derive(Debug)]
+struct Scratch(Vec<PathBuf>);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            // Nothing can be done about a failure, and the file carries our mark.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Counters of the model twin, in the ledger's form.
+pub(crate) mod device_counters {
+    use super::{LedgerEntry, Op, Stage};
+
+    #[derive(Clone, Copy, Debug, Default)]
+    pub(crate) struct Snapshot {
+        reads: [u64; 2],
+        writes: [u64; 2],
+        flushes: u64,
+        discards: [u64; 2],
+    }
+
+    pub(crate) fn of(stage: Option<&Stage>) -> Snapshot {
+        let Some(Stage::Model(model)) = stage else { return Snapshot::default() };
+        let counters = model.inner().counters();
+        let both = |op| {
+            let of = counters.of(op);
+            [of.requests, of.bytes.get()]
+        };
+        Snapshot {
+            reads: both(Op::Read),
+            writes: both(Op::Write),
+            flushes: both(Op::Fsync)[0] + both(Op::Fdatasync)[0],
+            discards: both(Op::Trim),
+        }
+    }
+
+    pub(crate) fn difference(before: &Snapshot, after: &Snapshot) -> LedgerEntry {
+        LedgerEntry {
+            device: "model".to_owned(),
+            depth: 0,
+            reads: after.reads[0] - before.reads[0],
+            read_bytes: after.reads[1] - before.reads[1],
+            writes: after.writes[0] - before.writes[0],
+            write_bytes: after.writes[1] - before.writes[1],
+            discards: after.discards[0] - before.discards[0],
+            discard_bytes: after.discards[1] - before.discards[1],
+            flushes: after.flushes - before.flushes,
+            queue_ms: 0,
+            in_flight_end: 0,
+        }
+    }
+}
+
+impl Field {
+    /// Makes files, builds twins. From here on things outside change.
+    pub(crate) fn enter(
+        ground: Ground,
+        suite: &Suite,
+        cells: &[&Cell],
+        seed: u64,
+        keep: bool,
+    ) -> Result<Self, RunError> {
+        let slots = |cell: &&Cell| cell.streams.iter().map(|s| s.threads * s.queue_depth).sum();
+        let slots: u32 = cells.iter().map(slots).max().unwrap_or(1);
+        let stage = match ground {
+            Ground::Paths(paths) => {
+                return Files::enter(paths, suite, keep).map(|files| Self::Files(Box::new(files)));
+            }
+            Ground::Null => Stage::Null,
+            Ground::Memory => {
+                let longest = |cell: &&Cell| cell.streams.iter().map(Stream::block_size_max).max();
+                let buffer = cells.iter().filter_map(longest).max().unwrap_or(Bytes::ZERO);
+                Stage::Memory(Box::new(Memory::new(
+                    MonotonicClock,
+                    MemoryShape {
+                        files: suite.files.count,
+                        file_size: suite.files.size,
+                        slots,
+                        buffer,
+                        tick: Nanos::ZERO,
+                    },
+                )))
+            }
+            Ground::Model(spec) => {
+                let device = spec.open(slots, seed).map_err(|error| RunError::Model {
+                    path: PathBuf::from(&spec.name),
+                    why: error.to_string(),
+                })?;
+                Stage::Model(Box::new(device))
+            }
+        };
+        Ok(Self::Twin(Some(stage), device_counters::Snapshot::default()))
+    }
+
+    /// The stage for a visit to `cell`; `None` if a twin was lost in an earlier visit.
+    pub(crate) fn stage(&mut self, cell: &Cell, seed: u64) -> Result<Option<Stage>, RunError> {
+        match self {
+            Self::Files(files) => files.stage(cell, seed).map(Some),
+            Self::Twin(stage, _) => {
+                if let Some(Stage::Model(model)) = stage {
+                    model.inner_mut().begin_visit(seed);
+                }
+                Ok(match stage {
+                    Some(Stage::Null) => Some(Stage::Null),
+                    other => other.take(),
+                })
+            }
+        }
+    }
+
+    /// A twin comes back from its visit.
+    pub(crate) fn give_back(&mut self, back: Option<Stage>) {
+        if let Self::Twin(stage, _) = self
+            && back.is_some()
+        {
+            *stage = back;
+        }
+    }
+
+    /// Reads the counters before a visit.
+    pub(crate) fn mark_before(&mut self, stage: Option<&Stage>) {
+        match self {
+            Self::Files(files) => files.before = files.ledger.snapshot(),
+            Self::Twin(_, before) => *before = device_counters::of(stage),
+        }
+    }
+
+    /// The kernel's counters since [`Self::mark_before`], and what is not known of them.
+    pub(crate) fn ledger(&self) -> (Vec<LedgerEntry>, Vec<Warning>) {
+        match self {
+            Self::Files(files) => {
+                let found = stack::difference(&files.before, &files.ledger.snapshot());
+                let warnings = found
+                    .unknown
+                    .iter()
+                    .map(|(name, why)| {
+                        Warning::new("ledger-unknown", format!("counters of {name}: {why}"))
+                    })
+                    .collect();
+                (found.entries, warnings)
+            }
+            Self::Twin(stage @ Some(Stage::Model(_)), before) => {
+                let after = device_counters::of(stage.as_ref());
+                (vec![device_counters::difference(before, &after)], Vec::new())
+            }
+            Self::Twin(..) => (Vec::new(), Vec::new()),
+        }
+    }
+
+    /// The smallest unit of direct I/O as the opened files have it.
+    pub(crate) fn direct_unit(&mut self, cell: &Cell) -> Result<Option<Bytes>, RunError> {
+        let Self::Files(files) = self else { return Ok(None) };
+        let Some(stream) = cell.streams.iter().find(|s| s.direct) else { return Ok(None) };
+        Ok(files.open(stream)?.offset_alignment())
+    }
+
+    /// Cache handling before a visit.
+    pub(crate) fn caches(&mut self, steps: &[CacheStep]) -> Result<(), RunError> {
+        let Self::Files(files) = self else { return Ok(()) };
+        for &step in steps {
+            files.cache_step(step)?;
+        }
+        Ok(())
+    }
+
+    /// Whether pages of the files are in the page cache although all I/O went around it.
+    pub(crate) fn cached_share(&self) -> Option<f64> {
+        let Self::Files(files) = self else { return None };
+        let set = files.opened.values().find(|set| set.direct_in_force())?;
+        let file = set.files().first()?;
+        let sample = file.size?.min(Bytes::mib(64));
+        uring::residency(file, ByteOffset::ZERO, sample).ok().map(|found| found.cached)
+    }
+}
+
+impl Files {
+    fn enter(paths: Paths, suite: &Suite, keep: bool) -> Result<Self, RunError> {
+        let names: Vec<PathBuf> = paths.permits.iter().map(|p| p.path.clone()).collect();
+        let mut scratch = Scratch(Vec::new());
+        let mut guards = Vec::new();
+        for permit in &paths.permits {
+            match permit.action {
+                Action::Read => {}
+                Action::Create | Action::ScratchInside => {
+                    let file = create(&permit.path)?;
+                    if paths.scratch && !keep {
+                        scratch.0.push(permit.path.clone());
+                    }
+                    give_length(&file, &permit.path, suite.files.size, true)?;
+                }
+                Action::Overwrite => {
+                    let file = open_existing(&permit.path, 0)?;
+                    permit.confirm(&file)?;
+                    if paths.scratch && !keep {
+                        scratch.0.push(permit.path.clone());
+                    }
+                    let ours =
+                        uring::mark(&permit.path, stack::MARK_NAME).is_ok_and(|m| m.is_some());
+                    give_length(&file, &permit.path, suite.files.size, ours)?;
+                }
+                Action::Destroy => {
+                    let file = open_existing(&permit.path, O_EXCL)?;
+                    permit.confirm(&file)?;
+                    guards.push(file);
+                }
+            }
+        }
+        let ledger = Ledger::new(&Host::this(), &paths.target.devices);
+        let before = ledger.snapshot();
+        Ok(Self {
+            paths,
+            names,
+            opened: HashMap::new(),
+            ledger,
+            before,
+            _guards: guards,
+            _scratch: (!scratch.0.is_empty()).then_some(scratch),
+        })
+    }
+
+    fn open(&mut self, stream: &Stream) -> Result<Arc<FileSet>, RunError> {
+        let direct = stream.direct && !self.paths.character;
+        let key = OpenKey {
+            direct,
+            write_through: stream.write_through as u8,
+            write: stream.modifies() && self.paths.writes,
+        };
+        if let Some(set) = self.opened.get(&key) {
+            return Ok(Arc::clone(set));
+        }
+        let set = Arc::new(FileSet::open(&OpenSpec {
+            files: self.names.clone(),
+            read: true,
+            write: key.write,
+            direct: if direct { DirectWish::Prefer } else { DirectWish::No },
+            write_through: match stream.write_through {
+                WriteThrough::No => uring::WriteThrough::No,
+                WriteThrough::Data => uring::WriteThrough::Data,
+                WriteThrough::DataAndMeta => uring::WriteThrough::DataAndMeta,
+            },
+            exclusive: false,
+            create: Create::No,
+        })?);
+        self.opened.insert(key, Arc::clone(&set));
+        Ok(set)
+    }
+
+    fn stage(&mut self, cell: &Cell, seed: u64) -> Result<Stage, RunError> {
+        let mut streams = Vec::with_capacity(cell.streams.len());
+        for stream in &cell.streams {
+            let files = self.open(stream)?;
+            let requested = Requested {
+                choice: choice(stream.backend),
+                depth: stream.queue_depth,
+                buffer_len: stream.block_size_max(),
+                // The engine fills what is written; what is only read into stays as it is.
+                fill: if stream.modifies() {
+                    Fill::Incompressible { seed }
+                } else {
+                    Fill::Untouched
+                },
+                allow: Allow::default(),
+            };
+            streams.push((files, requested));
+        }
+        Ok(Stage::Files(streams))
+    }
+
+    fn cache_step(&mut self, step: CacheStep) -> Result<(), RunError> {
+        let failed = |step: &'static str, why: String| RunError::Caches { step, why };
+        let first = self.names.first().cloned().unwrap_or_default();
+        match step {
+            CacheStep::Flush => uring::sync_file_system(&first)
+                .map_err(|error| failed("flushing the file system", error.to_string())),
+            CacheStep::Purge => {
+                for set in self.opened.values() {
+                    uring::purge(set)
+                        .map_err(|error| failed("dropping the files' pages", error.to_string()))?;
+                }
+                Ok(())
+            }
+            CacheStep::Drop => uring::drop_caches()
+                .map_err(|error| failed("dropping the machine's caches", error.to_string())),
+            CacheStep::Reopen => {
+                self.opened.clear();
+                Ok(())
+            }
+            CacheStep::Remount => {
+                self.opened.clear();
+                remount(&self.paths).map_err(|why| failed("mounting anew", why))
+            }
+        }
+    }
+}
+
+const fn choice(backend: Backend) -> Choice {
+    match backend {
+        Backend::Auto => Choice::Auto,
+        Backend::IoUring => Choice::IoUring,
+        Backend::IoUringSqpoll => Choice::IoUringSqpoll,
+        Backend::IoUringIopoll => Choice::IoUringIopoll,
+        Backend::Libaio => Choice::Libaio,
+        Backend::Blocking => Choice::Blocking,
+        Backend::Mmap => Choice::Mmap,
+    }
+}
+
+fn file_error(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> RunError {
+    move |source| RunError::File { what, path: path.to_path_buf(), source }
+}
+
+/// `O_CREAT | O_EXCL`: it must still not exist.
+fn create(path: &Path) -> Result<File, RunError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    options.open(path).map_err(file_error("create", path))
+}
+
+fn open_existing(path: &Path, flags: i32) -> Result<File, RunError> {
+    let mut options = OpenOptions::new();
+    options.write(true).custom_flags(flags);
+    options.open(path).map_err(file_error("open for writing", path))
+}
+
+/// Gives a file its length: exactly if it is ours, which then says so on its mark; another's
+/// is only ever made longer.
+fn give_length(file: &File, path: &Path, size: Bytes, ours: bool) -> Result<(), RunError> {
+    let now = file.metadata().map_err(file_error("examine", path))?.len();
+    if now < size.get() || (ours && now != size.get()) {
+        file.set_len(size.get()).map_err(file_error("give its length to", path))?;
+    }
+    if ours {
+        let value = stack::mark_value(file).map_err(file_error("examine", path))?;
+        // Where there are no extended attributes the file cannot be known as ours later, which
+        // only means that it must be named to be overwritten.
+        let _ = uring::set_mark(path, stack::MARK_NAME, &value);
+    }
+    Ok(())
+}
+
+/// Unmounts and mounts the target's file system as it was.
+fn remount(paths: &Paths) -> Result<(), String> {
+    let Some(mount) = &paths.target.mount else {
+        return Err("the target is not on a mounted file system".to_owned());
+    };
+    let point = mount.point.display().to_string();
+    let call = |program: &str, arguments: &[&str]| {
+        let said = std::process::Command::new(program)
+            .args(arguments)
+            .output()
+            .map_err(|error| format!("{program}: {error}"))?;
+        if said.status.success() {
+            return Ok(());
+        }
+        let words = String::from_utf8_lossy(&said.stderr);
+        Err(format!("{program} {}: {}", arguments.join(" "), words.trim()))
+    };
+    if point == "/" {
+        return Err("the root file system cannot be unmounted".to_owned());
+    }
+    call("umount", &[&point])?;
+    let options = mount.options.join(",");
+    let again = ["-t", &mount.file_system, "-o", &options, &mount.source, &point];
+    call("mount", &again).map_err(|why| format!("{point} is NOT mounted any more: {why}"))
+}

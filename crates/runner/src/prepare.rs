@@ -1,0 +1,501 @@
+//! Decides everything, changes nothing.
+
+use std::path::{Path, PathBuf};
+
+use device::TwinSpec;
+use record::{CellRecord, RunHeader, RunState, StreamPlan, TargetKind, TargetRecord};
+use stack::{Access, Action, Alignment, Host, Own, PathKind, Permit, Target};
+use suite::model::{Cell, Operation, Stream, Suite};
+use units::{Bytes, Nanos};
+
+use crate::fill::{self, Pass};
+use crate::{Order, RunError, Settings, TargetName};
+
+/// Name of a scratch file: always the same, so that one left behind by a kill is used again and
+/// not joined by another.
+pub(crate) const SCRATCH: &str = "plimsoll-scratch.dat";
+/// Sizes of files are whole multiples of this, so that direct I/O reaches their end.
+const SIZE_UNIT: u64 = 4096;
+
+/// A run that has only to be started.
+#[derive(Debug)]
+pub struct Prepared {
+    pub(crate) header: RunHeader,
+    pub(crate) cells: Vec<CellRecord>,
+    pub(crate) suite: Suite,
+    pub(crate) ground: Ground,
+    /// Fill and preconditioning, before the first phase.
+    pub(crate) passes: Vec<Pass>,
+    pub(crate) settings: Settings,
+    /// The run in the store that this goes on with.
+    pub(crate) resumes: Option<crate::resume::Resumed>,
+}
+
+/// What a run stands on.
+#[derive(Debug)]
+pub(crate) enum Ground {
+    /// Files or a device.
+    Paths(Paths),
+    /// The null twin.
+    Null,
+    /// The memory twin.
+    Memory,
+    /// The model twin.
+    Model(Box<TwinSpec>),
+}
+
+/// Real files or a device, judged.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    pub target: Target,
+    pub permits: Vec<Permit>,
+    /// Writes are allowed and needed.
+    pub writes: bool,
+    /// Removed after the run.
+    pub scratch: bool,
+    /// A character device: no size, no cache, read only.
+    pub character: bool,
+}
+
+impl Prepared {
+    /// What will be stored of it; the id comes with the store.
+    pub fn header(&self) -> &RunHeader {
+        &self.header
+    }
+
+    /// Its cells, those impossible here included; fill and preconditioning last.
+    pub fn cells(&self) -> &[CellRecord] {
+        &self.cells
+    }
+
+    /// What will be read, written, created and removed, and how long it takes: a sentence each.
+    pub fn describe(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        match &self.ground {
+            Ground::Paths(paths) => {
+                for permit in &paths.permits {
+                    said.extend(permit.describe().iter().cloned());
+                }
+                if paths.scratch {
+                    let name = paths.permits.first().map(|p| p.path.display().to_string());
+                    let after = if self.settings.keep {
+                        "stays afterwards"
+                    } else {
+                        "is removed afterwards"
+                    };
+                    said.push(format!("{} {after}", name.unwrap_or_default()));
+                }
+            }
+            Ground::Null | Ground::Memory | Ground::Model(_) => {
+                said.push(format!(
+                    "{}: a twin, nothing outside is touched",
+                    self.header.target.given
+                ));
+            }
+        }
+        for pass in &self.passes {
+            said.push(pass.describe());
+        }
+        let possible = self.cells.iter().filter(|c| c.impossible.is_none()).count();
+        said.push(format!(
+            "{} visits to {} cells, at least {}{}",
+            self.header.visits_planned,
+            possible - self.passes.len(),
+            self.suite.least_duration(),
+            if self.passes.is_empty() { "" } else { " and the time to write the files first" },
+        ));
+        for cell in self.cells.iter().filter(|c| c.impossible.is_some()) {
+            let place: Vec<String> =
+                cell.coordinates.iter().map(|(field, value)| format!("{field}={value}")).collect();
+            let why = cell.impossible.as_deref().unwrap_or_default();
+            said.push(format!("not possible here: {} {}: {why}", cell.phase, place.join(" ")));
+        }
+        said
+    }
+}
+
+/// Decides how the order is carried out, or why it is not. Changes nothing.
+pub fn prepare(order: &Order) -> Result<Prepared, RunError> {
+    let host = Host::this();
+    let mut source = order.source.clone();
+    let found = match &order.target {
+        None => find_path(&host, order, Path::new("."), &mut source)?,
+        Some(TargetName::Path(path)) => find_path(&host, order, path, &mut source)?,
+        Some(TargetName::Null) => Found::twin(Ground::Null, "null:", Bytes::ZERO),
+        Some(name @ TargetName::Memory(size)) => {
+            if !order.size_given {
+                let count = checked(&source, None)?.files.count;
+                set_size(&mut source, Bytes::new(size.get() / u64::from(count)))?;
+            }
+            Found::twin(Ground::Memory, &name.text(), *size)
+        }
+        Some(name @ TargetName::Model(path)) => {
+            let spec = read_model(path)?;
+            Found::twin(Ground::Model(Box::new(spec)), &name.text(), Bytes::ZERO)
+        }
+    };
+    let suite = checked(&source, found.capacity)?;
+    let suite_text = suite::resolved_text(&source)?;
+    finish(order, &host, found, suite, suite_text)
+}
+
+/// The target, looked at.
+struct Found {
+    ground: Ground,
+    record: TargetRecord,
+    /// Limit of the files' size, for the checker.
+    capacity: Option<Bytes>,
+    /// Offsets and lengths of direct I/O are multiples of this.
+    unit: Option<Bytes>,
+    /// What is there is read, not written first.
+    as_it_is: bool,
+}
+
+impl Found {
+    fn twin(ground: Ground, name: &str, size: Bytes) -> Self {
+        let record = TargetRecord {
+            given: name.to_owned(),
+            resolved: name.to_owned(),
+            kind: TargetKind::Twin,
+            size_bytes: size.get(),
+            files: 1,
+            file_system: None,
+            mount: None,
+            devices: Vec::new(),
+            direct_alignment: None,
+            remarks: vec!["a twin: no device was measured".to_owned()],
+        };
+        let as_it_is = !matches!(ground, Ground::Memory);
+        let capacity = (size > Bytes::ZERO).then_some(size);
+        Self { ground, record, capacity, unit: None, as_it_is }
+    }
+}
+
+fn checked(source: &suite::SuiteSource, capacity: Option<Bytes>) -> Result<Suite, RunError> {
+    let context = suite::CheckContext { capacity, ..suite::CheckContext::default() };
+    Ok(suite::check(source, &context)?)
+}
+
+/// Sets the size of the files, cut to whole units.
+fn set_size(source: &mut suite::SuiteSource, size: Bytes) -> Result<(), RunError> {
+    let whole = size.get() / SIZE_UNIT * SIZE_UNIT;
+    Ok(source.set_size(if whole == 0 { size } else { Bytes::new(whole) })?)
+}
+
+fn find_path(
+    host: &Host,
+    order: &Order,
+    path: &Path,
+    source: &mut suite::SuiteSource,
+) -> Result<Found, RunError> {
+    let mut target = stack::inspect(host, path)?;
+    let scratch = matches!(target.path.kind, PathKind::Directory);
+    if scratch {
+        let directory = target.path.resolved.clone();
+        size_scratch(&target, source, order.size_given)?;
+        target = stack::inspect(host, &directory.join(SCRATCH))?;
+    }
+    let wanted = checked(source, None)?;
+    let device = matches!(target.path.kind, PathKind::BlockDevice { .. });
+    let character = matches!(target.path.kind, PathKind::CharacterDevice { .. });
+    let exists = device || character || matches!(target.path.kind, PathKind::File { .. });
+    // What is there is only read if the suite only reads; a scratch file is ours to write.
+    let as_it_is = exists && !scratch && !wanted.writes();
+    if character && wanted.writes() {
+        return Err(RunError::NotWritable {
+            suite: wanted.name,
+            target: target.path.given.display().to_string(),
+            kind: "character device",
+        });
+    }
+    let there = if device { target.top().map(|d| d.size) } else { Some(target.path.size) };
+    let there = there.filter(|_| exists && !character).unwrap_or(Bytes::ZERO);
+    fit_size(order, &target, source, &wanted, there, as_it_is, device)?;
+    let wanted = checked(source, device.then_some(there))?;
+    let permits = judge(host, order, &target, &wanted, as_it_is)?;
+    let alignment = match target.path.kind {
+        PathKind::Missing { .. } => Alignment::Unknown,
+        _ => stack::direct_alignment(&target.path.resolved, &target.devices),
+    };
+    let unit = alignment.unit().or_else(|| target.top().and_then(|d| d.logical_sector));
+    let mut record = target.record(wanted.files.size, wanted.files.count, &alignment);
+    record.given = path.display().to_string();
+    if as_it_is && !character {
+        record.remarks.push("read as it is, not written first".to_owned());
+    }
+    if scratch {
+        record.remarks.push("a scratch file, made for this run".to_owned());
+    }
+    let paths = Paths { target, permits, writes: !as_it_is, scratch, character };
+    let capacity = device.then_some(there);
+    Ok(Found { ground: Ground::Paths(paths), record, capacity, unit, as_it_is })
+}
+
+/// A scratch file takes what the suite wants, or what the file system can give.
+fn size_scratch(
+    directory: &Target,
+    source: &mut suite::SuiteSource,
+    size_given: bool,
+) -> Result<(), RunError> {
+    let files = checked(source, None)?.files;
+    let Some(space) = directory.path.space else { return Ok(()) };
+    // The reuse of a scratch file left behind frees as much as it takes; not counted here.
+    let Some(most) = stack::suggest_scratch_size(space, files.total()) else {
+        return Err(RunError::NoRoom {
+            directory: directory.path.resolved.clone(),
+            free: space.free,
+            total: space.total,
+            reserve: stack::space_reserve(space.total),
+        });
+    };
+    if most < files.total() && !size_given {
+        set_size(source, Bytes::new(most.get() / u64::from(files.count)))?;
+    }
+    Ok(())
+}
+
+/// Takes an existing file or device whole where only reads are made of it and nobody said how
+/// much; keeps sizes to whole units.
+fn fit_size(
+    order: &Order,
+    target: &Target,
+    source: &mut suite::SuiteSource,
+    wanted: &Suite,
+    there: Bytes,
+    as_it_is: bool,
+    device: bool,
+) -> Result<(), RunError> {
+    let whole = as_it_is && there > Bytes::ZERO && wanted.files.count == 1 && !order.size_given;
+    let too_large = device && there < wanted.files.size && !order.size_given;
+    if whole || too_large {
+        return set_size(source, there);
+    }
+    let missing_part = as_it_is && there > Bytes::ZERO && there < wanted.files.size;
+    if missing_part && wanted.files.count == 1 {
+        return Err(RunError::TooShort {
+            path: target.path.resolved.clone(),
+            size: there,
+            wanted: wanted.files.size,
+        });
+    }
+    if !wanted.files.size.get().is_multiple_of(SIZE_UNIT) {
+        set_size(source, wanted.files.size)?;
+    }
+    Ok(())
+}
+
+/// Each file of the set judged by itself.
+fn judge(
+    host: &Host,
+    order: &Order,
+    target: &Target,
+    suite: &Suite,
+    as_it_is: bool,
+) -> Result<Vec<Permit>, RunError> {
+    let own = Own::of_this_process(Some(order.settings.store_path.clone()));
+    let size = suite.files.size;
+    let also = Bytes::new(suite.files.total().get() - size.get());
+    let access = if as_it_is { Access::Read } else { Access::Write { size, also } };
+    let paths = file_paths(&target.path.resolved, suite.files.count);
+    let mut permits = Vec::with_capacity(paths.len());
+    for path in &paths {
+        let other;
+        let this = if *path == target.path.resolved {
+            target
+        } else {
+            other = stack::inspect(host, path)?;
+            &other
+        };
+        let facts = stack::gather(host, this, access, &order.settings.consent, &own);
+        permits.push(stack::decide(&facts)?);
+    }
+    Ok(permits)
+}
+
+/// One file is the path itself; of several each gets its number.
+fn file_paths(path: &Path, count: u32) -> Vec<PathBuf> {
+    if count == 1 {
+        return vec![path.to_path_buf()];
+    }
+    let numbered = |index| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{index}"));
+        PathBuf::from(name)
+    };
+    (0..count).map(numbered).collect()
+}
+
+fn read_model(path: &Path) -> Result<TwinSpec, RunError> {
+    let bad = |why: String| RunError::Model { path: path.to_path_buf(), why };
+    let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+    let spec: TwinSpec = toml::from_str(&text).map_err(|e| bad(e.to_string()))?;
+    spec.check().map_err(|e| bad(e.to_string()))?;
+    Ok(spec)
+}
+
+fn finish(
+    order: &Order,
+    host: &Host,
+    mut found: Found,
+    suite: Suite,
+    suite_text: String,
+) -> Result<Prepared, RunError> {
+    found.record.size_bytes = suite.files.size.get();
+    found.record.files = suite.files.count;
+    let buffered = matches!(&found.ground, Ground::Paths(paths) if paths.character);
+    let mut cells: Vec<CellRecord> = suite
+        .phases
+        .iter()
+        .flat_map(|phase| phase.cells.iter().map(move |cell| (phase, cell)))
+        .zip(0..)
+        .map(|((phase, cell), index)| CellRecord {
+            index,
+            phase: phase.name.clone(),
+            coordinates: coordinates(phase, cell),
+            streams: cell.streams.iter().map(stream_plan).collect(),
+            impossible: found.unit.filter(|_| !buffered).and_then(|unit| impossible(cell, unit)),
+        })
+        .collect();
+    let possible = cells.iter().filter(|c| c.impossible.is_none()).count();
+    if possible == 0 {
+        return Err(RunError::NothingPossible {
+            cells: cells.len(),
+            target: found.record.given,
+            why: cells.first().and_then(|c| c.impossible.clone()).unwrap_or_default(),
+        });
+    }
+    let passes = if found.as_it_is { Vec::new() } else { fill::passes(&suite) };
+    let first = cells.len() as u32;
+    cells.extend((first..).zip(&passes).map(|(index, pass)| pass.cell(index)));
+    if order.settings.verify {
+        can_verify(&suite)?;
+    }
+    let started = std::time::SystemTime::now();
+    let since = started.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let drawn =
+        stats::random::derive_seed(since.as_nanos() as u64, &[u64::from(std::process::id())]);
+    // Seeds that people copy by hand and JSON readers take as a double.
+    let seed = order.seed.unwrap_or(drawn >> 16);
+    let header = RunHeader {
+        id: String::new(),
+        version: record::VERSION,
+        suite: suite.name.clone(),
+        suite_text,
+        target: found.record,
+        seed,
+        command_line: order.settings.command_line.clone(),
+        program: order.settings.program.clone(),
+        machine: stack::machine(host),
+        started_unix_ns: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+        state: RunState::Running,
+        visits_planned: possible as u32 * suite.repeats + passes.len() as u32,
+        warnings: Vec::new(),
+    };
+    Ok(Prepared {
+        header,
+        cells,
+        suite,
+        ground: found.ground,
+        passes,
+        settings: order.settings.clone(),
+        resumes: None,
+    })
+}
+
+fn coordinates(phase: &suite::model::Phase, cell: &Cell) -> Vec<(String, String)> {
+    phase
+        .axes
+        .iter()
+        .zip(&cell.coordinates)
+        .map(|(axis, &at)| (axis.field.clone(), axis.values.get(at).cloned().unwrap_or_default()))
+        .collect()
+}
+
+/// What tables and exports need to know of a stream.
+pub(crate) fn stream_plan(stream: &Stream) -> StreamPlan {
+    let mut ops: Vec<Operation> = stream.mix.classes.iter().map(|c| c.op).collect();
+    ops.dedup();
+    let op = match ops.as_slice() {
+        [one] => one.name(),
+        _ => "mixed",
+    };
+    StreamPlan {
+        name: stream.name.clone(),
+        op: op.to_owned(),
+        block_bytes: stream.mix.block_size().map(Bytes::get),
+        threads: stream.threads,
+        queue_depth: stream.queue_depth,
+    }
+}
+
+/// Why direct I/O in multiples of `unit` cannot do the cell, if so.
+pub(crate) fn impossible(cell: &Cell, unit: Bytes) -> Option<String> {
+    let direct = cell.streams.iter().filter(|s| s.direct);
+    for stream in direct {
+        let sizes = stream.mix.classes.iter().map(|c| c.block_size).filter(|&b| b > Bytes::ZERO);
+        let odd = sizes
+            .chain([stream.align, stream.region.start])
+            .find(|b| *b > Bytes::ZERO && !b.is_multiple_of(unit));
+        if let Some(odd) = odd {
+            return Some(format!(
+                "direct I/O of {} on a device whose smallest unit is {}",
+                odd.exact(),
+                unit.exact()
+            ));
+        }
+    }
+    None
+}
+
+fn can_verify(suite: &Suite) -> Result<(), RunError> {
+    let bad = |why: String| Err(RunError::Verify { why });
+    let sector = Bytes::new(engine::verify::SECTOR as u64);
+    for stream in suite.cells().flat_map(|cell| &cell.streams) {
+        let sizes = stream.mix.classes.iter().map(|c| c.block_size);
+        for size in sizes.chain([stream.align]).filter(|&b| b > Bytes::ZERO) {
+            if !size.is_multiple_of(sector) {
+                return bad(format!(
+                    "stream `{}` has blocks of {}, wanted multiples of {}",
+                    stream.name,
+                    size.exact(),
+                    sector.exact()
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Paths {
+    /// Whether files are made or given their length by this run.
+    pub(crate) fn makes_files(&self) -> bool {
+        self.permits
+            .iter()
+            .any(|p| matches!(p.action, Action::Create | Action::Overwrite | Action::ScratchInside))
+    }
+}
+
+/// The smallest unit in which anything is written: verification keeps a number for each.
+pub(crate) fn smallest_unit(suite: &Suite) -> Bytes {
+    let streams = suite.cells().flat_map(|cell| &cell.streams);
+    let sizes = streams.flat_map(|stream| {
+        let blocks = stream.mix.classes.iter().map(|c| c.block_size);
+        blocks.chain([stream.align]).collect::<Vec<_>>()
+    });
+    let unit = sizes.filter(|&b| b > Bytes::ZERO).map(Bytes::get).reduce(gcd);
+    Bytes::new(unit.unwrap_or(SIZE_UNIT))
+}
+
+const fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Planned time of a stream, ramp included.
+pub(crate) fn planned(cell: &Cell) -> Option<Nanos> {
+    cell.streams
+        .iter()
+        .map(|s| s.stop.time.map(|t| t + s.stop.ramp))
+        .collect::<Option<Vec<_>>>()?
+        .into_iter()
+        .max()
+}

@@ -1,0 +1,78 @@
+//! Going on with a run that was interrupted.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use plan::VisitKey;
+use record::{Run, RunState, TargetKind, VisitEnd};
+
+use crate::prepare::{Prepared, SCRATCH, prepare};
+use crate::{Order, RunError, Settings, TargetName};
+
+/// What is already there.
+#[derive(Debug)]
+pub(crate) struct Resumed {
+    pub id: String,
+    /// Visits that need not be made again.
+    pub done: HashSet<VisitKey>,
+    /// How many visits are stored.
+    pub visits: u32,
+    /// The files were written to the end once.
+    pub filled: bool,
+}
+
+/// Decides how to go on with `run`. What the user must allow anew (`--destroy`) is in
+/// `settings`: leave to destroy is not kept.
+pub fn prepare_resume(run: &Run, settings: Settings) -> Result<Prepared, RunError> {
+    let header = &run.header;
+    let no = |why: &str| RunError::Resume { run: header.id.clone(), why: why.to_owned() };
+    if header.state == RunState::Complete {
+        return Err(no("it is complete"));
+    }
+    let source = suite::parse(&header.suite_text, &format!("suite of run {}", header.id))?;
+    let target = target_of(run)?;
+    let order =
+        Order { source, target: Some(target), seed: Some(header.seed), size_given: true, settings };
+    let mut prepared = prepare(&order)?;
+    let same = prepared.cells.len() == run.cells.len()
+        && prepared
+            .cells
+            .iter()
+            .zip(&run.cells)
+            .all(|(now, then)| now.phase == then.phase && now.coordinates == then.coordinates);
+    if !same {
+        return Err(no("the target is not what it was: other cells are possible on it now"));
+    }
+    let grid = prepared.suite.cell_count() as u32;
+    // An interrupted or failed visit is made again; the fill always is, unless the file is
+    // still the one it filled.
+    let done: HashSet<VisitKey> = run
+        .visits
+        .iter()
+        .filter(|visit| matches!(visit.end, VisitEnd::Complete | VisitEnd::Hanging))
+        .filter(|visit| visit.cell < grid)
+        .map(|visit| VisitKey { cell: visit.cell, repeat: visit.repeat })
+        .collect();
+    prepared.header.id.clone_from(&header.id);
+    prepared.header.started_unix_ns = header.started_unix_ns;
+    let filled = (grid..prepared.cells.len() as u32)
+        .all(|cell| run.visits.iter().any(|v| v.cell == cell && v.end == VisitEnd::Complete));
+    prepared.resumes =
+        Some(Resumed { id: header.id.clone(), done, visits: run.visits.len() as u32, filled });
+    Ok(prepared)
+}
+
+/// Where the run was: the path it resolved to, since the directory may be another today. A
+/// scratch file is found by its directory.
+fn target_of(run: &Run) -> Result<TargetName, RunError> {
+    let target = &run.header.target;
+    if target.kind == TargetKind::Twin {
+        return TargetName::parse(target.given.as_ref());
+    }
+    let path = PathBuf::from(&target.resolved);
+    let scratch = path.file_name().is_some_and(|name| name == SCRATCH);
+    Ok(TargetName::Path(match path.parent() {
+        Some(directory) if scratch => directory.to_path_buf(),
+        _ => path,
+    }))
+}
