@@ -479,18 +479,19 @@ pub enum Allocation {
     Reserved,
 }
 
-/// Sets the length of the file at `path`, making it if it is not there.
+/// Sets the length of the file at `path`, making it if it is not there. When space runs out the
+/// file is left as long as the file system got.
 pub fn allocate(path: &Path, size: Bytes, how: Allocation) -> Result<(), FileError> {
     let flags = OFlags::CLOEXEC | OFlags::WRONLY | OFlags::CREATE;
     let fd = rustix::fs::open(path, flags, Mode::from_raw_mode(0o644))
         .map_err(file_error("open", path))?;
-    rustix::fs::ftruncate(&fd, size.get()).map_err(file_error("ftruncate", path))?;
     if how == Allocation::Reserved && size > Bytes::ZERO {
         rustix::io::retry_on_intr(|| {
             rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, size.get())
         })
         .map_err(file_error("fallocate", path))?;
     }
+    rustix::fs::ftruncate(&fd, size.get()).map_err(file_error("ftruncate", path))?;
     Ok(())
 }
 
