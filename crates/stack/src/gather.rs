@@ -15,7 +15,7 @@ use crate::safety::{
     Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Place, Process, Subject, Users,
 };
 use crate::signature::probe;
-use crate::target::{FileId, PathKind, Space, Target, under};
+use crate::target::{FileId, PathKind, Space, Target, is_memory_or_network, under};
 
 /// Where Plimsoll's own files are: the disk under them is never written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -363,8 +363,17 @@ fn system_devices(host: &Host, own: &Own, facts: &mut BlockFacts) {
     for (what, path) in system.chain(own) {
         let resolved =
             if host.is_this() { std::fs::canonicalize(&path).unwrap_or(path) } else { path };
-        let Some(mount) = mount_of(&all, &resolved, None) else { continue };
+        let Some(mount) = mount_of(&all, &resolved, None) else {
+            // A chroot's table may lack the mount that the root is in.
+            push(&mut facts.system_unseen, format!("the mount of {what}"));
+            continue;
+        };
         let (tops, unseen) = under(host, &all, mount);
+        let unseen = unseen.or_else(|| {
+            // Neither memory nor another machine, so some disk of this one.
+            let here = tops.is_empty() && !is_memory_or_network(&mount.file_system);
+            here.then(|| format!("the device under {} ({what})", mount.file_system))
+        });
         if let Some(unseen) = unseen {
             push(&mut facts.system_unseen, unseen);
         }

@@ -202,6 +202,9 @@ pub enum TargetError {
         /// The directory that would hold it.
         parent: String,
     },
+    /// No words at all.
+    #[error("the target's path is empty; wanted a file, a directory or a device")]
+    Empty,
     /// A symbolic link to nothing.
     #[error("{given} is a symbolic link to {to}, which does not exist")]
     DanglingLink {
@@ -233,7 +236,7 @@ impl TargetError {
             Self::Look { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("run as a user who may read the directory".to_owned())
             }
-            Self::Look { .. } => None,
+            Self::Look { .. } | Self::Empty => None,
         }
     }
 }
@@ -250,6 +253,9 @@ pub fn inspect(host: &Host, path: &Path) -> Result<Target, TargetError> {
 pub fn look(path: &Path) -> Result<PathFacts, TargetError> {
     let failed =
         |what| move |source| TargetError::Look { what, given: path.display().to_string(), source };
+    if path.as_os_str().is_empty() {
+        return Err(TargetError::Empty);
+    }
     match std::fs::canonicalize(path) {
         Ok(resolved) => {
             let metadata = std::fs::metadata(&resolved).map_err(failed("stat"))?;
@@ -492,6 +498,13 @@ const NETWORK: [&str; 22] = [
     "fuse.rclone",
 ];
 
+const MEMORY: [&str; 5] = ["tmpfs", "ramfs", "devtmpfs", "rootfs", "hugetlbfs"];
+
+/// Whether no disk of this machine is under a file system of that type.
+pub(crate) fn is_memory_or_network(file_system: &str) -> bool {
+    MEMORY.contains(&file_system) || NETWORK.contains(&file_system)
+}
+
 fn natures(host: &Host, target: &Target) -> Vec<Nature> {
     let mut found = Vec::new();
     if let Some(mount) = &target.mount {
@@ -516,9 +529,7 @@ fn natures(host: &Host, target: &Target) -> Vec<Nature> {
 fn file_system_natures(host: &Host, mount: &Mount, path: &PathFacts, found: &mut Vec<Nature>) {
     let name = mount.file_system.clone();
     match name.as_str() {
-        "tmpfs" | "ramfs" | "devtmpfs" | "rootfs" | "hugetlbfs" => {
-            found.push(Nature::Memory { name: name.clone() });
-        }
+        memory if MEMORY.contains(&memory) => found.push(Nature::Memory { name: name.clone() }),
         "overlay" => {
             let upper = mount.value("upperdir").map(PathBuf::from);
             let all = mounts(host).unwrap_or_default();

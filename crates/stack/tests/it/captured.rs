@@ -245,6 +245,23 @@ fn a_container_does_not_know_the_systems_disk() {
 }
 
 #[test]
+fn a_root_without_a_mount_or_a_device_is_an_unknown_root() {
+    let machine = Machine::unpack("raid-lvm-xfs");
+    let unseen = |mounts: &str| {
+        machine.write("/proc/self/mountinfo", mounts);
+        block_facts(&machine, "/dev/sdd", "8:48", &Own::default()).system_unseen
+    };
+    // As a chroot sees it.
+    assert_eq!(unseen("22 27 0:21 / /proc rw - proc proc rw")[0], "the mount of /");
+    assert_eq!(unseen("")[0], "the mount table");
+    let fuse = unseen("22 27 0:21 / / rw - fuse.fuse-overlayfs fuse-overlayfs rw");
+    assert_eq!(fuse[0], "the device under fuse.fuse-overlayfs (/)");
+    // Machines without a disk of their own.
+    assert_eq!(unseen("22 27 0:21 / / rw - nfs4 filer:/roots/db7 rw"), [""; 0]);
+    assert_eq!(unseen("22 27 0:21 / / rw - tmpfs tmpfs rw"), [""; 0]);
+}
+
+#[test]
 fn swap_files_and_loop_files_are_known_by_their_names() {
     let machine = Machine::unpack("raid-lvm-xfs");
     let file = |machine: &Machine, path: &str| {
