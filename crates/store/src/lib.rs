@@ -15,8 +15,9 @@ mod write;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 pub use crate::blob::BlobError;
@@ -31,6 +32,20 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    opened: Instant,
+}
+
+/// Who had the store open for longer tidies up when closing.
+const TIDY_AFTER: Duration = Duration::from_secs(2);
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Moving the log into the file and syncing both takes some ten ms: nothing after a run of
+        // minutes, but most of a run of one request. Short ones leave the log for the next to
+        // move (SQLite does at 4 MiB, whoever writes).
+        let keep_log = self.opened.elapsed() < TIDY_AFTER;
+        let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep_log);
+    }
 }
 
 /// Where the store is if nobody says otherwise: `$XDG_DATA_HOME/plimsoll/plimsoll.db`, else
@@ -63,7 +78,7 @@ impl Store {
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )
         .map_err(|error| StoreError::sql(path, error))?;
-        let mut store = Self { connection, path: path.to_owned() };
+        let mut store = Self { connection, path: path.to_owned(), opened: Instant::now() };
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
         // Before any pragma that writes: the file may be someone else's.
         let found = store.schema()?;
@@ -103,7 +118,7 @@ impl Store {
             Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
         };
         let connection = connection.map_err(|error| StoreError::sql(path, error))?;
-        let store = Self { connection, path: path.to_owned() };
+        let store = Self { connection, path: path.to_owned(), opened: Instant::now() };
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
         store.connection.pragma_update(None, "foreign_keys", true).map_err(|e| store.sql(e))?;
         Ok(store)
@@ -111,16 +126,17 @@ impl Store {
 
     fn settle_modes(&self, found: i64) -> rusqlite::Result<()> {
         if found == 0 {
+            // There is nothing to lose yet: these lines write one page, and a file that is empty
+            // or has that page alone is taken for a new one.
+            self.connection.pragma_update(None, "synchronous", "OFF")?;
             // Only takes before the first table, and lets `remove` give space back.
             self.connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         }
         self.connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-        // In WAL mode NORMAL is enough against kill -9 (what was committed is in the page cache,
-        // and the page cache outlives the process) but not against the machine going down, which
-        // is just what a drive under load sometimes brings about; then the visits before are the
-        // evidence. FULL syncs the log once per transaction: a few milliseconds between visits,
-        // at the same place every time, never in one.
-        self.connection.pragma_update(None, "synchronous", "FULL")?;
+        // In WAL mode NORMAL is enough against kill -9: what was committed is in the page cache,
+        // which outlives the process. It syncs nothing at a commit, so starting and ending a run
+        // costs no wait for the disk. `add_visit` asks for more.
+        self.connection.pragma_update(None, "synchronous", "NORMAL")?;
         self.connection.pragma_update(None, "foreign_keys", true)
     }
 
@@ -257,7 +273,7 @@ mod tests {
                 .unwrap()
         };
         assert_eq!(ask("journal_mode"), "wal");
-        assert_eq!(ask("synchronous"), "2"); // FULL
+        assert_eq!(ask("synchronous"), "1"); // NORMAL
         assert_eq!(ask("foreign_keys"), "1");
         assert_eq!(ask("auto_vacuum"), "2"); // INCREMENTAL
         assert_eq!(ask("user_version"), "1");

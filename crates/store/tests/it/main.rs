@@ -18,3 +18,9 @@ fn scratch(test: &str) -> PathBuf {
     std::fs::create_dir_all(&folder).unwrap();
     folder.join("plimsoll.db")
 }
+
+/// Moves the log into the store's file, as whoever closes it after longer use does.
+fn tidy(store: &std::path::Path) {
+    let raw = rusqlite::Connection::open(store).unwrap();
+    raw.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use store::Store;
 
-use crate::{sample, scratch};
+use crate::{sample, scratch, tidy};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
@@ -31,4 +31,6 @@ fn write_the_file_of_this_version() {
     let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
     store.add_visit(&id, &sample::visit(0)).unwrap();
     store.add_visit(&id, &sample::visit(1)).unwrap();
+    drop(store);
+    tidy(&path);
 }
