@@ -188,6 +188,7 @@ pub struct Pool {
     local: Vec<Completion>,
     busy: Box<[bool]>,
     in_flight: usize,
+    handles: Vec<thread::JoinHandle<()>>,
     report: BackendReport,
     thread: PhantomData<*const ()>,
 }
@@ -229,8 +230,9 @@ impl Pool {
             buffers: requested.buffers()?,
             files,
         });
-        let pool = Self {
+        let mut pool = Self {
             shared,
+            handles: Vec::with_capacity(depth as usize),
             queued: Vec::with_capacity(depth as usize),
             local: Vec::new(),
             busy: vec![false; depth as usize].into(),
@@ -246,10 +248,13 @@ impl Pool {
                 .name("plimsoll-io".into())
                 .stack_size(STACK_BYTES)
                 .spawn(move || shared.work());
-            if let Err(error) = started {
-                pool.shared.lock().alive -= 1;
-                let errno = Errno(error.raw_os_error().unwrap_or(libc::EAGAIN));
-                return Err(BackendError::Threads { wanted: depth, errno });
+            match started {
+                Ok(handle) => pool.handles.push(handle),
+                Err(error) => {
+                    pool.shared.lock().alive -= 1;
+                    let errno = Errno(error.raw_os_error().unwrap_or(libc::EAGAIN));
+                    return Err(BackendError::Threads { wanted: depth, errno });
+                }
             }
         }
         Ok(pool)
@@ -377,6 +382,12 @@ impl Drop for Pool {
             }
             let waited = self.shared.finished.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(state);
+        // They have ended but may still hold the files: a device opened exclusively must be free
+        // when the pool is gone.
+        for handle in self.handles.drain(..) {
+            let _ = handle.join();
         }
     }
 }

@@ -368,7 +368,7 @@ impl Visitor for Expect {
     type Output = ();
     fn visit<D: Device>(self, device: &mut D) {
         let Self(op, byte) = self;
-        assert_eq!(one(device, request(op, 1000, 0)).result(), Ok(BLOCK));
+        assert_eq!(one(device, request(op, 1, 0)).result(), Ok(BLOCK));
         if let Some(byte) = byte {
             assert!(device.buffer(Slot(0)).iter().all(|&found| found == byte));
         }
@@ -587,4 +587,88 @@ fn threads_stuck_in_the_kernel_are_left_there() {
     let (_files, mut backend) = open_one("/dev/kmsg", true, &requested(Choice::Blocking, 4));
     backend.visit(Never);
     drop(backend);
+}
+
+/// A loop device over a scratch file; gone at the end.
+struct LoopDevice {
+    path: PathBuf,
+    _scratch: Scratch,
+}
+
+impl LoopDevice {
+    fn new() -> Result<Self, String> {
+        let scratch = Scratch::new();
+        let file = scratch.file("disk", 16);
+        let made = std::process::Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(&file)
+            .output()
+            .map_err(|error| format!("losetup: {error}"))?;
+        if !made.status.success() {
+            return Err(String::from_utf8_lossy(&made.stderr).trim().to_owned());
+        }
+        let path = String::from_utf8_lossy(&made.stdout).trim().into();
+        Ok(Self { path, _scratch: scratch })
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("losetup").arg("--detach").arg(&self.path).status();
+    }
+}
+
+struct BlockOps;
+
+impl Body for BlockOps {
+    fn run<D: Device>(&mut self, device: &mut D) {
+        device.buffer(Slot(0)).fill(5);
+        assert_eq!(one(device, request(Op::Write, 7, 0)).result(), Ok(BLOCK));
+        assert_eq!(one(device, request(Op::Fdatasync, 0, 0)).result(), Ok(0));
+        device.buffer(Slot(0)).fill(0);
+        assert_eq!(one(device, request(Op::Read, 7, 0)).result(), Ok(BLOCK));
+        assert_eq!(device.buffer(Slot(0)), vec![5; BLOCK as usize]);
+        match one(device, request(Op::Trim, 7, 0)).result() {
+            Ok(moved) => {
+                assert_eq!(moved, 0);
+                assert_eq!(one(device, request(Op::Read, 7, 0)).result(), Ok(BLOCK));
+                assert_eq!(device.buffer(Slot(0)), vec![0; BLOCK as usize]);
+            }
+            Err(Errno::EOPNOTSUPP) => println!("skipped: no discard below this loop device"),
+            Err(errno) => panic!("trim: {errno}"),
+        }
+        // Beyond the end: nothing to read, no room to write.
+        assert_eq!(one(device, request(Op::Read, 16, 0)).result(), Ok(0));
+        assert_eq!(one(device, request(Op::Write, 16, 0)).result(), Err(Errno::ENOSPC));
+    }
+}
+
+#[test]
+fn block_devices_are_read_written_and_trimmed() {
+    let disk = match LoopDevice::new() {
+        Ok(disk) => disk,
+        Err(why) => {
+            println!("skipped: no loop device: {why}");
+            return;
+        }
+    };
+    let spec = OpenSpec { exclusive: true, ..spec(&[&disk.path], true) };
+    {
+        let files = FileSet::open(&spec).unwrap();
+        assert_eq!(files.files()[0].kind, uring::Kind::Block);
+        assert_eq!(files.files()[0].size, Some(Bytes::kib(64)));
+        let held = FileSet::open(&spec).unwrap_err();
+        assert!(matches!(held, OpenError::Open { errno: Errno(16), .. }), "EBUSY: {held}");
+        assert!(held.hint().is_some());
+    }
+    on_each(&spec, true, BlockOps);
+    // A back end that is gone holds nothing: the next exclusive opening succeeds at once.
+    for requested in all(true).iter().cycle().take(48) {
+        let files = Arc::new(FileSet::open(&spec).unwrap_or_else(|error| {
+            panic!("{error}, before {requested:?}");
+        }));
+        let Ok(mut backend) = uring::open(&files, requested) else { continue };
+        backend.visit(Expect(Op::Read, None));
+    }
+    assert_eq!(uring::block_device_size(&disk.path).unwrap(), Bytes::kib(64));
 }

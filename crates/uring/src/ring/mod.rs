@@ -176,7 +176,9 @@ impl Ring {
             report.flag("no-iowait");
         }
         let timeout = if !allow.timed_wait || raw.features & sys::FEAT_EXT_ARG == 0 {
-            report.reason("waits end by polling the ring: this kernel's io_uring_enter takes no timeout (before 5.11)");
+            report.reason(
+                "waits end by polling the ring: no timeout in io_uring_enter (before Linux 5.11)",
+            );
             Timeout::Poll
         } else if raw.features & sys::FEAT_MIN_TIMEOUT != 0 {
             Timeout::Absolute
@@ -641,6 +643,9 @@ impl Drop for Ring {
             self.raw.unregister_ring(index);
         }
         let stuck = self.in_flight > 0;
+        if !stuck && self.sqe_flags & sys::SQE_FIXED_FILE != 0 {
+            self.raw.unregister_files();
+        }
         // SAFETY: dropped once, here; not used afterwards.
         unsafe { ManuallyDrop::drop(&mut self.raw) };
         if !stuck {

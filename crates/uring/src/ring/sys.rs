@@ -55,6 +55,7 @@ pub(crate) const SQE_FIXED_FILE: u8 = 1 << 0;
 
 const REGISTER_BUFFERS: u32 = 0;
 const REGISTER_FILES: u32 = 2;
+const UNREGISTER_FILES: u32 = 3;
 const REGISTER_PROBE: u32 = 8;
 const REGISTER_RING_FDS: u32 = 20;
 const UNREGISTER_RING_FDS: u32 = 21;
@@ -278,6 +279,13 @@ impl RawRing {
     pub(crate) fn register_files(&self, fds: &[i32]) -> Result<(), Errno> {
         // SAFETY: an array of descriptors and its length.
         unsafe { self.register(REGISTER_FILES, fds.as_ptr().cast(), fds.len()) }.map(drop)
+    }
+
+    /// Gives the files back now. Closing the ring does so too, but some time later: a block
+    /// device opened exclusively would still be held.
+    pub(crate) fn unregister_files(&self) {
+        // SAFETY: it takes no argument. It fails where none are registered.
+        let _ = unsafe { self.register(UNREGISTER_FILES, std::ptr::null(), 0) };
     }
 
     /// # Safety
