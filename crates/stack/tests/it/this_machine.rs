@@ -14,7 +14,8 @@ use stack::{
 };
 use units::Bytes;
 
-const WRITE: Access = Access::Write { size: Bytes::new(4096), also: Bytes::ZERO };
+/// No bytes, so that a full disk under the tests is no reason to refuse.
+const WRITE: Access = Access::Write { size: Bytes::ZERO, also: Bytes::ZERO };
 
 fn facts(path: &Path, consent: &Consent) -> stack::Facts {
     let host = Host::this();
@@ -428,15 +429,47 @@ fn an_md_member_is_refused() {
 #[test]
 fn other_file_systems_are_refused() {
     for (tool, arguments, name) in [
-        ("mkfs.btrfs", &["-q"][..], "btrfs"),
+        ("mkfs.btrfs", &["-q", "--mixed"][..], "btrfs"),
         ("mkfs.vfat", &[], "vfat"),
+        ("mkfs.exfat", &[], "exfat"),
+        ("mkfs.ntfs", &["--quick", "--quiet"], "ntfs"),
         ("mkfs.f2fs", &["-q"], "f2fs"),
         ("mkfs.jfs", &["-q"], "jfs"),
-        ("mkfs.nilfs2", &["-q"], "nilfs2"),
+        ("mkfs.nilfs2", &["-q", "-B", "16"], "nilfs2"),
+        ("mkfs.reiserfs", &["-q", "-ff"], "reiserfs"),
+        ("make-bcache", &["-B"], "bcache"),
     ] {
         let Some(device) = LoopDevice::new(tool) else { return };
         if device.make(tool, arguments) {
             device.bears(name);
+        }
+    }
+}
+
+/// Those that need a larger device, or end with other words than the device: made in a file,
+/// which the prober reads alike.
+#[test]
+fn larger_formats_are_found_in_a_file() {
+    let scratch = Scratch::new("formats");
+    let file = scratch.0.join("disk");
+    let path = file.to_str().unwrap();
+    // A key that costs nothing to derive: the header is all that matters.
+    let luks = |kind| {
+        let key = ["--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000", "--keyfile-size=32"];
+        [&["luksFormat", "-q", kind][..], &key, &[path, "/dev/zero"]].concat()
+    };
+    for (tool, arguments, name) in [
+        ("mkfs.xfs", vec!["-q", path], "xfs"),
+        ("cryptsetup", luks("--type=luks1"), "LUKS"),
+        ("cryptsetup", luks("--type=luks2"), "LUKS"),
+    ] {
+        File::create(&file).unwrap().set_len(320 << 20).unwrap();
+        match Command::new(tool).args(&arguments).output() {
+            Ok(output) if output.status.success() => {
+                let found = stack::probe(&File::open(&file).unwrap()).unwrap();
+                assert!(found.iter().any(|s| s.name == name), "{tool}: {found:?}");
+            }
+            other => println!("skipped: {tool}: {other:?}"),
         }
     }
 }
