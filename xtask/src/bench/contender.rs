@@ -33,6 +33,14 @@ pub enum Prints {
 }
 
 impl Prints {
+    /// The measured time where the program took another than it was told.
+    pub fn seconds(self, text: &str) -> Option<f64> {
+        match self {
+            Self::Elbencho => elbencho_seconds(text),
+            _ => None,
+        }
+    }
+
     /// Reads per second, as the program itself says.
     pub fn iops(self, text: &str) -> Result<f64> {
         let iops = match self {
@@ -96,6 +104,12 @@ fn elbencho(text: &str) -> Option<f64> {
     line.rsplit(':').next()?.split_whitespace().next_back()?.parse().ok()
 }
 
+/// `READ   Elapsed time     :      2.003s      2.003s`: it looks at its limit now and then only.
+fn elbencho_seconds(text: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.contains("Elapsed time"))?;
+    line.split_whitespace().next_back()?.strip_suffix('s')?.parse().ok()
+}
+
 /// `    reads/s:                      703433.06`.
 fn sysbench(text: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.trim().strip_prefix("reads/s:"))?;
@@ -130,6 +144,14 @@ mod tests {
         ] {
             assert_eq!(prints.iops(text).unwrap(), iops, "{prints:?}");
         }
+    }
+
+    #[test]
+    fn elbenchos_own_time_is_found() {
+        let text = "READ   Elapsed time     :      2.003s      2.004s\n";
+        assert_eq!(Prints::Elbencho.seconds(text), Some(2.004));
+        assert_eq!(Prints::Elbencho.seconds("READ"), None);
+        assert_eq!(Prints::Fio.seconds(text), None);
     }
 
     #[test]

@@ -128,6 +128,7 @@ fn measure(bench: &Bench, mut row: Row, options: &Options) -> Result<Summary> {
     let mut notes = std::mem::take(&mut row.notes);
     if let Some(why) = row.skipped.take() {
         notes.push(format!("skipped: {why}"));
+        row.contenders.clear();
         return Ok(Summary::new(row, Vec::new(), Vec::new(), notes));
     }
     let mut idle = Vec::new();
@@ -149,7 +150,8 @@ fn measure(bench: &Bench, mut row: Row, options: &Options) -> Result<Summary> {
             let visit = bench
                 .visit(&row, contender, idle[n])
                 .with_context(|| format!("{} on {}", contender.name, row.name))?;
-            let clean = visit.others_share * 100.0 <= options.tolerate;
+            let clean = visit.others_share * 100.0 <= options.tolerate
+                || !row.figure.is_disturbed_by_others();
             dropped[n] += usize::from(!clean);
             round.push(clean.then_some(visit));
         }

@@ -43,6 +43,13 @@ pub enum Figure {
     MemoryMib { buffers: f64 },
 }
 
+impl Figure {
+    /// Whether others on the processor change it.
+    pub fn is_disturbed_by_others(self) -> bool {
+        !matches!(self, Self::MemoryMib { .. })
+    }
+}
+
 /// Where contenders run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

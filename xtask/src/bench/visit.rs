@@ -84,7 +84,7 @@ impl Bench {
         let (figure, ios) = match row.figure {
             Figure::Iops { seconds } => {
                 let iops = contender.prints.iops(&text)?;
-                (iops, Some(iops * seconds))
+                (iops, Some(iops * contender.prints.seconds(&text).unwrap_or(seconds)))
             }
             Figure::RequestsPerCoreSecond { operations } => {
                 (operations / ((user_ns + system_ns) / 1e9), Some(operations))
