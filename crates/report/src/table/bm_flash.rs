@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use record::Run;
-use units::Bytes;
 
 use crate::figures::{self, StreamOfCell, total};
 
@@ -52,7 +51,7 @@ pub fn bm_flash(run: &Run) -> String {
         }
     }
     for (phase, streams) in &phases {
-        let part = if *phase == "fill" { fill(run, streams) } else { Some(table(streams)) };
+        let part = if *phase == "fill" { fill(streams) } else { Some(table(streams)) };
         if let Some(part) = part {
             if !out.is_empty() {
                 out.push('\n');
@@ -65,16 +64,14 @@ pub fn bm_flash(run: &Run) -> String {
 
 /// `Filling 4G before testing  ...   4096 MB done in 3 seconds (1365 MB/sec).`: whole seconds
 /// and the rate by those, as it has it.
-fn fill(run: &Run, streams: &[StreamOfCell]) -> Option<String> {
+fn fill(streams: &[StreamOfCell]) -> Option<String> {
     let visit = streams.iter().flat_map(|s| &s.visits).next()?;
     let bytes = total(visit.streams.iter().flat_map(|s| &s.ops).map(|op| op.bytes));
-    let target = &run.header.target;
-    let size = Bytes::new(target.size_bytes.saturating_mul(u64::from(target.files)));
     let seconds = (visit.elapsed_ns.saturating_add(500_000_000) / 1_000_000_000).max(1);
     let mib = bytes >> 20;
     Some(format!(
         "Filling {} before testing  ...   {mib} MB done in {seconds} seconds ({} MB/sec).\n",
-        label(size.get()),
+        label(mib << 20),
         mib / seconds
     ))
 }
