@@ -1,5 +1,12 @@
 //! Every back end against real files: data arrives, errors pass, waits end when they should.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "all of this file is tests, also what is outside of test functions"
+)]
+
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
