@@ -651,6 +651,7 @@ impl<'a> Drive<'a> {
         let worker = &mut self.workers[slot.worker as usize];
         worker.recorder.failure(completion, Failure { op, file, offset, length, outcome });
         if worker.recorder.failures > self.limits.failures {
+            worker.stop(self.last_completion);
             self.shared.stop();
             self.boundary = Instant::ZERO;
         }

@@ -34,16 +34,19 @@ pub fn prepare_resume(run: &Run, settings: Settings) -> Result<Prepared, RunErro
     let order =
         Order { source, target: Some(target), seed: Some(header.seed), size_given: true, settings };
     let mut prepared = prepare(&order)?;
-    let same = prepared.cells.len() == run.cells.len()
-        && prepared
-            .cells
-            .iter()
-            .zip(&run.cells)
-            .all(|(now, then)| now.phase == then.phase && now.coordinates == then.coordinates);
-    if !same {
-        return Err(no("the target is not what it was: other cells are possible on it now"));
-    }
     let grid = prepared.suite.cell_count() as u32;
+    let (now, then) = (&prepared.cells, &run.cells);
+    let same = now
+        .iter()
+        .zip(then)
+        .take(grid as usize)
+        .all(|(now, then)| now.phase == then.phase && now.coordinates == then.coordinates);
+    if !same || then.len() < now.len() {
+        return Err(no("the target is not what it was"));
+    }
+    // A file that was made then is there now and need not be written again.
+    let extra = then.iter().skip(now.len()).cloned();
+    prepared.cells.extend(extra.collect::<Vec<_>>());
     // An interrupted or failed visit is made again; the fill always is, unless the file is
     // still the one it filled.
     let done: HashSet<VisitKey> = run

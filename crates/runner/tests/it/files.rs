@@ -1,0 +1,116 @@
+//! What is written, what is left alone, what is removed.
+
+use runner::{RunError, TargetName, prepare};
+
+use crate::help::{Place, go, order};
+
+const SMALL: [&str; 2] = ["file_size=1MiB", "operations=64"];
+
+#[test]
+fn a_file_of_the_users_is_not_touched_unless_named() {
+    let place = Place::new("foreign");
+    let file = place.join("payroll.db");
+    std::fs::write(&file, vec![7u8; 3 << 20]).unwrap();
+    let mut order = order(&place, "random-write", file.to_str().unwrap(), &SMALL);
+    let refused = prepare(&order).unwrap_err();
+    assert!(matches!(refused, RunError::Refused(_)), "{refused}");
+    assert!(refused.hint().unwrap_or_default().contains("--overwrite"), "{:?}", refused.hint());
+    assert_eq!(std::fs::read(&file).unwrap(), vec![7u8; 3 << 20]);
+
+    order.settings.consent.overwrite = vec![file.clone()];
+    go(&place, &order).unwrap();
+    let after = std::fs::read(&file).unwrap();
+    assert_eq!(after.len(), 3 << 20, "it keeps its length");
+    assert!(after[1 << 20..].iter().all(|&b| b == 7), "beyond what was asked nothing is written");
+    assert!(after[..1 << 20].iter().any(|&b| b != 7));
+    // Named once is not ours for ever.
+    order.settings.consent.overwrite.clear();
+    assert!(prepare(&order).is_err());
+}
+
+#[test]
+fn a_file_of_the_users_can_be_read() {
+    let place = Place::new("read");
+    let file = place.join("data");
+    let content: Vec<u8> = (0..4u32 << 20).map(|i| (i % 251) as u8).collect();
+    std::fs::write(&file, &content).unwrap();
+    let order = order(&place, "random-read", file.to_str().unwrap(), &["operations=64"]);
+    let (_, run) = go(&place, &order).unwrap();
+    assert_eq!(run.visits.len(), 1, "no fill");
+    assert_eq!(run.header.target.size_bytes, 4 << 20, "taken whole");
+    assert_eq!(std::fs::read(&file).unwrap(), content);
+}
+
+#[test]
+fn our_own_file_is_used_again_in_another_size() {
+    let place = Place::new("again");
+    let file = place.join("data");
+    let name = file.to_str().unwrap();
+    go(&place, &order(&place, "random-write", name, &SMALL)).unwrap();
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), 1 << 20);
+    go(&place, &order(&place, "random-write", name, &["file_size=2MiB", "operations=64"])).unwrap();
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), 2 << 20);
+}
+
+#[test]
+fn a_scratch_file_goes_with_the_run_unless_kept() {
+    let place = Place::new("scratch");
+    let directory = place.join("d");
+    std::fs::create_dir(&directory).unwrap();
+    let mut order = order(&place, "random-write", directory.to_str().unwrap(), &SMALL);
+    let prepared = prepare(&order).unwrap();
+    let said = prepared.describe().join("\n");
+    assert!(said.contains("plimsoll-scratch.dat") && said.contains("removed afterwards"), "{said}");
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "preparing writes nothing");
+    go(&place, &order).unwrap();
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
+    order.settings.keep = true;
+    go(&place, &order).unwrap();
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1);
+}
+
+#[test]
+fn several_files_are_numbered_and_all_used() {
+    let place = Place::new("several");
+    let base = place.join("data");
+    let sets = ["file_size=256KiB", "file_count=4", "operations=4096"];
+    let order = order(&place, "random-write", base.to_str().unwrap(), &sets);
+    let (_, run) = go(&place, &order).unwrap();
+    for index in 0..4 {
+        let file = place.join(&format!("data.{index}"));
+        assert_eq!(std::fs::metadata(&file).unwrap().len(), 256 << 10);
+    }
+    assert_eq!(run.header.target.files, 4);
+}
+
+#[test]
+fn a_character_device_is_read_and_never_written() {
+    let place = Place::new("zero");
+    let read = order(&place, "random-read", "/dev/zero", &["operations=1000"]);
+    let (_, run) = go(&place, &read).unwrap();
+    assert_eq!(run.visits[0].streams[0].ops[0].requests, 1000);
+    let write = order(&place, "random-write", "/dev/null", &["operations=1000"]);
+    assert!(matches!(prepare(&write), Err(RunError::NotWritable { .. })));
+}
+
+#[test]
+fn a_size_beyond_the_file_is_refused_with_the_size_that_is_there() {
+    let place = Place::new("short");
+    let file = place.join("data");
+    std::fs::write(&file, vec![1; 1 << 20]).unwrap();
+    let order = order(&place, "random-read", file.to_str().unwrap(), &["file_size=2MiB"]);
+    let refused = prepare(&order).unwrap_err();
+    assert!(matches!(refused, RunError::TooShort { .. }), "{refused}");
+    assert_eq!(refused.hint().as_deref(), Some("use `--size 1MiB`"));
+}
+
+#[test]
+fn a_target_that_cannot_be_is_refused_before_anything_is_stored() {
+    let place = Place::new("cannot");
+    let missing = place.join("no/such/dir/file");
+    let order = order(&place, "random-read", missing.to_str().unwrap(), &SMALL);
+    assert!(matches!(go(&place, &order), Err(RunError::Target(_))));
+    assert!(TargetName::parse("model:".as_ref()).is_err());
+    let store = store::Store::open(&place.join("store.db")).unwrap();
+    assert!(store.list().unwrap().is_empty());
+}
