@@ -6,13 +6,13 @@ use crate::check::field_text;
 use crate::error::SuiteError;
 use crate::layer;
 use crate::node::{At, Entry, Node, Table, Value, inline_key};
-use crate::raw::{self, Extent, RawRegion, Size, Time};
-use crate::resolve::{Layered, LayeredStream, fill_details, read, to_table};
+use crate::raw::{self, Size, Time};
+use crate::resolve::{Layered, LayeredStream, fill_details, read, to_table, varies_kind};
 use crate::source::{Located, SuiteSource};
 
 /// What a stream has where nobody said otherwise, as people would write it. The checker knows
-/// the same values; a test holds the two together.
-const STREAM_DEFAULTS: [(&str, &str); 23] = [
+/// the same values; the law that resolved text means the same holds the two together.
+const STREAM_DEFAULTS: [(&str, &str); 21] = [
     ("access", r#"{ kind = "uniform" }"#),
     ("operation", r#""read""#),
     ("choice", r#""dice""#),
@@ -34,9 +34,6 @@ const STREAM_DEFAULTS: [(&str, &str); 23] = [
     ("time", r#""none""#),
     ("bytes", r#""none""#),
     ("operations", r#""none""#),
-    // Alternatives of others have no value of their own; listed so that the test sees every field.
-    ("random_share", ""),
-    ("read_share", ""),
 ];
 
 /// The suite as it will be played: TOML with overrides worked in and every default filled in.
@@ -119,29 +116,16 @@ fn fields(text: &mut String, stream: &LayeredStream, phase: &Layered) -> Located
     let mut set = stream.fields.clone();
     layer::drop_unset(&mut set);
     let mut raw = read(&set, stream.at)?;
-    // Where the grid varies details, filled-in ones could contradict them.
-    let varied =
-        |field: &str| phase.axes.iter().any(|a| a.path.first().is_some_and(|f| f == field));
-    let (access, sync) = (raw.access.clone(), raw.sync);
-    fill_details(&mut raw);
-    if varied("access") {
-        raw.access = access;
-    }
-    if varied("sync") {
-        raw.sync = sync;
-    }
-    if let Some(region) = &mut raw.region {
-        fill_region(region);
+    if !varies_kind(&phase.axes, Some(&"access".to_owned())) {
+        fill_details(&mut raw);
     }
     let mut table = to_table(&raw, stream.at)?;
+    let varied = |field: &str| {
+        phase.axes.iter().any(|axis| axis.path.first().is_some_and(|first| first == field))
+    };
     fill_defaults(&mut table, stream, &varied);
     lines(text, &table);
     Ok(())
-}
-
-fn fill_region(region: &mut RawRegion) {
-    region.start.get_or_insert(Extent::Bytes(Bytes::ZERO));
-    region.length.get_or_insert(Extent::Rest);
 }
 
 /// Adds the defaults of fields that are not set, neither they nor what takes their place.
@@ -149,7 +133,7 @@ fn fill_defaults(table: &mut Table, stream: &LayeredStream, varied: &dyn Fn(&str
     for (field, default) in STREAM_DEFAULTS {
         let taken = |name: &str| table.contains(name) || varied(name);
         let alternatives = raw::alternatives(field);
-        if default.is_empty() || taken(field) || alternatives.iter().any(|name| taken(name)) {
+        if taken(field) || alternatives.iter().any(|name| taken(name)) {
             continue;
         }
         if let Some(node) = crate::node::parse_value(default, stream.at) {
@@ -169,5 +153,26 @@ fn grid(text: &mut String, phase: &Layered) {
         let values: Vec<String> = axis.values.iter().map(Node::inline).collect();
         // Dots stay inside quotes: dotted keys of a field that is an axis itself would clash.
         line(text, &inline_key(&field_text(axis, phase)), &format!("[{}]", values.join(", ")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_has_a_default_or_stands_for_one_that_has() {
+        let has = |name: &str| STREAM_DEFAULTS.iter().any(|(field, _)| *field == name);
+        for field in raw::stream_fields() {
+            let known = has(field) || raw::alternatives(field).iter().any(|other| has(other));
+            assert!(known, "`{field}` would be left to the reading version's default");
+        }
+    }
+
+    #[test]
+    fn every_default_is_toml() {
+        for (field, default) in STREAM_DEFAULTS {
+            assert!(crate::node::parse_value(default, At::Text(0)).is_some(), "{field}");
+        }
     }
 }

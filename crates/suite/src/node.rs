@@ -3,6 +3,8 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use units::Bytes;
+
 use crate::error::Problem;
 
 /// Where a value came from. Small, since every value carries one.
@@ -49,6 +51,12 @@ pub(crate) struct Entry {
 
 /// Keys that come first in a table on one line; the others follow by the alphabet.
 const LEADING: [&str; 5] = ["kind", "op", "weight", "start", "space_share"];
+
+/// Leading keys, then sizes by size, then the alphabet.
+fn key_order(key: &str) -> (usize, Option<Bytes>, &str) {
+    let rank = LEADING.iter().position(|leading| *leading == key).unwrap_or(LEADING.len());
+    (rank, key.parse().ok(), key)
+}
 
 impl Table {
     pub fn get(&self, key: &str) -> Option<&Node> {
@@ -156,8 +164,7 @@ impl Node {
                     .into_iter()
                     .map(|(key, value)| Entry { key, at, node: Self::from_toml(value, at) })
                     .collect();
-                let rank = |key: &str| LEADING.iter().position(|k| *k == key).unwrap_or(usize::MAX);
-                entries.sort_by(|a, b| rank(&a.key).cmp(&rank(&b.key)).then(a.key.cmp(&b.key)));
+                entries.sort_by(|a, b| key_order(&a.key).cmp(&key_order(&b.key)));
                 Value::Table(Table { entries })
             }
         };

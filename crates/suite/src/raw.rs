@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -166,6 +167,8 @@ impl<'de> Deserialize<'de> for SizeMix {
                 while let Some((Size(size), weight)) = map.next_entry()? {
                     sizes.push((size, weight));
                 }
+                // A table has no order of its own, so the classes' must not hang on one.
+                sizes.sort_by_key(|(size, _)| *size);
                 Ok(SizeMix(sizes))
             }
         }
@@ -202,21 +205,21 @@ impl JsonSchema for SizeMix {
 /// Schema of a field that is a table, or a word for short.
 fn word_or_table<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let table = generator.subschema_for::<T>();
-    json_schema!({ "anyOf": [{ "type": "string" }, table, { "type": "null" }] })
+    json_schema!({ "anyOf": [{ "type": "string" }, table]  })
 }
 
 fn word_or_list<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let list = generator.subschema_for::<T>();
-    json_schema!({ "anyOf": [{ "type": "string" }, list, { "type": "null" }] })
+    json_schema!({ "anyOf": [{ "type": "string" }, list]  })
 }
 
 fn number_or_none(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "anyOf": [{ "type": "number" }, { "const": "none" }, { "type": "null" }] })
+    json_schema!({ "anyOf": [{ "type": "number" }, { "const": "none" }]  })
 }
 
 fn count_or_none(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
-        "anyOf": [{ "type": "integer", "minimum": 1 }, { "const": "none" }, { "type": "null" }]
+        "anyOf": [{ "type": "integer", "minimum": 1 }, { "const": "none" }]
     })
 }
 
@@ -225,8 +228,10 @@ fn count_or_none(_: &mut SchemaGenerator) -> Schema {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawHead {
     /// Version of this grammar: 1.
+    #[schemars(required)]
     pub schema: Option<u32>,
     /// Name on the command line: lower-case letters, digits and hyphens.
+    #[schemars(required)]
     pub name: Option<String>,
     /// One line for `suite list`.
     pub title: Option<String>,
@@ -240,6 +245,7 @@ pub(crate) struct RawHead {
     pub fill: Option<bool>,
     /// What fill and writes write: "incompressible" (the default), "zero", "self-describing",
     /// { kind = "pattern", byte = 165 } or { kind = "compressible", random_share = 0.5 }.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "word_or_table::<RawData>")]
     pub data: Option<RawData>,
     /// Passes over the files after the fill and before the first phase. None if left out.
@@ -252,6 +258,7 @@ pub(crate) struct RawHead {
     pub settle: Option<Time>,
     /// What to do to caches before every visit, in this order: "flush", "purge", "drop",
     /// "reopen", "remount". Nothing if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "word_or_list::<Vec<CacheStep>>")]
     pub caches: Option<Vec<CacheStep>>,
     /// Layout of the classic table. "plain" if left out.
@@ -310,7 +317,7 @@ pub(crate) struct RawPrecondition {
 pub(crate) struct RawStream {
     /// Where requests go: "sequential", "backward", "staggered", "same", "uniform" (the
     /// default), "uniform-once", "permutation", "zipf", or a table with `kind` and its details.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "word_or_table::<RawAccess>")]
     pub access: Option<RawAccess>,
     /// Short for access = { kind = "mixed", random_share = ... }.
@@ -340,7 +347,7 @@ pub(crate) struct RawStream {
     pub align: Option<Size>,
     /// Which part of the files: { start = "10%", length = "1GiB" }, or only the length. All if
     /// left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "word_or_table::<RawRegion>")]
     pub region: Option<RawRegion>,
     /// "concatenated" (the default): file after file; "file-per-worker": one file each.
@@ -348,7 +355,7 @@ pub(crate) struct RawStream {
     pub spread: Option<Spread>,
     /// When to flush: "none" (the default), "fsync" and its like (after every request), or a
     /// table.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "word_or_table::<RawSync>")]
     pub sync: Option<RawSync>,
     /// Workers. 1 if left out.
@@ -359,7 +366,7 @@ pub(crate) struct RawStream {
     pub queue_depth: Option<u32>,
     /// Requests per second of the whole stream, whatever the device does (open loop). "none"
     /// (the default): the next request starts when one ends.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "number_or_none")]
     pub rate: Option<f64>,
     /// How the starts of an open loop are spaced: "fixed" (the default) or "poisson".
@@ -391,7 +398,7 @@ pub(crate) struct RawStream {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Size>,
     /// Ends after so many requests of all workers together.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "count_or_none")]
     pub operations: Option<u64>,
 }
@@ -569,6 +576,7 @@ fn anything(_: &mut SchemaGenerator) -> Schema {
 
 /// A suite of Plimsoll: a benchmark method as data.
 #[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct SuiteDocument {
     #[schemars(flatten)]
@@ -584,6 +592,7 @@ struct SuiteDocument {
 
 /// A part of the suite with its own grid.
 #[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct PhaseDocument {
     /// Unique in the suite.
@@ -598,6 +607,7 @@ struct PhaseDocument {
 
 /// One load of several that run together.
 #[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct StreamDocument {
     /// Unique in the phase.
@@ -608,7 +618,26 @@ struct StreamDocument {
 
 /// The JSON schema (2020-12) of a suite's text, for editors.
 pub fn json_schema() -> Schema {
-    schemars::schema_for!(SuiteDocument)
+    let mut schema = schemars::schema_for!(SuiteDocument);
+    RecursiveTransform(without_null).transform(&mut schema);
+    schema
+}
+
+/// Optional fields are left out in TOML, which has no null.
+fn without_null(schema: &mut Schema) {
+    if let Some(types) = schema.get_mut("type").and_then(|value| value.as_array_mut()) {
+        types.retain(|name| name.as_str() != Some("null"));
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(choices) = schema.get_mut("anyOf").and_then(|value| value.as_array_mut()) {
+        choices.retain(|choice| choice["type"].as_str() != Some("null"));
+    }
+    if schema.get("default").is_some_and(|value| value.is_null()) {
+        schema.remove("default");
+    }
 }
 
 /// Names of the fields at the top of a suite.

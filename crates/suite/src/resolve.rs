@@ -3,7 +3,9 @@
 use crate::error::Problem;
 use crate::layer;
 use crate::node::{At, Node, Table, Value};
-use crate::raw::{self, AccessKind, RawAccess, RawStream, RawSync, SyncOp};
+use units::Bytes;
+
+use crate::raw::{self, AccessKind, Extent, RawAccess, RawStream, RawSync, SyncOp};
 use crate::reader::read_table;
 use crate::source::{AxisSource, Located, Override, PhaseSource, Setting, SuiteSource, duplicate};
 
@@ -127,11 +129,10 @@ impl Layered {
                 Some(stream) => &stream.fields,
                 None => continue,
             };
-            // Details of a field that other axes complete stay as they were written.
-            let alone = axes.iter().filter(|a| a.path.first() == axis.path.first()).count() == 1;
+            let fill = !varies_kind(&axes, axis.path.first());
             let mut texts: Vec<String> = Vec::with_capacity(axis.values.len());
             for value in &mut axis.values {
-                *value = canonical(base, &axis.path, value, alone)?;
+                *value = canonical(base, &axis.path, value, fill)?;
                 let text = value.inline();
                 if texts.contains(&text) {
                     let what = format!("on the grid's axis `{}` the value", axis.path.join("."));
@@ -142,6 +143,12 @@ impl Layered {
         }
         Ok(())
     }
+}
+
+/// Whether an axis varies only the kind of a field: one kind's details would contradict another.
+pub(crate) fn varies_kind(axes: &[AxisSource], field: Option<&String>) -> bool {
+    let kind = |axis: &AxisSource| axis.path.get(1).is_some_and(|key| key == "kind");
+    axes.iter().any(|axis| axis.path.first() == field && kind(axis))
 }
 
 /// Whether setting `path` leaves nothing of what was set at `old`.
@@ -212,6 +219,10 @@ pub(crate) fn fill_details(raw: &mut RawStream) {
     if let Some(sync) = &mut raw.sync {
         fill_sync(sync);
     }
+    if let Some(region) = &mut raw.region {
+        region.start.get_or_insert(Extent::Bytes(Bytes::ZERO));
+        region.length.get_or_insert(Extent::Rest);
+    }
 }
 
 fn fill_access(access: &mut RawAccess) {
@@ -235,9 +246,16 @@ fn fill_sync(sync: &mut RawSync) {
 
 /// A value of an axis for people: `4KiB`, `zipf theta=0.99`. Details that are off are left out.
 pub(crate) fn value_text(node: &Node) -> String {
-    let Value::Table(table) = &node.value else {
-        return node.as_str().map_or_else(|| node.inline(), str::to_owned);
+    let table = match &node.value {
+        Value::Table(table) => table,
+        Value::String(text) => return text.clone(),
+        // TOML would say `1.0`.
+        Value::Float(x) => return x.to_string(),
+        _ => return node.inline(),
     };
+    if let (Some(start), Some(length)) = (table.get("start"), table.get("length")) {
+        return region_text(&value_text(start), &value_text(length));
+    }
     let Some(head) = table.entries.iter().find(|e| matches!(e.key.as_str(), "kind" | "op")) else {
         return node.inline();
     };
@@ -245,4 +263,11 @@ pub(crate) fn value_text(node: &Node) -> String {
     let details = table.entries.iter().filter(|e| e.key != head.key && !off(&e.node));
     let details = details.map(|e| format!(" {}={}", e.key, value_text(&e.node)));
     value_text(&head.node) + &details.collect::<String>()
+}
+
+fn region_text(start: &str, length: &str) -> String {
+    match (start, length) {
+        ("0B", length) => length.to_owned(),
+        (start, length) => format!("{length} from {start}"),
+    }
 }

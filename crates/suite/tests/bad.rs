@@ -1,5 +1,5 @@
 //! What is wrong with a suite is said with its place, what was seen and what was wanted.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::panic, reason = "a test may panic")]
 
 use suite::{CheckContext, SuiteError, SuiteSource, check, parse};
 use units::Bytes;

@@ -1,0 +1,66 @@
+//! What the documentation shows works.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use suite::{CheckContext, SuiteSource, check, find_builtin, parse, resolved_text};
+
+const WRITE_A_SUITE: &str = include_str!("../../../docs/write-a-suite.md");
+const PAGES: [&str; 3] = [
+    WRITE_A_SUITE,
+    include_str!("../../../docs/suites/bm-flash.md"),
+    include_str!("../../../docs/suites/single-cell.md"),
+];
+
+/// The fenced blocks of a language.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+    let fence = format!("```{language}\n");
+    page.split(fence.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+fn examples() -> Vec<SuiteSource> {
+    blocks(WRITE_A_SUITE, "toml").iter().map(|text| parse(text, "example.toml").unwrap()).collect()
+}
+
+#[test]
+fn every_suite_shown_is_sound() {
+    let examples = examples();
+    assert_eq!(examples.len(), 3);
+    for mut source in examples {
+        check(&source, &CheckContext::default()).unwrap();
+        resolved_text(&source).unwrap();
+        if source.has_quick() {
+            source.quick().unwrap();
+            check(&source, &CheckContext::default()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_override_shown_is_taken() {
+    let examples = examples();
+    let mut commands = 0;
+    let lines = PAGES.iter().flat_map(|page| blocks(page, "sh")).flat_map(str::lines);
+    for line in lines.filter(|line| line.contains("--set ")) {
+        let name = line.split_whitespace().nth(2).unwrap();
+        let mut source = match find_builtin(name) {
+            Some(found) => parse(found.text, found.file).unwrap(),
+            None => {
+                let name = name.trim_end_matches(".toml");
+                examples.iter().find(|source| source.name() == name).unwrap().clone()
+            }
+        };
+        for set in line.split("--set ").skip(1) {
+            let set = set.split_whitespace().next().unwrap();
+            source.set(set).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+        check(&source, &CheckContext::default()).unwrap_or_else(|error| panic!("{line}: {error}"));
+        commands += 1;
+    }
+    assert!(commands >= 15, "only {commands} commands were found");
+}
+
+#[test]
+fn every_field_is_documented() {
+    for field in SuiteSource::settable() {
+        assert!(WRITE_A_SUITE.contains(&format!("`{field}`")), "no `{field}` in the tables");
+    }
+}
