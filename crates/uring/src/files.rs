@@ -292,13 +292,13 @@ fn open_one(spec: &OpenSpec, path: &Path) -> Result<OpenFile, OpenError> {
     let mode = Mode::from_raw_mode(0o644);
     let wants_direct = spec.direct != DirectWish::No && seen != Some(Kind::Character);
     let with = if wants_direct { base | OFlags::DIRECT } else { base };
-    let (fd, refused) = match rustix::fs::open(path, with, mode) {
+    let (fd, refused) = match open_unseen(path, with, mode) {
         Ok(fd) => (fd, None),
         Err(rustix::io::Errno::INVAL) if wants_direct => {
             let reason = "open with O_DIRECT: EINVAL: the file system does not offer it";
             // A file that did not exist was made by the refused open: exclusive creation is done.
             let base = if seen.is_none() { base - OFlags::EXCL } else { base };
-            (rustix::fs::open(path, base, mode).map_err(failed)?, Some(reason.to_owned()))
+            (open_unseen(path, base, mode).map_err(failed)?, Some(reason.to_owned()))
         }
         Err(error) => return Err(failed(error)),
     };
@@ -327,6 +327,15 @@ fn open_one(spec: &OpenSpec, path: &Path) -> Result<OpenFile, OpenError> {
     let nowait = takes_nowait(fd.as_fd(), spec, &direct, size);
     let path = path.to_path_buf();
     Ok(OpenFile { path, fd, kind, size, logical_sector, direct, nowait, device })
+}
+
+/// Opens without updates of the access time, where that is allowed (owner or root): reads are
+/// to cause no writes, and every cached read would look at the clock.
+fn open_unseen(path: &Path, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+    match rustix::fs::open(path, flags | OFlags::NOATIME, mode) {
+        Err(rustix::io::Errno::PERM) => rustix::fs::open(path, flags, mode),
+        result => result,
+    }
 }
 
 /// Reads the first block directly without waiting. A driver that cannot promise not to wait
