@@ -487,14 +487,12 @@ fn due_at(due: u64, flight: &Flight, now: u64) -> u64 {
     due.clamp(flight.started, now) - flight.started
 }
 
-/// Splits a time over the stages, to the ns.
+/// Splits a time over the stages, to the ns (below 2^53 of them, 104 days).
 #[inline]
 fn spend(stages: &mut [StageCounters], passed: u8, leaves: &[f32; STAGES_MAX], time: u64) {
     let mut spent = 0;
     for (stage, &leave) in stages.iter_mut().zip(leaves).take(usize::from(passed)) {
-        // A share of 1 must give all of it, to the ns.
-        let until =
-            if leave >= 1.0 { time } else { ((time as f64 * f64::from(leave)) as u64).max(spent) };
+        let until = ((time as f64 * f64::from(leave)) as u64).max(spent);
         stage.weighted_time += Nanos::new(until - spent);
         spent = until;
     }

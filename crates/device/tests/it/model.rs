@@ -458,6 +458,27 @@ fn stage_times_add_up_to_the_latencies() {
 }
 
 #[test]
+fn a_completion_fetched_late_was_not_late() {
+    let mut model = open(&ModelSpec::from_law(fixed(Nanos::micros(100)), None), 2);
+    model.submit(read(0, 1, 0)).unwrap();
+    model.reap(1, Instant::new(1_000_000), &mut Vec::new()).unwrap();
+    let mut done = Vec::with_capacity(1);
+    model.reap(1, Instant::MAX, &mut done).unwrap();
+    assert_eq!((model.now(), done.len()), (Instant::new(1_000_000), 1));
+    assert_eq!(model.stages()[0].weighted_time, Nanos::micros(100));
+}
+
+#[test]
+fn a_cache_in_front_of_everything_meets_no_limit() {
+    let before = Some("host".to_owned());
+    let spec = ModelSpec { cache: Some(CacheSpec { before, ..cache(Bytes::mib(64)) }), ..stack(0) };
+    let mut model = open(&spec, 8);
+    run(&mut model, 1, 1, |_, slot| read(0, 4096, slot));
+    let hits = rate(&mut model, 8, Nanos::ZERO, Nanos::secs(1), |_, slot| read(0, 4096, slot));
+    assert!((hits / (8.0 / 30e-6) - 1.0).abs() < 0.01, "{hits}");
+}
+
+#[test]
 fn a_cache_spares_the_stages_behind_it() {
     let before = Some("disks".to_owned());
     let spec = ModelSpec { cache: Some(CacheSpec { before, ..cache(Bytes::mib(64)) }), ..stack(1) };
