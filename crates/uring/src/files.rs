@@ -193,7 +193,7 @@ pub struct OpenFile {
     /// Around the page cache or not, and why.
     pub direct: Direct,
     /// Whether it takes requests that must not wait (`RWF_NOWAIT`), which is how a ring submits
-    /// first. `None` where that was not asked: buffered, not readable, or empty.
+    /// first. `None` where that cannot be asked: buffered, not readable, or empty.
     pub nowait: Option<bool>,
     /// Major and minor number of the device that it is (block) or lies on (regular).
     pub device: (u32, u32),
@@ -324,7 +324,7 @@ fn open_one(spec: &OpenSpec, path: &Path) -> Result<OpenFile, OpenError> {
     {
         return Err(OpenError::NoDirect { path: path.to_path_buf(), reason });
     }
-    let nowait = takes_nowait(fd.as_fd(), spec, &direct, size);
+    let nowait = takes_nowait(fd.as_fd(), spec, path, &direct, size);
     let path = path.to_path_buf();
     Ok(OpenFile { path, fd, kind, size, logical_sector, direct, nowait, device })
 }
@@ -343,13 +343,18 @@ fn open_unseen(path: &Path, flags: OFlags, mode: Mode) -> rustix::io::Result<Own
 fn takes_nowait(
     fd: BorrowedFd<'_>,
     spec: &OpenSpec,
+    path: &Path,
     direct: &Direct,
     size: Option<Bytes>,
 ) -> Option<bool> {
     let Direct::InForce { offset: block, .. } = *direct else { return None };
-    if !spec.read || size? < block {
+    if size? < block {
         return None;
     }
+    // A set opened for writing only is asked through a descriptor of its own.
+    let flags = OFlags::CLOEXEC | OFlags::RDONLY | OFlags::DIRECT;
+    let own = if spec.read { None } else { Some(open_unseen(path, flags, Mode::empty()).ok()?) };
+    let fd = own.as_ref().map_or(fd, AsFd::as_fd);
     let mut buffers = Buffers::new(1, block, Fill::Untouched).ok()?;
     // SAFETY: nothing is in flight on it.
     let buffer = unsafe { buffers.slice(Slot(0)) };

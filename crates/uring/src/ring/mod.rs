@@ -577,7 +577,7 @@ impl Device for Ring {
         done: &mut Vec<Completion>,
     ) -> Result<(), DeviceError> {
         let mut room = done.capacity() - done.len();
-        let min_asked = min;
+        let before = done.len();
         let mut min = min.min(room);
         if !self.local.is_empty() {
             let got = self.drain_local(done, room);
@@ -594,7 +594,7 @@ impl Device for Ring {
         }
         loop {
             if self.in_flight == 0 {
-                if min > 0 && min_asked == min && until != Instant::MAX {
+                if min > 0 && done.len() == before && until != Instant::MAX {
                     MonotonicClock::sleep_until(until);
                 }
                 return Ok(());
