@@ -16,7 +16,7 @@ mod target;
 mod visit;
 mod watchdog;
 
-pub use error::RunError;
+pub use error::{ErrorKind, RunError};
 pub use events::{Event, Tick, Waiting, Watcher};
 pub use interrupt::Interrupt;
 pub use prepare::{Prepared, prepare};
