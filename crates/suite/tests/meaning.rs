@@ -151,6 +151,16 @@ fn the_last_axis_is_the_fastest() {
 }
 
 #[test]
+fn axes_stand_in_the_order_written_though_toml_gathers_dotted_keys() {
+    let suite = checked(&phase(
+        "time = 1\naccess = \"zipf\"\nsync = \"fsync\"\ngrid.sync.every = [1, 2]\n\
+         grid.threads = [1]\ngrid.sync.shared = [true]",
+    ));
+    let fields: Vec<&str> = suite.phases[0].axes.iter().map(|a| a.field.as_str()).collect();
+    assert_eq!(fields, ["sync.every", "threads", "sync.shared"]);
+}
+
+#[test]
 fn mixes() {
     let mix = |fields: &str| only(&phase(&format!("time = 1\n{fields}"))).mix;
     use Operation::{Fdatasync, Read, Trim, Write};
@@ -453,6 +463,10 @@ fn estimates() {
     assert_eq!(least("operations = 101\nrate = 100"), Nanos::secs(1));
     assert_eq!(least("time = \"500ms\"\noperations = 101\nrate = 100"), Nanos::millis(500));
     assert_eq!(least("time = 1\ngrid.threads = [1, 2, 3]"), Nanos::secs(3));
+    let mut settling = phase("time = 3");
+    settling.set("settle=2s").unwrap();
+    settling.set("repeats=2").unwrap();
+    assert_eq!(checked(&settling).least_duration(), Nanos::secs(10));
     let two = "[[phase.stream]]\nname = \"a\"\ntime = 1\n[[phase.stream]]\nname = \"b\"\ntime = 4";
     assert_eq!(least(two), Nanos::secs(4));
     let written = |fields: &str| {
