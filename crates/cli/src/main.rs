@@ -1,3 +1,23 @@
-//! The command line.
+//! The command line: arguments in, text and exit codes out.
 
-fn main() {}
+mod args;
+mod commands;
+mod exit;
+mod failure;
+mod options;
+mod order;
+mod output;
+mod progress;
+mod signals;
+
+use std::process;
+
+fn main() -> process::ExitCode {
+    let words: Vec<_> = std::env::args_os().collect();
+    let output = output::Output::new(args::color_wish(&words));
+    let code = match args::parse(&words) {
+        Ok(cli) => commands::dispatch(cli, output).unwrap_or_else(|failure| failure.tell(&output)),
+        Err(error) => args::explain(&error, &output),
+    };
+    code.into()
+}

@@ -1,0 +1,207 @@
+//! The command line's grammar. Help, man pages, completions and docs/cli.md all come from it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::StyledStr;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use crate::commands::{completions, export, generate, list, man, path, resume, rm, run, show};
+use crate::commands::{suites, table};
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::output::{ColorWish, Output, lines};
+
+const EXAMPLES: &str = "\
+Examples:
+  plimsoll run bm-flash --target /ssd/test.dat
+        make a file on the disk in question, measure it for 15 minutes, show the tables
+  plimsoll run bm-flash --quick
+        the same in about a minute, on a scratch file in this directory
+  plimsoll run random-read --target /dev/nvme0n1 --set queue_depth=1,4,16,64
+        read a device; nothing is written to it
+  plimsoll suite show bm-flash
+        what that suite would do, before it does
+  plimsoll list
+        what was measured so far";
+
+const ENVIRONMENT: &str = "\
+Environment:
+  XDG_DATA_HOME, HOME  where the store is: see `plimsoll path`
+  NO_COLOR             if set and not empty, nothing is coloured
+  TERM                 if `dumb`, nothing is coloured and no line is drawn twice";
+
+/// How fast is the storage under a database, really.
+///
+/// Plimsoll measures a file, a block device or a simulated device by the methods of the field
+/// (`plimsoll suite list`), stores everything it sees, and prints the tables.
+///
+/// It writes only to files that it made itself, unless `--overwrite` or `--destroy` names what
+/// may be lost.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(disable_help_subcommand = true, subcommand_value_name = "COMMAND")]
+pub struct Cli {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What every command takes.
+#[derive(Clone, Debug, Args)]
+pub struct Common {
+    /// Keep results in this file instead of the usual one (see `plimsoll path`)
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Everywhere")]
+    pub store: Option<PathBuf>,
+    /// Colour messages
+    #[arg(long, value_name = "WHEN", global = true, help_heading = "Everywhere")]
+    #[arg(value_enum, default_value_t, hide_possible_values = true)]
+    #[arg(help = "Colour messages: auto, always or never")]
+    pub color: ColorWish,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Run(Box<run::RunArgs>),
+    Resume(Box<resume::ResumeArgs>),
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Table(table::TableArgs),
+    Export(export::ExportArgs),
+    Rm(rm::RmArgs),
+    Path(path::PathArgs),
+    Suite(suites::SuiteArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+    #[command(name = "__generate", hide = true)]
+    Generate(generate::GenerateArgs),
+}
+
+/// The grammar, with what is worked out at run time.
+pub fn grammar() -> clap::Command {
+    let codes = ExitCode::table();
+    Cli::command()
+        .after_long_help(format!("{EXAMPLES}\n\n{codes}\n\n{ENVIRONMENT}"))
+        .mut_subcommand("run", |c| c.after_long_help(format!("{}\n\n{codes}", run::EXAMPLES)))
+        .mut_subcommand("resume", |c| c.after_long_help(format!("{}\n\n{codes}", resume::EXAMPLES)))
+}
+
+/// Reads the words of a command line, the program first.
+pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut grammar = grammar();
+    let matches = grammar.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))
+}
+
+/// Says what clap has to say: help that was asked for, or what is wrong with the arguments.
+pub fn explain(error: &clap::Error, output: &Output) -> ExitCode {
+    let text = error.render();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let text = styled(&text, output.out_color());
+            output.print(&text).map_or_else(|failure| failure.tell(output), |()| ExitCode::Ok)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            output.note(text.to_string().trim_end());
+            ExitCode::Usage
+        }
+        _ => {
+            complain(&text.to_string(), output);
+            ExitCode::Usage
+        }
+    }
+}
+
+/// Short help: what `plimsoll` alone says.
+pub fn short_help(output: &Output) -> Result<(), Failure> {
+    output.print(&styled(&grammar().render_help(), output.out_color()))
+}
+
+fn styled(text: &StyledStr, color: bool) -> String {
+    if color { text.ansi().to_string() } else { text.to_string() }
+}
+
+/// Clap's message in our form: `error:`, then `hint:`.
+fn complain(text: &str, output: &Output) {
+    let mut message = Vec::new();
+    let mut hints = Vec::new();
+    for line in text.lines().map(str::trim_end) {
+        if let Some(tip) = line.trim_start().strip_prefix("tip: ") {
+            hints.push(tip.to_owned());
+        } else if let Some(usage) = line.strip_prefix("Usage: ") {
+            hints.push(format!("usage: {usage}"));
+        } else if let Some(more) = line.strip_prefix("For more information, ") {
+            hints.push(more.to_owned());
+        } else if !line.is_empty() {
+            message.push(line.strip_prefix("error: ").unwrap_or(line).to_owned());
+        }
+    }
+    output.error(&lines(&message.join("\n")));
+    for hint in hints {
+        output.hint(&hint);
+    }
+}
+
+/// What the words say about colour, before they are read properly: a complaint about them
+/// should have it right, too.
+pub fn color_wish(words: &[OsString]) -> ColorWish {
+    let mut wish = ColorWish::default();
+    let mut words = words.iter().skip(1).filter_map(|word| word.to_str());
+    while let Some(word) = words.next() {
+        let value = match word.strip_prefix("--color") {
+            Some("") => words.next(),
+            Some(rest) => rest.strip_prefix('='),
+            None => None,
+        };
+        if let Some(known) = value.and_then(|v| ColorWish::from_str(v, false).ok()) {
+            wish = known;
+        }
+    }
+    wish
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grammar_is_sound() {
+        grammar().debug_assert();
+    }
+
+    fn commands(parent: &clap::Command, all: &mut Vec<clap::Command>) {
+        all.push(parent.clone());
+        for command in parent.get_subcommands() {
+            commands(command, all);
+        }
+    }
+
+    #[test]
+    fn every_command_has_examples_that_parse() {
+        let mut all = Vec::new();
+        commands(&grammar(), &mut all);
+        for command in all.iter().filter(|c| !c.is_hide_set()) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let examples: Vec<_> =
+                help.lines().filter(|line| line.starts_with("  plimsoll ")).collect();
+            assert!(!examples.is_empty(), "`{}` has no example", command.get_name());
+            for example in examples {
+                let line = example.split(['|', '>', '#']).next().unwrap();
+                let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+                assert!(parse(&words).is_ok(), "{example}: {:?}", parse(&words).err());
+            }
+        }
+    }
+
+    #[test]
+    fn the_wish_for_colour_is_heard_early() {
+        let wish =
+            |words: &[&str]| color_wish(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(wish(&["plimsoll", "--color", "never", "x"]), ColorWish::Never);
+        assert_eq!(wish(&["plimsoll", "x", "--color=always"]), ColorWish::Always);
+        assert_eq!(wish(&["plimsoll", "--color"]), ColorWish::Auto);
+        assert_eq!(wish(&["plimsoll", "--color", "blue"]), ColorWish::Auto);
+    }
+}

@@ -1,0 +1,125 @@
+//! `plimsoll export`
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use record::Run;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use crate::args::Common;
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::order;
+use crate::output::{Output, json};
+
+const EXAMPLES: &str = "\
+Examples:
+  plimsoll export last --format json -o run.json
+  plimsoll export r17 --format csv | head -3";
+
+/// Write a run out for other programs
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ExportArgs {
+    /// r17, 17, last, last-1, or the beginning of a suite's name
+    #[arg(default_value = "last")]
+    run: String,
+    /// In which form
+    #[arg(long, value_enum)]
+    format: Format,
+    /// Where to; standard output if not given
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the file if there is one
+    #[arg(long)]
+    force: bool,
+}
+
+/// In which form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// The document plimsoll.run/1, with every visit
+    Json,
+    /// One line per visit, stream and operation
+    Csv,
+}
+
+pub fn export(args: &ExportArgs, common: &Common, output: &Output) -> Result<(), Failure> {
+    let store = order::store_to_read(common)?;
+    let run = store.load(&store.resolve(&args.run)?)?;
+    let text = text(&run, args.format)?;
+    match args.output.as_deref().filter(|path| *path != Path::new("-")) {
+        None => output.print(&text),
+        Some(path) => {
+            put(path, &text, args.force)?;
+            output.note(&format!("{} is in {}", run.header.id, path.display()));
+            Ok(())
+        }
+    }
+}
+
+fn text(run: &Run, format: Format) -> Result<String, Failure> {
+    match format {
+        Format::Json => json(&report::document(run)),
+        Format::Csv => Ok(report::csv(run)),
+    }
+}
+
+/// Writes a whole file or none.
+fn put(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
+    let exists = || {
+        Failure::new(ExitCode::Refused, format!("{} exists", path.display()))
+            .hint("`--force` replaces it")
+    };
+    let failed = |error: io::Error| {
+        let message = format!("cannot write {}", path.display());
+        Failure::caused(ExitCode::Unexpected, message, error)
+    };
+    // Replacing by name would put a file in the place of a device.
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            let message = format!("{} is not a regular file", path.display());
+            return Err(Failure::new(ExitCode::Refused, message)
+                .hint("leave `-o` out and redirect standard output"));
+        }
+        Ok(_) if !force => return Err(exists()),
+        _ => {}
+    }
+    // Through a symbolic link, to what it names.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let temporary = write_beside(path, text).map_err(failed)?;
+    let placed = if force { fs::rename(&temporary, path) } else { place_new(&temporary, path) };
+    placed.map_err(|error| {
+        let _ = fs::remove_file(&temporary);
+        if error.kind() == io::ErrorKind::AlreadyExists { exists() } else { failed(error) }
+    })
+}
+
+/// A new file in the directory of `path`, complete and on the disk.
+fn write_beside(path: &Path, text: &str) -> io::Result<PathBuf> {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+    fill(file, text).inspect_err(|_| {
+        let _ = fs::remove_file(&temporary);
+    })?;
+    Ok(temporary)
+}
+
+fn fill(mut file: File, text: &str) -> io::Result<()> {
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// Renames unless the name is taken by now.
+fn place_new(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system can; then someone may have come between.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => fs::rename(from, to),
+        done => Ok(done?),
+    }
+}

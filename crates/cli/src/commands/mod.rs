@@ -1,0 +1,43 @@
+//! One module per command.
+
+pub mod completions;
+pub mod export;
+pub mod generate;
+pub mod list;
+pub mod man;
+pub mod path;
+pub mod resume;
+pub mod rm;
+pub mod run;
+pub mod show;
+pub mod suites;
+pub mod table;
+
+use crate::args::{self, Cli, Command};
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// Does what was asked.
+pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
+    let (common, out) = (&cli.common, &output);
+    let Some(command) = cli.command else {
+        args::short_help(out)?;
+        return Ok(ExitCode::Ok);
+    };
+    match command {
+        Command::Run(args) => return run::run(&args, common, output),
+        Command::Resume(args) => return resume::resume(&args, common, output),
+        Command::List(args) => list::list(&args, common, out)?,
+        Command::Show(args) => show::show(&args, common, out)?,
+        Command::Table(args) => table::table(&args, common, out)?,
+        Command::Export(args) => export::export(&args, common, out)?,
+        Command::Rm(args) => rm::rm(&args, common, out)?,
+        Command::Path(_) => path::path(common, out)?,
+        Command::Suite(args) => suites::suite(&args, out)?,
+        Command::Completions(args) => completions::completions(&args, out)?,
+        Command::Man(args) => man::man(&args, out)?,
+        Command::Generate(args) => generate::generate(&args)?,
+    }
+    Ok(ExitCode::Ok)
+}

@@ -1,0 +1,62 @@
+//! `plimsoll resume`
+
+use clap::Args;
+use record::RunState;
+use store::Store;
+
+use crate::args::Common;
+use crate::commands::run;
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::options::{ConsentOptions, MannerOptions, TalkOptions};
+use crate::order;
+use crate::output::Output;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  plimsoll resume      # the newest run that did not come to its end
+  plimsoll resume r17";
+
+/// Go on with a run that was interrupted or killed
+///
+/// Makes the visits that are missing, of the same plan on the same target. Permissions are not
+/// stored: what `run` was allowed to overwrite or destroy must be named again.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ResumeArgs {
+    /// r17, 17, last, last-1, or the beginning of a suite's name
+    run: Option<String>,
+    #[command(flatten)]
+    consent: ConsentOptions,
+    #[command(flatten)]
+    manner: MannerOptions,
+    #[command(flatten)]
+    talk: TalkOptions,
+}
+
+pub fn resume(args: &ResumeArgs, common: &Common, output: Output) -> Result<ExitCode, Failure> {
+    let output = output.quiet(args.talk.quiet);
+    let path = order::store_path(common)?;
+    // Looked up first: a store that is not there is not to be made.
+    let id = {
+        let store = order::store_to_read(common)?;
+        match &args.run {
+            Some(run) => store.resolve(run)?,
+            None => newest_unfinished(&store)?,
+        }
+    };
+    let mut store = Store::open(&path)?;
+    let so_far = store.load(&id)?;
+    let settings = order::settings(&args.consent, &args.manner, path);
+    let prepared = runner::prepare_resume(&so_far, settings)?;
+    run::play(prepared, &mut store, &args.talk, &output, Some(&so_far))
+}
+
+fn newest_unfinished(store: &Store) -> Result<String, Failure> {
+    let runs = store.list()?;
+    let found = runs.iter().rev().find(|run| run.state != RunState::Complete && !run.live);
+    found.map(|run| run.id.clone()).ok_or_else(|| {
+        Failure::new(ExitCode::Usage, "no run is left to go on with")
+            .hint("`plimsoll list` shows how they stand")
+    })
+}

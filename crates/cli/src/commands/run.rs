@@ -1,0 +1,144 @@
+//! `plimsoll run`
+
+use std::ffi::OsString;
+
+use clap::Args;
+use record::RunState;
+use runner::{Order, Outcome, Prepared, TargetName};
+use store::Store;
+
+use crate::args::Common;
+use crate::commands::table::{self, Layout};
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::options::{ConsentOptions, MannerOptions, SuiteOptions, TalkOptions};
+use crate::order;
+use crate::output::{Output, json};
+use crate::progress::Progress;
+use crate::signals::SignalWatch;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  plimsoll run bm-flash
+        on a scratch file in this directory, which is removed afterwards
+  plimsoll run bm-flash --target /ssd/test.dat --quick
+  plimsoll run random-write --target /dev/sdx --destroy /dev/sdx --time 60s
+  plimsoll run random-read --target /dev/zero --set block_size=4K --set queue_depth=32 --json
+  plimsoll run ./mine.toml --target null: --dry-run";
+
+/// Measure a target by a suite, store the results, print the tables
+///
+/// Reads need no permission. Writes go to files that plimsoll made itself, unless `--overwrite`
+/// or `--destroy` names what may be lost. Ctrl-C ends the visit under way, stores it and prints
+/// what there is; pressed again it stops at once. `plimsoll resume` goes on.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct RunArgs {
+    /// A name from `plimsoll suite list`, or a file
+    #[arg(value_name = "SUITE|FILE.toml")]
+    suite: OsString,
+    /// What to measure: a file (made if it is not there), a directory, a device, or a twin
+    ///
+    /// Not given: a scratch file in the current directory, sized to the free space and removed
+    /// afterwards. Twins: `null:` (our own overhead), `memory:SIZE`, `model:FILE.toml` (a
+    /// simulated device on a virtual clock).
+    #[arg(long, short, value_name = "TARGET")]
+    target: Option<OsString>,
+    /// Where all randomness comes from; drawn and stored if not given
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Say what would be read, written, made and removed, and stop
+    #[arg(long, conflicts_with = "json")]
+    dry_run: bool,
+    #[command(flatten)]
+    suite_options: SuiteOptions,
+    #[command(flatten)]
+    consent: ConsentOptions,
+    #[command(flatten)]
+    manner: MannerOptions,
+    #[command(flatten)]
+    talk: TalkOptions,
+}
+
+pub fn run(args: &RunArgs, common: &Common, output: Output) -> Result<ExitCode, Failure> {
+    let output = output.quiet(args.talk.quiet);
+    let store_path = order::store_path(common)?;
+    let target = args.target.as_deref().map(TargetName::parse).transpose()?;
+    let prepared = runner::prepare(&Order {
+        source: order::suite(&args.suite, &args.suite_options)?,
+        target,
+        seed: args.seed,
+        size_given: order::size_given(&args.suite_options),
+        settings: order::settings(&args.consent, &args.manner, store_path.clone()),
+    })?;
+    if args.dry_run {
+        let lines = prepared.describe().into_iter().map(|line| report::plain(&line) + "\n");
+        output.print(&lines.collect::<String>())?;
+        return Ok(ExitCode::Ok);
+    }
+    let mut store = Store::open(&store_path)?;
+    play(prepared, &mut store, &args.talk, &output, None)
+}
+
+/// Runs what was prepared, and prints what came of it.
+///
+/// * `so_far`: the run as it is stored, if it goes on.
+pub fn play(
+    prepared: Prepared,
+    store: &mut Store,
+    talk: &TalkOptions,
+    output: &Output,
+    so_far: Option<&record::Run>,
+) -> Result<ExitCode, Failure> {
+    let signals = SignalWatch::start()?;
+    let mut progress = Progress::new(*output, so_far);
+    let played = prepared.run(store, &mut progress, signals.interrupt());
+    progress.finish();
+    let outcome = match played {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            if let Some(id) = progress.run_id() {
+                output.note(&format!("what was measured is stored as {id}"));
+            }
+            return Err(error.into());
+        }
+    };
+    show(&outcome, store, talk, output)?;
+    Ok(code(&outcome, signals.code()))
+}
+
+fn show(
+    outcome: &Outcome,
+    store: &Store,
+    talk: &TalkOptions,
+    output: &Output,
+) -> Result<(), Failure> {
+    let run = store.load(&outcome.run)?;
+    if talk.json {
+        output.print(&json(&report::document(&run))?)?;
+    } else {
+        output.print(&table::text(&run, Layout::Auto))?;
+    }
+    let id = &outcome.run;
+    match outcome.state {
+        RunState::Complete => output.note(&format!("stored as {id}: `plimsoll show {id}`")),
+        state => output.note(&format!(
+            "{}; stored as {id}: `plimsoll resume {id}` goes on from here",
+            state.name()
+        )),
+    }
+    Ok(())
+}
+
+/// The worst that happened. Data that changed is worse than not having come to the end.
+fn code(outcome: &Outcome, signal: Option<ExitCode>) -> ExitCode {
+    if outcome.mismatches {
+        return ExitCode::Mismatch;
+    }
+    match (outcome.state, signal) {
+        (RunState::Interrupted, signal) => signal.unwrap_or(ExitCode::Interrupted),
+        (RunState::Failed, _) => ExitCode::Target,
+        _ if outcome.failed_visits > 0 || outcome.hanging_visits > 0 => ExitCode::Incomplete,
+        _ => ExitCode::Ok,
+    }
+}

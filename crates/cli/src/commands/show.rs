@@ -1,0 +1,143 @@
+//! `plimsoll show`
+
+use std::fmt::Write;
+
+use clap::Args;
+use record::{Run, RunHeader};
+use suite::{CheckContext, SuiteError};
+use units::Bytes;
+
+use crate::args::Common;
+use crate::commands::table::{self, Layout};
+use crate::failure::Failure;
+use crate::order;
+use crate::output::{Output, json};
+
+const EXAMPLES: &str = "\
+Examples:
+  plimsoll show             # everything about the newest run
+  plimsoll show r17 --json  # the same document as `plimsoll export r17 --format json`";
+
+/// Show a run: what was measured, where, how, and the tables
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ShowArgs {
+    /// r17, 17, last, last-1, or the beginning of a suite's name
+    #[arg(default_value = "last")]
+    run: String,
+    /// Print one JSON document (plimsoll.run/1)
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn show(args: &ShowArgs, common: &Common, output: &Output) -> Result<(), Failure> {
+    let store = order::store_to_read(common)?;
+    let run = store.load(&store.resolve(&args.run)?)?;
+    if args.json {
+        return output.print(&json(&report::document(&run))?);
+    }
+    output.print(&format!("{}\n{}", facts(&run), table::text(&run, Layout::Auto)))
+}
+
+/// The plan that a run played, checked anew from what was stored.
+pub fn plan(run: &Run) -> Result<suite::model::Suite, SuiteError> {
+    let source = suite::parse(&run.header.suite_text, &run.header.id)?;
+    suite::check(&source, &CheckContext::default())
+}
+
+/// What stands above the tables: label and value, one a line.
+fn facts(run: &Run) -> String {
+    let header = &run.header;
+    let mut out = String::new();
+    let mut fact = |label: &str, value: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{label:<11}{}", report::plain(&value));
+    };
+    fact("run", header.id.clone());
+    fact("state", state(run));
+    fact("suite", header.suite.clone());
+    fact("plan", plan_text(run));
+    fact("seed", header.seed.to_string());
+    for (label, value) in target(header) {
+        fact(label, value);
+    }
+    for (label, value) in machine(header) {
+        fact(label, value);
+    }
+    for backend in backends(run) {
+        fact("back end", backend);
+    }
+    fact("command", header.command_line.join(" "));
+    fact("program", format!("plimsoll {}", header.program));
+    out
+}
+
+fn state(run: &Run) -> String {
+    let (made, planned) = (run.visits.len(), run.header.visits_planned);
+    format!("{}, {made} of {planned} visits", run.header.state.name())
+}
+
+fn plan_text(run: &Run) -> String {
+    match plan(run) {
+        Ok(plan) => format!(
+            "{} cells in {} phases, {} visits each, at least {}",
+            run.cells.len(),
+            plan.phases.len(),
+            plan.repeats,
+            plan.least_duration().exact(),
+        ),
+        // Written by a version with other words: the cells are stored all the same.
+        Err(error) => format!("{} cells; {error}", run.cells.len()),
+    }
+}
+
+fn target(header: &RunHeader) -> Vec<(&'static str, String)> {
+    let target = &header.target;
+    let mut facts = vec![("target", target.given.clone())];
+    if target.resolved != target.given {
+        facts.push(("", format!("is {}", target.resolved)));
+    }
+    let size = Bytes::new(target.size_bytes);
+    let files =
+        if target.files > 1 { format!("{} files of ", target.files) } else { String::new() };
+    facts.push(("", format!("{files}{size}")));
+    let on = [target.file_system.as_deref(), target.mount.as_deref()];
+    let on: Vec<_> = on.into_iter().flatten().collect();
+    if !on.is_empty() {
+        facts.push(("", on.join(" on ")));
+    }
+    if !target.devices.is_empty() {
+        facts.push(("devices", target.devices.join(" > ")));
+    }
+    facts.extend(target.remarks.iter().map(|remark| ("remark", remark.clone())));
+    facts
+}
+
+fn machine(header: &RunHeader) -> Vec<(&'static str, String)> {
+    let machine = &header.machine;
+    let memory = Bytes::new(machine.memory_bytes);
+    let processors = format!("{} x {}, {memory} memory", machine.processors, machine.processor);
+    vec![
+        ("machine", format!("{} ({})", machine.host, machine.architecture)),
+        ("", processors),
+        ("kernel", machine.kernel.clone()),
+    ]
+}
+
+/// Every back end that was in force, once.
+fn backends(run: &Run) -> Vec<String> {
+    let mut met = Vec::new();
+    for record in run.visits.iter().flat_map(|visit| &visit.streams) {
+        let backend = &record.backend;
+        let io = if backend.direct { "direct" } else { "buffered" };
+        let mut text = format!("{}, {io}", backend.name);
+        for word in backend.flags.iter().chain(&backend.reasons) {
+            text.push_str(", ");
+            text.push_str(word);
+        }
+        if !met.contains(&text) {
+            met.push(text);
+        }
+    }
+    met
+}

@@ -1,0 +1,240 @@
+//! `plimsoll suite list` and `plimsoll suite show`
+
+use std::ffi::OsString;
+use std::fmt::Write;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use suite::model::{Cell, Phase, Suite};
+use suite::{CheckContext, SuiteError};
+
+use crate::failure::Failure;
+use crate::options::SuiteOptions;
+use crate::order;
+use crate::output::{Output, json};
+
+const EXAMPLES: &str = "\
+Examples:
+  plimsoll suite list
+  plimsoll suite show bm-flash --quick";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  plimsoll suite list
+  plimsoll suite list --json";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  plimsoll suite show bm-flash
+  plimsoll suite show random-read --set queue_depth=1,8,64 --time 5s
+  plimsoll suite show bm-flash --toml > mine.toml";
+
+/// Look at suites: what is measured, how, for how long
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct SuiteArgs {
+    #[command(subcommand)]
+    command: SuiteCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum SuiteCommand {
+    List(ListArgs),
+    Show(ShowArgs),
+}
+
+/// List the suites that come with the program
+#[derive(Debug, Args)]
+#[command(after_help = LIST_EXAMPLES)]
+struct ListArgs {
+    /// Print a JSON document (plimsoll.suites/1)
+    #[arg(long)]
+    json: bool,
+}
+
+/// Show what a suite would do, with every default
+#[derive(Debug, Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+struct ShowArgs {
+    /// A name from `plimsoll suite list`, or a file
+    #[arg(value_name = "SUITE|FILE.toml")]
+    suite: OsString,
+    #[command(flatten)]
+    options: SuiteOptions,
+    /// Print the checked plan as JSON (plimsoll.suite/1), every cell written out
+    #[arg(long, conflicts_with = "toml", help_heading = "Output")]
+    json: bool,
+    /// Print the suite as TOML with every default filled in
+    #[arg(long, help_heading = "Output")]
+    toml: bool,
+}
+
+pub fn suite(args: &SuiteArgs, output: &Output) -> Result<(), Failure> {
+    match &args.command {
+        SuiteCommand::List(args) => list(args, output),
+        SuiteCommand::Show(args) => show(args, output),
+    }
+}
+
+#[derive(Serialize)]
+struct Suites {
+    schema: &'static str,
+    suites: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    name: &'static str,
+    title: String,
+    has_quick: bool,
+}
+
+fn list(args: &ListArgs, output: &Output) -> Result<(), Failure> {
+    let lines: Result<Vec<_>, SuiteError> = suite::builtin().iter().map(line).collect();
+    let suites = lines?;
+    if args.json {
+        return output.print(&json(&Suites { schema: "plimsoll.suites/1", suites })?);
+    }
+    let width = suites.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
+    let text = suites.iter().map(|suite| format!("{:<width$}  {}\n", suite.name, suite.title));
+    output.print(&text.collect::<String>())
+}
+
+fn line(builtin: &suite::Builtin) -> Result<Line, SuiteError> {
+    let source = suite::parse(builtin.text, builtin.file)?;
+    Ok(Line { name: builtin.name, title: source.title().to_owned(), has_quick: source.has_quick() })
+}
+
+#[derive(Serialize)]
+struct Plan<'a> {
+    schema: &'static str,
+    least_duration_ns: u64,
+    bytes_written_least: u64,
+    suite: &'a Suite,
+}
+
+fn show(args: &ShowArgs, output: &Output) -> Result<(), Failure> {
+    let source = order::suite(&args.suite, &args.options)?;
+    let checked = suite::check(&source, &CheckContext::default())?;
+    if args.toml {
+        return output.print(&suite::resolved_text(&source)?);
+    }
+    if args.json {
+        return output.print(&json(&Plan {
+            schema: "plimsoll.suite/1",
+            least_duration_ns: checked.least_duration().get(),
+            bytes_written_least: checked.bytes_written_least().get(),
+            suite: &checked,
+        })?);
+    }
+    let text = suite::resolved_text(&source)?;
+    // What it is about stands above, wrapped as its author did. Only the head has this field.
+    let fields = text.rfind("\nfile_size = ").and_then(|at| text.get(at..)).unwrap_or(&text);
+    output.print(&format!("{}{fields}", summary(&checked)))
+}
+
+fn summary(suite: &Suite) -> String {
+    let mut out = String::new();
+    let mut say = |text: &str| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{}", text.trim_end());
+    };
+    say(&format!("{}: {}", suite.name, crate::output::lines(&suite.title)));
+    let description = crate::output::lines(suite.description.trim());
+    if !description.is_empty() {
+        say(&format!("\n{description}"));
+    }
+    say("");
+    say(&format!("files    {}", files(suite)));
+    for phase in &suite.phases {
+        say(&format!("phase    {}", phase_line(phase)));
+    }
+    say(&format!("visits   {}", visits(suite)));
+    say(&format!("time     {}", time(suite)));
+    say(&format!("writes   {}", writes(suite)));
+    out
+}
+
+fn files(suite: &Suite) -> String {
+    let files = &suite.files;
+    let fill = if files.fill { ", filled before the first phase" } else { "" };
+    let passes = match files.precondition.len() {
+        0 => String::new(),
+        n => format!(", {n} preconditioning passes"),
+    };
+    match files.count {
+        1 => format!("1 of {}{fill}{passes}", files.size),
+        n => format!("{n} of {}, {} in all{fill}{passes}", files.size, files.total()),
+    }
+}
+
+fn phase_line(phase: &Phase) -> String {
+    let axes = phase.axes.iter().map(|axis| format!("{} {}", axis.values.len(), axis.field));
+    let axes = axes.collect::<Vec<_>>().join(" x ");
+    let cells = counted(phase.cells.len() as u64, "cell");
+    let name = report::plain(&phase.name);
+    if axes.is_empty() { format!("{name}: {cells}") } else { format!("{name}: {cells} ({axes})") }
+}
+
+fn visits(suite: &Suite) -> String {
+    let order = match suite.order {
+        suite::model::Order::AsWritten => "in the order written",
+        suite::model::Order::Shuffled => "in random order",
+    };
+    let visits = (suite.cell_count() as u64).saturating_mul(u64::from(suite.repeats));
+    format!("{}, {order}", counted(visits, "visit"))
+}
+
+fn time(suite: &Suite) -> String {
+    let least = duration(suite.least_duration());
+    if suite.cells().all(|cell: &Cell| cell.longest_duration().is_some()) {
+        format!("{least}, plus fill and flushes")
+    } else {
+        format!("at least {least}; the rest depends on the target")
+    }
+}
+
+fn writes(suite: &Suite) -> String {
+    let least = suite.bytes_written_least();
+    match (suite.writes(), least.get()) {
+        (false, 0) => "nothing".to_owned(),
+        (false, _) => {
+            format!("{least} to fill the files of its own; nothing to a target that is there")
+        }
+        (true, _) => format!("at least {least}, and for as long as its timed writes last"),
+    }
+}
+
+/// A length of time as people say it: `14 min 20 s`.
+pub fn duration(span: units::Nanos) -> String {
+    let seconds = span.as_secs_f64().round();
+    if seconds < 60.0 {
+        return span.to_string();
+    }
+    let seconds = seconds as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, minutes, 0) => format!("{minutes} min"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, 0, _) => format!("{hours} h"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::duration;
+    use units::Nanos;
+
+    #[test]
+    fn times_are_said_as_people_do() {
+        for (seconds, text) in
+            [(5, "5 s"), (60, "1 min"), (860, "14 min 20 s"), (7200, "2 h"), (5460, "1 h 31 min")]
+        {
+            assert_eq!(duration(Nanos::secs(seconds)), text);
+        }
+    }
+}

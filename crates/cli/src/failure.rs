@@ -1,0 +1,112 @@
+//! What ends a command early, and how that is told.
+
+use std::fmt::Display;
+
+use runner::{ErrorKind, RunError};
+use store::StoreError;
+use suite::SuiteError;
+
+use crate::exit::ExitCode;
+use crate::output::Output;
+
+/// The end of a command that could not do what it was asked.
+#[derive(Debug)]
+pub struct Failure {
+    code: ExitCode,
+    error: anyhow::Error,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// From words of our own.
+    pub fn new(code: ExitCode, message: impl Display) -> Self {
+        Self { code, error: anyhow::anyhow!("{message}"), hint: None }
+    }
+
+    /// From a cause and what it kept us from.
+    pub fn caused(code: ExitCode, message: impl Display, cause: impl Into<anyhow::Error>) -> Self {
+        Self { code, error: cause.into().context(message.to_string()), hint: None }
+    }
+
+    /// What the user could do about it.
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Says it on stderr; the code to end with.
+    pub fn tell(&self, output: &Output) -> ExitCode {
+        let mut told = self.error.to_string();
+        output.error(&told);
+        for cause in self.error.chain().skip(1) {
+            let cause = lower_case(&cause.to_string());
+            // Many errors repeat their cause in their own message.
+            if !told.to_lowercase().contains(&cause.to_lowercase()) {
+                output.cause(&cause);
+                told = cause;
+            }
+        }
+        if let Some(hint) = &self.hint {
+            output.hint(hint);
+        }
+        self.code
+    }
+}
+
+/// Our messages begin in lower case; the system's do not.
+fn lower_case(text: &str) -> String {
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            let rest = text.get(first.len_utf8()..).unwrap_or_default();
+            first.to_lowercase().collect::<String>() + rest
+        }
+        _ => text.to_owned(),
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let code = match &error {
+            StoreError::NoSuchRun { .. } | StoreError::Ambiguous { .. } => ExitCode::Usage,
+            _ => ExitCode::Store,
+        };
+        let hint = error.hint();
+        Self { code, error: error.into(), hint }
+    }
+}
+
+impl From<SuiteError> for Failure {
+    fn from(error: SuiteError) -> Self {
+        let hint = error.hint();
+        Self { code: ExitCode::Usage, error: error.into(), hint }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        let code = match error.kind() {
+            ErrorKind::Usage => ExitCode::Usage,
+            ErrorKind::Refused => ExitCode::Refused,
+            ErrorKind::Target => ExitCode::Target,
+            ErrorKind::Store => ExitCode::Store,
+        };
+        let hint = error.hint();
+        Self { code, error: error.into(), hint }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lower_case;
+
+    #[test]
+    fn abbreviations_stay() {
+        assert_eq!(
+            lower_case("Permission denied (os error 13)"),
+            "permission denied (os error 13)"
+        );
+        assert_eq!(lower_case("I/O error"), "I/O error");
+        assert_eq!(lower_case(""), "");
+        assert_eq!(lower_case("Éa"), "éa");
+    }
+}

@@ -1,0 +1,138 @@
+//! Groups of options that several commands share.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use units::{Bytes, Nanos};
+
+/// Changes to a suite.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Changing the suite")]
+pub struct SuiteOptions {
+    /// Set a field of the suite; a list makes it an axis of the grid
+    ///
+    /// The key is a field's name (`plimsoll suite show SUITE --toml` shows them all), with dots
+    /// for details (`access.theta`) and the name of a phase or stream in front (`read.time`).
+    /// A comma between values varies the field: `--set queue_depth=1,4,16`. May be repeated; the
+    /// last one wins.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Size of each file, or how much of a device is used: 4G, 512MiB, 100GB
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<Bytes>,
+    /// Time of every cell: 10s, 500ms, 2min
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<Nanos>,
+    /// The suite's own short form
+    #[arg(long)]
+    pub quick: bool,
+    /// How requests reach the kernel: short for `--set backend=NAME`
+    ///
+    /// auto, io-uring, io-uring-sqpoll, io-uring-iopoll, libaio, blocking or mmap.
+    #[arg(long, value_name = "NAME")]
+    pub backend: Option<String>,
+}
+
+/// What may be lost.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Safety")]
+pub struct ConsentOptions {
+    /// This file's content may be lost, although plimsoll did not make it
+    #[arg(long, value_name = "FILE")]
+    pub overwrite: Vec<PathBuf>,
+    /// This block device's content may be lost
+    ///
+    /// Needed for every write to a block device. Devices in use (mounted, swap, part of an
+    /// array or a volume) and the root's disk are refused all the same.
+    #[arg(long, value_name = "DEVICE")]
+    pub destroy: Vec<PathBuf>,
+    /// Destroy the device although it bears a partition table or a signature
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub even_though: Vec<Exception>,
+}
+
+/// What a device that is to be destroyed may bear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Exception {
+    /// A partition table, a file system, a member of an array: nothing that is in use
+    Signature,
+}
+
+/// How to run, apart from what.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Running")]
+pub struct MannerOptions {
+    /// Writes describe themselves, and reads check what comes back
+    #[arg(long)]
+    pub verify: bool,
+    /// Leave the files that the run made
+    #[arg(long)]
+    pub keep: bool,
+    /// Bind workers to these processors in turn: 0-3,8
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<CpuList>,
+    /// How long requests that do not come back are waited for after the end of a visit
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub hang_limit: Nanos,
+    /// Failed requests that a worker passes over in a visit; one more ends the visit
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub tolerate: u64,
+}
+
+/// What is printed.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct TalkOptions {
+    /// Print one JSON document (plimsoll.run/1) instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// No progress and no notes on stderr; errors still are
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Processors as people list them: `0-3,8`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuList(pub Vec<uring::Cpu>);
+
+/// More than any kernel knows, so that a slip of the finger does not fill the memory.
+const CPUS_MAX: u32 = 1 << 16;
+
+impl FromStr for CpuList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            let known = text.trim().parse::<u32>().ok().filter(|&n| n < CPUS_MAX);
+            known.ok_or_else(|| format!("`{text}` is not the number of a processor"))
+        };
+        let mut cpus = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last {
+                return Err(format!("`{part}` goes backwards"));
+            }
+            cpus.extend((first..=last).map(uring::Cpu));
+        }
+        Ok(Self(cpus))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_listed_as_people_do() {
+        let list = |text: &str| {
+            text.parse::<CpuList>().map(|l| l.0.iter().map(|c| c.0).collect::<Vec<_>>())
+        };
+        assert_eq!(list("0-3,8"), Ok(vec![0, 1, 2, 3, 8]));
+        assert_eq!(list("5"), Ok(vec![5]));
+        for bad in ["", "a", "3-1", "0-", "-1", "0,,1", "0-99999999"] {
+            assert!(list(bad).is_err(), "{bad}");
+        }
+    }
+}

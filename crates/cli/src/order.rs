@@ -1,0 +1,134 @@
+//! From arguments to suites, settings and stores.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use runner::Settings;
+use store::Store;
+use suite::SuiteSource;
+
+use crate::args::Common;
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::options::{ConsentOptions, MannerOptions, SuiteOptions};
+
+/// Longest suite file that is read: the suite reader takes less, and `/dev/zero` has no end.
+const SUITE_BYTES_MAX: u64 = 64 << 20;
+
+/// The suite of that name or in that file, with the options worked in.
+pub fn suite(name: &OsStr, options: &SuiteOptions) -> Result<SuiteSource, Failure> {
+    let mut source = find(name)?;
+    if options.quick {
+        source.quick()?;
+    }
+    if let Some(size) = options.size {
+        source.set_size(size)?;
+    }
+    if let Some(time) = options.time {
+        source.set_time(time)?;
+    }
+    if let Some(backend) = &options.backend {
+        source.set(&format!("backend={backend}"))?;
+    }
+    for assignment in &options.set {
+        source.set(assignment)?;
+    }
+    Ok(source)
+}
+
+fn find(name: &OsStr) -> Result<SuiteSource, Failure> {
+    let builtin = name.to_str().and_then(suite::find_builtin);
+    if let Some(builtin) = builtin {
+        return Ok(suite::parse(builtin.text, builtin.file)?);
+    }
+    let path = Path::new(name);
+    let is_path = path.components().count() != 1 || path.extension().is_some() || path.exists();
+    if !is_path {
+        return Err(no_such_suite(&name.to_string_lossy()));
+    }
+    Ok(suite::parse(&read(path)?, &path.to_string_lossy())?)
+}
+
+fn no_such_suite(name: &str) -> Failure {
+    let known: Vec<_> = suite::builtin().iter().map(|suite| suite.name).collect();
+    let near = known
+        .iter()
+        .map(|known| (strsim::jaro_winkler(name, known), known))
+        .filter(|(score, _)| *score >= 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let hint = match near {
+        Some((_, near)) => format!("did you mean `{near}`?"),
+        None => format!("known are {}; a suite of your own is a FILE.toml", known.join(", ")),
+    };
+    Failure::new(ExitCode::Usage, format!("no suite `{name}`")).hint(hint)
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let failed = |error| {
+        let message = format!("cannot read the suite {}", path.display());
+        Failure::caused(ExitCode::Usage, message, error)
+    };
+    let mut text = String::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(SUITE_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
+    Ok(text)
+}
+
+/// Whether the user said how much of the target is to be used.
+pub fn size_given(options: &SuiteOptions) -> bool {
+    let sets_size = |assignment: &String| {
+        assignment.split_once('=').is_some_and(|(key, _)| key.trim() == "file_size")
+    };
+    options.size.is_some() || options.set.iter().any(sets_size)
+}
+
+/// The runner's settings.
+pub fn settings(consent: &ConsentOptions, manner: &MannerOptions, store_path: PathBuf) -> Settings {
+    Settings {
+        consent: stack::Consent {
+            overwrite: consent.overwrite.clone(),
+            destroy: consent.destroy.clone(),
+            even_though_signature: !consent.even_though.is_empty(),
+        },
+        verify: manner.verify,
+        keep: manner.keep,
+        cpus: manner.cpus.clone().unwrap_or_default().0,
+        hang_limit: manner.hang_limit,
+        failures: manner.tolerate,
+        command_line: std::env::args_os().map(text).collect(),
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        store_path,
+    }
+}
+
+fn text(word: OsString) -> String {
+    word.to_string_lossy().into_owned()
+}
+
+/// Where the store is.
+pub fn store_path(common: &Common) -> Result<PathBuf, Failure> {
+    if let Some(path) = &common.store {
+        return Ok(path.clone());
+    }
+    store::default_path(|name| std::env::var_os(name)).ok_or_else(|| {
+        let message = "nowhere to keep results: neither XDG_DATA_HOME nor HOME is a directory";
+        Failure::new(ExitCode::Store, message).hint("name a file with `--store FILE`")
+    })
+}
+
+/// The store for looking things up; brought up to date if it is an old one.
+pub fn store_to_read(common: &Common) -> Result<Store, Failure> {
+    let path = store_path(common)?;
+    match path.try_exists() {
+        Ok(false) => {
+            let message = format!("there is no store {} yet", path.display());
+            Err(Failure::new(ExitCode::Usage, message).hint("`plimsoll run` makes it"))
+        }
+        _ => match Store::open_read_only(&path) {
+            Err(store::StoreError::Older { .. }) => Ok(Store::open(&path)?),
+            opened => Ok(opened?),
+        },
+    }
+}

@@ -1,0 +1,172 @@
+//! What is said: results on stdout, everything else on stderr.
+
+use std::io::{self, IsTerminal, Write};
+
+use clap::ValueEnum;
+
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorWish {
+    /// On a terminal, unless NO_COLOR is set or TERM is `dumb`.
+    #[default]
+    Auto,
+    /// Also in pipes and files.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// The two streams and what may be done on them.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    out_color: bool,
+    err_color: bool,
+    quiet: bool,
+}
+
+const BOLD_RED: &str = "\x1b[1;31m";
+const BOLD_YELLOW: &str = "\x1b[1;33m";
+const CYAN: &str = "\x1b[36m";
+const RESET: &str = "\x1b[0m";
+
+impl Output {
+    pub fn new(wish: ColorWish) -> Self {
+        let color = |is_terminal: bool| match wish {
+            ColorWish::Always => true,
+            ColorWish::Never => false,
+            ColorWish::Auto => is_terminal && !is_set("NO_COLOR") && !is_dumb(),
+        };
+        Self {
+            out_color: color(io::stdout().is_terminal()),
+            err_color: color(io::stderr().is_terminal()),
+            quiet: false,
+        }
+    }
+
+    /// With notes and warnings left out.
+    pub fn quiet(self, quiet: bool) -> Self {
+        Self { quiet, ..self }
+    }
+
+    pub const fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    pub const fn out_color(&self) -> bool {
+        self.out_color
+    }
+
+    /// Whether stderr can show lines that change.
+    pub fn is_live(&self) -> bool {
+        !self.quiet && io::stderr().is_terminal() && !is_dumb()
+    }
+
+    /// A result. Nobody listening any more is no failure: `plimsoll list | head -1`.
+    pub fn print(&self, text: &str) -> Result<(), Failure> {
+        self.print_bytes(text.as_bytes())
+    }
+
+    /// As [`Self::print`], for what need not be text.
+    pub fn print_bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        match out.write_all(bytes).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::caused(ExitCode::Unexpected, "cannot write to standard output", error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Something worth knowing.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            tell(&lines(text));
+        }
+    }
+
+    /// A doubt.
+    pub fn warning(&self, text: &str) {
+        if !self.quiet {
+            self.labelled(BOLD_YELLOW, "warning", text);
+        }
+    }
+
+    /// Why the command failed.
+    pub fn error(&self, text: &str) {
+        self.labelled(BOLD_RED, "error", text);
+    }
+
+    /// Why that.
+    pub fn cause(&self, text: &str) {
+        self.labelled(BOLD_RED, "cause", text);
+    }
+
+    /// What to do about it.
+    pub fn hint(&self, text: &str) {
+        self.labelled(CYAN, "hint", text);
+    }
+
+    fn labelled(&self, color: &str, label: &str, text: &str) {
+        let text = lines(text);
+        if self.err_color {
+            tell(&format!("{color}{label}:{RESET} {text}"));
+        } else {
+            tell(&format!("{label}: {text}"));
+        }
+    }
+}
+
+/// A line on stderr. That stderr is gone is nothing that anybody could be told.
+fn tell(text: &str) {
+    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+}
+
+/// [`report::plain`] that leaves line ends and tabs alone.
+pub fn lines(text: &str) -> String {
+    let parts = text
+        .split('\n')
+        .map(|line| line.split('\t').map(report::plain).collect::<Vec<_>>().join("\t"));
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// JSON on its way to what may be a terminal. The writer has escaped the first 32 control
+/// characters; terminals obey some of the others too. Outside of strings JSON has none.
+pub fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|e| Failure::caused(ExitCode::Unexpected, "cannot write JSON", e))?;
+    let mut out = String::with_capacity(text.len() + 1);
+    for c in text.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('\n');
+    Ok(out)
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminals_are_not_given_orders() {
+        assert_eq!(lines("a\n\tb\x1b[2J\u{9b}"), "a\n\tb\\u{1b}[2J\\u{9b}");
+        let text = json(&["a\x1b\u{9b}\u{202e}é"]).unwrap();
+        assert_eq!(text, "[\n  \"a\\u001b\\u009b\\u202eé\"\n]\n");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), ["a\x1b\u{9b}\u{202e}é"]);
+    }
+}

@@ -1,0 +1,265 @@
+//! The grid as it fills in: a line per row, said when the row is complete.
+
+use record::{CellRecord, VisitEnd, VisitRecord};
+
+use super::text;
+
+/// Cells ordered into rows: the last axis goes across.
+#[derive(Debug, Default)]
+pub struct Grid {
+    phases: Vec<Phase>,
+    /// `places[cell]`.
+    places: Vec<Place>,
+    ready: Vec<String>,
+    /// Index of the phase whose heading was said last.
+    said: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    phase: usize,
+    row: usize,
+    square: usize,
+}
+
+#[derive(Debug)]
+struct Phase {
+    name: String,
+    /// Field that goes across and its values; empty for a phase of one cell.
+    across: String,
+    columns: Vec<String>,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    label: String,
+    squares: Vec<Square>,
+    said: bool,
+}
+
+#[derive(Debug)]
+struct Square {
+    impossible: bool,
+    visits_wanted: u32,
+    visits: u32,
+    requests: u64,
+    elapsed_ns: u64,
+    is_bad: bool,
+}
+
+/// Width of a number's column, and of a row's label.
+const COLUMN: usize = 12;
+const LABEL: usize = 16;
+
+impl Grid {
+    /// * `visits_planned`: of all possible cells together.
+    pub fn new(visits_planned: u32, cells: &[CellRecord]) -> Self {
+        let possible = |fill: bool| {
+            cells.iter().filter(|c| c.impossible.is_none() && is_fill(c) == fill).count() as u32
+        };
+        let measured = visits_planned.saturating_sub(possible(true));
+        let repeats = measured.div_ceil(possible(false).max(1)).max(1);
+        let mut grid = Self::default();
+        for cell in cells {
+            let place = grid.place(cell, if is_fill(cell) { 1 } else { repeats });
+            grid.places.push(place);
+        }
+        grid
+    }
+
+    fn place(&mut self, cell: &CellRecord, visits_wanted: u32) -> Place {
+        let phase = self.phases.iter().position(|phase| phase.name == cell.phase);
+        let phase = phase.unwrap_or_else(|| {
+            self.phases.push(Phase::new(&cell.phase));
+            self.phases.len() - 1
+        });
+        let square = Square {
+            impossible: cell.impossible.is_some(),
+            visits_wanted,
+            visits: 0,
+            requests: 0,
+            elapsed_ns: 0,
+            is_bad: false,
+        };
+        let (row, square) = match self.phases.get_mut(phase) {
+            Some(phase) => phase.place(&cell.coordinates, square),
+            None => (0, 0),
+        };
+        Place { phase, row, square }
+    }
+
+    /// Counts a visit in.
+    pub fn add(&mut self, visit: &VisitRecord) {
+        let Some(&place) = self.places.get(visit.cell as usize) else { return };
+        let Some(phase) = self.phases.get_mut(place.phase) else { return };
+        let heading = phase.heading();
+        let Some(row) = phase.rows.get_mut(place.row) else { return };
+        if let Some(square) = row.squares.get_mut(place.square) {
+            square.add(visit);
+        }
+        if row.said || !row.squares.iter().all(Square::is_done) {
+            return;
+        }
+        row.said = true;
+        let line = row.line();
+        if self.said != Some(place.phase) {
+            self.said = Some(place.phase);
+            self.ready.extend(heading);
+        }
+        self.ready.push(line);
+    }
+
+    /// Lines of rows that became complete, each once.
+    pub fn take_lines(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.ready)
+    }
+
+    /// The row of a cell as it stands; empty when it was said already.
+    pub fn row_of(&self, cell: u32) -> String {
+        let found = self.places.get(cell as usize).and_then(|place| {
+            let row = self.phases.get(place.phase)?.rows.get(place.row)?;
+            (!row.said).then(|| row.line())
+        });
+        found.unwrap_or_default()
+    }
+}
+
+fn is_fill(cell: &CellRecord) -> bool {
+    cell.phase == "fill"
+}
+
+impl Phase {
+    fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), across: String::new(), columns: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Row and position in it.
+    fn place(&mut self, coordinates: &[(String, String)], square: Square) -> (usize, usize) {
+        let down = match coordinates.split_last() {
+            Some(((field, value), down)) => {
+                self.across = report::plain(field);
+                let value = report::plain(value);
+                if !self.columns.contains(&value) {
+                    self.columns.push(value);
+                }
+                down
+            }
+            None => coordinates,
+        };
+        let label: Vec<_> = down.iter().map(|(_, value)| report::plain(value)).collect();
+        let label = if label.is_empty() { report::plain(&self.name) } else { label.join(" ") };
+        let row = self.rows.iter().position(|row| row.label == label).unwrap_or_else(|| {
+            self.rows.push(Row { label, squares: Vec::new(), said: false });
+            self.rows.len() - 1
+        });
+        let squares = self.rows.get_mut(row).map_or(0, |row| {
+            row.squares.push(square);
+            row.squares.len() - 1
+        });
+        (row, squares)
+    }
+
+    fn heading(&self) -> Option<String> {
+        if self.columns.is_empty() {
+            return None;
+        }
+        let columns = self.columns.iter().map(|c| format!("{:>COLUMN$}", text::cut(c, COLUMN - 1)));
+        let name = report::plain(&self.name);
+        let columns: String = columns.collect();
+        Some(format!("{name}: IOPS by {}\n{:<LABEL$}{columns}", self.across, ""))
+    }
+}
+
+impl Row {
+    fn line(&self) -> String {
+        let squares: String = self.squares.iter().map(Square::text).collect();
+        format!("{:<LABEL$}{squares}", text::cut(&self.label, LABEL - 1))
+    }
+}
+
+impl Square {
+    fn add(&mut self, visit: &VisitRecord) {
+        let ops = visit.streams.iter().flat_map(|stream| &stream.ops);
+        let requests = ops.fold(0u64, |sum, op| sum.saturating_add(op.requests));
+        self.visits += 1;
+        self.requests = self.requests.saturating_add(requests);
+        self.elapsed_ns = self.elapsed_ns.saturating_add(visit.elapsed_ns);
+        self.is_bad |= visit.end != VisitEnd::Complete;
+    }
+
+    fn is_done(&self) -> bool {
+        self.impossible || self.visits >= self.visits_wanted
+    }
+
+    fn text(&self) -> String {
+        let text = match (self.impossible, self.elapsed_ns) {
+            (true, _) => "not here".to_owned(),
+            (false, 0) => "-".to_owned(),
+            (false, ns) => text::count(self.requests as f64 * 1e9 / ns as f64),
+        };
+        let mark = if self.is_bad { "!" } else { "" };
+        format!("{:>COLUMN$}", text + mark)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Bitmap;
+
+    fn cell(index: u32, phase: &str, coordinates: &[(&str, &str)]) -> CellRecord {
+        let coordinates = coordinates.iter().map(|&(f, v)| (f.to_owned(), v.to_owned())).collect();
+        let streams = Vec::new();
+        CellRecord { index, phase: phase.to_owned(), coordinates, streams, impossible: None }
+    }
+
+    fn visit(cell: u32, end: VisitEnd) -> VisitRecord {
+        VisitRecord {
+            cell,
+            repeat: 0,
+            order: 0,
+            started_unix_ns: 0,
+            elapsed_ns: 1_000_000_000,
+            end,
+            streams: Vec::new(),
+            completions: Bitmap::default(),
+            ledger: Vec::new(),
+            host_stalls: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn rows_are_said_once_when_they_are_complete() {
+        let mut cells = vec![
+            cell(0, "read", &[("block_size", "4KiB"), ("threads", "1")]),
+            cell(1, "read", &[("block_size", "4KiB"), ("threads", "10")]),
+            cell(2, "read", &[("block_size", "8KiB"), ("threads", "1")]),
+            cell(3, "read", &[("block_size", "8KiB"), ("threads", "10")]),
+        ];
+        cells[3].impossible = Some("no".to_owned());
+        let mut grid = Grid::new(6, &cells);
+        grid.add(&visit(0, VisitEnd::Complete));
+        grid.add(&visit(1, VisitEnd::Failed));
+        grid.add(&visit(0, VisitEnd::Complete));
+        assert_eq!(grid.take_lines(), [""; 0], "two visits each are planned");
+        assert_eq!(grid.row_of(0).trim_end(), "4KiB                       0          0!");
+        grid.add(&visit(1, VisitEnd::Complete));
+        let lines = grid.take_lines();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[0].starts_with("read: IOPS by threads\n"), "{lines:?}");
+        assert_eq!(grid.row_of(0), "");
+        grid.add(&visit(2, VisitEnd::Complete));
+        grid.add(&visit(2, VisitEnd::Complete));
+        assert_eq!(grid.take_lines(), ["8KiB                       0    not here"]);
+        grid.add(&visit(99, VisitEnd::Complete));
+    }
+
+    #[test]
+    fn a_phase_of_one_cell_has_its_name_for_a_label() {
+        let mut grid = Grid::new(1, &[cell(0, "measure", &[])]);
+        grid.add(&visit(0, VisitEnd::Complete));
+        assert_eq!(grid.take_lines(), ["measure                    0"]);
+    }
+}

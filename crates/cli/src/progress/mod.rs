@@ -1,0 +1,136 @@
+//! What is seen while a run is under way.
+
+mod grid;
+mod live;
+mod plain;
+mod text;
+mod time;
+
+use record::{Run, VisitRecord};
+use runner::{Event, Watcher};
+
+use crate::output::Output;
+use grid::Grid;
+use live::Live;
+use plain::Plain;
+use time::TimeLeft;
+
+/// Listens to the runner and tells the person in front.
+#[derive(Debug)]
+pub struct Progress {
+    output: Output,
+    run: Option<String>,
+    before: Vec<VisitRecord>,
+    grid: Grid,
+    time: TimeLeft,
+    face: Face,
+}
+
+/// How it is told.
+#[derive(Debug)]
+enum Face {
+    /// Lines that change, on a terminal.
+    Live(Box<Live>),
+    /// A line now and then.
+    Plain(Plain),
+    /// Nothing at all.
+    Silent,
+}
+
+impl Progress {
+    /// * `so_far`: the run as it is stored, if it goes on.
+    pub fn new(output: Output, so_far: Option<&Run>) -> Self {
+        let face = if output.is_quiet() {
+            Face::Silent
+        } else if output.is_live() {
+            Face::Live(Box::new(Live::new()))
+        } else {
+            Face::Plain(Plain::new())
+        };
+        let before = so_far.map(|run| run.visits.clone()).unwrap_or_default();
+        Self { output, run: None, before, grid: Grid::default(), time: TimeLeft::default(), face }
+    }
+
+    /// The run's id, once it has one.
+    pub fn run_id(&self) -> Option<&str> {
+        self.run.as_deref()
+    }
+
+    /// Takes the changing lines away.
+    pub fn finish(&mut self) {
+        if let Face::Live(live) = &self.face {
+            live.clear();
+        }
+    }
+
+    fn say(&self, line: &str) {
+        match &self.face {
+            Face::Live(live) => live.print(line),
+            Face::Plain(_) => self.output.note(line),
+            Face::Silent => {}
+        }
+    }
+}
+
+impl Watcher for Progress {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Begins { header, cells, done, least } => {
+                self.run = Some(header.id.clone());
+                self.grid = Grid::new(header.visits_planned, cells);
+                self.time.begin(header.visits_planned, done, least);
+                self.say(&text::begin(header, done, least));
+                for visit in std::mem::take(&mut self.before) {
+                    self.grid.add(&visit);
+                }
+                for line in self.grid.take_lines() {
+                    self.say(&line);
+                }
+            }
+            Event::Step(step) => {
+                if let Face::Live(live) = &self.face {
+                    live.status(&report::plain(step));
+                }
+            }
+            Event::VisitBegins { cell, planned, .. } => {
+                self.time.visit_begins(planned);
+                if let Face::Live(live) = &self.face {
+                    live.status(&text::cell(cell));
+                }
+            }
+            Event::Tick(tick) => {
+                let left = self.time.left(tick.elapsed);
+                match &mut self.face {
+                    Face::Live(live) => live.tick(&tick, &self.time, left),
+                    Face::Plain(plain) => plain.tick(&tick, &self.time, left, &self.output),
+                    Face::Silent => {}
+                }
+            }
+            Event::VisitEnds { visit, .. } => {
+                self.time.visit_ends();
+                self.grid.add(visit);
+                for line in self.grid.take_lines() {
+                    self.say(&line);
+                }
+                for warning in &visit.warnings {
+                    self.warn(warning);
+                }
+                if let Face::Live(live) = &self.face {
+                    live.row(&self.grid.row_of(visit.cell));
+                }
+            }
+            Event::Warning(warning) => self.warn(warning),
+            _ => {}
+        }
+    }
+}
+
+impl Progress {
+    fn warn(&self, warning: &record::Warning) {
+        match &self.face {
+            Face::Live(live) => live.print(&format!("warning: {}", report::plain(&warning.text))),
+            Face::Plain(_) => self.output.warning(&report::plain(&warning.text)),
+            Face::Silent => {}
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Words and numbers of the progress lines.
+
+use record::{CellRecord, RunHeader};
+use runner::{Tick, Waiting};
+use units::{Bytes, Nanos};
+
+use super::time::TimeLeft;
+use crate::commands::suites::duration;
+
+/// At most `width` characters.
+pub fn cut(text: &str, width: usize) -> String {
+    text.chars().take(width).collect()
+}
+
+/// Three digits and a thousand's letter: `13.2k`.
+pub fn count(value: f64) -> String {
+    let (value, letter) = match value {
+        1e9.. => (value / 1e9, "G"),
+        1e6.. => (value / 1e6, "M"),
+        1e4.. => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    let digits = if value >= 99.95 || value == 0.0 { 0 } else { 1 };
+    format!("{value:.digits$}{letter}")
+}
+
+/// What is about to be measured.
+pub fn begin(header: &RunHeader, done: usize, least: Nanos) -> String {
+    let left = (header.visits_planned as usize).saturating_sub(done);
+    let resumed = if done > 0 { format!("{done} visits done, ") } else { String::new() };
+    let mut text = format!(
+        "{} {} on {}: {resumed}{left} visits to make, at least {}",
+        report::plain(&header.id),
+        report::plain(&header.suite),
+        report::plain(&header.target.resolved),
+        duration(least),
+    );
+    for remark in &header.target.remarks {
+        text.push_str("\n  ");
+        text.push_str(&report::plain(remark));
+    }
+    text
+}
+
+/// A cell by its place on the grid.
+pub fn cell(cell: &CellRecord) -> String {
+    let place = cell.coordinates.iter().map(|(field, value)| format!(" {field}={value}"));
+    report::plain(&format!("{}{}", cell.phase, place.collect::<String>()))
+}
+
+/// How a visit stands, most important first: narrow terminals cut the end off.
+pub fn status(tick: &Tick<'_>, time: &TimeLeft, left: Option<Nanos>) -> String {
+    let mean = tick.bytes.get().checked_div(tick.requests).unwrap_or(0);
+    let rate = Bytes::new((tick.iops * mean as f64) as u64);
+    let left = left.map_or(String::new(), |left| format!("ETA {}  ", duration(left)));
+    format!(
+        "{}/{}  {left}{} IOPS, {rate}/s  {}  {}",
+        time.visit(),
+        time.visits(),
+        count(tick.iops),
+        cell(tick.cell),
+        duration(tick.elapsed),
+    )
+}
+
+/// What does not come back.
+pub fn waiting(waiting: &[Waiting]) -> Option<String> {
+    let longest = waiting.first()?;
+    let others = match waiting.len() {
+        1 => String::new(),
+        n => format!(", and {} more", n - 1),
+    };
+    Some(format!(
+        "{} at byte {} has not come back for {:.1} s ({}){others}",
+        longest.op.name(),
+        longest.offset,
+        longest.age.as_secs_f64(),
+        report::plain(&longest.worker),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count;
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in [
+            (0.0, "0"),
+            (3.12, "3.1"),
+            (999.6, "1000"),
+            (9999.0, "9999"),
+            (13_249.0, "13.2k"),
+            (181_000.0, "181k"),
+            (2_345_678.0, "2.3M"),
+        ] {
+            assert_eq!(count(value), text);
+        }
+    }
+}
