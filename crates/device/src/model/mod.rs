@@ -513,8 +513,8 @@ impl Device for Model {
         self.settle();
         let (cost, passed) = self.begin(&request);
         let start_work = self.pace.work_at(self.now);
-        // At least a ns of time, or a closed loop would never end.
-        let work = cost.work.max(self.pace.speed()).max(1.0);
+        // At least a ns of time, or a closed loop would never end; the half is for rounding.
+        let work = cost.work.max(1.5 * self.pace.speed()).max(1.0);
         self.flights[at as usize] = Flight {
             request,
             started: self.now,

@@ -250,6 +250,27 @@ fn vanishes_at_its_moment_with_all_that_is_in_flight() {
 }
 
 #[test]
+fn flipped_bits_are_distinct_and_no_more_than_there_are() {
+    for (bits, wanted) in [(60, 60), (64, 64), (4096, 64)] {
+        let rule =
+            FaultRule::new(Fault::CorruptBits(bits)).range(ByteOffset::new(8), Bytes::new(8));
+        let mut device = on_memory(&[rule]);
+        assert_eq!(one(&mut device, read(0, BLOCK, 0)), Ok(BLOCK));
+        assert_eq!(differing_bits(device.buffer(Slot(0)), 0).len(), wanted);
+    }
+}
+
+#[test]
+fn a_late_request_fails_when_the_device_vanishes() {
+    let what = Fault::Vanish { errno: Errno::ENODEV, seen: VanishSeen::Requests };
+    let rules =
+        [FaultRule::new(Fault::Late(Nanos::secs(1))), FaultRule::new(what).since(Nanos::millis(1))];
+    let mut device = on_model(&rules);
+    assert_eq!(one(&mut device, read(0, BLOCK, 0)), Err(Errno::ENODEV));
+    assert_eq!(device.now(), Instant::new(1_000_000));
+}
+
+#[test]
 fn vanishes_with_the_nth_request() {
     let what = Fault::Vanish { errno: Errno::ENXIO, seen: VanishSeen::Requests };
     let mut device = on_model(&[FaultRule::new(what).on(Op::Write).nth(2)]);

@@ -209,6 +209,8 @@ fn planted_freezes_are_exact_and_hold_what_is_in_flight() {
         FreezeSpec { start: Nanos::millis(900), length: Nanos::millis(200) },
         FreezeSpec { start: Nanos::millis(300), length: Nanos::millis(150) },
         FreezeSpec { start: Nanos::millis(1000), length: Nanos::millis(500) },
+        // Within another.
+        FreezeSpec { start: Nanos::millis(1100), length: Nanos::millis(10) },
     ];
     for noise in
         [NoiseSpec::default(), NoiseSpec { cv: 0.3, rho: 0.5, jitter: 1.0, visit_shift: 0.0 }]
@@ -458,6 +460,19 @@ fn stage_times_add_up_to_the_latencies() {
 }
 
 #[test]
+fn what_is_due_together_comes_in_the_order_of_submission() {
+    let mut model = open(&ModelSpec::from_law(fixed(Nanos::micros(100)), None), 4);
+    for order in [[0, 1, 2, 3], [2, 0, 3, 1], [3, 2, 1, 0]] {
+        for slot in order {
+            model.submit(read(0, 1, slot)).unwrap();
+        }
+        let mut done = Vec::with_capacity(4);
+        model.reap(4, Instant::MAX, &mut done).unwrap();
+        assert_eq!(done.iter().map(|done| done.slot.0).collect::<Vec<_>>(), order);
+    }
+}
+
+#[test]
 fn a_completion_fetched_late_was_not_late() {
     let mut model = open(&ModelSpec::from_law(fixed(Nanos::micros(100)), None), 2);
     model.submit(read(0, 1, 0)).unwrap();
@@ -678,9 +693,14 @@ fn another_seed_is_another_run() {
 
 #[test]
 fn no_law_is_so_fast_that_time_stands_still() {
-    let mut model = open(&ModelSpec::from_law(fixed(Nanos::ZERO), None), 2);
-    run(&mut model, 2, 100, |_, slot| read(0, 0, slot));
-    assert!(model.now() >= Instant::new(50));
+    let noise = NoiseSpec { jitter: 3.0, visit_shift: 3.0, ..NoiseSpec::default() };
+    let spec = ModelSpec { noise, ..ModelSpec::from_law(fixed(Nanos::ZERO), None) };
+    for seed in 0..20 {
+        let mut model = open(&spec, 1);
+        model.begin_visit(seed);
+        let events = run(&mut model, 1, 100, |_, slot| read(0, 0, slot));
+        assert!(events.iter().all(|event| event.latency() > Nanos::ZERO), "seed {seed}");
+    }
 }
 
 #[test]
