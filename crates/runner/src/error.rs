@@ -166,6 +166,9 @@ impl RunError {
                 Some("use a suite that reads, or another target".to_owned())
             }
             Self::Threads { .. } => Some("raise `ulimit -u`, or ask for fewer threads".to_owned()),
+            Self::Verify { .. } => {
+                Some("write it first with `--verify` and `--keep`, or read without".to_owned())
+            }
             Self::NothingPossible { .. } => {
                 Some("use a block size the device can do, or `--set direct=false`".to_owned())
             }

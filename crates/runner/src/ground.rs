@@ -220,6 +220,11 @@ impl Field {
         Ok(())
     }
 
+    /// Whether there is a page cache that direct I/O could go around.
+    pub(crate) fn has_page_cache(&self) -> bool {
+        matches!(self, Self::Files(files) if !files.paths.character)
+    }
+
     /// Whether pages of the files are in the page cache although all I/O went around it.
     pub(crate) fn cached_share(&self) -> Option<f64> {
         let Self::Files(files) = self else { return None };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use device::TwinSpec;
 use record::{CellRecord, RunHeader, RunState, StreamPlan, TargetKind, TargetRecord};
-use stack::{Access, Action, Alignment, Host, Own, PathKind, Permit, Target};
+use stack::{Access, Action, Alignment, Host, Mark, Own, PathKind, Permit, Subject, Target};
 use suite::model::{Cell, Operation, Stream, Suite};
 use units::{Bytes, Nanos};
 
@@ -200,7 +200,7 @@ fn find_path(
     let character = matches!(target.path.kind, PathKind::CharacterDevice { .. });
     let exists = device || character || matches!(target.path.kind, PathKind::File { .. });
     // What is there is only read if the suite only reads; a scratch file is ours to write.
-    let as_it_is = exists && !scratch && !wanted.writes();
+    let as_it_is = exists && !scratch && !wanted.writes() && reads_as_it_is(host, order, &target)?;
     if character && wanted.writes() {
         return Err(RunError::NotWritable {
             suite: wanted.name,
@@ -222,6 +222,14 @@ fn find_path(
     record.given = path.display().to_string();
     if as_it_is && !character {
         record.remarks.push("read as it is, not written first".to_owned());
+        if let PathKind::File { allocated, .. } = target.path.kind
+            && allocated < target.path.size
+        {
+            record.remarks.push(format!(
+                "sparse: {allocated} of {} are allocated; reads of the rest never reach a device",
+                target.path.size
+            ));
+        }
     }
     if scratch {
         record.remarks.push("a scratch file, made for this run".to_owned());
@@ -229,6 +237,43 @@ fn find_path(
     let paths = Paths { target, permits, writes: !as_it_is, scratch, character };
     let capacity = device.then_some(there);
     Ok(Found { ground: Ground::Paths(paths), record, capacity, unit, as_it_is })
+}
+
+/// Whether an existing target's content will do for a suite that only reads. A file of ours whose
+/// fill was cut short is filled again: reads of its holes would never reach the device.
+fn reads_as_it_is(host: &Host, order: &Order, target: &Target) -> Result<bool, RunError> {
+    let PathKind::File { allocated, .. } = target.path.kind else {
+        return match order.settings.verify && !describes_itself(&target.path.resolved) {
+            true => Err(not_ours(target)),
+            false => Ok(true),
+        };
+    };
+    let hollow = allocated < target.path.size;
+    let content_will_do = !order.settings.verify || describes_itself(&target.path.resolved);
+    if content_will_do && !hollow {
+        return Ok(true);
+    }
+    let own = Own::of_this_process(Some(order.settings.store_path.clone()));
+    let facts = stack::gather(host, target, Access::Read, &order.settings.consent, &own);
+    let ours = matches!(&facts.subject, Subject::File(file) if file.mark == Mark::Ours);
+    match (ours, content_will_do) {
+        (true, _) => Ok(false),
+        (false, true) => Ok(true),
+        (false, false) => Err(not_ours(target)),
+    }
+}
+
+fn not_ours(target: &Target) -> RunError {
+    let what = target.path.given.display();
+    RunError::Verify { why: format!("{what} does not hold data that a verifying run wrote") }
+}
+
+/// Whether the target begins with a sector that a verifying run wrote.
+fn describes_itself(path: &Path) -> bool {
+    use std::io::Read;
+    let mut sector = [0; engine::verify::SECTOR];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut sector));
+    read.is_ok() && engine::verify::describes_itself(&sector)
 }
 
 /// A scratch file takes what the suite wants, or what the file system can give.

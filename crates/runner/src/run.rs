@@ -344,9 +344,12 @@ impl Running<'_> {
 
     /// Direct I/O is a request: says so where it was not granted, or granted and not done.
     fn doubt_direct(&self, cell: &Cell, record: &mut VisitRecord) {
+        if !self.field.has_page_cache() {
+            return;
+        }
         let mut doubts = Vec::new();
         for (plan, stream) in cell.streams.iter().zip(&record.streams) {
-            if plan.direct && !stream.backend.direct && matches!(self.field, Field::Files(_)) {
+            if plan.direct && !stream.backend.direct {
                 let why = stream.backend.reasons.join("; ");
                 doubts.push(Warning::new(
                     "buffered-fallback",

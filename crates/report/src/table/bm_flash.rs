@@ -50,6 +50,8 @@ pub fn bm_flash(run: &Run) -> String {
             None => phases.push((phase, vec![stream])),
         }
     }
+    // The fill is made first and stored last.
+    phases.sort_by_key(|(phase, _)| *phase != "fill");
     for (phase, streams) in &phases {
         let part = if *phase == "fill" { fill(streams) } else { Some(table(streams)) };
         if let Some(part) = part {

@@ -89,6 +89,7 @@ fn a_character_device_is_read_and_never_written() {
     let read = order(&place, "random-read", "/dev/zero", &["operations=1000"]);
     let (_, run) = go(&place, &read).unwrap();
     assert_eq!(run.visits[0].streams[0].ops[0].requests, 1000);
+    assert_eq!(run.visits[0].warnings, [], "there is no page cache to warn of");
     let write = order(&place, "random-write", "/dev/null", &["operations=1000"]);
     assert!(matches!(prepare(&write), Err(RunError::NotWritable { .. })));
 }
@@ -113,4 +114,46 @@ fn a_target_that_cannot_be_is_refused_before_anything_is_stored() {
     assert!(TargetName::parse("model:".as_ref()).is_err());
     let store = store::Store::open(&place.join("store.db")).unwrap();
     assert!(store.list().unwrap().is_empty());
+}
+
+#[test]
+fn a_file_of_ours_whose_fill_was_cut_short_is_filled_again() {
+    let place = Place::new("hollow");
+    let file = place.join("data");
+    let order = order(&place, "random-read", file.to_str().unwrap(), &SMALL);
+    let (_, first) = go(&place, &order).unwrap();
+    assert_eq!(first.visits.len(), 2, "filled, measured");
+    let (_, second) = go(&place, &order).unwrap();
+    assert_eq!(second.visits.len(), 1, "the file is whole: only measured");
+    // As a kill during the fill leaves it: right length, mark, and a hole.
+    let data = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
+    data.set_len(0).unwrap();
+    data.set_len(1 << 20).unwrap();
+    drop(data);
+    let (_, third) = go(&place, &order).unwrap();
+    assert_eq!(third.visits.len(), 2, "filled again");
+}
+
+#[test]
+fn what_no_verifying_run_wrote_is_not_verified() {
+    let place = Place::new("verify-foreign");
+    let file = place.join("data");
+    std::fs::write(&file, vec![1; 1 << 20]).unwrap();
+    let mut order = order(&place, "random-read", file.to_str().unwrap(), &["operations=64"]);
+    order.settings.verify = true;
+    assert!(matches!(prepare(&order), Err(RunError::Verify { .. })));
+}
+
+#[test]
+fn a_later_run_can_read_back_what_a_verifying_run_wrote() {
+    let place = Place::new("verify-later");
+    let file = place.join("data");
+    let mut write = order(&place, "random-write", file.to_str().unwrap(), &SMALL);
+    write.settings.verify = true;
+    go(&place, &write).unwrap();
+    let mut read = order(&place, "random-read", file.to_str().unwrap(), &["operations=256"]);
+    read.settings.verify = true;
+    let (outcome, run) = go(&place, &read).unwrap();
+    assert_eq!(run.visits.len(), 1);
+    assert!(!outcome.mismatches, "{:?}", run.visits[0].warnings);
 }
