@@ -66,7 +66,7 @@ pub struct MannerOptions {
     /// Writes describe themselves, and reads check what comes back
     #[arg(long)]
     pub verify: bool,
-    /// Leave the files that the run made
+    /// Leave the scratch file that the run made
     #[arg(long)]
     pub keep: bool,
     /// Bind workers to these processors in turn: 0-3,8

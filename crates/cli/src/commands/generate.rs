@@ -1,4 +1,4 @@
-//! `plimsoll __generate`: the pages under docs/ and schema/ that the program itself knows best.
+//! `plimsoll __generate`: the pages under docs/ that the program itself knows best.
 
 use std::fmt::Write;
 use std::fs;
@@ -23,7 +23,6 @@ pub struct GenerateArgs {
 
 pub fn generate(args: &GenerateArgs) -> Result<(), Failure> {
     put(&args.dir, "cli.md", &cli_page())?;
-    put(&args.dir, "run.schema.json", &json(&report::schema())?)?;
     put(&args.dir, "suite.schema.json", &json(&suite::json_schema())?)
 }
 

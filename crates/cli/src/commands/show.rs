@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use clap::Args;
-use record::{Run, RunHeader};
+use record::{Run, RunHeader, VisitEnd};
 use suite::{CheckContext, SuiteError};
 use units::Bytes;
 
 use crate::args::Common;
+use crate::commands::suites::{counted, duration};
 use crate::commands::table::{self, Layout};
 use crate::failure::Failure;
 use crate::order;
@@ -73,18 +74,20 @@ fn facts(run: &Run) -> String {
 }
 
 fn state(run: &Run) -> String {
-    let (made, planned) = (run.visits.len(), run.header.visits_planned);
+    // Those cut short are made again.
+    let made = run.visits.iter().filter(|visit| visit.end != VisitEnd::Interrupted).count();
+    let planned = run.header.visits_planned;
     format!("{}, {made} of {planned} visits", run.header.state.name())
 }
 
 fn plan_text(run: &Run) -> String {
     match plan(run) {
         Ok(plan) => format!(
-            "{} cells in {} phases, {} visits each, at least {}",
-            run.cells.len(),
-            plan.phases.len(),
-            plan.repeats,
-            plan.least_duration().exact(),
+            "{} in {}, {} each, at least {}",
+            counted(run.cells.len() as u64, "cell"),
+            counted(plan.phases.len() as u64, "phase"),
+            counted(plan.repeats.into(), "visit"),
+            duration(plan.least_duration()),
         ),
         // Written by a version with other words: the cells are stored all the same.
         Err(error) => format!("{} cells; {error}", run.cells.len()),

@@ -220,7 +220,8 @@ pub fn duration(span: units::Nanos) -> String {
     }
 }
 
-fn counted(count: u64, what: &str) -> String {
+/// `1 visit`, `2 visits`.
+pub fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 

@@ -180,6 +180,10 @@ impl Row {
 
 impl Square {
     fn add(&mut self, visit: &VisitRecord) {
+        // It is made again when the run goes on.
+        if visit.end == VisitEnd::Interrupted {
+            return;
+        }
         let ops = visit.streams.iter().flat_map(|stream| &stream.ops);
         let requests = ops.fold(0u64, |sum, op| sum.saturating_add(op.requests));
         self.visits += 1;
@@ -243,6 +247,7 @@ mod tests {
         grid.add(&visit(0, VisitEnd::Complete));
         grid.add(&visit(1, VisitEnd::Failed));
         grid.add(&visit(0, VisitEnd::Complete));
+        grid.add(&visit(1, VisitEnd::Interrupted));
         assert_eq!(grid.take_lines(), [""; 0], "two visits each are planned");
         assert_eq!(grid.row_of(0).trim_end(), "4KiB                       0          0!");
         grid.add(&visit(1, VisitEnd::Complete));

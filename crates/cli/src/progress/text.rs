@@ -5,7 +5,7 @@ use runner::{Tick, Waiting};
 use units::{Bytes, Nanos};
 
 use super::time::TimeLeft;
-use crate::commands::suites::duration;
+use crate::commands::suites::{counted, duration};
 
 /// At most `width` characters.
 pub fn cut(text: &str, width: usize) -> String {
@@ -27,12 +27,14 @@ pub fn count(value: f64) -> String {
 /// What is about to be measured.
 pub fn begin(header: &RunHeader, done: usize, least: Nanos) -> String {
     let left = (header.visits_planned as usize).saturating_sub(done);
-    let resumed = if done > 0 { format!("{done} visits done, ") } else { String::new() };
+    let resumed =
+        if done > 0 { format!("{} done, ", counted(done as u64, "visit")) } else { String::new() };
     let mut text = format!(
-        "{} {} on {}: {resumed}{left} visits to make, at least {}",
+        "{} {} on {}: {resumed}{} to make, at least {}",
         report::plain(&header.id),
         report::plain(&header.suite),
         report::plain(&header.target.resolved),
+        counted(left as u64, "visit"),
         duration(least),
     );
     for remark in &header.target.remarks {
@@ -52,15 +54,20 @@ pub fn cell(cell: &CellRecord) -> String {
 pub fn status(tick: &Tick<'_>, time: &TimeLeft, left: Option<Nanos>) -> String {
     let mean = tick.bytes.get().checked_div(tick.requests).unwrap_or(0);
     let rate = Bytes::new((tick.iops * mean as f64) as u64);
-    let left = left.map_or(String::new(), |left| format!("ETA {}  ", duration(left)));
+    let left = left.map_or(String::new(), |left| format!("ETA {}  ", clock(left)));
     format!(
         "{}/{}  {left}{} IOPS, {rate}/s  {}  {}",
         time.visit(),
         time.visits(),
         count(tick.iops),
         cell(tick.cell),
-        duration(tick.elapsed),
+        clock(tick.elapsed),
     )
+}
+
+/// Whole seconds: more would only flicker.
+fn clock(span: Nanos) -> String {
+    duration(Nanos::secs(span.get().div_ceil(1_000_000_000)))
 }
 
 /// What does not come back.

@@ -1,0 +1,43 @@
+use crate::world::World;
+
+fn with_a_run() -> World {
+    let world = World::new();
+    world.ok(&["run", "random-read", "--target", "null:", "--time", "50ms"]);
+    world
+}
+
+#[test]
+fn csv_goes_to_standard_output() {
+    let world = with_a_run();
+    let done = world.ok(&["export", "--format", "csv"]);
+    assert_eq!(done.err, "");
+    assert_eq!(done.out.lines().count(), 2, "{}", done.out);
+}
+
+#[test]
+fn a_file_is_replaced_only_by_force() {
+    let world = with_a_run();
+    let words = ["export", "last", "--format", "json", "-o", "run.json"];
+    world.ok(&words);
+    let written = std::fs::read_to_string(world.path("run.json")).unwrap();
+    assert_eq!(written, world.ok(&["show", "--json"]).out);
+    std::fs::write(world.path("run.json"), "mine").unwrap();
+    let done = world.run(&words);
+    assert_eq!(done.code, 3, "{done:?}");
+    assert_eq!(std::fs::read(world.path("run.json")).unwrap(), b"mine");
+    std::os::unix::fs::symlink("run.json", world.path("link.json")).unwrap();
+    world.ok(&["export", "--format", "json", "-o", "link.json", "--force"]);
+    assert_eq!(std::fs::read_to_string(world.path("run.json")).unwrap(), written);
+    assert_eq!(world.files(), ["home", "link.json", "run.json"], "no temporary file is left");
+}
+
+#[test]
+fn what_is_no_file_is_not_replaced() {
+    let world = with_a_run();
+    for (place, code) in [("/dev/null", 3), ("home", 3), ("missing/run.csv", 1), ("..", 3)] {
+        let done = world.run(&["export", "--format", "csv", "--force", "-o", place]);
+        assert_eq!(done.code, code, "{place}: {done:?}");
+    }
+    assert!(std::fs::metadata("/dev/null").unwrap().len() == 0);
+    assert!(world.ok(&["export", "--format", "csv", "-o", "-"]).out.contains("null:"));
+}

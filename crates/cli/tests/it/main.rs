@@ -1,0 +1,11 @@
+//! The program as a person meets it.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic")]
+
+mod export;
+mod help;
+mod odd;
+mod run;
+mod signals;
+mod suites;
+mod world;

@@ -1,0 +1,88 @@
+//! Nothing that is given or taken away makes it panic.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::os::unix::ffi::OsStringExt;
+use std::process::Stdio;
+
+use crate::world::World;
+
+const PANIC: i32 = 101;
+
+#[test]
+fn nobody_reading_is_no_failure() {
+    let world = World::new();
+    let mut child = world
+        .command(&["suite", "show", "bm-flash", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let world = World::new();
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = world.command(&["suite", "list"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(err.starts_with("error: cannot write to standard output\n"), "{err}");
+}
+
+#[test]
+fn closed_streams_are_survived() {
+    let world = World::new();
+    for (line, code) in [
+        ("suite list >&-", 0),
+        ("suite list >&- 2>&- <&-", 0),
+        ("lst 2>&-", 2),
+        ("lst 2>/dev/full", 2),
+        ("run random-read --target null: --time 20ms >&- 2>&-", 0),
+    ] {
+        let mut shell = std::process::Command::new("sh");
+        let line = format!("{} {line}", env!("CARGO_BIN_EXE_plimsoll"));
+        shell.args(["-c", &line]).env("HOME", world.path("home")).current_dir(&world.dir);
+        let status = shell.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+        assert_eq!(status.code(), Some(code), "{line}");
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_survived() {
+    let world = World::new();
+    let odd = OsString::from_vec(b"a\xff\x1b[31m\n".to_vec());
+    let word = |text: &str| OsString::from(text);
+    for words in [
+        vec![odd.clone()],
+        vec![word("suite"), word("show"), odd.clone()],
+        vec![word("run"), odd.clone()],
+        vec![word("run"), word("random-read"), word("--set"), odd.clone()],
+        vec![word("run"), word("random-read"), word("--dry-run"), word("--target"), odd.clone()],
+        vec![word("show"), odd.clone()],
+        vec![word("list"), word("--store"), odd.clone()],
+        vec![word("path"), word("--store"), odd.clone()],
+        vec![word("man"), word("--dir"), odd.clone()],
+        vec![word("list"), word("--color"), odd],
+    ] {
+        let done = world.run(&words);
+        assert_ne!(done.code, PANIC, "{words:?}: {done:?}");
+        assert!(!done.err.contains('\x1b'), "{words:?}: {done:?}");
+    }
+}
+
+#[test]
+fn colour_is_for_terminals_unless_asked_for() {
+    let world = World::new();
+    let err = |words: &[&str]| world.run(words).err;
+    assert!(!err(&["lst"]).contains('\x1b'));
+    assert!(err(&["lst", "--color", "always"]).contains("\x1b[1;31merror:\x1b[0m "));
+    assert!(err(&["--color=always", "suite", "show", "no"]).contains('\x1b'));
+    assert!(!err(&["lst", "--color", "never"]).contains('\x1b'));
+    assert!(world.ok(&["--help", "--color", "always"]).out.contains('\x1b'));
+    assert!(!world.ok(&["--help"]).out.contains('\x1b'));
+}

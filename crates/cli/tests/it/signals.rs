@@ -1,0 +1,104 @@
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::world::{Done, World};
+
+/// Starts a run and waits until it is in its first visit.
+fn start(world: &World, words: &[&str]) -> Child {
+    let mut command = world.command(words);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut err = BufReader::with_capacity(1, child.stderr.take().unwrap());
+    err.read_line(&mut line).unwrap();
+    assert!(line.contains("to make"), "{line}");
+    child.stderr = Some(err.into_inner());
+    child
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+fn end(child: Child) -> Done {
+    Done::from(child.wait_with_output().unwrap())
+}
+
+const LONG: [&str; 6] = ["run", "random-read", "--target", "null:", "--time", "1h"];
+
+#[test]
+fn each_signal_stores_prints_and_has_its_code() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let world = World::new();
+        let child = start(&world, &LONG);
+        send(&child, signal);
+        let done = end(child);
+        assert_eq!(done.code, code, "{done:?}");
+        assert!(done.out.contains("interrupted"), "{done:?}");
+        assert!(done.err.contains("plimsoll resume r1"), "{done:?}");
+        assert!(world.ok(&["list"]).out.contains("interrupted"));
+    }
+}
+
+#[test]
+fn json_is_whole_after_ctrl_c() {
+    let world = World::new();
+    let child = start(&world, &[&LONG[..], &["--json"]].concat());
+    send(&child, Signal::INT);
+    let done = end(child);
+    assert_eq!(done.code, 130);
+    let document: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(document["state"], "interrupted");
+}
+
+#[test]
+fn a_second_ctrl_c_ends_it_wherever_it_is() {
+    let world = World::new();
+    let child = start(&world, &LONG);
+    send(&child, Signal::INT);
+    send(&child, Signal::INT);
+    send(&child, Signal::INT);
+    assert_eq!(end(child).code, 130);
+    assert_eq!(world.files(), ["home"]);
+}
+
+#[test]
+fn under_nohup_a_closed_terminal_is_not_heard() {
+    let world = World::new();
+    let mut shell = std::process::Command::new("sh");
+    let words = "run random-read --target null: --time 400ms";
+    let line = format!("trap '' HUP; exec {} {words}", env!("CARGO_BIN_EXE_plimsoll"));
+    shell.args(["-c", &line]).env("HOME", world.path("home")).current_dir(&world.dir);
+    let mut child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut byte = [0];
+    child.stderr.as_mut().unwrap().read_exact(&mut byte).unwrap();
+    send(&child, Signal::HUP);
+    assert_eq!(end(child).code, 0);
+}
+
+#[test]
+fn an_interrupted_run_is_resumed() {
+    let world = World::new();
+    let words =
+        ["run", "random-read", "--target", "null:", "--time", "300ms", "--set", "threads=1,2"];
+    let child = start(&world, &words);
+    send(&child, Signal::INT);
+    assert_eq!(end(child).code, 130);
+    let done = world.ok(&["resume"]);
+    assert!(done.out.contains("complete"), "{done:?}");
+    let done = world.run(&["resume"]);
+    assert_eq!(done.code, 2, "nothing is left: {done:?}");
+}
+
+#[test]
+fn a_killed_run_is_resumed() {
+    let world = World::new();
+    let words =
+        ["run", "random-read", "--target", "null:", "--time", "300ms", "--set", "threads=1,2"];
+    let mut child = start(&world, &words);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(world.ok(&["list"]).out.contains("killed"));
+    assert!(world.ok(&["resume", "r1"]).out.contains("complete"));
+}
