@@ -91,7 +91,7 @@ pub fn play(
     so_far: Option<&record::Run>,
 ) -> Result<ExitCode, Failure> {
     let signals = SignalWatch::start()?;
-    let mut progress = Progress::new(*output, so_far);
+    let mut progress = Progress::new(*output, so_far, signals.interrupt().clone());
     let played = prepared.run(store, &mut progress, signals.interrupt());
     progress.finish();
     let outcome = match played {
@@ -103,7 +103,11 @@ pub fn play(
             return Err(error.into());
         }
     };
-    show(&outcome, store, talk, output)?;
+    let shown = show(&outcome, store, talk, output);
+    if signals.code() != Some(ExitCode::HungUp) {
+        // With the terminal gone there is nowhere to show it, which is no news.
+        shown?;
+    }
     Ok(code(&outcome, signals.code()))
 }
 

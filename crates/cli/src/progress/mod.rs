@@ -7,13 +7,16 @@ mod text;
 mod time;
 
 use record::{Run, VisitRecord};
-use runner::{Event, Watcher};
+use runner::{Event, Interrupt, Watcher};
 
 use crate::output::Output;
 use grid::Grid;
 use live::Live;
 use plain::Plain;
 use time::TimeLeft;
+
+/// Warnings of a visit that are told at once; the tables list them all.
+const WARNINGS_TOLD: usize = 3;
 
 /// Listens to the runner and tells the person in front.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ pub struct Progress {
     before: Vec<VisitRecord>,
     grid: Grid,
     time: TimeLeft,
+    interrupt: Interrupt,
+    is_stopping: bool,
     face: Face,
 }
 
@@ -39,7 +44,7 @@ enum Face {
 
 impl Progress {
     /// * `so_far`: the run as it is stored, if it goes on.
-    pub fn new(output: Output, so_far: Option<&Run>) -> Self {
+    pub fn new(output: Output, so_far: Option<&Run>, interrupt: Interrupt) -> Self {
         let face = if output.is_quiet() {
             Face::Silent
         } else if output.is_live() {
@@ -48,7 +53,16 @@ impl Progress {
             Face::Plain(Plain::new())
         };
         let before = so_far.map(|run| run.visits.clone()).unwrap_or_default();
-        Self { output, run: None, before, grid: Grid::default(), time: TimeLeft::default(), face }
+        Self {
+            output,
+            run: None,
+            before,
+            grid: Grid::default(),
+            time: TimeLeft::default(),
+            interrupt,
+            is_stopping: false,
+            face,
+        }
     }
 
     /// The run's id, once it has one.
@@ -99,6 +113,7 @@ impl Watcher for Progress {
                 }
             }
             Event::Tick(tick) => {
+                self.tell_of_stopping();
                 let left = self.time.left(tick.elapsed);
                 match &mut self.face {
                     Face::Live(live) => live.tick(&tick, &self.time, left),
@@ -112,25 +127,37 @@ impl Watcher for Progress {
                 for line in self.grid.take_lines() {
                     self.say(&line);
                 }
-                for warning in &visit.warnings {
-                    self.warn(warning);
+                for warning in visit.warnings.iter().take(WARNINGS_TOLD) {
+                    self.warn(&warning.text);
+                }
+                if let more @ 1.. = visit.warnings.len().saturating_sub(WARNINGS_TOLD) {
+                    self.warn(&format!("and {more} more of this visit"));
                 }
                 if let Face::Live(live) = &self.face {
                     live.row(&self.grid.row_of(visit.cell));
                 }
             }
-            Event::Warning(warning) => self.warn(warning),
+            Event::Warning(warning) => self.warn(&warning.text),
             _ => {}
         }
     }
 }
 
 impl Progress {
-    fn warn(&self, warning: &record::Warning) {
+    fn warn(&self, text: &str) {
+        let text = report::plain(text);
         match &self.face {
-            Face::Live(live) => live.print(&format!("warning: {}", report::plain(&warning.text))),
-            Face::Plain(_) => self.output.warning(&report::plain(&warning.text)),
+            Face::Live(live) => live.print(&format!("warning: {text}")),
+            Face::Plain(_) => self.output.warning(&text),
             Face::Silent => {}
+        }
+    }
+
+    /// A visit that is to end may wait for requests that do not come back.
+    fn tell_of_stopping(&mut self) {
+        if self.interrupt.stops() && !self.is_stopping {
+            self.is_stopping = true;
+            self.say("ending this visit; Ctrl-C again stops at once");
         }
     }
 }

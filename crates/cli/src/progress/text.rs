@@ -88,7 +88,20 @@ pub fn waiting(waiting: &[Waiting]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::count;
+    use super::{count, waiting};
+    use runner::Waiting;
+    use units::Nanos;
+
+    #[test]
+    fn what_hangs_is_named() {
+        let worker = "read 3".to_owned();
+        let stuck =
+            Waiting { worker, op: device::Op::Read, offset: 4096, age: Nanos::millis(5_240) };
+        let line = "read at byte 4096 has not come back for 5.2 s (read 3)";
+        assert_eq!(waiting(std::slice::from_ref(&stuck)).unwrap(), line);
+        assert_eq!(waiting(&[stuck.clone(), stuck]).unwrap(), format!("{line}, and 1 more"));
+        assert_eq!(waiting(&[]), None);
+    }
 
     #[test]
     fn numbers_are_short() {

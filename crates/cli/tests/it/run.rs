@@ -1,6 +1,8 @@
+use std::os::unix::fs::FileExt;
+
 use serde_json::Value;
 
-use crate::world::World;
+use crate::world::{Done, World, start};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -97,6 +99,36 @@ fn verified_writes_read_back() {
     let world = World::new();
     let target = ["--target", "memory:4MiB", "--time", "50ms", "--verify"];
     world.ok(&[&["run", "random-write"], &target[..]].concat());
+}
+
+#[test]
+fn data_that_changed_has_a_code_of_its_own() {
+    let world = World::new();
+    let target = ["--target", "disk.dat", "--size", "1MiB", "--time", "50ms", "--verify"];
+    world.ok(&[&["run", "random-write"], &target[..]].concat());
+    let file = std::fs::OpenOptions::new().write(true).open(world.path("disk.dat")).unwrap();
+    for block in 0..256 {
+        file.write_all_at(b"rust", block * 4096 + 100).unwrap();
+    }
+    let done = world.run(&[&["run", "random-read"], &target[..]].concat());
+    assert_eq!(done.code, 7, "{done:?}");
+    assert!(done.out.contains("verify-mismatch: "), "{done:?}");
+    assert!(done.err.contains("more of this visit"), "not all of them at once: {done:?}");
+}
+
+#[test]
+fn a_visit_that_fails_is_stored_and_has_a_code() {
+    let world = World::new();
+    let make = ["run", "random-read", "--target", "disk.dat", "--size", "1MiB", "--time", "50ms"];
+    world.ok(&make);
+    let mut words = make;
+    words[7] = "1h";
+    let child = start(&world, &words);
+    let file = std::fs::OpenOptions::new().write(true).open(world.path("disk.dat")).unwrap();
+    file.set_len(0).unwrap();
+    let done = Done::from(child.wait_with_output().unwrap());
+    assert_eq!(done.code, 4, "{done:?}");
+    assert!(world.ok(&["show"]).out.contains("failed: "), "{done:?}");
 }
 
 #[test]

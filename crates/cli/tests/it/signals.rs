@@ -1,21 +1,9 @@
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::world::{Done, World};
-
-/// Starts a run and waits until it is in its first visit.
-fn start(world: &World, words: &[&str]) -> Child {
-    let mut command = world.command(words);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    let mut err = BufReader::with_capacity(1, child.stderr.take().unwrap());
-    err.read_line(&mut line).unwrap();
-    assert!(line.contains("to make"), "{line}");
-    child.stderr = Some(err.into_inner());
-    child
-}
+use crate::world::{Done, World, start};
 
 fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();

@@ -1,8 +1,9 @@
 //! A directory, a home and a store of its own for every test.
 
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Removed when dropped.
@@ -85,4 +86,16 @@ impl From<Output> for Done {
             err: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
     }
+}
+
+/// Starts a run and waits until it is in its first visit.
+pub fn start(world: &World, words: &[&str]) -> Child {
+    let mut command = world.command(words);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut err = BufReader::with_capacity(1, child.stderr.take().unwrap());
+    err.read_line(&mut line).unwrap();
+    assert!(line.contains("to make"), "{line}");
+    child.stderr = Some(err.into_inner());
+    child
 }
