@@ -1,0 +1,16 @@
+//! The whole path on real files, loop devices and twins, and every fault that can be had without
+//! a broken machine. What needs root or a tool says `skipped: ...` and passes without it.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic")]
+
+mod clocks;
+mod faults;
+mod hangs;
+mod lab;
+mod limits;
+mod path;
+mod places;
+mod refusals;
+mod schema;
+mod store_faults;
+mod verify;
