@@ -13,9 +13,9 @@ use crate::shared::StreamShared;
 #[derive(Debug)]
 pub(crate) enum Cursor {
     Sequential { next: u64 },
-    SequentialShared,
+    SequentialShared { pass: u64 },
     Backward { next: u64 },
-    BackwardShared,
+    BackwardShared { pass: u64 },
     Stride { step: u64, start: u64, next: u64 },
     Staggered { operations: u64 },
     Same,
@@ -28,25 +28,27 @@ pub(crate) enum Cursor {
 }
 
 impl Cursor {
-    /// * `positions`: how many the longest request of the stream has.
+    /// * `positions`: how many the longest request of the stream has; `units`: how long it is.
     /// * `worker` of `workers`; `seed` is the visit's, `run_seed` the run's.
     ///
     /// A replayed list has no cursor of its own: it gives `Same`.
     pub(crate) fn new(
         access: &Access,
-        positions: u64,
-        worker: u32,
-        workers: u32,
+        (positions, units): (u64, u64),
+        (worker, workers): (u32, u32),
         seed: u64,
         run_seed: u64,
         operations: Option<u64>,
     ) -> Self {
         // Own cursors start at equal parts; in 128 bits since positions can be close to 2^64.
         let part = (u128::from(positions) * u128::from(worker) / u128::from(workers.max(1))) as u64;
+        // Shared cursors only ever count up, so a pass must be whole blocks or the next one would
+        // begin in the middle of one.
+        let pass = positions.div_ceil(units.max(1)).saturating_mul(units).max(1);
         match access {
-            Access::Sequential { shared: true } => Self::SequentialShared,
+            Access::Sequential { shared: true } => Self::SequentialShared { pass },
             Access::Sequential { shared: false } => Self::Sequential { next: part },
-            Access::Backward { shared: true } => Self::BackwardShared,
+            Access::Backward { shared: true } => Self::BackwardShared { pass },
             Access::Backward { shared: false } => Self::Backward { next: part },
             Access::Stride { step } => {
                 let step = (*step).max(1);
@@ -85,7 +87,7 @@ impl Cursor {
         match self {
             Self::Uniform => random.below(positions),
             Self::Sequential { next } => step_forward(next, positions, units),
-            Self::SequentialShared => shared.take_sequence(units) % positions,
+            Self::SequentialShared { pass } => step_shared(shared, *pass, positions, units),
             other => other.next_rare(random, shared, positions, units),
         }
     }
@@ -99,9 +101,14 @@ impl Cursor {
         units: u64,
     ) -> u64 {
         match self {
-            Self::Uniform | Self::Sequential { .. } | Self::SequentialShared | Self::Same => 0,
+            Self::Uniform
+            | Self::Sequential { .. }
+            | Self::SequentialShared { .. }
+            | Self::Same => 0,
             Self::Backward { next } => positions - 1 - step_forward(next, positions, units),
-            Self::BackwardShared => positions - 1 - shared.take_sequence(units) % positions,
+            Self::BackwardShared { pass } => {
+                positions - 1 - step_shared(shared, *pass, positions, units)
+            }
             Self::Stride { step, start, next } => {
                 if *next >= positions {
                     *start = (*start + 1) % (*step).min(positions);
@@ -153,6 +160,13 @@ fn step_forward(next: &mut u64, positions: u64, units: u64) -> u64 {
     position
 }
 
+/// The same for a cursor that all workers move. Where requests of different lengths share one,
+/// the last of a pass may have to move back to fit.
+#[inline]
+fn step_shared(shared: &StreamShared, pass: u64, positions: u64, units: u64) -> u64 {
+    (shared.take_sequence(units) % pass).min(positions - 1)
+}
+
 fn hot(zones: &[Zone], random: &mut Random, positions: u64) -> u64 {
     let dice = random.unit();
     let (mut space, mut access) = (0.0, 0.0);
@@ -160,7 +174,7 @@ fn hot(zones: &[Zone], random: &mut Random, positions: u64) -> u64 {
         access += zone.access_share;
         // The last zone takes what rounding left over.
         if dice < access || index + 1 == zones.len() {
-            let first = (space * positions as f64) as u64;
+            let first = (space * positions as f64).round() as u64;
             let end = (((space + zone.space_share) * positions as f64).round() as u64)
                 .clamp(1, positions);
             let first = first.min(end - 1);

@@ -149,7 +149,10 @@ struct Worker<'a> {
     free: Vec<u32>,
     in_flight: u32,
     depth: u32,
+    first_slot: u32,
     state: State,
+    /// The ramp was over before the worker was.
+    measured: bool,
     ramp_end: Instant,
     end: Instant,
     stopped_at: Instant,
@@ -218,7 +221,7 @@ impl<'a> Drive<'a> {
             states.push(Worker::new(visit, stream, id, first, shared)?);
         }
         let depth = slots.len();
-        let payload = Payload::new(visit);
+        let payload = Payload::new(visit, workers.first().copied());
         let floors = match &visit.verify {
             Some(verifier) => vec![verifier.floors(longest(visit)); depth],
             None => Vec::new(),
@@ -233,7 +236,7 @@ impl<'a> Drive<'a> {
             timers: BinaryHeap::with_capacity(depth),
             in_flight: 0,
             boundary: Instant::ZERO,
-            stamps: !matches!(payload, Payload::Fixed(_)),
+            stamps: payload.stamps(),
             payload,
             floors,
             limits,
@@ -342,7 +345,7 @@ impl<'a> Drive<'a> {
             }
             if self.stamps && next.op == Op::Write {
                 let buffer = device.buffer(completion.slot);
-                self.payload.stamp(buffer, next.file, next.offset, next.length);
+                self.payload.stamp(buffer, next.length);
             }
             submit(device, next, completion.slot);
         }
@@ -359,14 +362,22 @@ impl<'a> Drive<'a> {
         observer: &mut O,
     ) {
         let slot = self.slots[completion.slot.0 as usize];
+        if !slot.busy {
+            // Given up before, and told of as hanging: counted nowhere else.
+            return;
+        }
         let owner = slot.worker as usize;
         let worker = &mut self.workers[owner];
         if worker.counts() {
             worker.recorder.mark(now);
+        }
+        if completion.result() != Ok(slot.expected) {
+            // Told of whether it counts or not: a flush that failed after the measured part is
+            // data that may be lost.
+            self.fail(completion, slot);
+        } else if worker.counts() {
             let latency = now.since(slot.start);
-            if completion.result() != Ok(slot.expected) {
-                self.fail(completion, slot);
-            } else if worker.recorder.success(slot.op, slot.length, latency) {
+            if worker.recorder.success(slot.op, slot.length, latency) {
                 worker.recorder.slow(slot.op, now, latency, worker.id.worker, slot.offset);
             }
         }
@@ -400,7 +411,13 @@ impl<'a> Drive<'a> {
         let worker = &mut self.workers[self.slots[slot as usize].worker as usize];
         match worker.source.next(worker.stream) {
             Some(next) => self.issue(slot, next, start, device),
-            None => worker.stop(start),
+            None => {
+                worker.stop(start);
+                if worker.in_flight == 0 {
+                    // No completion will end it: look after it at the next turn, not in 100 ms.
+                    self.boundary = Instant::ZERO;
+                }
+            }
         }
     }
 
@@ -411,12 +428,11 @@ impl<'a> Drive<'a> {
         if worker.depth == 1 {
             worker.pulse.issued(start, next.offset.get(), next.op);
         }
-        if self.stamps && next.op == Op::Write {
-            let buffer = device.buffer(Slot(slot));
-            self.payload.stamp(buffer, next.file, next.offset, next.length);
-        }
-        if let Some(floors) = self.floors.get_mut(slot as usize) {
-            self.payload.note_issue(floors, next);
+        let buffer =
+            if self.stamps && next.op == Op::Write { device.buffer(Slot(slot)) } else { &mut [] };
+        match self.floors.get_mut(slot as usize) {
+            Some(floors) => self.payload.describe(floors, next, buffer),
+            None => self.payload.stamp(buffer, next.length),
         }
         worker.in_flight += 1;
         self.in_flight += 1;
@@ -431,6 +447,8 @@ impl<'a> Drive<'a> {
         let index = state.worker as usize;
         let worker = &mut self.workers[index];
         if let State::Syncing { .. } = worker.state {
+            // Each flush may take as long as a request may, however many there are.
+            worker.stopped_at = now;
             if let Some(next) = worker.source.next_end_sync() {
                 self.issue(slot, next, now, device);
             }
@@ -490,7 +508,7 @@ impl<'a> Drive<'a> {
         for worker in &mut self.workers {
             worker.begin(begin);
             if worker.ramp_end == begin {
-                worker.measure(observer);
+                worker.measure(0, 0, observer);
             }
         }
         self.boundary = self.next_boundary(begin);
@@ -509,10 +527,6 @@ impl<'a> Drive<'a> {
             }
             self.issue_next(slot, now, device);
         }
-        if self.workers[index].in_flight == 0 {
-            // Others used the budget up already: finish at the next turn, not in 100 ms.
-            self.boundary = Instant::ZERO;
-        }
     }
 
     /// Everything that is not a request: intervals, ramp and end, orders from outside, requests
@@ -527,9 +541,15 @@ impl<'a> Drive<'a> {
         for index in 0..self.workers.len() {
             let worker = &mut self.workers[index];
             if worker.state == State::Ramp && now >= worker.ramp_end {
-                worker.measure(observer);
+                let (requests, bytes) = self.slots[worker.slots()]
+                    .iter()
+                    .filter(|slot| slot.busy && !worker.source.is_policy_sync(slot.op, slot.length))
+                    .fold((0, 0), |(n, bytes), slot| (n + 1, bytes + u64::from(slot.length)));
+                worker.measure(requests, bytes, observer);
             }
-            worker.recorder.fold(now);
+            if worker.state != State::Done && worker.counts() {
+                worker.recorder.fold(now);
+            }
             let orders = self.shared.stopping();
             if matches!(worker.state, State::Measuring | State::Ramp)
                 && (now >= worker.end || orders)
@@ -582,7 +602,10 @@ impl<'a> Drive<'a> {
 
     fn give_up_on_hanging<O: Observer>(&mut self, now: Instant, observer: &mut O) {
         let silent = Nanos::new(self.limits.hang.get().saturating_mul(SILENCE_FACTOR));
-        let given_up = self.in_flight > 0 && now.since(self.last_completion) > silent;
+        // Silence is heard only while something is in flight: pauses may be as long as they like.
+        let oldest = self.slots.iter().filter(|s| s.busy).map(|s| s.start).min();
+        let given_up =
+            oldest.is_some_and(|oldest| now.since(self.last_completion.max(oldest)) > silent);
         for index in 0..self.workers.len() {
             let worker = &mut self.workers[index];
             let waited = match worker.state {
@@ -593,19 +616,18 @@ impl<'a> Drive<'a> {
             if worker.state == State::Done || !(hangs || self.shared.abandoning()) {
                 continue;
             }
-            let own = self.slots.iter().filter(|s| s.worker as usize == index && s.busy);
-            worker.hanging.extend(own.map(|slot| Hanging {
-                op: slot.op,
-                file: slot.file,
-                offset: slot.offset,
-                age: now.since(slot.start),
-            }));
+            for slot in self.slots[worker.slots()].iter_mut().filter(|slot| slot.busy) {
+                let SlotState { op, file, offset, start, .. } = *slot;
+                worker.hanging.push(Hanging { op, file, offset, age: now.since(start) });
+                slot.busy = false;
+            }
             // The time spent waiting for them is part of what was measured.
-            if !worker.hanging.is_empty() {
+            if !worker.hanging.is_empty() && worker.counts() {
                 worker.recorder.last = now;
             }
             worker.finish(observer);
             self.in_flight -= worker.in_flight as usize;
+            worker.in_flight = 0;
             self.unfinished -= 1;
         }
     }
@@ -630,8 +652,8 @@ impl<'a> Drive<'a> {
                     worker.stopped_at = now;
                     worker.source.begin_end_syncs();
                     if let Some(next) = worker.source.next_end_sync() {
-                        let slot = self.slots.iter().position(|s| s.worker as usize == index);
-                        self.issue(slot.unwrap_or(0) as u32, next, now, device);
+                        let slot = worker.first_slot;
+                        self.issue(slot, next, now, device);
                         return;
                     }
                 }
@@ -729,7 +751,9 @@ impl<'a> Worker<'a> {
             free: (first_slot..first_slot + stream.queue_depth).collect(),
             in_flight: 0,
             depth: stream.queue_depth,
+            first_slot,
             state: State::Ramp,
+            measured: false,
             ramp_end: Instant::ZERO + stream.stop.ramp,
             end: stream.stop.time.map_or(Instant::MAX, |t| Instant::ZERO + t + stream.stop.ramp),
             stopped_at: Instant::MAX,
@@ -739,6 +763,11 @@ impl<'a> Worker<'a> {
             mismatches_dropped: 0,
             hanging: Vec::new(),
         })
+    }
+
+    /// Its slots among the drive's.
+    fn slots(&self) -> std::ops::Range<usize> {
+        self.first_slot as usize..(self.first_slot + self.depth) as usize
     }
 
     /// Whether what completes now is part of the result.
@@ -760,10 +789,13 @@ impl<'a> Worker<'a> {
     }
 
     /// From here on it counts.
-    fn measure<O: Observer>(&mut self, observer: &mut O) {
+    ///
+    /// * `requests`, `bytes`: in flight; they will be counted, so the budgets pay for them.
+    fn measure<O: Observer>(&mut self, requests: u64, bytes: u64, observer: &mut O) {
         self.recorder.begin(self.ramp_end);
-        self.source.count_from_here();
+        self.source.count_from_here(self.stream, requests, bytes);
         self.state = State::Measuring;
+        self.measured = true;
         observer.measured_begins(self.id);
     }
 
@@ -832,17 +864,22 @@ impl<'a> Worker<'a> {
         *fraction = exact.fract();
     }
 
-    /// Arrivals due by `at` that were not issued.
+    /// Arrivals due before `at` that were not issued; of random ones, as many as there are on
+    /// average. One due at the end itself is of the time after it.
     fn arrivals_left(&self, at: Instant) -> u64 {
         match &self.pace {
-            Pace::Open { due, gap_ns, .. } if *due <= at => {
-                (at.since(*due).get() as f64 / gap_ns) as u64 + 1
+            Pace::Open { due, gap_ns, .. } if *due < at => {
+                ((at.since(*due).get() - 1) as f64 / gap_ns) as u64 + 1
             }
             _ => 0,
         }
     }
 
-    fn result(self, batch_max: u32, stamp_error: Nanos) -> WorkerResult {
+    fn result(mut self, batch_max: u32, stamp_error: Nanos) -> WorkerResult {
+        if !self.measured {
+            // It never got past its ramp, of which nothing counts.
+            self.recorder.begin(self.ramp_end);
+        }
         let (begin, last) = (self.recorder.begin, self.recorder.last);
         let (ramp_requests, first_failure) =
             (self.recorder.ramp_requests, self.recorder.first_failure);

@@ -38,7 +38,12 @@ pub struct VisitResult {
 pub fn merge(visit: &Visit, mut results: Vec<WorkerResult>) -> VisitResult {
     results.sort_by_key(|result| result.id);
     let begin = results.iter().map(|r| r.begin).min().unwrap_or_default();
-    let last = results.iter().map(|r| r.last).max().unwrap_or_default();
+    // A worker that never got to measure has no say in when the measured part ended.
+    let last = results.iter().filter(|r| r.last > r.begin).map(|r| r.last).max();
+    let last = last.unwrap_or(begin);
+    for result in &mut results {
+        result.count_from(begin);
+    }
     let mut completions = Bitmap::default();
     for result in &results {
         completions.merge(&result.bitmap);

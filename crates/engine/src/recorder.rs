@@ -25,7 +25,7 @@ pub(crate) const COARSE: usize = stats::histogram::BUCKETS / FOLD;
 const GAP_MS_MIN: u64 = 50;
 
 /// What one worker measured.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WorkerResult {
     /// Which.
     pub id: WorkerId,
@@ -63,6 +63,39 @@ pub struct WorkerResult {
     pub switches: Option<(u64, u64)>,
 }
 
+impl WorkerResult {
+    /// Streams with ramps of their own begin to measure at moments of their own; in the result
+    /// all times count from the first of them. Series rows and bits of the map move by whole ones.
+    pub(crate) fn count_from(&mut self, begin: Instant) {
+        let shift = self.begin.since(begin).get();
+        if shift == 0 {
+            return;
+        }
+        self.begin = begin;
+        let bits = rounded(shift, 1_000_000);
+        let late = std::mem::take(&mut self.bitmap);
+        grow(&mut self.bitmap, late.bits + bits);
+        for bit in (0..late.bits).filter(|&bit| late.get(bit)) {
+            self.bitmap.set(bit + bits);
+        }
+        truncate(&mut self.bitmap, late.bits + bits);
+        for gap in &mut self.gaps {
+            gap.start_ns += shift;
+        }
+        for (_, op) in &mut self.ops {
+            for slow in &mut op.slow {
+                slow.at_ns += shift;
+            }
+            let empty = rounded(shift, op.interval.get()) as usize;
+            op.rows.splice(0..0, std::iter::repeat_n(Row::default(), empty));
+        }
+    }
+}
+
+fn rounded(length: u64, unit: u64) -> u64 {
+    (length + unit / 2) / unit
+}
+
 /// A request that did not do what it was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -87,7 +120,7 @@ pub enum Outcome {
     Short(u32),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OpRecorder {
     pub requests: u64,
     pub bytes: u64,
@@ -114,7 +147,7 @@ pub(crate) struct Row {
 }
 
 /// What the closed intervals already hold.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Folded {
     requests: u64,
     bytes: u64,

@@ -23,6 +23,7 @@ pub(crate) struct StreamShared {
     operations_taken: AtomicU64,
     bytes_taken: AtomicU64,
     since_sync: AtomicU64,
+    dirty: AtomicBool,
     unfinished: AtomicU32,
 }
 
@@ -94,6 +95,7 @@ impl StreamShared {
             operations_taken: AtomicU64::new(0),
             bytes_taken: AtomicU64::new(0),
             since_sync: AtomicU64::new(0),
+            dirty: AtomicBool::new(false),
             unfinished: AtomicU32::new(stream.threads),
         }
     }
@@ -115,6 +117,22 @@ impl StreamShared {
     #[inline]
     pub(crate) fn take_bytes(&self, bytes: u64, limit: u64) -> bool {
         self.bytes_taken.fetch_add(bytes, Ordering::Relaxed) < limit
+    }
+
+    /// Charges what was in flight when the budgets began to count.
+    pub(crate) fn take_beforehand(&self, requests: u64, bytes: u64) {
+        self.operations_taken.fetch_add(requests, Ordering::Relaxed);
+        self.bytes_taken.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Something was written that the stream's sync policy has to flush.
+    pub(crate) fn note_write(&self) {
+        self.dirty.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether anything was, since the last time this was asked.
+    pub(crate) fn take_dirty(&self) -> bool {
+        self.dirty.swap(false, Ordering::Relaxed)
     }
 
     /// Counts a request towards the stream's sync policy; true for the `every`-th.

@@ -56,8 +56,9 @@ struct ClassState {
 #[derive(Debug)]
 struct Place {
     align: u64,
-    /// Where the space begins within the files it maps to.
+    /// Where the space begins and ends within the files it maps to.
     start: u64,
+    end: u64,
     file_size: u64,
     /// All positions are in this file, unless `concatenated`.
     file: u32,
@@ -108,7 +109,8 @@ impl Source {
         let mut classes = Vec::new();
         for class in &stream.mix.classes {
             let length = class.block_size.get();
-            let fits = span.checked_sub(length).ok_or(DriveError::RegionTooSmall {
+            // A request without length is somewhere too, and not at the region's end.
+            let fits = span.checked_sub(length.max(1)).ok_or(DriveError::RegionTooSmall {
                 stream: stream.name.clone(),
                 region: stream.region.length,
                 block_size: class.block_size,
@@ -125,14 +127,14 @@ impl Source {
                 credit: 0.0,
             });
         }
-        let positions = classes.iter().map(|c| c.positions).min().unwrap_or(1);
+        let longest = classes.iter().min_by_key(|c| c.positions);
+        let space = longest.map_or((1, 1), |c| (c.positions, c.units));
         let seed = derive_seed(visit.seed, &[1, u64::from(id.stream), u64::from(id.worker)]);
         let stream_seed = derive_seed(visit.seed, &[2, u64::from(id.stream)]);
         let cursor = Cursor::new(
             &stream.access,
-            positions,
-            id.worker,
-            stream.threads,
+            space,
+            (id.worker, stream.threads),
             stream_seed,
             visit.run_seed,
             stream.stop.operations,
@@ -178,17 +180,28 @@ impl Source {
         })
     }
 
-    /// The ramp is over: from here on the budgets count.
-    pub(crate) fn count_from_here(&mut self) {
+    /// The ramp is over: from here on the budgets count, and pay for what is in flight.
+    pub(crate) fn count_from_here(&mut self, shared: &StreamShared, requests: u64, bytes: u64) {
         self.limits.counting = true;
+        if self.limits.alone {
+            self.limits.operations_taken = requests;
+            self.limits.bytes_taken = bytes;
+        } else {
+            shared.take_beforehand(requests, bytes);
+        }
         if self.limits.bytes.is_some() {
             self.plain = 0;
         }
         if let Some(limit) = self.limits.operations.filter(|_| self.plain > 0) {
             // A budget of one's own is a countdown; a shared one needs a look each time.
-            self.plain = if self.limits.alone { limit } else { 0 };
-            self.limits.operations_taken = self.plain;
+            self.plain = if self.limits.alone { limit.saturating_sub(requests) } else { 0 };
+            self.limits.operations_taken += self.plain;
         }
+    }
+
+    /// Whether such a request is one of the policy's, which no budget counts.
+    pub(crate) fn is_policy_sync(&self, op: Op, length: u32) -> bool {
+        length == 0 && self.syncs.as_ref().is_some_and(|syncs| syncs.op == op)
     }
 
     /// The next request; `None` when the stream's budget is used up.
@@ -267,16 +280,18 @@ impl Source {
         if next.op.modifies() {
             syncs.dirty = true;
             self.written_file = next.file.0;
+            if syncs.shared {
+                shared.note_write();
+            }
         }
         let Some(every) = syncs.every else { return };
         let due = if syncs.shared {
-            shared.due_for_sync(every)
+            shared.due_for_sync(every) && shared.take_dirty()
         } else {
             syncs.since += 1;
-            syncs.since.is_multiple_of(every)
+            syncs.since.is_multiple_of(every) && syncs.dirty
         };
-        // What others wrote is not known here, so a shared count syncs whether or not we did.
-        if due && (syncs.dirty || syncs.shared) {
+        if due {
             syncs.dirty = false;
             syncs.pending = if syncs.each_file { syncs.files } else { 1 };
         }
@@ -359,6 +374,7 @@ impl Place {
         Self {
             align: stream.align.get().max(1),
             start: stream.region.start.get(),
+            end: stream.region.start.get().saturating_add(stream.region.length.get()),
             file_size: visit.file_size.get(),
             file,
             concatenated,
@@ -378,11 +394,25 @@ impl Place {
         }
         let file = linear / self.file_size;
         let within = linear % self.file_size;
-        // A request that would cross the file's end moves back to where it fits; with files a
-        // multiple of the block size, the usual case, none does.
-        let last = self.file_size.saturating_sub(u64::from(length));
-        let within = if within > last { last / self.align * self.align } else { within };
+        if within > self.file_size.saturating_sub(u64::from(length)) {
+            return self.locate_crossing(file, u64::from(length));
+        }
         (FileIndex(file as u32), ByteOffset::new(within))
+    }
+
+    /// A request that would cross the end of `file` moves back to the last place where it fits;
+    /// if that is before the region, to the next file's beginning; if that ends after it, there is
+    /// no place for it, and outside the region is better than outside the file. With files a
+    /// multiple of the block size, the usual case, none crosses.
+    #[cold]
+    fn locate_crossing(&self, file: u64, length: u64) -> (FileIndex, ByteOffset) {
+        let next = (file + 1) * self.file_size;
+        let last = self.file_size.saturating_sub(length) / self.align * self.align;
+        let before_region = file * self.file_size + last < self.start;
+        if before_region && next + length <= self.end {
+            return (FileIndex(file as u32 + 1), ByteOffset::ZERO);
+        }
+        (FileIndex(file as u32), ByteOffset::new(last))
     }
 }
 

@@ -5,10 +5,13 @@
 //! was acknowledged before the read began (a lost write). The last needs memory: one number per
 //! unit of the smallest block size, shared by all workers.
 //!
-//! A unit's number only rises when a write of it completes with no other write of that unit in
-//! flight during its life; of two overlapping writes either may be the last, so neither is
-//! demanded. So a report of old data is never a false alarm, and overlapping writes are the only
-//! ones whose loss goes unseen.
+//! **No report is a false alarm.** What a unit must hold is known only after a write of it that
+//! completed with no other write or discard of that unit in flight during its life. Of two that
+//! overlapped either may have won, or half of each; a failed or short write may have left
+//! anything; a discarded unit may read as zeros, as before, or as anything: such a unit is not
+//! judged until it is written again by one alone. And a read during which the unit was being
+//! written may bring half of each (back ends copy from and to the page cache without a lock): it
+//! is held against what it can still be, but not to its checksum.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,18 +39,79 @@ pub struct Verifier {
     sequence: AtomicU64,
 }
 
-// Layout of a unit's number: writes in flight (8 bits), whether two of them overlapped (1 bit),
-// sequence that reads must at least find (55 bits).
-const FLOOR_BITS: u32 = 55;
-const FLOOR_MASK: u64 = (1 << FLOOR_BITS) - 1;
-const OVERLAP: u64 = 1 << FLOOR_BITS;
-const ONE_WRITE: u64 = 1 << (FLOOR_BITS + 1);
+/// What is known of one unit, in one word so that workers need no lock. From the low end:
+/// sequence that reads must at least find (40 bits), how many writes and discards began, modulo
+/// 1024 (10 bits), nothing is known (1 bit), those in flight overlapped (1 bit), how many are in
+/// flight (12 bits).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Unit(u64);
+
+impl Unit {
+    const SEQUENCE: u64 = (1 << 40) - 1;
+    const BEGUN_ONE: u64 = 1 << 40;
+    const BEGUN: u64 = 0x3ff << 40;
+    const UNKNOWN: u64 = 1 << 50;
+    const OVERLAP: u64 = 1 << 51;
+    const ONE: u64 = 1 << 52;
+    /// More in flight than can be counted: never judged again.
+    const GIVEN_UP: Self = Self(u64::MAX);
+
+    const fn in_flight(self) -> u64 {
+        self.0 / Self::ONE
+    }
+
+    /// Whether anything can be said of what it holds.
+    const fn known(self) -> bool {
+        self.0 & Self::UNKNOWN == 0
+    }
+
+    const fn sequence(self) -> u64 {
+        self.0 & Self::SEQUENCE
+    }
+
+    /// Whether it was being changed at any time between `self` and `later`.
+    const fn changing_until(self, later: Self) -> bool {
+        self.in_flight() > 0 || (self.0 ^ later.0) & Self::BEGUN != 0
+    }
+
+    const fn forget(self) -> Self {
+        Self(self.0 & !Self::SEQUENCE | Self::UNKNOWN)
+    }
+
+    /// One more write or discard is in flight.
+    const fn begin(self) -> Self {
+        // The largest count is all ones, which means something else.
+        if self.in_flight() >= Self::GIVEN_UP.in_flight() - 1 {
+            return Self::GIVEN_UP;
+        }
+        let begun = (self.0 & Self::BEGUN).wrapping_add(Self::BEGUN_ONE) & Self::BEGUN;
+        let overlap = if self.in_flight() > 0 { Self::OVERLAP } else { 0 };
+        Self((self.0 & !Self::BEGUN | begun | overlap) + Self::ONE)
+    }
+
+    /// One of them is over; whether it was alone all its life.
+    const fn end(self) -> (Self, bool) {
+        if self.0 == Self::GIVEN_UP.0 || self.in_flight() == 0 {
+            return (Self::GIVEN_UP, false);
+        }
+        let left = self.0 - Self::ONE;
+        let alone = self.in_flight() == 1 && self.0 & Self::OVERLAP == 0;
+        let last = self.in_flight() == 1;
+        (Self(if last { left & !Self::OVERLAP } else { left }), alone)
+    }
+
+    const fn written(self, sequence: u64) -> Self {
+        // A number too large to keep demands nothing.
+        let kept = if sequence > Self::SEQUENCE { 0 } else { sequence };
+        Self(self.0 & !(Self::SEQUENCE | Self::UNKNOWN) | kept)
+    }
+}
 
 /// What a request in flight must remember.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Floors {
-    /// Reads: per unit, what was acknowledged when the read was issued.
-    units: Vec<u64>,
+    /// Reads: per unit, what was known when the read was issued.
+    units: Vec<Unit>,
     /// Writes: the sequence it was stamped with.
     sequence: u64,
 }
@@ -162,24 +226,26 @@ impl Verifier {
         Floors { units: Vec::with_capacity(units), sequence: 0 }
     }
 
-    fn range(&self, file: FileIndex, offset: ByteOffset, length: u32) -> &[AtomicU64] {
-        let first = u64::from(file.0) * self.units_per_file + offset.get() / self.unit;
-        let count = u64::from(length).div_ceil(self.unit);
-        self.units.get(first as usize..(first + count) as usize).unwrap_or(&[])
+    /// The units that a request touches, and for each whether all of it.
+    fn range(
+        &self,
+        file: FileIndex,
+        offset: ByteOffset,
+        length: u32,
+    ) -> impl Iterator<Item = (&AtomicU64, bool)> {
+        let (start, end) = (offset.get(), offset.get().saturating_add(u64::from(length)));
+        let (first, last) = (start / self.unit, end.div_ceil(self.unit).min(self.units_per_file));
+        let base = u64::from(file.0) * self.units_per_file;
+        let unit = self.unit;
+        let touched = self.units.get((base + first) as usize..(base + last.max(first)) as usize);
+        (first..)
+            .zip(touched.unwrap_or(&[]))
+            .map(move |(index, state)| (state, index * unit >= start && (index + 1) * unit <= end))
     }
 
-    /// Makes `buffer` what is written at that place. The sequence number is the one the next
-    /// [`Self::write_begins`] of the same worker takes over.
-    pub(crate) fn stamp(&self, buffer: &mut [u8], file: FileIndex, offset: ByteOffset) {
-        let sequence = self.sequence.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut at = offset.get();
-        for sector in buffer.chunks_exact_mut(SECTOR) {
-            seal(sector, self.run, file.0, at, sequence);
-            at += SECTOR as u64;
-        }
-        LAST_STAMP.set(sequence);
-    }
-
+    /// A write is about to be issued: takes its sequence number. First the units are marked and
+    /// then the number is taken, or a write of another thread could come and go in between with a
+    /// larger number and make this one look old.
     pub(crate) fn write_begins(
         &self,
         floors: &mut Floors,
@@ -187,12 +253,24 @@ impl Verifier {
         offset: ByteOffset,
         length: u32,
     ) {
-        floors.sequence = LAST_STAMP.get();
-        for unit in self.range(file, offset, length) {
-            let before = unit.fetch_add(ONE_WRITE, Ordering::AcqRel);
-            if before >= ONE_WRITE {
-                unit.fetch_or(OVERLAP, Ordering::AcqRel);
-            }
+        for (unit, _) in self.range(file, offset, length) {
+            change(unit, Unit::begin);
+        }
+        floors.sequence = self.sequence.fetch_add(1, Ordering::Relaxed) + 1;
+    }
+
+    /// Makes `buffer` what is written at that place by the write that `floors` is of.
+    pub(crate) fn stamp(
+        &self,
+        floors: &Floors,
+        buffer: &mut [u8],
+        file: FileIndex,
+        offset: ByteOffset,
+    ) {
+        let mut at = offset.get();
+        for sector in buffer.chunks_exact_mut(SECTOR) {
+            seal(sector, self.run, file.0, at, floors.sequence);
+            at += SECTOR as u64;
         }
     }
 
@@ -204,23 +282,27 @@ impl Verifier {
         length: u32,
         whole: bool,
     ) {
-        for unit in self.range(file, offset, length) {
-            let _ = unit.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {
-                let alone = now & !FLOOR_MASK == ONE_WRITE;
-                let left = (now & !(OVERLAP | FLOOR_MASK)).saturating_sub(ONE_WRITE);
-                let floor = if alone && whole { floors.sequence } else { now & FLOOR_MASK };
-                // A failed write may have left anything: nothing is demanded after it.
-                let floor = if whole { floor } else { 0 };
-                let overlap = if left == 0 { 0 } else { now & OVERLAP };
-                Some(left | overlap | floor)
+        for (unit, covered) in self.range(file, offset, length) {
+            change(unit, |now| match now.end() {
+                (left, true) if whole && covered => left.written(floors.sequence),
+                // The rest of the unit is as old as it was.
+                (left, true) if whole => Unit(left.0 & !Unit::SEQUENCE),
+                (left, _) => left.forget(),
             });
         }
     }
 
+    /// A discard is about to be issued.
+    pub(crate) fn trim_begins(&self, file: FileIndex, offset: ByteOffset, length: u32) {
+        for (unit, _) in self.range(file, offset, length) {
+            change(unit, |now| now.begin().forget());
+        }
+    }
+
     /// Discarded: nothing is demanded until it is written again.
-    pub(crate) fn forget(&self, file: FileIndex, offset: ByteOffset, length: u32) {
-        for unit in self.range(file, offset, length) {
-            unit.fetch_and(!FLOOR_MASK, Ordering::AcqRel);
+    pub(crate) fn trim_ends(&self, file: FileIndex, offset: ByteOffset, length: u32) {
+        for (unit, _) in self.range(file, offset, length) {
+            change(unit, |now| now.end().0.forget());
         }
     }
 
@@ -232,8 +314,8 @@ impl Verifier {
         length: u32,
     ) {
         floors.units.clear();
-        let acknowledged = self.range(file, offset, length).iter();
-        floors.units.extend(acknowledged.map(|unit| unit.load(Ordering::Acquire) & FLOOR_MASK));
+        let touched = self.range(file, offset, length);
+        floors.units.extend(touched.map(|(unit, _)| Unit(unit.load(Ordering::Acquire))));
     }
 
     /// Checks what a read brought: the first few mismatches, and how many more there were.
@@ -248,11 +330,18 @@ impl Verifier {
         let mut found = Vec::new();
         let mut dropped = 0;
         let Some(buffer) = buffer.get(..length as usize) else { return (found, 0) };
+        let now: Vec<Unit> = self
+            .range(file, offset, length)
+            .map(|(unit, _)| Unit(unit.load(Ordering::Acquire)))
+            .collect();
+        let before_first = offset.get() % self.unit;
         for (index, sector) in (0u64..).zip(buffer.chunks_exact(SECTOR)) {
             let within = index * SECTOR as u64;
             let at = ByteOffset::new(offset.get() + within);
-            let floor = floors.units.get((within / self.unit) as usize).copied().unwrap_or(0);
-            let Some(what) = self.judge(sector, file, at, floor) else { continue };
+            let unit = ((before_first + within) / self.unit) as usize;
+            let then = floors.units.get(unit).copied().unwrap_or(Unit(0));
+            let now = now.get(unit).copied().unwrap_or(then);
+            let Some(what) = self.judge(sector, file, at, then, now) else { continue };
             if found.len() < 4 {
                 found.push(Mismatch { file: file.0, offset: at, found: what });
             } else {
@@ -262,21 +351,34 @@ impl Verifier {
         (found, dropped)
     }
 
-    fn judge(&self, sector: &[u8], file: FileIndex, at: ByteOffset, floor: u64) -> Option<Found> {
+    /// `then`: what was known of the unit when the read was issued; `now`: since it came back.
+    fn judge(
+        &self,
+        sector: &[u8],
+        file: FileIndex,
+        at: ByteOffset,
+        then: Unit,
+        now: Unit,
+    ) -> Option<Found> {
+        if !(then.known() && now.known()) {
+            return None;
+        }
+        let torn = then.changing_until(now);
         if &word(sector, 0) != MAGIC {
-            return Some(Found::NotOurs(word(sector, 0)));
+            return (!torn).then(|| Found::NotOurs(word(sector, 0)));
         }
         let number = |index| u64::from_le_bytes(word(sector, index));
         let (run, its_file, its_offset) = (number(1), number(2), number(3));
         let (sequence, stored) = (number(4), number(5));
         let computed = checksum(sector);
         if computed != stored {
-            return Some(Found::Corrupt { computed, stored });
+            return (!torn).then_some(Found::Corrupt { computed, stored });
         }
         if its_file != u64::from(file.0) || its_offset != at.get() {
             let offset = ByteOffset::new(its_offset);
             return Some(Found::Misplaced { file: its_file as u32, offset, run });
         }
+        let floor = then.sequence();
         if run != self.run {
             // Where this run has written itself, another's data is a lost write.
             let expected = !self.accept_other_runs || floor > 0;
@@ -286,9 +388,17 @@ impl Verifier {
     }
 }
 
-thread_local! {
-    /// Stamping and noting the write are two calls of one thread, one right after the other.
-    static LAST_STAMP: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+/// Replaces what is known of a unit by what follows from it.
+fn change(unit: &AtomicU64, next: impl Fn(Unit) -> Unit) {
+    let _ = unit.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {
+        let now = Unit(now);
+        Some(if now == Unit::GIVEN_UP { now.0 } else { next(now).0 })
+    });
+}
+
+/// Whether a sector begins as self-describing ones do, of whatever run.
+pub fn describes_itself(sector: &[u8]) -> bool {
+    sector.starts_with(MAGIC)
 }
 
 fn word(sector: &[u8], index: usize) -> [u8; 8] {
@@ -335,8 +445,8 @@ mod tests {
     fn write(v: &Verifier, offset: u64, length: usize) -> Vec<u8> {
         let mut buffer = vec![0; length];
         let mut floors = v.floors(Bytes::kib(64));
-        v.stamp(&mut buffer, FILE, at(offset));
         v.write_begins(&mut floors, FILE, at(offset), length as u32);
+        v.stamp(&floors, &mut buffer, FILE, at(offset));
         v.write_ends(&floors, FILE, at(offset), length as u32, true);
         buffer
     }
@@ -386,10 +496,10 @@ mod tests {
         let v = verifier();
         let (mut first, mut second) = (vec![0; 4096], vec![0; 4096]);
         let (mut f1, mut f2) = (v.floors(Bytes::kib(4)), v.floors(Bytes::kib(4)));
-        v.stamp(&mut first, FILE, at(0));
         v.write_begins(&mut f1, FILE, at(0), 4096);
-        v.stamp(&mut second, FILE, at(0));
+        v.stamp(&f1, &mut first, FILE, at(0));
         v.write_begins(&mut f2, FILE, at(0), 4096);
+        v.stamp(&f2, &mut second, FILE, at(0));
         v.write_ends(&f2, FILE, at(0), 4096, true);
         v.write_ends(&f1, FILE, at(0), 4096, true);
         assert_eq!(read(&v, 0, &first), []);
@@ -397,5 +507,68 @@ mod tests {
         let third = write(&v, 0, 4096);
         assert_eq!(read(&v, 0, &third), []);
         assert_eq!(read(&v, 0, &second).len(), 4);
+    }
+
+    /// Begins a write and gives what ends it.
+    fn begun(v: &Verifier, offset: u64, length: u32) -> Floors {
+        let mut floors = v.floors(Bytes::kib(64));
+        v.write_begins(&mut floors, FILE, at(offset), length);
+        floors
+    }
+
+    #[test]
+    fn a_read_under_a_write_may_be_torn_but_not_misplaced() {
+        let v = verifier();
+        let old = write(&v, 0, 4096);
+        let elsewhere = write(&v, 4096, 4096);
+        let mut reading = v.floors(Bytes::kib(64));
+        v.read_begins(&mut reading, FILE, at(0), 4096);
+        let writing = begun(&v, 0, 4096);
+        let mut new = vec![0; 4096];
+        v.stamp(&writing, &mut new, FILE, at(0));
+        v.write_ends(&writing, FILE, at(0), 4096, true);
+        let torn: Vec<u8> = old[..700].iter().chain(&new[700..]).copied().collect();
+        assert_eq!(v.check(&reading, FILE, at(0), 4096, &torn), (vec![], 0));
+        assert_eq!(v.check(&reading, FILE, at(0), 4096, &elsewhere).0.len(), 4);
+        assert_eq!(read(&v, 0, &torn).len(), 2, "an old sector and a torn one");
+    }
+
+    #[test]
+    fn what_was_discarded_or_half_written_is_not_judged_until_written_again() {
+        let v = verifier();
+        write(&v, 0, 8192);
+        v.trim_begins(FILE, at(0), 4096);
+        assert_eq!(read(&v, 0, &[0; 4096]), [], "the discard is under way");
+        v.trim_ends(FILE, at(0), 4096);
+        assert_eq!(read(&v, 0, &[0; 4096]), []);
+        assert_eq!(read(&v, 4096, &[0; 4096]).len(), 4, "its neighbour is judged");
+        let again = write(&v, 0, 4096);
+        assert_eq!(read(&v, 0, &[0; 4096]).len(), 4);
+        assert_eq!(read(&v, 0, &again), []);
+        let failing = begun(&v, 0, 4096);
+        v.write_ends(&failing, FILE, at(0), 4096, false);
+        assert_eq!(read(&v, 0, &[7; 4096]), []);
+    }
+
+    #[test]
+    fn a_write_of_half_a_unit_demands_nothing_of_the_other_half() {
+        let v = verifier();
+        let old = write(&v, 0, 8192);
+        let half = write(&v, 2048, 4096);
+        let both: Vec<u8> =
+            [&old[..2048], &half[..], &old[6144..]].into_iter().flatten().copied().collect();
+        assert_eq!(read(&v, 0, &both), []);
+        assert_eq!(read(&v, 2048, &half), []);
+    }
+
+    #[test]
+    fn more_writes_in_flight_than_can_be_counted_are_no_false_alarm() {
+        let v = verifier();
+        let flying: Vec<Floors> = (0..5000).map(|_| begun(&v, 0, 4096)).collect();
+        for floors in &flying {
+            v.write_ends(floors, FILE, at(0), 4096, true);
+        }
+        let last = write(&v, 0, 4096);
+        assert_eq!(read(&v, 0, &last), []);
     }
 }
