@@ -1,0 +1,16 @@
+//! What the engine promises, on twins whose truth is known.
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "tests")]
+
+mod addresses;
+mod counters;
+mod errors;
+mod help;
+mod laws;
+mod mixes;
+mod pacing;
+mod payload;
+mod ramp;
+mod recording;
+mod seeds;
+mod syncs;
+mod verification;

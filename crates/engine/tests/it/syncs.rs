@@ -1,0 +1,249 @@
+//! When and what is flushed.
+
+use device::Op;
+use engine::Visit;
+use suite::model::{Operation, Pacing, Stream, SyncAtEnd, SyncPolicy};
+use units::Nanos;
+
+use crate::help::*;
+
+fn policy() -> SyncPolicy {
+    SyncPolicy {
+        op: Operation::Fsync,
+        every: None,
+        shared: false,
+        each_file: false,
+        at_end: SyncAtEnd::No,
+    }
+}
+
+fn writes(n: u64, policy: SyncPolicy) -> Stream {
+    let mut s = Stream { sync: Some(policy), stop: for_operations(n), ..stream() };
+    ops(&mut s, &[(Operation::Write, 1.0)]);
+    s
+}
+
+fn letters<D: device::Device>(device: &Recording<D>) -> String {
+    let letter = |op| match op {
+        Op::Read => 'r',
+        Op::Write => 'w',
+        Op::Fsync => 'f',
+        Op::Fdatasync => 'd',
+        Op::SyncRange => 's',
+        Op::Trim => 't',
+    };
+    device.log.iter().map(|e| letter(e.request.op)).collect()
+}
+
+#[test]
+fn every_n_requests_of_a_worker() {
+    for (op, letter) in
+        [(Operation::Fsync, 'f'), (Operation::Fdatasync, 'd'), (Operation::SyncRange, 's')]
+    {
+        let v = visit(vec![writes(7, SyncPolicy { op, every: Some(3), ..policy() })]);
+        let mut device = memory(&v);
+        let played = play(&v, &mut device);
+        assert_eq!(letters(&device), format!("www{letter}www{letter}w"));
+        assert_eq!((played.requests(Op::Write), played.total()), (7, 9));
+    }
+}
+
+#[test]
+fn own_counts_are_each_workers_and_shared_counts_the_streams() {
+    for (shared, syncs) in [(false, 3 * 3), (true, 10)] {
+        let mut s = writes(30, SyncPolicy { every: Some(3), shared, ..policy() });
+        s.threads = 3;
+        let v = visit(vec![s]);
+        let mut device = memory(&v);
+        let played = play(&v, &mut device);
+        assert_eq!(played.requests(Op::Write), 30);
+        assert_eq!(played.requests(Op::Fsync), syncs, "shared: {shared}");
+    }
+}
+
+#[test]
+fn nothing_is_flushed_when_nothing_was_written_own_or_shared() {
+    // Reads alone made a shared count flush.
+    for shared in [false, true] {
+        let mut s = writes(50, SyncPolicy { every: Some(5), shared, ..policy() });
+        s.threads = 2;
+        ops(&mut s, &[(Operation::Read, 1.0)]);
+        let v = visit(vec![s]);
+        let mut device = memory(&v);
+        play(&v, &mut device);
+        assert_eq!(device.count(Op::Fsync), 0, "shared: {shared}");
+    }
+}
+
+#[test]
+fn a_flush_comes_only_after_something_new_was_written() {
+    let mut s = writes(60, SyncPolicy { every: Some(2), ..policy() });
+    s.mix.choice = suite::model::Choice::Interleave;
+    ops(&mut s, &[(Operation::Read, 5.0), (Operation::Write, 1.0)]);
+    for shared in [false, true] {
+        s.sync = s.sync.map(|p| SyncPolicy { shared, ..p });
+        let v = visit(vec![s.clone()]);
+        let mut device = memory(&v);
+        play(&v, &mut device);
+        assert_eq!(device.count(Op::Write), 10);
+        assert_eq!(device.count(Op::Fsync), 10);
+        let seen = letters(&device);
+        let mut dirty = false;
+        for letter in seen.chars() {
+            match letter {
+                'w' => dirty = true,
+                'f' => assert!(std::mem::take(&mut dirty), "{seen}"),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn the_file_last_written_or_each_in_turn() {
+    for each_file in [false, true] {
+        let s = writes(100, SyncPolicy { every: Some(1), each_file, ..policy() });
+        let v = Visit { files: 5, file_size: units::Bytes::kib(200), ..visit(vec![s]) };
+        let mut device = memory(&v);
+        play(&v, &mut device);
+        let files: Vec<(Op, u32)> =
+            device.log.iter().map(|e| (e.request.op, e.request.file.0)).collect();
+        if each_file {
+            for round in files.chunks(6) {
+                let wanted: Vec<_> = (0..5).map(|file| (Op::Fsync, file)).collect();
+                assert_eq!(round[1..], wanted);
+            }
+        } else {
+            for pair in files.chunks(2) {
+                assert_eq!(pair[1], (Op::Fsync, pair[0].1));
+            }
+        }
+    }
+}
+
+#[test]
+fn as_sysbench_does_128_files_are_flushed_after_every_100_requests() {
+    for threads in [1, 4] {
+        let mut s = writes(
+            1000,
+            SyncPolicy { every: Some(100), shared: true, each_file: true, ..policy() },
+        );
+        s.threads = threads;
+        s.mix.choice = suite::model::Choice::Interleave;
+        ops(&mut s, &[(Operation::Read, 1.5), (Operation::Write, 1.0)]);
+        let v = Visit { files: 128, file_size: units::Bytes::kib(8), ..visit(vec![s]) };
+        let mut device = memory(&v);
+        let played = play(&v, &mut device);
+        assert_eq!(played.requests(Op::Read) + played.requests(Op::Write), 1000);
+        assert_eq!(played.requests(Op::Fsync), 10 * 128, "{threads} threads");
+        for file in 0..128 {
+            let of = device.places(Op::Fsync).iter().filter(|p| p.0 == file).count();
+            assert_eq!(of, 10, "file {file}");
+        }
+    }
+}
+
+fn at_end(at_end: SyncAtEnd, threads: u32, depth: u32) -> Visit {
+    let mut s = writes(100, SyncPolicy { at_end, ..policy() });
+    s.threads = threads;
+    s.queue_depth = depth;
+    Visit { files: 10, file_size: units::Bytes::kib(104), ..visit(vec![s]) }
+}
+
+#[test]
+fn flushing_at_the_end_is_in_time_and_counts_if_timed_and_in_neither_if_not() {
+    for (threads, depth) in [(1, 1), (3, 4)] {
+        let slow = |v: &Visit| {
+            model_with(v, Nanos::micros(100), |spec| spec.sync_time = Nanos::millis(30))
+        };
+        let mut last_write = Vec::new();
+        for (when, syncs) in [(SyncAtEnd::Timed, 10), (SyncAtEnd::Untimed, 0)] {
+            let v = at_end(when, threads, depth);
+            let mut device = slow(&v);
+            let played = play(&v, &mut device);
+            assert_eq!(played.codes(), Vec::<&str>::new());
+            assert_eq!(device.count(Op::Fsync), 10);
+            assert_eq!(played.requests(Op::Write), 100);
+            assert_eq!(played.requests(Op::Fsync), syncs, "{when:?}");
+            let mut files: Vec<u32> = device.places(Op::Fsync).iter().map(|p| p.0).collect();
+            files.sort_unstable();
+            assert_eq!(files, (0..10).collect::<Vec<_>>());
+            let end = |op| {
+                let of = device.log.iter().filter(|e| e.request.op == op);
+                of.filter_map(|e| e.completed).max().unwrap().get()
+            };
+            let counted = if syncs > 0 { end(Op::Fsync) } else { end(Op::Write) };
+            assert_eq!(played.result.elapsed.get(), counted, "{when:?}");
+            last_write.push(end(Op::Write));
+            let first_sync =
+                device.log.iter().find(|e| e.request.op == Op::Fsync).unwrap().submitted;
+            assert!(first_sync.get() >= end(Op::Write), "others' writes were under way");
+            let rows = played.op(Op::Write).unwrap().series.rows.len() as u64;
+            assert!(rows <= counted / 100_000_000 + 1, "{rows} rows of {counted} ns");
+        }
+        assert_eq!(last_write[0], last_write[1]);
+    }
+}
+
+#[test]
+fn the_last_of_several_drives_flushes_once_after_all_others() {
+    let v = at_end(SyncAtEnd::Timed, 4, 2);
+    let shared = engine::Shared::new(&v.streams);
+    // One drive after the other: only the last may flush.
+    let syncs: Vec<usize> = v
+        .workers()
+        .into_iter()
+        .map(|id| {
+            let mut device = memory(&v);
+            let limits = engine::Limits::default();
+            play_shared(&v, &[id], &shared, &mut device, limits, &mut ());
+            device.count(Op::Fsync)
+        })
+        .collect();
+    assert_eq!(syncs, [0, 0, 0, 10]);
+}
+
+#[test]
+fn many_slow_flushes_at_the_end_are_not_taken_for_hanging() {
+    // The hang limit was held against all flushes together.
+    let v = Visit { files: 40, file_size: units::Bytes::kib(28), ..at_end(SyncAtEnd::Timed, 1, 1) };
+    let mut device = model_with(&v, Nanos::micros(100), |spec| spec.sync_time = Nanos::secs(1));
+    let played = play(&v, &mut device);
+    assert_eq!(played.warnings(), Vec::<&str>::new());
+    assert_eq!(played.requests(Op::Fsync), 40);
+}
+
+#[test]
+fn a_failed_flush_after_the_measured_part_is_told_of() {
+    // It was not counted, so it was not looked at.
+    let v = at_end(SyncAtEnd::Untimed, 1, 1);
+    let rule =
+        device::FaultRule::new(device::Fault::Error(device::Errno::EIO)).on(Op::Fsync).nth(3);
+    let mut device = device::Faulty::new(memory(&v), &[rule], 1).unwrap();
+    let played = play(&v, &mut device);
+    assert!(played.result.failed);
+    assert_eq!(played.codes(), ["io-error"]);
+    assert!(played.warnings()[0].contains("fsync of file 2"), "{:?}", played.warnings());
+}
+
+#[test]
+fn a_paced_stream_does_not_idle_before_its_last_flush() {
+    // With nothing in flight when the budget was used up, the flush came up to 100 ms later.
+    let mut v = at_end(SyncAtEnd::Timed, 1, 1);
+    v.streams[0].pacing = Pacing::Closed { think: Nanos::micros(300), burst: 1 };
+    let mut device = model_with(&v, Nanos::micros(100), |spec| spec.sync_time = Nanos::micros(1));
+    let played = play(&v, &mut device);
+    let elapsed = played.result.elapsed;
+    assert!(elapsed < Nanos::micros(100 * 400 + 500), "{elapsed}");
+}
+
+#[test]
+fn a_visit_stopped_from_outside_does_not_flush() {
+    let v = at_end(SyncAtEnd::Timed, 1, 1);
+    let shared = engine::Shared::new(&v.streams);
+    shared.stop();
+    let mut device = memory(&v);
+    let limits = engine::Limits::default();
+    play_shared(&v, &v.workers(), &shared, &mut device, limits, &mut ());
+    assert_eq!(device.count(Op::Fsync), 0);
+}
