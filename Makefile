@@ -10,7 +10,10 @@ SCRATCH ?= $(TARGET_DIR)/plimsoll-scratch.dat
 # More for `cargo xtask bench`, for example BENCH="--rounds 9 --peer-dir /opt/fio".
 BENCH ?=
 
-.PHONY: help run test bench build packages
+# More for `cargo xtask agree`, for example AGREE="--dir /ssd".
+AGREE ?=
+
+.PHONY: help run test bench agree build packages
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +23,8 @@ help:
 	@echo 'make test    install the programs the tests use where it may, then check and test everything'
 	@echo 'make bench   measure Plimsoll beside a bare loop and the peers that are installed'
 	@echo '             BENCH="--rounds 9 --peer-dir DIR" passes options to `cargo xtask bench`'
+	@echo 'make agree   compare what Plimsoll and fio say of the same patterns on the same file;'
+	@echo '             a quarter of an hour; AGREE="--dir DIR" chooses where the file is made'
 
 build:
 	$(CARGO) build --release --package plimsoll
@@ -43,3 +48,7 @@ test: packages
 bench: build
 	$(CARGO) build --release --package bench-bare
 	$(CARGO) xtask bench $(BENCH)
+
+agree: build
+	$(CARGO) build --release --package bench-bare
+	$(CARGO) xtask agree $(AGREE)

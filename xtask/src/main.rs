@@ -1,5 +1,6 @@
-//! Repository chores: `cargo xtask check`, `generate`, `bench`, `instructions`.
+//! Repository chores: `cargo xtask check`, `generate`, `bench`, `agree`, `instructions`.
 
+mod agree;
 mod bench;
 mod check;
 mod generate;
@@ -38,6 +39,8 @@ enum Chore {
     },
     /// Measures Plimsoll, a bare loop and the peers found here, turn by turn on the same target
     Bench(bench::Options),
+    /// Compares what Plimsoll and fio say of the same patterns on the same file
+    Agree(agree::Options),
     /// Counts the instructions per I/O of the measuring loop on the null twin
     Instructions {
         /// Fails when the count is more than 5 % over the accepted one
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Chore::Check { names, .. } => check::run(&Repo::here(), &names),
         Chore::Generate { check } => generate::run(&Repo::here(), check),
         Chore::Bench(options) => bench::run(&Repo::here(), &options).map(|()| true),
+        Chore::Agree(options) => agree::run(&Repo::here(), &options).map(|()| true),
         Chore::Instructions { check, accept } => instructions::run(&Repo::here(), check, accept),
     };
     match outcome {

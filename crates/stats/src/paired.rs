@@ -6,6 +6,7 @@
 //! by side: the median of the Walsh averages, which a few bad blocks cannot carry, and the mean
 //! with Student's t, which they can. Where the two disagree, that is the finding.
 
+use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Fewest blocks: with five, no signed-rank interval reaches 95 %.
@@ -14,7 +15,7 @@ pub const BLOCKS_MIN: usize = 6;
 pub const BLOCKS_MAX: usize = 20;
 
 /// An estimate with its confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// The estimate.
     pub middle: f64,
