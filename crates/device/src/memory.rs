@@ -35,7 +35,9 @@ pub struct MemoryShape {
 pub struct Memory<C> {
     clock: C,
     shape: MemoryShape,
-    buffers: Vec<Box<[u8]>>,
+    // Each is as long as the requests through it have needed: a deep queue of long buffers is
+    // more than most machines have.
+    buffers: Vec<Vec<u8>>,
     chunks: HashMap<(FileIndex, u64), Box<[u8]>, FastHash>,
     queued: Vec<Request>,
 }
@@ -53,11 +55,10 @@ impl<C> std::fmt::Debug for Memory<C> {
 impl<C: Clock> Memory<C> {
     /// An unwritten set of files, and zeroed buffers.
     pub fn new(clock: C, shape: MemoryShape) -> Self {
-        let buffer = vec![0; usize::try_from(shape.buffer.get()).unwrap_or(usize::MAX)];
         Self {
             clock,
             shape,
-            buffers: vec![buffer.into_boxed_slice(); shape.slots as usize],
+            buffers: vec![Vec::new(); shape.slots as usize],
             chunks: HashMap::default(),
             queued: Vec::with_capacity(shape.slots as usize),
         }
@@ -88,8 +89,11 @@ impl<C> Memory<C> {
         let start = request.offset.get();
         let end = start.checked_add(request.length.into()).ok_or(Errno::EINVAL)?;
         let end = end.min(self.shape.file_size.get());
-        if request.op.moves_data() && request.length as usize > buffer.len() {
-            return Err(Errno::EINVAL);
+        if request.op.moves_data() {
+            if u64::from(request.length) > self.shape.buffer.get() {
+                return Err(Errno::EINVAL);
+            }
+            grow(buffer, request.length as usize);
         }
         if start >= end {
             let beyond = request.op == Op::Write && request.length > 0;
@@ -165,6 +169,18 @@ impl<C: Clock> Device for Memory<C> {
     }
 
     fn buffer(&mut self, slot: Slot) -> &mut [u8] {
-        self.buffers.get_mut(slot.0 as usize).map_or(&mut [], |buffer| &mut buffer[..])
+        let Some(buffer) = self.buffers.get_mut(slot.0 as usize) else { return &mut [] };
+        // A buffer beyond the address space cannot be had: the allocation says so.
+        grow(buffer, usize::try_from(self.shape.buffer.get()).unwrap_or(usize::MAX));
+        buffer
+    }
+}
+
+/// Lengthens a buffer with zeros. Zeroed anew, for pages that nobody touches are then not taken.
+fn grow(buffer: &mut Vec<u8>, length: usize) {
+    if buffer.len() < length {
+        let mut longer = vec![0; length];
+        longer[..buffer.len()].copy_from_slice(buffer);
+        *buffer = longer;
     }
 }

@@ -140,3 +140,31 @@ proptest! {
         }
     }
 }
+
+/// Deep queues are also asked for with fills of long blocks: buffers nobody uses must cost nothing.
+#[test]
+fn a_buffer_takes_memory_when_it_is_used() {
+    let terabyte = Bytes::new(1 << 40);
+    let shape = MemoryShape {
+        files: 1,
+        file_size: Bytes::new(SIZE),
+        slots: 65_536,
+        buffer: terabyte,
+        tick: Nanos::new(10),
+    };
+    let mut memory = Memory::new(VirtualClock::default(), shape);
+    assert_eq!(one(&mut memory, write(0, 300, 65_535)), Ok(300));
+    assert_eq!(one(&mut memory, read(0, 300, 7)), Ok(300));
+}
+
+#[test]
+fn a_buffer_that_grows_keeps_what_was_read_into_it() {
+    let mut memory = memory();
+    memory.buffer(Slot(0))[..4].copy_from_slice(&[1, 2, 3, 4]);
+    assert_eq!(one(&mut memory, write(0, 4, 0)), Ok(4));
+    assert_eq!(one(&mut memory, read(0, 4, 1)), Ok(4));
+    assert_eq!(one(&mut memory, read(0, 2, 2)), Ok(2));
+    assert_eq!(memory.buffer(Slot(1)).len(), BUFFER as usize);
+    assert_eq!(memory.buffer(Slot(1))[..5], [1, 2, 3, 4, 0]);
+    assert_eq!(memory.buffer(Slot(2))[..5], [1, 2, 0, 0, 0]);
+}
