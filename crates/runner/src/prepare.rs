@@ -1,11 +1,12 @@
 //! Decides everything, changes nothing.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use device::TwinSpec;
 use record::{CellRecord, RunHeader, RunState, StreamPlan, TargetKind, TargetRecord};
 use stack::{Access, Action, Alignment, Host, Mark, Own, PathKind, Permit, Subject, Target};
-use suite::model::{Cell, Operation, Stream, Suite};
+use suite::model::{Cell, Data, Operation, Stream, Suite};
 use units::{Bytes, Nanos};
 
 use crate::fill::{self, Pass};
@@ -200,7 +201,9 @@ fn find_path(
     let character = matches!(target.path.kind, PathKind::CharacterDevice { .. });
     let exists = device || character || matches!(target.path.kind, PathKind::File { .. });
     // What is there is only read if the suite only reads; a scratch file is ours to write.
-    let as_it_is = exists && !scratch && !wanted.writes() && reads_as_it_is(host, order, &target)?;
+    let verifies = verifies(order, &wanted);
+    let as_it_is =
+        exists && !scratch && !wanted.writes() && reads_as_it_is(host, order, &target, verifies)?;
     if character && wanted.writes() {
         return Err(RunError::NotWritable {
             suite: wanted.name,
@@ -241,15 +244,20 @@ fn find_path(
 
 /// Whether an existing target's content will do for a suite that only reads. A file of ours whose
 /// fill was cut short is filled again: reads of its holes would never reach the device.
-fn reads_as_it_is(host: &Host, order: &Order, target: &Target) -> Result<bool, RunError> {
+fn reads_as_it_is(
+    host: &Host,
+    order: &Order,
+    target: &Target,
+    verifies: bool,
+) -> Result<bool, RunError> {
     let PathKind::File { allocated, .. } = target.path.kind else {
-        return match order.settings.verify && !describes_itself(&target.path.resolved) {
+        return match verifies && !describes_itself(&target.path.resolved) {
             true => Err(not_ours(target)),
             false => Ok(true),
         };
     };
     let hollow = allocated < target.path.size;
-    let content_will_do = !order.settings.verify || describes_itself(&target.path.resolved);
+    let content_will_do = !verifies || describes_itself(&target.path.resolved);
     if content_will_do && !hollow {
         return Ok(true);
     }
@@ -263,6 +271,12 @@ fn reads_as_it_is(host: &Host, order: &Order, target: &Target) -> Result<bool, R
     }
 }
 
+/// Whether reads are held against what the data says of itself: self-describing data is verified
+/// whether or not the user asked.
+fn verifies(order: &Order, suite: &Suite) -> bool {
+    order.settings.verify || suite.files.data == Data::SelfDescribing
+}
+
 fn not_ours(target: &Target) -> RunError {
     let what = target.path.given.display();
     RunError::Verify { why: format!("{what} does not hold data that a verifying run wrote") }
@@ -270,7 +284,6 @@ fn not_ours(target: &Target) -> RunError {
 
 /// Whether the target begins with a sector that a verifying run wrote.
 fn describes_itself(path: &Path) -> bool {
-    use std::io::Read;
     let mut sector = [0; engine::verify::SECTOR];
     let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut sector));
     read.is_ok() && engine::verify::describes_itself(&sector)
@@ -370,9 +383,17 @@ fn file_paths(path: &Path, count: u32) -> Vec<PathBuf> {
     (0..count).map(numbered).collect()
 }
 
+/// A model is a page of text: what goes on for longer is a device or something else by mistake.
+const MODEL_BYTES_MAX: u64 = 4 << 20;
+
 fn read_model(path: &Path) -> Result<TwinSpec, RunError> {
     let bad = |why: String| RunError::Model { path: path.to_path_buf(), why };
-    let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|e| bad(e.to_string()))?;
+    file.take(MODEL_BYTES_MAX + 1).read_to_string(&mut text).map_err(|e| bad(e.to_string()))?;
+    if text.len() as u64 > MODEL_BYTES_MAX {
+        return Err(bad(format!("it is longer than the {MODEL_BYTES_MAX} bytes a model may have")));
+    }
     let spec: TwinSpec = toml::from_str(&text).map_err(|e| bad(e.to_string()))?;
     spec.check().map_err(|e| bad(e.to_string()))?;
     Ok(spec)
@@ -412,7 +433,7 @@ fn finish(
     let passes = if found.as_it_is { Vec::new() } else { fill::passes(&suite) };
     let first = cells.len() as u32;
     cells.extend((first..).zip(&passes).map(|(index, pass)| pass.cell(index)));
-    if order.settings.verify {
+    if verifies(order, &suite) {
         can_verify(&suite)?;
     }
     let started = std::time::SystemTime::now();

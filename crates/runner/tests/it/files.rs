@@ -145,6 +145,31 @@ fn what_no_verifying_run_wrote_is_not_verified() {
 }
 
 #[test]
+fn self_describing_data_is_not_expected_of_a_file_of_ours_that_was_filled_otherwise() {
+    let place = Place::new("describe-later");
+    let file = place.join("data");
+    let plain = order(&place, "random-read", file.to_str().unwrap(), &SMALL);
+    go(&place, &plain).unwrap();
+    let sets = [&SMALL[..], &["data=self-describing"]].concat();
+    let describing = order(&place, "random-read", file.to_str().unwrap(), &sets);
+    let (outcome, run) = go(&place, &describing).unwrap();
+    assert!(!outcome.mismatches, "{:?}", run.visits);
+    assert_eq!(run.visits.len(), 2, "filled anew, measured");
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(&file, vec![1; 1 << 20]).unwrap();
+    assert!(matches!(prepare(&describing), Err(RunError::Verify { .. })), "not ours to fill");
+}
+
+#[test]
+fn a_model_without_end_is_refused() {
+    let place = Place::new("model-endless");
+    let order = order(&place, "random-read", "model:/dev/zero", &SMALL);
+    let refused = prepare(&order).unwrap_err();
+    assert!(matches!(refused, RunError::Model { .. }), "{refused}");
+    assert!(refused.to_string().contains("longer than"), "{refused}");
+}
+
+#[test]
 fn a_later_run_can_read_back_what_a_verifying_run_wrote() {
     let place = Place::new("verify-later");
     let file = place.join("data");
