@@ -557,6 +557,12 @@ impl<'a> Drive<'a> {
                 let at = worker.end.min(now);
                 worker.stop(at);
             }
+            if worker.state == State::Measuring && worker.source.used_up(worker.stream) {
+                // A worker whose every slot is out learns of its last request only when one comes
+                // back, and one that hangs does not.
+                worker.stop(now);
+                worker.backlog = 0;
+            }
             worker.pulse.progress(
                 worker.recorder.completed() + worker.recorder.ramp_requests,
                 worker.recorder.bytes(),

@@ -125,6 +125,12 @@ impl StreamShared {
         self.bytes_taken.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Requests and bytes charged to the budgets.
+    pub(crate) fn taken(&self) -> (u64, u64) {
+        let taken = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (taken(&self.operations_taken), taken(&self.bytes_taken))
+    }
+
     /// Something was written that the stream's sync policy has to flush.
     pub(crate) fn note_write(&self) {
         self.dirty.store(true, Ordering::Relaxed);

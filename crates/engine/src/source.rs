@@ -199,6 +199,23 @@ impl Source {
         }
     }
 
+    /// Whether the budget allows no more and no sync is owed. Replayed lists have one of their
+    /// own beside: their length.
+    pub(crate) fn used_up(&self, shared: &StreamShared) -> bool {
+        let limits = &self.limits;
+        let (operations, bytes) = match limits.alone {
+            // Of a countdown, what is left is not taken yet.
+            true if self.plain > 0 && self.plain != u64::MAX => return false,
+            true => (limits.operations_taken, limits.bytes_taken),
+            false => shared.taken(),
+        };
+        let owed = self.syncs.as_ref().is_some_and(|syncs| syncs.pending > 0);
+        limits.counting
+            && !owed
+            && (limits.operations.is_some_and(|limit| operations >= limit)
+                || limits.bytes.is_some_and(|limit| bytes >= limit))
+    }
+
     /// Whether such a request is one of the policy's, which no budget counts.
     pub(crate) fn is_policy_sync(&self, op: Op, length: u32) -> bool {
         length == 0 && self.syncs.as_ref().is_some_and(|syncs| syncs.op == op)

@@ -175,6 +175,31 @@ fn a_lost_completion_is_given_up_after_the_hang_limit_and_named() {
 }
 
 #[test]
+fn the_last_request_of_a_budget_is_given_up_after_the_hang_limit_too() {
+    // With every slot out, nobody asked whether there was more to do: ten times as long.
+    let bytes = suite::model::Stop {
+        bytes: Some(Bytes::new(1000 * BLOCK)),
+        operations: None,
+        ..for_operations(1)
+    };
+    for stop in [for_operations(1000), bytes] {
+        for (threads, depth) in [(1, 1), (1, 3), (2, 2)] {
+            let mut v = reads(threads, depth, 1);
+            v.streams[0].stop = stop;
+            let rule = FaultRule::new(Fault::Lost).nth(1000);
+            let mut device = faulty(model(&v), rule);
+            let limits = Limits { hang: Nanos::secs(10), failures: 0 };
+            let played = play_with(&v, &mut device, limits, &mut ());
+            assert_eq!(played.total(), 999);
+            let ages: Vec<Nanos> =
+                played.workers.iter().flat_map(|w| &w.hanging).map(|h| h.age).collect();
+            let [age] = ages[..] else { unreachable!("{ages:?}") };
+            assert!(Nanos::secs(10) <= age && age <= Nanos::millis(10_300), "{age}");
+        }
+    }
+}
+
+#[test]
 fn silence_without_an_end_in_sight_is_given_up_too() {
     let v = reads(1, 2, 1_000_000);
     let mut device = faulty(model(&v), FaultRule::new(Fault::Lost).since(Nanos::secs(1)));
