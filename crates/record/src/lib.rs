@@ -425,6 +425,15 @@ impl Warning {
     }
 }
 
+impl Run {
+    /// How many of the planned visits were made: those that the user cut short are not, and one
+    /// that was made again counts once.
+    pub fn visits_made(&self) -> usize {
+        let made = self.visits.iter().filter(|v| v.end != VisitEnd::Interrupted);
+        made.map(|v| (v.cell, v.repeat)).collect::<std::collections::BTreeSet<_>>().len()
+    }
+}
+
 impl Bitmap {
     /// All zero.
     pub fn zeros(bits: u64) -> Self {

@@ -16,7 +16,8 @@ impl Store {
             .connection
             .prepare(
                 "SELECT id, suite, target_given, started_unix_ns, state, visits_planned,
-                     (SELECT count(*) FROM visit WHERE run = number) AS visits_made,
+                     (SELECT count(DISTINCT cell || '/' || repeat) FROM visit
+                          WHERE run = number AND end <> 'interrupted') AS visits_made,
                      (SELECT count(*) FROM warning WHERE run = number) AS warnings
                  FROM run ORDER BY number",
             )

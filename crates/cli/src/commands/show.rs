@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use record::{Run, RunHeader, VisitEnd};
+use record::{Run, RunHeader};
 use suite::{CheckContext, SuiteError};
 use units::Bytes;
 
@@ -74,8 +74,7 @@ fn facts(run: &Run) -> String {
 }
 
 fn state(run: &Run) -> String {
-    // Those cut short are made again.
-    let made = run.visits.iter().filter(|visit| visit.end != VisitEnd::Interrupted).count();
+    let made = run.visits_made();
     let planned = run.header.visits_planned;
     format!("{}, {made} of {planned} visits", run.header.state.name())
 }

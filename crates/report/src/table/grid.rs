@@ -79,7 +79,7 @@ fn heading(run: &Run) -> String {
         plain(&header.id),
         plain(&header.suite),
         plain(&target.given),
-        run.visits.len(),
+        run.visits_made(),
         header.visits_planned
     );
     for remark in &target.remarks {

@@ -132,6 +132,23 @@ fn a_listing_has_a_line_per_run_newest_last() {
 }
 
 #[test]
+fn a_visit_cut_short_is_not_made_and_one_made_again_counts_once() {
+    let mut store = Store::open(&scratch("visits_made")).unwrap();
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    let visit = |order, end| record::VisitRecord { end, ..sample::visit(order) };
+    store.add_visit(&id, &visit(0, record::VisitEnd::Interrupted)).unwrap();
+    assert_eq!(store.list().unwrap()[0].visits_made, 0);
+    let mut again = visit(1, record::VisitEnd::Complete);
+    again.repeat = 0;
+    store.add_visit(&id, &again).unwrap();
+    let mut refilled = again.clone();
+    refilled.order = 2;
+    store.add_visit(&id, &refilled).unwrap();
+    assert_eq!(store.list().unwrap()[0].visits_made, 1);
+    assert_eq!(store.load(&id).unwrap().visits_made(), 1);
+}
+
+#[test]
 fn people_name_runs_in_several_ways() {
     let mut store = Store::open(&scratch("people_name_runs")).unwrap();
     let hint = |store: &Store, text: &str| store.resolve(text).unwrap_err().hint().unwrap();
