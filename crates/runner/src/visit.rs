@@ -21,6 +21,8 @@ const TICK: Nanos = Nanos::millis(100);
 const WAITING: Nanos = Nanos::secs(1);
 /// Beyond the hang limit, a worker that does not even say so is stuck in the kernel.
 const STUCK_GRACE: Nanos = Nanos::secs(2);
+/// The same once the user wants to leave at once: enough for workers that can still answer.
+const LEAVE_GRACE: Nanos = Nanos::millis(300);
 
 /// What a visit is played on. Twins are handed to the playing thread and come back.
 #[derive(Debug)]
@@ -260,9 +262,9 @@ fn watch(
 fn gives_up(play: &Play<'_>, stop_asked: Option<Instant>, begin: Instant, now: Instant) -> bool {
     let planned_end = play.planned.map_or(Instant::MAX, |planned| begin + planned);
     let end = stop_asked.unwrap_or(Instant::MAX).min(planned_end);
-    let patience = if play.interrupt.now() { Nanos::ZERO } else { play.limits.hang };
+    let patience = if play.interrupt.now() { LEAVE_GRACE } else { play.limits.hang + STUCK_GRACE };
     // A twin's virtual clock says nothing about ours: only the user ends it early.
-    end != Instant::MAX && now > end + patience + STUCK_GRACE
+    end != Instant::MAX && now > end + patience
 }
 
 fn standing(play: &Play<'_>, shared: &Shared, begin: Instant, now: Instant) -> Standing {
