@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use runner::Interrupt;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::exit::ExitCode;
@@ -28,7 +28,9 @@ impl SignalWatch {
     /// at once, and a third ends the process wherever it is.
     pub fn start() -> Result<Self, Failure> {
         let watch = Self { interrupt: Interrupt::default(), first: Arc::new(AtomicI32::new(0)) };
-        let mut wanted = vec![SIGINT, SIGTERM];
+        // Heard and passed over: a file that grows beyond `ulimit -f` fails with an error, which
+        // says more than being killed.
+        let mut wanted = vec![SIGINT, SIGTERM, SIGXFSZ];
         // Under nohup a closed terminal must not end the run.
         if !is_ignored(SIGHUP) {
             wanted.push(SIGHUP);
@@ -37,7 +39,7 @@ impl SignalWatch {
         let mut signals = Signals::new(wanted).map_err(failed)?;
         let (interrupt, first) = (watch.interrupt.clone(), Arc::clone(&watch.first));
         let listen = move || {
-            for signal in signals.forever() {
+            for signal in signals.forever().filter(|&signal| signal != SIGXFSZ) {
                 let _ = first.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
                 if interrupt.now() {
                     std::process::exit(code_of(signal).number().into());

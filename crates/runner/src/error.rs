@@ -165,6 +165,9 @@ impl RunError {
             Self::NotWritable { .. } => {
                 Some("use a suite that reads, or another target".to_owned())
             }
+            Self::File { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => Some(
+                "raise the limit of file sizes (`ulimit -f`), or use a smaller `--size`".into(),
+            ),
             Self::Threads { .. } => Some("raise `ulimit -u`, or ask for fewer threads".to_owned()),
             Self::Verify { .. } => {
                 Some("write it first with `--verify` and `--keep`, or read without".to_owned())

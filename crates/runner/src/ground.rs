@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use device::{Memory, MemoryShape, Op};
 use record::{LedgerEntry, Warning};
@@ -40,7 +41,7 @@ pub(crate) struct Files {
     /// Holds a block device for us alone as long as the run lasts.
     _guards: Vec<File>,
     /// Removed when dropped.
-    _scratch: Option<Scratch>,
+    scratch: Scratch,
 }
 
 /// Streams that open their files alike share them.
@@ -51,16 +52,39 @@ struct OpenKey {
     write: bool,
 }
 
+/// How long the removal of scratch files is waited for where requests did not come back: it may
+/// not come back either, and the results are not printed yet.
+const REMOVAL: Duration = Duration::from_secs(2);
+
 /// Files that go when the run does, however it ends.
-#[derive(Debug)]
-struct Scratch(Vec<PathBuf>);
+#[derive(Debug, Default)]
+struct Scratch {
+    files: Vec<PathBuf>,
+    hangs: bool,
+}
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        for path in &self.0 {
-            // Nothing can be done about a failure, and the file carries our mark.
-            let _ = std::fs::remove_file(path);
+        let files = std::mem::take(&mut self.files);
+        if !self.hangs || files.is_empty() {
+            return remove(&files);
         }
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let removal = move || {
+            remove(&files);
+            let _ = sender.send(());
+        };
+        // Without a thread the files stay; they carry our mark.
+        if std::thread::Builder::new().name("removal".to_owned()).spawn(removal).is_ok() {
+            let _ = receiver.recv_timeout(REMOVAL);
+        }
+    }
+}
+
+fn remove(files: &[PathBuf]) {
+    for path in files {
+        // Nothing can be done about a failure, and the file carries our mark.
+        let _ = std::fs::remove_file(path);
     }
 }
 
@@ -204,6 +228,13 @@ impl Field {
         }
     }
 
+    /// Requests did not come back: nor may what else is asked of the same place.
+    pub(crate) fn hangs(&mut self) {
+        if let Self::Files(files) = self {
+            files.scratch.hangs = true;
+        }
+    }
+
     /// The smallest unit of direct I/O as the opened files have it.
     pub(crate) fn direct_unit(&mut self, cell: &Cell) -> Result<Option<Bytes>, RunError> {
         let Self::Files(files) = self else { return Ok(None) };
@@ -238,7 +269,7 @@ impl Field {
 impl Files {
     fn enter(paths: Paths, suite: &Suite, keep: bool) -> Result<Self, RunError> {
         let names: Vec<PathBuf> = paths.permits.iter().map(|p| p.path.clone()).collect();
-        let mut scratch = Scratch(Vec::new());
+        let mut scratch = Scratch::default();
         let mut guards = Vec::new();
         for permit in &paths.permits {
             match permit.action {
@@ -246,15 +277,18 @@ impl Files {
                 Action::Create | Action::ScratchInside => {
                     let file = create(&permit.path)?;
                     if paths.scratch && !keep {
-                        scratch.0.push(permit.path.clone());
+                        scratch.files.push(permit.path.clone());
                     }
-                    give_length(&file, &permit.path, suite.files.size, true)?;
+                    give_length(&file, &permit.path, suite.files.size, true).inspect_err(|_| {
+                        // Without its mark it would be someone else's file from now on.
+                        let _ = std::fs::remove_file(&permit.path);
+                    })?;
                 }
                 Action::Overwrite => {
                     let file = open_existing(&permit.path, 0)?;
                     permit.confirm(&file)?;
                     if paths.scratch && !keep {
-                        scratch.0.push(permit.path.clone());
+                        scratch.files.push(permit.path.clone());
                     }
                     let ours =
                         uring::mark(&permit.path, stack::MARK_NAME).is_ok_and(|m| m.is_some());
@@ -269,15 +303,7 @@ impl Files {
         }
         let ledger = Ledger::new(&Host::this(), &paths.target.devices);
         let before = ledger.snapshot();
-        Ok(Self {
-            paths,
-            names,
-            opened: HashMap::new(),
-            ledger,
-            before,
-            _guards: guards,
-            _scratch: (!scratch.0.is_empty()).then_some(scratch),
-        })
+        Ok(Self { paths, names, opened: HashMap::new(), ledger, before, _guards: guards, scratch })
     }
 
     fn open(&mut self, stream: &Stream) -> Result<Arc<FileSet>, RunError> {

@@ -87,8 +87,8 @@ impl Prepared {
                 impossible_cells: 0,
             },
         };
-        if makes_files {
-            run.look_again()?;
+        if makes_files && let Err(error) = run.look_again() {
+            return run.end(Err(error));
         }
         let plan = run.plan();
         let left = plan.remaining(&done);
@@ -139,8 +139,13 @@ enum Next {
     On,
     /// The user wants to stop.
     Interrupted,
-    /// There is no point in going on.
-    Failed,
+    /// There is no point in going on, for this reason.
+    Failed(Warning),
+}
+
+/// Why a run ends before its plan does.
+fn ends_early(why: impl Into<String>) -> Next {
+    Next::Failed(Warning::new("ended-early", why))
 }
 
 impl Running<'_> {
@@ -175,14 +180,11 @@ impl Running<'_> {
             let seed = stats::random::derive_seed(self.seed, &[9, u64::from(cell)]);
             match self.visit(VisitKey { cell, repeat: 0 }, seed)? {
                 Next::On => {}
-                other => return Ok(other),
+                Next::Failed(_) => return Ok(not_filled()),
+                Next::Interrupted => return Ok(Next::Interrupted),
             }
             if self.in_a_row > 0 {
-                self.warn(Warning::new(
-                    "not-filled",
-                    "the files could not be written to the end: nothing was measured",
-                ))?;
-                return Ok(Next::Failed);
+                return Ok(not_filled());
             }
         }
         for visit in visits {
@@ -217,8 +219,8 @@ impl Running<'_> {
     fn visit(&mut self, key: VisitKey, seed: u64) -> Result<Next, RunError> {
         let cell = self.played[key.cell as usize].clone();
         let Some(stage) = self.field.stage(&cell, seed)? else {
-            self.warn(Warning::new("twin-lost", "the twin did not come back from its visit"))?;
-            return Ok(Next::Failed);
+            let lost = Warning::new("twin-lost", "the twin did not come back from its visit");
+            return Ok(Next::Failed(lost));
         };
         let visit = Arc::new(Visit {
             streams: cell.streams.clone(),
@@ -318,12 +320,20 @@ impl Running<'_> {
         if code("verify-mismatch") {
             self.outcome.mismatches = true;
         }
-        let gone = code("device-failed") || lost_device(record) || !self.can_go_on();
+        let gone = if code("device-failed") {
+            Some("the device failed".to_owned())
+        } else if let Some(errno) = lost_device(record) {
+            Some(format!("{errno} leaves nothing to measure"))
+        } else {
+            // A twin whose thread never came back is lost.
+            (!self.can_go_on()).then(|| "the twin did not come back from its visit".to_owned())
+        };
         match record.end {
             VisitEnd::Complete => self.in_a_row = 0,
             VisitEnd::Interrupted => return Next::Interrupted,
             VisitEnd::Hanging => {
                 self.outcome.hanging_visits += 1;
+                self.field.hangs();
                 self.in_a_row += 1;
             }
             VisitEnd::Failed => {
@@ -334,11 +344,16 @@ impl Running<'_> {
         if self.interrupt.stops() {
             return Next::Interrupted;
         }
-        if gone || self.in_a_row >= FAILURES_IN_A_ROW { Next::Failed } else { Next::On }
+        match gone {
+            Some(why) => ends_early(format!("the run ends here: {why}")),
+            None if self.in_a_row >= FAILURES_IN_A_ROW => {
+                ends_early(format!("the run ends here: {FAILURES_IN_A_ROW} visits in a row failed"))
+            }
+            None => Next::On,
+        }
     }
 
     fn can_go_on(&self) -> bool {
-        // A twin whose thread never came back is lost.
         !matches!(&self.field, Field::Twin(None, _))
     }
 
@@ -349,7 +364,9 @@ impl Running<'_> {
         }
         let mut doubts = Vec::new();
         for (plan, stream) in cell.streams.iter().zip(&record.streams) {
-            if plan.direct && !stream.backend.direct {
+            // Workers that are all stuck in the kernel have not said what they were given.
+            let known = !stream.backend.name.is_empty();
+            if known && plan.direct && !stream.backend.direct {
                 let why = stream.backend.reasons.join("; ");
                 doubts.push(Warning::new(
                     "buffered-fallback",
@@ -387,14 +404,21 @@ impl Running<'_> {
         let state = match &ended {
             Ok(Next::On) => RunState::Complete,
             Ok(Next::Interrupted) => RunState::Interrupted,
-            Ok(Next::Failed) | Err(_) => RunState::Failed,
+            Ok(Next::Failed(_)) | Err(_) => RunState::Failed,
         };
-        if let Err(error) = &ended {
-            // The error itself is told by the caller; the store may be what failed.
-            let _ = self.warn(Warning::new("ended", error.to_string()));
-        }
+        let warned = match &ended {
+            Ok(Next::Failed(why)) => self.warn(why.clone()),
+            // The caller tells the error; the store may be what failed.
+            Err(error) => {
+                let why = Warning::new("ended", error.to_string());
+                let _ = self.store.add_warning(&self.outcome.run, &why);
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+        };
         let stored = self.store.set_state(&self.outcome.run, state);
         ended?;
+        warned?;
         stored?;
         self.outcome.state = state;
         Ok(self.outcome)
@@ -455,10 +479,15 @@ fn stuck_warning(stuck: &Stuck) -> Warning {
 }
 
 /// Errors after which the device is not coming back, or no write will succeed.
-fn lost_device(record: &VisitRecord) -> bool {
+fn lost_device(record: &VisitRecord) -> Option<Errno> {
     let lost = [Errno::ENODEV, Errno::ENXIO, Errno::ENOSPC, Errno::EROFS];
     let errors = record.streams.iter().flat_map(|s| &s.ops).flat_map(|op| &op.errors);
-    errors.into_iter().any(|(code, _)| lost.contains(&Errno(*code)))
+    errors.map(|(code, _)| Errno(*code)).find(|errno| lost.contains(errno))
+}
+
+fn not_filled() -> Next {
+    let why = "the files could not be written to the end: nothing was measured";
+    Next::Failed(Warning::new("not-filled", why))
 }
 
 fn unix_now() -> i64 {
