@@ -247,19 +247,27 @@ impl Source {
                 let dice = self.random.unit();
                 self.classes.iter().position(|c| dice < c.cumulative).unwrap_or(last)
             }
-            Choice::Interleave => {
-                let mut best = 0;
-                for index in 0..=last {
-                    self.classes[index].credit += self.classes[index].share;
-                    // A tenth of a millionth against ties decided by rounding.
-                    if self.classes[index].credit > self.classes[best].credit + 1e-7 {
-                        best = index;
-                    }
-                }
-                self.classes[best].credit -= 1.0;
-                best
+            Choice::Interleave => self.deal(),
+        }
+    }
+
+    /// Of the classes owed enough, the one that would first be owed too much: whoever is owed
+    /// most, the plain rule, lets classes wait for each other until one is more than a request
+    /// behind. Within `1 - 1/(2k - 2)` for k classes (Tijdeman 1980, The chairman assignment
+    /// problem).
+    fn deal(&mut self) -> usize {
+        let enough = 1.0 / (2.0 * (self.classes.len() - 1) as f64);
+        let (mut chosen, mut soonest) = (0, f64::INFINITY);
+        for (index, class) in self.classes.iter_mut().enumerate() {
+            class.credit += class.share;
+            let left = (1.0 - enough - class.credit) / class.share;
+            // A tenth of a millionth against decisions by rounding.
+            if class.credit >= enough - 1e-7 && left < soonest - 1e-7 {
+                (chosen, soonest) = (index, left);
             }
         }
+        self.classes[chosen].credit -= 1.0;
+        chosen
     }
 
     #[cold]
