@@ -56,14 +56,29 @@ impl Prepared {
         let played: Vec<Cell> =
             suite.cells().cloned().chain(passes.iter().map(Pass::as_cell)).collect();
         let everything: Vec<&Cell> = played.iter().collect();
-        let field = Field::enter(ground, &suite, &everything, header.seed, settings.keep)?;
+        let is_new = resumes.is_none();
+        // First of all: a store that takes nothing must not cost a file its content.
         let (id, done, visits, filled) = match resumes {
             Some(resumed) => (resumed.id, resumed.done, resumed.visits, resumed.filled),
             None => (store.create_run(&header, &cells)?, HashSet::new(), 0, false),
         };
-        let _claim = store.claim(&id)?;
+        let claim = store.claim(&id)?;
         header.id.clone_from(&id);
         store.set_state(&id, RunState::Running)?;
+        let field = Field::enter(ground, &suite, &everything, header.seed, settings.keep);
+        let field = match field {
+            Ok(field) => field,
+            Err(error) => {
+                drop(claim);
+                // It has not begun. The error itself is what to tell, whatever the store says.
+                let _ = if is_new {
+                    store.remove(std::slice::from_ref(&id))
+                } else {
+                    store.set_state(&id, RunState::Failed)
+                };
+                return Err(error);
+            }
+        };
         let mut run = Running {
             verifier: verifier(&suite, &settings, header.seed, !passes.is_empty()),
             seed: header.seed,
