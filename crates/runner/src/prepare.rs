@@ -119,6 +119,10 @@ impl Prepared {
 pub fn prepare(order: &Order) -> Result<Prepared, RunError> {
     let host = Host::this();
     let mut source = order.source.clone();
+    if order.settings.verify {
+        // Part of the suite like any other choice: stored with it, and resumed with it.
+        source.set("data=self-describing")?;
+    }
     let found = match &order.target {
         None => find_path(&host, order, Path::new("."), &mut source)?,
         Some(TargetName::Path(path)) => find_path(&host, order, path, &mut source)?,
@@ -201,7 +205,7 @@ fn find_path(
     let character = matches!(target.path.kind, PathKind::CharacterDevice { .. });
     let exists = device || character || matches!(target.path.kind, PathKind::File { .. });
     // What is there is only read if the suite only reads; a scratch file is ours to write.
-    let verifies = verifies(order, &wanted);
+    let verifies = verifies(&wanted);
     let as_it_is =
         exists && !scratch && !wanted.writes() && reads_as_it_is(host, order, &target, verifies)?;
     if character && wanted.writes() {
@@ -271,10 +275,9 @@ fn reads_as_it_is(
     }
 }
 
-/// Whether reads are held against what the data says of itself: self-describing data is verified
-/// whether or not the user asked.
-fn verifies(order: &Order, suite: &Suite) -> bool {
-    order.settings.verify || suite.files.data == Data::SelfDescribing
+/// Whether reads are held against what the data says of itself.
+pub(crate) fn verifies(suite: &Suite) -> bool {
+    suite.files.data == Data::SelfDescribing
 }
 
 fn not_ours(target: &Target) -> RunError {
@@ -433,7 +436,7 @@ fn finish(
     let passes = if found.as_it_is { Vec::new() } else { fill::passes(&suite) };
     let first = cells.len() as u32;
     cells.extend((first..).zip(&passes).map(|(index, pass)| pass.cell(index)));
-    if verifies(order, &suite) {
+    if verifies(&suite) {
         can_verify(&suite)?;
     }
     let started = std::time::SystemTime::now();

@@ -10,14 +10,14 @@ use engine::{Limits, Visit};
 use plan::{Plan, PlannedVisit, VisitKey};
 use record::{BackendRecord, CellRecord, RunState, VisitEnd, VisitRecord, Warning};
 use store::Store;
-use suite::model::{Cell, Data, Suite};
+use suite::model::{Cell, Suite};
 use units::{Bytes, Nanos};
 use uring::BackendReport;
 
 use crate::events::{Event, Tick, Watcher};
 use crate::fill::Pass;
 use crate::ground::Field;
-use crate::prepare::{Ground, Prepared, impossible, planned, smallest_unit};
+use crate::prepare::{Ground, Prepared, impossible, planned, smallest_unit, verifies};
 use crate::visit::{Play, Played, Stage, Standing, Stuck, play};
 use crate::watchdog::Watchdog;
 use crate::{Interrupt, RunError, Settings};
@@ -80,7 +80,7 @@ impl Prepared {
             }
         };
         let mut run = Running {
-            verifier: verifier(&suite, &settings, header.seed, !passes.is_empty()),
+            verifier: verifier(&suite, header.seed, !passes.is_empty()),
             seed: header.seed,
             field,
             cells,
@@ -119,10 +119,9 @@ impl Prepared {
     }
 }
 
-/// Data that reads can be held against, if the user wants that.
-fn verifier(suite: &Suite, settings: &Settings, seed: u64, filled: bool) -> Option<Arc<Verifier>> {
-    let wanted = settings.verify || suite.files.data == Data::SelfDescribing;
-    wanted.then(|| {
+/// Data that reads can be held against, if the suite wants that.
+fn verifier(suite: &Suite, seed: u64, filled: bool) -> Option<Arc<Verifier>> {
+    verifies(suite).then(|| {
         // The seed is the run's own and stays with it over a resume.
         let run = stats::random::mix(seed);
         let (files, size) = (suite.files.count, suite.files.size);

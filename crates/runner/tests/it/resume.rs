@@ -57,6 +57,32 @@ fn an_interrupted_visit_is_stored_and_made_again() {
 }
 
 #[test]
+fn a_verifying_run_still_verifies_when_resumed() {
+    let place = Place::new("resume-verify");
+    let file = place.join("data");
+    let sets = ["file_size=1MiB", "operations=256", "access=permutation", "repeats=2"];
+    let mut order = order(&place, "random-read", file.to_str().unwrap(), &sets);
+    order.settings.verify = true;
+    let interrupt = Interrupt::default();
+    let (_, run) = go_with(&place, &order, &interrupt, &mut |event: Event<'_>| {
+        if let Event::VisitEnds { .. } = event {
+            interrupt.press();
+        }
+    })
+    .unwrap();
+    assert_eq!(run.visits.len(), 1, "the fill only");
+    // Damage behind the run's back; `settings` says nothing of verification.
+    use std::os::unix::fs::FileExt;
+    let data = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
+    data.write_all_at(&[0; 512], 512 * 8).unwrap();
+    data.sync_all().unwrap();
+    let mut store = store::Store::open(&place.join("store.db")).unwrap();
+    let prepared = prepare_resume(&run, settings(&place)).unwrap();
+    let outcome = prepared.run(&mut store, &mut |_: Event<'_>| {}, &Interrupt::default()).unwrap();
+    assert!(outcome.mismatches);
+}
+
+#[test]
 fn the_same_seed_on_the_model_gives_the_same_visits() {
     let place = Place::new("same");
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/nvme.toml");
