@@ -145,7 +145,7 @@ impl Field {
         let slots: u32 = cells.iter().map(slots).max().unwrap_or(1);
         let stage = match ground {
             Ground::Paths(paths) => {
-                return Files::enter(paths, suite, keep).map(|files| Self::Files(Box::new(files)));
+                return Files::enter(*paths, suite, keep).map(|files| Self::Files(Box::new(files)));
             }
             Ground::Null => Stage::Null,
             Ground::Memory => {

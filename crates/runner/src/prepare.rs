@@ -36,7 +36,7 @@ pub struct Prepared {
 #[derive(Debug)]
 pub(crate) enum Ground {
     /// Files or a device.
-    Paths(Paths),
+    Paths(Box<Paths>),
     /// The null twin.
     Null,
     /// The memory twin.
@@ -221,7 +221,7 @@ fn find_path(
     let wanted = checked(source, device.then_some(there))?;
     let permits = judge(host, order, &target, &wanted, as_it_is)?;
     let alignment = match target.path.kind {
-        PathKind::Missing { .. } => Alignment::Unknown,
+        PathKind::Missing => Alignment::Unknown,
         _ => stack::direct_alignment(&target.path.resolved, &target.devices),
     };
     let unit = alignment.unit().or_else(|| target.top().and_then(|d| d.logical_sector));
@@ -243,7 +243,7 @@ fn find_path(
     }
     let paths = Paths { target, permits, writes: !as_it_is, scratch, character };
     let capacity = device.then_some(there);
-    Ok(Found { ground: Ground::Paths(paths), record, capacity, unit, as_it_is })
+    Ok(Found { ground: Ground::Paths(Box::new(paths)), record, capacity, unit, as_it_is })
 }
 
 /// Whether an existing target's content will do for a suite that only reads. A file of ours whose

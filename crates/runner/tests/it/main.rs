@@ -1,5 +1,7 @@
 //! Whole runs through the runner: on twins and on real files, all without root.
 
+#![expect(clippy::unwrap_used, reason = "a failed test is told by a panic")]
+
 mod faults;
 mod files;
 mod help;
