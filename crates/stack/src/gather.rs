@@ -35,10 +35,22 @@ impl Own {
     fn all(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
         let program = self.program.iter().map(|p| ("the running program", p));
         let store = self.store.iter().map(|p| ("the store of results", p));
-        program.chain(store).map(|(what, path)| {
-            (what, std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()))
-        })
+        program.chain(store).map(|(what, path)| (what, canonical(path)))
     }
+}
+
+/// The canonical path; of what does not exist yet, such as the store before the first run, the
+/// one that it will have.
+fn canonical(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    for above in absolute.ancestors() {
+        let Ok(found) = std::fs::canonicalize(above) else { continue };
+        return match absolute.strip_prefix(above) {
+            Ok(rest) if !rest.as_os_str().is_empty() => found.join(rest),
+            _ => found,
+        };
+    }
+    absolute
 }
 
 /// What the system needs, by where it is mounted.
@@ -474,4 +486,20 @@ fn has_mapped(host: &Host, id: u32, path: &Path, identity: Identity) -> bool {
         let inode = words.nth(4).and_then(|w| std::str::from_utf8(w).ok()?.parse::<u64>().ok());
         inode == Some(file.inode) && line.ends_with(&[b"/", name.as_bytes()].concat())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::canonical;
+
+    #[test]
+    fn what_does_not_exist_yet_has_the_place_it_will_have() {
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+        assert_eq!(canonical("no-such.db".as_ref()), here.join("no-such.db"));
+        assert_eq!(canonical("no/such/store.db".as_ref()), here.join("no/such/store.db"));
+        assert_eq!(canonical("src/no-such.db".as_ref()), here.join("src/no-such.db"));
+        assert_eq!(canonical("src".as_ref()), here.join("src"));
+        // Links on the way are followed: `/proc/self/cwd` is one to here.
+        assert_eq!(canonical("/proc/self/cwd/no/such.db".as_ref()), here.join("no/such.db"));
+    }
 }
