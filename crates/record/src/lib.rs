@@ -359,8 +359,9 @@ pub struct WorkerRecord {
     pub gaps: Vec<Gap>,
     /// Largest number of completions taken with one time stamp.
     pub batch_max: u32,
-    /// Longest time between taking a time stamp and handing the next requests to the device:
-    /// the bound on how much too long a latency can be.
+    /// Longest time seen between taking a time stamp and handing the next requests to the device,
+    /// one batch in 64 looked at: how much too long a latency can be. 0 in visits of fewer
+    /// batches.
     pub stamp_error_ns_max: u64,
 }
 

@@ -40,7 +40,7 @@ impl Pass {
 
     pub(crate) fn describe(&self) -> String {
         let how = if self.stream.access == Access::Uniform { "at random" } else { "in order" };
-        format!("{}: {} are written {how} first", self.phase, self.volume)
+        format!("Writes {} {how} before the first visit ({}).", self.volume, self.phase)
     }
 }
 

@@ -79,17 +79,13 @@ impl Prepared {
                 }
                 if paths.scratch {
                     let name = paths.permits.first().map(|p| p.path.display().to_string());
-                    let after = if self.settings.keep {
-                        "stays afterwards"
-                    } else {
-                        "is removed afterwards"
-                    };
-                    said.push(format!("{} {after}", name.unwrap_or_default()));
+                    let after = if self.settings.keep { "Keeps" } else { "Removes" };
+                    said.push(format!("{after} {} afterwards.", name.unwrap_or_default()));
                 }
             }
             Ground::Null | Ground::Memory | Ground::Model(_) => {
                 said.push(format!(
-                    "{}: a twin, nothing outside is touched",
+                    "Touches nothing outside this process: {} is a twin.",
                     self.header.target.given
                 ));
             }
@@ -97,11 +93,11 @@ impl Prepared {
         for pass in &self.passes {
             said.push(pass.describe());
         }
-        let possible = self.cells.iter().filter(|c| c.impossible.is_none()).count();
+        let grid = self.cells.iter().take(self.suite.cell_count());
         said.push(format!(
-            "{} visits to {} cells, at least {}{}",
-            self.header.visits_planned,
-            possible - self.passes.len(),
+            "Makes {} visits to {} cells, which takes at least {}{}.",
+            self.header.visits_planned as usize - self.passes.len(),
+            grid.filter(|c| c.impossible.is_none()).count(),
             self.suite.least_duration(),
             if self.passes.is_empty() { "" } else { " and the time to write the files first" },
         ));
@@ -109,7 +105,7 @@ impl Prepared {
             let place: Vec<String> =
                 cell.coordinates.iter().map(|(field, value)| format!("{field}={value}")).collect();
             let why = cell.impossible.as_deref().unwrap_or_default();
-            said.push(format!("not possible here: {} {}: {why}", cell.phase, place.join(" ")));
+            said.push(format!("Leaves out {} {}: {why}.", cell.phase, place.join(" ")));
         }
         said
     }

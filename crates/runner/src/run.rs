@@ -276,6 +276,7 @@ impl Running<'_> {
             cpus: &self.settings.cpus,
             interrupt: self.interrupt,
             planned: planned(cell).filter(|_| real),
+            real,
         };
         let watchdog = Watchdog::start();
         let mut started = 0;

@@ -74,6 +74,8 @@ pub(crate) struct Play<'a> {
     pub interrupt: &'a Interrupt,
     /// When the visit should be over, ramp included, if its length is known.
     pub planned: Option<Nanos>,
+    /// The device keeps our time: how long a request has been out can be told from outside.
+    pub real: bool,
 }
 
 /// A thread's report.
@@ -274,6 +276,7 @@ fn standing(play: &Play<'_>, shared: &Shared, begin: Instant, now: Instant) -> S
         .workers()
         .into_iter()
         .zip(pulses)
+        .filter(|_| play.real)
         .filter_map(|(id, pulse)| waiting(play, id, pulse, now))
         .filter(|waiting| waiting.age > WAITING)
         .collect();

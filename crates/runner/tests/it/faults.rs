@@ -73,6 +73,22 @@ fn a_completion_that_never_comes_is_named_and_waited_for_so_long() {
 }
 
 #[test]
+fn virtual_time_is_not_mistaken_for_waiting() {
+    let place = Place::new("virtual-wait");
+    let target = format!("model:{}", model(&place, "").display());
+    let order = order(&place, "random-read", &target, &["time=300s", "file_size=1GiB"]);
+    let mut ticks = 0;
+    let watch = &mut |event: Event<'_>| {
+        if let Event::Tick(tick) = event {
+            ticks += 1;
+            assert_eq!(tick.waiting, []);
+        }
+    };
+    go_with(&place, &order, &Interrupt::default(), watch).unwrap();
+    assert!(ticks > 0, "five minutes of it take longer than a tick");
+}
+
+#[test]
 fn a_device_that_vanishes_ends_the_run() {
     let (outcome, run) = reads(
         "vanish",
