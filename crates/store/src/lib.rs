@@ -61,6 +61,17 @@ pub fn default_path(lookup: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf
     Some(data.join("plimsoll").join("plimsoll.db"))
 }
 
+/// Refuses pipes and devices before they are opened: opening a pipe waits for someone at its other
+/// end, without a word.
+fn never_a_store(path: &Path) -> Result<(), StoreError> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() && !found.is_dir() => {
+            Err(StoreError::NotAStore(path.to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Store {
     /// Opens a store for reading and writing; makes it, and the directories above it, if there
     /// is none; brings an older schema up to date. A file that is not a store is left untouched.
@@ -71,6 +82,7 @@ impl Store {
                 source: Box::new(source),
             })?;
         }
+        never_a_store(path)?;
         let connection = Connection::open_with_flags(
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -110,6 +122,7 @@ impl Store {
     }
 
     fn connect_read_only(path: &Path, query: &str) -> Result<Self, StoreError> {
+        never_a_store(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = if query.is_empty() {
             Connection::open_with_flags(path, flags)

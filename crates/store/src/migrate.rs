@@ -20,7 +20,7 @@ impl Store {
         let found = |name| integer(&snapshot, name).map_err(|e| self.sql(e));
         let version = found("PRAGMA user_version")?;
         match found("PRAGMA application_id")? {
-            APPLICATION_ID => {}
+            APPLICATION_ID if version >= 0 => {}
             0 if version == 0 && found("SELECT count(*) FROM sqlite_schema")? == 0 => return Ok(0),
             _ => return Err(StoreError::NotAStore(self.path.clone())),
         }

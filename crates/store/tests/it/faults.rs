@@ -52,6 +52,28 @@ fn a_newer_store_is_refused_and_left_alone() {
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
+/// A socket stands for all that is no file. Opening a pipe would wait for ever.
+#[test]
+fn what_is_no_file_is_no_store() {
+    let path = scratch("what_is_no_file");
+    let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    for result in [Store::open(&path), Store::open_read_only(&path)] {
+        let error = result.unwrap_err();
+        assert!(matches!(error, StoreError::NotAStore(_)), "{error}");
+    }
+}
+
+#[test]
+fn a_version_below_zero_is_not_migrated() {
+    let path = scratch("a_version_below_zero");
+    filled(&path);
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", -5).unwrap();
+    for result in [Store::open(&path), Store::open_read_only(&path)] {
+        let error = result.unwrap_err();
+        assert!(matches!(error, StoreError::NotAStore(_)), "{error}");
+    }
+}
+
 #[test]
 fn a_store_that_is_not_there() {
     let path = scratch("a_store_that_is_not_there");
