@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -53,6 +54,7 @@ pub fn export(args: &ExportArgs, common: &Common, output: &Output) -> Result<(),
     match args.output.as_deref().filter(|path| *path != Path::new("-")) {
         None => output.print(&text),
         Some(path) => {
+            spare_the_store(path, store.path())?;
             put(path, &text, args.force)?;
             output.note(&format!("{} is in {}", run.header.id, path.display()));
             Ok(())
@@ -65,6 +67,20 @@ fn text(run: &Run, format: Format) -> Result<String, Failure> {
         Format::Json => json(&report::document(run)),
         Format::Csv => Ok(report::csv(run)),
     }
+}
+
+/// Refuses the store itself and what belongs to it: `--force` is about an older export.
+fn spare_the_store(path: &Path, store: &Path) -> Result<(), Failure> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (path, store) = (real(path), real(store));
+    let name = |path: &Path| path.file_name().unwrap_or_default().as_bytes().to_vec();
+    let rest = name(&path).strip_prefix(&name(&store)[..]).map(<[u8]>::to_vec);
+    let belongs = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"-"));
+    if belongs && path.exists() && path.parent() == store.parent() {
+        let message = format!("{} is the store of results", path.display());
+        return Err(Failure::new(ExitCode::Refused, message).hint("name another file"));
+    }
+    Ok(())
 }
 
 /// Writes a whole file or none.

@@ -45,3 +45,15 @@ fn what_is_no_file_is_not_replaced() {
     assert!(std::os::unix::fs::FileTypeExt::is_fifo(&pipe.file_type()));
     assert!(world.ok(&["export", "--format", "csv", "-o", "-"]).out.contains("null:"));
 }
+
+#[test]
+fn the_store_is_not_replaced_by_an_export_of_it() {
+    let world = with_a_run();
+    let store = world.ok(&["path"]).out.trim().to_owned();
+    std::os::unix::fs::symlink(&store, world.path("link")).unwrap();
+    for place in [store.clone(), format!("{store}-wal"), "link".to_owned()] {
+        let done = world.run(&["export", "--format", "csv", "--force", "-o", &place]);
+        assert_eq!(done.code, 3, "{place}: {done:?}");
+    }
+    assert!(std::fs::read(&store).unwrap().starts_with(b"SQLite format 3"));
+}
