@@ -26,7 +26,7 @@ pub const SECTOR: usize = 512;
 const MAGIC: &[u8; 8] = b"PLIMSEC1";
 const HEADER: usize = 48;
 /// Units tracked at most (8 bytes each): beyond, old data goes unseen and is said to.
-const UNITS_MAX: u64 = 1 << 26;
+pub const UNITS_MAX: u64 = 1 << 26;
 
 /// What all workers of a run share to write and check self-describing data.
 #[derive(Debug)]

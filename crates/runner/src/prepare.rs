@@ -515,7 +515,17 @@ pub(crate) fn impossible(cell: &Cell, unit: Bytes) -> Option<String> {
 fn can_verify(suite: &Suite) -> Result<(), RunError> {
     let bad = |why: String| Err(RunError::Verify { why });
     let sector = Bytes::new(engine::verify::SECTOR as u64);
+    let units = suite.files.total().get() / smallest_unit(suite).get().max(1);
     for stream in suite.cells().flat_map(|cell| &cell.streams) {
+        let trims = stream.mix.classes.iter().any(|c| c.op == Operation::Trim);
+        if trims && units > engine::verify::UNITS_MAX {
+            return bad(format!(
+                "stream `{}` discards, and {units} blocks are more than the {} that can be told \
+                 discarded from lost",
+                stream.name,
+                engine::verify::UNITS_MAX
+            ));
+        }
         let sizes = stream.mix.classes.iter().map(|c| c.block_size);
         for size in sizes.chain([stream.align]).filter(|&b| b > Bytes::ZERO) {
             if !size.is_multiple_of(sector) {

@@ -61,6 +61,11 @@ pub(crate) fn stream(
     let spread = raw.spread.unwrap_or(Spread::Concatenated);
     let region = fields.region(spread, align, longest, direct)?;
     let stop = fields.stop(name, &access)?;
+    // Requests that move nothing never reach a number of bytes.
+    let only_bytes = stop.bytes.is_some() && stop.time.is_none() && stop.operations.is_none();
+    if only_bytes && mix.block_size_max() == Bytes::ZERO {
+        return Err((fields.place("bytes"), needs("`bytes`", "a class that moves data")));
+    }
     fields.check_staggered(&access, &stop, region.length, align)?;
     fields.check_replay(&access, region.length)?;
     Ok(Stream {

@@ -615,3 +615,14 @@ fn note(wrong: &mut Vec<String>, case: &str, seen: &str, wanted: &str) {
         wrong.push(format!("case: {case}\nseen: {seen}\nwanted: {wanted}\n"));
     }
 }
+
+#[test]
+fn a_number_of_bytes_is_no_end_for_requests_that_move_none() {
+    let text = suite::find_builtin("random-write").unwrap().text;
+    let mut source = suite::parse(text, "t.toml").unwrap();
+    for set in ["operation=fsync", "time=none", "bytes=1M"] {
+        source.set(set).unwrap();
+    }
+    let error = suite::check(&source, &suite::CheckContext::default()).unwrap_err();
+    assert_eq!(error.to_string(), "--set bytes=1M: `bytes` needs a class that moves data");
+}

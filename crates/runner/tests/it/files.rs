@@ -60,7 +60,10 @@ fn a_scratch_file_goes_with_the_run_unless_kept() {
     let mut order = order(&place, "random-write", directory.to_str().unwrap(), &SMALL);
     let prepared = prepare(&order).unwrap();
     let said = prepared.describe().join("\n");
-    assert!(said.contains("Removes ") && said.contains("plimsoll-scratch.dat afterwards"), "{said}");
+    assert!(
+        said.contains("Removes ") && said.contains("plimsoll-scratch.dat afterwards"),
+        "{said}"
+    );
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "preparing writes nothing");
     go(&place, &order).unwrap();
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
