@@ -13,6 +13,7 @@ mod signals;
 use std::process;
 
 fn main() -> process::ExitCode {
+    signals::outlive_file_limit();
     let words: Vec<_> = std::env::args_os().collect();
     let output = output::Output::new(args::color_wish(&words));
     let code = match args::parse(&words) {

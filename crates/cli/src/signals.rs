@@ -16,6 +16,13 @@ use crate::failure::Failure;
 /// stuck in the kernel.
 const GRACE: Duration = Duration::from_millis(1000);
 
+/// From now on a file that grows beyond `ulimit -f` fails with an error, which says more than being
+/// killed. First of all: the store is written before there is a run to watch over.
+pub fn outlive_file_limit() {
+    // A flag nobody reads. If it cannot be had, the signal kills as it did.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
+
 /// Turns signals into wishes to stop.
 #[derive(Debug)]
 pub struct SignalWatch {
@@ -28,9 +35,7 @@ impl SignalWatch {
     /// at once, and a third ends the process wherever it is.
     pub fn start() -> Result<Self, Failure> {
         let watch = Self { interrupt: Interrupt::default(), first: Arc::new(AtomicI32::new(0)) };
-        // Heard and passed over: a file that grows beyond `ulimit -f` fails with an error, which
-        // says more than being killed.
-        let mut wanted = vec![SIGINT, SIGTERM, SIGXFSZ];
+        let mut wanted = vec![SIGINT, SIGTERM];
         // Under nohup a closed terminal must not end the run.
         if !is_ignored(SIGHUP) {
             wanted.push(SIGHUP);
@@ -39,7 +44,7 @@ impl SignalWatch {
         let mut signals = Signals::new(wanted).map_err(failed)?;
         let (interrupt, first) = (watch.interrupt.clone(), Arc::clone(&watch.first));
         let listen = move || {
-            for signal in signals.forever().filter(|&signal| signal != SIGXFSZ) {
+            for signal in signals.forever() {
                 let _ = first.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
                 if interrupt.now() {
                     std::process::exit(code_of(signal).number().into());

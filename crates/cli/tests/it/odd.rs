@@ -86,3 +86,17 @@ fn colour_is_for_terminals_unless_asked_for() {
     assert!(world.ok(&["--help", "--color", "always"]).out.contains('\x1b'));
     assert!(!world.ok(&["--help"]).out.contains('\x1b'));
 }
+
+/// The signal of a file grown too long kills unless it is heard before the store is touched.
+#[test]
+fn a_limit_of_file_sizes_is_said_not_died_of() {
+    let world = World::new();
+    let plimsoll = env!("CARGO_BIN_EXE_plimsoll");
+    let run = format!("ulimit -f 0; exec {plimsoll} run random-read --target null: --time 20ms");
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.arg("-c").arg(run).current_dir(&world.dir).env("HOME", world.path("home"));
+    let output = shell.stdin(Stdio::null()).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(6), "{err}");
+    assert!(err.contains("the store"), "{err}");
+}
