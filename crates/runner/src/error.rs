@@ -160,6 +160,9 @@ impl RunError {
                  `./null:`"
                     .to_owned(),
             ),
+            Self::TooShort { size: Bytes::ZERO, .. } => {
+                Some("name a file with data in it".to_owned())
+            }
             Self::TooShort { size, .. } => Some(format!("use `--size {}`", size.exact())),
             Self::NoRoom { .. } => Some("name another place with `--target`".to_owned()),
             Self::NotWritable { .. } => {

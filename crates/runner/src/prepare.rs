@@ -327,8 +327,9 @@ fn fit_size(
     if whole || too_large {
         return set_size(source, there);
     }
-    let missing_part = as_it_is && there > Bytes::ZERO && there < wanted.files.size;
-    if missing_part && wanted.files.count == 1 {
+    let empty = there == Bytes::ZERO && matches!(target.path.kind, PathKind::File { .. });
+    let missing_part = (there > Bytes::ZERO || empty) && there < wanted.files.size;
+    if as_it_is && missing_part && wanted.files.count == 1 {
         return Err(RunError::TooShort {
             path: target.path.resolved.clone(),
             size: there,

@@ -109,6 +109,17 @@ fn a_size_beyond_the_file_is_refused_with_the_size_that_is_there() {
 }
 
 #[test]
+fn an_empty_file_is_refused_before_it_is_read() {
+    let place = Place::new("empty");
+    let file = place.join("data");
+    std::fs::write(&file, "").unwrap();
+    let order = order(&place, "random-read", file.to_str().unwrap(), &SMALL);
+    let refused = prepare(&order).unwrap_err();
+    assert!(matches!(refused, RunError::TooShort { .. }), "{refused}");
+    assert_eq!(refused.hint().as_deref(), Some("name a file with data in it"));
+}
+
+#[test]
 fn a_target_that_cannot_be_is_refused_before_anything_is_stored() {
     let place = Place::new("cannot");
     let missing = place.join("no/such/dir/file");
