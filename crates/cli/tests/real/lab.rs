@@ -46,7 +46,8 @@ pub fn lacking(tools: &[&str]) -> Option<String> {
         return Some("needs root".to_owned());
     }
     let found = |tool: &&&str| {
-        let places = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"];
+        let places =
+            ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"];
         places.iter().any(|place| Path::new(place).join(tool).exists())
     };
     let missing = tools.iter().find(|tool| !found(tool));
@@ -109,6 +110,11 @@ impl Lab {
         tool("mount", &all);
         self.undo.push(Undo::Mount(point.clone()));
         point
+    }
+
+    /// Something that a test mounted itself.
+    pub fn mounted(&mut self, name: &str) {
+        self.undo.push(Undo::Mount(self.path(name)));
     }
 
     pub fn swap_on(&mut self, what: &Path) {
@@ -346,7 +352,8 @@ pub struct Neighbour {
 impl Neighbour {
     pub fn new(directory: &Path) -> Self {
         let path = directory.join("neighbour.db");
-        let content: Vec<u8> = (0..1u32 << 20).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let content: Vec<u8> =
+            (0..1u32 << 20).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         fs::write(&path, content).unwrap();
         File::open(&path).unwrap().sync_all().unwrap();
         let before = hash(&path);

@@ -1,0 +1,291 @@
+//! What is refused, one by one, with nothing changed: no file, no store, no byte of a device.
+
+use std::fs;
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::path::Path;
+
+use crate::lab::{Lab, hash, needs_root, tool};
+
+const WRITE: &str = "run random-write --time 50ms --size 1MiB --target";
+
+/// Refused with exit code 3, saying all of that, and nothing is changed.
+#[track_caller]
+fn refused(lab: &Lab, words: &str, parts: &[&str]) {
+    let store = lab.path("store.db");
+    let (before, stored) = (lab.everything(), store.exists());
+    let said = lab.run(&format!("{WRITE} {words}"));
+    said.is(3, parts);
+    assert!(said.err.starts_with("error: ") && said.out.is_empty(), "{said}");
+    assert!(said.err.contains("\nhint: "), "no way out is named: {said}");
+    assert_eq!(lab.everything(), before, "something was changed");
+    assert_eq!(store.exists(), stored, "nothing is stored of what was refused");
+}
+
+#[test]
+fn a_file_that_is_not_ours() {
+    let lab = Lab::new("foreign");
+    fs::write(lab.path("payroll.db"), vec![7; 2 << 20]).unwrap();
+    refused(
+        &lab,
+        "payroll.db",
+        &[
+            "payroll.db exists (2 MiB) and was not made by plimsoll: it has no mark",
+            "add --overwrite",
+        ],
+    );
+    fs::write(lab.path("other.db"), "x").unwrap();
+    refused(
+        &lab,
+        "payroll.db --overwrite other.db",
+        &["--overwrite names", "check which one is meant"],
+    );
+    // A copy that took the mark along is not ours either.
+    lab.ok(&format!("{WRITE} ours"));
+    let copied = std::process::Command::new("cp")
+        .args(["-a", "ours", "copy"])
+        .current_dir(&lab.dir)
+        .status();
+    assert!(copied.unwrap().success());
+    refused(&lab, "copy", &["was not made by plimsoll"]);
+    // Naming it is enough, and what is beyond the size stays.
+    lab.ok(&format!("{WRITE} payroll.db --overwrite payroll.db"));
+    let content = fs::read(lab.path("payroll.db")).unwrap();
+    assert_eq!(content.len(), 2 << 20);
+    assert!(content[1 << 20..].iter().all(|&b| b == 7));
+}
+
+#[test]
+fn a_file_with_two_names() {
+    let lab = Lab::new("hard-link");
+    lab.ok(&format!("{WRITE} ours"));
+    fs::hard_link(lab.path("ours"), lab.path("theirs")).unwrap();
+    refused(&lab, "ours", &["ours has 2 hard links, wanted 1"]);
+    refused(&lab, "ours --overwrite ours", &["2 hard links"]);
+}
+
+#[test]
+fn a_symbolic_link_is_shown_resolved() {
+    let lab = Lab::new("symlink");
+    fs::write(lab.path("payroll.db"), "x").unwrap();
+    symlink("payroll.db", lab.path("link")).unwrap();
+    refused(&lab, "link", &["/payroll.db exists (1 B)"]);
+    lab.ok(&format!("{WRITE} ours"));
+    symlink("ours", lab.path("to-ours")).unwrap();
+    let said = lab.ok(&format!("{WRITE} to-ours --dry-run"));
+    assert!(said.out.starts_with("to-ours is ") && said.out.contains("/ours.\n"), "{said}");
+}
+
+#[test]
+fn a_file_that_somebody_writes() {
+    let lab = Lab::new("open");
+    lab.ok(&format!("{WRITE} ours"));
+    let _writer = fs::OpenOptions::new().write(true).open(lab.path("ours")).unwrap();
+    refused(&lab, "ours", &["open for writing"]);
+    refused(&lab, "ours --overwrite ours", &["open for writing"]);
+}
+
+#[test]
+fn the_store_itself() {
+    let lab = Lab::new("own-store");
+    lab.ok("run random-read --target null: --time 20ms");
+    let before = hash(&lab.path("store.db"));
+    let said = lab.run(&format!("{WRITE} store.db --overwrite store.db"));
+    said.is(3, &["the store of results"]);
+    assert_eq!(hash(&lab.path("store.db")), before);
+}
+
+#[test]
+fn a_file_under_a_loop_device_and_a_swap_file() {
+    needs_root!("losetup", "mkswap", "swapon");
+    let mut lab = Lab::new("loop-file");
+    lab.ok(&format!("{WRITE} ours"));
+    let device = lab.attach(&lab.path("ours"), &[]);
+    refused(&lab, "ours --overwrite ours", &["ours is the file of the loop device", "losetup -d"]);
+    lab.detach(&device);
+
+    let swap = lab.path("swap");
+    fs::write(&swap, vec![0; 8 << 20]).unwrap();
+    fs::set_permissions(&swap, fs::Permissions::from_mode(0o600)).unwrap();
+    tool("mkswap", &[swap.to_str().unwrap()]);
+    let on = std::process::Command::new("swapon").arg(&swap).output().unwrap();
+    if !on.status.success() {
+        eprintln!("skipped: no swap file on this file system");
+        return;
+    }
+    tool("swapoff", &[swap.to_str().unwrap()]);
+    lab.swap_on(&swap);
+    refused(&lab, "swap --overwrite swap", &["swap is in use as swap", "swapoff"]);
+    lab.swap_off(&swap);
+}
+
+#[test]
+fn more_than_the_file_system_can_spare() {
+    let lab = Lab::new("space");
+    let before = lab.everything();
+    let said = lab.run("run random-write --target data --size 900TiB --time 50ms");
+    said.is(3, &["must stay free", "hint: --size", "would fit"]);
+    assert_eq!(lab.everything(), before);
+}
+
+#[test]
+fn less_than_a_gib_left() {
+    needs_root!("losetup", "mkfs.ext4", "mount");
+    let mut lab = Lab::new("reserve");
+    let image = lab.sparse("fs.img", 512);
+    let device = lab.attach(&image, &[]);
+    tool("mkfs.ext4", &["-q", &device]);
+    lab.mount(&[&device], "m");
+    let said = lab.run(&format!("{WRITE} m/data"));
+    said.is(3, &["at least 1 GiB must stay free (5 % or 1 GiB, whichever is more)"]);
+    assert!(!lab.path("m/data").exists());
+    // A directory gets a scratch file, which must fit as well.
+    lab.run(&format!("{WRITE} m")).is(3, &["no room for a scratch file in"]);
+}
+
+#[test]
+fn a_read_only_file_system() {
+    needs_root!("mount");
+    let mut lab = Lab::new("ro");
+    lab.mount(&["-t", "tmpfs", "-o", "ro", "none"], "m");
+    refused(&lab, "m/data", &["read-only"]);
+}
+
+#[test]
+fn a_dry_run_writes_nothing_at_all() {
+    let lab = Lab::new("dry");
+    fs::create_dir(lab.path("d")).unwrap();
+    let before = lab.everything();
+    let said = lab.ok(&format!("{WRITE} new --dry-run"));
+    assert!(said.out.contains("Creates ") && said.out.contains("/new (1 MiB)"), "{said}");
+    let said = lab.ok("run bm-flash --quick --size 4MiB --target d --dry-run");
+    assert!(said.out.contains("plimsoll-scratch.dat afterwards."), "{said}");
+    lab.ok("run bm-flash --target memory:4MiB --dry-run");
+    lab.run("run bm-flash --dry-run --target no/such/place").is(5, &["hint: create no/such first"]);
+    assert_eq!(lab.everything(), before);
+    assert!(!lab.path("store.db").exists(), "not even a store");
+    assert_eq!(fs::read_dir(lab.path("d")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_device_that_nobody_named() {
+    needs_root!("losetup");
+    let mut lab = Lab::new("unnamed");
+    let image = lab.sparse("disk.img", 16);
+    let other = lab.sparse("other.img", 16);
+    let device = lab.attach(&image, &[]);
+    let other = lab.attach(&other, &[]);
+    refused(
+        &lab,
+        &device,
+        &["is a block device: writing it destroys what it holds", "add --destroy"],
+    );
+    refused(&lab, &format!("{device} --destroy {other}"), &["--destroy names", &other]);
+    refused(&lab, &format!("{device} --overwrite {device}"), &["add --destroy"]);
+    // Reads need no leave.
+    lab.ok(&format!("run random-read --time 50ms --target {device}"));
+    // Another path to the same device is the same device.
+    symlink(&device, lab.path("by-name")).unwrap();
+    lab.ok(&format!("{WRITE} by-name --destroy {device}"));
+}
+
+#[test]
+fn the_root_disk() {
+    needs_root!("losetup");
+    let lab = Lab::new("root");
+    let root = tool("findmnt", &["-n", "-o", "SOURCE", "/"]);
+    let root = root.trim();
+    if !root.starts_with("/dev/") || !Path::new(root).exists() {
+        eprintln!("skipped: the root file system `{root}` is not on a device that can be named");
+        return;
+    }
+    // Were it not refused, a dry run still writes nothing.
+    for more in ["", "--even-though signature"] {
+        let words = format!("{root} --destroy {root} {more} --dry-run");
+        refused(&lab, &words, &["is never written: ", "is under /", "name a file on it instead"]);
+    }
+}
+
+/// Name, what is said of it, how it gets there.
+type Signature<'a> = (&'a str, &'a str, &'a dyn Fn(&str));
+
+/// Signatures as the tools write them, or by hand where the tool needs a kernel's driver.
+#[test]
+fn signatures_need_to_be_named_and_then_pass() {
+    needs_root!("losetup", "mkfs.ext4", "mkswap");
+    let cases: &[Signature<'_>] = &[
+        ("ext4", "ext2/ext3/ext4 at byte 1080", &|d| drop(tool("mkfs.ext4", &["-q", d]))),
+        ("swap", "swap at byte 4086", &|d| drop(tool("mkswap", &[d]))),
+        ("gpt", "GPT partition table at byte 512", &|d| by_sgdisk(d)),
+        ("lvm", "LVM physical volume", &|d| by_pvcreate(d)),
+        ("md", "md member (1.2) at byte 4096", &|d| {
+            let file = fs::OpenOptions::new().write(true).open(d).unwrap();
+            file.write_all_at(&0xa92b_4efc_u32.to_le_bytes(), 4096).unwrap();
+            file.sync_all().unwrap();
+        }),
+        ("unknown", "unknown data", &|d| {
+            let file = fs::OpenOptions::new().write(true).open(d).unwrap();
+            file.write_all_at(b"precious", 3000).unwrap();
+            file.sync_all().unwrap();
+        }),
+    ];
+    for (name, said, write) in cases {
+        let mut lab = Lab::new(name);
+        let image = lab.sparse("disk.img", 64);
+        let device = lab.attach(&image, &[]);
+        write(&device);
+        if fs::metadata(&image)
+            .is_ok_and(|found| std::os::unix::fs::MetadataExt::blocks(&found) == 0)
+        {
+            eprintln!("skipped: no tool to write {name}");
+            continue;
+        }
+        let named = format!("{device} --destroy {device}");
+        refused(&lab, &named, &["is not blank: ", said, "add --even-though signature"]);
+        refused(&lab, &format!("{device} --even-though signature"), &["add --destroy"]);
+        lab.ok(&format!("{WRITE} {named} --even-though signature"));
+    }
+}
+
+fn by_sgdisk(device: &str) {
+    if crate::lab::lacking(&["sgdisk"]).is_none() {
+        tool("sgdisk", &["-n", "1:0:0", device]);
+    }
+}
+
+fn by_pvcreate(device: &str) {
+    if crate::lab::lacking(&["pvcreate"]).is_none() {
+        tool("pvcreate", &["-q", device]);
+    }
+}
+
+#[test]
+fn devices_in_use_are_refused_whatever_is_said() {
+    needs_root!("losetup", "mkfs.ext4", "mkswap", "swapon", "blockdev");
+    let mut lab = Lab::new("in-use");
+    let image = lab.sparse("disk.img", 64);
+    let device = lab.attach(&image, &[]);
+    let all = format!("{device} --destroy {device} --even-though signature");
+
+    tool("mkfs.ext4", &["-q", &device]);
+    lab.mount(&[&device], "m");
+    refused(&lab, &all, &["is in use: ", "is mounted at", "unmount it if that is meant"]);
+    tool("umount", &[lab.path("m").to_str().unwrap()]);
+
+    tool("mkswap", &["-f", &device]);
+    lab.swap_on(Path::new(&device));
+    refused(&lab, &all, &["is in use as swap", "swapoff"]);
+    lab.swap_off(Path::new(&device));
+
+    let over = lab.attach(Path::new(&device), &[]);
+    refused(&lab, &all, &[over.trim_start_matches("/dev/")]);
+    lab.detach(&over);
+
+    let writer = fs::OpenOptions::new().write(true).open(&device).unwrap();
+    refused(&lab, &all, &["open for writing"]);
+    drop(writer);
+
+    tool("blockdev", &["--setro", &device]);
+    refused(&lab, &all, &["read-only device"]);
+    tool("blockdev", &["--setrw", &device]);
+    lab.ok(&format!("{WRITE} {all}"));
+}

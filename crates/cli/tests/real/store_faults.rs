@@ -1,0 +1,92 @@
+//! A store that cannot take what was measured.
+
+use std::fs;
+use std::process::Stdio;
+
+use crate::lab::{Lab, PLIMSOLL, Running, needs_root, tool};
+
+#[test]
+fn a_full_disk_under_the_store_costs_the_visit_under_way_only() {
+    needs_root!("mount");
+    let mut lab = Lab::new("full");
+    let point = lab.mount(&["-t", "tmpfs", "-o", "size=600k", "none"], "tiny");
+    let axis: Vec<String> = (1..=40).map(|n| n.to_string()).collect();
+    let axis = axis.join(",");
+    let words = format!(
+        "run random-read --target null: --time 20ms --set threads={axis} --store tiny/s.db"
+    );
+    let said = lab.run(&words);
+    said.is(
+        6,
+        &[
+            "error: no space left to write to the store tiny/s.db",
+            "hint: visits stored before are safe; free some space, then `plimsoll resume`",
+        ],
+    );
+    assert_eq!(said.err.matches("no space left").count(), 1, "said once: {said}");
+    let before = lab.ok("export r1 --format csv --store tiny/s.db").out.lines().count();
+    assert!(before > 2, "visits before are there");
+    tool("mount", &["-o", "remount,size=50M", point.to_str().unwrap()]);
+    lab.ok("resume --store tiny/s.db");
+    assert_eq!(lab.ok("export r1 --format csv --store tiny/s.db").out.lines().count(), 41);
+}
+
+#[test]
+fn a_read_only_store_is_said_before_anything_is_written() {
+    needs_root!("mount");
+    let mut lab = Lab::new("store-ro");
+    let point = lab.mount(&["-t", "tmpfs", "none"], "tiny");
+    lab.ok("run random-read --target null: --time 20ms --store tiny/s.db");
+    tool("mount", &["-o", "remount,ro", point.to_str().unwrap()]);
+    let before = lab.everything();
+    let said = lab.run("run random-write --target data --size 1MiB --time 20ms --store tiny/s.db");
+    said.is(6, &["error: the store tiny/s.db may not be written", "hint: check the permissions"]);
+    assert_eq!(lab.everything(), before, "no target file was made");
+    assert!(lab.ok("list --store tiny/s.db").out.contains("r1"), "reading goes on");
+    assert!(lab.ok("show --store tiny/s.db").out.contains("null:"));
+    lab.run("rm r1 --yes --store tiny/s.db").is(6, &["error: ", "read-only"]);
+}
+
+#[test]
+fn something_else_in_the_place_of_the_store_is_left_alone() {
+    let lab = Lab::new("no-store");
+    fs::write(lab.path("letter.txt"), "Dear store,\nthis is no database.\n".repeat(40)).unwrap();
+    let before = lab.everything();
+    let said = lab.run("run random-read --target null: --time 20ms --store letter.txt");
+    said.is(6, &["error: ", "letter.txt"]);
+    assert_eq!(lab.everything(), before);
+}
+
+#[test]
+fn nobody_listening_is_no_failure_but_a_full_disk_is() {
+    let lab = Lab::new("stdout");
+    let words = "run random-read --target null: --time 50ms";
+    let mut command = lab.command(words);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let mut command = lab.command(words);
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let said = command.stdout(full).output().unwrap();
+    let err = String::from_utf8(said.stderr).unwrap();
+    assert_eq!(said.status.code(), Some(1), "{err}");
+    assert!(err.contains("error: cannot write to standard output"), "{err}");
+    assert_eq!(lab.list().len(), 2, "both are stored");
+}
+
+#[test]
+fn nowhere_to_keep_results_is_said_before_anything_is_done() {
+    let lab = Lab::new("no-home");
+    let mut command = std::process::Command::new(PLIMSOLL);
+    let words = "run random-write --target data --size 1MiB --time 20ms";
+    command.args(words.split(' ')).current_dir(&lab.dir);
+    command.env_remove("HOME").env_remove("XDG_DATA_HOME");
+    Running::start(command, &lab.dir).end().is(
+        6,
+        &[
+            "error: nowhere to keep results: neither XDG_DATA_HOME nor HOME is a directory",
+            "hint: name a file with `--store FILE`",
+        ],
+    );
+    assert!(!lab.path("data").exists());
+}
