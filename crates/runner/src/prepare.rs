@@ -201,9 +201,9 @@ fn find_path(
     let character = matches!(target.path.kind, PathKind::CharacterDevice { .. });
     let exists = device || character || matches!(target.path.kind, PathKind::File { .. });
     // What is there is only read if the suite only reads; a scratch file is ours to write.
-    let verifies = verifies(&wanted);
+    let verified = if verifies(&wanted) { wanted.files.count } else { 0 };
     let as_it_is =
-        exists && !scratch && !wanted.writes() && reads_as_it_is(host, order, &target, verifies)?;
+        exists && !scratch && !wanted.writes() && reads_as_it_is(host, order, &target, verified)?;
     if character && wanted.writes() {
         return Err(RunError::NotWritable {
             suite: wanted.name,
@@ -243,21 +243,23 @@ fn find_path(
 }
 
 /// Whether an existing target's content will do for a suite that only reads. A file of ours whose
-/// fill was cut short is filled again: reads of its holes would never reach the device.
+/// fill was cut short is filled again: reads of its holes would never reach the device. `verified`
+/// is in how many files reads are verified.
 fn reads_as_it_is(
     host: &Host,
     order: &Order,
     target: &Target,
-    verifies: bool,
+    verified: u32,
 ) -> Result<bool, RunError> {
+    let paths = file_paths(&target.path.resolved, verified);
+    let content_will_do = paths.iter().all(|path| describes_itself(path));
     let PathKind::File { allocated, .. } = target.path.kind else {
-        return match verifies && !describes_itself(&target.path.resolved) {
+        return match !content_will_do {
             true => Err(not_ours(target)),
             false => Ok(true),
         };
     };
     let hollow = allocated < target.path.size;
-    let content_will_do = !verifies || describes_itself(&target.path.resolved);
     if content_will_do && !hollow {
         return Ok(true);
     }

@@ -175,6 +175,22 @@ fn self_describing_data_is_not_expected_of_a_file_of_ours_that_was_filled_otherw
 }
 
 #[test]
+fn each_of_several_files_must_describe_itself() {
+    let place = Place::new("describe-several");
+    let file = place.join("data");
+    let run = |suite: &str, sets: &[&str], verify| {
+        let mut order = order(&place, suite, file.to_str().unwrap(), sets);
+        order.settings.verify = verify;
+        go(&place, &order).unwrap()
+    };
+    let several = [&SMALL[..], &["file_count=2"]].concat();
+    run("random-write", &several, false);
+    run("random-write", &SMALL, true);
+    let (outcome, run) = run("random-read", &several, true);
+    assert!(!outcome.mismatches, "{:?}", run.visits);
+}
+
+#[test]
 fn a_model_without_end_is_refused() {
     let place = Place::new("model-endless");
     let order = order(&place, "random-read", "model:/dev/zero", &SMALL);
