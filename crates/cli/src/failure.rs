@@ -67,7 +67,9 @@ fn lower_case(text: &str) -> String {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let code = match &error {
-            StoreError::NoSuchRun { .. } | StoreError::Ambiguous { .. } => ExitCode::Usage,
+            StoreError::NoSuchRun { .. } | StoreError::Ambiguous { .. } | StoreError::Empty(_) => {
+                ExitCode::Usage
+            }
             _ => ExitCode::Store,
         };
         let hint = error.hint();

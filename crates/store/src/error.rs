@@ -20,6 +20,9 @@ pub enum StoreError {
     /// A file, but of someone else.
     #[error("{} is not a plimsoll store", .0.display())]
     NotAStore(PathBuf),
+    /// Made, but nothing is in it: the first run is making it just now, or was killed doing so.
+    #[error("the store {} is empty", .0.display())]
+    Empty(PathBuf),
     /// Written by a later version of this program.
     #[error("the store {} has schema {found}, this program knows up to {known}", path.display())]
     Newer {
@@ -169,6 +172,7 @@ impl StoreError {
             Self::NotAStore(_) => {
                 "nothing was changed in it; name another file with `--store FILE`"
             }
+            Self::Empty(_) => "`plimsoll run` puts something in",
             Self::Newer { .. } => {
                 "use the newer plimsoll that wrote it, or another store with `--store FILE`"
             }

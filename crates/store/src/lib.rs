@@ -116,7 +116,7 @@ impl Store {
         let known = migrate::KNOWN;
         match store.schema()? {
             found if found == known => Ok(store),
-            0 => Err(StoreError::NotAStore(path.to_owned())),
+            0 => Err(StoreError::Empty(path.to_owned())),
             found => Err(StoreError::Older { path: path.to_owned(), found, known }),
         }
     }

@@ -93,7 +93,7 @@ fn a_store_that_is_not_there() {
 fn an_empty_file_becomes_a_store_only_when_opened_for_writing() {
     let path = scratch("an_empty_file");
     std::fs::write(&path, "").unwrap();
-    assert!(matches!(Store::open_read_only(&path).unwrap_err(), StoreError::NotAStore(_)));
+    assert!(matches!(Store::open_read_only(&path).unwrap_err(), StoreError::Empty(_)));
     assert_eq!(filled(&path), "r1");
 }
 
