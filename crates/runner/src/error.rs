@@ -94,6 +94,25 @@ pub enum RunError {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// Another run writes to it.
+    #[error("{path} is being written by another run")]
+    InUse {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Buffers for all requests in flight do not fit.
+    #[error(
+        "the buffers of {requests} requests in flight take {needed}, {available} of memory are \
+         available"
+    )]
+    Memory {
+        /// Of the cell that needs most.
+        requests: u64,
+        /// Their bytes.
+        needed: Bytes,
+        /// What the kernel says it can give.
+        available: Bytes,
+    },
     /// The target cannot be opened.
     #[error(transparent)]
     Open(#[from] uring::OpenError),
@@ -190,6 +209,7 @@ impl RunError {
             | Self::Model { .. }
             | Self::Verify { .. }
             | Self::TooShort { .. }
+            | Self::Memory { .. }
             | Self::Drive(_)
             | Self::Resume { .. } => ErrorKind::Usage,
             Self::Refused(_)

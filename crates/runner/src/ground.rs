@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use device::{Memory, MemoryShape, Op};
 use record::{LedgerEntry, Warning};
-use stack::{Action, DeviceCounters, Host, Ledger};
+use rustix::fs::FlockOperation;
+use stack::{Action, DeviceCounters, Host, Ledger, Mark};
 use suite::model::{Backend, CacheStep, Cell, Stream, Suite, WriteThrough};
 use units::{ByteOffset, Bytes, Nanos};
 use uring::{
@@ -38,10 +39,10 @@ pub(crate) struct Files {
     opened: HashMap<OpenKey, Arc<FileSet>>,
     ledger: Ledger,
     before: Vec<DeviceCounters>,
-    /// Holds a block device for us alone as long as the run lasts.
-    _guards: Vec<File>,
-    /// Removed when dropped.
-    scratch: Scratch,
+    /// After the files were closed, before the locks are let go.
+    leaving: Leaving,
+    /// Holds block devices and locks files for us alone as long as the run lasts.
+    guards: Vec<File>,
 }
 
 /// Streams that open their files alike share them.
@@ -52,39 +53,55 @@ struct OpenKey {
     write: bool,
 }
 
-/// How long the removal of scratch files is waited for where requests did not come back: it may
-/// not come back either, and the results are not printed yet.
-const REMOVAL: Duration = Duration::from_secs(2);
+/// How long that is waited for where requests did not come back: it may not come back either, and
+/// the results are not printed yet.
+const LEAVING: Duration = Duration::from_secs(2);
 
-/// Files that go when the run does, however it ends.
+/// What is done to our own files when the run has done with them, however it ends: scratch files
+/// go, others are marked as released.
 #[derive(Debug, Default)]
-struct Scratch {
-    files: Vec<PathBuf>,
+struct Leaving {
+    scratch: Vec<PathBuf>,
+    kept: Vec<PathBuf>,
     hangs: bool,
 }
 
-impl Drop for Scratch {
+impl Drop for Leaving {
     fn drop(&mut self) {
-        let files = std::mem::take(&mut self.files);
-        if !self.hangs || files.is_empty() {
-            return remove(&files);
+        let (scratch, kept) = (std::mem::take(&mut self.scratch), std::mem::take(&mut self.kept));
+        if !self.hangs || (scratch.is_empty() && kept.is_empty()) {
+            return leave(&scratch, &kept);
         }
         let (sender, receiver) = std::sync::mpsc::channel();
-        let removal = move || {
-            remove(&files);
+        let leaving = move || {
+            leave(&scratch, &kept);
             let _ = sender.send(());
         };
-        // Without a thread the files stay; they carry our mark.
-        if std::thread::Builder::new().name("removal".to_owned()).spawn(removal).is_ok() {
-            let _ = receiver.recv_timeout(REMOVAL);
+        // Without a thread the files stay as they are; they carry the mark of a run under way.
+        if std::thread::Builder::new().name("leaving".to_owned()).spawn(leaving).is_ok() {
+            let _ = receiver.recv_timeout(LEAVING);
         }
     }
 }
 
-fn remove(files: &[PathBuf]) {
-    for path in files {
+impl Leaving {
+    /// The list of those that go, or of those that stay.
+    fn of(&mut self, goes: bool) -> &mut Vec<PathBuf> {
+        if goes { &mut self.scratch } else { &mut self.kept }
+    }
+}
+
+fn leave(scratch: &[PathBuf], kept: &[PathBuf]) {
+    for path in scratch {
         // Nothing can be done about a failure, and the file carries our mark.
         let _ = std::fs::remove_file(path);
+    }
+    for path in kept {
+        // A file that is gone needs no mark; one without is theirs who named it.
+        let value = File::open(path).and_then(|file| stack::mark_value_released(&file));
+        if let Ok(value) = value {
+            let _ = uring::set_mark(path, stack::MARK_NAME, &value);
+        }
     }
 }
 
@@ -231,7 +248,7 @@ impl Field {
     /// Requests did not come back: nor may what else is asked of the same place.
     pub(crate) fn hangs(&mut self) {
         if let Self::Files(files) = self {
-            files.scratch.hangs = true;
+            files.leaving.hangs = true;
         }
     }
 
@@ -269,30 +286,31 @@ impl Field {
 impl Files {
     fn enter(paths: Paths, suite: &Suite, keep: bool) -> Result<Self, RunError> {
         let names: Vec<PathBuf> = paths.permits.iter().map(|p| p.path.clone()).collect();
-        let mut scratch = Scratch::default();
+        let mut leaving = Leaving::default();
         let mut guards = Vec::new();
         for permit in &paths.permits {
             match permit.action {
                 Action::Read => {}
                 Action::Create | Action::ScratchInside => {
                     let file = create(&permit.path)?;
-                    if paths.scratch && !keep {
-                        scratch.files.push(permit.path.clone());
-                    }
+                    lock(&file, &permit.path)?;
+                    leaving.of(paths.scratch && !keep).push(permit.path.clone());
                     give_length(&file, &permit.path, suite.files.size, true).inspect_err(|_| {
                         // Without its mark it would be someone else's file from now on.
                         let _ = std::fs::remove_file(&permit.path);
                     })?;
+                    guards.push(file);
                 }
                 Action::Overwrite => {
                     let file = open_existing(&permit.path, 0)?;
                     permit.confirm(&file)?;
-                    if paths.scratch && !keep {
-                        scratch.files.push(permit.path.clone());
-                    }
-                    let ours =
-                        uring::mark(&permit.path, stack::MARK_NAME).is_ok_and(|m| m.is_some());
+                    let ours = stack::mark_of(&permit.path) == Mark::Ours;
+                    lock(&file, &permit.path)?;
                     give_length(&file, &permit.path, suite.files.size, ours)?;
+                    if ours {
+                        leaving.of(paths.scratch && !keep).push(permit.path.clone());
+                    }
+                    guards.push(file);
                 }
                 Action::Destroy => {
                     let file = open_existing(&permit.path, O_EXCL)?;
@@ -303,7 +321,19 @@ impl Files {
         }
         let ledger = Ledger::new(&Host::this(), &paths.target.devices);
         let before = ledger.snapshot();
-        Ok(Self { paths, names, opened: HashMap::new(), ledger, before, _guards: guards, scratch })
+        Ok(Self { paths, names, opened: HashMap::new(), ledger, before, leaving, guards })
+    }
+
+    /// Takes the locks that had to be let go.
+    fn guard_again(&mut self) -> Result<(), RunError> {
+        for permit in &self.paths.permits {
+            if !matches!(permit.action, Action::Read | Action::Destroy) {
+                let file = open_existing(&permit.path, 0)?;
+                lock(&file, &permit.path)?;
+                self.guards.push(file);
+            }
+        }
+        Ok(())
     }
 
     fn open(&mut self, stream: &Stream) -> Result<Arc<FileSet>, RunError> {
@@ -375,7 +405,10 @@ impl Files {
             }
             CacheStep::Remount => {
                 self.opened.clear();
-                remount(&self.paths).map_err(|why| failed("mounting anew", why))
+                // An open file keeps a file system mounted.
+                self.guards.clear();
+                remount(&self.paths).map_err(|why| failed("mounting anew", why))?;
+                self.guard_again()
             }
         }
     }
@@ -402,6 +435,15 @@ fn create(path: &Path) -> Result<File, RunError> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     options.open(path).map_err(file_error("create", path))
+}
+
+/// One run at a time writes to a file: the second would measure the first, and neither would know.
+fn lock(file: &File, path: &Path) -> Result<(), RunError> {
+    rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).or_else(|error| match error {
+        rustix::io::Errno::WOULDBLOCK => Err(RunError::InUse { path: path.to_path_buf() }),
+        // No locks on this file system: the check for open writers has to do.
+        _ => Ok(()),
+    })
 }
 
 fn open_existing(path: &Path, flags: i32) -> Result<File, RunError> {

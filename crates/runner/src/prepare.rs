@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use device::TwinSpec;
 use record::{CellRecord, RunHeader, RunState, StreamPlan, TargetKind, TargetRecord};
 use stack::{Access, Action, Alignment, Host, Mark, Own, PathKind, Permit, Subject, Target};
-use suite::model::{Cell, Data, Operation, Stream, Suite};
+use suite::model::{CacheStep, Cell, Data, Operation, Stream, Suite};
 use units::{Bytes, Nanos};
 
 use crate::fill::{self, Pass};
@@ -438,6 +438,12 @@ fn finish(
     if verifies(&suite) {
         can_verify(&suite)?;
     }
+    if matches!(found.ground, Ground::Paths(_) | Ground::Memory) {
+        buffers_fit(host, &suite)?;
+    }
+    if let Ground::Paths(paths) = &found.ground {
+        can_handle_caches(paths, &suite)?;
+    }
     let started = std::time::SystemTime::now();
     let since = started.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let drawn =
@@ -513,6 +519,45 @@ pub(crate) fn impossible(cell: &Cell, unit: Bytes) -> Option<String> {
         }
     }
     None
+}
+
+/// Every request in flight has a buffer: better refused than killed for want of memory.
+fn buffers_fit(host: &Host, suite: &Suite) -> Result<(), RunError> {
+    let Some(available) = host.memory_available() else { return Ok(()) };
+    let needs = suite.cells().map(|cell| {
+        let each = cell.streams.iter().map(|stream| {
+            let requests = u64::from(stream.threads) * u64::from(stream.queue_depth);
+            (requests, requests.saturating_mul(stream.block_size_max().get()))
+        });
+        each.fold((0u64, 0u64), |(n, bytes), (m, more)| (n + m, bytes.saturating_add(more)))
+    });
+    let (requests, bytes) = needs.max_by_key(|&(_, bytes)| bytes).unwrap_or((0, 0));
+    // A fifth stays for everybody else.
+    if bytes > available.get() / 5 * 4 {
+        return Err(RunError::Memory { requests, needed: Bytes::new(bytes), available });
+    }
+    Ok(())
+}
+
+/// What needs root, or cannot be at all, is said before a file is made.
+fn can_handle_caches(paths: &Paths, suite: &Suite) -> Result<(), RunError> {
+    let no = |step: &'static str, why: &str| Err(RunError::Caches { step, why: why.to_owned() });
+    let root = rustix::process::geteuid().is_root();
+    let has = |step| suite.caches.contains(&step);
+    if has(CacheStep::Drop) && !root {
+        return no("dropping the machine's caches", "it needs root");
+    }
+    if !has(CacheStep::Remount) {
+        return Ok(());
+    }
+    match &paths.target.mount {
+        _ if !root => no("mounting anew", "it needs root"),
+        None => no("mounting anew", "the target is not on a mounted file system"),
+        Some(mount) if mount.point == Path::new("/") => {
+            no("mounting anew", "the root file system cannot be unmounted")
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 fn can_verify(suite: &Suite) -> Result<(), RunError> {

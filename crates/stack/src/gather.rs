@@ -92,7 +92,7 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
                 size: target.path.size,
                 allocated: *allocated,
                 links: *links,
-                mark: mark::read(&target.path.resolved, id.inode, target.path.size),
+                mark: mark::mark_of(&target.path.resolved),
                 named: false,
                 named_others: Vec::new(),
                 own: None,

@@ -2,6 +2,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use units::Bytes;
+
 /// The machine as its kernel tells it: everything read from `/proc`, `/sys` and `/etc` goes
 /// through a root, so that captured trees stand for machines that are not here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +80,11 @@ impl Host {
     /// What a symbolic link says, unresolved.
     pub(crate) fn link(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         std::fs::read_link(self.path(path)).ok()
+    }
+
+    /// What programs could still get without swapping; `None` if the kernel does not say.
+    pub fn memory_available(&self) -> Option<Bytes> {
+        self.memory().map(|(available, _)| Bytes::new(available))
     }
 
     /// Bytes that programs could still get without swapping (`MemAvailable`), and bytes in all.

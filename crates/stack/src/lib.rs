@@ -21,7 +21,7 @@ pub use gather::{Own, gather};
 pub use host::Host;
 pub use ledger::{Counters, DeviceCounters, Difference, Ledger, UnknownCounters, difference};
 pub use machine::machine;
-pub use mark::{MARK_NAME, Mark, mark_value};
+pub use mark::{MARK_NAME, Mark, mark_of, mark_value, mark_value_released};
 pub use mounts::{DeviceNumber, Mount, mount_of, mounts};
 pub use safety::{
     Access, Action, BlockFacts, ConfirmError, Consent, DeviceUse, Facts, FileFacts, Permit, Place,

@@ -1,11 +1,12 @@
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::io::Errno;
 use serde::Serialize;
-use units::Bytes;
+
+use crate::signature::{Family, probe};
 
 /// The extended attribute by which Plimsoll knows its own files.
 pub const MARK_NAME: &str = "user.plimsoll";
@@ -14,7 +15,7 @@ pub const MARK_NAME: &str = "user.plimsoll";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum Mark {
-    /// Plimsoll made this very file, and its length is still the one that it was given.
+    /// Plimsoll made this very file, and nobody else has written to it since.
     Ours,
     /// There is none.
     None,
@@ -32,35 +33,78 @@ pub enum Mark {
     },
 }
 
-/// The value that marks an open file as Plimsoll's, to be written by whoever made the file:
-/// `fsetxattr(file, MARK_NAME, value)` after the file got its length and before it gets data.
+/// The value that marks an open file as Plimsoll's while a run writes to it, to be set by whoever
+/// made the file: after it got its length and before it gets data.
 ///
 /// It names inode and length, so that neither a copy of the file nor other data put into it by
 /// `cp` (which keeps inode and attributes) passes for ours.
 pub fn mark_value(file: &File) -> io::Result<Vec<u8>> {
     let metadata = file.metadata()?;
-    Ok(value(metadata.ino(), Bytes::new(metadata.len())).into_bytes())
+    Ok(value(&metadata).into_bytes())
 }
 
-fn value(inode: u64, size: Bytes) -> String {
-    format!("1 inode={inode} size={}", size.get())
+/// The value for a file that a run has done with: it also names when the file was last written,
+/// so that what somebody makes of the file afterwards (a file system, an image) is theirs.
+///
+/// A run that was killed leaves the value of [`mark_value`]; its file is ours as long as no
+/// signature of anything else is found on it.
+pub fn mark_value_released(file: &File) -> io::Result<Vec<u8>> {
+    let metadata = file.metadata()?;
+    Ok(released(&metadata).into_bytes())
 }
 
-/// The mark of the file at `path`.
-pub(crate) fn read(path: &Path, inode: u64, size: Bytes) -> Mark {
+fn value(metadata: &Metadata) -> String {
+    format!("1 inode={} size={}", metadata.ino(), metadata.len())
+}
+
+fn released(metadata: &Metadata) -> String {
+    let (seconds, ns) = (metadata.mtime(), metadata.mtime_nsec());
+    format!("{} written={seconds}.{ns:09}", value(metadata))
+}
+
+/// What the mark of the file at `path` says. Reads the file's ends if a run did not end in order.
+pub fn mark_of(path: &Path) -> Mark {
     let mut buffer = [0; 256];
     let answer = rustix::fs::getxattr(path, MARK_NAME, &mut buffer);
-    judge(answer.map(|n| buffer.get(..n).unwrap_or_default()), inode, size)
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) => return Mark::Unreadable { why: error.to_string() },
+    };
+    let marks = (value(&metadata), released(&metadata));
+    match judge(answer.map(|n| buffer.get(..n).unwrap_or_default()), &marks) {
+        Found::Released => Mark::Ours,
+        Found::Unfinished => foreign_content(path),
+        Found::Other(mark) => mark,
+    }
 }
 
-fn judge(answer: Result<&[u8], Errno>, inode: u64, size: Bytes) -> Mark {
-    match answer {
-        Ok(seen) if seen == value(inode, size).as_bytes() => Mark::Ours,
+/// Whether something else than our data was put into a file that a killed run left.
+fn foreign_content(path: &Path) -> Mark {
+    let found = File::open(path).and_then(|file| probe(&file));
+    match found {
+        Err(error) => Mark::Unreadable { why: error.to_string() },
+        Ok(signatures) => signatures
+            .iter()
+            .find(|signature| signature.family != Family::UnknownData)
+            .map_or(Mark::Ours, |signature| Mark::Stale { why: format!("it holds {signature}") }),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Released,
+    Unfinished,
+    Other(Mark),
+}
+
+/// * `marks`: what a file that is being written, and one that was released, would say.
+fn judge(answer: Result<&[u8], Errno>, (unfinished, released): &(String, String)) -> Found {
+    Found::Other(match answer {
+        Ok(seen) if seen == released.as_bytes() => return Found::Released,
+        Ok(seen) if seen == unfinished.as_bytes() => return Found::Unfinished,
         Ok(seen) => {
             let seen = String::from_utf8_lossy(seen);
-            Mark::Stale {
-                why: format!("its mark is `{seen}`, the file has `{}`", value(inode, size)),
-            }
+            Mark::Stale { why: format!("its mark is `{seen}`, the file has `{released}`") }
         }
         Err(Errno::NODATA) => Mark::None,
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => Mark::Unsupported,
@@ -68,7 +112,7 @@ fn judge(answer: Result<&[u8], Errno>, inode: u64, size: Bytes) -> Mark {
             Mark::Stale { why: "its mark is too long to be one of ours".to_owned() }
         }
         Err(error) => Mark::Unreadable { why: error.to_string() },
-    }
+    })
 }
 
 #[cfg(test)]
@@ -77,13 +121,25 @@ mod tests {
 
     #[test]
     fn only_the_exact_mark_is_ours() {
-        let size = Bytes::new(4096);
-        assert_eq!(judge(Ok(b"1 inode=7 size=4096"), 7, size), Mark::Ours);
-        for other in ["1 inode=8 size=4096", "1 inode=7 size=4097", "", "1 inode=7 size=4096 "] {
-            assert!(matches!(judge(Ok(other.as_bytes()), 7, size), Mark::Stale { .. }), "{other}");
+        let marks = (
+            "1 inode=7 size=4096".to_owned(),
+            "1 inode=7 size=4096 written=5.000000006".to_owned(),
+        );
+        assert_eq!(judge(Ok(marks.0.as_bytes()), &marks), Found::Unfinished);
+        assert_eq!(judge(Ok(marks.1.as_bytes()), &marks), Found::Released);
+        for other in [
+            "1 inode=8 size=4096",
+            "1 inode=7 size=4097",
+            "",
+            "1 inode=7 size=4096 ",
+            "1 inode=7 size=4096 written=5.000000007",
+        ] {
+            let found = judge(Ok(other.as_bytes()), &marks);
+            assert!(matches!(found, Found::Other(Mark::Stale { .. })), "{other}");
         }
-        assert_eq!(judge(Err(Errno::NODATA), 7, size), Mark::None);
-        assert_eq!(judge(Err(Errno::OPNOTSUPP), 7, size), Mark::Unsupported);
-        assert!(matches!(judge(Err(Errno::ACCESS), 7, size), Mark::Unreadable { .. }));
+        let of = |errno| judge(Err(errno), &marks);
+        assert_eq!(of(Errno::NODATA), Found::Other(Mark::None));
+        assert_eq!(of(Errno::OPNOTSUPP), Found::Other(Mark::Unsupported));
+        assert!(matches!(of(Errno::ACCESS), Found::Other(Mark::Unreadable { .. })));
     }
 }

@@ -143,6 +143,7 @@ fn a_file_of_ours_whose_fill_was_cut_short_is_filled_again() {
     let data = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
     data.set_len(0).unwrap();
     data.set_len(1 << 20).unwrap();
+    uring::set_mark(&file, stack::MARK_NAME, &stack::mark_value(&data).unwrap()).unwrap();
     drop(data);
     let (_, third) = go(&place, &order).unwrap();
     assert_eq!(third.visits.len(), 2, "filled again");
@@ -211,4 +212,45 @@ fn a_later_run_can_read_back_what_a_verifying_run_wrote() {
     let (outcome, run) = go(&place, &read).unwrap();
     assert_eq!(run.visits.len(), 1);
     assert!(!outcome.mismatches, "{:?}", run.visits[0].warnings);
+}
+
+#[test]
+fn what_somebody_put_into_our_file_is_theirs() {
+    let place = Place::new("theirs");
+    let file = place.join("data");
+    let order = order(&place, "random-write", file.to_str().unwrap(), &SMALL);
+    go(&place, &order).unwrap();
+    prepare(&order).unwrap();
+    // In place: the same inode, the same length, the mark still on it.
+    use std::os::unix::fs::FileExt;
+    let data = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
+    data.write_all_at(b"their words", 4096).unwrap();
+    drop(data);
+    let refused = prepare(&order).unwrap_err();
+    assert!(matches!(refused, RunError::Refused(_)), "{refused}");
+}
+
+#[test]
+fn a_second_writer_of_the_same_file_is_refused() {
+    let place = Place::new("two");
+    let file = place.join("data");
+    let order = order(&place, "random-write", file.to_str().unwrap(), &SMALL);
+    go(&place, &order).unwrap();
+    // Judged while the file is free, as two runs started together are.
+    let late = prepare(&order).unwrap();
+    let held = std::fs::File::open(&file).unwrap();
+    held.lock().unwrap();
+    let mut store = store::Store::open(&place.join("store.db")).unwrap();
+    let ended = late.run(&mut store, &mut |_: runner::Event<'_>| {}, &runner::Interrupt::default());
+    assert!(matches!(ended, Err(RunError::InUse { .. })), "{ended:?}");
+    assert_eq!(store.list().unwrap().len(), 1, "nothing of it is stored");
+}
+
+#[test]
+fn buffers_beyond_the_memory_are_refused() {
+    let place = Place::new("memory");
+    let file = place.join("data");
+    let sets = ["file_size=4GiB", "block_size=1GiB", "threads=4096", "operations=1"];
+    let order = order(&place, "random-write", file.to_str().unwrap(), &sets);
+    assert!(matches!(prepare(&order), Err(RunError::Memory { .. })));
 }
