@@ -190,6 +190,10 @@ impl RunError {
             Self::File { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => Some(
                 "raise the limit of file sizes (`ulimit -f`), or use a smaller `--size`".into(),
             ),
+            // EMFILE
+            Self::File { source, .. } if source.raw_os_error() == Some(24) => {
+                Some("raise the limit of open files: ulimit -n".to_owned())
+            }
             Self::Threads { .. } => Some("raise `ulimit -u`, or ask for fewer threads".to_owned()),
             Self::Verify { .. } => {
                 Some("write it first with `--verify` and `--keep`, or read without".to_owned())

@@ -58,7 +58,7 @@ fn writes_that_never_come_back_are_named_and_the_run_ends() {
             }
         }
         let words = format!(
-            "run random-write --target m/data --size 8MiB --time 2s --hang-limit 1s --backend {backend}"
+            "run random-write --target m/{backend} --size 8MiB --time 2s --hang-limit 1s --backend {backend}"
         );
         let (running, frozen) = frozen_until_it_has_said_all(&lab, &point, &words);
         assert!(running.out().contains("hanging: requests never came back"), "{}", running.out());

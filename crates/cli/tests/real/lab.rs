@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -80,6 +81,10 @@ impl Lab {
 
     /// A loop device over a file.
     pub fn attach(&mut self, file: &Path, options: &[&str]) -> String {
+        // Of two that look for a free device at once, both open the same one, and the later may do
+        // so while the earlier's is under test already: it would be found in use.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let mut words = options.to_vec();
         words.extend(["-f", "--show", file.to_str().unwrap()]);
         let device = tool("losetup", &words).trim().to_owned();

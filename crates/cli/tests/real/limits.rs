@@ -35,7 +35,7 @@ fn too_few_open_files_is_said_with_the_way_out() {
     let lab = Lab::new("nofile");
     let words = "run random-read --target data --size 64KiB --set file_count=500 --time 50ms";
     let said = limited(&lab, "-n 64", words);
-    said.is(5, &["(Too many open files)", "hint: raise the limit of open files: ulimit -n"]);
+    said.is(5, &["Too many open files", "hint: raise the limit of open files: ulimit -n"]);
     // The files bear the mark: the next run takes them.
     lab.ok(words);
     assert!(lab.path("data.499").exists() && !lab.path("data.500").exists());
