@@ -705,7 +705,12 @@ impl<'a> Drive<'a> {
     /// What the workers measured.
     pub fn finish(self) -> Vec<WorkerResult> {
         let (batch_max, stamp_error) = (self.batch_max as u32, self.stamp_error);
-        self.workers.into_iter().map(|worker| worker.result(batch_max, stamp_error)).collect()
+        let limit = self.limits.failures;
+        let result = |worker: Worker<'_>| {
+            let gave_up = worker.recorder.failures > limit;
+            WorkerResult { gave_up, ..worker.result(batch_max, stamp_error) }
+        };
+        self.workers.into_iter().map(result).collect()
     }
 }
 
@@ -903,6 +908,7 @@ impl<'a> Worker<'a> {
             stamp_error,
             hanging: self.hanging,
             first_failure,
+            gave_up: false,
             mismatches: self.mismatches,
             mismatches_dropped: self.mismatches_dropped,
             cpu: None,

@@ -50,7 +50,7 @@ pub fn merge(visit: &Visit, mut results: Vec<WorkerResult>) -> VisitResult {
     }
     let warnings = warnings(visit, &results);
     let hanging = results.iter().any(|r| !r.hanging.is_empty());
-    let failed = results.iter().any(|r| r.first_failure.is_some());
+    let failed = results.iter().any(|r| r.gave_up);
     let mut streams: Vec<StreamRecord> = visit
         .streams
         .iter()

@@ -52,6 +52,8 @@ pub struct WorkerResult {
     /// First failed request, to name it: operation, offset, error (`None`: short transfer of so
     /// many bytes).
     pub first_failure: Option<Failure>,
+    /// More requests failed than the limits pass over.
+    pub gave_up: bool,
     /// Blocks that were not what was written.
     pub mismatches: Vec<Mismatch>,
     /// How many more of those there were.

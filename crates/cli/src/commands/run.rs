@@ -108,7 +108,26 @@ pub fn play(
         // With the terminal gone there is nowhere to show it, which is no news.
         shown?;
     }
-    Ok(code(&outcome, signals.code()))
+    let code = code(&outcome, signals.code());
+    if let Some(trouble) = trouble(&outcome, code) {
+        output.error(&trouble);
+        output.hint(&format!("`plimsoll show {}` has the warnings in full", outcome.run));
+    }
+    Ok(code)
+}
+
+/// Why the exit code is not 0, for those who see nothing else.
+fn trouble(outcome: &Outcome, code: ExitCode) -> Option<String> {
+    let run = &outcome.run;
+    Some(match code {
+        ExitCode::Mismatch => format!("run {run} found other data than was written"),
+        ExitCode::Target => format!("run {run} ended early: the target failed"),
+        ExitCode::Incomplete => format!(
+            "in run {run} {} visits failed and in {} requests did not come back",
+            outcome.failed_visits, outcome.hanging_visits
+        ),
+        _ => return None,
+    })
 }
 
 fn show(

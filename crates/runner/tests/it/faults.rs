@@ -52,6 +52,21 @@ fn one_error_fails_its_visit_and_no_other() {
 }
 
 #[test]
+fn errors_that_are_tolerated_are_counted_and_do_not_end_the_visit() {
+    let place = Place::new("tolerate");
+    let rule = "[[fault]]\nwhat = { error = \"EIO\" }\nrate = 0.01\n";
+    let target = format!("model:{}", model(&place, rule).display());
+    let mut order = order(&place, "random-read", &target, &["operations=1000", "file_size=1GiB"]);
+    order.settings.failures = 1000;
+    let (outcome, run) = go(&place, &order).unwrap();
+    assert_eq!((outcome.state, outcome.failed_visits), (RunState::Complete, 0));
+    assert_eq!(run.visits[0].end, VisitEnd::Complete);
+    let op = &run.visits[0].streams[0].ops[0];
+    assert!(op.errors_total() > 0);
+    assert_eq!(op.requests + op.errors_total(), 1000);
+}
+
+#[test]
 fn a_short_transfer_is_a_failure() {
     let (outcome, run) = reads("short", "[[fault]]\nwhat = { short = \"512B\" }\nnth = 7\n");
     assert_eq!(outcome.failed_visits, 1);
