@@ -149,25 +149,38 @@ impl Peers {
         Some(Contender { name: "t/io_uring".into(), command, idle: None, prints: Prints::IoUring })
     }
 
-    /// fio's ring with the flags that help it most, latency recorded.
+    /// fio's ring with the flags that help it most, its latencies recorded as it does unless told
+    /// otherwise: to submission, from there to completion, and both.
     pub fn fio_best(&self, load: &Load) -> Option<Contender> {
+        self.fio_ring("fio best", load, &[])
+    }
+
+    /// The same with only the completion's latency recorded: less than it does, more than asked of
+    /// it here.
+    pub fn fio_one_latency(&self, load: &Load) -> Option<Contender> {
+        self.fio_ring("fio best, clat", load, &["--disable_slat=1"])
+    }
+
+    fn fio_ring(&self, name: &str, load: &Load, more: &[&str]) -> Option<Contender> {
         let depth = load.queue_depth.to_string();
-        self.fio(
-            "fio best",
-            load,
-            &[
-                "--ioengine=io_uring",
-                "--fixedbufs",
-                "--registerfiles",
-                "--norandommap",
-                "--random_generator=tausworthe64",
-                "--iomem_align=4k",
-                "--disable_slat=1",
-                &format!("--iodepth_batch_submit={depth}"),
-                &format!("--iodepth_batch_complete_min={depth}"),
-                &format!("--iodepth_batch_complete_max={depth}"),
-            ],
-        )
+        let (submit, least, most) = (
+            format!("--iodepth_batch_submit={depth}"),
+            format!("--iodepth_batch_complete_min={depth}"),
+            format!("--iodepth_batch_complete_max={depth}"),
+        );
+        let mut flags = vec![
+            "--ioengine=io_uring",
+            "--fixedbufs",
+            "--registerfiles",
+            "--norandommap",
+            "--random_generator=tausworthe64",
+            "--iomem_align=4k",
+            &submit,
+            &least,
+            &most,
+        ];
+        flags.extend(more);
+        self.fio(name, load, &flags)
     }
 
     /// fio's ring as most people start it.

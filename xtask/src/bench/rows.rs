@@ -134,6 +134,7 @@ fn null(peers: &Peers, queue_depth: u32) -> Row {
             Some(peers.bare_ring(&load)),
             peers.io_uring(&load),
             peers.fio_best(&load),
+            peers.fio_one_latency(&load),
             peers.fio_plain(&load),
             peers.elbencho(&load),
         ],
@@ -182,6 +183,7 @@ fn ram(peers: &Peers, device: Option<&Path>, queue_depth: u32) -> Row {
             Some(peers.bare_ring(&load)),
             peers.io_uring(&load),
             peers.fio_best(&load),
+            peers.fio_one_latency(&load),
             peers.elbencho(&load),
         ],
     );
