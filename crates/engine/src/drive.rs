@@ -565,7 +565,7 @@ impl<'a> Drive<'a> {
             }
             worker.pulse.progress(
                 worker.recorder.completed() + worker.recorder.ramp_requests,
-                worker.recorder.bytes(),
+                worker.recorder.bytes() + worker.recorder.ramp_bytes,
             );
             if worker.in_flight == 0 {
                 self.maybe_finish(index, now, device, observer);
@@ -825,7 +825,7 @@ impl<'a> Worker<'a> {
         self.state = State::Done;
         self.pulse.progress(
             self.recorder.completed() + self.recorder.ramp_requests,
-            self.recorder.bytes(),
+            self.recorder.bytes() + self.recorder.ramp_bytes,
         );
         if self.hanging.is_empty() {
             self.pulse.idle();

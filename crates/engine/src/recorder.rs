@@ -166,6 +166,7 @@ pub(crate) struct Recorder {
     pub begin: Instant,
     pub last: Instant,
     pub ramp_requests: u64,
+    pub ramp_bytes: u64,
     pub first_failure: Option<Failure>,
     pub failures: u64,
 }
@@ -189,6 +190,7 @@ impl Recorder {
             begin: Instant::ZERO,
             last: Instant::ZERO,
             ramp_requests: 0,
+            ramp_bytes: 0,
             first_failure: None,
             failures: 0,
         }
@@ -197,6 +199,7 @@ impl Recorder {
     /// The measured part begins: forgets the ramp.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.ramp_requests = self.completed();
+        self.ramp_bytes = self.bytes();
         for op in self.ops.iter_mut().flatten() {
             op.clear();
         }

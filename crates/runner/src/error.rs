@@ -94,6 +94,14 @@ pub enum RunError {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// A processor that there is not, or that this process may not use.
+    #[error("there is no processor {cpu} for this process, wanted one of {allowed}")]
+    Processor {
+        /// As asked.
+        cpu: u32,
+        /// Which there are.
+        allowed: String,
+    },
     /// Another run writes to it.
     #[error("{path} is being written by another run")]
     InUse {
@@ -214,6 +222,7 @@ impl RunError {
             | Self::Verify { .. }
             | Self::TooShort { .. }
             | Self::Memory { .. }
+            | Self::Processor { .. }
             | Self::Drive(_)
             | Self::Resume { .. } => ErrorKind::Usage,
             Self::Refused(_)

@@ -39,6 +39,7 @@ pub(crate) struct Files {
     opened: HashMap<OpenKey, Arc<FileSet>>,
     ledger: Ledger,
     before: Vec<DeviceCounters>,
+    cached_before: Option<f64>,
     /// After the files were closed, before the locks are let go.
     leaving: Leaving,
     /// Holds block devices and locks files for us alone as long as the run lasts.
@@ -218,7 +219,10 @@ impl Field {
     /// Reads the counters before a visit.
     pub(crate) fn mark_before(&mut self, stage: Option<&Stage>) {
         match self {
-            Self::Files(files) => files.before = files.ledger.snapshot(),
+            Self::Files(files) => {
+                files.cached_before = files.cached_share();
+                files.before = files.ledger.snapshot();
+            }
             Self::Twin(_, before) => *before = device_counters::of(stage),
         }
     }
@@ -273,17 +277,22 @@ impl Field {
         matches!(self, Self::Files(files) if !files.paths.character)
     }
 
-    /// Whether pages of the files are in the page cache although all I/O went around it.
-    pub(crate) fn cached_share(&self) -> Option<f64> {
+    /// How much of the files' pages came into the page cache during the visit although all I/O
+    /// went around it: share of the first 64 MiB.
+    pub(crate) fn newly_cached(&self) -> Option<f64> {
         let Self::Files(files) = self else { return None };
-        let set = files.opened.values().find(|set| set.direct_in_force())?;
-        let file = set.files().first()?;
-        let sample = file.size?.min(Bytes::mib(64));
-        uring::residency(file, ByteOffset::ZERO, sample).ok().map(|found| found.cached)
+        Some(files.cached_share()? - files.cached_before?)
     }
 }
 
 impl Files {
+    fn cached_share(&self) -> Option<f64> {
+        let set = self.opened.values().find(|set| set.direct_in_force())?;
+        let file = set.files().first()?;
+        let sample = file.size?.min(Bytes::mib(64));
+        uring::residency(file, ByteOffset::ZERO, sample).ok().map(|found| found.cached)
+    }
+
     fn enter(paths: Paths, suite: &Suite, keep: bool) -> Result<Self, RunError> {
         let names: Vec<PathBuf> = paths.permits.iter().map(|p| p.path.clone()).collect();
         let mut leaving = Leaving::default();
@@ -321,7 +330,9 @@ impl Files {
         }
         let ledger = Ledger::new(&Host::this(), &paths.target.devices);
         let before = ledger.snapshot();
-        Ok(Self { paths, names, opened: HashMap::new(), ledger, before, leaving, guards })
+        let opened = HashMap::new();
+        let cached_before = None;
+        Ok(Self { paths, names, opened, ledger, before, cached_before, leaving, guards })
     }
 
     /// Takes the locks that had to be let go.

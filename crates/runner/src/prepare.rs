@@ -95,9 +95,9 @@ impl Prepared {
         }
         let grid = self.cells.iter().take(self.suite.cell_count());
         said.push(format!(
-            "Makes {} visits to {} cells, which takes at least {}{}.",
-            self.header.visits_planned as usize - self.passes.len(),
-            grid.filter(|c| c.impossible.is_none()).count(),
+            "Makes {} to {}, which takes at least {}{}.",
+            counted(self.header.visits_planned as usize - self.passes.len(), "visit"),
+            counted(grid.filter(|c| c.impossible.is_none()).count(), "cell"),
             self.suite.least_duration(),
             if self.passes.is_empty() { "" } else { " and the time to write the files first" },
         ));
@@ -115,6 +115,7 @@ impl Prepared {
 pub fn prepare(order: &Order) -> Result<Prepared, RunError> {
     let host = Host::this();
     let mut source = order.source.clone();
+    processors_exist(&order.settings.cpus)?;
     if order.settings.verify {
         // Part of the suite like any other choice: stored with it, and resumed with it.
         source.set("data=self-describing")?;
@@ -519,6 +520,22 @@ pub(crate) fn impossible(cell: &Cell, unit: Bytes) -> Option<String> {
         }
     }
     None
+}
+
+/// `1 visit`, `2 visits`.
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn processors_exist(wanted: &[uring::Cpu]) -> Result<(), RunError> {
+    let Ok(allowed) = uring::affinity() else { return Ok(()) };
+    match wanted.iter().find(|cpu| !allowed.contains(cpu)) {
+        None => Ok(()),
+        Some(cpu) => {
+            let names: Vec<String> = allowed.iter().map(|cpu| cpu.0.to_string()).collect();
+            Err(RunError::Processor { cpu: cpu.0, allowed: names.join(", ") })
+        }
+    }
 }
 
 /// Every request in flight has a buffer: better refused than killed for want of memory.

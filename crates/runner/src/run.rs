@@ -393,12 +393,12 @@ impl Running<'_> {
             }
         }
         let all_direct = record.streams.iter().all(|s| s.backend.direct);
-        if all_direct && let Some(share) = self.field.cached_share().filter(|&s| s > 0.05) {
+        if all_direct && let Some(share) = self.field.newly_cached().filter(|&s| s > 0.05) {
             doubts.push(Warning::new(
                 "buffered-fallback",
                 format!(
-                    "direct I/O was accepted, yet {:.0} % of the file's first 64 MiB are in the \
-                     page cache: the file system may have gone through it",
+                    "direct I/O was accepted, yet {:.0} % of the file's first 64 MiB came into the \
+                     page cache meanwhile: the file system may have gone through it",
                     share * 100.0
                 ),
             ));

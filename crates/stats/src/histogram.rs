@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn buckets_are_those_of_the_crate() {
         let config = config().unwrap();
-        assert_eq!(config.total_buckets() as usize, BUCKETS);
+        assert_eq!(config.total_buckets(), BUCKETS);
         let mut value = 1u64;
         while value < VALUE_MAX {
             for v in [value, value + 1, value * 3 / 2] {

@@ -237,6 +237,9 @@ fn our_start(suite: &str, setting: &Setting) -> Vec<String> {
         text(&setting.store),
         "--size".to_owned(),
         format!("{}MiB", setting.size.mebibytes),
+        // fio writes to the file too, after which it is not known as ours any more.
+        "--overwrite".to_owned(),
+        text(&setting.file),
     ]
 }
 

@@ -123,7 +123,7 @@ fn trouble(outcome: &Outcome, code: ExitCode) -> Option<String> {
         ExitCode::Mismatch => format!("run {run} found other data than was written"),
         ExitCode::Target => format!("run {run} ended early: the target failed"),
         ExitCode::Incomplete => format!(
-            "in run {run} {} visits failed and in {} requests did not come back",
+            "visits of run {run} that failed: {}, in which requests did not come back: {}",
             outcome.failed_visits, outcome.hanging_visits
         ),
         _ => return None,

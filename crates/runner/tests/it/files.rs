@@ -254,3 +254,11 @@ fn buffers_beyond_the_memory_are_refused() {
     let order = order(&place, "random-write", file.to_str().unwrap(), &sets);
     assert!(matches!(prepare(&order), Err(RunError::Memory { .. })));
 }
+
+#[test]
+fn a_processor_that_is_not_there_is_refused() {
+    let place = Place::new("processor");
+    let mut order = order(&place, "random-read", "null:", &["operations=1"]);
+    order.settings.cpus = vec![uring::Cpu(1023)];
+    assert!(matches!(prepare(&order), Err(RunError::Processor { cpu: 1023, .. })));
+}

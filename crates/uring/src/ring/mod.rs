@@ -100,6 +100,13 @@ pub struct Ring {
 /// The most that a ring holds (`IORING_MAX_ENTRIES`).
 const DEPTH_MAX: u32 = 32768;
 
+/// So many requests are handed over at once to a device that completes them later. A batch as
+/// large as the queue would be one call, but its completions come back together too, and between
+/// two batches the device runs dry: on a virtio disk the rate at depth 32 was 14 % (reads) and
+/// 24 % (writes) below that of single submissions. Where requests complete within the call there
+/// is nothing to keep busy, and the whole batch goes at once.
+const TRICKLE: u32 = 4;
+
 /// Waits between two tries without one.
 const TRY_EVERY: u8 = 64;
 
@@ -432,6 +439,22 @@ impl Ring {
         }
     }
 
+    /// Gives what is queued to the kernel without waiting for anything; see [`TRICKLE`].
+    #[inline(never)]
+    fn hand_over(&mut self) {
+        if self.mode != Mode::Plain {
+            return;
+        }
+        // SAFETY: the kernel's counter, mapped as long as `raw` lives.
+        unsafe { self.raw.sq_tail.as_ref() }.store(self.sq_tail, Ordering::Release);
+        // SAFETY: the ring is open; all entries name our buffers, which outlive them.
+        match unsafe { sys::enter(self.enter_fd, self.queued, 0, self.enter_flags, None) } {
+            Ok(taken) => self.queued -= taken.min(self.queued),
+            // The next reap enters again, and says what is wrong if it still is.
+            Err(_) => self.count_taken(),
+        }
+    }
+
     /// After a call that failed: how many entries the kernel has left.
     #[cold]
     fn count_taken(&mut self) {
@@ -566,6 +589,9 @@ impl Device for Ring {
             }
         }
         self.push(sqe);
+        if self.queued >= TRICKLE && self.tries_in > 0 {
+            self.hand_over();
+        }
         Ok(())
     }
 
