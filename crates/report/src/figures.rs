@@ -112,6 +112,7 @@ pub fn is_data(op: &str) -> bool {
 }
 
 /// A cell's stream with its visits: what one element of `cells` and one line of a table is about.
+#[derive(Clone)]
 pub struct StreamOfCell<'a> {
     /// The cell.
     pub cell: &'a CellRecord,

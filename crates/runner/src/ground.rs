@@ -277,11 +277,11 @@ impl Field {
         matches!(self, Self::Files(files) if !files.paths.character)
     }
 
-    /// How much of the files' pages came into the page cache during the visit although all I/O
-    /// went around it: share of the first 64 MiB.
-    pub(crate) fn newly_cached(&self) -> Option<f64> {
+    /// Share of the files' first 64 MiB that was in the page cache before the visit and is now,
+    /// where I/O goes around it.
+    pub(crate) fn cached_shares(&self) -> Option<(f64, f64)> {
         let Self::Files(files) = self else { return None };
-        Some(files.cached_share()? - files.cached_before?)
+        Some((files.cached_before?, files.cached_share()?))
     }
 }
 

@@ -38,6 +38,9 @@ pub fn grid(run: &Run) -> String {
         let _ = write!(out, "\n{}\n", plain(phase));
         let (text, without) = phase_table(streams, &mut notes);
         out.push_str(&text);
+        if let Some(table) = operations_table(streams) {
+            let _ = write!(out, "\n{}, operation by operation\n{table}", plain(phase));
+        }
         for head in without {
             if !left_out.contains(&head) {
                 left_out.push(head);
@@ -124,19 +127,72 @@ fn phase_table(streams: &[StreamOfCell], notes: &mut Notes) -> (String, Vec<Stri
         left: true,
         spare: 0,
     });
+    fit(&|width| coordinate_columns(streams, width), columns)
+}
+
+/// The table in the width there is, and the heads of the columns that had to go.
+///
+/// * `names`: the columns that say what a line is about, cut to a width.
+fn fit(names: &dyn Fn(usize) -> Vec<Column>, mut columns: Vec<Column>) -> (String, Vec<String>) {
     let mut without = Vec::new();
-    let mut names = TEXT;
+    let mut width = TEXT;
     loop {
-        let table = print(coordinate_columns(streams, names).iter().chain(&columns));
+        let table = print(names(width).iter().chain(&columns));
         let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
         let spare = columns.iter().enumerate().filter(|(_, c)| c.spare > 0);
         match spare.max_by_key(|(_, c)| c.spare).map(|(k, _)| k) {
             _ if widest <= WIDTH => return (table, without),
             Some(k) => without.push(columns.remove(k).head),
-            None if names > TEXT_MIN => names -= 1,
+            None if width > TEXT_MIN => width -= 1,
             None => return (table, without),
         }
     }
+}
+
+/// A line per operation for streams that did several: what reads and writes did apart, and what
+/// the syncs cost, which the lines above leave out. `None` where no stream did.
+fn operations_table(streams: &[StreamOfCell]) -> Option<String> {
+    let several = streams.iter().filter(|stream| stream.op_names().len() > 1);
+    let (lines, names): (Vec<StreamOfCell>, Vec<&str>) = several
+        .flat_map(|stream| stream.op_names().into_iter().map(move |op| (stream.clone(), op)))
+        .unzip();
+    if lines.is_empty() {
+        return None;
+    }
+    let of_each = lines.iter().zip(&names);
+    let all: Vec<Figures> =
+        of_each.map(|(stream, name)| stream.figures_of(|op| op == *name)).collect();
+    let about = |width| {
+        let mut columns = coordinate_columns(&lines, width);
+        // A phase without axes has what the stream does there, which is what these lines take apart.
+        columns.retain(|column| column.head != "op");
+        columns.push(Column {
+            head: "operation".into(),
+            unit: String::new(),
+            cells: names.iter().map(|name| cut(&plain(name), width)).collect(),
+            left: true,
+            spare: 0,
+        });
+        columns
+    };
+    let (unit, scale) = time_unit(&all);
+    let number = |head: &str, unit: &str, spare, value: &dyn Fn(&Figures) -> Option<f64>| Column {
+        head: head.into(),
+        unit: unit.into(),
+        cells: all.iter().map(|f| known(value(f))).collect(),
+        left: false,
+        spare,
+    };
+    let time = |ns: Option<u64>| ns.map(|ns| ns as f64 / scale);
+    let columns = vec![
+        number("rate", "1/s", 0, &Figures::iops),
+        number("mean", unit, 0, &|f| f.latency_ns_mean().map(|ns| ns / scale)),
+        number("p50", unit, 2, &|f| time(f.latency_ns(0.5))),
+        number("p99", unit, 0, &|f| time(f.latency_ns(0.99))),
+        number("p99.9", unit, 1, &|f| time(f.latency_ns(0.999))),
+        number("max", unit, 0, &|f| time(f.latency_ns_max())),
+    ];
+    Some(fit(&about, columns).0)
 }
 
 fn print<'a>(columns: impl Iterator<Item = &'a Column>) -> String {
