@@ -52,8 +52,21 @@ pub struct RunHeader {
     pub state: RunState,
     /// How many visits the plan has.
     pub visits_planned: u32,
+    /// Its part in a comparison measured in blocks, if it is one side of such.
+    pub blocks: Option<Blocks>,
     /// Doubts about the run as a whole.
     pub warnings: Vec<Warning>,
+}
+
+/// A side of a comparison that was measured in blocks: every block visits every side once, close
+/// in time and in random order. Visits of one cell with the same `repeat` in runs of one group
+/// are a block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocks {
+    /// The same for all sides of one comparison, and for nothing else.
+    pub group: String,
+    /// `A`, `B`, ...
+    pub side: String,
 }
 
 /// A run on one line: what a listing shows.
@@ -209,6 +222,14 @@ pub struct VisitRecord {
     pub elapsed_ns: u64,
     /// How it ended.
     pub end: VisitEnd,
+    /// What it was made for.
+    pub purpose: Purpose,
+    /// Time before the measured part that was not counted.
+    pub ramp_ns: u64,
+    /// How long the device was waited for to be idle before the visit.
+    pub waited_ns: u64,
+    /// Whether it was idle then; `None` when nobody could look.
+    pub quiet: Option<bool>,
     /// In the order of the cell's streams.
     pub streams: Vec<StreamRecord>,
     /// Bit `t / 1 ms` is set when any request of any stream completed in that millisecond of
@@ -220,6 +241,27 @@ pub struct VisitRecord {
     pub host_stalls: Vec<Gap>,
     /// Doubts about this visit.
     pub warnings: Vec<Warning>,
+}
+
+/// What a visit was made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// To be counted.
+    #[default]
+    Measure,
+    /// To learn how long the cell needs to come up to speed; in no figure.
+    Pilot,
+}
+
+impl Purpose {
+    /// The name in stores and exports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Measure => "measure",
+            Self::Pilot => "pilot",
+        }
+    }
 }
 
 /// How a visit ended.
@@ -430,7 +472,10 @@ impl Run {
     /// How many of the planned visits were made: those that the user cut short are not, and one
     /// that was made again counts once.
     pub fn visits_made(&self) -> usize {
-        let made = self.visits.iter().filter(|v| v.end != VisitEnd::Interrupted);
+        let made = self
+            .visits
+            .iter()
+            .filter(|v| v.end != VisitEnd::Interrupted && v.purpose == Purpose::Measure);
         made.map(|v| (v.cell, v.repeat)).collect::<std::collections::BTreeSet<_>>().len()
     }
 }

@@ -464,6 +464,7 @@ fn finish(
         started_unix_ns: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
         state: RunState::Running,
         visits_planned: possible as u32 * suite.repeats + passes.len() as u32,
+        blocks: None,
         warnings: Vec::new(),
     };
     Ok(Prepared {

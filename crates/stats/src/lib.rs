@@ -1,8 +1,18 @@
 //! Statistics: slices and a seed in, numbers out. No effects, no clock.
 
+pub mod changepoint;
+pub mod exposure;
 pub mod histogram;
+pub mod interval;
+pub mod multiple;
+pub mod outlier;
 pub mod paired;
+pub mod poisson;
+pub mod ramp;
 pub mod random;
+pub mod steady;
+pub mod trend;
+pub mod within;
 
 pub use crate::histogram::LatencyHistogram;
 pub use crate::random::Random;

@@ -6,7 +6,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::{Store, StoreError};
 
 /// In order; only ever added to.
-const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_runs.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("../migrations/0001_runs.sql"), include_str!("../migrations/0002_rounds.sql")];
 /// The schema this program reads and writes.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// "PLIM".

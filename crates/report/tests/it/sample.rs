@@ -1,9 +1,9 @@
 //! Planted runs.
 
 use record::{
-    BackendRecord, Bitmap, CellRecord, Gap, LedgerEntry, Machine, OpRecord, Run, RunHeader,
-    RunState, Series, SeriesRow, SlowRequest, StreamPlan, StreamRecord, TargetKind, TargetRecord,
-    VisitEnd, VisitRecord, Warning, WorkerRecord,
+    BackendRecord, Bitmap, CellRecord, Gap, LedgerEntry, Machine, OpRecord, Purpose, Run,
+    RunHeader, RunState, Series, SeriesRow, SlowRequest, StreamPlan, StreamRecord, TargetKind,
+    TargetRecord, VisitEnd, VisitRecord, Warning, WorkerRecord,
 };
 use stats::LatencyHistogram;
 use units::Nanos;
@@ -40,6 +40,7 @@ pub fn header(suite: &str) -> RunHeader {
         started_unix_ns: 1_235_088_000_000_000_000,
         state: RunState::Complete,
         visits_planned: 2,
+        blocks: None,
         warnings: vec![],
     }
 }
@@ -123,6 +124,10 @@ pub fn visit(cell: u32, order: u32, elapsed_ns: u64, streams: Vec<StreamRecord>)
         started_unix_ns: 1_235_088_001_000_000_000,
         elapsed_ns,
         end: VisitEnd::Complete,
+        purpose: Purpose::Measure,
+        ramp_ns: 0,
+        waited_ns: 0,
+        quiet: None,
         streams,
         completions: Bitmap::zeros(0),
         ledger: vec![],

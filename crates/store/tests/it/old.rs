@@ -11,10 +11,20 @@ fn data(name: &str) -> PathBuf {
 }
 
 #[test]
+fn a_store_of_schema_2_opens() {
+    let path = scratch("a_store_of_schema_2");
+    std::fs::copy(data("store-v2.db"), &path).unwrap();
+    assert!(Store::open_read_only(&path).unwrap().load("r1").unwrap() == sample::later());
+}
+
+#[test]
 fn a_store_of_schema_1_opens() {
     let path = scratch("a_store_of_schema_1");
     std::fs::copy(data("store-v1.db"), &path).unwrap();
-    assert!(Store::open_read_only(&path).unwrap().load("r1").unwrap() == sample::run("r1"));
+    let read_only = Store::open_read_only(&path).unwrap();
+    assert!(read_only.load("r1").unwrap() == sample::run("r1"));
+    assert_eq!(read_only.list().unwrap().len(), 1);
+    drop(read_only);
     let mut store = Store::open(&path).unwrap();
     assert!(store.load("r1").unwrap() == sample::run("r1"));
     store.add_visit("r1", &sample::visit(2)).unwrap();
@@ -25,12 +35,12 @@ fn a_store_of_schema_1_opens() {
 #[test]
 #[ignore = "writes tests/data; only for a new schema"]
 fn write_the_file_of_this_version() {
-    let path = data("store-v1.db");
+    let path = data("store-v2.db");
     assert!(!path.exists(), "old files are never written again");
     let mut store = Store::open(&path).unwrap();
-    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
-    store.add_visit(&id, &sample::visit(0)).unwrap();
-    store.add_visit(&id, &sample::visit(1)).unwrap();
+    let run = sample::later();
+    let id = store.create_run(&run.header, &run.cells).unwrap();
+    run.visits.iter().for_each(|visit| store.add_visit(&id, visit).unwrap());
     drop(store);
     tidy(&path);
 }

@@ -1,9 +1,9 @@
 //! A run in which every field says something.
 
 use record::{
-    BackendRecord, Bitmap, CellRecord, Gap, LedgerEntry, Machine, OpRecord, Run, RunHeader,
-    RunState, Series, SeriesRow, SlowRequest, StreamPlan, StreamRecord, TargetKind, TargetRecord,
-    VisitEnd, VisitRecord, Warning, WorkerRecord,
+    BackendRecord, Bitmap, Blocks, CellRecord, Gap, LedgerEntry, Machine, OpRecord, Purpose, Run,
+    RunHeader, RunState, Series, SeriesRow, SlowRequest, StreamPlan, StreamRecord, TargetKind,
+    TargetRecord, VisitEnd, VisitRecord, Warning, WorkerRecord,
 };
 use stats::LatencyHistogram;
 use units::Nanos;
@@ -40,6 +40,7 @@ pub fn header() -> RunHeader {
         started_unix_ns: 1_235_088_000_000_000_000,
         state: RunState::Running,
         visits_planned: 4,
+        blocks: None,
         warnings: vec![Warning::new("tmpfs", "the target is memory")],
     }
 }
@@ -131,6 +132,10 @@ pub fn visit(order: u32) -> VisitRecord {
         started_unix_ns: 1_235_088_001_000_000_000 + i64::from(order),
         elapsed_ns: 10_000_123_456,
         end: VisitEnd::Hanging,
+        purpose: Purpose::Measure,
+        ramp_ns: 0,
+        waited_ns: 0,
+        quiet: None,
         streams: vec![stream.clone(), StreamRecord { name: "side".into(), ..stream }],
         completions,
         ledger: vec![LedgerEntry {
@@ -157,4 +162,14 @@ pub fn run(id: &str) -> Run {
         cells: cells(),
         visits: vec![visit(0), visit(1)],
     }
+}
+
+/// With what schema 2 added.
+pub fn later() -> Run {
+    let mut run = run("r1");
+    run.header.blocks = Some(Blocks { group: "g17".into(), side: "B".into() });
+    let visit = &mut run.visits[1];
+    (visit.purpose, visit.ramp_ns) = (Purpose::Pilot, 500_000_001);
+    (visit.waited_ns, visit.quiet) = (1_000_000_007, Some(false));
+    run
 }

@@ -1,0 +1,1 @@
+//! Barriers: which cap binds where, and in which layer it sits.

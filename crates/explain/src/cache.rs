@@ -1,0 +1,1 @@
+//! Whether it was the cache that was measured.

@@ -1,0 +1,1 @@
+//! Whether the difference between runs is real, and how large.

@@ -1,0 +1,1 @@
+//! Changes of level and drift within and over visits.

@@ -1,0 +1,1 @@
+//! Which factor matters, over several runs.

@@ -1,0 +1,1 @@
+//! Freezes: when nothing came back, how long, from where.

@@ -1,0 +1,1 @@
+//! Gaps in a sweep: cells far below what their neighbours promise.

@@ -1,0 +1,21 @@
+//! Records to verdicts. Pure: what was stored goes in, plain sentences with their evidence come
+//! out, and the same records give the same verdict.
+//!
+//! Every verdict has the same build: a typed value with the numbers, for programs, and a method
+//! `sentences` for people: what it is, on what evidence, what to do next. A verdict says
+//! *unknown* where the evidence is missing; it never says *fine* for want of data.
+
+pub mod barrier;
+pub mod cache;
+pub mod compare;
+pub mod differ;
+pub mod drift;
+pub mod factor;
+pub mod freeze;
+pub mod gap;
+pub mod interval;
+pub mod mark;
+pub mod steady;
+pub mod view;
+
+pub use view::{CellView, View, VisitView};

@@ -1,0 +1,1 @@
+//! Marks: reasons to look twice, each with a sentence and its evidence.

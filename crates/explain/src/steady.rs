@@ -1,0 +1,1 @@
+//! Steady state and the write cliff.

@@ -1,0 +1,1 @@
+//! How long a request that arrives at a random moment waits.

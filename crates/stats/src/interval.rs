@@ -1,0 +1,1 @@
+//! Intervals from visits: Student's t with the variance moderated across a grid.

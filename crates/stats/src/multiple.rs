@@ -1,0 +1,1 @@
+//! Many tests at once: Holm.

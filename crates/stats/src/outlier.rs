@@ -1,0 +1,1 @@
+//! Odd repeats: against the noise of a grid, or alone.

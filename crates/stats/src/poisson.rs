@@ -1,0 +1,1 @@
+//! Rates of rare events with exact intervals.

@@ -1,0 +1,1 @@
+//! Where a ramp ends (MSER-5).

@@ -1,0 +1,1 @@
+//! Slopes: least squares and Theil-Sen.

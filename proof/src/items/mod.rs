@@ -1,0 +1,30 @@
+//! The proofs, a file for each method.
+
+use crate::Proof;
+
+mod barriers;
+mod cache;
+mod changes;
+mod compare;
+mod factors;
+mod freezes;
+mod gaps;
+mod histograms;
+mod outliers;
+mod steady;
+mod visits;
+
+/// Lists of every file, in the order of the table.
+pub const ALL: &[&[Proof]] = &[
+    visits::PROOFS,
+    steady::PROOFS,
+    outliers::PROOFS,
+    compare::PROOFS,
+    freezes::PROOFS,
+    gaps::PROOFS,
+    barriers::PROOFS,
+    factors::PROOFS,
+    cache::PROOFS,
+    changes::PROOFS,
+    histograms::PROOFS,
+];
