@@ -12,16 +12,13 @@ use crate::{Store, StoreError, claim};
 impl Store {
     /// Every run on a line, newest last.
     pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
-        // A file of schema 1 that is only read has no such column, and no pilots.
-        let counted = if self.schema()? < 2 { "" } else { "AND purpose = 'measure'" };
-        let query = format!(
-            "SELECT id, suite, target_given, started_unix_ns, state, visits_planned,
+        let query = "SELECT id, suite, target_given, started_unix_ns, state, visits_planned,
                  (SELECT count(DISTINCT cell || '/' || repeat) FROM visit
-                      WHERE run = number AND end <> 'interrupted' {counted}) AS visits_made,
+                      WHERE run = number AND end <> 'interrupted' AND purpose = 'measure')
+                      AS visits_made,
                  (SELECT count(*) FROM warning WHERE run = number) AS warnings
-             FROM run ORDER BY number"
-        );
-        let mut statement = self.connection.prepare(&query).map_err(|e| self.sql(e))?;
+             FROM run ORDER BY number";
+        let mut statement = self.connection.prepare(query).map_err(|e| self.sql(e))?;
         let mut rows = statement.query([]).map_err(|e| self.sql(e))?;
         let mut summaries = Vec::new();
         while let Some(row) = rows.next().map_err(|e| self.sql(e))? {
@@ -80,19 +77,8 @@ impl Columns<'_> {
         })
     }
 
-    /// A column that files of schema 1 do not have, while they are only read.
-    fn later<T>(
-        &self,
-        column: &'static str,
-        read: impl Fn(&Self, &'static str) -> Result<T, StoreError>,
-    ) -> Result<Option<T>, StoreError> {
-        let known = self.row.as_ref().column_index(column).is_ok();
-        known.then(|| read(self, column)).transpose()
-    }
-
     fn blocks(&self) -> Result<Option<Blocks>, StoreError> {
-        let text = |column| Ok(self.later(column, Self::get::<Option<String>>)?.flatten());
-        Ok(match (text("blocks_group")?, text("blocks_side")?) {
+        Ok(match (self.get("blocks_group")?, self.get("blocks_side")?) {
             (Some(group), Some(side)) => Some(Blocks { group, side }),
             _ => None,
         })
@@ -320,10 +306,10 @@ impl Reader<'_> {
             started_unix_ns: columns.get("started_unix_ns")?,
             elapsed_ns: columns.u64("elapsed_ns")?,
             end: columns.word::<VisitEnd>("end")?,
-            purpose: columns.later("purpose", Columns::word::<Purpose>)?.unwrap_or_default(),
-            ramp_ns: columns.later("ramp_ns", Columns::u64)?.unwrap_or_default(),
-            waited_ns: columns.later("waited_ns", Columns::u64)?.unwrap_or_default(),
-            quiet: columns.later("quiet", Columns::get::<Option<bool>>)?.flatten(),
+            purpose: columns.word::<Purpose>("purpose")?,
+            ramp_ns: columns.u64("ramp_ns")?,
+            waited_ns: columns.u64("waited_ns")?,
+            quiet: columns.get("quiet")?,
             streams: self.rows(
                 "SELECT * FROM visit_stream WHERE visit = ?1 ORDER BY stream",
                 &[key],
