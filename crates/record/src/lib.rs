@@ -141,8 +141,21 @@ pub struct TargetRecord {
     /// Smallest unit of direct I/O in bytes: offset and length; `None` where there is no
     /// direct I/O or the kernel does not say.
     pub direct_alignment: Option<u32>,
+    /// The slowest link between the host and the devices, if the kernel tells one.
+    pub link: Option<Link>,
+    /// Bytes of cache in controllers and drives, as the user declared them: nobody else knows.
+    pub cache_bytes: Option<u64>,
     /// What the target is that a reader of the numbers must know: `tmpfs: memory, no device`.
     pub remarks: Vec<String>,
+}
+
+/// A link that all data of a device pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// What it is, from where: `PCIe 3.0 x4 of nvme0`.
+    pub name: String,
+    /// What it can carry in one direction, coding and packets taken off where that is known.
+    pub bytes_per_second: u64,
 }
 
 /// What kind of thing a target is.
@@ -230,6 +243,11 @@ pub struct VisitRecord {
     pub waited_ns: u64,
     /// Whether it was idle then; `None` when nobody could look.
     pub quiet: Option<bool>,
+    /// Thousandths of the files that were in the page cache before the visit, by a sample;
+    /// `None` where there is no page cache or the kernel does not tell.
+    pub resident_before: Option<u32>,
+    /// The same after it.
+    pub resident_after: Option<u32>,
     /// In the order of the cell's streams.
     pub streams: Vec<StreamRecord>,
     /// Bit `t / 1 ms` is set when any request of any stream completed in that millisecond of

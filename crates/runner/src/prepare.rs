@@ -165,6 +165,8 @@ impl Found {
             mount: None,
             devices: Vec::new(),
             direct_alignment: None,
+            link: None,
+            cache_bytes: None,
             remarks: vec!["a twin: no device was measured".to_owned()],
         };
         let as_it_is = !matches!(ground, Ground::Memory);

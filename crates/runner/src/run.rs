@@ -327,6 +327,8 @@ impl Running<'_> {
             ramp_ns: ramp.get(),
             waited_ns: 0,
             quiet: None,
+            resident_before: None,
+            resident_after: None,
             streams,
             completions: found.completions,
             ledger,

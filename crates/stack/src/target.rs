@@ -420,6 +420,8 @@ impl Target {
             mount: self.mount.as_ref().map(Mount::to_string),
             devices: self.devices.iter().map(|d| d.name.clone()).collect(),
             direct_alignment: alignment.unit().and_then(|b| u32::try_from(b.get()).ok()),
+            link: None,
+            cache_bytes: None,
             remarks: self.remarks(),
         }
     }

@@ -5,7 +5,14 @@ ALTER TABLE visit ADD COLUMN purpose TEXT NOT NULL DEFAULT 'measure'
 ALTER TABLE visit ADD COLUMN ramp_ns INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE visit ADD COLUMN waited_ns INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE visit ADD COLUMN quiet INTEGER CHECK (quiet IN (0, 1)); -- NULL: nobody could look
+-- Thousandths of the files in the page cache; NULL: not known.
+ALTER TABLE visit ADD COLUMN resident_before INTEGER;
+ALTER TABLE visit ADD COLUMN resident_after INTEGER;
 
+ALTER TABLE run ADD COLUMN target_link TEXT;
+ALTER TABLE run ADD COLUMN target_link_rate INTEGER
+    CHECK ((target_link IS NULL) = (target_link_rate IS NULL)); -- bytes per second
+ALTER TABLE run ADD COLUMN target_cache_bytes INTEGER; -- as declared by the user
 ALTER TABLE run ADD COLUMN blocks_group TEXT;
 ALTER TABLE run ADD COLUMN blocks_side TEXT CHECK ((blocks_side IS NULL) = (blocks_group IS NULL));
 CREATE INDEX run_by_group ON run (blocks_group) WHERE blocks_group IS NOT NULL;
@@ -20,7 +27,8 @@ CREATE TABLE calibration (
 ) STRICT;
 CREATE INDEX calibration_by_machine ON calibration (machine);
 
-CREATE TRIGGER run_blocks_are_kept BEFORE UPDATE OF blocks_group, blocks_side ON run
+CREATE TRIGGER run_blocks_are_kept BEFORE UPDATE OF blocks_group, blocks_side,
+    target_link, target_link_rate, target_cache_bytes ON run
 BEGIN SELECT RAISE(ABORT, 'stored results are never rewritten'); END;
 CREATE TRIGGER calibration_is_kept BEFORE UPDATE ON calibration
 BEGIN SELECT RAISE(ABORT, 'stored results are never rewritten'); END;

@@ -237,7 +237,7 @@ mod tests {
             .connection
             .execute_batch(
                 "INSERT INTO run VALUES (NULL, 1, 's', '', 't', 't', 'file', 1, 1, NULL, NULL, '[]',
-                     NULL, '[]', '1', '[]', 'p', 'h', 'k', 'a', 'c', 1, 1, 0, 'running', 1, NULL, NULL)",
+                     NULL, '[]', '1', '[]', 'p', 'h', 'k', 'a', 'c', 1, 1, 0, 'running', 1, NULL, NULL, NULL, NULL, NULL)",
             )
             .unwrap();
     }

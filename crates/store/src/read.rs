@@ -1,7 +1,7 @@
 use record::{
-    BackendRecord, Blocks, CellRecord, LedgerEntry, Machine, OpRecord, Purpose, Run, RunHeader,
-    RunState, RunSummary, StreamPlan, StreamRecord, TargetRecord, VisitEnd, VisitRecord, Warning,
-    WorkerRecord,
+    BackendRecord, Blocks, CellRecord, LedgerEntry, Link, Machine, OpRecord, Purpose, Run,
+    RunHeader, RunState, RunSummary, StreamPlan, StreamRecord, TargetRecord, VisitEnd, VisitRecord,
+    Warning, WorkerRecord,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::de::DeserializeOwned;
@@ -162,8 +162,16 @@ impl Columns<'_> {
             mount: self.get("target_mount")?,
             devices: self.json("target_devices")?,
             direct_alignment: self.get("target_alignment")?,
+            link: self.link()?,
+            cache_bytes: self.optional_u64("target_cache_bytes")?,
             remarks: self.json("target_remarks")?,
         })
+    }
+
+    fn link(&self) -> Result<Option<Link>, StoreError> {
+        let name: Option<String> = self.get("target_link")?;
+        let rate = self.optional_u64("target_link_rate")?;
+        Ok(name.zip(rate).map(|(name, bytes_per_second)| Link { name, bytes_per_second }))
     }
 
     fn machine(&self) -> Result<Machine, StoreError> {
@@ -310,6 +318,8 @@ impl Reader<'_> {
             ramp_ns: columns.u64("ramp_ns")?,
             waited_ns: columns.u64("waited_ns")?,
             quiet: columns.get("quiet")?,
+            resident_before: columns.get("resident_before")?,
+            resident_after: columns.get("resident_after")?,
             streams: self.rows(
                 "SELECT * FROM visit_stream WHERE visit = ?1 ORDER BY stream",
                 &[key],

@@ -168,11 +168,13 @@ fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
              target_kind, target_size_bytes, target_files, target_file_system, target_mount,
              target_devices, target_alignment, target_remarks, seed, command_line, program, host,
              kernel, architecture, processor, processors, memory_bytes, started_unix_ns, state,
-             visits_planned, blocks_group, blocks_side)
+             visits_planned, blocks_group, blocks_side,
+             target_link, target_link_rate, target_cache_bytes)
          VALUES (:record_version, :suite, :suite_text, :given, :resolved, :kind, :size_bytes,
              :files, :file_system, :mount, :devices, :alignment, :remarks, :seed, :command_line,
              :program, :host, :kernel, :architecture, :processor, :processors, :memory_bytes,
-             :started_unix_ns, :state, :visits_planned, :blocks_group, :blocks_side)",
+             :started_unix_ns, :state, :visits_planned, :blocks_group, :blocks_side,
+             :link, :link_rate, :cache_bytes)",
         named_params! {
             ":record_version": header.version,
             ":suite": header.suite,
@@ -199,6 +201,9 @@ fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
             ":started_unix_ns": header.started_unix_ns,
             ":state": header.state.name(),
             ":visits_planned": header.visits_planned,
+            ":link": target.link.as_ref().map(|link| &link.name),
+            ":link_rate": optional_bits(target.link.as_ref().map(|link| link.bytes_per_second)),
+            ":cache_bytes": optional_bits(target.cache_bytes),
             ":blocks_group": header.blocks.as_ref().map(|b| &b.group),
             ":blocks_side": header.blocks.as_ref().map(|b| &b.side),
         },
@@ -234,8 +239,9 @@ fn insert_cell(t: &Transaction, run: i64, cell: &CellRecord) -> rusqlite::Result
 fn insert_visit(t: &Transaction, run: i64, visit: &VisitRecord) -> rusqlite::Result<()> {
     t.prepare_cached(
         "INSERT INTO visit (run, cell, repeat, position, started_unix_ns, elapsed_ns, end,
-             completions, host_stalls, purpose, ramp_ns, waited_ns, quiet)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+             completions, host_stalls, purpose, ramp_ns, waited_ns, quiet, resident_before,
+             resident_after)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
     )?
     .execute(params![
         run,
@@ -250,7 +256,9 @@ fn insert_visit(t: &Transaction, run: i64, visit: &VisitRecord) -> rusqlite::Res
         visit.purpose.name(),
         bits(visit.ramp_ns),
         bits(visit.waited_ns),
-        visit.quiet
+        visit.quiet,
+        visit.resident_before,
+        visit.resident_after
     ])?;
     let key = t.last_insert_rowid();
     for (position, stream) in (0i64..).zip(&visit.streams) {

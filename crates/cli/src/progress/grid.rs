@@ -230,6 +230,8 @@ mod tests {
             ramp_ns: 0,
             waited_ns: 0,
             quiet: None,
+            resident_before: None,
+            resident_after: None,
             streams: Vec::new(),
             completions: Bitmap::default(),
             ledger: Vec::new(),

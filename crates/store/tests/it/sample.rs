@@ -1,8 +1,8 @@
 //! A run in which every field says something.
 
 use record::{
-    BackendRecord, Bitmap, Blocks, CellRecord, Gap, LedgerEntry, Machine, OpRecord, Purpose, Run,
-    RunHeader, RunState, Series, SeriesRow, SlowRequest, StreamPlan, StreamRecord, TargetKind,
+    BackendRecord, Bitmap, Blocks, CellRecord, Gap, LedgerEntry, Link, Machine, OpRecord, Purpose,
+    Run, RunHeader, RunState, Series, SeriesRow, SlowRequest, StreamPlan, StreamRecord, TargetKind,
     TargetRecord, VisitEnd, VisitRecord, Warning, WorkerRecord,
 };
 use stats::LatencyHistogram;
@@ -24,6 +24,8 @@ pub fn header() -> RunHeader {
             mount: Some("/mnt/ssd rw,noatime".into()),
             devices: vec!["dm-0".into(), "sda".into()],
             direct_alignment: Some(512),
+            link: None,
+            cache_bytes: None,
             remarks: vec!["a \"remark\"".into()],
         },
         seed: u64::MAX - 1,
@@ -136,6 +138,8 @@ pub fn visit(order: u32) -> VisitRecord {
         ramp_ns: 0,
         waited_ns: 0,
         quiet: None,
+        resident_before: None,
+        resident_after: None,
         streams: vec![stream.clone(), StreamRecord { name: "side".into(), ..stream }],
         completions,
         ledger: vec![LedgerEntry {
@@ -168,7 +172,11 @@ pub fn run(id: &str) -> Run {
 pub fn later() -> Run {
     let mut run = run("r1");
     run.header.blocks = Some(Blocks { group: "g17".into(), side: "B".into() });
+    run.header.target.cache_bytes = Some(4 << 30);
+    run.header.target.link =
+        Some(Link { name: "PCIe 3.0 x4 of nvme0".into(), bytes_per_second: 3_938_461_538 });
     let visit = &mut run.visits[1];
+    (visit.resident_before, visit.resident_after) = (Some(3), Some(1000));
     (visit.purpose, visit.ramp_ns) = (Purpose::Pilot, 500_000_001);
     (visit.waited_ns, visit.quiet) = (1_000_000_007, Some(false));
     run
