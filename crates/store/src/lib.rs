@@ -94,7 +94,7 @@ impl Store {
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
         // Before any pragma that writes: the file may be someone else's.
         let found = store.schema()?;
-        store.settle_modes(found).map_err(|e| store.sql(e))?;
+        store.settle_modes_patiently(found).map_err(|e| store.sql(e))?;
         store.migrate()?;
         Ok(store)
     }
@@ -135,6 +135,23 @@ impl Store {
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
         store.connection.pragma_update(None, "foreign_keys", true).map_err(|e| store.sql(e))?;
         Ok(store)
+    }
+
+    /// SQLite asks nobody to wait while it changes to WAL, which takes the whole file for a
+    /// moment: with several processes on a new store, all but one would be sent away.
+    fn settle_modes_patiently(&self, found: i64) -> rusqlite::Result<()> {
+        let since = Instant::now();
+        loop {
+            match self.settle_modes(found) {
+                Err(error)
+                    if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
+                        && since.elapsed() < BUSY_TIMEOUT =>
+                {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                settled => return settled,
+            }
+        }
     }
 
     fn settle_modes(&self, found: i64) -> rusqlite::Result<()> {
