@@ -1,1 +1,88 @@
 //! Where a ramp ends (MSER-5).
+//!
+//! Cutting the start away removes its bias but also samples; MSER cuts where the standard error
+//! of what is left is smallest. On means of five samples, since single ones are too noisy
+//! (White 1997; White, Cobb, Spratt 2000). It finds a transient that ends. What still moves at
+//! the middle of the series is not one: [`Ramp::is_drift`]. Blind spot: a single step in the
+//! second half moves no cut (Wang and Glynn 2016); that is a change point's matter.
+
+/// Samples per batch.
+pub const BATCH: usize = 5;
+
+/// Fewest batches that are looked at: 2 s of 100 ms samples.
+const BATCHES_MIN: usize = 4;
+
+/// What to cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ramp {
+    /// Samples at the start that are no part of the steady rate: a multiple of [`BATCH`].
+    pub cut: usize,
+    /// The best cut is as late as was allowed, half of the series: it moves all the time or
+    /// for too long to tell. Then do not cut: report it, or look for longer.
+    pub is_drift: bool,
+}
+
+/// Where the ramp of `samples`, rates of equal intervals in order of time, ends.
+///
+/// `None` for fewer than 20 samples or if one of them is not finite.
+///
+/// Method: cut `d` batches of `k`, `d <= k / 2`, where the sum of squares of the rest about its
+/// mean, by `(k - d)^2`, is smallest; the first such `d`.
+pub fn mser5(samples: &[f64]) -> Option<Ramp> {
+    let batches: Vec<f64> =
+        samples.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
+    let last = batches.len() / 2;
+    if batches.len() < BATCHES_MIN || batches.iter().any(|mean| !mean.is_finite()) {
+        return None;
+    }
+    let mut best = (0, f64::INFINITY);
+    for cut in 0..=last {
+        let error = squared_error(&batches[cut..]);
+        if error < best.1 {
+            best = (cut, error);
+        }
+    }
+    Some(Ramp { cut: best.0 * BATCH, is_drift: best.0 == last })
+}
+
+/// The MSER statistic of what is left: its mean's squared standard error.
+fn squared_error(rest: &[f64]) -> f64 {
+    let n = rest.len() as f64;
+    let mean = rest.iter().sum::<f64>() / n;
+    rest.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n * n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Random;
+
+    fn noisy(n: usize, level: impl Fn(usize) -> f64) -> Vec<f64> {
+        let mut random = Random::new(5);
+        (0..n).map(|i| level(i) * (1.0 + 0.02 * random.normal())).collect()
+    }
+
+    #[test]
+    fn a_transient_is_cut_where_it_ends() {
+        let samples = noisy(100, |i| if i < 10 { 10.0 } else { 100.0 });
+        assert_eq!(mser5(&samples), Some(Ramp { cut: 10, is_drift: false }));
+    }
+
+    #[test]
+    fn what_never_settles_is_drift() {
+        let samples = noisy(100, |i| 100.0 + i as f64);
+        assert!(mser5(&samples).unwrap().is_drift);
+        let slow = noisy(100, |i| 100.0 * (1.0 + (-(i as f64) / 60.0).exp()));
+        assert!(mser5(&slow).unwrap().is_drift);
+    }
+
+    #[test]
+    fn odd_input_is_no_ramp() {
+        assert_eq!(mser5(&[1.0; 100]), Some(Ramp { cut: 0, is_drift: false }));
+        assert_eq!(mser5(&[0.0; 20]), Some(Ramp { cut: 0, is_drift: false }));
+        assert_eq!(mser5(&[1.0; 19]), None);
+        assert_eq!(mser5(&[]), None);
+        assert_eq!(mser5(&[f64::NAN; 40]), None);
+        assert_eq!(mser5(&[f64::MAX; 40]), None);
+    }
+}
