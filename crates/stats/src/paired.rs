@@ -1,18 +1,28 @@
-//! Comparing two configurations measured in blocks: A and B once each, close in time, in random
-//! order. What drifts from block to block falls on both sides and out of the differences.
+//! Comparing two configurations.
 //!
-//! The caller hands in one difference per block, of logarithms where a ratio is meant:
-//! `ln(b) - ln(a)`; [`Estimate::exp`] then gives the ratio of B to A. Two estimates belong side
-//! by side: the median of the Walsh averages, which a few bad blocks cannot carry, and the mean
-//! with Student's t, which they can. Where the two disagree, that is the finding.
+//! Best measured in blocks: A and B once each, close in time, in random order. What drifts from
+//! block to block falls on both sides and out of the differences. The caller hands in one
+//! difference per block, of logarithms where a ratio is meant: `ln(b) - ln(a)`;
+//! [`Estimate::exp`] then gives the ratio of B to A. Two estimates belong side by side: the
+//! median of the Walsh averages, which a few bad blocks cannot carry, and the mean with Student's
+//! t, which they can. Where the two disagree, that is the finding.
+//!
+//! What was measured one after the other has no blocks: [`welch`] compares two means, and takes
+//! all drift between them for a difference.
 
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+use crate::interval::{Interval, student_quantile};
 
 /// Fewest blocks: with five, no signed-rank interval reaches 95 %.
 pub const BLOCKS_MIN: usize = 6;
 /// Most blocks.
-pub const BLOCKS_MAX: usize = 20;
+pub const BLOCKS_MAX: usize = 60;
+/// Blocks after which a comparison that may be looked at twice is looked at.
+pub const LOOKS: [usize; 2] = [10, 20];
+/// More blocks than this nobody measures: [`blocks_needed`] says "never" then.
+pub const BLOCKS_SENSIBLE: usize = 10_000;
 
 /// An estimate with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -78,16 +88,185 @@ pub fn hodges_lehmann(differences: &[f64], confidence: f64) -> Option<Estimate> 
 /// Method: Student 1908; `mean +- t(n - 1) s / sqrt(n)`.
 pub fn paired_t(differences: &[f64], confidence: f64) -> Option<Estimate> {
     check(differences)?;
-    if !(0.0..1.0).contains(&confidence) {
+    let mean = crate::interval::plain(differences, 0.95)?;
+    Contrast::of_mean(&mean).interval(confidence)
+}
+
+/// Exact two-sided p of the signed-rank test: how often fair coins for signs give rank sums at
+/// least as far from the middle as those seen.
+///
+/// * `differences[block]`: finite, at most [`BLOCKS_MAX`]. Differences of exactly zero are left
+///   out, equal sizes share the mean of their ranks, and the count is over the ranks as they are.
+/// * `None` for an empty slice, too many or one that is not finite. 1 when all are zero.
+///
+/// The smallest p that `n` blocks can give is `2 / 2^n`.
+///
+/// Method: Wilcoxon 1945; ties by mean ranks, exact given the ties (Pratt and Gibbons 1981).
+pub fn signed_rank_p(differences: &[f64]) -> Option<f64> {
+    if differences.is_empty() || differences.len() > BLOCKS_MAX {
         return None;
     }
-    let n = differences.len() as f64;
-    let mean = differences.iter().sum::<f64>() / n;
-    let squares: f64 = differences.iter().map(|d| (d - mean).powi(2)).sum();
-    let error = (squares / (n - 1.0) / n).sqrt();
-    let student = StudentsT::new(0.0, 1.0, n - 1.0).ok()?;
-    let reach = student.inverse_cdf(f64::midpoint(1.0, confidence)) * error;
-    Some(Estimate { middle: mean, low: mean - reach, high: mean + reach, confidence })
+    if !differences.iter().all(|d| d.is_finite()) {
+        return None;
+    }
+    let mut sizes: Vec<(f64, bool)> =
+        differences.iter().filter(|d| **d != 0.0).map(|d| (d.abs(), *d > 0.0)).collect();
+    sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let ranks = doubled_ranks(&sizes);
+    let ways = ways_to_sums(&ranks);
+    let positive: usize =
+        ranks.iter().zip(&sizes).filter(|(_, (_, up))| *up).map(|(rank, _)| rank).sum();
+    let nearer_end = positive.min(ways.len() - 1 - positive);
+    let tail = ways[..=nearer_end].iter().sum::<u64>() as f64 / (1u64 << sizes.len()) as f64;
+    Some((2.0 * tail).min(1.0))
+}
+
+/// Twice the mean rank of each, so that it is whole; `sizes` sorted.
+fn doubled_ranks(sizes: &[(f64, bool)]) -> Vec<usize> {
+    let mut ranks = Vec::with_capacity(sizes.len());
+    for tied in sizes.chunk_by(|a, b| a.0 == b.0) {
+        let before = ranks.len();
+        // Ranks before + 1 ..= before + n: twice their mean.
+        ranks.resize(before + tied.len(), 2 * before + tied.len() + 1);
+    }
+    ranks
+}
+
+/// Level of each of two looks, after [`LOOKS`] blocks, that together keep `1 - confidence`.
+///
+/// * `confidence`: `0.95` gives 0.0294.
+/// * `None` outside `0.5..1.0`.
+/// * Absolute error below 1e-5.
+///
+/// Method: Pocock 1977. The second look's sum holds the first's, so the two normal scores
+/// correlate by `sqrt(1/2)`; the chance that either is beyond is integrated over the first.
+pub fn level_of_two_looks(confidence: f64) -> Option<f64> {
+    if !(0.5..1.0).contains(&confidence) {
+        return None;
+    }
+    let normal = Normal::new(0.0, 1.0).ok()?;
+    let error = |level: f64| {
+        let z = normal.inverse_cdf(1.0 - level / 2.0);
+        // Neither is beyond: the first score is x, the second (x + y) / sqrt(2), y another score.
+        const STEPS: usize = 400;
+        let density = |x: f64| (-x * x / 2.0).exp() / std::f64::consts::TAU.sqrt();
+        let inside = |x: f64| {
+            let reach = std::f64::consts::SQRT_2 * z;
+            density(x) * (normal.cdf(reach - x) - normal.cdf(-reach - x))
+        };
+        let step = 2.0 * z / STEPS as f64;
+        let weight = |k: usize| match k {
+            0 | STEPS => 1.0,
+            k if k % 2 == 1 => 4.0,
+            _ => 2.0,
+        };
+        let sum: f64 = (0..=STEPS).map(|k| weight(k) * inside(-z + k as f64 * step)).sum();
+        1.0 - sum * step / 3.0
+    };
+    let (mut low, mut high) = ((1.0 - confidence) / 2.0, 1.0 - confidence);
+    for _ in 0..40 {
+        let middle = f64::midpoint(low, high);
+        if error(middle) > 1.0 - confidence { high = middle } else { low = middle }
+    }
+    Some(f64::midpoint(low, high))
+}
+
+/// Confidence of the interval that must lie inside the margin for two to be called the same:
+/// two one-sided tests at `1 - confidence` each. 0.95 gives 0.90.
+///
+/// Method: Schuirmann 1987.
+pub fn equivalence_confidence(confidence: f64) -> f64 {
+    2.0 * confidence - 1.0
+}
+
+/// A difference of means, its standard error and the degrees of freedom of that: what Student's
+/// t needs, however the variance was come by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contrast {
+    /// The difference.
+    pub middle: f64,
+    /// Its standard error.
+    pub error: f64,
+    /// Degrees of freedom.
+    pub df: f64,
+}
+
+impl Contrast {
+    /// Of the mean of differences, whose variance may be moderated across cells
+    /// ([`crate::interval::moderated`]).
+    pub fn of_mean(mean: &Interval) -> Self {
+        Self { middle: mean.mean, error: (mean.variance / mean.visits as f64).sqrt(), df: mean.df }
+    }
+
+    /// The interval at a confidence in `0.0..1.0`.
+    pub fn interval(&self, confidence: f64) -> Option<Estimate> {
+        if !(0.0..1.0).contains(&confidence) {
+            return None;
+        }
+        let reach = student_quantile(f64::midpoint(1.0, confidence), self.df)? * self.error;
+        let middle = self.middle;
+        let estimate = Estimate { middle, low: middle - reach, high: middle + reach, confidence };
+        (reach.is_finite() && middle.is_finite()).then_some(estimate)
+    }
+
+    /// Two-sided p of "it lies within `margin` of zero": below `1 - confidence` exactly when the
+    /// interval of that confidence lies wholly beyond the margin. With margin 0 the usual p of
+    /// Student's t.
+    pub fn p_beyond(&self, margin: f64) -> f64 {
+        let beyond = self.middle.abs() - margin;
+        if beyond.is_nan() || beyond <= 0.0 {
+            return 1.0;
+        }
+        if self.error == 0.0 {
+            return 0.0;
+        }
+        let student = StudentsT::new(0.0, 1.0, self.df);
+        student.map_or(1.0, |student| (2.0 * student.sf(beyond / self.error)).min(1.0))
+    }
+}
+
+/// The difference `b - a` of two means measured one after the other.
+///
+/// * `a`, `b`: means of logarithms of rates, of two visits or more each; their variances may be
+///   moderated across a grid, their degrees of freedom are taken as they are.
+///
+/// All drift between the two is in the difference, and not in the error.
+///
+/// Method: Welch 1947, degrees of freedom after Satterthwaite 1946.
+pub fn welch(a: &Interval, b: &Interval) -> Contrast {
+    let part = |side: &Interval| side.variance / side.visits as f64;
+    let (part_a, part_b) = (part(a), part(b));
+    let sum = part_a + part_b;
+    let df = sum * sum / (part_a * part_a / a.df + part_b * part_b / b.df);
+    // No spread at all on either side: any number of degrees will do.
+    let df = if df.is_finite() { df } else { a.df.min(b.df) };
+    Contrast { middle: b.mean - a.mean, error: sum.sqrt(), df }
+}
+
+/// How many blocks make an interval reach no further than `distance` from its middle:
+/// `n = (t s / distance)^2`, t being that of `n - 1`.
+///
+/// * `deviation`: standard deviation of one block's difference; of two sides measured apart
+///   `sqrt(s_a^2 + s_b^2)` gives the visits on each side.
+/// * `None` when that is more than [`BLOCKS_SENSIBLE`], or makes no sense.
+pub fn blocks_needed(deviation: f64, distance: f64, confidence: f64) -> Option<usize> {
+    if !(distance > 0.0 && deviation >= 0.0 && (0.0..1.0).contains(&confidence)) {
+        return None;
+    }
+    let reaches = |n: usize| {
+        let t = student_quantile(f64::midpoint(1.0, confidence), n as f64 - 1.0);
+        t.is_some_and(|t| t * deviation / (n as f64).sqrt() <= distance)
+    };
+    // The reach falls with n, so halving finds the least.
+    let (mut low, mut high) = (2, BLOCKS_SENSIBLE);
+    if !reaches(high) {
+        return None;
+    }
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        if reaches(middle) { high = middle } else { low = middle + 1 }
+    }
+    Some(low)
 }
 
 /// Largest w with `P(W+ <= w) <= (1 - confidence) / 2` when each of `blocks` signs is a fair
@@ -116,12 +295,19 @@ pub fn signed_rank_limit(blocks: usize, confidence: f64) -> Option<(usize, f64)>
 
 /// `ways[sum]`: how many subsets of the ranks `1..=blocks` have this sum.
 fn ways_to_rank_sums(blocks: usize) -> Vec<u64> {
-    let sum_max = blocks * (blocks + 1) / 2;
+    ways_to_sums(&(1..=blocks).collect::<Vec<_>>())
+}
+
+/// `ways[sum]`: how many subsets of these have this sum; at most [`BLOCKS_MAX`] of them.
+fn ways_to_sums(parts: &[usize]) -> Vec<u64> {
+    let sum_max: usize = parts.iter().sum();
     let mut ways = vec![0; sum_max + 1];
     ways[0] = 1;
-    for rank in 1..=blocks {
-        for sum in (rank..=sum_max).rev() {
-            ways[sum] += ways[sum - rank];
+    let mut reached = 0;
+    for &part in parts {
+        reached += part;
+        for sum in (part..=reached).rev() {
+            ways[sum] += ways[sum - part];
         }
     }
     ways
@@ -250,8 +436,91 @@ mod tests {
     }
 
     #[test]
+    fn p_and_interval_of_the_signed_ranks_agree() {
+        let seed = 4_701;
+        let mut random = Random::new(seed);
+        for _ in 0..400 {
+            let differences: Vec<f64> = (0..10).map(|_| 0.6 + random.normal()).collect();
+            let beyond = hodges_lehmann(&differences, 0.95).unwrap().is_beyond(0.0);
+            let p = signed_rank_p(&differences).unwrap();
+            assert_eq!(beyond, p <= 0.05, "seed {seed}: {differences:?} p {p}");
+        }
+    }
+
+    #[test]
+    fn p_of_the_signed_ranks_is_the_count() {
+        // All up: 2 of 2^n patterns.
+        near(signed_rank_p(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap(), 2.0 / 64.0, 1e-12);
+        // W- = 3: sums 0, 1, 2, 3 in 1 + 1 + 1 + 2 ways.
+        near(signed_rank_p(&[1.0, 2.0, -3.0, 4.0, 5.0, 6.0]).unwrap(), 10.0 / 64.0, 1e-12);
+        // Ties share a rank: ranks 1.5, 1.5, 3; W- = 1.5 in 1 + 2 ways of 8, doubled.
+        near(signed_rank_p(&[-1.0, 1.0, 2.0]).unwrap(), 0.75, 1e-12);
+        // Zeros are left out.
+        near(signed_rank_p(&[0.0, 1.0, 2.0]).unwrap(), 0.5, 1e-12);
+        assert_eq!(signed_rank_p(&[0.0; 4]), Some(1.0));
+        assert_eq!(signed_rank_p(&[]), None);
+        assert_eq!(signed_rank_p(&[f64::NAN]), None);
+        // Darwin's maize: W- = 24 of 120; R's wilcox.test with exact = TRUE gives 0.04126.
+        let maize = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48].map(f64::from);
+        near(signed_rank_p(&maize).unwrap(), 0.041_26, 0.000_01);
+        assert!(signed_rank_p(&[1.0; 60]).is_some_and(|p| p > 0.0 && p < 1e-17));
+    }
+
+    #[test]
+    fn two_looks_cost_what_pocock_printed() {
+        near(level_of_two_looks(0.95).unwrap(), 0.0294, 0.000_05);
+        near(level_of_two_looks(0.99).unwrap(), 0.0056, 0.000_05);
+        assert_eq!(level_of_two_looks(1.0), None);
+        assert_eq!(level_of_two_looks(f64::NAN), None);
+    }
+
+    #[test]
+    fn p_beyond_a_margin_and_the_interval_agree() {
+        let contrast = Contrast { middle: 0.08, error: 0.02, df: 9.0 };
+        let t = contrast.middle / contrast.error;
+        // Student's t, 9 degrees: 4.0 is p 0.0031.
+        near(t, 4.0, 1e-9);
+        near(contrast.p_beyond(0.0), 0.0031, 0.000_05);
+        for margin in [0.01, 0.03, 0.034, 0.035, 0.036, 0.05, 0.1] {
+            let beyond = contrast.interval(0.95).unwrap().is_beyond(margin);
+            assert_eq!(beyond, contrast.p_beyond(margin) < 0.05, "{margin}");
+        }
+        assert_eq!(Contrast { error: 0.0, ..contrast }.p_beyond(0.03), 0.0);
+        assert_eq!(Contrast { middle: f64::NAN, ..contrast }.p_beyond(0.03), 1.0);
+    }
+
+    #[test]
+    fn welchs_figures_are_the_textbooks() {
+        // The two samples of R's `t.test` on extra hours of sleep: t = -1.8608, df = 17.776.
+        let one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
+        let two = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
+        let side = |values: &[f64]| crate::interval::plain(values, 0.95).unwrap();
+        let seen = welch(&side(&one), &side(&two));
+        near(seen.middle / seen.error, 1.8608, 0.0001);
+        near(seen.df, 17.776, 0.001);
+        near(seen.p_beyond(0.0), 0.079_39, 0.000_01);
+        let flat = side(&[1.0, 1.0]);
+        assert!(welch(&flat, &flat).interval(0.95).is_some_and(|e| e.half_width() == 0.0));
+    }
+
+    #[test]
+    fn blocks_needed_reach_and_one_less_does_not() {
+        for (deviation, distance) in [(0.04, 0.03), (0.04, 0.01), (0.2, 0.013)] {
+            let n = blocks_needed(deviation, distance, 0.95).unwrap();
+            let reach = |n: usize| {
+                student_quantile(0.975, n as f64 - 1.0).unwrap() * deviation / (n as f64).sqrt()
+            };
+            assert!(reach(n) <= distance && reach(n - 1) > distance, "{n}");
+        }
+        assert_eq!(blocks_needed(0.0, 0.01, 0.95), Some(2));
+        assert_eq!(blocks_needed(1.0, 0.001, 0.95), None);
+        assert_eq!(blocks_needed(1.0, 0.0, 0.95), None);
+        assert_eq!(blocks_needed(f64::NAN, 0.1, 0.95), None);
+    }
+
+    #[test]
     fn what_cannot_be_judged_is_not() {
-        for differences in [vec![0.1; 5], vec![0.1; 21], vec![f64::NAN; 8], vec![]] {
+        for differences in [vec![0.1; 5], vec![0.1; 61], vec![f64::NAN; 8], vec![]] {
             assert_eq!(hodges_lehmann(&differences, 0.95), None);
             assert_eq!(paired_t(&differences, 0.95), None);
         }
