@@ -10,4 +10,5 @@
 mod captured;
 mod common;
 mod decisions;
+mod links;
 mod this_machine;
