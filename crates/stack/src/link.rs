@@ -36,7 +36,7 @@ pub fn slowest_link(host: &Host, target: &Target) -> Option<Link> {
             root.add(host, &place, &name);
         }
     }
-    let found = root.most("", 0)?;
+    let found = root.most("")?;
     Some(Link { name: named(&found.names), bytes_per_second: found.bytes_per_second })
 }
 
@@ -115,8 +115,8 @@ impl Node {
     }
 
     /// What gets through to the devices below: their sum, but not more than the link here.
-    fn most(&self, name: &str, depth: usize) -> Option<Most> {
-        let below = self.below.iter().map(|(name, node)| node.most(name, depth + 1));
+    fn most(&self, name: &str) -> Option<Most> {
+        let below = self.below.iter().map(|(name, node)| node.most(name));
         let sum = below.reduce(|a, b| {
             let (mut a, b) = (a?, b?);
             a.names.extend(b.names);
