@@ -78,6 +78,11 @@ pub struct MannerOptions {
     /// Failed requests that a worker passes over in a visit; one more ends the visit
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub tolerate: u64,
+    /// Bytes of cache in controllers and drives, if you know: 4GiB
+    ///
+    /// Nothing can be asked for it. A working set that such a cache holds is then called so.
+    #[arg(long, value_name = "SIZE")]
+    pub cache_size: Option<Bytes>,
 }
 
 /// What is printed.

@@ -97,6 +97,7 @@ pub fn settings(consent: &ConsentOptions, manner: &MannerOptions, store_path: Pa
         cpus: manner.cpus.clone().unwrap_or_default().0,
         hang_limit: manner.hang_limit,
         failures: manner.tolerate,
+        cache: manner.cache_size,
         command_line: std::env::args_os().map(text).collect(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
         store_path,

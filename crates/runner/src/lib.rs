@@ -25,7 +25,7 @@ pub use run::Outcome;
 pub use target::TargetName;
 
 use suite::SuiteSource;
-use units::Nanos;
+use units::{Bytes, Nanos};
 
 /// What the user asked for.
 #[derive(Clone, Debug)]
@@ -57,6 +57,8 @@ pub struct Settings {
     pub hang_limit: Nanos,
     /// Failed requests per worker and visit that are counted and passed over.
     pub failures: u64,
+    /// Bytes of cache in controllers and drives, if the user knows.
+    pub cache: Option<Bytes>,
     /// The words of the command, the program first.
     pub command_line: Vec<String>,
     /// Version of the program.

@@ -226,6 +226,7 @@ fn find_path(
     let unit = alignment.unit().or_else(|| target.top().and_then(|d| d.logical_sector));
     let mut record = target.record(wanted.files.size, wanted.files.count, &alignment);
     record.given = path.display().to_string();
+    record.link = stack::slowest_link(host, &target);
     if as_it_is && !character {
         record.remarks.push("read as it is, not written first".to_owned());
         if let PathKind::File { allocated, .. } = target.path.kind
@@ -413,6 +414,7 @@ fn finish(
 ) -> Result<Prepared, RunError> {
     found.record.size_bytes = suite.files.size.get();
     found.record.files = suite.files.count;
+    found.record.cache_bytes = order.settings.cache.map(Bytes::get);
     let buffered = matches!(&found.ground, Ground::Paths(paths) if paths.character);
     let mut cells: Vec<CellRecord> = suite
         .phases

@@ -52,6 +52,7 @@ pub fn settings(place: &Place) -> Settings {
         cpus: Vec::new(),
         hang_limit: Nanos::secs(1),
         failures: 0,
+        cache: None,
         command_line: vec!["test".to_owned()],
         program: "0".to_owned(),
         store_path: place.join("store.db"),
