@@ -2,7 +2,7 @@
 //!
 //! Each report shows the same figures because each takes them from here.
 
-use record::{CellRecord, OpRecord, Run, StreamPlan, StreamRecord, VisitEnd, VisitRecord};
+use record::{CellRecord, OpRecord, Purpose, Run, StreamPlan, StreamRecord, VisitEnd, VisitRecord};
 use stats::LatencyHistogram;
 use units::Nanos;
 
@@ -105,11 +105,7 @@ pub fn total(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0, u64::saturating_add)
 }
 
-/// Whether requests of this operation are what a stream's IOPS and latency are about. Syncs are
-/// shown apart: an fsync is no I/O of a block size.
-pub fn is_data(op: &str) -> bool {
-    matches!(op, "read" | "write" | "trim")
-}
+pub use explain::view::is_data;
 
 /// A cell's stream with its visits: what one element of `cells` and one line of a table is about.
 #[derive(Clone)]
@@ -138,11 +134,12 @@ pub fn streams_of(run: &Run) -> Vec<StreamOfCell<'_>> {
 
 impl<'a> StreamOfCell<'a> {
     /// The visits that count: those that ended by their stop rule; where there is none, those
-    /// that were cut short.
+    /// that were cut short. Pilots never do.
     pub fn counted(&self) -> Vec<&'a VisitRecord> {
         let whole = |v: &&&VisitRecord| matches!(v.end, VisitEnd::Complete | VisitEnd::Hanging);
-        let found: Vec<_> = self.visits.iter().filter(whole).copied().collect();
-        if found.is_empty() { self.visits.clone() } else { found }
+        let made = self.visits.iter().filter(|v| v.purpose == Purpose::Measure);
+        let found: Vec<_> = made.clone().filter(whole).copied().collect();
+        if found.is_empty() { made.copied().collect() } else { found }
     }
 
     /// What the stream measured in a visit, if it came that far.
@@ -206,7 +203,7 @@ impl<'a> StreamOfCell<'a> {
         if let Some(why) = &self.cell.impossible {
             return vec![format!("not-possible-here: {why}")];
         }
-        if self.visits.is_empty() {
+        if self.counted().is_empty() {
             return vec!["not-measured".to_owned()];
         }
         let counted = self.counted();

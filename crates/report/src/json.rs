@@ -46,6 +46,8 @@ pub struct Document {
     pub machine: Machine,
     /// The suite as it was played, with every default written out: TOML.
     pub suite_text: String,
+    /// Its part in a comparison measured in blocks; null if it is none.
+    pub blocks: Option<Blocks>,
     /// One element per grid cell and stream, in the suite's order.
     pub cells: Vec<Cell>,
     /// Doubts about the run as a whole; those about a visit are with the visit.
@@ -73,8 +75,30 @@ pub struct Target {
     pub devices: Vec<String>,
     /// Smallest unit of direct I/O.
     pub direct_alignment_bytes: Option<u32>,
+    /// The slowest link between the host and the devices, where the kernel tells one.
+    pub link: Option<Link>,
+    /// Cache in controllers and drives, as the user declared it.
+    pub cache_bytes: Option<u64>,
     /// What a reader of the numbers must know about it.
     pub remarks: Vec<String>,
+}
+
+/// A link that all data of a device pass.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Link {
+    /// What it is, from where.
+    pub name: String,
+    /// What it can carry in one direction.
+    pub bytes_per_second: u64,
+}
+
+/// The part of a run in a comparison measured in blocks.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Blocks {
+    /// The same for all sides of one comparison.
+    pub group: String,
+    /// `A`, `B`, ...
+    pub side: String,
 }
 
 /// Where a run ran.
@@ -225,8 +249,20 @@ pub struct Visit {
     /// `complete`, `interrupted`, `failed` or `hanging`.
     pub end: String,
     /// Whether it counts in the cell's figures: visits that were cut short count only where
-    /// there is no other.
+    /// there is no other, pilots never.
     pub counted: bool,
+    /// `measure`, or `pilot`: made to learn how long the cell needs to come up to speed.
+    pub purpose: String,
+    /// Time before the measured part.
+    pub ramp_ns: u64,
+    /// How long the devices were waited for to be idle before it.
+    pub waited_ns: u64,
+    /// Whether they were idle then; null when nobody could look.
+    pub quiet: Option<bool>,
+    /// Thousandths of a sample of the files' pages that were in the page cache before it.
+    pub resident_before_permille: Option<u32>,
+    /// The same after it.
+    pub resident_after_permille: Option<u32>,
     /// Completed data requests.
     pub requests: u64,
     /// Moved by those.
@@ -427,6 +463,10 @@ pub fn document(run: &Run) -> Document {
         command_line: header.command_line.clone(),
         machine: machine(&header.machine),
         suite_text: header.suite_text.clone(),
+        blocks: header
+            .blocks
+            .as_ref()
+            .map(|b| Blocks { group: b.group.clone(), side: b.side.clone() }),
         cells: figures::streams_of(run).iter().map(cell).collect(),
         warnings: warnings(&header.warnings),
     }
@@ -451,6 +491,11 @@ fn target(target: &record::TargetRecord) -> Target {
         mount: target.mount.clone(),
         devices: target.devices.clone(),
         direct_alignment_bytes: target.direct_alignment,
+        link: target.link.as_ref().map(|link| Link {
+            name: link.name.clone(),
+            bytes_per_second: link.bytes_per_second,
+        }),
+        cache_bytes: target.cache_bytes,
         remarks: target.remarks.clone(),
     }
 }
@@ -559,6 +604,12 @@ fn visit(stream: &StreamOfCell, visit: &VisitRecord, counted: bool) -> Visit {
         elapsed_ns: visit.elapsed_ns,
         end: visit.end.name().to_owned(),
         counted,
+        purpose: visit.purpose.name().to_owned(),
+        ramp_ns: visit.ramp_ns,
+        waited_ns: visit.waited_ns,
+        quiet: visit.quiet,
+        resident_before_permille: visit.resident_before,
+        resident_after_permille: visit.resident_after,
         requests: data.requests,
         bytes: data.bytes,
         errors: total(errors),
