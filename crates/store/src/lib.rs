@@ -6,6 +6,7 @@
 //! removed.
 
 mod blob;
+mod calibration;
 mod claim;
 mod error;
 mod migrate;
@@ -21,6 +22,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 pub use crate::blob::BlobError;
+pub use crate::calibration::StoredCalibration;
 pub use crate::claim::Claim;
 pub use crate::error::StoreError;
 

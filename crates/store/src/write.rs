@@ -143,7 +143,7 @@ impl Store {
         self.connection.pragma_update(None, "synchronous", level).map_err(|e| self.sql(e))
     }
 
-    fn transaction<T>(
+    pub(crate) fn transaction<T>(
         &mut self,
         work: impl FnOnce(&Transaction) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests; the lint only knows functions marked as such")]
 
+mod calibrations;
 mod claims;
 mod faults;
 mod kill;

@@ -1,0 +1,57 @@
+//! What a machine's own noise is, as `calibrate` found it.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::{Store, StoreError};
+
+/// A stored calibration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredCalibration {
+    /// Which machine it holds for: words that the caller chose.
+    pub machine: String,
+    /// Wall clock at the start, ns since 1970.
+    pub started_unix_ns: i64,
+    /// Version of the body.
+    pub version: u32,
+    /// JSON.
+    pub body: String,
+}
+
+impl Store {
+    /// Adds one. Older ones of the same machine stay.
+    pub fn add_calibration(&mut self, calibration: &StoredCalibration) -> Result<(), StoreError> {
+        self.transaction(|t| {
+            t.execute(
+                "INSERT INTO calibration (machine, started_unix_ns, version, body)
+                 VALUES (?1, ?2, ?3, ?4)",
+                params![
+                    calibration.machine,
+                    calibration.started_unix_ns,
+                    calibration.version,
+                    calibration.body
+                ],
+            )
+        })
+        .map(|_| ())
+    }
+
+    /// The newest of a machine.
+    pub fn calibration(&self, machine: &str) -> Result<Option<StoredCalibration>, StoreError> {
+        self.connection
+            .query_row(
+                "SELECT machine, started_unix_ns, version, body FROM calibration
+                 WHERE machine = ?1 ORDER BY number DESC LIMIT 1",
+                [machine],
+                |row| {
+                    Ok(StoredCalibration {
+                        machine: row.get(0)?,
+                        started_unix_ns: row.get(1)?,
+                        version: row.get(2)?,
+                        body: row.get(3)?,
+                    })
+                },
+            )
+            .optional()
+            .map_err(|e| self.sql(e))
+    }
+}

@@ -1,0 +1,33 @@
+//! Calibrations are kept, and the newest of a machine is what counts.
+
+use store::{Store, StoredCalibration};
+
+use crate::scratch;
+
+fn of(machine: &str, started_unix_ns: i64, body: &str) -> StoredCalibration {
+    let (machine, body) = (machine.to_owned(), body.to_owned());
+    StoredCalibration { machine, started_unix_ns, version: 1, body }
+}
+
+#[test]
+fn the_newest_of_a_machine_counts() {
+    let path = scratch("calibrations");
+    let mut store = Store::open(&path).unwrap();
+    assert_eq!(store.calibration("db1").unwrap(), None);
+    for calibration in [of("db1", 9, "{}"), of("db2", 1, "{\"a\":1}"), of("db1", 5, "[]")] {
+        store.add_calibration(&calibration).unwrap();
+    }
+    // The one added last, also where the clock was set back between the two.
+    assert_eq!(store.calibration("db1").unwrap(), Some(of("db1", 5, "[]")));
+    assert_eq!(store.calibration("db2").unwrap().unwrap().body, "{\"a\":1}");
+    assert!(store.add_calibration(&of("db1", 6, "no json")).is_err());
+}
+
+#[test]
+fn it_is_never_rewritten() {
+    let path = scratch("calibrations_kept");
+    Store::open(&path).unwrap().add_calibration(&of("db1", 1, "{}")).unwrap();
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    let error = raw.execute("UPDATE calibration SET body = '[]'", []).unwrap_err();
+    assert!(error.to_string().contains("never rewritten"), "{error}");
+}
