@@ -32,7 +32,13 @@ fn main() {
         direct: false,
         write_through: WriteThrough::No,
         backend: Backend::Auto,
-        stop: Stop { ramp: Nanos::ZERO, time: None, bytes: None, operations: Some(operations) },
+        stop: Stop {
+            ramp: Nanos::ZERO,
+            time: None,
+            bytes: None,
+            operations: Some(operations),
+            extend: None,
+        },
     };
     let visit = Visit {
         streams: vec![stream],

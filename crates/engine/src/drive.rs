@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use device::{Completion, Device, DeviceError, FileIndex, Op, Request, Slot};
-use suite::model::{Access, Arrivals, Pacing, Stream, SyncAtEnd};
+use suite::model::{Access, Arrivals, Extend, Pacing, Stream, SyncAtEnd};
 use units::{ByteOffset, Bytes, Instant, Nanos};
 
 use crate::Visit;
@@ -155,6 +155,7 @@ struct Worker<'a> {
     measured: bool,
     ramp_end: Instant,
     end: Instant,
+    stretch: Option<Extend>,
     stopped_at: Instant,
     idle_since: Instant,
     backlog: u64,
@@ -551,6 +552,9 @@ impl<'a> Drive<'a> {
                 worker.recorder.fold(now);
             }
             let orders = self.shared.stopping();
+            if worker.state == State::Measuring && now >= worker.end && !orders {
+                worker.stretch(self.shared);
+            }
             if matches!(worker.state, State::Measuring | State::Ramp)
                 && (now >= worker.end || orders)
             {
@@ -747,7 +751,7 @@ impl<'a> Worker<'a> {
         shared: &'a Shared,
     ) -> Result<Self, DriveError> {
         let ops = operations(stream);
-        let expected = stream.stop.time.map(|time| time + stream.stop.ramp);
+        let expected = stream.stop.time_longest().map(|time| time + stream.stop.ramp);
         let pace = Pace::new(stream, id.worker, first_slot);
         let before: u32 = visit.streams[..id.stream as usize].iter().map(|s| s.threads).sum();
         Ok(Self {
@@ -767,6 +771,7 @@ impl<'a> Worker<'a> {
             measured: false,
             ramp_end: Instant::ZERO + stream.stop.ramp,
             end: stream.stop.time.map_or(Instant::MAX, |t| Instant::ZERO + t + stream.stop.ramp),
+            stretch: stream.stop.extend,
             stopped_at: Instant::MAX,
             idle_since: Instant::ZERO,
             backlog: 0,
@@ -807,7 +812,33 @@ impl<'a> Worker<'a> {
         self.source.count_from_here(self.stream, requests, bytes);
         self.state = State::Measuring;
         self.measured = true;
+        self.pulse.measure(self.recorder.ramp_requests);
         observer.measured_begins(self.id);
+    }
+
+    /// At its end: takes a later one if too little completed in the visit by now.
+    ///
+    /// The next end is when enough will have completed at the pace so far, and an eighth more, so
+    /// that a visit is rarely stretched twice.
+    fn stretch(&mut self, shared: &Shared) {
+        let Some(Extend { operations, time_max }) = self.stretch else { return };
+        self.pulse.progress(
+            self.recorder.completed() + self.recorder.ramp_requests,
+            self.recorder.bytes() + self.recorder.ramp_bytes,
+        );
+        let (begin, end) = (self.ramp_end, self.end);
+        let next = |measured: u64| {
+            if measured >= operations {
+                return None;
+            }
+            let elapsed = end.since(begin).get() as f64;
+            let wanted = elapsed * operations as f64 / measured.max(1) as f64 * 1.125;
+            let wanted = Nanos::new(wanted as u64).max(end.since(begin) + INTERVAL);
+            Some(begin + wanted.min(time_max))
+        };
+        if let Some(next) = shared.end_after(end, next) {
+            self.end = next;
+        }
     }
 
     /// Issues no more.

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use device::Op;
 use suite::model::Stream;
+use units::Instant;
 
 /// Shared by all drives of a visit. Created before, dropped after.
 #[derive(Debug)]
@@ -12,6 +13,9 @@ pub struct Shared {
     pulses: Box<[Pulse]>,
     stop: AtomicBool,
     abandon: AtomicBool,
+    /// When the stretched streams of the visit end: twice the moment in ns, plus one once it is
+    /// decided that it is the last; 0 before anybody came to the first.
+    end: AtomicU64,
 }
 
 /// Shared by the workers of one stream. Padded to cache lines of its own: the cursor of one
@@ -34,6 +38,8 @@ pub(crate) struct StreamShared {
 #[repr(align(128))]
 pub struct Pulse {
     completed: AtomicU64,
+    /// Of `completed`, those of the ramp.
+    ramp: AtomicU64,
     bytes: AtomicU64,
     oldest_start: AtomicU64,
     oldest_offset_op: AtomicU64,
@@ -44,7 +50,7 @@ pub struct Pulse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oldest {
     /// When it was issued, on the device's clock.
-    pub start: units::Instant,
+    pub start: Instant,
     /// Where it goes: byte offset in its file.
     pub offset: u64,
     /// What it does.
@@ -60,6 +66,37 @@ impl Shared {
             pulses: (0..workers).map(|_| Pulse::default()).collect(),
             stop: AtomicBool::new(false),
             abandon: AtomicBool::new(false),
+            end: AtomicU64::new(0),
+        }
+    }
+
+    /// The end that holds for all stretched workers of the visit after `end`, at which one of
+    /// them has arrived; `None` if it was the last.
+    ///
+    /// The first to come decides by `next`, the others adopt: whatever each sees of the count,
+    /// all stop at one moment.
+    pub(crate) fn end_after(
+        &self,
+        end: Instant,
+        next: impl Fn(u64) -> Option<Instant>,
+    ) -> Option<Instant> {
+        let moment = |ends: u64| Instant::new(ends >> 1);
+        let mut ends = self.end.load(Ordering::Relaxed);
+        loop {
+            if moment(ends) > end {
+                return Some(moment(ends));
+            }
+            if moment(ends) == end && ends & 1 == 1 {
+                return None;
+            }
+            let measured = self.pulses.iter().map(Pulse::measured).fold(0, u64::saturating_add);
+            let decided = next(measured).filter(|&next| next > end);
+            let value = decided.map_or((end.get() << 1) | 1, |next| next.get() << 1);
+            let swap = self.end.compare_exchange(ends, value, Ordering::Relaxed, Ordering::Relaxed);
+            match swap {
+                Ok(_) => return decided,
+                Err(found) => ends = found,
+            }
         }
     }
 
@@ -155,7 +192,7 @@ impl StreamShared {
 
 impl Pulse {
     #[inline]
-    pub(crate) fn issued(&self, start: units::Instant, offset: u64, op: Op) {
+    pub(crate) fn issued(&self, start: Instant, offset: u64, op: Op) {
         self.oldest_start.store(start.get(), Ordering::Relaxed);
         self.oldest_offset_op.store((offset << 3) | op as u64, Ordering::Relaxed);
     }
@@ -168,6 +205,18 @@ impl Pulse {
     pub(crate) fn progress(&self, completed: u64, bytes: u64) {
         self.completed.store(completed, Ordering::Relaxed);
         self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The measured part begins: what completed so far is not of it.
+    pub(crate) fn measure(&self, ramp: u64) {
+        self.completed.store(ramp, Ordering::Relaxed);
+        self.ramp.store(ramp, Ordering::Relaxed);
+    }
+
+    /// Requests completed in the measured part; 0 before it.
+    fn measured(&self) -> u64 {
+        let ramp = self.ramp.load(Ordering::Relaxed);
+        self.completed.load(Ordering::Relaxed).saturating_sub(ramp)
     }
 
     pub(crate) fn finish(&self) {
@@ -195,10 +244,6 @@ impl Pulse {
         let start = self.oldest_start.load(Ordering::Relaxed);
         let offset_op = self.oldest_offset_op.load(Ordering::Relaxed);
         let op = *Op::ALL.get((offset_op & 7) as usize)?;
-        (start != 0).then_some(Oldest {
-            start: units::Instant::new(start),
-            offset: offset_op >> 3,
-            op,
-        })
+        (start != 0).then_some(Oldest { start: Instant::new(start), offset: offset_op >> 3, op })
     }
 }

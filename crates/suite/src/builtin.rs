@@ -21,12 +21,13 @@ macro_rules! builtin {
     };
 }
 
-const BUILTIN: [Builtin; 5] = [
+const BUILTIN: [Builtin; 6] = [
     builtin!("bm-flash"),
     builtin!("random-read"),
     builtin!("random-write"),
     builtin!("sequential-read"),
     builtin!("sequential-write"),
+    builtin!("steady-write"),
 ];
 
 /// Every suite that comes with the program.

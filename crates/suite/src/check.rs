@@ -5,11 +5,12 @@ use units::{Bytes, Nanos};
 use crate::error::{Problem, SuiteError};
 use crate::layer;
 use crate::model::{
-    Axis, Cell, Data, FileSet, Order, Phase, Precondition, Stream, Suite, TableLayout,
+    Axis, Cell, Data, FileSet, Method, Order, Phase, Precondition, Stream, Suite, TableLayout,
 };
 use crate::node::{At, Node, Table};
 use crate::raw::{DataKind, RawData, RawPrecondition};
 use crate::resolve::{Layered, read, value_text};
+use crate::rounds;
 use crate::source::{AxisSource, Located, SuiteSource, out_of_range};
 use crate::stream::{Space, stream};
 
@@ -22,6 +23,9 @@ const VOLUME_MAX: f64 = 1000.0;
 pub(crate) const TIME_MAX: Nanos = Nanos::secs(366 * 24 * 3600);
 /// Longest request: what the seam's requests can say.
 pub(crate) const BLOCK_MAX: Bytes = Bytes::gib(1);
+
+/// How long a visit in rounds is stretched at most, if nobody says otherwise.
+pub(crate) const VISIT_TIME_MAX: Nanos = Nanos::secs(10);
 
 /// What the checker must know besides the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +49,7 @@ pub fn check(source: &SuiteSource, context: &CheckContext) -> Result<Suite, Suit
     checked(source, context).map_err(|(at, problem)| source.error(at, problem))
 }
 
-fn checked(source: &SuiteSource, context: &CheckContext) -> Located<Suite> {
+pub(crate) fn checked(source: &SuiteSource, context: &CheckContext) -> Located<Suite> {
     let raw = &source.raw_head;
     let at = |field: &str| place(&source.head, field, At::Text(0));
     let files = file_set(source, context)?;
@@ -58,18 +62,23 @@ fn checked(source: &SuiteSource, context: &CheckContext) -> Located<Suite> {
     limit_cells(&layered)?;
     let space = Space { files: &files, sector: context.sector };
     let phases = layered.iter().map(|phase| expand(phase, &space)).collect::<Located<_>>()?;
-    Ok(Suite {
+    let mut suite = Suite {
         name: raw.name.clone().unwrap_or_default(),
         title: source.title().to_owned(),
         description: source.description().to_owned(),
         phases,
+        method: raw.method.unwrap_or(Method::Rounds),
+        rounds: rounds::DEFAULT,
         repeats,
         order: raw.order.unwrap_or(Order::AsWritten),
         settle,
         caches: raw.caches.clone().unwrap_or_default(),
         table: raw.table.unwrap_or(TableLayout::Plain),
         files,
-    })
+    };
+    let table = raw.rounds.clone().unwrap_or_default();
+    suite.rounds = rounds::rounds(&suite, &table, &source.head)?;
+    Ok(suite)
 }
 
 /// Where a field was set, else `otherwise`.
@@ -228,7 +237,15 @@ fn expand(phase: &Layered, space: &Space<'_>) -> Located<Phase> {
         field: field_text(axis, phase),
         values: axis.values.iter().map(value_text).collect(),
     });
-    Ok(Phase { name: phase.name.clone(), axes: axes.collect(), cells })
+    let steady = match &phase.steady {
+        Some(steady) if cells.len() > 1 => {
+            let problem = rounds::steady_of_one(&phase.name, cells.len());
+            return Err((steady.at, problem));
+        }
+        Some(steady) => Some(rounds::steady(&steady.raw()?, steady.at)?),
+        None => None,
+    };
+    Ok(Phase { name: phase.name.clone(), axes: axes.collect(), cells, steady })
 }
 
 /// The axis's field as overrides name it.

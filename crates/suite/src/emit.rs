@@ -8,6 +8,7 @@ use crate::layer;
 use crate::node::{At, Entry, Node, Table, Value, inline_key};
 use crate::raw::{self, Size, Time};
 use crate::resolve::{Layered, LayeredStream, fill_details, read, to_table, varies_kind};
+use crate::rounds;
 use crate::source::{Located, SuiteSource};
 
 /// What a stream has where nobody said otherwise, as people would write it. The checker knows
@@ -49,6 +50,7 @@ fn written(source: &SuiteSource) -> Located<String> {
     for (phase, layered) in source.phases.iter().zip(source.layered()?) {
         text.push_str("\n[[phase]]\n");
         line(&mut text, "name", &quoted(&layered.name));
+        steady(&mut text, &layered)?;
         let implicit = phase.streams.is_empty();
         if let (true, [only]) = (implicit, layered.streams.as_slice()) {
             fields(&mut text, only, &layered)?;
@@ -88,6 +90,9 @@ fn head(source: &SuiteSource) -> Located<String> {
         pass.block_size.get_or_insert(Size(Bytes::kib(128)));
         pass.volume.get_or_insert(1.0);
     }
+    let checked = crate::check::checked(source, &crate::CheckContext::default())?;
+    full.method.get_or_insert(checked.method);
+    full.rounds = Some(rounds::rounds_whole(&checked.rounds));
     full.repeats.get_or_insert(1);
     full.order.get_or_insert(crate::model::Order::AsWritten);
     full.settle.get_or_insert(Time(units::Nanos::ZERO));
@@ -101,9 +106,25 @@ fn head(source: &SuiteSource) -> Located<String> {
     if let Value::Table(mut table) = Node::from_toml(value, at).value {
         let order = raw::head_fields();
         table.entries.sort_by_key(|e| order.iter().position(|field| *field == e.key));
+        // A table of many lines reads better under a heading of its own, which must come last.
+        let rounds = table.remove("rounds");
         lines(&mut text, &table);
+        if let Some(Value::Table(rounds)) = rounds.map(|entry| entry.node.value) {
+            text.push_str("\n[rounds]\n");
+            lines(&mut text, &rounds);
+        }
     }
     Ok(text)
+}
+
+fn steady(text: &mut String, phase: &Layered) -> Located<()> {
+    let Some(steady) = &phase.steady else { return Ok(()) };
+    let whole = rounds::steady_whole(&steady.raw()?);
+    let value = toml::Value::try_from(&whole).map_err(|error| {
+        (steady.at, crate::error::Problem::Syntax(format!("cannot be written as TOML: {error}")))
+    })?;
+    line(text, raw::STEADY, &Node::from_toml(value, steady.at).inline());
+    Ok(())
 }
 
 fn lines(text: &mut String, table: &Table) {

@@ -2,7 +2,7 @@
 
 use units::{Bytes, Nanos};
 
-use crate::model::{Access, Cell, Class, Operation, Pacing, Stream, Suite};
+use crate::model::{Access, Cell, Class, Method, Operation, Pacing, Stop, Stream, Suite};
 
 impl Suite {
     /// Cells of all phases.
@@ -24,10 +24,45 @@ impl Suite {
     /// Time that all visits and the pauses before them take at least: what streams that end by
     /// time alone ask for. Fill, preconditioning and cache handling not counted.
     pub fn least_duration(&self) -> Nanos {
-        let once = self.cells().fold(0u64, |sum, cell| {
-            sum.saturating_add(cell.least_duration().get()).saturating_add(self.settle.get())
+        match self.method {
+            Method::Rounds => self.duration_of_rounds(self.rounds.visits_min),
+            Method::Classic => self.duration_of_rounds(self.repeats),
+        }
+    }
+
+    /// Time that the suite's own times, order and repeats ask for at least.
+    pub(crate) fn classic_duration(&self) -> Nanos {
+        let classic = Self { method: Method::Classic, ..self.clone() };
+        let longest = self.phases.iter().filter_map(|phase| phase.steady).map(|steady| {
+            // Until it is steady, or given up.
+            steady.round.get().saturating_mul(u64::from(steady.rounds_max))
         });
-        Nanos::new(once.saturating_mul(u64::from(self.repeats)))
+        let steady = longest.fold(0, u64::saturating_add);
+        Nanos::new(classic.least_duration().get().saturating_add(steady))
+    }
+
+    /// The most visits there can be: of every cell and round.
+    pub fn visits_most(&self) -> u32 {
+        self.visits(|cells| match self.method {
+            Method::Rounds => cells.saturating_mul(self.rounds.visits_max),
+            Method::Classic => cells.saturating_mul(self.repeats),
+        })
+    }
+
+    /// The fewest visits there can be, if nothing stops the run.
+    pub fn visits_least(&self) -> u32 {
+        self.visits(|cells| match self.method {
+            Method::Rounds => cells.saturating_mul(self.rounds.visits_min),
+            Method::Classic => cells.saturating_mul(self.repeats),
+        })
+    }
+
+    fn visits(&self, of: impl Fn(u32) -> u32) -> u32 {
+        let phases = self.phases.iter().map(|phase| match phase.steady {
+            Some(steady) => steady.rounds_max,
+            None => of(u32::try_from(phase.cells.len()).unwrap_or(u32::MAX)),
+        });
+        phases.fold(0, u32::saturating_add)
     }
 
     /// Bytes that are written at least: fill, preconditioning, and streams of writes that end by
@@ -42,7 +77,11 @@ impl Suite {
             .cells()
             .flat_map(|cell| &cell.streams)
             .fold(0u64, |sum, stream| sum.saturating_add(stream.bytes_written_least().get()));
-        let visits = once.saturating_mul(u64::from(self.repeats));
+        let times = match self.method {
+            Method::Rounds => self.rounds.visits_min,
+            Method::Classic => self.repeats,
+        };
+        let visits = once.saturating_mul(u64::from(times));
         Bytes::new(fill.saturating_add(precondition).saturating_add(visits))
     }
 }
@@ -55,8 +94,17 @@ impl Cell {
 
     /// Time after which a visit ends whatever the device does, if every stream has a time.
     pub fn longest_duration(&self) -> Option<Nanos> {
-        let ends = self.streams.iter().map(|s| s.stop.time.map(|time| s.stop.ramp + time));
+        let longest = |s: &Stream| Some(s.stop.ramp + s.stop.time_longest()?);
+        let ends = self.streams.iter().map(longest);
         ends.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+}
+
+impl Stop {
+    /// Measured time after which it ends whatever the device does, if it has one.
+    pub fn time_longest(&self) -> Option<Nanos> {
+        let stretched = self.extend.map_or(Nanos::ZERO, |extend| extend.time_max);
+        self.time.map(|time| time.max(stretched))
     }
 }
 

@@ -16,6 +16,7 @@ mod node;
 mod raw;
 mod reader;
 mod resolve;
+mod rounds;
 mod source;
 mod stream;
 
@@ -24,4 +25,5 @@ pub use check::{CheckContext, check};
 pub use emit::resolved_text;
 pub use error::{Place, Problem, SuiteError};
 pub use raw::json_schema;
+pub use rounds::PILOT;
 pub use source::{SuiteSource, parse};

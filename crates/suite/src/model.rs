@@ -20,9 +20,13 @@ pub struct Suite {
     pub files: FileSet,
     /// In this order, never interleaved with each other.
     pub phases: Vec<Phase>,
-    /// How often each cell is visited.
+    /// How visits are chosen.
+    pub method: Method,
+    /// Of [`Method::Rounds`].
+    pub rounds: Rounds,
+    /// How often each cell is visited under [`Method::Classic`].
     pub repeats: u32,
-    /// In which order the cells of a phase are visited.
+    /// In which order the cells of a phase are visited under [`Method::Classic`].
     pub order: Order,
     /// Pause before every visit.
     pub settle: Nanos,
@@ -30,6 +34,51 @@ pub struct Suite {
     pub caches: Vec<CacheStep>,
     /// How the classic table looks.
     pub table: TableLayout,
+}
+
+/// How visits are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Short visits in rounds of random order, each cell until its interval is narrow enough.
+    Rounds,
+    /// The suite's own order, times and repeats.
+    Classic,
+}
+
+/// How rounds are played and when a cell has been visited often enough.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Rounds {
+    /// Half-width of a cell's interval, as a share, at which it ends: above 0, at most 1.
+    pub precision: f64,
+    /// No cell ends with fewer visits.
+    pub visits_min: u32,
+    /// No cell has more.
+    pub visits_max: u32,
+    /// Measured time of a visit to a cell whose streams end by time.
+    pub visit_time: Nanos,
+    /// Least time before it that is not counted.
+    pub ramp: Nanos,
+    /// Such a visit goes on until so many requests completed...
+    pub least_operations: u64,
+    /// ...or it measured for so long.
+    pub visit_time_max: Nanos,
+    /// No round is begun that would end later than this after the first visit began; the first
+    /// of a phase is.
+    pub time_max: Nanos,
+    /// Whether three cells of a phase are watched first to find how long the ramp must be.
+    pub pilot: bool,
+}
+
+/// How a phase of one cell is played until its rate is steady.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Steady {
+    /// Length of a round: a visit without ramp, the next right after it.
+    pub round: Nanos,
+    /// So many rounds without being steady end the phase.
+    pub rounds_max: u32,
+    /// Written in this phase before it can be steady, as a multiple of the active range.
+    pub volume: f64,
 }
 
 /// The files a run addresses: `count` files of `size` each, or one device.
@@ -125,6 +174,8 @@ pub struct Phase {
     pub axes: Vec<Axis>,
     /// The grid expanded, in the order written (last axis fastest).
     pub cells: Vec<Cell>,
+    /// Its one cell is visited in rounds without a pause until it is steady.
+    pub steady: Option<Steady>,
 }
 
 /// One axis of a grid.
@@ -420,6 +471,18 @@ pub struct Stop {
     pub bytes: Option<Bytes>,
     /// Requests of all workers together (syncs of a policy not counted), likewise.
     pub operations: Option<u64>,
+    /// `time` is stretched where too little completed.
+    pub extend: Option<Extend>,
+}
+
+/// How the time of a visit is stretched: the visit's, so it is the same in all its streams that
+/// have one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Extend {
+    /// Until so many requests of the visit completed in the measured part...
+    pub operations: u64,
+    /// ...or so much was measured.
+    pub time_max: Nanos,
 }
 
 impl Mix {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use units::{Bytes, Nanos};
 
 use crate::model::{
-    Arrivals, Backend, CacheStep, Choice, Operation, Order, Spread, SyncAtEnd, TableLayout,
+    Arrivals, Backend, CacheStep, Choice, Method, Operation, Order, Spread, SyncAtEnd, TableLayout,
     WriteThrough,
 };
 use crate::reader::field_names;
@@ -250,9 +250,14 @@ pub(crate) struct RawHead {
     pub data: Option<RawData>,
     /// Passes over the files after the fill and before the first phase. None if left out.
     pub precondition: Option<Vec<RawPrecondition>>,
-    /// How often each cell is visited. 1 if left out.
+    /// How visits are chosen: "rounds" (the default) or "classic".
+    pub method: Option<Method>,
+    /// Of the method "rounds".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<RawRounds>,
+    /// How often each cell is visited by the method "classic". 1 if left out.
     pub repeats: Option<u32>,
-    /// "as-written" (the default) or "shuffled".
+    /// Of the method "classic": "as-written" (the default) or "shuffled".
     pub order: Option<Order>,
     /// Pause before every visit. 0s if left out.
     pub settle: Option<Time>,
@@ -296,6 +301,59 @@ pub(crate) enum DataKind {
     Compressible,
     /// Every 512 bytes say what they are, so that reads can be verified.
     SelfDescribing,
+}
+
+/// How rounds are played and when a cell has been visited often enough.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table such as { precision = 0.02, visits_max = 20 }")]
+pub(crate) struct RawRounds {
+    /// Half-width of a cell's 95 % interval, as a share, at which its visits end. 0.05 if left
+    /// out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<f64>,
+    /// No cell ends with fewer visits. 3 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub visits_min: Option<u32>,
+    /// No cell has more. 10 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub visits_max: Option<u32>,
+    /// Measured time of a visit, where time ends it; a stream's own `time` if that is shorter. 2s
+    /// if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub visit_time: Option<Time>,
+    /// Least time before it that is not counted. 500ms if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ramp: Option<Time>,
+    /// A visit that ends by time goes on until so many requests completed. 400 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least_operations: Option<u64>,
+    /// It measures no longer than this for their sake. 10s if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub visit_time_max: Option<Time>,
+    /// No round is begun that would end later. What the method "classic" would take if left out,
+    /// but at least 60s and enough for `visits_min` visits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_max: Option<Time>,
+    /// Whether three cells of each phase are watched first to find how long the ramp must be.
+    /// Left out: where the suite has 12 cells or more and `visit_time` is a second or more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pilot: Option<bool>,
+}
+
+/// Rounds until a phase is steady.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table such as { round = \"10s\", volume = 2 }")]
+pub(crate) struct RawSteady {
+    /// Length of a round. 10s if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<Time>,
+    /// So many rounds without being steady end the phase. 25 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds_max: Option<u32>,
+    /// Written in this phase before it can be steady, as a multiple of the range that is written
+    /// to. 2 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volume: Option<f64>,
 }
 
 /// A preconditioning pass.
@@ -599,6 +657,8 @@ struct PhaseDocument {
     name: String,
     #[schemars(flatten)]
     fields: RawStream,
+    /// The phase's one cell is visited in rounds, one right after the other, until it is steady.
+    steady: Option<RawSteady>,
     /// Axes of the grid: a list of values for each field varied, the last one fastest.
     grid: Option<std::collections::BTreeMap<String, Anything>>,
     /// The streams that run together; left out, the phase has one, made of its own fields.
@@ -662,8 +722,11 @@ pub(crate) fn is_stream_field(name: &str) -> bool {
 }
 
 pub(crate) fn is_field(name: &str) -> bool {
-    head_fields().contains(&name) || is_stream_field(name)
+    head_fields().contains(&name) || is_stream_field(name) || name == STEADY
 }
+
+/// The one field that is a phase's own.
+pub(crate) const STEADY: &str = "steady";
 
 /// The fields of which one takes the place of the others.
 pub(crate) fn alternatives(field: &str) -> &'static [&'static str] {

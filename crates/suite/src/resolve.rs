@@ -7,7 +7,9 @@ use units::Bytes;
 
 use crate::raw::{self, AccessKind, Extent, RawAccess, RawStream, RawSync, SyncOp};
 use crate::reader::read_table;
-use crate::source::{AxisSource, Located, Override, PhaseSource, Setting, SuiteSource, duplicate};
+use crate::source::{
+    AxisSource, Located, Override, PhaseSource, Setting, Steadied, SuiteSource, duplicate,
+};
 
 /// The exponent of YCSB's zipfian, which most people mean by "zipf".
 pub(crate) const THETA: f64 = 0.99;
@@ -19,6 +21,7 @@ pub(crate) struct Layered {
     pub at: At,
     pub streams: Vec<LayeredStream>,
     pub axes: Vec<AxisSource>,
+    pub steady: Option<Steadied>,
 }
 
 #[derive(Clone, Debug)]
@@ -41,6 +44,7 @@ impl SuiteSource {
             at: phase.at,
             streams: self.layered_streams(phase),
             axes: phase.axes.clone(),
+            steady: phase.steady.clone(),
         };
         let overrides = self.overrides.iter();
         for over in overrides.filter(|o| o.phase.as_ref().is_none_or(|name| *name == phase.name)) {

@@ -2,10 +2,12 @@
 
 use units::{Bytes, Nanos};
 
+use crate::check::VISIT_TIME_MAX;
 use crate::error::{Place, Problem, SuiteError};
 use crate::layer;
+use crate::model::Method;
 use crate::node::{self, At, Entry, Node, Table, Value};
-use crate::raw::{self, IDENTITY, RawHead, RawStream};
+use crate::raw::{self, IDENTITY, RawHead, RawSteady, RawStream};
 use crate::reader::{ReadError, read_table};
 
 /// Texts longer than this are no suites.
@@ -35,6 +37,14 @@ pub(crate) struct PhaseSource {
     pub axes: Vec<AxisSource>,
     /// Empty: one stream, made of the phase's own fields.
     pub streams: Vec<StreamSource>,
+    pub steady: Option<Steadied>,
+}
+
+/// The rounds of a phase that is played until it is steady, as written and overridden.
+#[derive(Clone, Debug)]
+pub(crate) struct Steadied {
+    pub at: At,
+    pub table: Table,
 }
 
 /// A stream as written.
@@ -148,19 +158,65 @@ impl SuiteSource {
 
     /// Sets the size of each file, as `--size` does.
     pub fn set_size(&mut self, size: Bytes) -> Result<(), SuiteError> {
-        self.set_typed("--size", "file_size", size.exact())
+        let text = size.exact();
+        self.set_typed("--size", &text, [("file_size".to_owned(), text.clone())])
     }
 
-    /// Sets the time of every cell, as `--time` does.
+    /// Sets the measured time of every visit, as `--time` does: of streams, and of visits in
+    /// rounds, whose ramp is then no more than a quarter of it.
     pub fn set_time(&mut self, time: Nanos) -> Result<(), SuiteError> {
-        self.set_typed("--time", "time", time.exact())
+        let ramp = Nanos::new(time.get() / 4).min(Nanos::millis(500));
+        let longest = self.raw_head.rounds.as_ref().and_then(|rounds| rounds.visit_time_max);
+        let longest = longest.map_or(VISIT_TIME_MAX, |longest| longest.0).max(time);
+        let rounds = [("visit_time", time), ("ramp", ramp), ("visit_time_max", longest)];
+        let paths = rounds.map(|(field, time)| (format!("rounds.{field}"), time.exact()));
+        let time = ("time".to_owned(), time.exact());
+        let shown = time.1.clone();
+        self.set_typed("--time", &shown, [time].into_iter().chain(paths))
     }
 
-    fn set_typed(&mut self, flag: &str, field: &str, value: String) -> Result<(), SuiteError> {
+    /// Sets the precision at which a cell ends, as `--precision` does.
+    ///
+    /// * `share`: of the rate, half the interval's width.
+    pub fn set_precision(&mut self, share: f64) -> Result<(), SuiteError> {
         let at = At::Override(self.overrides_given.len());
-        self.overrides_given.push(format!("{flag} {value}"));
-        self.assign_path(&[field.to_owned()], Node::new(at, Value::String(value)))
+        self.overrides_given.push(format!("--precision {share}"));
+        let path = ["rounds".to_owned(), "precision".to_owned()];
+        self.assign_path(&path, Node::new(at, Value::Float(share)))
             .map_err(|(at, problem)| self.error(at, problem))
+    }
+
+    /// Sets the longest time of all visits together, as `--max-time` does.
+    pub fn set_time_max(&mut self, time: Nanos) -> Result<(), SuiteError> {
+        let text = time.exact();
+        self.set_typed("--max-time", &text, [("rounds.time_max".to_owned(), text.clone())])
+    }
+
+    /// Takes the suite's own order, times and repeats, as `--classic` does.
+    pub fn set_classic(&mut self) -> Result<(), SuiteError> {
+        self.set_typed("--classic", "", [("method".to_owned(), "classic".to_owned())])
+    }
+
+    /// Whether visits are chosen in rounds, as it stands.
+    pub fn in_rounds(&self) -> bool {
+        self.raw_head.method.unwrap_or(Method::Rounds) == Method::Rounds
+    }
+
+    /// * `fields`: (path, value).
+    fn set_typed(
+        &mut self,
+        flag: &str,
+        shown: &str,
+        fields: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<(), SuiteError> {
+        let at = At::Override(self.overrides_given.len());
+        self.overrides_given.push(format!("{flag} {shown}").trim_end().to_owned());
+        for (path, value) in fields {
+            let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+            self.assign_path(&path, Node::new(at, Value::String(value)))
+                .map_err(|(at, problem)| self.error(at, problem))?;
+        }
+        Ok(())
     }
 
     /// Applies the suite's `[quick]` table.
@@ -174,7 +230,7 @@ impl SuiteSource {
     /// Names of everything that [`set`](Self::set) takes, without details of tables.
     pub fn settable() -> Vec<&'static str> {
         let head = raw::head_fields().iter().copied().filter(|name| !IDENTITY.contains(name));
-        head.chain(raw::stream_fields().iter().copied()).collect()
+        head.chain([raw::STEADY]).chain(raw::stream_fields().iter().copied()).collect()
     }
 
     pub(crate) fn error(&self, at: At, problem: Problem) -> SuiteError {
@@ -349,6 +405,13 @@ impl SuiteSource {
                 let belongs = "at the top of the suite, without a phase or stream in front";
                 Err((key_at, Problem::Misplaced { key: field.clone(), belongs }))
             }
+            [field, ..] if field == raw::STEADY => {
+                if stream.is_some() {
+                    let belongs = "to a phase, not to a stream of it";
+                    return Err((key_at, Problem::Misplaced { key: field.clone(), belongs }));
+                }
+                self.assign_steady(phase.as_deref(), path, &value)
+            }
             [field, ..] if raw::is_stream_field(field) => {
                 let value = setting(path, value, key_at)?;
                 let path = path.to_vec();
@@ -371,6 +434,31 @@ impl SuiteSource {
         Ok(())
     }
 
+    /// Of one phase, or of those that are played so already.
+    fn assign_steady(&mut self, only: Option<&str>, path: &[String], value: &Node) -> Located<()> {
+        let concerned = |phase: &&mut PhaseSource| match only {
+            Some(name) => phase.name == name,
+            None => phase.steady.is_some(),
+        };
+        let mut any = false;
+        for phase in self.phases.iter_mut().filter(concerned) {
+            let before = phase.steady.as_ref().map(|steady| steady.table.clone());
+            let mut table = before.unwrap_or_default();
+            match (path, value.as_table()) {
+                ([_], Some(new)) => layer::apply(&mut table, new),
+                ([_], None) => return Err((value.at, not_a_table(raw::STEADY, value))),
+                (path, _) => layer::apply_path(&mut table, &path[1..], value),
+            }
+            phase.steady = Some(Steadied::read(table, value.at)?);
+            any = true;
+        }
+        if any {
+            return Ok(());
+        }
+        let needs = "the name of a phase in front".to_owned();
+        Err((value.at, Problem::Needs { what: "`steady`".to_owned(), needs }))
+    }
+
     fn has_phase(&self, name: &str) -> bool {
         self.phases.iter().any(|phase| phase.name == name)
     }
@@ -387,6 +475,25 @@ impl SuiteSource {
         }
         keys.dedup();
         keys
+    }
+}
+
+impl Steadied {
+    fn read(table: Table, at: At) -> Located<Self> {
+        read_table::<RawSteady>(&table, at, raw::STEADY).map_err(|e| with_keys(e, at, &[]))?;
+        Ok(Self { at, table })
+    }
+
+    pub(crate) fn raw(&self) -> Located<RawSteady> {
+        read_table(&self.table, self.at, raw::STEADY).map_err(|e| with_keys(e, self.at, &[]))
+    }
+}
+
+fn not_a_table(field: &str, node: &Node) -> Problem {
+    Problem::WrongType {
+        field: field.to_owned(),
+        seen: node.describe(),
+        wanted: "a table".to_owned(),
     }
 }
 
@@ -482,9 +589,13 @@ fn read_phase(at: At, table: &Table) -> Located<PhaseSource> {
     let mut fields = table.clone();
     let grid = fields.remove("grid");
     let streams = fields.remove("stream");
+    let steady = fields.remove(raw::STEADY);
     let name = take_name(&mut fields, at, "phase")?;
-    check_fields(&fields, at, "phase", &["name", "grid", "stream"])?;
-    let mut phase = PhaseSource { at, name, fields, axes: Vec::new(), streams: Vec::new() };
+    check_fields(&fields, at, "phase", &["name", "grid", "stream", raw::STEADY])?;
+    let steady = steady
+        .map(|entry| Steadied::read(table_of(&entry.node, raw::STEADY)?.clone(), entry.node.at));
+    let steady = steady.transpose()?;
+    let mut phase = PhaseSource { at, name, fields, axes: Vec::new(), streams: Vec::new(), steady };
     if let Some(entry) = streams {
         for (at, table) in tables_of(&entry, "stream")? {
             let mut fields = table.clone();
@@ -586,14 +697,7 @@ fn check_name(name: &str, of: &'static str, at: At) -> Located<()> {
 }
 
 fn table_of<'a>(node: &'a Node, name: &str) -> Located<&'a Table> {
-    node.as_table().ok_or_else(|| {
-        let problem = Problem::WrongType {
-            field: name.to_owned(),
-            seen: node.describe(),
-            wanted: "a table".to_owned(),
-        };
-        (node.at, problem)
-    })
+    node.as_table().ok_or_else(|| (node.at, not_a_table(name, node)))
 }
 
 /// The tables of `[[name]]`, each with its place.

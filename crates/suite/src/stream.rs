@@ -359,6 +359,7 @@ impl Fields<'_> {
             time: raw.time.map(|time| time.0),
             bytes: raw.bytes.map(|size| size.0),
             operations: raw.operations,
+            extend: None,
         };
         if let Access::Replay { requests } = access {
             let listed = requests.len() as u64;

@@ -77,7 +77,7 @@ fn bad_top() {
         ("fil = true", "t.toml:3: unknown key `fil`\n  hint: did you mean `fill`?"),
         (
             "colour = true",
-            "t.toml:3: unknown key `colour`\n  hint: known here: schema, name, title, description, file_size, file_count, fill, data, precondition, repeats, order, settle, caches, table, defaults, phase, quick",
+            "t.toml:3: unknown key `colour`\n  hint: known here: schema, name, title, description, file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, defaults, phase, quick",
         ),
         (
             "block_size = \"4K\"",
@@ -522,7 +522,7 @@ fn bad_overrides() {
         ),
         (
             "name=x",
-            "--set name=x: unknown key `name`\n  hint: known here: file_size, file_count, fill, data, precondition, repeats, order, settle, caches, table, access, random_share, operation, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, direct, write_through, backend, ramp, time, bytes, operations, main",
+            "--set name=x: unknown key `name`\n  hint: known here: file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, steady, access, random_share, operation, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, direct, write_through, backend, ramp, time, bytes, operations, main",
         ),
         ("mian.time=1", "--set mian.time=1: unknown key `mian`\n  hint: did you mean `main`?"),
         (

@@ -4,10 +4,11 @@
 use suite::{CheckContext, SuiteSource, check, find_builtin, parse, resolved_text};
 
 const WRITE_A_SUITE: &str = include_str!("../../../docs/write-a-suite.md");
-const PAGES: [&str; 3] = [
+const PAGES: [&str; 4] = [
     WRITE_A_SUITE,
     include_str!("../../../docs/suites/bm-flash.md"),
     include_str!("../../../docs/suites/single-cell.md"),
+    include_str!("../../../docs/suites/steady-write.md"),
 ];
 
 /// The fenced blocks of a language.

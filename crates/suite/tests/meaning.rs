@@ -457,20 +457,25 @@ fn sizes_and_times_from_flags() {
 
 #[test]
 fn estimates() {
-    let least = |fields: &str| checked(&phase(fields)).least_duration();
+    let classic = |fields: &str| {
+        let mut source = phase(fields);
+        source.set_classic().unwrap();
+        source
+    };
+    let least = |fields: &str| checked(&classic(fields)).least_duration();
     assert_eq!(least("time = 3\nramp = 2"), Nanos::secs(5));
     assert_eq!(least("time = 3\nbytes = 1"), Nanos::ZERO);
     assert_eq!(least("operations = 101\nrate = 100"), Nanos::secs(1));
     assert_eq!(least("time = \"500ms\"\noperations = 101\nrate = 100"), Nanos::millis(500));
     assert_eq!(least("time = 1\ngrid.threads = [1, 2, 3]"), Nanos::secs(3));
-    let mut settling = phase("time = 3");
+    let mut settling = classic("time = 3");
     settling.set("settle=2s").unwrap();
     settling.set("repeats=2").unwrap();
     assert_eq!(checked(&settling).least_duration(), Nanos::secs(10));
     let two = "[[phase.stream]]\nname = \"a\"\ntime = 1\n[[phase.stream]]\nname = \"b\"\ntime = 4";
     assert_eq!(least(two), Nanos::secs(4));
     let written = |fields: &str| {
-        let mut source = phase(fields);
+        let mut source = classic(fields);
         source.set("fill=false").unwrap();
         checked(&source).bytes_written_least()
     };
@@ -480,6 +485,11 @@ fn estimates() {
     assert_eq!(written("operations = 10"), Bytes::ZERO);
     let cell = checked(&phase("time = 3\nramp = 2\nbytes = 1")).phases[0].cells[0].clone();
     assert_eq!(cell.longest_duration(), Some(Nanos::secs(5)));
+    // In rounds: three visits of 2 s and ramp; all of what ends by requests, three times.
+    let in_rounds = |fields: &str| checked(&phase(fields));
+    assert_eq!(in_rounds("time = 3\nramp = 2").least_duration(), Nanos::secs(12));
+    let written = in_rounds("operation = \"write\"\noperations = 10").bytes_written_least();
+    assert_eq!(written, Bytes::new((1 << 30) + 3 * 40 * 1024));
     assert!(!checked(&phase("time = 1")).writes());
     assert!(checked(&phase("time = 1\nread_share = 0.9")).writes());
 }
@@ -528,6 +538,9 @@ fn every_settable_field_can_be_set() {
             "precondition" => "[{ volume = 1 }]",
             "order" => "shuffled",
             "settle" | "think" | "ramp" | "time" => "2s",
+            "method" => "classic",
+            "rounds" => "{ precision = 0.02 }",
+            "steady" => continue, // A phase's own: set with its name in front.
             "caches" => "purge",
             "table" => "plain",
             "access" => "sequential",

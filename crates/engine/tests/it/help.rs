@@ -33,7 +33,13 @@ pub fn stream() -> Stream {
         direct: false,
         write_through: WriteThrough::No,
         backend: Backend::Auto,
-        stop: Stop { ramp: Nanos::ZERO, time: None, bytes: None, operations: Some(100) },
+        stop: Stop {
+            ramp: Nanos::ZERO,
+            time: None,
+            bytes: None,
+            operations: Some(100),
+            extend: None,
+        },
     }
 }
 
@@ -42,11 +48,11 @@ pub fn ops(stream: &mut Stream, classes: &[(Operation, f64)]) {
 }
 
 pub const fn for_time(time: Nanos) -> Stop {
-    Stop { ramp: Nanos::ZERO, time: Some(time), bytes: None, operations: None }
+    Stop { ramp: Nanos::ZERO, time: Some(time), bytes: None, operations: None, extend: None }
 }
 
 pub const fn for_operations(n: u64) -> Stop {
-    Stop { ramp: Nanos::ZERO, time: None, bytes: None, operations: Some(n) }
+    Stop { ramp: Nanos::ZERO, time: None, bytes: None, operations: Some(n), extend: None }
 }
 
 pub fn visit(streams: Vec<Stream>) -> Visit {

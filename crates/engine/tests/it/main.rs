@@ -12,5 +12,6 @@ mod payload;
 mod ramp;
 mod recording;
 mod seeds;
+mod stretch;
 mod syncs;
 mod verification;
