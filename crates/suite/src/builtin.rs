@@ -21,13 +21,15 @@ macro_rules! builtin {
     };
 }
 
-const BUILTIN: [Builtin; 6] = [
+const BUILTIN: [Builtin; 8] = [
     builtin!("bm-flash"),
     builtin!("random-read"),
     builtin!("random-write"),
+    builtin!("reread"),
     builtin!("sequential-read"),
     builtin!("sequential-write"),
     builtin!("steady-write"),
+    builtin!("working-set"),
 ];
 
 /// Every suite that comes with the program.

@@ -1,7 +1,7 @@
 //! The suites that come with the program, as the engine will see them.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use suite::model::{Access, Backend, Operation, Order, Pacing, Suite, TableLayout};
+use suite::model::{Access, Backend, Operation, Order, Pacing, Stream, Suite, TableLayout};
 use suite::{CheckContext, SuiteSource, builtin, check, parse, resolved_text};
 use units::{Bytes, Nanos};
 
@@ -131,4 +131,35 @@ fn the_steady_state_suite_has_rounds_and_probes() {
     assert_eq!((probe.ramp, probe.time), (Nanos::millis(500), Some(Nanos::secs(2))));
     assert!(suite.pilots(&suite.phases[1]).is_empty());
     assert_eq!(suite.visits_most(), 25 + 2 * 10);
+}
+
+#[test]
+fn caches_are_looked_for_in_order_and_over_whole_regions() {
+    for (name, sizes) in [
+        ("working-set", (Bytes::mib(512), Bytes::mib(16))),
+        ("reread", (Bytes::gib(1), Bytes::mib(64))),
+    ] {
+        let mut quick = source(name);
+        quick.quick().unwrap();
+        for (suite, first) in [(checked(&source(name)), sizes.0), (checked(&quick), sizes.1)] {
+            assert_eq!(suite.method, suite::model::Method::Classic);
+            assert_eq!(suite.phases.len(), if name == "reread" { 2 } else { 14 });
+            let mut size = first;
+            for pair in suite.phases.chunks(2) {
+                let [a, b] = [&pair[0], &pair[1]].map(|phase| &phase.cells[0].streams[0]);
+                assert_eq!((a.region.length, b.region.length), (size, size));
+                assert_eq!(a.region.start, Bytes::ZERO);
+                assert_eq!((a.stop.bytes, a.stop.time), (Some(size), None), "once through");
+                match name {
+                    "reread" => {
+                        assert_eq!(a.access, Access::Permutation);
+                        assert_eq!(*a, Stream { name: a.name.clone(), ..b.clone() });
+                    }
+                    _ => assert!(b.access == Access::Uniform && b.stop.bytes.is_none()),
+                }
+                size = Bytes::new(size.get() * 2);
+            }
+            assert!(suite.files.size >= Bytes::new(size.get() / 2));
+        }
+    }
 }

@@ -4,11 +4,13 @@
 use suite::{CheckContext, SuiteSource, check, find_builtin, parse, resolved_text};
 
 const WRITE_A_SUITE: &str = include_str!("../../../docs/write-a-suite.md");
-const PAGES: [&str; 4] = [
+const PAGES: [&str; 6] = [
     WRITE_A_SUITE,
     include_str!("../../../docs/suites/bm-flash.md"),
     include_str!("../../../docs/suites/single-cell.md"),
     include_str!("../../../docs/suites/steady-write.md"),
+    include_str!("../../../docs/suites/working-set.md"),
+    include_str!("../../../docs/suites/reread.md"),
 ];
 
 /// The fenced blocks of a language.
