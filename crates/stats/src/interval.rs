@@ -5,17 +5,13 @@
 //!
 //! Three visits alone know little of their own noise: two degrees of freedom, t = 4.3. Where many
 //! cells were measured alike, each borrows the noise that is usual in the grid (Smyth 2004), as if
-//! it were [`BORROWED_DF`] further degrees of freedom. That halves the interval of most cells and,
+//! it were up to [`BORROWED_DF`] further degrees of freedom. That halves the interval of most cells and,
 //! more important, keeps cells from stopping early because three visits agreed by luck.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Degrees of freedom that a cell borrows from a large enough grid.
+/// Degrees of freedom that a cell borrows from a large grid; see [`borrowed_df`].
 pub const BORROWED_DF: f64 = 4.0;
-
-/// Cells with two visits or more that a grid needs for its usual noise to be known well enough
-/// to be lent; with fewer each cell stands alone.
-pub const POOL_MIN: usize = 12;
 
 /// A mean of logarithms of rates with its interval. Half-width and variance are in logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,14 +92,25 @@ pub fn pooled_scale(cells: &[Vec<f64>]) -> Option<f64> {
 ///
 /// * `confidence`: `0.95`.
 /// * Aligned with `cells`; `None` for one with fewer than two visits.
-/// * With fewer than [`POOL_MIN`] cells that have two visits each cell stands alone.
 ///
 /// Method: variance `(d0 s0^2 + d s^2) / (d0 + d)` with `d0 + d` degrees of freedom, where `d` and
-/// `s` are the cell's own, `s0` is [`pooled_scale`] and `d0` [`BORROWED_DF`].
+/// `s` are the cell's own, `s0` is [`pooled_scale`] and `d0` [`borrowed_df`].
 pub fn moderated(cells: &[Vec<f64>], confidence: f64) -> Vec<Option<Interval>> {
     let moments: Vec<Moments> = cells.iter().map(|cell| Moments::of(cell)).collect();
     let prior = prior(&moments);
     moments.iter().map(|cell| interval(cell, prior, confidence)).collect()
+}
+
+/// Degrees of freedom that each of so many cells borrows: `4 (n - 1) / (n + 3)`.
+///
+/// Four, less what the usual noise of few cells is itself unsure of: the median variance of `n`
+/// cells of three visits is worth about `n` degrees of freedom, and one of those cells is the
+/// borrower. So a cell alone borrows nothing and stands on plain t, and no number of cells is a
+/// cliff. With a fixed four, cells of a grid of three hold the truth in 91 to 94 % of cases where
+/// they ended early, with this in 93.5 to 95.5 % (proof `visits-small-grid`).
+pub fn borrowed_df(cells: usize) -> f64 {
+    let n = cells.max(1) as f64;
+    BORROWED_DF * (n - 1.0) / (n + 3.0)
 }
 
 /// Count, mean and variance of the finite ones of some values.
@@ -155,7 +162,7 @@ fn scale(cells: &[Moments]) -> Option<(f64, usize)> {
 
 fn prior(cells: &[Moments]) -> Option<Prior> {
     let (s0, n) = scale(cells)?;
-    (n >= POOL_MIN).then_some(Prior { variance: s0 * s0, df: BORROWED_DF })
+    Some(Prior { variance: s0 * s0, df: borrowed_df(n) })
 }
 
 fn interval(cell: &Moments, prior: Option<Prior>, confidence: f64) -> Option<Interval> {
@@ -212,9 +219,13 @@ mod tests {
     }
 
     #[test]
-    fn few_cells_borrow_nothing() {
-        let cells = vec![vec![1.0, 1.1, 1.3]; POOL_MIN - 1];
-        assert_eq!(moderated(&cells, 0.95)[0], plain(&cells[0], 0.95));
+    fn few_cells_borrow_little_and_one_nothing() {
+        let one = [vec![1.0, 1.1, 1.3]];
+        assert_eq!(moderated(&one, 0.95)[0], plain(&one[0], 0.95));
+        let with_empty = [one[0].clone(), vec![], vec![2.0]];
+        assert_eq!(moderated(&with_empty, 0.95)[0], plain(&one[0], 0.95));
+        let df = |n: usize| moderated(&vec![one[0].clone(); n], 0.95)[0].unwrap().df;
+        assert!(df(2) < df(5) && df(5) == 4.0 && df(84) > 5.8 && df(84) < 6.0);
     }
 
     #[test]
@@ -226,7 +237,7 @@ mod tests {
         let half = |i: usize| all[i].unwrap().half_width;
         assert!(half(0) > plain(&cells[0], 0.95).unwrap().half_width);
         assert!(half(1) < plain(&cells[1], 0.95).unwrap().half_width);
-        assert_eq!(all[2].unwrap().df, 6.0);
+        assert!(all[2].unwrap().df > 5.0);
     }
 
     #[test]

@@ -11,6 +11,9 @@ use crate::interval::student_quantile;
 pub const GRID_SCORE: f64 = 5.0;
 /// And as a share of the median, up or down: what is nearer does not matter.
 pub const GRID_SHARE: f64 = 0.10;
+/// Fewest cells with two visits or more whose usual scatter may judge a cell's values; with fewer,
+/// [`alone`] is the rule.
+pub const GRID_CELLS_MIN: usize = 12;
 /// Fewest values that can be told apart into usual and odd.
 pub const VALUES_MIN: usize = 3;
 
