@@ -1,1 +1,542 @@
 //! Cells with their intervals.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::interval::{Interval, moderated, plain, pooled_scale};
+use stats::outlier::{GRID_CELLS_MIN, Verdict, alone, in_grid, median};
+use stats::within::{FIRST_LOOK, Within, within};
+
+use crate::view::{CellView, View, is_data, is_preparation};
+
+/// How sure every interval of a cell is.
+pub const CONFIDENCE: f64 = 0.95;
+/// A time without any completion from which on it is a stall.
+const STALL_MS: u64 = 100;
+
+/// A cell's rate with its interval. Rates are requests per second.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CellInterval {
+    /// Geometric mean over the visits in which anything completed.
+    pub mean: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+    /// How far the upper end is above the mean, as a share of it: 0.03 for +-3 %.
+    pub half_width: f64,
+    /// How often such intervals hold the truth: 0.95.
+    pub confidence: f64,
+    /// How many visits the interval is from.
+    pub visits: u32,
+    /// Rate of each visit, in the order made.
+    pub values: Vec<f64>,
+    /// Their median: what a single odd visit does not move.
+    pub median: f64,
+    /// Positions in `values` of visits that lie apart from the others. They are in every figure
+    /// all the same.
+    pub outliers: Vec<u32>,
+    /// Whether there were enough visits, or a grid around, to tell such.
+    pub outliers_judged: bool,
+    /// Two visits or more lie apart: a mixture of two states, not an outlier.
+    pub recurring: bool,
+    /// The mean of the others, where some lie apart.
+    pub mean_without_flagged: Option<f64>,
+    /// What the interval is from.
+    pub basis: Basis,
+    /// Measured time of the visits together.
+    pub measured_ns: u64,
+    /// No stall of 100 ms or more was seen; so many an hour there may be all the same, at 95 %.
+    /// `None` where there was one, or requests are so rare that it would not show.
+    pub stalls_per_hour_max: Option<f64>,
+}
+
+/// What an interval is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// How visits differ.
+    Visits,
+    /// The course of a single visit: what differs from visit to visit is not in it.
+    OneVisit,
+}
+
+/// Intervals of all cells, in the order of `view.cells`.
+///
+/// Cells of a phase lend each other their usual noise. `None` where nothing completed, or a single visit was too short or too
+/// uneven to say how sure its rate is.
+pub fn cells(view: &View) -> Vec<Option<CellInterval>> {
+    let mut phases: Vec<Phase> = Vec::new();
+    for cell in &view.cells {
+        let name = cell.cell.phase.as_str();
+        if !is_preparation(name) && !phases.iter().any(|phase| phase.name == name) {
+            phases.push(Phase::of(view, name));
+        }
+    }
+    let in_phase = |(position, cell): (usize, &CellView)| {
+        let phase = phases.iter().find(|phase| phase.name == cell.cell.phase);
+        let pooled = phase.and_then(|phase| phase.interval(position));
+        let interval = pooled.or_else(|| plain(&cell.ln_rates(), CONFIDENCE));
+        cell_interval(cell, interval, phase.and_then(|phase| phase.s0))
+    };
+    view.cells.iter().enumerate().map(in_phase).collect()
+}
+
+/// What the cells of a phase know together.
+struct Phase<'a> {
+    name: &'a str,
+    /// (position in `view.cells`, interval)
+    intervals: Vec<(usize, Option<Interval>)>,
+    /// Usual scatter, where there are enough cells to know it.
+    s0: Option<f64>,
+}
+
+impl<'a> Phase<'a> {
+    fn of(view: &View, name: &'a str) -> Self {
+        let members = view.cells.iter().enumerate().filter(|(_, cell)| cell.cell.phase == name);
+        let (positions, values): (Vec<usize>, Vec<Vec<f64>>) =
+            members.map(|(position, cell)| (position, cell.ln_rates())).unzip();
+        let known = values.iter().filter(|cell| cell.len() >= 2).count();
+        let s0 = pooled_scale(&values).filter(|_| known >= GRID_CELLS_MIN);
+        let intervals = positions.into_iter().zip(moderated(&values, CONFIDENCE)).collect();
+        Self { name, intervals, s0 }
+    }
+
+    fn interval(&self, position: usize) -> Option<Interval> {
+        self.intervals.iter().find(|(at, _)| *at == position)?.1
+    }
+}
+
+/// Ends of an interval as rates.
+struct Ends {
+    low: f64,
+    high: f64,
+    half_width: f64,
+    basis: Basis,
+}
+
+fn cell_interval(
+    cell: &CellView,
+    interval: Option<Interval>,
+    s0: Option<f64>,
+) -> Option<CellInterval> {
+    let logs = cell.ln_rates();
+    let mean = exp_mean(&logs)?;
+    let ends = match interval {
+        Some(found) => Ends {
+            low: found.low(),
+            high: found.high(),
+            half_width: found.relative(),
+            basis: Basis::Visits,
+        },
+        None => one_visit(cell, mean)?,
+    };
+    if ![mean, ends.low, ends.high, ends.half_width].iter().all(|number| number.is_finite()) {
+        return None;
+    }
+    let values: Vec<f64> = cell.visits.iter().map(|visit| visit.requests_per_second).collect();
+    let (outliers, outliers_judged) = odd(cell, &values, s0);
+    let others: Vec<f64> = (0u32..)
+        .zip(&values)
+        .filter(|(position, rate)| **rate > 0.0 && !outliers.contains(position))
+        .map(|(_, rate)| rate.ln())
+        .collect();
+    Some(CellInterval {
+        mean,
+        low: ends.low,
+        high: ends.high,
+        half_width: ends.half_width,
+        confidence: CONFIDENCE,
+        visits: u32::try_from(logs.len()).unwrap_or(u32::MAX),
+        median: median(&values)?,
+        values,
+        recurring: outliers.len() >= 2,
+        mean_without_flagged: exp_mean(&others).filter(|_| !outliers.is_empty()),
+        outliers,
+        outliers_judged,
+        basis: ends.basis,
+        measured_ns: measured_ns(cell),
+        stalls_per_hour_max: stalls_per_hour_max(cell),
+    })
+}
+
+/// Geometric mean from logarithms.
+fn exp_mean(logs: &[f64]) -> Option<f64> {
+    (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+}
+
+/// Visits that lie apart, and whether that could be told. A visit in which nothing completed
+/// does so in any case.
+fn odd(cell: &CellView, values: &[f64], s0: Option<f64>) -> (Vec<u32>, bool) {
+    // ln 0 is not finite, so such visits keep their position and take no part.
+    let logs: Vec<f64> = values.iter().map(|rate| rate.ln()).collect();
+    let (indices, judged) = match s0 {
+        Some(s0) => (in_grid(&logs, s0), logs.len() >= stats::outlier::VALUES_MIN),
+        None => match alone(&logs, resolution(cell)) {
+            Verdict::Clean => (Vec::new(), true),
+            Verdict::Flagged { indices, .. } => (indices, true),
+            Verdict::TooFew => (Vec::new(), false),
+        },
+    };
+    let positions = (0u32..).zip(values).enumerate();
+    let odd = positions.filter(|(i, (_, rate))| **rate <= 0.0 || indices.contains(i));
+    (odd.map(|(_, (position, _))| position).collect(), judged)
+}
+
+/// Change of ln rate by a single completion more, in the shortest visit.
+fn resolution(cell: &CellView) -> f64 {
+    let counts = cell.visits.iter().map(|visit| {
+        let seconds = visit.visit.elapsed_ns as f64 / 1e9;
+        visit.requests_per_second * seconds
+    });
+    let fewest = counts.filter(|&count| count > 0.0).fold(f64::INFINITY, f64::min);
+    1.0 / fewest
+}
+
+fn one_visit(cell: &CellView, mean: f64) -> Option<Ends> {
+    let [visit] = cell.visits.as_slice() else { return None };
+    let samples = samples(visit.visit)?;
+    let half_width = within(&samples, CONFIDENCE).filter(Within::is_settled)?.relative();
+    Some(Ends {
+        low: mean * (1.0 - half_width).max(0.0),
+        high: mean * (1.0 + half_width),
+        half_width,
+        basis: Basis::OneVisit,
+    })
+}
+
+/// Requests in each whole interval of a visit's series, all streams together; `None` if they do
+/// not add up to what can be judged.
+fn samples(visit: &record::VisitRecord) -> Option<Vec<f64>> {
+    let ops = || visit.streams.iter().flat_map(|stream| &stream.ops);
+    let has_data = ops().any(|op| is_data(&op.op));
+    let counted = || ops().filter(|op| !has_data || is_data(&op.op));
+    let interval = counted().map(|op| op.series.interval_ns).find(|&ns| ns > 0)?;
+    let alike = counted().all(|op| op.series.rows.is_empty() || op.series.interval_ns == interval);
+    if !alike || visit.elapsed_ns < FIRST_LOOK.get() {
+        return None;
+    }
+    // Longer than any series of a record: rows are merged as a visit grows.
+    let whole = usize::try_from(visit.elapsed_ns / interval).ok().filter(|&n| n <= 10_000_000)?;
+    let mut sums = vec![0.0; whole];
+    for op in counted() {
+        for (sum, row) in sums.iter_mut().zip(&op.series.rows) {
+            *sum += row.requests as f64;
+        }
+    }
+    Some(sums)
+}
+
+fn measured_ns(cell: &CellView) -> u64 {
+    cell.visits.iter().fold(0, |sum, visit| sum.saturating_add(visit.visit.elapsed_ns))
+}
+
+/// With none seen in a time T the rate is below `-ln(0.05) / T`: the rule of three.
+fn stalls_per_hour_max(cell: &CellView) -> Option<f64> {
+    let seen = |visit: &record::VisitRecord| {
+        visit.completions.bits < STALL_MS || !visit.completions.zero_runs(STALL_MS).is_empty()
+    };
+    let seconds = measured_ns(cell) as f64 / 1e9;
+    let silent = seconds > 0.0 && !cell.visits.iter().any(|visit| seen(visit.visit));
+    silent.then(|| -(1.0 - CONFIDENCE).ln() / seconds * 3600.0)
+}
+
+impl CellInterval {
+    /// How to read it: the rate first, then what it is from, what lies apart, what it does not
+    /// cover.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut said = vec![self.rate_sentence()];
+        said.extend(self.outlier_sentence());
+        if self.values.len() > 1 {
+            let values: Vec<String> = self.values.iter().map(|&value| rate(value)).collect();
+            let median = rate(self.median);
+            said.push(format!(
+                "The visits, in the order made: {}; their median is {median}.",
+                values.join(", ")
+            ));
+        }
+        said.extend(self.stall_sentence());
+        said
+    }
+
+    fn rate_sentence(&self) -> String {
+        let (mean, low, high) = (rate(self.mean), rate(self.low), rate(self.high));
+        let width = percent(self.half_width);
+        match self.basis {
+            Basis::Visits => format!(
+                "{mean} requests/s +-{width}: {} visits spread over the run put the mean between \
+                 {low} and {high}; such intervals hold it {} times in 100.",
+                self.visits,
+                (self.confidence * 100.0).round()
+            ),
+            Basis::OneVisit => format!(
+                "{mean} requests/s +-{width} within one visit, between {low} and {high}: excludes \
+                 run-to-run variation, which is often larger. Only further visits show that."
+            ),
+        }
+    }
+
+    fn outlier_sentence(&self) -> Option<String> {
+        let visits: Vec<String> = self
+            .outliers
+            .iter()
+            .filter_map(|&position| Some((position, self.values.get(position as usize)?)))
+            .map(|(position, &value)| format!("visit {} ({})", position + 1, rate(value)))
+            .collect();
+        let which = visits.join(", ");
+        let without = self.mean_without_flagged.map(rate);
+        let apart = without.map_or_else(String::new, |without| {
+            format!(" The mean is {} with and {without} without.", rate(self.mean))
+        });
+        match visits.len() {
+            0 if !self.outliers_judged && self.values.len() > 1 => Some(format!(
+                "{} repeats cannot identify an outlier: that none is marked is no clean bill.",
+                self.values.len()
+            )),
+            0 => None,
+            1 => Some(format!(
+                "One of {} lies apart from the others: {which}.{apart} Nothing was dropped: look \
+                 for a stall, a host stall or other load in that visit, and repeat it.",
+                self.values.len()
+            )),
+            n => Some(format!(
+                "{n} of {} visits lie apart from the others: {which}.{apart} What comes back is no \
+                 outlier: the storage works in two states and the mean describes neither.",
+                self.values.len()
+            )),
+        }
+    }
+
+    fn stall_sentence(&self) -> Option<String> {
+        let every = 3600.0 / self.stalls_per_hour_max.filter(|&bound| bound > 0.0)?;
+        let seconds = self.measured_ns as f64 / 1e9;
+        Some(format!(
+            "No stall of {STALL_MS} ms or more in {seconds:.1} s measured: one every {every:.1} s \
+             or rarer could still have been missed."
+        ))
+    }
+}
+
+/// A rate with three significant digits: `63.1 K`.
+fn rate(value: f64) -> String {
+    let (scaled, unit) = match value.abs() {
+        size if size >= 999.5e6 => (value / 1e9, " G"),
+        size if size >= 999.5e3 => (value / 1e6, " M"),
+        size if size >= 999.5 => (value / 1e3, " K"),
+        _ => (value, ""),
+    };
+    let digits = match scaled.abs() {
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{scaled:.digits$}{unit}")
+}
+
+/// A share as a percentage: one digit after the point below 10 %.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{
+        BackendRecord, Bitmap, CellRecord, Machine, OpRecord, Purpose, Run, RunHeader, RunState,
+        Series, SeriesRow, StreamRecord, TargetKind, TargetRecord, VisitEnd, VisitRecord,
+    };
+    use stats::LatencyHistogram;
+
+    /// A visit of `rates.len()` tenths of a second.
+    fn visit(cell: u32, repeat: u32, rates: &[u64]) -> VisitRecord {
+        let milliseconds = rates.len() as u64 * 100;
+        let mut completions = Bitmap::zeros(milliseconds);
+        (0..milliseconds)
+            .filter(|ms| rates[*ms as usize / 100] > 0)
+            .for_each(|ms| completions.set(ms));
+        let rows = rates.iter().map(|&requests| SeriesRow { requests, ..Default::default() });
+        let op = OpRecord {
+            op: "read".into(),
+            requests: rates.iter().sum(),
+            bytes: 0,
+            errors: vec![],
+            short: 0,
+            latency: LatencyHistogram::new(),
+            latency_ns_min: 0,
+            latency_ns_max: 0,
+            latency_ns_sum: 0,
+            series: Series { interval_ns: 100_000_000, rows: rows.collect() },
+            slow: vec![],
+            slow_dropped: 0,
+        };
+        VisitRecord {
+            cell,
+            repeat,
+            order: 0,
+            started_unix_ns: 0,
+            elapsed_ns: milliseconds * 1_000_000,
+            end: VisitEnd::Complete,
+            purpose: Purpose::Measure,
+            ramp_ns: 0,
+            waited_ns: 0,
+            quiet: None,
+            resident_before: None,
+            resident_after: None,
+            streams: vec![StreamRecord {
+                name: "s".into(),
+                backend: BackendRecord::default(),
+                ops: vec![op],
+                workers: vec![],
+                ramp_requests: 0,
+                backlog: 0,
+            }],
+            completions,
+            ledger: vec![],
+            host_stalls: vec![],
+            warnings: vec![],
+        }
+    }
+
+    /// A run with these visits; cells of one phase, as many as they name.
+    fn run(visits: Vec<VisitRecord>) -> Run {
+        let last = visits.iter().map(|visit| visit.cell).max().unwrap_or(0);
+        let cell = |index| CellRecord {
+            index,
+            phase: "read".into(),
+            coordinates: vec![],
+            streams: vec![],
+            impossible: None,
+        };
+        let header = RunHeader {
+            id: "r1".into(),
+            version: record::VERSION,
+            suite: "s".into(),
+            suite_text: String::new(),
+            target: TargetRecord {
+                given: "t".into(),
+                resolved: "t".into(),
+                kind: TargetKind::Twin,
+                size_bytes: 0,
+                files: 1,
+                file_system: None,
+                mount: None,
+                devices: vec![],
+                direct_alignment: None,
+                link: None,
+                cache_bytes: None,
+                remarks: vec![],
+            },
+            seed: 0,
+            command_line: vec![],
+            program: String::new(),
+            machine: Machine {
+                host: String::new(),
+                kernel: String::new(),
+                architecture: String::new(),
+                processor: String::new(),
+                processors: 1,
+                memory_bytes: 0,
+            },
+            started_unix_ns: 0,
+            state: RunState::Complete,
+            visits_planned: 0,
+            blocks: None,
+            warnings: vec![],
+        };
+        Run { header, cells: (0..=last).map(cell).collect(), visits }
+    }
+
+    /// Visits of 2 s of one cell.
+    fn steady(cell: u32, per_tenth: &[u64]) -> Vec<VisitRecord> {
+        (0u32..).zip(per_tenth).map(|(repeat, &n)| visit(cell, repeat, &[n; 20])).collect()
+    }
+
+    fn first(visits: Vec<VisitRecord>) -> Option<CellInterval> {
+        cells(&View::new(&run(visits))).swap_remove(0)
+    }
+
+    #[test]
+    fn the_study_is_told_in_full() {
+        let found = first(steady(0, &[317, 761, 838, 763, 752])).unwrap();
+        assert_eq!(found.outliers, [0]);
+        assert!(found.outliers_judged && !found.recurring);
+        assert!((found.mean_without_flagged.unwrap() / 7778.0 - 1.0).abs() < 0.001);
+        insta::assert_snapshot!(found.sentences().join("\n"), @"
+        6.50 K requests/s +-65 %: 5 visits spread over the run put the mean between 3.94 K and 10.7 K; such intervals hold it 95 times in 100.
+        One of 5 lies apart from the others: visit 1 (3.17 K). The mean is 6.50 K with and 7.78 K without. Nothing was dropped: look for a stall, a host stall or other load in that visit, and repeat it.
+        The visits, in the order made: 3.17 K, 7.61 K, 8.38 K, 7.63 K, 7.52 K; their median is 7.61 K.
+        No stall of 100 ms or more in 10.0 s measured: one every 3.3 s or rarer could still have been missed.
+        ");
+    }
+
+    #[test]
+    fn a_grid_narrows_what_three_visits_leave_wide() {
+        let noisy = |cell: u32| steady(cell, &[400 + u64::from(cell), 408, 392]);
+        let grid: Vec<VisitRecord> = (0..12).flat_map(noisy).collect();
+        let all = cells(&View::new(&run(grid)));
+        let alone = first(noisy(0)).unwrap();
+        let pooled = all[0].clone().unwrap();
+        assert!(pooled.half_width < 0.75 * alone.half_width, "{pooled:?} {alone:?}");
+        assert!(pooled.outliers_judged && !alone.outliers_judged);
+        insta::assert_snapshot!(pooled.sentences().join("\n"), @"
+        4.00 K requests/s +-3.6 %: 3 visits spread over the run put the mean between 3.86 K and 4.14 K; such intervals hold it 95 times in 100.
+        The visits, in the order made: 4.00 K, 4.08 K, 3.92 K; their median is 4.00 K.
+        No stall of 100 ms or more in 6.0 s measured: one every 2.0 s or rarer could still have been missed.
+        ");
+        insta::assert_snapshot!(alone.sentences().join("\n"), @"
+        4.00 K requests/s +-5.1 %: 3 visits spread over the run put the mean between 3.81 K and 4.20 K; such intervals hold it 95 times in 100.
+        3 repeats cannot identify an outlier: that none is marked is no clean bill.
+        The visits, in the order made: 4.00 K, 4.08 K, 3.92 K; their median is 4.00 K.
+        No stall of 100 ms or more in 6.0 s measured: one every 2.0 s or rarer could still have been missed.
+        ");
+    }
+
+    #[test]
+    fn what_comes_back_is_a_mixture() {
+        let mut grid: Vec<VisitRecord> =
+            (1..20).flat_map(|cell| steady(cell, &[400, 404, 397])).collect();
+        grid.extend(steady(0, &[400, 401, 200, 399, 201]));
+        let found = first(grid).unwrap();
+        assert_eq!(found.outliers, [2, 4]);
+        assert!(found.recurring);
+        insta::assert_snapshot!(found.sentences()[1], @"2 of 5 visits lie apart from the others: visit 3 (2.00 K), visit 5 (2.01 K). The mean is 3.03 K with and 4.00 K without. What comes back is no outlier: the storage works in two states and the mean describes neither.");
+    }
+
+    #[test]
+    fn one_visit_speaks_for_itself_only() {
+        let rates: Vec<u64> = (0..60).map(|i| 400 + (i * 7919) % 23).collect();
+        let found = first(vec![visit(0, 0, &rates)]).unwrap();
+        assert_eq!(found.basis, Basis::OneVisit);
+        assert!(found.low < found.mean && found.mean < found.high && found.half_width < 0.02);
+        insta::assert_snapshot!(found.sentences().join("\n"), @"
+        4.11 K requests/s +-0.4 % within one visit, between 4.09 K and 4.13 K: excludes run-to-run variation, which is often larger. Only further visits show that.
+        No stall of 100 ms or more in 6.0 s measured: one every 2.0 s or rarer could still have been missed.
+        ");
+        assert_eq!(first(vec![visit(0, 0, &rates[..29])]), None, "too short");
+    }
+
+    #[test]
+    fn a_visit_without_a_completion_lies_apart() {
+        let found = first(steady(0, &[400, 0, 404, 398])).unwrap();
+        assert_eq!((found.outliers.as_slice(), found.visits), ([1].as_slice(), 3));
+        assert_eq!(found.stalls_per_hour_max, None);
+        assert!((found.mean / 4006.7 - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn odd_input_says_nothing() {
+        assert_eq!(first(steady(0, &[0, 0, 0])), None);
+        let huge = VisitRecord { elapsed_ns: u64::MAX, ..visit(0, 0, &[u64::MAX]) };
+        assert_eq!(first(vec![huge]), None);
+        assert!(cells(&View::new(&run(vec![]))).iter().all(Option::is_none));
+        assert_eq!(first(vec![visit(0, 0, &[])]), None);
+    }
+
+    #[test]
+    fn rates_keep_three_digits() {
+        let cases = [(0.0, "0.00"), (9.999, "10.0"), (999.4, "999"), (999.6, "1.00 K")];
+        for (value, text) in cases.into_iter().chain([(63_113.0, "63.1 K"), (1e6, "1.00 M")]) {
+            assert_eq!(rate(value), text);
+        }
+    }
+}
