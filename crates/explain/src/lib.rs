@@ -17,5 +17,6 @@ pub mod interval;
 pub mod mark;
 pub mod steady;
 pub mod view;
+mod words;
 
 pub use view::{CellView, View, VisitView};

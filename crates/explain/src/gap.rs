@@ -1,1 +1,0 @@
-//! Gaps in a sweep: cells far below what their neighbours promise.

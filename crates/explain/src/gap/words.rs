@@ -1,0 +1,178 @@
+//! Gaps in sentences.
+
+use super::{Event, EventVisit, FlaggedCell, Gaps, Kind, Region, Suspect};
+use crate::words::{bandwidth, count, list, percent, seconds, size};
+
+impl Gaps {
+    /// What was found, on what evidence, what to do next.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        for event in &self.events {
+            sentences.extend(event_words(event));
+        }
+        for region in &self.regions {
+            sentences.extend(region_words(region));
+        }
+        if !self.low.is_empty() {
+            let cells: Vec<String> = self
+                .low
+                .iter()
+                .map(|cell| format!("{} ({})", name_of(cell), percent(cell.ratio)))
+                .collect();
+            sentences.push(format!(
+                "Low, but no gap by itself: {}, measured by what the neighbours promise; one visit \
+                 or two cannot say more.",
+                list(&cells)
+            ));
+        }
+        if self.flagged.is_empty() {
+            sentences.push(match self.judged {
+                0 => "Gaps: unknown. No column of block sizes has enough cells for its neighbours \
+                      to be a measure."
+                    .to_owned(),
+                judged => format!(
+                    "No gap found: none of {} is far below what its neighbours in block size \
+                     promise.",
+                    count(u64::from(judged), "cell")
+                ),
+            });
+        }
+        if self.unjudged > 0 && self.judged > 0 {
+            sentences.push(format!(
+                "{} could not be judged: too few neighbours in block size.",
+                count(u64::from(self.unjudged), "cell")
+            ));
+        }
+        sentences
+    }
+}
+
+fn event_words(event: &Event) -> Vec<String> {
+    let cells: Vec<String> = event.visits.iter().map(visit_words).collect();
+    let lost = seconds(event.lost_ns as f64 / 1e9);
+    let n = event.visits.len() as u64;
+    let place = match (event.first_of_run, n) {
+        (true, 1) => "the first visit of the run".to_owned(),
+        (true, n) => format!("the first {n} visits of the run"),
+        (false, 1) => "one visit".to_owned(),
+        (false, n) => format!("{n} visits one right after the other"),
+    };
+    let what = if n == 1 { "was" } else { "were" };
+    let evidence = if event.confirmed {
+        "The same cells were fast at other times, so this happened at that time and is no \
+         property of the cells."
+    } else {
+        "Order in time speaks for something that happened then, not for a property of the cells; \
+         each was visited at that time only, so this is not confirmed."
+    };
+    let mut sentences =
+        vec![format!("Transient: {place} {what} slow: {}; {lost} lost. {evidence}", list(&cells))];
+    sentences.extend(event.suspect.as_ref().map(suspect_words));
+    if !event.confirmed {
+        sentences.push(
+            "Next: measure again in random order with at least 3 visits a cell; wait until the \
+             device is idle after the fill."
+                .to_owned(),
+        );
+    }
+    sentences
+}
+
+fn region_words(region: &Region) -> Vec<String> {
+    let missing = region.cells.iter().filter(|cell| cell.missing).count() as u64;
+    let cells: Vec<String> = region.cells.iter().map(cell_words).collect();
+    let lost = seconds(region.lost_ns as f64 / 1e9);
+    let head = match region.kind {
+        Kind::Reproducible => "Reproducible gap",
+        _ => "Gap, not confirmed",
+    };
+    let n = region.cells.len() as u64;
+    let blank = match missing {
+        0 => String::new(),
+        missing => format!(" {missing} of them have no value at all."),
+    };
+    let mut sentences = vec![format!(
+        "{head}: {} below what the neighbours promise: {}; {lost} lost.{blank}",
+        count(n, "cell"),
+        list(&cells)
+    )];
+    sentences.push(match (region.kind, region.contiguous_in_time) {
+        (Kind::Reproducible, _) => "Visits apart in time agree, so it is a property of these \
+                                    cells: look for what begins at this block size."
+            .to_owned(),
+        (_, true) => "The cells ran one right after the other, so this may be a moment as well as \
+                      a property of the cells: measure again in random order with at least 3 \
+                      visits a cell."
+            .to_owned(),
+        (_, false) => "Each cell was visited at one time only: measure again in random order with \
+                       at least 3 visits a cell before blaming the block size."
+            .to_owned(),
+    });
+    sentences.extend(region.suspect.as_ref().map(suspect_words));
+    sentences
+}
+
+fn suspect_words(suspect: &Suspect) -> String {
+    match *suspect {
+        Suspect::FlushAfterFill { fill_bytes, fill_rate, drain_rate, write_rate, agrees } => {
+            let head = format!(
+                "Candidate: the flush after the fill. {} were taken at {}",
+                size(fill_bytes),
+                bandwidth(fill_rate)
+            );
+            let drain = format!(
+                "if the rest was written while these visits waited, it went at {}",
+                bandwidth(drain_rate)
+            );
+            match (write_rate, agrees) {
+                (None, _) => {
+                    format!("{head}; {drain}. No large writes were measured to hold this against.")
+                }
+                (Some(rate), true) => format!(
+                    "{head}, faster than the {} of large writes later, so into a cache; {drain}, \
+                     which fits.",
+                    bandwidth(rate)
+                ),
+                (Some(rate), false) => format!(
+                    "{head}, faster than the {} of large writes later, so into a cache; but \
+                     {drain}, which does not fit.",
+                    bandwidth(rate)
+                ),
+            }
+        }
+        Suspect::FullWriteCache { written_bytes, cache_bytes, declared } => format!(
+            "Candidate: a write cache that was full. {} had been written by this phase when it \
+             began; {} {}.",
+            size(written_bytes),
+            if declared {
+                "the declared cache is"
+            } else {
+                "the file, of which a cache may hold all, is"
+            },
+            size(cache_bytes)
+        ),
+    }
+}
+
+fn visit_words(visit: &EventVisit) -> String {
+    let name = name(&visit.group, visit.block_bytes, visit.threads, visit.in_flight);
+    format!("{name} ({} of what is usual there)", percent(visit.ratio))
+}
+
+fn cell_words(cell: &FlaggedCell) -> String {
+    if cell.missing {
+        return format!("{} (no value)", name_of(cell));
+    }
+    format!("{} ({})", name_of(cell), percent(cell.ratio))
+}
+
+fn name_of(cell: &FlaggedCell) -> String {
+    name(&cell.group, cell.block_bytes, cell.threads, cell.in_flight)
+}
+
+fn name(group: &str, block_bytes: u64, threads: u32, in_flight: u64) -> String {
+    let load = count(u64::from(threads), "thread");
+    let depth = in_flight.checked_div(u64::from(threads)).unwrap_or(0);
+    let load = if depth > 1 { format!("{load} of depth {depth}") } else { load };
+    format!("{group} {} {load}", size(block_bytes))
+}
