@@ -71,9 +71,17 @@ impl Changes {
 /// Method: optimal partition (Jackson 2005) with the pruning of Killick, Fearnhead and Eckley
 /// 2012, penalty `4 g s^2 ln n`.
 pub fn changes(series: &[f64], segment_min: usize) -> Option<Changes> {
-    let noise = noise(series)?;
+    changes_given(series, segment_min, noise(series)?)
+}
+
+/// The same with a noise that is known from elsewhere: a series of a few values cannot tell
+/// its own.
+pub fn changes_given(series: &[f64], segment_min: usize, noise: Noise) -> Option<Changes> {
+    if series.is_empty() || series.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
     let penalty = PENALTY * noise.inflation() * noise.sigma.powi(2) * (series.len() as f64).ln();
-    let cuts = partition(series, segment_min.max(1), penalty);
+    let cuts = partition(series, segment_min, penalty);
     Some(Changes { segments: merged(series, &cuts), noise })
 }
 

@@ -8,6 +8,7 @@
 use serde::Serialize;
 use units::Bytes;
 
+use crate::changepoint::changes;
 use crate::trend::least_squares;
 
 /// Rounds that [`snia`] looks at.
@@ -111,6 +112,72 @@ impl Volume {
     }
 }
 
+/// A fall of the rate at a place in what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Cliff {
+    /// Bytes written before it.
+    pub at_bytes: f64,
+    /// Bytes per second before.
+    pub before: f64,
+    /// Bytes per second after.
+    pub after: f64,
+}
+
+/// Largest rate after by rate before that is a cliff.
+pub const CLIFF_RATIO_MAX: f64 = 0.8;
+/// Fewest pieces of a level.
+const CLIFF_SEGMENT: usize = 5;
+/// More pieces than this place a cliff no better.
+const PIECES_MAX: usize = 2_000;
+
+/// Cliffs in a series of writes, against bytes and not against time: after one, the same bytes
+/// take longer, and time would put it where the slow part happens to end.
+///
+/// * `pieces[k]`: bytes written and seconds they took, one after the other, pauses and stalls
+///   left out; those without bytes or time are passed over.
+/// * A cliff is placed to one part in the number of pieces, 2,000 at most.
+pub fn cliffs(pieces: &[(f64, f64)]) -> Vec<Cliff> {
+    let good = |p: &&(f64, f64)| p.0.is_finite() && p.1.is_finite() && p.0 > 0.0 && p.1 > 0.0;
+    let pieces: Vec<(f64, f64)> = pieces.iter().filter(good).copied().collect();
+    let total: f64 = pieces.iter().map(|piece| piece.0).sum();
+    let bins = pieces.len().min(PIECES_MAX);
+    let step = total / bins as f64;
+    if bins < 2 * CLIFF_SEGMENT || !step.is_finite() {
+        return Vec::new();
+    }
+    let ln_rates: Vec<f64> =
+        even_steps(&pieces, bins, step).iter().map(|seconds| (step / seconds).ln()).collect();
+    let Some(changes) = changes(&ln_rates, CLIFF_SEGMENT) else { return Vec::new() };
+    let pairs = changes.segments.windows(2);
+    pairs
+        .map(|pair| Cliff {
+            at_bytes: pair[1].start as f64 * step,
+            before: pair[0].mean.exp(),
+            after: pair[1].mean.exp(),
+        })
+        .filter(|cliff| cliff.after < CLIFF_RATIO_MAX * cliff.before)
+        .collect()
+}
+
+/// Seconds that each of `bins` steps of `step` bytes took: differences of the time at which
+/// each step's end was reached, evenly within a piece.
+fn even_steps(pieces: &[(f64, f64)], bins: usize, step: f64) -> Vec<f64> {
+    let mut seconds = Vec::with_capacity(bins);
+    let (mut place, mut written, mut time, mut before) = (0, 0.0, 0.0, 0.0);
+    for bin in 1..=bins {
+        let edge = bin as f64 * step;
+        while let Some(piece) = pieces.get(place).filter(|piece| written + piece.0 <= edge) {
+            written += piece.0;
+            time += piece.1;
+            place += 1;
+        }
+        let part = pieces.get(place).map_or(0.0, |piece| piece.1 * (edge - written) / piece.0);
+        seconds.push(time + part - before);
+        before = time + part;
+    }
+    seconds
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,5 +274,29 @@ mod tests {
         assert!(of(8).holds() && !of(7).holds());
         let all = Volume { written: Bytes::new(u64::MAX), active: Bytes::new(u64::MAX) };
         assert!(all.holds());
+    }
+
+    #[test]
+    fn a_cliff_is_placed_by_bytes() {
+        // 100 s at 4 GiB/s, then 150 s at 1: three quarters of the bytes in two fifths of time.
+        let gib = 1_073_741_824.0;
+        let mut pieces = vec![(4.0 * gib, 1.0); 100];
+        pieces.extend(vec![(gib, 1.0); 150]);
+        let found = cliffs(&pieces);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!((found[0].at_bytes / gib - 400.0).abs() < 3.0, "{found:?}");
+        assert!((found[0].before / found[0].after - 4.0).abs() < 0.5, "{found:?}");
+    }
+
+    #[test]
+    fn a_rise_is_no_cliff_and_odd_pieces_do_not_crash() {
+        let mut pieces = vec![(1.0, 1.0); 20];
+        pieces.extend(vec![(2.0, 1.0); 20]);
+        assert_eq!(cliffs(&pieces), []);
+        assert_eq!(cliffs(&[]), []);
+        let odd = [(f64::NAN, 1.0), (0.0, 1.0), (1.0, 0.0), (1.0, f64::INFINITY), (-1.0, 1.0)];
+        assert_eq!(cliffs(&odd.repeat(20)), []);
+        assert_eq!(cliffs(&vec![(f64::MAX / 2.0, 1.0); 40]), []);
+        assert_eq!(cliffs(&vec![(1e300, 1e-300); 40]).len(), 0);
     }
 }
