@@ -1,1 +1,249 @@
-//! Whether it was the cache that was measured.
+//! Is it the cache? Every witness is heard, and the worst verdict on a cell wins.
+//!
+//! 1. *Ledger*: what the devices' counters say moved, by what was asked for.
+//! 2. *Residency*: pages of the files that were in the page cache before and after.
+//! 3. *Direct I/O* is a request: whether it was granted, and done.
+//! 4. *Size*: the working set against the caches that are known.
+//! 5. *Link*: a rate that the links to the device cannot carry.
+//! 6. *Re-read*: the same region in a random order, then again ([`Reread`]).
+//! 7. *Working set*: where latency rises as the region grows ([`Sweep`]); finds a cache that
+//!    nothing else sees.
+//! 8. *Write cache*: where the rate falls as bytes are written ([`WriteCache`]).
+//!
+//! Witnesses 1 to 5 are about each cell, the others about the run.
+
+pub mod ledger;
+mod plan;
+pub mod reread;
+mod rules;
+pub mod sweep;
+mod tell;
+pub mod write;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use self::reread::Reread;
+pub use self::sweep::{Sweep, SweepFit};
+pub use self::write::WriteCache;
+use crate::view::{CellView, View};
+
+/// All that a run says about caches.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Caches {
+    /// Cells that were visited, in the suite's order; without the fill.
+    pub cells: Vec<CellCaches>,
+    /// Pairs of cells that read the same region one after the other.
+    pub rereads: Vec<Reread>,
+    /// Cells that differ only in their region.
+    pub sweeps: Vec<Sweep>,
+    /// Visits in which writes became slower once so much had been written.
+    pub write_caches: Vec<WriteCache>,
+    /// Bytes of cache in controllers and drives as the user declared them.
+    pub declared_bytes: Option<u64>,
+    /// What the links to the devices can carry, with its name.
+    pub link: Option<(String, u64)>,
+}
+
+/// What is known about caches in one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CellCaches {
+    /// Index of the cell.
+    pub cell: u32,
+    /// As people say it: `read 4KiB 10`.
+    pub name: String,
+    /// The worst of the findings.
+    pub verdict: Verdict,
+    /// One for each witness that has something to say, worst first.
+    pub findings: Vec<Finding>,
+}
+
+/// What one witness says.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Finding {
+    /// Who says it.
+    pub witness: Witness,
+    /// What.
+    pub verdict: Verdict,
+}
+
+/// Where a finding is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Witness {
+    /// The devices' counters of bytes.
+    Ledger,
+    /// Pages in the page cache.
+    Residency,
+    /// Whether direct I/O was granted.
+    Direct,
+    /// Working set by known caches.
+    Size,
+    /// Rate by the slowest link.
+    Link,
+}
+
+/// A verdict on a cell. Shares are in `0.0..=1.0`, ratios are by what was asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "is", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+pub enum Verdict {
+    /// The devices moved what was asked for. Caches inside them are below these counters.
+    Device {
+        /// Bytes moved by bytes asked for.
+        ratio: f64,
+    },
+    /// The working set is large enough for the known caches.
+    LargeEnough {
+        /// Bytes that the cell addresses.
+        working_set_bytes: u64,
+        /// Bytes of the known caches.
+        cache_bytes: u64,
+        /// Share of random requests that these caches can answer all the same.
+        hit_rate: f64,
+    },
+    /// The devices moved more than was asked for: read-ahead, journals, parity, or others.
+    Foreign {
+        /// `read` or `write`.
+        op: String,
+        /// Bytes moved.
+        device_bytes: u64,
+        /// Bytes asked for, ramp included.
+        asked_bytes: u64,
+    },
+    /// The rate is what the link carries: the figure is the link's, not the media's.
+    AtLink {
+        /// Rate by what the link carries.
+        share: f64,
+    },
+    /// A witness is missing.
+    Unknown {
+        /// Which, and why.
+        why: String,
+    },
+    /// The working set is not large against the known caches.
+    TooSmall {
+        /// Bytes that the cell addresses.
+        working_set_bytes: u64,
+        /// Bytes of the known caches.
+        cache_bytes: u64,
+        /// Share of random requests that these caches can answer.
+        hit_rate: f64,
+    },
+    /// The files were in the page cache before.
+    NotCold {
+        /// The largest share seen before a visit.
+        share: f64,
+    },
+    /// Direct I/O was asked for; the page cache was used.
+    Buffered {
+        /// The kernel's or file system's word for it.
+        why: String,
+    },
+    /// Less was written to the devices than was asked for: the rest is in memory.
+    WriteLag {
+        /// Bytes that had not reached a device when the visits ended.
+        missing_bytes: u64,
+        /// Share of what was written.
+        share: f64,
+    },
+    /// So much was answered above the devices.
+    PartlyCached {
+        /// At least this share.
+        share: f64,
+        /// Who answered: `above vda`, `between loop0 and vda`.
+        place: String,
+    },
+    /// Nearly all was answered above the devices.
+    Cached {
+        /// At least this share.
+        share: f64,
+        /// As above.
+        place: String,
+    },
+    /// Faster than the link: what was measured did not cross it.
+    AboveLink {
+        /// Rate by what the link carries.
+        share: f64,
+    },
+    /// There is no device: memory, a twin, a character device.
+    NoDevice {
+        /// What it is.
+        what: String,
+    },
+}
+
+impl Verdict {
+    /// How bad: a larger number is worse.
+    pub fn severity(&self) -> u8 {
+        match self {
+            Self::Device { .. } => 0,
+            Self::LargeEnough { .. } => 1,
+            Self::Foreign { .. } => 2,
+            Self::AtLink { .. } => 3,
+            Self::Unknown { .. } => 4,
+            Self::TooSmall { .. } => 5,
+            Self::NotCold { .. } => 6,
+            Self::Buffered { .. } => 7,
+            Self::WriteLag { .. } => 8,
+            Self::PartlyCached { .. } => 9,
+            Self::Cached { .. } => 10,
+            Self::AboveLink { .. } => 11,
+            Self::NoDevice { .. } => 12,
+        }
+    }
+
+    /// Its mark in a table; `None` where the figure is the device's as far as anyone can tell.
+    pub fn mark(&self) -> Option<&'static str> {
+        match self {
+            Self::Device { .. } | Self::LargeEnough { .. } => None,
+            Self::Foreign { .. } => Some("foreign-traffic"),
+            Self::AtLink { .. } => Some("at-link"),
+            Self::Unknown { .. } => Some("cache-unknown"),
+            Self::TooSmall { .. } => Some("too-small"),
+            Self::NotCold { .. } => Some("not-cold"),
+            Self::Buffered { .. } => Some("buffered-fallback"),
+            Self::WriteLag { .. } => Some("write-lag"),
+            Self::PartlyCached { .. } => Some("partly-cached"),
+            Self::Cached { .. } | Self::AboveLink { .. } => Some("cached"),
+            Self::NoDevice { .. } => Some("no-device"),
+        }
+    }
+
+    /// Whether it says that figures are a cache's, at least in part.
+    pub fn is_cached(&self) -> bool {
+        matches!(self, Self::PartlyCached { .. } | Self::Cached { .. } | Self::AboveLink { .. })
+    }
+}
+
+/// What a run says about caches.
+pub fn caches(view: &View<'_>) -> Caches {
+    let plan = plan::Plan::of(view.run);
+    let cells = view.grid().filter(|cell| !cell.visits.is_empty());
+    let target = &view.run.header.target;
+    Caches {
+        cells: cells.map(|cell| judge(view, &plan, cell)).collect(),
+        rereads: reread::rereads(view, &plan),
+        sweeps: sweep::sweeps(view, &plan),
+        write_caches: write::write_caches(view, &plan),
+        declared_bytes: target.cache_bytes,
+        link: target.link.as_ref().map(|link| (link.name.clone(), link.bytes_per_second)),
+    }
+}
+
+fn judge(view: &View<'_>, plan: &plan::Plan, cell: &CellView<'_>) -> CellCaches {
+    let mut findings = ledger::findings(view, plan, cell);
+    let no_device = findings.iter().any(|f| matches!(f.verdict, Verdict::NoDevice { .. }));
+    if !no_device {
+        let device = findings.iter().any(|f| matches!(f.verdict, Verdict::Device { .. }));
+        findings.extend(rules::residency(plan, cell));
+        findings.extend(rules::direct(plan, cell));
+        findings.extend(rules::size(view, plan, cell, device));
+        findings.extend(rules::link(view, cell));
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict.severity()));
+    let verdict = findings.first().map_or_else(
+        || Verdict::Unknown { why: "no witness has anything to say".to_owned() },
+        |worst| worst.verdict.clone(),
+    );
+    CellCaches { cell: cell.cell.index, name: cell.name(), verdict, findings }
+}

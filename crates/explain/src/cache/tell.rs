@@ -1,0 +1,336 @@
+//! What is said to people.
+
+use super::{Caches, CellCaches, Finding, Reread, Sweep, Verdict, Witness, WriteCache};
+use crate::words::{bandwidth, count, list, percent, seconds, size};
+
+/// Cells named in a sentence before the rest is counted.
+const NAMED: usize = 3;
+
+impl Caches {
+    /// Cells of one verdict in one sentence, worst first; then what the run as a whole shows;
+    /// then what to do.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        let mut severities: Vec<u8> = self.cells.iter().map(|c| c.verdict.severity()).collect();
+        severities.sort_unstable_by(|a, b| b.cmp(a));
+        severities.dedup();
+        for severity in severities {
+            let alike: Vec<&CellCaches> =
+                self.cells.iter().filter(|c| c.verdict.severity() == severity).collect();
+            let Some(worst) = alike.iter().max_by(|a, b| extent(a).total_cmp(&extent(b))) else {
+                continue;
+            };
+            said.push(format!("{}: {}", cells(&alike, self.cells.len()), worst.verdict.sentence()));
+        }
+        said.extend(self.besides());
+        said.extend(self.rereads.iter().flat_map(Reread::sentences));
+        said.extend(self.sweeps.iter().flat_map(Sweep::sentences));
+        said.extend(WriteCache::all(&self.write_caches));
+        said.extend(self.what_next());
+        said
+    }
+
+    /// Findings that are not the worst of any cell, and must be known all the same.
+    fn besides(&self) -> Vec<String> {
+        let others = |kind: fn(&Verdict) -> bool| {
+            let all = self.cells.iter().filter(move |c| !kind(&c.verdict));
+            all.filter_map(move |c| c.findings.iter().find(|f| kind(&f.verdict)).map(|f| (c, f)))
+        };
+        let mut said = Vec::new();
+        let kinds: [fn(&Verdict) -> bool; 3] = [
+            |v| matches!(v, Verdict::TooSmall { .. }),
+            |v| matches!(v, Verdict::Foreign { .. }),
+            |v| matches!(v, Verdict::LargeEnough { .. }),
+        ];
+        for kind in kinds {
+            let found: Vec<(&CellCaches, &Finding)> = others(kind).collect();
+            if let Some((_, first)) = found.first() {
+                let alike: Vec<&CellCaches> = found.iter().map(|(cell, _)| *cell).collect();
+                said.push(format!(
+                    "Besides, {}: {}",
+                    lower(&cells(&alike, self.cells.len())),
+                    first.verdict.sentence()
+                ));
+            }
+        }
+        said
+    }
+
+    fn what_next(&self) -> Vec<String> {
+        let any = |kind: fn(&Verdict) -> bool| self.cells.iter().any(|c| kind(&c.verdict));
+        let mut said = Vec::new();
+        if any(Verdict::is_cached) || any(|v| matches!(v, Verdict::TooSmall { .. })) {
+            said.push(
+                "Next: give the files eight times the size of the caches (--size), or say that it \
+                 is the cache that you want to know."
+                    .to_owned(),
+            );
+        }
+        let looked_below =
+            self.declared_bytes.is_some() || !self.sweeps.is_empty() || !self.rereads.is_empty();
+        if any(|v| matches!(v, Verdict::Device { .. })) && !looked_below {
+            said.push(
+                "Caches inside controllers and drives are below these counters: tell their size \
+                 (--cache-size), or let `plimsoll run working-set` look for them."
+                    .to_owned(),
+            );
+        }
+        if any(|v| matches!(v, Verdict::Unknown { .. })) {
+            said.push(
+                "Unknown is not fine: measure on a block device whose counters can be read, or \
+                 trust these figures only as far as the files are larger than all memory."
+                    .to_owned(),
+            );
+        }
+        said
+    }
+}
+
+/// `All 84 cells`, `2 of 84 cells (read 4KiB 1, read 4KiB 10)`.
+fn cells(alike: &[&CellCaches], all: usize) -> String {
+    if alike.len() == all && all > 1 {
+        return format!("All {all} cells");
+    }
+    let mut names: Vec<String> = alike.iter().take(NAMED).map(|c| c.name.clone()).collect();
+    if alike.len() > NAMED {
+        names.push(format!("{} more", alike.len() - NAMED));
+    }
+    if all == 1 {
+        return format!("Cell {}", list(&names));
+    }
+    format!("{} of {} ({})", alike.len(), count(all as u64, "cell"), list(&names))
+}
+
+fn lower(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// How far a verdict goes, to name the worst of several alike.
+fn extent(cell: &CellCaches) -> f64 {
+    match &cell.verdict {
+        Verdict::Device { ratio } => -ratio,
+        Verdict::AtLink { share }
+        | Verdict::AboveLink { share }
+        | Verdict::NotCold { share }
+        | Verdict::WriteLag { share, .. }
+        | Verdict::PartlyCached { share, .. }
+        | Verdict::Cached { share, .. } => *share,
+        Verdict::TooSmall { hit_rate, .. } | Verdict::LargeEnough { hit_rate, .. } => *hit_rate,
+        Verdict::Foreign { device_bytes, asked_bytes, .. } => {
+            *device_bytes as f64 / (*asked_bytes).max(1) as f64
+        }
+        Verdict::Unknown { .. } | Verdict::Buffered { .. } | Verdict::NoDevice { .. } => 0.0,
+    }
+}
+
+impl Verdict {
+    /// What it is and on what evidence.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Device { ratio } => format!(
+                "from the device, as far as the kernel can tell: it moved {} of the bytes that were asked for.",
+                percent(*ratio)
+            ),
+            Self::LargeEnough { working_set_bytes, cache_bytes, hit_rate } => format!(
+                "large enough for the known caches, not free of them: up to {} of random requests over {} \
+                 can still hit {} of cache.",
+                percent(*hit_rate),
+                size(*working_set_bytes),
+                size(*cache_bytes)
+            ),
+            Self::Foreign { op, device_bytes, asked_bytes } => {
+                foreign(op, *device_bytes, *asked_bytes)
+            }
+            Self::AtLink { share } => format!(
+                "the link, not the device: the rate is {} of what the link can carry, so this says \
+                 nothing about what lies behind it.",
+                percent(*share)
+            ),
+            Self::Unknown { why } => {
+                format!("unknown whether a cache answered: {}.", why.trim_end_matches('.'))
+            }
+            Self::TooSmall { working_set_bytes, cache_bytes, hit_rate } => format!(
+                "too small to tell device from cache: {} are used, caches hold {}, so up to {} of \
+                 random requests can be hits; wanted is four times the caches.",
+                size(*working_set_bytes),
+                size(*cache_bytes),
+                percent(*hit_rate)
+            ),
+            Self::NotCold { share } => format!(
+                "not cold: {} of the files were in the page cache before the visit.",
+                percent(*share)
+            ),
+            Self::Buffered { why } => format!(
+                "direct I/O was asked for and the page cache was used: {}.",
+                why.trim_end_matches('.')
+            ),
+            Self::WriteLag { missing_bytes, share } => format!(
+                "not yet on the device: {} ({} of what was written) were still in memory when the \
+                 visits ended.",
+                size(*missing_bytes),
+                percent(*share)
+            ),
+            Self::PartlyCached { share, place } => format!(
+                "partly cached: at least {} of the bytes were answered {place}.",
+                percent(*share)
+            ),
+            Self::Cached { share, place } if place.starts_with("the ") => {
+                format!("cached: {} of the files were in {place} before.", percent(*share))
+            }
+            Self::Cached { share, place } => format!(
+                "cached: {} of the bytes were answered {place}; the device was hardly asked.",
+                percent(*share)
+            ),
+            Self::AboveLink { share } => format!(
+                "cached: the rate is {} of what the link to the device can carry, so it was \
+                 answered above the link.",
+                percent(*share)
+            ),
+            Self::NoDevice { what } => {
+                format!("no device: {what}. Nothing here is about a disk.")
+            }
+        }
+    }
+}
+
+fn foreign(op: &str, device: u64, asked: u64) -> String {
+    let (verb, why) = match op {
+        "read" => ("read", "read-ahead, or others on the same device"),
+        _ => (
+            "wrote",
+            "earlier data written back, journals, parity or mirrors, or others on the same device",
+        ),
+    };
+    if asked == 0 {
+        return format!("the device {verb} {} that nobody asked for here: {why}.", size(device));
+    }
+    format!(
+        "the device {verb} {:.2} times what was asked for ({} for {}): {why}.",
+        device as f64 / asked as f64,
+        size(device),
+        size(asked)
+    )
+}
+
+impl CellCaches {
+    /// The verdict on this cell, then the other findings.
+    pub fn sentences(&self) -> Vec<String> {
+        let first = format!("Cell {}: {}", self.name, self.verdict.sentence());
+        let others = self
+            .findings
+            .iter()
+            .skip(1)
+            .map(|f| format!("{}: {}", f.witness.name(), f.verdict.sentence()));
+        std::iter::once(first).chain(others).collect()
+    }
+}
+
+impl Witness {
+    /// As a sentence begins.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ledger => "By the device's counters",
+            Self::Residency => "By the pages in memory",
+            Self::Direct => "By what the kernel granted",
+            Self::Size => "By size",
+            Self::Link => "By the link",
+        }
+    }
+}
+
+fn whose(buffered: bool) -> &'static str {
+    if buffered {
+        "the page cache was in use, so it may be this machine's memory"
+    } else {
+        "in the controller or the drive"
+    }
+}
+
+impl Reread {
+    /// What the second pass says.
+    pub fn sentences(&self) -> Vec<String> {
+        let Self { names: (first, second), bytes, .. } = self;
+        let (Some(ratio), Some(low), Some(high)) = (self.ratio, self.low, self.high) else {
+            return vec![format!(
+                "Unknown whether reading {} again is faster: a pass was too short.",
+                size(*bytes)
+            )];
+        };
+        let numbers = format!(
+            "reading {} again took {ratio:.2} times less per request [{low:.2}, {high:.2}] ({first}, then {second})",
+            size(*bytes)
+        );
+        vec![if self.found {
+            format!("A cache of {} or more: {numbers}; {}.", size(*bytes), whose(self.buffered))
+        } else {
+            format!(
+                "No cache seen by reading again: {numbers}. One that held the region before the first \
+                 pass cannot be seen like this."
+            )
+        }]
+    }
+}
+
+impl Sweep {
+    /// What the latencies over the sizes say.
+    pub fn sentences(&self) -> Vec<String> {
+        let range = match (self.points.first(), self.points.last()) {
+            (Some((small, _)), Some((large, _))) => format!("{} to {}", size(*small), size(*large)),
+            _ => "none".to_owned(),
+        };
+        let Some(fit) = &self.fit else {
+            return vec![format!(
+                "Unknown whether a cache shows over working sets of {range}: too few sizes."
+            )];
+        };
+        if !fit.found {
+            return vec![format!(
+                "No cache visible over working sets of {range} (F = {:.1}, wanted more than {:.1}): none in \
+                 between, or its hits are less than some 15 % faster.",
+                fit.f, fit.f_min
+            )];
+        }
+        let most = if fit.at_most { "at most " } else { "" };
+        vec![format!(
+            "A cache of {most}{} [{}, {}]: a hit takes {}, a miss {} (working sets of {range}, F = {:.0}); {}.",
+            size(fit.cache_bytes as u64),
+            size(fit.cache_bytes_low as u64),
+            size(fit.cache_bytes_high as u64),
+            seconds(fit.hit_ns / 1e9),
+            seconds(fit.miss_ns / 1e9),
+            fit.f,
+            whose(self.buffered)
+        )]
+    }
+}
+
+impl WriteCache {
+    /// One sentence, about the one seen most clearly.
+    fn all(found: &[Self]) -> Vec<String> {
+        let steep = |cache: &&Self| cache.before / cache.after.max(1.0);
+        let Some(clear) = found.iter().max_by(|a, b| steep(a).total_cmp(&steep(b))) else {
+            return Vec::new();
+        };
+        vec![clear.sentence()]
+    }
+
+    /// What the drop says.
+    pub fn sentence(&self) -> String {
+        let refills = if self.refills {
+            "it was there again after a pause, so it refills"
+        } else {
+            "seen once; a second visit after a pause would show whether it refills, or is wear"
+        };
+        format!(
+            "Writes fell from {} to {} once {} were written ({}, visit {}): a write cache of about {}, {}; {refills}.",
+            bandwidth(self.before),
+            bandwidth(self.after),
+            size(self.at_bytes),
+            self.phase,
+            u64::from(self.repeat) + 1,
+            size(self.size_bytes),
+            whose(self.buffered)
+        )
+    }
+}

@@ -1,0 +1,92 @@
+//! A write cache: writes are taken fast until it is full.
+
+use record::{VisitEnd, VisitRecord};
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::changepoint::changes;
+
+use super::plan::Plan;
+use crate::view::View;
+
+/// The rate must fall below this share of what it was.
+pub const DROP: f64 = 0.7;
+/// Fewest intervals of a level.
+const SEGMENT_MIN: usize = 5;
+/// Two drops are one cache if the larger is less than so many times the smaller.
+const SAME: f64 = 1.3;
+
+/// Writes became slower once so much had been written.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct WriteCache {
+    /// Index of the cell, that of the fill included.
+    pub cell: u32,
+    /// Its phase.
+    pub phase: String,
+    /// Which visit of it.
+    pub repeat: u32,
+    /// Bytes written since the devices were idle, or since the visit began.
+    pub at_bytes: u64,
+    /// Bytes a second before.
+    pub before: f64,
+    /// Bytes a second after.
+    pub after: f64,
+    /// What filled at `before` and drained at `after` holds so much: `at_bytes (1 - after/before)`.
+    pub size_bytes: u64,
+    /// Whether the page cache was in use: then it is the machine's memory that filled.
+    pub buffered: bool,
+    /// Whether another visit that began idle met a drop near the same place: it refills.
+    pub refills: bool,
+}
+
+/// The first drop of every visit that writes, the fill included.
+///
+/// Visits that did not find the devices idle are left out: nobody knows how full the cache was.
+/// A visit that nobody looked before counts as idle if it is the run's first.
+pub(super) fn write_caches(view: &View<'_>, _plan: &Plan) -> Vec<WriteCache> {
+    let visits = view.run.visits.iter().filter(|visit| {
+        let ended = matches!(visit.end, VisitEnd::Complete | VisitEnd::Hanging);
+        ended && (visit.quiet == Some(true) || (visit.quiet.is_none() && visit.order == 0))
+    });
+    let mut found: Vec<WriteCache> = visits.filter_map(|visit| of_visit(view, visit)).collect();
+    let places: Vec<u64> = found.iter().map(|cache| cache.at_bytes).collect();
+    for (at, cache) in found.iter_mut().enumerate() {
+        cache.refills = places.iter().enumerate().any(|(other, &place)| {
+            let (small, large) = (place.min(cache.at_bytes), place.max(cache.at_bytes));
+            other != at && small > 0 && large as f64 <= SAME * small as f64
+        });
+    }
+    found
+}
+
+fn of_visit(view: &View<'_>, visit: &VisitRecord) -> Option<WriteCache> {
+    let [stream] = visit.streams.as_slice() else { return None };
+    let op = stream.ops.iter().find(|op| op.op == "write")?;
+    let only_writes = stream.ops.iter().all(|other| other.op != "read" || other.requests == 0);
+    let rows = op.series.rows.split_last().map(|(_, rows)| rows)?;
+    let seconds = op.series.interval_ns as f64 / 1e9;
+    if !only_writes || seconds <= 0.0 || rows.len() < 2 * SEGMENT_MIN {
+        return None;
+    }
+    // An interval without a byte is as slow as one with a single request.
+    let least = (op.bytes / op.requests.max(1)).max(1);
+    let ln: Vec<f64> = rows.iter().map(|row| (row.bytes.max(least) as f64).ln()).collect();
+    let segments = changes(&ln, SEGMENT_MIN)?.segments;
+    let fall = segments.windows(2).find(|pair| pair[1].mean - pair[0].mean < DROP.ln())?;
+    let ramp = stream.ramp_requests.saturating_mul(least);
+    let at_bytes =
+        rows[..fall[1].start].iter().map(|row| row.bytes).fold(ramp, u64::saturating_add);
+    let rate = |part: &stats::changepoint::Segment| part.mean.exp() / seconds;
+    let (before, after) = (rate(&fall[0]), rate(&fall[1]));
+    let cell = view.run.cells.iter().find(|cell| cell.index == visit.cell)?;
+    Some(WriteCache {
+        cell: visit.cell,
+        phase: cell.phase.clone(),
+        repeat: visit.repeat,
+        at_bytes,
+        before,
+        after,
+        size_bytes: (at_bytes as f64 * (1.0 - after / before)).max(0.0) as u64,
+        buffered: !stream.backend.direct,
+        refills: false,
+    })
+}

@@ -1,0 +1,504 @@
+//! Caches, from made-up records whose truth is known.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use explain::View;
+use explain::cache::{Caches, Verdict, Witness, caches};
+use record::{
+    BackendRecord, Bitmap, CellRecord, LedgerEntry, Link, Machine, OpRecord, Purpose, Run,
+    RunHeader, RunState, Series, SeriesRow, StreamPlan, StreamRecord, TargetKind, TargetRecord,
+    VisitEnd, VisitRecord, Warning,
+};
+use stats::LatencyHistogram;
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// A run of a suite with a visit to each cell; what the devices did is for the test to say.
+struct Bench {
+    run: Run,
+}
+
+impl Bench {
+    fn new(suite_text: &str) -> Self {
+        let source = suite::parse(suite_text, "test.toml").unwrap();
+        let checked = suite::check(&source, &suite::CheckContext::default()).unwrap();
+        let cells: Vec<CellRecord> = checked
+            .phases
+            .iter()
+            .flat_map(|phase| phase.cells.iter().map(move |cell| (phase, cell)))
+            .zip(0..)
+            .map(|((phase, cell), index)| CellRecord {
+                index,
+                phase: phase.name.clone(),
+                coordinates: phase
+                    .axes
+                    .iter()
+                    .zip(&cell.coordinates)
+                    .map(|(axis, &at)| (axis.field.clone(), axis.values[at].clone()))
+                    .collect(),
+                streams: cell.streams.iter().map(stream_plan).collect(),
+                impossible: None,
+            })
+            .collect();
+        let header = header(suite_text, checked.files.size.get());
+        let mut bench = Self { run: Run { header, cells, visits: Vec::new() } };
+        let plans: Vec<(u32, StreamPlan, bool)> = bench
+            .run
+            .cells
+            .iter()
+            .zip(checked.cells())
+            .map(|(record, cell)| (record.index, record.streams[0].clone(), cell.streams[0].direct))
+            .collect();
+        for (cell, plan, direct) in plans {
+            let visit = visit(cell, bench.run.visits.len() as u32, &plan, direct);
+            bench.run.visits.push(visit);
+        }
+        bench
+    }
+
+    /// One random read cell over a file of 1 GiB.
+    fn read(direct: bool) -> Self {
+        Self::new(&format!(
+            "schema = 1\nname = \"t\"\nfile_size = \"1GiB\"\n[[phase]]\nname = \"read\"\n\
+             time = \"10s\"\ndirect = {direct}\n"
+        ))
+    }
+
+    fn write(direct: bool) -> Self {
+        Self::new(&format!(
+            "schema = 1\nname = \"t\"\nfile_size = \"1GiB\"\n[[phase]]\nname = \"write\"\n\
+             operation = \"write\"\ntime = \"10s\"\ndirect = {direct}\n"
+        ))
+    }
+
+    /// The device on top moved these shares of the 100 MiB that each visit asks for.
+    fn moved(mut self, read: f64, written: f64) -> Self {
+        for visit in &mut self.run.visits {
+            visit.ledger = vec![entry("vda", 0, read, written)];
+        }
+        self.run.header.target.devices = vec!["vda".to_owned()];
+        self
+    }
+
+    fn caches(&self) -> Caches {
+        let found = caches(&View::new(&self.run));
+        // Whatever is found can be said and stored.
+        assert!(!found.sentences().is_empty());
+        serde_json::to_string(&found).unwrap();
+        found
+    }
+
+    fn verdict(&self) -> Verdict {
+        self.caches().cells[0].verdict.clone()
+    }
+}
+
+fn entry(device: &str, depth: u32, read: f64, written: f64) -> LedgerEntry {
+    let bytes = |share: f64| (share * 100.0 * MIB as f64) as u64;
+    LedgerEntry {
+        device: device.to_owned(),
+        depth,
+        read_bytes: bytes(read),
+        write_bytes: bytes(written),
+        ..LedgerEntry::default()
+    }
+}
+
+fn stream_plan(stream: &suite::model::Stream) -> StreamPlan {
+    StreamPlan {
+        name: stream.name.clone(),
+        op: stream.mix.classes[0].op.name().to_owned(),
+        block_bytes: stream.mix.block_size().map(units::Bytes::get),
+        threads: stream.threads,
+        queue_depth: stream.queue_depth,
+    }
+}
+
+fn header(suite_text: &str, size_bytes: u64) -> RunHeader {
+    RunHeader {
+        id: "r1".to_owned(),
+        version: record::VERSION,
+        suite: "t".to_owned(),
+        suite_text: suite_text.to_owned(),
+        target: TargetRecord {
+            given: "/data/x".to_owned(),
+            resolved: "/data/x".to_owned(),
+            kind: TargetKind::File,
+            size_bytes,
+            files: 1,
+            file_system: Some("ext4".to_owned()),
+            mount: None,
+            devices: Vec::new(),
+            direct_alignment: Some(512),
+            link: None,
+            cache_bytes: None,
+            remarks: Vec::new(),
+        },
+        seed: 7,
+        command_line: Vec::new(),
+        program: "0".to_owned(),
+        machine: Machine {
+            host: "h".to_owned(),
+            kernel: "6".to_owned(),
+            architecture: "x86_64".to_owned(),
+            processor: "p".to_owned(),
+            processors: 4,
+            memory_bytes: 16 * GIB,
+        },
+        started_unix_ns: 0,
+        state: RunState::Complete,
+        visits_planned: 1,
+        blocks: None,
+        warnings: Vec::new(),
+    }
+}
+
+/// 100 MiB in 10 s by 4 KiB, each request 390 us.
+fn visit(cell: u32, order: u32, plan: &StreamPlan, direct: bool) -> VisitRecord {
+    let requests = 25_600;
+    let mut latency = LatencyHistogram::new();
+    for _ in 0..requests {
+        latency.record(units::Nanos::micros(390));
+    }
+    let rows = vec![SeriesRow { requests: 256, bytes: MIB, tail: Vec::new() }; 100];
+    let op = OpRecord {
+        op: plan.op.clone(),
+        requests,
+        bytes: 100 * MIB,
+        errors: Vec::new(),
+        short: 0,
+        latency,
+        latency_ns_min: 390_000,
+        latency_ns_max: 390_000,
+        latency_ns_sum: 390_000 * u128::from(requests),
+        series: Series { interval_ns: 100_000_000, rows },
+        slow: Vec::new(),
+        slow_dropped: 0,
+    };
+    let stream = StreamRecord {
+        name: plan.name.clone(),
+        backend: BackendRecord {
+            name: "blocking".to_owned(),
+            flags: Vec::new(),
+            reasons: vec!["queue depth 1".to_owned()],
+            direct,
+        },
+        ops: vec![op],
+        workers: Vec::new(),
+        ramp_requests: 0,
+        backlog: 0,
+    };
+    VisitRecord {
+        cell,
+        repeat: 0,
+        order,
+        started_unix_ns: 0,
+        elapsed_ns: 10_000_000_000,
+        end: VisitEnd::Complete,
+        purpose: Purpose::Measure,
+        ramp_ns: 0,
+        waited_ns: 0,
+        quiet: None,
+        resident_before: None,
+        resident_after: None,
+        streams: vec![stream],
+        completions: Bitmap::default(),
+        ledger: Vec::new(),
+        host_stalls: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+#[test]
+fn the_ledger_tells_device_from_cache() {
+    let is = |read: f64, wanted: &str| {
+        let said = Bench::read(true).moved(read, 0.0).caches().sentences().join("\n");
+        assert!(said.contains(wanted), "{read}: {said}");
+    };
+    is(1.0, "from the device, as far as the kernel can tell: it moved 100 %");
+    is(0.96, "from the device");
+    is(0.94, "partly cached: at least 6.0 % of the bytes were answered above vda");
+    is(0.06, "partly cached: at least 94 %");
+    is(0.04, "cached: 96 % of the bytes were answered above vda");
+    is(1.5, "the device read 1.50 times what was asked for (150 MiB for 100 MiB)");
+}
+
+#[test]
+fn the_ramp_is_in_the_counters_and_not_in_the_figures() {
+    let mut bench = Bench::read(true).moved(1.2, 0.0);
+    bench.run.visits[0].streams[0].ramp_requests = 25_600 / 5;
+    assert_eq!(bench.verdict(), Verdict::Device { ratio: 1.0 });
+}
+
+#[test]
+fn no_witness_is_unknown_and_never_fine() {
+    let bench = Bench::read(true);
+    assert!(matches!(bench.verdict(), Verdict::Unknown { .. }));
+    // Counters that never move do not count: overlays, iostats off on a kernel that hides it.
+    let still = Bench::read(true).moved(0.0, 0.0);
+    assert!(matches!(still.verdict(), Verdict::Unknown { .. }), "{:?}", still.verdict());
+    // With a fill that they did count, zeros are a cache.
+    let mut filled = Bench::read(false).moved(0.0, 0.0);
+    let mut fill = filled.run.visits[0].clone();
+    (fill.cell, fill.ledger) = (1, vec![entry("vda", 0, 0.0, 1.0)]);
+    let cell = CellRecord { index: 1, phase: "fill".to_owned(), ..filled.run.cells[0].clone() };
+    filled.run.cells.push(cell);
+    filled.run.visits.insert(0, fill);
+    assert_eq!(filled.verdict().mark(), Some("cached"));
+    // So they are where every page was there before.
+    let mut resident = Bench::read(false).moved(0.0, 0.0);
+    resident.run.visits[0].resident_before = Some(1000);
+    assert_eq!(resident.verdict().mark(), Some("cached"));
+    // Nor is a device whose counters could not be read.
+    let mut warned = Bench::read(true);
+    let text = "counters of vda: the kernel does not count on it (queue/iostats is 0)";
+    warned.run.header.warnings.push(Warning::new("ledger-unknown", text));
+    let said = warned.caches().sentences().join("\n");
+    assert!(said.contains("unknown whether a cache answered: counters of vda"), "{said}");
+    assert!(said.contains("Unknown is not fine"), "{said}");
+    // Nor are a few requests.
+    let mut few = Bench::read(true).moved(1.0, 0.0);
+    few.run.visits[0].streams[0].ops[0].bytes = 4096;
+    assert!(matches!(few.verdict(), Verdict::Unknown { .. }));
+}
+
+#[test]
+fn memory_is_no_device_whatever_else_is_said() {
+    let mut bench = Bench::read(true);
+    bench.run.header.target.remarks = vec!["tmpfs: memory, no device".to_owned()];
+    bench.run.visits[0].warnings.push(Warning::new("buffered-fallback", "refused"));
+    assert_eq!(bench.verdict(), Verdict::NoDevice { what: "memory (tmpfs)".to_owned() });
+    let said = bench.caches().sentences().join("\n");
+    assert!(said.contains("no device") && !said.contains("from the device"), "{said}");
+    let mut twin = Bench::read(true);
+    twin.run.header.target.kind = TargetKind::Twin;
+    assert!(matches!(twin.verdict(), Verdict::NoDevice { .. }));
+    // A model counts as devices do.
+    let mut model = Bench::read(true).moved(1.0, 0.0);
+    model.run.header.target.kind = TargetKind::Twin;
+    assert_eq!(model.verdict(), Verdict::Device { ratio: 1.0 });
+}
+
+#[test]
+fn a_cache_between_a_loop_device_and_its_disk_is_seen() {
+    let mut bench = Bench::read(true);
+    bench.run.header.target.devices = vec!["loop0".to_owned(), "vda1".to_owned(), "vda".to_owned()];
+    let ledger = |disk: f64| {
+        vec![entry("loop0", 0, 1.0, 0.0), entry("vda1", 1, disk, 0.0), entry("vda", 2, disk, 0.0)]
+    };
+    bench.run.visits[0].ledger = ledger(0.0);
+    assert!(matches!(bench.verdict(), Verdict::Cached { .. }), "{:?}", bench.verdict());
+    bench.run.visits[0].ledger = ledger(1.0);
+    assert_eq!(bench.verdict(), Verdict::Device { ratio: 1.0 });
+    // Where a disk was not counted nothing is concluded from the others.
+    bench.run.visits[0].ledger = ledger(0.0);
+    bench.run.header.target.devices.push("vdb".to_owned());
+    assert_eq!(bench.verdict(), Verdict::Device { ratio: 1.0 });
+}
+
+#[test]
+fn a_mirror_reads_once_and_a_volume_on_disk_and_array_adds_up() {
+    let mut bench = Bench::read(true);
+    let names = ["dm-0", "md0", "sda", "sdb", "sdc"];
+    bench.run.header.target.devices = names.map(str::to_owned).to_vec();
+    bench.run.visits[0].ledger = vec![
+        entry("dm-0", 0, 1.0, 0.0),
+        entry("md0", 1, 0.5, 0.0),
+        entry("sda", 1, 0.5, 0.0),
+        entry("sdb", 2, 0.25, 0.0),
+        entry("sdc", 2, 0.25, 0.0),
+    ];
+    assert_eq!(bench.verdict(), Verdict::Device { ratio: 1.0 });
+}
+
+#[test]
+fn writes_in_memory_are_a_lag_and_direct_ones_must_arrive() {
+    let lag = Bench::write(false).moved(0.0, 0.3);
+    assert!(
+        matches!(lag.verdict(), Verdict::WriteLag { missing_bytes, .. } if missing_bytes == 70 * MIB)
+    );
+    let direct = Bench::write(true).moved(0.0, 0.3);
+    assert!(matches!(direct.verdict(), Verdict::PartlyCached { .. }));
+    let amplified = Bench::write(true).moved(0.0, 2.0);
+    let said = amplified.caches().sentences().join("\n");
+    assert!(said.contains("wrote 2.00 times what was asked for (200 MiB for 100 MiB)"), "{said}");
+}
+
+#[test]
+fn a_flush_under_a_read_cell_is_named() {
+    // What the studies' first cells suffered from.
+    let bench = Bench::read(true).moved(1.0, 4.0);
+    let said = bench.caches().sentences().join("\n");
+    assert!(said.contains("the device wrote 400 MiB that nobody asked for here"), "{said}");
+    assert_eq!(bench.verdict().mark(), Some("foreign-traffic"));
+}
+
+#[test]
+fn size_against_known_caches_reports_the_hit_rate() {
+    // The studies: 4 GiB in a controller's 4 GB.
+    let mut bench = Bench::read(true).moved(1.0, 0.0);
+    bench.run.header.target.cache_bytes = Some(GIB);
+    assert!(matches!(bench.verdict(), Verdict::TooSmall { hit_rate, .. } if hit_rate == 1.0));
+    bench.run.header.target.cache_bytes = Some(GIB / 4);
+    assert!(matches!(bench.verdict(), Verdict::LargeEnough { hit_rate, .. } if hit_rate == 0.25));
+    let said = bench.caches().sentences().join("\n");
+    assert!(
+        said.contains("up to 25 % of random requests over 1 GiB can still hit 256 MiB"),
+        "{said}"
+    );
+    // Memory counts where the page cache was used and nothing shows that it did not answer.
+    let mut buffered = Bench::read(false).moved(0.5, 0.0);
+    let found = &buffered.caches().cells[0];
+    assert!(found.findings.iter().any(|f| f.witness == Witness::Size), "{found:?}");
+    buffered = buffered.moved(1.0, 0.0);
+    assert_eq!(buffered.verdict(), Verdict::Device { ratio: 1.0 });
+}
+
+#[test]
+fn the_region_is_the_working_set_not_the_file() {
+    let text = "schema = 1\nname = \"t\"\nfile_size = \"1GiB\"\n[[phase]]\nname = \"read\"\n\
+                time = \"10s\"\nregion = { length = \"64MiB\" }\n";
+    let mut bench = Bench::new(text).moved(1.0, 0.0);
+    bench.run.header.target.cache_bytes = Some(GIB / 8);
+    assert!(
+        matches!(bench.verdict(), Verdict::TooSmall { working_set_bytes, .. } if working_set_bytes == 64 * MIB)
+    );
+    bench.run.header.suite_text = "what is this".to_owned();
+    assert!(
+        matches!(bench.verdict(), Verdict::LargeEnough { working_set_bytes, .. } if working_set_bytes == GIB)
+    );
+}
+
+#[test]
+fn a_rate_above_the_link_cannot_be_the_device() {
+    // 10 MiB/s.
+    let mut bench = Bench::read(true).moved(1.0, 0.0);
+    let mut link = |bytes_per_second| {
+        let name = "SATA 6.0 Gb/s of sda".to_owned();
+        bench.run.header.target.link = Some(Link { name, bytes_per_second });
+        bench.verdict()
+    };
+    assert_eq!(link(100 * MIB), Verdict::Device { ratio: 1.0 });
+    assert!(matches!(link(10 * MIB), Verdict::AtLink { .. }));
+    assert!(matches!(link(9 * MIB), Verdict::AboveLink { .. }));
+    assert_eq!(link(0), Verdict::Device { ratio: 1.0 });
+}
+
+#[test]
+fn direct_is_a_request() {
+    let mut bench = Bench::read(true).moved(1.0, 0.0);
+    bench.run.visits[0].streams[0].backend.direct = false;
+    assert!(matches!(bench.verdict(), Verdict::Buffered { .. }));
+    let mut bench = Bench::read(true).moved(1.0, 0.0);
+    bench.run.visits[0].resident_before = Some(10);
+    bench.run.visits[0].resident_after = Some(400);
+    let said = bench.caches().sentences().join("\n");
+    assert!(said.contains("39 % of the files came into the page cache"), "{said}");
+    // Pages that were there before and are no more, or still, are somebody else's.
+    bench.run.visits[0].resident_after = Some(10);
+    assert_eq!(bench.verdict(), Verdict::Device { ratio: 1.0 });
+    let mut warm = Bench::read(false).moved(1.0, 0.0);
+    warm.run.visits[0].resident_before = Some(51);
+    assert_eq!(warm.verdict(), Verdict::NotCold { share: 0.051 });
+}
+
+/// Cells of growing regions with the latencies that a cache gives.
+fn sweep(latency: impl Fn(f64) -> f64) -> Bench {
+    let mut bench = Bench::new(suite::find_builtin("working-set").unwrap().text).moved(1.0, 0.0);
+    for visit in &mut bench.run.visits {
+        let size = 0.5 * f64::from(1 << (visit.cell / 2));
+        let op = &mut visit.streams[0].ops[0];
+        op.latency_ns_sum = (latency(size) * 1000.0 * op.requests as f64) as u128;
+    }
+    bench
+}
+
+#[test]
+fn a_cache_is_found_in_the_sweep_and_told() {
+    let cached = sweep(|size| 120.0 - 90.0 * (4.0 / size).min(1.0));
+    let found = cached.caches();
+    assert_eq!(found.sweeps.len(), 1);
+    let fit = found.sweeps[0].fit.unwrap();
+    assert!(fit.found && (fit.cache_bytes / GIB as f64 - 4.0).abs() < 0.1, "{fit:?}");
+    assert!((fit.hit_ns - 30e3).abs() < 1e3 && (fit.miss_ns - 120e3).abs() < 2e3, "{fit:?}");
+    let said = found.sentences().join("\n");
+    assert!(
+        said.contains("A cache of ") && said.contains("in the controller or the drive"),
+        "{said}"
+    );
+    let flat = sweep(|_| 100.0).caches();
+    assert!(!flat.sweeps[0].fit.unwrap().found);
+    assert!(
+        flat.sentences()
+            .join("\n")
+            .contains("No cache visible over working sets of 512 MiB to 32 GiB")
+    );
+    // Faster over more: no cache does that.
+    assert!(!sweep(|size| 100.0 - size).caches().sweeps[0].fit.unwrap().found);
+}
+
+fn reread(first_us: f64, second_us: f64) -> Caches {
+    let mut bench = Bench::new(suite::find_builtin("reread").unwrap().text).moved(1.0, 0.0);
+    for (visit, us) in bench.run.visits.iter_mut().zip([first_us, second_us]) {
+        let op = &mut visit.streams[0].ops[0];
+        op.latency_ns_sum = (us * 1000.0 * op.requests as f64) as u128;
+        for (at, row) in op.series.rows.iter_mut().enumerate() {
+            row.requests = 250 + (at as u64 * 7919) % 13;
+        }
+    }
+    bench.caches()
+}
+
+#[test]
+fn the_second_pass_shows_a_cache() {
+    let found = &reread(120.0, 40.0).rereads[0];
+    assert!(found.found && found.ratio.unwrap() == 3.0, "{found:?}");
+    assert!(found.low.unwrap() > 2.9 && found.high.unwrap() < 3.1, "{found:?}");
+    let said = reread(120.0, 40.0).sentences().join("\n");
+    assert!(
+        said.contains("A cache of 100 MiB or more: reading 100 MiB again took 3.00 times less"),
+        "{said}"
+    );
+    let none = reread(120.0, 110.0);
+    assert!(!none.rereads[0].found);
+    assert!(none.sentences().join("\n").contains("No cache seen by reading again"));
+}
+
+#[test]
+fn a_write_cache_is_placed_in_bytes() {
+    let mut bench = Bench::write(true).moved(0.0, 1.0);
+    let op = &mut bench.run.visits[0].streams[0].ops[0];
+    for (at, row) in op.series.rows.iter_mut().enumerate() {
+        let noise = (at as u64 * 7919) % 13;
+        row.bytes = if at < 40 { (20 + noise) * MIB } else { (4 * MIB) + noise * MIB / 8 };
+    }
+    let found = bench.caches().write_caches;
+    let [cache] = found.as_slice() else { panic!("{found:?}") };
+    let filled = 40 * 26 * MIB;
+    assert!(cache.at_bytes.abs_diff(filled) < filled / 20, "{cache:?}");
+    assert!(cache.size_bytes < cache.at_bytes && !cache.refills);
+    assert!(cache.sentence().contains("Writes fell from 256 MiB/s to 47.3 MiB/s"), "{}", cache.sentence());
+    // Without idleness before, nobody knows how full it was.
+    bench.run.visits[0].quiet = Some(false);
+    assert!(bench.caches().write_caches.is_empty());
+}
+
+#[test]
+fn odd_records_do_not_panic() {
+    let mut bench = Bench::read(true).moved(1.0, 0.0);
+    bench.run.header.target.cache_bytes = Some(u64::MAX);
+    bench.run.header.machine.memory_bytes = u64::MAX;
+    bench.run.header.target.link = Some(Link { name: String::new(), bytes_per_second: u64::MAX });
+    let visit = &mut bench.run.visits[0];
+    visit.ledger[0].read_bytes = u64::MAX;
+    visit.ledger.push(visit.ledger[0].clone());
+    visit.streams[0].ops[0].bytes = u64::MAX;
+    visit.streams[0].ramp_requests = u64::MAX;
+    bench.caches();
+    bench.run.visits[0].streams[0].ops[0].requests = 0;
+    bench.run.visits[0].elapsed_ns = 1;
+    bench.caches();
+    bench.run.visits.clear();
+    let none = caches(&View::new(&bench.run));
+    assert!(none.cells.is_empty() && none.sentences().is_empty());
+}
