@@ -1,14 +1,142 @@
-//! Slow changes and sudden ones over a run.
+//! Slow changes and sudden ones: within a long visit, over a cell's visits, over the whole run.
+//!
+//! Everything is judged on logarithms of rates, so effects are ratios. A change that all cells
+//! share is of the device or of what surrounds it; one that a single cell has is of that cell.
 
-use record::{Series, VisitRecord};
-use stats::changepoint::{Changes, changes};
+mod seconds;
+mod text;
 
-use crate::freeze;
-use crate::view::is_data;
+pub(crate) use self::text::signed;
 
-/// Seconds a level must last to be one.
-const SEGMENT_SECONDS: usize = 5;
-const SECOND_NS: u64 = 1_000_000_000;
+use std::collections::BTreeMap;
+
+use record::VisitRecord;
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::changepoint::{Changes, Noise, Segment, changes_given, noise};
+use stats::paired::Estimate;
+use stats::trend::theil_sen;
+
+use self::seconds::Seconds;
+use crate::view::{CellView, View, VisitView};
+
+const CONFIDENCE: f64 = 0.95;
+/// Fewest visits of a level over a cell's visits.
+const SEGMENT_VISITS: usize = 3;
+/// Fewest visits of a level over the run.
+const SEGMENT_RUN: usize = 5;
+/// A slope through fewer points is a guess.
+const POINTS_MIN: usize = 5;
+/// So many of the cells must have moved the same way for a change to be the run's.
+const SHARED_MIN: f64 = 0.8;
+/// Pairs of points grow with their square; beyond this neighbours are averaged.
+const POINTS_MAX: usize = 400;
+const GIB: f64 = 1_073_741_824.0;
+
+/// How rates changed in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Drifts {
+    /// Visits of 10 s and more whose rate changed its level or drifted.
+    pub visits: Vec<VisitDrift>,
+    /// Cells whose visits are on different levels.
+    pub cells: Vec<CellDrift>,
+    /// What all cells share; `None` when no cell was visited twice.
+    pub run: Option<RunDrift>,
+    /// Visits long enough to be looked at by the second.
+    pub long_visits: u32,
+}
+
+/// A long visit that was not on one level.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct VisitDrift {
+    /// Index of the cell.
+    pub cell: u32,
+    /// The cell as people say it.
+    pub cell_name: String,
+    /// Which visit of the cell, from 0.
+    pub repeat: u32,
+    /// Which visit of the run, from 0.
+    pub order: u32,
+    /// Changes of level, in order of time.
+    pub steps: Vec<Step>,
+    /// After the last of them, if that part is long enough.
+    pub per_hour: Option<Slope>,
+}
+
+/// A cell whose visits are not on one level.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CellDrift {
+    /// Index of the cell.
+    pub cell: u32,
+    /// The cell as people say it.
+    pub cell_name: String,
+    /// Changes of level; `at_ns` is the start of the first visit on the new level.
+    pub steps: Vec<Step>,
+}
+
+/// What the rates of all cells have in common.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RunDrift {
+    /// Visits of cells that were visited more than once.
+    pub visits: u32,
+    /// Those cells.
+    pub cells: u32,
+    /// Changes of level that most cells share.
+    pub steps: Vec<Step>,
+    /// After the last of them.
+    pub per_hour: Option<Slope>,
+    /// The same against bytes written to the device.
+    pub per_gib_written: Option<Slope>,
+}
+
+/// A change of level.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Step {
+    /// Within the visit for a visit's, since the start of the run for others.
+    pub at_ns: u64,
+    /// Requests per second before; 1 for what cells share.
+    pub before: f64,
+    /// Requests per second after; the ratio for what cells share.
+    pub after: f64,
+}
+
+impl Step {
+    /// Rate after by rate before.
+    pub fn ratio(&self) -> f64 {
+        self.after / self.before
+    }
+}
+
+/// How fast rates change, as a share: 0.01 is 1 % faster.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Slope {
+    /// Per hour or per GiB.
+    pub middle: f64,
+    /// Lower end of the 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// What it makes over the time or the bytes looked at.
+    pub over_all: f64,
+}
+
+impl Slope {
+    pub(crate) fn of(slope: Estimate, span: f64) -> Option<Self> {
+        let share = |ln: f64| ln.exp_m1();
+        let all = Self {
+            middle: share(slope.middle),
+            low: share(slope.low),
+            high: share(slope.high),
+            over_all: share(slope.middle * span),
+        };
+        [all.middle, all.low, all.high, all.over_all].iter().all(|x| x.is_finite()).then_some(all)
+    }
+
+    /// Whether the interval excludes that nothing changes.
+    pub fn is_real(&self) -> bool {
+        self.low > 0.0 || self.high < 0.0
+    }
+}
 
 /// Whether the rate changed its level within a visit, seconds with a stall left out. Visits of
 /// less than 10 s are too short to tell, and say no.
@@ -16,53 +144,258 @@ pub fn changed(visit: &VisitRecord) -> bool {
     Seconds::of(visit).and_then(|s| s.changes()).is_some_and(|c| c.segments.len() > 1)
 }
 
-/// Requests per second, second by second, those with a stall left out.
-struct Seconds {
-    /// Length of one, ns: a second, or what the series has if that is longer.
-    step_ns: u64,
-    /// Which second of the visit each value is.
-    index: Vec<usize>,
-    /// ln of (requests + 1) by the time.
-    ln_rates: Vec<f64>,
-}
-
-impl Seconds {
-    fn of(visit: &VisitRecord) -> Option<Self> {
-        let ops = || visit.streams.iter().flat_map(|stream| &stream.ops);
-        let has_data = ops().any(|op| is_data(&op.op));
-        let series: Vec<&Series> =
-            ops().filter(|op| !has_data || is_data(&op.op)).map(|op| &op.series).collect();
-        let interval = series.iter().map(|s| s.interval_ns).max().filter(|&ns| ns > 0)?;
-        let step_ns = interval.saturating_mul((SECOND_NS / interval).max(1));
-        // The last one is whole only if the visit lasted that long.
-        let steps = usize::try_from(visit.elapsed_ns / step_ns).ok()?;
-        let longest = series.iter().map(|s| s.rows.len()).max().unwrap_or(0);
-        let steps = steps.min(longest);
-        let mut counts = vec![0u64; steps];
-        for series in series {
-            for (row, place) in series.rows.iter().zip(0u64..) {
-                let step = place.saturating_mul(series.interval_ns) / step_ns;
-                let count = usize::try_from(step).ok().and_then(|step| counts.get_mut(step));
-                if let Some(count) = count {
-                    *count = count.saturating_add(row.requests);
-                }
+/// How rates changed in a run.
+pub fn drift(view: &View<'_>) -> Drifts {
+    let mut visits = Vec::new();
+    let mut long_visits = 0;
+    for cell in &view.cells {
+        for visit in &cell.visits {
+            if let Some((seconds, changes)) = Seconds::of(visit.visit).and_then(Seconds::with) {
+                long_visits += 1;
+                visits.extend(visit_drift(cell, visit.visit, &seconds, &changes));
             }
         }
-        let gaps = freeze::gaps(visit);
-        let quiet = |step: usize| {
-            let start = (step as u64).saturating_mul(step_ns);
-            let end = start.saturating_add(step_ns);
-            !gaps.iter().any(|gap| gap.start_ns < end && gap.end_ns() > start)
-        };
-        let index: Vec<usize> = (0..steps).filter(|&step| quiet(step)).collect();
-        let seconds = step_ns as f64 / 1e9;
-        let ln_rates =
-            index.iter().map(|&step| ((counts[step] as f64 + 1.0) / seconds).ln()).collect();
-        Some(Self { step_ns, index, ln_rates })
     }
+    visits.sort_by_key(|visit| visit.order);
+    let points = points(view);
+    Drifts { visits, cells: cell_drifts(view, &points), run: run_drift(&points), long_visits }
+}
 
-    fn changes(&self) -> Option<Changes> {
-        let long = self.ln_rates.len() >= 2 * SEGMENT_SECONDS;
-        long.then(|| changes(&self.ln_rates, SEGMENT_SECONDS)).flatten()
+fn visit_drift(
+    cell: &CellView<'_>,
+    visit: &VisitRecord,
+    seconds: &Seconds,
+    changes: &Changes,
+) -> Option<VisitDrift> {
+    let steps = changes.segments.windows(2).map(|pair| Step {
+        at_ns: seconds.at_ns(pair[1].start),
+        before: pair[0].mean.exp(),
+        after: pair[1].mean.exp(),
+    });
+    let steps: Vec<Step> = steps.collect();
+    let per_hour = changes.segments.last().and_then(|last| seconds.slope(*last, changes.noise));
+    let per_hour = per_hour.filter(|slope| slope.is_real() && slope.over_all.abs() >= 0.03);
+    (!steps.is_empty() || per_hour.is_some()).then(|| VisitDrift {
+        cell: cell.cell.index,
+        cell_name: cell.name(),
+        repeat: visit.repeat,
+        order: visit.order,
+        steps,
+        per_hour,
+    })
+}
+
+/// A visit among those of its cell.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    cell: u32,
+    order: u32,
+    /// Middle of the visit since the start of the run, hours.
+    hours: f64,
+    /// Written to the device before it, GiB.
+    gib: f64,
+    ln_rate: f64,
+}
+
+/// Visits of the grid's cells that have more than one, in the order made.
+fn points(view: &View<'_>) -> Vec<Point> {
+    let gib = written_before(view);
+    let mut points: Vec<Point> = Vec::new();
+    for cell in view.grid().filter(|cell| cell.visits.len() > 1) {
+        let moving: Vec<&VisitView<'_>> =
+            cell.visits.iter().filter(|visit| visit.requests_per_second > 0.0).collect();
+        if moving.len() < 2 {
+            continue;
+        }
+        points.extend(moving.iter().map(|visit| Point {
+            cell: cell.cell.index,
+            order: visit.visit.order,
+            hours: hours_in_run(view, visit.visit),
+            gib: gib.get(&visit.visit.order).copied().unwrap_or(0.0),
+            ln_rate: visit.requests_per_second.ln(),
+        }));
     }
+    points.sort_by_key(|point| point.order);
+    points
+}
+
+fn hours_in_run(view: &View<'_>, visit: &VisitRecord) -> f64 {
+    let start = visit.started_unix_ns.saturating_sub(view.run.header.started_unix_ns) as f64;
+    (start + visit.elapsed_ns as f64 / 2.0) / 3.6e12
+}
+
+/// GiB written before each visit, by its order.
+fn written_before(view: &View<'_>) -> BTreeMap<u32, f64> {
+    let mut visits: Vec<&VisitRecord> = view.run.visits.iter().collect();
+    visits.sort_by_key(|visit| visit.order);
+    let mut written = 0.0;
+    let mut before = BTreeMap::new();
+    for visit in visits {
+        before.insert(visit.order, written);
+        written += written_bytes(visit) as f64 / GIB;
+    }
+    before
+}
+
+/// What a visit wrote: to the device if its counters tell, else what was asked for.
+pub(crate) fn written_bytes(visit: &VisitRecord) -> u64 {
+    if visit.ledger.iter().any(|entry| entry.depth == 0) {
+        let top = visit.ledger.iter().filter(|entry| entry.depth == 0);
+        return top.fold(0, |sum, entry| sum.saturating_add(entry.write_bytes));
+    }
+    let ops = visit.streams.iter().flat_map(|stream| &stream.ops);
+    let writes = ops.filter(|op| op.op == "write");
+    writes.fold(0, |sum, op| sum.saturating_add(op.bytes))
+}
+
+fn by_cell(points: &[Point]) -> BTreeMap<u32, Vec<Point>> {
+    let mut cells: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
+    for point in points {
+        cells.entry(point.cell).or_default().push(*point);
+    }
+    cells
+}
+
+/// A cell has few visits, so its noise is taken from all cells: the usual difference between
+/// one visit and the next.
+fn cell_drifts(view: &View<'_>, points: &[Point]) -> Vec<CellDrift> {
+    let cells = by_cell(points);
+    let mut differences: Vec<f64> = cells
+        .values()
+        .flat_map(|own| own.windows(2).map(|pair| (pair[1].ln_rate - pair[0].ln_rate).abs()))
+        .collect();
+    differences.sort_unstable_by(f64::total_cmp);
+    let Some(&middle) = differences.get(differences.len() / 2) else { return Vec::new() };
+    let pooled = 1.4826 * middle / std::f64::consts::SQRT_2;
+    let mut found = Vec::new();
+    for (index, own) in &cells {
+        let ln_rates: Vec<f64> = own.iter().map(|point| point.ln_rate).collect();
+        let Some(alone) = noise(&ln_rates) else { continue };
+        let sigma = alone.sigma.max(pooled);
+        let changes = changes_given(&ln_rates, SEGMENT_VISITS, Noise { sigma, rho: 0.0 });
+        let steps: Vec<Step> = changes
+            .iter()
+            .flat_map(|changes| changes.segments.windows(2))
+            .filter_map(|pair| {
+                let at_ns = (own.get(pair[1].start)?.hours * 3.6e12) as u64;
+                Some(Step { at_ns, before: pair[0].mean.exp(), after: pair[1].mean.exp() })
+            })
+            .collect();
+        let cell = view.cells.iter().find(|cell| cell.cell.index == *index);
+        if let (false, Some(cell)) = (steps.is_empty(), cell) {
+            found.push(CellDrift { cell: *index, cell_name: cell.name(), steps });
+        }
+    }
+    found
+}
+
+fn run_drift(points: &[Point]) -> Option<RunDrift> {
+    let cells = by_cell(points);
+    if cells.is_empty() {
+        return None;
+    }
+    let means: BTreeMap<u32, f64> = cells
+        .iter()
+        .map(|(cell, own)| (*cell, own.iter().map(|p| p.ln_rate).sum::<f64>() / own.len() as f64))
+        .collect();
+    let deviations: Vec<f64> =
+        points.iter().map(|p| p.ln_rate - means.get(&p.cell).copied().unwrap_or(0.0)).collect();
+    let cuts = noise(&deviations)
+        .and_then(|noise| changes_given(&deviations, SEGMENT_RUN, noise))
+        .map(|changes| changes.segments)
+        .unwrap_or_default();
+    let mut steps = Vec::new();
+    let mut last = 0;
+    for pair in cuts.windows(2) {
+        let parts = (&points[pair[0].start..pair[0].end], &points[pair[1].start..pair[1].end]);
+        if let Some(ratio) = shared(parts.0, parts.1) {
+            let at_ns = (points[pair[1].start].hours * 3.6e12) as u64;
+            steps.push(Step { at_ns, before: 1.0, after: ratio });
+            last = pair[1].start;
+        }
+    }
+    let rest = points.get(last..).unwrap_or_default();
+    Some(RunDrift {
+        visits: u32::try_from(points.len()).unwrap_or(u32::MAX),
+        cells: u32::try_from(cells.len()).unwrap_or(u32::MAX),
+        steps,
+        per_hour: common_slope(rest, |point| point.hours),
+        per_gib_written: common_slope(rest, |point| point.gib),
+    })
+}
+
+/// Ratio of the rates in two parts of the run, if most cells that are in both moved that way.
+fn shared(before: &[Point], after: &[Point]) -> Option<f64> {
+    let (before, after) = (by_cell(before), by_cell(after));
+    let mean = |own: &[Point]| own.iter().map(|p| p.ln_rate).sum::<f64>() / own.len() as f64;
+    let mut moved: Vec<f64> =
+        before.iter().filter_map(|(cell, own)| Some(mean(after.get(cell)?) - mean(own))).collect();
+    moved.sort_unstable_by(f64::total_cmp);
+    let middle = *moved.get(moved.len() / 2)?;
+    let same = moved.iter().filter(|m| m.signum() == middle.signum()).count();
+    (same as f64 >= SHARED_MIN * moved.len() as f64).then(|| middle.exp())
+}
+
+/// Slope that the cells share: each visit against its cell's mean, in x as in y.
+fn common_slope(points: &[Point], of: impl Fn(&Point) -> f64) -> Option<Slope> {
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    let cells = by_cell(points);
+    let mut used = 0usize;
+    for own in cells.values().filter(|own| own.len() > 1) {
+        let n = own.len() as f64;
+        let mean_x = own.iter().map(&of).sum::<f64>() / n;
+        let mean_y = own.iter().map(|p| p.ln_rate).sum::<f64>() / n;
+        x.extend(own.iter().map(|point| of(point) - mean_x));
+        y.extend(own.iter().map(|point| point.ln_rate - mean_y));
+        used += 1;
+    }
+    if x.len() < POINTS_MIN + used {
+        return None;
+    }
+    let span = range(points.iter().map(&of));
+    // A mean is taken out of each cell, so n points are worth n less the cells.
+    let worth = x.len() as f64 / (x.len() - used) as f64;
+    let (x, y) = thinned(x, y);
+    let slope = theil_sen(&x, &y, CONFIDENCE)?;
+    let wider = worth.sqrt();
+    let low = slope.middle - (slope.middle - slope.low) * wider;
+    let high = slope.middle + (slope.high - slope.middle) * wider;
+    Slope::of(Estimate { low, high, ..slope }, span)
+}
+
+/// At most [`POINTS_MAX`] points: neighbours in x averaged.
+fn thinned(x: Vec<f64>, y: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
+    if x.len() <= POINTS_MAX {
+        return (x, y);
+    }
+    let mut pairs: Vec<(f64, f64)> = x.into_iter().zip(y).collect();
+    pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let size = pairs.len().div_ceil(POINTS_MAX);
+    let mean = |part: &[(f64, f64)]| {
+        let n = part.len() as f64;
+        (part.iter().map(|p| p.0).sum::<f64>() / n, part.iter().map(|p| p.1).sum::<f64>() / n)
+    };
+    pairs.chunks(size).map(mean).unzip()
+}
+
+fn range(values: impl Iterator<Item = f64>) -> f64 {
+    let (low, high) =
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+    (high - low).max(0.0)
+}
+
+/// Slope of a part of a visit, from means over blocks long enough to be independent.
+fn block_slope(hours: &[f64], ln_rates: &[f64], segment: Segment, noise: Noise) -> Option<Slope> {
+    let block = (10.0 * noise.inflation()).ceil() as usize;
+    let part = segment.start..segment.end;
+    let (hours, ln_rates) = (hours.get(part.clone())?, ln_rates.get(part)?);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let x: Vec<f64> = hours.chunks_exact(block).map(mean).collect();
+    let y: Vec<f64> = ln_rates.chunks_exact(block).map(mean).collect();
+    if x.len() < POINTS_MIN {
+        return None;
+    }
+    let span = range(hours.iter().copied());
+    let (x, y) = thinned(x, y);
+    Slope::of(theil_sen(&x, &y, CONFIDENCE)?, span)
 }

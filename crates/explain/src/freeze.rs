@@ -1,11 +1,189 @@
 //! Times in which a device did nothing, and whose they were.
+//!
+//! A gap of ten seconds is one request a worker: no percentile shows it, and a mean only shrinks.
+//! So gaps are looked for where they can be seen, in the map of milliseconds with a completion.
+//! They are facts with a start, a length and evidence, not outliers to be left out.
 
 mod detect;
+mod source;
+mod text;
 
-use record::VisitRecord;
+use record::{VisitEnd, VisitRecord};
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::poisson;
 
 use self::detect::Usual;
 pub use self::detect::{DeviceGap, FREEZE, HICCUP, STALL, Tier};
+pub use self::source::Source;
+use crate::view::{CellView, View, VisitView};
+
+const CONFIDENCE: f64 = 0.95;
+const HOUR_NS: f64 = 3.6e12;
+
+/// What stood still in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Freezes {
+    /// Over all visits that count.
+    pub all: Tally,
+    /// Cells with at least one visit, in the suite's order.
+    pub cells: Vec<CellFreezes>,
+    /// Gaps of the whole device, in the order of the visits and of time.
+    pub events: Vec<Freeze>,
+    /// Times in which some workers stood still and others went on.
+    pub stuck: Vec<StuckWorkers>,
+    /// Visits whose records cannot tell: they are in no count above.
+    pub unknown_visits: u32,
+}
+
+/// A gap of the whole device.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Freeze {
+    /// Index of the cell.
+    pub cell: u32,
+    /// The cell as people say it.
+    pub cell_name: String,
+    /// Which visit of the cell, from 0.
+    pub repeat: u32,
+    /// Which visit of the run, from 0.
+    pub order: u32,
+    /// How bad it was.
+    pub tier: Tier,
+    /// Since the start of the visit's measured part; to 1 ms.
+    pub start_ns: u64,
+    /// Since the start of the run.
+    pub start_in_run_ns: u64,
+    /// Wall clock, ns since 1970.
+    pub start_unix_ns: i64,
+    /// How long; to 1 ms.
+    pub length_ns: u64,
+    /// It had begun so much before the measured part.
+    pub before_ns: u64,
+    /// It had not ended when the visit did: it was longer.
+    pub at_least: bool,
+    /// Workers it held up.
+    pub workers: u32,
+    /// Of so many; 0 when the record does not say.
+    pub workers_all: u32,
+    /// Since the end of the last visit that wrote, fill and ramps included; 0 in a visit that
+    /// writes, `None` when nothing had been written.
+    pub since_write_ns: Option<u64>,
+    /// The cell of that visit.
+    pub written_by: Option<String>,
+    /// Whose it was.
+    pub source: Source,
+    /// Why that is said.
+    pub evidence: String,
+}
+
+/// Some workers stood still, the device did not.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct StuckWorkers {
+    /// Index of the cell.
+    pub cell: u32,
+    /// The cell as people say it.
+    pub cell_name: String,
+    /// Which visit of the run, from 0.
+    pub order: u32,
+    /// Since the start of the visit's measured part.
+    pub start_ns: u64,
+    /// How long, from the first worker's stop to the last one's going on.
+    pub length_ns: u64,
+    /// How many.
+    pub workers: u32,
+    /// Of so many.
+    pub workers_all: u32,
+}
+
+/// What stood still in a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CellFreezes {
+    /// Index of the cell.
+    pub cell: u32,
+    /// The cell as people say it.
+    pub cell_name: String,
+    /// Over its visits.
+    pub tally: Tally,
+}
+
+/// What standing still cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Tally {
+    /// Visits looked at.
+    pub visits: u32,
+    /// Their measured time.
+    pub watched_ns: u64,
+    /// Completed in it.
+    pub requests: u64,
+    /// Gaps of 100 ms to 1 s.
+    pub hiccups: u32,
+    /// Gaps of 1 s to 5 s.
+    pub stalls: u32,
+    /// Gaps of 5 s and more.
+    pub freezes: u32,
+    /// How many of all these were the host's own.
+    pub of_host: u32,
+    /// Time in gaps, the usual time between completions taken off.
+    pub lost_ns: u64,
+    /// Requests per second of all the time.
+    pub rate: f64,
+    /// Requests per second of the time not lost.
+    pub rate_between: f64,
+    /// `lost_ns` by `watched_ns`.
+    pub lost_share: f64,
+    /// Gaps of any length in an hour of measuring, if they come independently.
+    pub per_hour: Option<Frequency>,
+}
+
+/// How often, with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Frequency {
+    /// As counted.
+    pub rate: f64,
+    /// At least.
+    pub low: f64,
+    /// At most. When nothing was counted this is all that is known.
+    pub high: f64,
+}
+
+impl Tally {
+    /// Gaps of any length.
+    pub fn events(&self) -> u32 {
+        self.hiccups + self.stalls + self.freezes
+    }
+
+    fn add(&mut self, visit: &VisitView<'_>, gaps: &[DeviceGap], usual_gap_ns: u64) {
+        let ops = visit.visit.streams.iter().flat_map(|stream| &stream.ops);
+        self.visits += 1;
+        self.watched_ns = self.watched_ns.saturating_add(visit.visit.elapsed_ns);
+        self.requests = ops.fold(self.requests, |sum, op| sum.saturating_add(op.requests));
+        for gap in gaps {
+            match gap.tier {
+                Tier::Hiccup => self.hiccups += 1,
+                Tier::Stall => self.stalls += 1,
+                Tier::Freeze => self.freezes += 1,
+            }
+            let lost = gap.length_ns.saturating_sub(usual_gap_ns);
+            self.lost_ns = self.lost_ns.saturating_add(lost);
+        }
+    }
+
+    fn with_rates(mut self) -> Self {
+        let per_second = |ns: u64| match ns {
+            0 => 0.0,
+            ns => self.requests as f64 / (ns as f64 / 1e9),
+        };
+        self.rate = per_second(self.watched_ns);
+        self.rate_between = per_second(self.watched_ns.saturating_sub(self.lost_ns));
+        if self.watched_ns > 0 {
+            self.lost_share = self.lost_ns as f64 / self.watched_ns as f64;
+        }
+        let hours = self.watched_ns as f64 / HOUR_NS;
+        self.per_hour = poisson::rate(u64::from(self.events()), hours, CONFIDENCE)
+            .map(|rate| Frequency { rate: rate.rate, low: rate.low, high: rate.high });
+        self
+    }
+}
 
 /// Gaps of the whole device in a visit that are out of the ordinary in it: [`HICCUP`] and more,
 /// and ten times its median time between completions and its 99th percentile of latency. In
@@ -18,4 +196,148 @@ pub fn gaps(visit: &VisitRecord) -> Vec<DeviceGap> {
 /// less about the cell than its place in time does, and the cell may not be ended early.
 pub fn stalled(visit: &VisitRecord) -> bool {
     !gaps(visit).is_empty()
+}
+
+/// What stood still in a run, where, for how long, and whose it was.
+pub fn freezes(view: &View<'_>) -> Freezes {
+    let mut found = Freezes {
+        all: Tally::default(),
+        cells: Vec::new(),
+        events: Vec::new(),
+        stuck: Vec::new(),
+        unknown_visits: 0,
+    };
+    for cell in view.cells.iter().filter(|cell| !cell.visits.is_empty()) {
+        found.look_at(view, cell);
+    }
+    found.events.sort_by_key(|event| (event.order, event.start_ns));
+    found.stuck.sort_by_key(|event| (event.order, event.start_ns));
+    found.all = found.all.with_rates();
+    found
+}
+
+impl Freezes {
+    fn look_at(&mut self, view: &View<'_>, cell: &CellView<'_>) {
+        let usuals: Vec<Usual> = cell.visits.iter().map(|v| Usual::of(v.visit)).collect();
+        let gaps: Vec<Option<Vec<DeviceGap>>> = cell
+            .visits
+            .iter()
+            .zip(&usuals)
+            .map(|(visit, usual)| detect::device_gaps(visit.visit, usual))
+            .collect();
+        let quiet = cell.visits.iter().zip(&gaps);
+        let quiet = quiet.filter(|(_, gaps)| gaps.as_ref().is_some_and(Vec::is_empty));
+        let share = source::Usual::of(quiet.map(|(visit, _)| visit.visit));
+        let mut tally = Tally::default();
+        for ((visit, usual), gaps) in cell.visits.iter().zip(&usuals).zip(&gaps) {
+            let Some(gaps) = gaps else {
+                self.unknown_visits += 1;
+                continue;
+            };
+            tally.add(visit, gaps, usual.gap_ns);
+            self.all.add(visit, gaps, usual.gap_ns);
+            for &gap in gaps {
+                let event = event(view, cell, visit.visit, gap, gaps, share);
+                let of_host = u32::from(event.source == Source::Host);
+                tally.of_host += of_host;
+                self.all.of_host += of_host;
+                self.events.push(event);
+            }
+            self.stuck.extend(stuck(cell, visit.visit, usual, gaps));
+        }
+        if tally.visits > 0 {
+            let (index, cell_name) = (cell.cell.index, cell.name());
+            self.cells.push(CellFreezes { cell: index, cell_name, tally: tally.with_rates() });
+        }
+    }
+}
+
+fn event(
+    view: &View<'_>,
+    cell: &CellView<'_>,
+    visit: &VisitRecord,
+    gap: DeviceGap,
+    all: &[DeviceGap],
+    share: source::Usual,
+) -> Freeze {
+    let kind = view.run.header.target.kind;
+    let (source, evidence) = source::source(visit, gap, all, kind, share);
+    let (workers, workers_all) = detect::affected(visit, gap);
+    let start_unix_ns = visit.started_unix_ns.saturating_add_unsigned(gap.start_ns);
+    let since_start = start_unix_ns.saturating_sub(view.run.header.started_unix_ns);
+    let (since_write_ns, written_by) = since_write(view, visit, start_unix_ns);
+    Freeze {
+        cell: cell.cell.index,
+        cell_name: cell.name(),
+        repeat: visit.repeat,
+        order: visit.order,
+        tier: gap.tier,
+        start_ns: gap.start_ns,
+        start_in_run_ns: u64::try_from(since_start).unwrap_or(0),
+        start_unix_ns,
+        length_ns: gap.length_ns,
+        before_ns: before(visit, gap),
+        at_least: gap.open_end && visit.end == VisitEnd::Hanging,
+        workers: u32::try_from(workers).unwrap_or(u32::MAX),
+        workers_all: u32::try_from(workers_all).unwrap_or(u32::MAX),
+        since_write_ns,
+        written_by,
+        source,
+        evidence,
+    }
+}
+
+/// How much earlier than the measured part a gap at its start had begun: what came back at
+/// its end had been out that much longer.
+fn before(visit: &VisitRecord, gap: DeviceGap) -> u64 {
+    const NEAR: u64 = 2_000_000;
+    if gap.start_ns > 0 {
+        return 0;
+    }
+    let slow = visit.streams.iter().flat_map(|s| &s.ops).flat_map(|op| &op.slow);
+    let at_its_end = slow.filter(|request| request.at_ns.abs_diff(gap.end_ns()) <= NEAR);
+    let earlier = at_its_end.map(|request| request.latency_ns.saturating_sub(request.at_ns));
+    earlier.max().unwrap_or(0)
+}
+
+/// How long before a moment of a visit the run last wrote, and in which cell.
+fn since_write(
+    view: &View<'_>,
+    visit: &VisitRecord,
+    unix_ns: i64,
+) -> (Option<u64>, Option<String>) {
+    let last = view
+        .run
+        .visits
+        .iter()
+        .filter(|earlier| earlier.order <= visit.order && wrote(earlier))
+        .max_by_key(|earlier| earlier.order);
+    let Some(last) = last else { return (None, None) };
+    let end = last.started_unix_ns.saturating_add_unsigned(last.elapsed_ns);
+    let since = u64::try_from(unix_ns.saturating_sub(end)).unwrap_or(0);
+    let name = view.cells.iter().find(|cell| cell.cell.index == last.cell).map(CellView::name);
+    (Some(since), name)
+}
+
+fn wrote(visit: &VisitRecord) -> bool {
+    let ops = visit.streams.iter().flat_map(|stream| &stream.ops);
+    ops.into_iter().any(|op| op.op == "write" && op.bytes > 0)
+}
+
+fn stuck<'a>(
+    cell: &'a CellView<'_>,
+    visit: &'a VisitRecord,
+    usual: &Usual,
+    gaps: &[DeviceGap],
+) -> impl Iterator<Item = StuckWorkers> + 'a {
+    let workers_all: usize = visit.streams.iter().map(|stream| stream.workers.len()).sum();
+    detect::stuck(visit, usual, gaps).into_iter().map(move |event| StuckWorkers {
+        cell: cell.cell.index,
+        cell_name: cell.name(),
+        order: visit.order,
+        start_ns: event.start_ns,
+        length_ns: event.end_ns.saturating_sub(event.start_ns),
+        workers: event.workers,
+        workers_all: u32::try_from(workers_all).unwrap_or(u32::MAX),
+    })
 }

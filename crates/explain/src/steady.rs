@@ -1,1 +1,402 @@
-//! Steady state and the write cliff.
+//! Whether a drive came to rest before it was measured, and what is not excluded.
+
+use record::{Purpose, VisitEnd, VisitRecord};
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::steady::{self, SNIA_ROUNDS, Volume};
+use stats::trend::theil_sen;
+use units::{Bytes, Nanos};
+
+use crate::drift::{Slope, signed, written_bytes};
+use crate::view::{CellView, View, VisitView};
+use crate::{freeze, words};
+
+/// Pieces of a series that are looked at for a cliff.
+const PIECE_NS: u64 = 1_000_000_000;
+const CONFIDENCE: f64 = 0.95;
+
+/// Series of rounds of a run, and cliffs in what it wrote.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SteadyStates {
+    /// Cells visited five times and more back to back without a ramp, in the order made.
+    pub series: Vec<SteadyState>,
+    /// Falls of the write rate, in the order made; in visits of the fill and of preconditioning
+    /// too.
+    pub cliffs: Vec<WriteCliff>,
+}
+
+/// A series of rounds of one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SteadyState {
+    /// Index of the cell.
+    pub cell: u32,
+    /// The cell as people say it.
+    pub cell_name: String,
+    /// Which visit of the run the first round was.
+    pub order_first: u32,
+    /// Requests per second, round by round.
+    pub rounds: Vec<f64>,
+    /// The last five rounds.
+    pub snia: Option<SniaTest>,
+    /// The last half of the rounds.
+    pub last_half: Option<LastHalfTest>,
+    /// What both say together, with what was written.
+    pub verdict: Verdict,
+    /// The part of the series that the verdict is about: the last half, else the last five rounds.
+    pub horizon: Horizon,
+    /// Written to the device in the run up to the end of the series.
+    pub written_bytes: u64,
+    /// Size of the target.
+    pub target_bytes: u64,
+    /// Change of the rate for each time the whole target is written, over the horizon; `None`
+    /// when nothing was written or the rounds are too few.
+    pub per_fill: Option<Slope>,
+}
+
+/// SNIA's test; see `stats::steady::snia`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SniaTest {
+    /// Largest minus smallest of five rounds, by their mean; at most 0.20.
+    pub range: f64,
+    /// Rise of their fit line, by the mean; at most 0.10 either way.
+    pub rise: f64,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// The slope over the last half; see `stats::steady::last_half`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LastHalfTest {
+    /// How many rounds that is.
+    pub rounds: u32,
+    /// Rise of their fit line, by the mean; at most 0.05 either way.
+    pub rise: f64,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// Whether a series is steady.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Both tests hold and enough was written.
+    Steady,
+    /// Both tests hold, but less than twice the target was written: a cliff can still come.
+    NotEnoughWritten,
+    /// SNIA's test holds; there are too few rounds for the other.
+    TooFewRounds,
+    /// A test fails.
+    NotSteady,
+    /// Rounds in which nothing completed.
+    Unknown,
+}
+
+/// What the tests could see: nothing slower is excluded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Horizon {
+    /// How many rounds.
+    pub rounds: u32,
+    /// Their measured time.
+    pub ns: u64,
+    /// Written in it.
+    pub written_bytes: u64,
+}
+
+/// A fall of the write rate.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct WriteCliff {
+    /// Index of the cell.
+    pub cell: u32,
+    /// The cell as people say it.
+    pub cell_name: String,
+    /// Which visit of the run the series of writes began with.
+    pub order_first: u32,
+    /// Written since that began.
+    pub at_bytes: u64,
+    /// Bytes per second before.
+    pub before: f64,
+    /// Bytes per second after.
+    pub after: f64,
+}
+
+/// Visits of one cell made back to back.
+struct Series<'a> {
+    cell: &'a CellView<'a>,
+    visits: Vec<VisitView<'a>>,
+}
+
+/// Whether the run's series of rounds came to rest, and where its writes fell.
+pub fn steady(view: &View<'_>) -> SteadyStates {
+    let all = series(view);
+    SteadyStates {
+        series: all.iter().filter(|s| s.is_rounds()).map(|s| state(view, s)).collect(),
+        cliffs: all.iter().flat_map(cliffs).collect(),
+    }
+}
+
+/// All visits that count, those of one cell with nothing in between taken together.
+fn series<'a>(view: &'a View<'_>) -> Vec<Series<'a>> {
+    let mut order: Vec<&VisitRecord> =
+        view.run.visits.iter().filter(|visit| visit.purpose == Purpose::Measure).collect();
+    order.sort_by_key(|visit| visit.order);
+    let mut all: Vec<Series<'a>> = Vec::new();
+    let mut before: Option<u32> = None;
+    for visit in order {
+        let follows = before.replace(visit.cell) == Some(visit.cell);
+        let cell = view.cells.iter().find(|cell| cell.cell.index == visit.cell);
+        let Some(cell) = cell else { continue };
+        let Some(counted) = cell.visits.iter().find(|v| v.visit.order == visit.order) else {
+            // What was cut short interrupts nothing that a drive would notice.
+            continue;
+        };
+        match all.last_mut().filter(|last| follows && last.cell.cell.index == visit.cell) {
+            Some(last) => last.visits.push(*counted),
+            None => all.push(Series { cell, visits: vec![*counted] }),
+        }
+    }
+    all
+}
+
+impl Series<'_> {
+    /// Rounds are back to back: a ramp in between would be load that is not in them.
+    fn is_rounds(&self) -> bool {
+        self.visits.len() >= SNIA_ROUNDS && self.visits.iter().all(|v| v.visit.ramp_ns == 0)
+    }
+}
+
+fn state(view: &View<'_>, series: &Series<'_>) -> SteadyState {
+    let rounds: Vec<f64> = series.visits.iter().map(|v| v.requests_per_second).collect();
+    let snia = steady::snia(&rounds).map(|test| SniaTest {
+        range: test.range,
+        rise: test.rise,
+        holds: test.holds(),
+    });
+    let last_half = steady::last_half(&rounds).map(|test| LastHalfTest {
+        rounds: u32::try_from(test.rounds).unwrap_or(u32::MAX),
+        rise: test.rise,
+        holds: test.holds(),
+    });
+    let seen = if rounds.len() >= steady::LAST_HALF_ROUNDS_MIN {
+        rounds.len() / 2
+    } else {
+        SNIA_ROUNDS.min(rounds.len())
+    };
+    let window = &series.visits[series.visits.len() - seen..];
+    let sum = |of: &dyn Fn(&VisitRecord) -> u64| {
+        window.iter().fold(0u64, |sum, visit| sum.saturating_add(of(visit.visit)))
+    };
+    let horizon = Horizon {
+        rounds: u32::try_from(seen).unwrap_or(u32::MAX),
+        ns: sum(&|visit| visit.elapsed_ns),
+        written_bytes: sum(&written_bytes),
+    };
+    let last_order = window.last().map_or(0, |visit| visit.visit.order);
+    let until = view.run.visits.iter().filter(|visit| visit.order <= last_order);
+    let written = until.fold(0u64, |sum, visit| sum.saturating_add(written_bytes(visit)));
+    let target = &view.run.header.target;
+    let target_bytes = target.size_bytes.saturating_mul(u64::from(target.files.max(1)));
+    let volume = Volume { written: Bytes::new(written), active: Bytes::new(target_bytes) };
+    let enough = horizon.written_bytes == 0 || volume.holds();
+    SteadyState {
+        cell: series.cell.cell.index,
+        cell_name: series.cell.name(),
+        order_first: series.visits.first().map_or(0, |visit| visit.visit.order),
+        verdict: verdict(snia, last_half, rounds.len(), enough),
+        rounds,
+        snia,
+        last_half,
+        horizon,
+        written_bytes: written,
+        target_bytes,
+        per_fill: per_fill(window, target_bytes),
+    }
+}
+
+fn verdict(
+    snia: Option<SniaTest>,
+    last_half: Option<LastHalfTest>,
+    rounds: usize,
+    enough: bool,
+) -> Verdict {
+    match (snia, last_half) {
+        (None, _) => Verdict::Unknown,
+        (Some(snia), _) if !snia.holds => Verdict::NotSteady,
+        (_, Some(half)) if !half.holds => Verdict::NotSteady,
+        (_, Some(_)) if enough => Verdict::Steady,
+        (_, Some(_)) => Verdict::NotEnoughWritten,
+        (_, None) if rounds < steady::LAST_HALF_ROUNDS_MIN => Verdict::TooFewRounds,
+        (_, None) => Verdict::Unknown,
+    }
+}
+
+/// Slope of ln rate against what was written, for one whole target of it.
+fn per_fill(window: &[VisitView<'_>], target_bytes: u64) -> Option<Slope> {
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    let mut written = 0.0;
+    for visit in window {
+        let bytes = written_bytes(visit.visit) as f64;
+        if visit.requests_per_second > 0.0 {
+            x.push((written + bytes / 2.0) / target_bytes.max(1) as f64);
+            y.push(visit.requests_per_second.ln());
+        }
+        written += bytes;
+    }
+    Slope::of(theil_sen(&x, &y, CONFIDENCE)?, written / target_bytes.max(1) as f64)
+}
+
+fn cliffs(series: &Series<'_>) -> Vec<WriteCliff> {
+    let pieces: Vec<(f64, f64)> = series.visits.iter().flat_map(|v| pieces(v.visit)).collect();
+    let order_first = series.visits.first().map_or(0, |visit| visit.visit.order);
+    let found = steady::cliffs(&pieces).into_iter();
+    let cliff = |cliff: steady::Cliff| WriteCliff {
+        cell: series.cell.cell.index,
+        cell_name: series.cell.name(),
+        order_first,
+        at_bytes: cliff.at_bytes as u64,
+        before: cliff.before,
+        after: cliff.after,
+    };
+    found.map(cliff).collect()
+}
+
+/// Bytes written and time taken, second by second, time in which the device stood still taken
+/// off. What the device wrote is spread as the program's writes are.
+fn pieces(visit: &VisitRecord) -> Vec<(f64, f64)> {
+    let ops = visit.streams.iter().flat_map(|stream| &stream.ops);
+    let series: Vec<&record::Series> =
+        ops.filter(|op| op.op == "write").map(|op| &op.series).collect();
+    let Some(interval) = series.iter().map(|s| s.interval_ns).max().filter(|&ns| ns > 0) else {
+        return Vec::new();
+    };
+    if visit.end == VisitEnd::Hanging {
+        return Vec::new();
+    }
+    let step = interval.saturating_mul((PIECE_NS / interval).max(1));
+    let rows = series.iter().map(|s| s.rows.len() as u64 * s.interval_ns / step + 1).max();
+    let mut bytes = vec![0.0; usize::try_from(rows.unwrap_or(0)).unwrap_or(0)];
+    for series in &series {
+        for (row, place) in series.rows.iter().zip(0u64..) {
+            let piece = usize::try_from(place.saturating_mul(series.interval_ns) / step);
+            if let Some(sum) = piece.ok().and_then(|piece| bytes.get_mut(piece)) {
+                *sum += row.bytes as f64;
+            }
+        }
+    }
+    let asked: f64 = bytes.iter().sum();
+    let scale = if asked > 0.0 { written_bytes(visit) as f64 / asked } else { 1.0 };
+    let gaps = freeze::gaps(visit);
+    let time = |piece: usize| {
+        let start = (piece as u64).saturating_mul(step);
+        let end = start.saturating_add(step).min(visit.elapsed_ns);
+        let lost =
+            gaps.iter().map(|gap| gap.end_ns().min(end).saturating_sub(gap.start_ns.max(start)));
+        end.saturating_sub(start).saturating_sub(lost.sum()) as f64 / 1e9
+    };
+    // A piece of which next to nothing is left says little about its rate.
+    let least = step as f64 / 1e9 / 5.0;
+    let all = bytes.into_iter().enumerate().map(|(piece, bytes)| (bytes * scale, time(piece)));
+    all.filter(|&(_, seconds)| seconds >= least).collect()
+}
+
+impl SteadyStates {
+    /// A verdict for each series with what it does not exclude, then the cliffs.
+    pub fn sentences(&self) -> Vec<String> {
+        let series = self.series.iter().flat_map(SteadyState::sentences);
+        series.chain(self.cliffs.iter().map(WriteCliff::sentence)).collect()
+    }
+}
+
+impl SteadyState {
+    /// The verdict and its evidence.
+    pub fn sentences(&self) -> Vec<String> {
+        let name = &self.cell_name;
+        let rounds = words::count(self.rounds.len() as u64, "round");
+        let over = self.over();
+        let first = match self.verdict {
+            Verdict::Steady => format!("`{name}` is steady {over}."),
+            Verdict::NotEnoughWritten => format!(
+                "`{name}` looks steady {over}, but a cliff can still come: {} were written, and \
+                 only twice the target's {} excludes it.",
+                words::size(self.written_bytes),
+                words::size(self.target_bytes)
+            ),
+            Verdict::TooFewRounds => format!(
+                "Whether `{name}` is steady is not known: five rounds agree, but only {} or more \
+                 show a slow decay; there were {rounds}.",
+                steady::LAST_HALF_ROUNDS_MIN
+            ),
+            Verdict::NotSteady => format!(
+                "`{name}` is not steady after {rounds}: its number is kept, and is that of a \
+                 drive on its way."
+            ),
+            Verdict::Unknown => format!(
+                "Whether `{name}` is steady is unknown: in some of its {rounds} nothing completed."
+            ),
+        };
+        let mut lines = vec![first];
+        lines.extend(self.evidence());
+        if self.verdict == Verdict::NotSteady {
+            lines.push(format!(
+                "Next: more rounds of `{name}`, or write the target over twice before them."
+            ));
+        }
+        lines
+    }
+
+    /// `over the last 12 min = 3.1 x device writes; drift -1 % [-2 %, +0.3 %] per drive fill`.
+    fn over(&self) -> String {
+        let minutes = self.horizon.ns as f64 / 6e10;
+        let time = if minutes >= 1.0 {
+            format!("{minutes:.0} min")
+        } else {
+            Nanos::new(self.horizon.ns).to_string()
+        };
+        let fills = self.horizon.written_bytes as f64 / self.target_bytes.max(1) as f64;
+        match (self.horizon.written_bytes, self.per_fill) {
+            (0, _) => format!("over the last {time}, in which nothing was written"),
+            (_, None) => format!("over the last {time} = {fills:.2} x device writes"),
+            (_, Some(slope)) => format!(
+                "over the last {time} = {fills:.2} x device writes; drift {} [{}, {}] per drive \
+                 fill",
+                signed(slope.middle),
+                signed(slope.low),
+                signed(slope.high)
+            ),
+        }
+    }
+
+    fn evidence(&self) -> Option<String> {
+        let snia = self.snia?;
+        let says = |holds: bool| if holds { "holds" } else { "fails" };
+        let mut text = format!(
+            "SNIA's test on the last {SNIA_ROUNDS} rounds {}: range {} of at most 20 %, rise {} of \
+             at most 10 %",
+            says(snia.holds),
+            words::percent(snia.range),
+            signed(snia.rise)
+        );
+        if let Some(half) = self.last_half {
+            text.push_str(&format!(
+                "; the stricter test on the last {} rounds {}: rise {} of at most 5 %",
+                half.rounds,
+                says(half.holds),
+                signed(half.rise)
+            ));
+        }
+        Some(format!("{text}."))
+    }
+}
+
+impl WriteCliff {
+    /// Where, from what to what.
+    pub fn sentence(&self) -> String {
+        format!(
+            "Write cliff in `{}` after {}: from {} to {}. A cache or clean space of about that \
+             size was used up; claims about writes need the rate after it.",
+            self.cell_name,
+            words::size(self.at_bytes),
+            words::bandwidth(self.before),
+            words::bandwidth(self.after)
+        )
+    }
+}

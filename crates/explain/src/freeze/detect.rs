@@ -128,12 +128,30 @@ pub(super) fn device_gaps(visit: &VisitRecord, usual: &Usual) -> Option<Vec<Devi
         let whole = gap(start, bits, elapsed_bits, visit.elapsed_ns);
         for part in while_busy(visit, whole) {
             let length = Nanos::new(part.length_ns);
-            if length >= HICCUP && length >= usual.threshold(length) {
+            let long = length >= HICCUP && length >= usual.threshold(length);
+            if long && !is_of_few(visit, part) {
                 gaps.push(part);
             }
         }
     }
     Some(gaps)
+}
+
+/// Whether a gap at the visit's end is only what a few workers still waited for when the others
+/// were long done: those are stuck, the device is not.
+fn is_of_few(visit: &VisitRecord, gap: DeviceGap) -> bool {
+    let (affected, all) = affected(visit, gap);
+    gap.open_end && affected * 2 < all
+}
+
+/// How many workers a gap held up for most of it, and how many there were.
+pub(super) fn affected(visit: &VisitRecord, gap: DeviceGap) -> (usize, usize) {
+    let workers = || visit.streams.iter().flat_map(|stream| &stream.workers);
+    let held = |gaps: &[Gap]| {
+        let parts = gaps.iter().filter_map(|&own| overlap(own, gap));
+        parts.map(|(start, end)| end - start).sum::<u64>() >= gap.length_ns / 2
+    };
+    (workers().filter(|worker| held(&worker.gaps)).count(), workers().count())
 }
 
 /// Runs of zero bits that can be a gap; what lies between the bitmap's end and the visit's

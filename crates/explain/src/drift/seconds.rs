@@ -1,0 +1,83 @@
+//! A visit second by second.
+
+use record::{Series, VisitRecord};
+use stats::changepoint::{Changes, Noise, Segment, changes};
+
+use super::{Slope, block_slope};
+use crate::freeze;
+use crate::view::is_data;
+
+/// Seconds a level must last to be one.
+const SEGMENT_SECONDS: usize = 5;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Requests per second, second by second, those with a stall left out.
+pub(super) struct Seconds {
+    /// Length of one, ns: a second, or what the series has if that is longer.
+    step_ns: u64,
+    /// Which second of the visit each value is.
+    index: Vec<usize>,
+    /// ln of (requests + 1) by the time.
+    ln_rates: Vec<f64>,
+}
+
+impl Seconds {
+    pub(super) fn of(visit: &VisitRecord) -> Option<Self> {
+        let ops = || visit.streams.iter().flat_map(|stream| &stream.ops);
+        let has_data = ops().any(|op| is_data(&op.op));
+        let series: Vec<&Series> =
+            ops().filter(|op| !has_data || is_data(&op.op)).map(|op| &op.series).collect();
+        let interval = series.iter().map(|s| s.interval_ns).max().filter(|&ns| ns > 0)?;
+        let step_ns = interval.saturating_mul((SECOND_NS / interval).max(1));
+        // The last one counts only if the visit lasted to its end.
+        let steps = usize::try_from(visit.elapsed_ns / step_ns).ok()?;
+        let rows_ns = |s: &&Series| (s.rows.len() as u64).saturating_mul(s.interval_ns);
+        let covered = series.iter().map(rows_ns).max().unwrap_or(0).div_ceil(step_ns);
+        let steps = steps.min(usize::try_from(covered).ok()?);
+        let mut counts = vec![0u64; steps];
+        for series in series {
+            for (row, place) in series.rows.iter().zip(0u64..) {
+                let step = place.saturating_mul(series.interval_ns) / step_ns;
+                let count = usize::try_from(step).ok().and_then(|step| counts.get_mut(step));
+                if let Some(count) = count {
+                    *count = count.saturating_add(row.requests);
+                }
+            }
+        }
+        let gaps = freeze::gaps(visit);
+        let quiet = |step: usize| {
+            let start = (step as u64).saturating_mul(step_ns);
+            let end = start.saturating_add(step_ns);
+            !gaps.iter().any(|gap| gap.start_ns < end && gap.end_ns() > start)
+        };
+        let index: Vec<usize> = (0..steps).filter(|&step| quiet(step)).collect();
+        let seconds = step_ns as f64 / 1e9;
+        let ln_rates =
+            index.iter().map(|&step| ((counts[step] as f64 + 1.0) / seconds).ln()).collect();
+        Some(Self { step_ns, index, ln_rates })
+    }
+
+    /// Its levels; `None` when it is too short for two.
+    pub(super) fn changes(&self) -> Option<Changes> {
+        let long = self.ln_rates.len() >= 2 * SEGMENT_SECONDS;
+        long.then(|| changes(&self.ln_rates, SEGMENT_SECONDS)).flatten()
+    }
+
+    pub(super) fn with(self) -> Option<(Self, Changes)> {
+        let changes = self.changes()?;
+        Some((self, changes))
+    }
+
+    /// When in the visit a value begins.
+    pub(super) fn at_ns(&self, place: usize) -> u64 {
+        let step = self.index.get(place).copied().unwrap_or(0);
+        (step as u64).saturating_mul(self.step_ns)
+    }
+
+    /// Drift within a part of it.
+    pub(super) fn slope(&self, part: Segment, noise: Noise) -> Option<Slope> {
+        let hours = |&step: &usize| step as f64 * self.step_ns as f64 / 3.6e12;
+        let hours: Vec<f64> = self.index.iter().map(hours).collect();
+        block_slope(&hours, &self.ln_rates, part, noise)
+    }
+}

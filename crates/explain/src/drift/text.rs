@@ -1,0 +1,140 @@
+//! Changes and drift in words.
+
+use units::Nanos;
+
+use super::{CellDrift, Drifts, RunDrift, Slope, Step, VisitDrift};
+use crate::words;
+
+/// Lists longer than this are not read.
+const LINES_MAX: usize = 8;
+/// A drift of less over the whole run is nothing to act on.
+const WORTH_TELLING: f64 = 0.02;
+
+impl Drifts {
+    /// What all cells share first, then single cells, then single visits.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut lines = match &self.run {
+            Some(run) => run.sentences(),
+            None => vec![
+                "Whether rates drifted over the run is unknown: no cell was visited twice."
+                    .to_owned(),
+            ],
+        };
+        lines.extend(self.cells.iter().take(LINES_MAX).map(CellDrift::sentence));
+        lines.extend(more(self.cells.len(), "cell"));
+        lines.extend(self.visits.iter().take(LINES_MAX).flat_map(VisitDrift::sentences));
+        lines.extend(more(self.visits.len(), "visit"));
+        if self.visits.is_empty() && self.long_visits > 0 {
+            lines.push(format!(
+                "Within {} of 10 s and more the rate kept its level.",
+                words::count(u64::from(self.long_visits), "visit")
+            ));
+        }
+        lines
+    }
+}
+
+fn more(n: usize, noun: &str) -> Option<String> {
+    let left = n.checked_sub(LINES_MAX).filter(|&left| left > 0)?;
+    Some(format!("The same holds for {} more.", words::count(left as u64, noun)))
+}
+
+impl RunDrift {
+    fn sentences(&self) -> Vec<String> {
+        let on = format!(
+            "by {} of {}",
+            words::count(u64::from(self.visits), "visit"),
+            words::count(u64::from(self.cells), "cell")
+        );
+        let mut lines: Vec<String> = self
+            .steps
+            .iter()
+            .map(|step| {
+                format!(
+                    "All cells changed together {} into the run: to {} of the rate before ({on}). \
+                     Something outside the cells happened then: other load, heat, a cache or \
+                     clean space used up. Do not compare visits from before with visits from after.",
+                    Nanos::new(step.at_ns),
+                    words::percent(step.ratio())
+                )
+            })
+            .collect();
+        match self.per_hour {
+            Some(slope) if slope.is_real() && slope.over_all.abs() >= WORTH_TELLING => {
+                lines.push(format!(
+                    "The whole run drifted by {} an hour ({on}){}.",
+                    interval(slope),
+                    match self.per_gib_written {
+                        Some(gib) if gib.is_real() =>
+                            format!(", or {} for each GiB written", interval(gib)),
+                        _ => String::new(),
+                    }
+                ));
+            }
+            Some(slope) if self.steps.is_empty() => lines.push(format!(
+                "No drift over the run beyond its noise: {} an hour ({on}).",
+                interval(slope)
+            )),
+            Some(_) => {}
+            None if self.steps.is_empty() => lines.push(format!(
+                "Whether rates drifted over the run is unknown: too few visits ({on})."
+            )),
+            None => {}
+        }
+        lines
+    }
+}
+
+impl CellDrift {
+    fn sentence(&self) -> String {
+        let steps: Vec<String> = self
+            .steps
+            .iter()
+            .map(|step| format!("{} {} into the run", change(step), Nanos::new(step.at_ns)))
+            .collect();
+        format!(
+            "`{}` was not on one level: {}. Its mean stands for none of its levels.",
+            self.cell_name,
+            words::list(&steps)
+        )
+    }
+}
+
+impl VisitDrift {
+    fn sentences(&self) -> Vec<String> {
+        let visit = format!("`{}`, visit {}", self.cell_name, u64::from(self.repeat) + 1);
+        let mut lines = Vec::new();
+        if !self.steps.is_empty() {
+            let steps: Vec<String> = self
+                .steps
+                .iter()
+                .map(|step| format!("{} after {}", change(step), Nanos::new(step.at_ns)))
+                .collect();
+            lines.push(format!("{visit}: the rate changed {}.", words::list(&steps)));
+        }
+        if let Some(slope) = self.per_hour {
+            lines.push(format!(
+                "{visit}: the rate drifted by {} an hour, {} while it was measured.",
+                interval(slope),
+                signed(slope.over_all)
+            ));
+        }
+        lines
+    }
+}
+
+fn change(step: &Step) -> String {
+    format!("from {} to {} IOPS", words::iops(step.before), words::iops(step.after))
+}
+
+fn interval(slope: Slope) -> String {
+    format!("{} [{}, {}]", signed(slope.middle), signed(slope.low), signed(slope.high))
+}
+
+pub(crate) fn signed(share: f64) -> String {
+    let text = words::percent(share.abs());
+    match share {
+        x if x < 0.0 => format!("-{text}"),
+        _ => format!("+{text}"),
+    }
+}

@@ -1,0 +1,198 @@
+//! What stood still, in words.
+
+use units::Nanos;
+
+use super::{Freeze, Freezes, Source, StuckWorkers, Tally};
+use crate::words;
+
+/// A list longer than this is not read.
+const EVENTS_MAX: usize = 12;
+
+impl Freezes {
+    /// The verdict first, then the events, then what to do.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut lines = vec![self.verdict()];
+        let mut longest: Vec<&Freeze> = self.events.iter().collect();
+        longest.sort_by_key(|event| (std::cmp::Reverse(event.length_ns), event.order));
+        longest.truncate(EVENTS_MAX);
+        longest.sort_by_key(|event| (event.order, event.start_ns));
+        lines.extend(longest.iter().map(|event| event.sentence()));
+        if self.events.len() > EVENTS_MAX {
+            let more = (self.events.len() - EVENTS_MAX) as u64;
+            lines
+                .push(format!("{} more, all shorter, are in the data.", words::count(more, "gap")));
+        }
+        for cell in self.cells.iter().filter(|cell| cell.tally.lost_share >= 0.01) {
+            lines.push(lost(&cell.cell_name, &cell.tally));
+        }
+        lines.extend(self.stuck.iter().take(EVENTS_MAX).map(StuckWorkers::sentence));
+        if self.stuck.len() > EVENTS_MAX {
+            let more = (self.stuck.len() - EVENTS_MAX) as u64;
+            lines.push(format!("Workers were held up alone {more} more times."));
+        }
+        if self.unknown_visits > 0 {
+            let visits = words::count(u64::from(self.unknown_visits), "visit");
+            lines.push(format!("Unknown for {visits}: no record of when requests completed."));
+        }
+        lines.extend(self.advice());
+        lines
+    }
+
+    fn verdict(&self) -> String {
+        let all = &self.all;
+        let watched = Nanos::new(all.watched_ns);
+        if all.visits == 0 {
+            return "Whether the device ever stood still is unknown: no visit tells.".to_owned();
+        }
+        let Some(often) = all.per_hour.filter(|_| all.watched_ns > 0) else {
+            return "Whether the device ever stood still is unknown: nothing was measured."
+                .to_owned();
+        };
+        if all.events() == 0 {
+            return format!(
+                "The device never stood still for 100 ms or more in {watched} of measuring. \
+                 That excludes (95 %) more than {} of it an hour, and nothing rarer.",
+                times(often.high)
+            );
+        }
+        let kinds = [(all.freezes, "freeze"), (all.stalls, "stall"), (all.hiccups, "hiccup")];
+        let kinds: Vec<String> = kinds
+            .iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|&(n, noun)| words::count(u64::from(n), noun))
+            .collect();
+        let host = match all.of_host {
+            0 => String::new(),
+            n if n == all.events() => "; the host stood still each time, not the device".to_owned(),
+            n => format!("; {n} of these were the host's own"),
+        };
+        format!(
+            "The device stood still {} in {watched} of measuring: {} (100 ms, 1 s and 5 s are the \
+             limits). {} were lost, {} of the time{host}. By this count it happens {} times an \
+             hour of load, 95 % interval {} to {}.",
+            occasions(all.events()),
+            words::list(&kinds),
+            Nanos::new(all.lost_ns),
+            words::percent(all.lost_share),
+            times(often.rate),
+            times(often.low),
+            times(often.high)
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        let worst = self.events.iter().max_by_key(|event| event.length_ns)?;
+        let text = match worst.source {
+            Source::Host => {
+                "Next: measure again on a host with nothing else to do; what paused the process \
+                 (suspended, no processor, memory short) says nothing about the device."
+            }
+            Source::AboveBlockLayer => {
+                "Next: measure the block device or a preallocated file directly; if the gaps go, \
+                 they are the file system's (journal, allocation, write-back)."
+            }
+            Source::Device if worst.since_write_ns.is_some_and(|ns| ns < 60_000_000_000) => {
+                "Next: repeat the cell after a minute without writes; if the gaps go, a cache \
+                 was writing back what had been written before."
+            }
+            Source::Device | Source::Unknown => {
+                "Next: repeat the cell several times; look at the device's error log and at the \
+                 kernel log at the times above."
+            }
+        };
+        Some(text.to_owned())
+    }
+}
+
+impl Freeze {
+    /// What happened, when, to whom, whose it was.
+    pub fn sentence(&self) -> String {
+        let mut text = format!(
+            "{} of {}{} in `{}`, visit {}, at {} ({} into the run, {} UTC)",
+            capital(self.tier.name()),
+            if self.at_least { "at least " } else { "" },
+            Nanos::new(self.length_ns),
+            self.cell_name,
+            u64::from(self.repeat) + 1,
+            Nanos::new(self.start_ns),
+            Nanos::new(self.start_in_run_ns),
+            clock(self.start_unix_ns),
+        );
+        if self.before_ns > 0 {
+            text.push_str(&format!(", begun {} before", Nanos::new(self.before_ns)));
+        }
+        text.push_str(&match (self.workers, self.workers_all) {
+            (_, 0) => String::new(),
+            (some, all) if some == all => {
+                format!(", all {}", words::count(u64::from(all), "worker"))
+            }
+            (some, all) => format!(", {some} of {}", words::count(u64::from(all), "worker")),
+        });
+        match (self.since_write_ns, &self.written_by) {
+            (Some(0), _) => text.push_str(", while writing"),
+            (Some(ns), Some(cell)) => {
+                text.push_str(&format!(", {} after the writes of `{cell}`", Nanos::new(ns)));
+            }
+            (Some(ns), None) => text.push_str(&format!(", {} after writes", Nanos::new(ns))),
+            (None, _) => {}
+        }
+        let whose = match self.source {
+            Source::Host => "the host, not the device",
+            Source::Device => "the device",
+            Source::AboveBlockLayer => "above the block device",
+            Source::Unknown => "where is unknown",
+        };
+        format!("{text}: {whose}; {}.", self.evidence)
+    }
+}
+
+impl StuckWorkers {
+    fn sentence(&self) -> String {
+        format!(
+            "{} of {} stood still for {} in `{}` at {} while the others went on: single requests \
+             were held up, not the device.",
+            self.workers,
+            words::count(u64::from(self.workers_all), "worker"),
+            Nanos::new(self.length_ns),
+            self.cell_name,
+            Nanos::new(self.start_ns)
+        )
+    }
+}
+
+fn lost(name: &str, tally: &Tally) -> String {
+    format!(
+        "`{name}`: {} IOPS in all, {} between the gaps; {} of its time was lost.",
+        words::iops(tally.rate),
+        words::iops(tally.rate_between),
+        words::percent(tally.lost_share)
+    )
+}
+
+fn occasions(n: u32) -> String {
+    match n {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{n} times"),
+    }
+}
+
+/// Times an hour, two digits.
+fn times(rate: f64) -> String {
+    match rate {
+        x if !x.is_finite() => "unknown".to_owned(),
+        x if x >= 9.95 => format!("{x:.0}"),
+        x => format!("{x:.1}"),
+    }
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Time of day of a wall clock.
+fn clock(unix_ns: i64) -> String {
+    let seconds = unix_ns.div_euclid(1_000_000_000).rem_euclid(86_400);
+    format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+}
