@@ -14,6 +14,7 @@ pub mod factor;
 pub mod freeze;
 pub mod gap;
 pub mod interval;
+pub mod latency;
 pub mod mark;
 pub mod steady;
 pub mod view;
