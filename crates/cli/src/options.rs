@@ -21,9 +21,21 @@ pub struct SuiteOptions {
     /// Size of each file, or how much of a device is used: 4G, 512MiB, 100GB
     #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
-    /// Time of every cell: 10s, 500ms, 2min
+    /// Measured time of every visit: 10s, 500ms, 2min
     #[arg(long, value_name = "TIME")]
     pub time: Option<Nanos>,
+    /// Visit each cell until its rate is known so well: 5%, 2%, 0.05
+    #[arg(long, value_name = "SHARE", conflicts_with = "classic")]
+    pub precision: Option<Share>,
+    /// Begin no round that would end later than this after the first visit: 20min
+    #[arg(long, value_name = "TIME", conflicts_with = "classic")]
+    pub max_time: Option<Nanos>,
+    /// Play the suite in its own order, for its own times, as often as it says
+    ///
+    /// Otherwise its cells are visited in rounds of random order, each for a few seconds at a time
+    /// and until it is known well enough.
+    #[arg(long)]
+    pub classic: bool,
     /// The suite's own short form
     #[arg(long)]
     pub quick: bool,
@@ -32,6 +44,26 @@ pub struct SuiteOptions {
     /// auto, io-uring, io-uring-sqpoll, io-uring-iopoll, libaio, blocking or mmap.
     #[arg(long, value_name = "NAME")]
     pub backend: Option<String>,
+}
+
+/// A share as people write it: `5%` or `0.05`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share(pub f64);
+
+impl FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, scale) = match text.trim().strip_suffix('%') {
+            Some(number) => (number.trim_end(), 100.0),
+            None => (text.trim(), 1.0),
+        };
+        let share = number.parse::<f64>().ok().map(|number| number / scale);
+        match share.filter(|&share| share > 0.0 && share <= 1.0) {
+            Some(share) => Ok(Self(share)),
+            None => Err("wanted a share such as 5% or 0.05".to_owned()),
+        }
+    }
 }
 
 /// What may be lost.
@@ -128,6 +160,16 @@ impl FromStr for CpuList {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_written_in_percent_or_as_parts_of_one() {
+        for (text, share) in [("5%", 0.05), ("0.05", 0.05), (" 2.5 % ", 0.025), ("100%", 1.0)] {
+            assert_eq!(text.parse::<Share>(), Ok(Share(share)), "{text}");
+        }
+        for bad in ["", "5", "0", "-1%", "101%", "%", "nan", "few"] {
+            assert!(bad.parse::<Share>().is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn processors_are_listed_as_people_do() {

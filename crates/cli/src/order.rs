@@ -35,7 +35,33 @@ pub fn suite(name: &OsStr, options: &SuiteOptions) -> Result<SuiteSource, Failur
     for assignment in &options.set {
         source.set(assignment)?;
     }
+    if options.classic {
+        source.set_classic()?;
+    }
+    if !source.in_rounds() {
+        in_rounds_only(&source, options)?;
+    }
+    if let Some(share) = options.precision {
+        source.set_precision(share.0)?;
+    }
+    if let Some(time) = options.max_time {
+        source.set_time_max(time)?;
+    }
     Ok(source)
+}
+
+/// Refuses what says how rounds end where there are none.
+fn in_rounds_only(source: &SuiteSource, options: &SuiteOptions) -> Result<(), Failure> {
+    let given =
+        [("--precision", options.precision.is_some()), ("--max-time", options.max_time.is_some())];
+    let Some((option, _)) = given.iter().find(|(_, given)| *given) else { return Ok(()) };
+    let message = format!(
+        "{option} says how rounds end, but suite `{}` is not played in rounds",
+        source.name()
+    );
+    let hint =
+        "leave it out, or add `--set method=rounds` where cells may be repeated and reordered";
+    Err(Failure::new(ExitCode::Usage, message).hint(hint))
 }
 
 fn find(name: &OsStr) -> Result<SuiteSource, Failure> {

@@ -1,47 +1,49 @@
-//! A checked suite to ordered visits.
+//! A checked suite to visits, one after the other.
 //!
-//! A [`Plan`] is a function of the suite and the run's seed alone, so a resumed run makes the
-//! same plan again and goes on with what is left of it.
+//! Which visit comes next is a function of the suite, the run's seed and the visits made so far
+//! ([`Schedule::next`]), so a resumed run goes on as if it had never stopped. Three ways to play a
+//! phase:
+//!
+//! - *classic*: the suite's own order and repeats;
+//! - *rounds*: every cell that is open once a round, in a fresh random order, until the interval of
+//!   its rate is narrow enough;
+//! - *steady*: one cell, round after round, until its rate stays where it is.
+//!
+//! Phases are never interleaved.
 
-use std::collections::{BTreeSet, HashSet};
+mod classic;
+mod course;
+mod schedule;
 
+pub use course::{Course, Round, RoundOf};
+pub use schedule::Schedule;
+
+use record::Purpose;
 use serde::{Deserialize, Serialize};
-use stats::Random;
-use stats::random::derive_seed;
-use suite::model::{Order, Suite};
-use units::Nanos;
+use units::{Bytes, Nanos};
 
-/// Keeps seeds of visits and of permutations apart.
-const VISIT: u64 = 1;
-const PERMUTATION: u64 = 2;
-
-/// What a run will do, visit by visit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Plan {
-    /// The run's seed.
-    pub seed: u64,
-    /// In the order in which they are to be made.
-    pub visits: Vec<PlannedVisit>,
-}
-
-/// One visit of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// One visit to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedVisit {
-    /// How many visits of the plan come before.
+    /// How many visits of the schedule come before.
     pub order: u32,
     /// Index of the cell, from 0 over all phases.
     pub cell: u32,
-    /// How many visits of this cell come before.
+    /// How many visits of this cell come before, those of its purpose.
     pub repeat: u32,
+    /// To be counted, or to learn how long the ramp must be.
+    pub purpose: Purpose,
     /// Where all randomness of the visit comes from.
     ///
     /// The run's seed, the cell and the repeat mixed by splitmix64's finaliser: independent of
     /// the order, so that a visit replays the same streams in a resumed run and under another
     /// order.
     pub seed: u64,
+    /// Least ramp that the pilots of its phase ask for; `None` where there were none.
+    pub ramp: Option<Nanos>,
 }
 
-/// Which visit: unique in a run.
+/// Which visit: unique among those of one purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct VisitKey {
     /// Index of the cell, from 0 over all phases.
@@ -57,79 +59,105 @@ impl PlannedVisit {
     }
 }
 
-impl Plan {
-    /// Orders a suite's visits.
-    ///
-    /// Phase after phase; in a phase repeat after repeat, so that what drifts drifts over all
-    /// cells alike; in a repeat cell after cell, as written or in a permutation of its own.
-    pub fn new(suite: &Suite, seed: u64) -> Self {
-        let mut visits = Vec::new();
-        let mut first = 0u32;
-        for (phase, label) in suite.phases.iter().zip(0u64..) {
-            let count = u32::try_from(phase.cells.len()).unwrap_or(u32::MAX);
-            for repeat in 0..suite.repeats {
-                let mut cells: Vec<u32> = (first..first.saturating_add(count)).collect();
-                if suite.order == Order::Shuffled {
-                    let labels = [PERMUTATION, label, u64::from(repeat)];
-                    Random::new(derive_seed(seed, &labels)).shuffle(&mut cells);
-                }
-                visits.extend(cells.into_iter().map(|cell| VisitKey { cell, repeat }));
-            }
-            first = first.saturating_add(count);
-        }
-        Self { seed, visits: numbered(visits, seed) }
-    }
-
-    /// The plan without cells that cannot be measured here, numbered anew.
-    pub fn without_cells(&self, cells: &BTreeSet<u32>) -> Self {
-        let left = self.visits.iter().filter(|visit| !cells.contains(&visit.cell));
-        let left = left.map(PlannedVisit::key).collect();
-        Self { seed: self.seed, visits: numbered(left, self.seed) }
-    }
-
-    /// The visits that are not among `done`, in the plan's order and with its numbers.
-    pub fn remaining(&self, done: &HashSet<VisitKey>) -> Vec<PlannedVisit> {
-        self.visits.iter().filter(|visit| !done.contains(&visit.key())).copied().collect()
-    }
+/// A visit that was made, as far as what comes next depends on it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Made {
+    /// Which.
+    pub key: VisitKey,
+    /// What it was made for.
+    pub purpose: Purpose,
+    /// It ended by its stop rule. One that did not counts as made, and in no interval.
+    pub ok: bool,
+    /// Natural logarithm of its rate in requests per second; `None` if nothing completed.
+    pub ln_rate: Option<f64>,
+    /// Why its cell may not end early, if so.
+    pub veto: Option<Veto>,
+    /// Time it took: the wait before it, its ramp and its measured part. On the device's clock,
+    /// so that a resumed run counts the same.
+    pub took: Nanos,
+    /// Bytes that reached the device.
+    pub written: Bytes,
+    /// What a pilot found that the ramp must be; `None` where it found no end to it, and in visits
+    /// that are no pilots.
+    pub ramp: Option<Nanos>,
 }
 
-fn numbered(keys: Vec<VisitKey>, seed: u64) -> Vec<PlannedVisit> {
-    let visit = |(key, order): (VisitKey, u32)| PlannedVisit {
-        order,
-        cell: key.cell,
-        repeat: key.repeat,
-        seed: derive_seed(seed, &[VISIT, u64::from(key.cell), u64::from(key.repeat)]),
-    };
-    keys.into_iter().zip(0u32..).map(visit).collect()
+/// Why a cell may not end early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Veto {
+    /// A visit in which nothing completed for a while.
+    Stall,
+    /// A visit far from the others of its cell.
+    Outlier,
+    /// A visit whose rate changed on the way.
+    Change,
 }
 
-/// Time that `visits` take at least: what their cells ask for, and the pause before each.
-pub fn least_duration(suite: &Suite, visits: &[PlannedVisit]) -> Nanos {
-    let cells: Vec<Nanos> = suite.cells().map(suite::model::Cell::least_duration).collect();
-    visits.iter().fold(Nanos::ZERO, |sum, visit| {
-        let cell = cells.get(visit.cell as usize).copied().unwrap_or(Nanos::ZERO);
-        sum + cell + suite.settle
-    })
-}
-
-/// What is known about the pace of a run when its end is to be foretold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Visits made since this process began to make them.
+/// How a cell stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellStanding {
+    /// Index of the cell.
+    pub cell: u32,
+    /// Whether it is done, and why.
+    pub standing: Standing,
+    /// Visits made to be counted.
     pub visits: u32,
-    /// What they asked for at least: [`least_duration`] of them.
-    pub least: Nanos,
-    /// What they took.
-    pub elapsed: Nanos,
+    /// Half-width of its 95 % interval in ln rate, moderated over its phase; `None` with fewer
+    /// than two visits.
+    pub half_width: Option<f64>,
+    /// Why it was not let go early, if so.
+    pub vetoes: Vec<Veto>,
 }
 
-impl Progress {
-    /// Time until `left` is done: what it asks for, and for each visit what the visits so far
-    /// took beyond what they asked for (cache handling, opening, storing; all of a visit that
-    /// ends by bytes or requests). Before the first visit ends, only what is asked for.
-    pub fn time_left(&self, suite: &Suite, left: &[PlannedVisit]) -> Nanos {
-        let beyond = self.elapsed.saturating_sub(self.least).get();
-        let each = beyond.checked_div(u64::from(self.visits)).unwrap_or(0);
-        least_duration(suite, left) + Nanos::new(each.saturating_mul(left.len() as u64))
+/// Whether a cell is done, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// More visits are to come.
+    Open,
+    /// Its repeats were made, in the suite's own order.
+    Made,
+    /// Its interval is as narrow as was asked for.
+    Converged,
+    /// It is not.
+    NotConverged(Why),
+    /// Its rate stays where it is.
+    Steady,
+    /// So many rounds did not make it steady.
+    NotSteady,
+}
+
+/// Why a cell ended without being known well enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// It had as many visits as it may have.
+    Cap,
+    /// Another round would have taken longer than the run may.
+    Time,
+    /// The run ended before its schedule did.
+    Interrupted,
+}
+
+impl Standing {
+    /// How it stands if nothing more comes.
+    #[must_use]
+    pub const fn ended(self) -> Self {
+        match self {
+            Self::Open => Self::NotConverged(Why::Interrupted),
+            other => other,
+        }
     }
+}
+
+/// What is left to do, as far as that can be told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Visits expected, pilots included: a cell's interval narrows with the root of its visits.
+    pub visits: u32,
+    /// There will be at most so many.
+    pub visits_most: u32,
+    /// Time that the expected ones take, by what those so far took.
+    pub time: Nanos,
 }

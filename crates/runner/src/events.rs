@@ -1,6 +1,7 @@
 //! What a run says while it runs.
 
 use device::Op;
+use plan::{Left, Round};
 use record::{CellRecord, RunHeader, VisitRecord, Warning};
 use units::{Bytes, Nanos};
 
@@ -16,8 +17,15 @@ pub enum Event<'a> {
         cells: &'a [CellRecord],
         /// Visits already made, on a resume.
         done: usize,
-        /// The least time all remaining visits take, fill excluded.
-        least: Nanos,
+        /// What is left to do, fill and preconditioning excluded.
+        left: Left,
+    },
+    /// A round begins, of the visits of one phase.
+    Round {
+        /// The phase's name.
+        phase: &'a str,
+        /// Which, and how many cells are open.
+        round: Round,
     },
     /// A step without measurement: `flushing`, `dropping caches`, `settling`.
     Step(&'a str),
@@ -40,6 +48,8 @@ pub enum Event<'a> {
         cell: &'a CellRecord,
         /// What it yielded.
         visit: &'a VisitRecord,
+        /// What is left to do after it.
+        left: Left,
     },
     /// A doubt about the run as a whole, stored.
     Warning(&'a Warning),

@@ -103,6 +103,12 @@ fn stream(suite: &Suite, block: Bytes, access: Access, direct: bool, volume: Byt
         direct: direct && block.get() >= 4096,
         write_through: WriteThrough::No,
         backend: Backend::Auto,
-        stop: Stop { ramp: Nanos::ZERO, time: None, bytes: Some(volume), operations: None, extend: None },
+        stop: Stop {
+            ramp: Nanos::ZERO,
+            time: None,
+            bytes: Some(volume),
+            operations: None,
+            extend: None,
+        },
     }
 }

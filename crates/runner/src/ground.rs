@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use device::{Memory, MemoryShape, Op};
+use device::{Memory, MemoryShape};
 use record::{LedgerEntry, Warning};
 use rustix::fs::FlockOperation;
 use stack::{Action, DeviceCounters, Host, Ledger, Mark};
@@ -18,7 +18,9 @@ use uring::{
 };
 
 use crate::RunError;
+use crate::layers;
 use crate::prepare::{Ground, Paths};
+use crate::quiet::Level;
 use crate::visit::Stage;
 
 /// `O_EXCL` without `O_CREAT` on a block device: refused while the kernel has it in any use.
@@ -28,8 +30,8 @@ const O_EXCL: i32 = 0o200;
 #[derive(Debug)]
 pub(crate) enum Field {
     Files(Box<Files>),
-    /// A twin, and the counters before the visit.
-    Twin(Option<Stage>, device_counters::Snapshot),
+    /// A twin, and its counters before the visit.
+    Twin(Option<Stage>, Option<layers::Snapshot>),
 }
 
 #[derive(Debug)]
@@ -106,50 +108,6 @@ fn leave(scratch: &[PathBuf], kept: &[PathBuf]) {
     }
 }
 
-/// Counters of the model twin, in the ledger's form.
-pub(crate) mod device_counters {
-    use super::{LedgerEntry, Op, Stage};
-
-    #[derive(Clone, Copy, Debug, Default)]
-    pub(crate) struct Snapshot {
-        reads: [u64; 2],
-        writes: [u64; 2],
-        flushes: u64,
-        discards: [u64; 2],
-    }
-
-    pub(crate) fn of(stage: Option<&Stage>) -> Snapshot {
-        let Some(Stage::Model(model)) = stage else { return Snapshot::default() };
-        let counters = model.inner().counters();
-        let both = |op| {
-            let of = counters.of(op);
-            [of.requests, of.bytes.get()]
-        };
-        Snapshot {
-            reads: both(Op::Read),
-            writes: both(Op::Write),
-            flushes: both(Op::Fsync)[0] + both(Op::Fdatasync)[0],
-            discards: both(Op::Trim),
-        }
-    }
-
-    pub(crate) fn difference(before: &Snapshot, after: &Snapshot) -> LedgerEntry {
-        LedgerEntry {
-            device: "model".to_owned(),
-            depth: 0,
-            reads: after.reads[0] - before.reads[0],
-            read_bytes: after.reads[1] - before.reads[1],
-            writes: after.writes[0] - before.writes[0],
-            write_bytes: after.writes[1] - before.writes[1],
-            discards: after.discards[0] - before.discards[0],
-            discard_bytes: after.discards[1] - before.discards[1],
-            flushes: after.flushes - before.flushes,
-            queue_ms: 0,
-            in_flight_end: 0,
-        }
-    }
-}
-
 impl Field {
     /// Makes files, builds twins. From here on things outside change.
     pub(crate) fn enter(
@@ -188,7 +146,7 @@ impl Field {
                 Stage::Model(Box::new(device))
             }
         };
-        Ok(Self::Twin(Some(stage), device_counters::Snapshot::default()))
+        Ok(Self::Twin(Some(stage), None))
     }
 
     /// The stage for a visit to `cell`; `None` if a twin was lost in an earlier visit.
@@ -223,7 +181,7 @@ impl Field {
                 files.cached_before = files.cached_share();
                 files.before = files.ledger.snapshot();
             }
-            Self::Twin(_, before) => *before = device_counters::of(stage),
+            Self::Twin(_, before) => *before = stage.and_then(layers::Snapshot::of),
         }
     }
 
@@ -241,11 +199,14 @@ impl Field {
                     .collect();
                 (found.entries, warnings)
             }
-            Self::Twin(stage @ Some(Stage::Model(_)), before) => {
-                let after = device_counters::of(stage.as_ref());
-                (vec![device_counters::difference(before, &after)], Vec::new())
+            Self::Twin(stage, before) => {
+                let after = stage.as_ref().and_then(layers::Snapshot::of);
+                let entries = match (before, after) {
+                    (Some(before), Some(after)) => after.since(before),
+                    _ => Vec::new(),
+                };
+                (entries, Vec::new())
             }
-            Self::Twin(..) => (Vec::new(), Vec::new()),
         }
     }
 
@@ -277,6 +238,31 @@ impl Field {
         matches!(self, Self::Files(files) if !files.paths.character)
     }
 
+    /// Thousandths of the files' first 64 MiB that are in the page cache, before the visit and
+    /// now; `None` where there is no such cache or the kernel does not tell.
+    pub(crate) fn resident(&self) -> (Option<u32>, Option<u32>) {
+        let Self::Files(files) = self else { return (None, None) };
+        let thousandths = |share: f64| (share * 1000.0).round() as u32;
+        (files.cached_before.map(thousandths), files.cached_share().map(thousandths))
+    }
+
+    /// The counters of every device below, to see whether it is idle; `None` on twins and where
+    /// one of them is not counted.
+    pub(crate) fn levels(&self) -> Option<Vec<Level>> {
+        let Self::Files(files) = self else { return None };
+        let level = |found: DeviceCounters| {
+            let counters = found.counters.ok()?;
+            let written = Bytes::new(counters.write_sectors.saturating_mul(512));
+            Some(Level { device: found.device, written, in_flight: counters.in_flight })
+        };
+        files.ledger.snapshot().into_iter().map(level).collect()
+    }
+
+    /// Whether it is a simulated device with layers of its own.
+    pub(crate) fn is_twin(&self) -> bool {
+        matches!(self, Self::Twin(..))
+    }
+
     /// Share of the files' first 64 MiB that was in the page cache before the visit and is now,
     /// where I/O goes around it.
     pub(crate) fn cached_shares(&self) -> Option<(f64, f64)> {
@@ -287,7 +273,8 @@ impl Field {
 
 impl Files {
     fn cached_share(&self) -> Option<f64> {
-        let set = self.opened.values().find(|set| set.direct_in_force())?;
+        // The same files, however they were opened.
+        let set = self.opened.values().next()?;
         let file = set.files().first()?;
         let sample = file.size?.min(Bytes::mib(64));
         uring::residency(file, ByteOffset::ZERO, sample).ok().map(|found| found.cached)

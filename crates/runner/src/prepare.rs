@@ -1,12 +1,14 @@
 //! Decides everything, changes nothing.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use device::TwinSpec;
+use plan::Schedule;
 use record::{CellRecord, RunHeader, RunState, StreamPlan, TargetKind, TargetRecord};
 use stack::{Access, Action, Alignment, Host, Mark, Own, PathKind, Permit, Subject, Target};
-use suite::model::{CacheStep, Cell, Data, Operation, Stream, Suite};
+use suite::model::{CacheStep, Cell, Data, Method, Operation, Stream, Suite};
 use units::{Bytes, Nanos};
 
 use crate::fill::{self, Pass};
@@ -93,14 +95,7 @@ impl Prepared {
         for pass in &self.passes {
             said.push(pass.describe());
         }
-        let grid = self.cells.iter().take(self.suite.cell_count());
-        said.push(format!(
-            "Makes {} to {}, which takes at least {}{}.",
-            counted(self.header.visits_planned as usize - self.passes.len(), "visit"),
-            counted(grid.filter(|c| c.impossible.is_none()).count(), "cell"),
-            self.suite.least_duration(),
-            if self.passes.is_empty() { "" } else { " and the time to write the files first" },
-        ));
+        said.extend(self.describe_visits());
         for cell in self.cells.iter().filter(|c| c.impossible.is_some()) {
             let place: Vec<String> =
                 cell.coordinates.iter().map(|(field, value)| format!("{field}={value}")).collect();
@@ -108,6 +103,89 @@ impl Prepared {
             said.push(format!("Leaves out {} {}: {why}.", cell.phase, place.join(" ")));
         }
         said
+    }
+}
+
+impl Prepared {
+    fn describe_visits(&self) -> Vec<String> {
+        let schedule = self.schedule();
+        let left = schedule.left(&[]);
+        let grid = self.cells.iter().take(self.suite.cell_count());
+        let cells = counted(grid.filter(|c| c.impossible.is_none()).count(), "cell");
+        let files =
+            if self.passes.is_empty() { "" } else { " and the time to write the files first" };
+        let mut said = Vec::new();
+        if self.suite.method == Method::Classic {
+            let visits = counted(left.visits as usize, "visit");
+            said.push(format!(
+                "Makes {visits} to {cells}, which takes at least {}{files}.",
+                left.time
+            ));
+        } else {
+            let rounds = &self.suite.rounds;
+            let pilots: usize =
+                self.suite.phases.iter().map(|phase| self.suite.pilots(phase).len()).sum();
+            let least = self.suite.visits_least().min(left.visits_most);
+            let visits = match left.visits_most {
+                most if most == least => counted(most as usize, "visit"),
+                most => format!("{least} to {most} visits"),
+            };
+            said.push(format!(
+                "Makes {visits} to {cells} in rounds of random order: each cell until its rate is \
+                 known to {}, {} visits at least and {} at most.",
+                percent(rounds.precision),
+                rounds.visits_min,
+                rounds.visits_max,
+            ));
+            if pilots > 0 {
+                said.push(format!(
+                    "Watches {} for {} each first, to see how long they take to come up to speed.",
+                    counted(pilots, "cell"),
+                    suite::PILOT,
+                ));
+            }
+            said.push(format!(
+                "Takes at least {}{files}; begins no round that would end more than {} after the \
+                 first visit.",
+                span(left.time),
+                span(rounds.time_max),
+            ));
+        }
+        for phase in &self.suite.phases {
+            let Some(steady) = phase.steady else { continue };
+            said.push(format!(
+                "Phase {} goes on in rounds of {} until it is steady, {} at most.",
+                phase.name,
+                steady.round,
+                counted(steady.rounds_max as usize, "round"),
+            ));
+        }
+        said
+    }
+
+    /// What is to be done to the cells that are possible as far as is known now.
+    pub(crate) fn schedule(&self) -> Schedule {
+        Schedule::new(&self.suite, self.header.seed, &impossible_cells(&self.cells))
+    }
+}
+
+/// Cells that cannot be measured here.
+pub(crate) fn impossible_cells(cells: &[CellRecord]) -> BTreeSet<u32> {
+    cells.iter().filter(|cell| cell.impossible.is_some()).map(|cell| cell.index).collect()
+}
+
+/// `5 %`, `2.5 %`.
+fn percent(share: f64) -> String {
+    format!("{} %", (share * 1e4).round() / 1e2)
+}
+
+/// Minutes where seconds would be many.
+fn span(span: Nanos) -> String {
+    let seconds = span.get() / 1_000_000_000;
+    match (seconds / 60, seconds % 60) {
+        (0, _) => span.to_string(),
+        (minutes, 0) => format!("{minutes} min"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
     }
 }
 
@@ -429,8 +507,7 @@ fn finish(
             impossible: found.unit.filter(|_| !buffered).and_then(|unit| impossible(cell, unit)),
         })
         .collect();
-    let possible = cells.iter().filter(|c| c.impossible.is_none()).count();
-    if possible == 0 {
+    if cells.iter().all(|c| c.impossible.is_some()) {
         return Err(RunError::NothingPossible {
             cells: cells.len(),
             target: found.record.given,
@@ -467,11 +544,11 @@ fn finish(
         machine: stack::machine(host),
         started_unix_ns: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
         state: RunState::Running,
-        visits_planned: possible as u32 * suite.repeats + passes.len() as u32,
+        visits_planned: 0,
         blocks: None,
         warnings: Vec::new(),
     };
-    Ok(Prepared {
+    let mut prepared = Prepared {
         header,
         cells,
         suite,
@@ -479,7 +556,10 @@ fn finish(
         passes,
         settings: order.settings.clone(),
         resumes: None,
-    })
+    };
+    let most = prepared.schedule().left(&[]).visits_most;
+    prepared.header.visits_planned = most.saturating_add(prepared.passes.len() as u32);
+    Ok(prepared)
 }
 
 fn coordinates(phase: &suite::model::Phase, cell: &Cell) -> Vec<(String, String)> {
@@ -635,12 +715,8 @@ const fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Planned time of a stream, ramp included.
+/// How long a visit takes, ramp included, if time ends it; what stretches it left out.
 pub(crate) fn planned(cell: &Cell) -> Option<Nanos> {
-    cell.streams
-        .iter()
-        .map(|s| s.stop.time.map(|t| t + s.stop.ramp))
-        .collect::<Option<Vec<_>>>()?
-        .into_iter()
-        .max()
+    let ends = cell.streams.iter().map(|s| Some(s.stop.time? + s.stop.ramp));
+    ends.collect::<Option<Vec<_>>>()?.into_iter().max()
 }

@@ -1,11 +1,11 @@
 //! Going on with a run that was interrupted.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 
-use plan::VisitKey;
+use plan::Made;
 use record::{Run, RunState, TargetKind, VisitEnd};
 
+use crate::made::made;
 use crate::prepare::{Prepared, SCRATCH, prepare};
 use crate::{Order, RunError, Settings, TargetName};
 
@@ -13,8 +13,8 @@ use crate::{Order, RunError, Settings, TargetName};
 #[derive(Debug)]
 pub(crate) struct Resumed {
     pub id: String,
-    /// Visits that need not be made again.
-    pub done: HashSet<VisitKey>,
+    /// Visits that need not be made again, in the order they were made.
+    pub made: Vec<Made>,
     /// How many visits are stored.
     pub visits: u32,
     /// The files were written to the end once.
@@ -49,19 +49,20 @@ pub fn prepare_resume(run: &Run, settings: Settings) -> Result<Prepared, RunErro
     prepared.cells.extend(extra.collect::<Vec<_>>());
     // An interrupted or failed visit is made again; the fill always is, unless the file is
     // still the one it filled.
-    let done: HashSet<VisitKey> = run
+    let twin = header.target.kind == TargetKind::Twin;
+    let made: Vec<Made> = run
         .visits
         .iter()
         .filter(|visit| matches!(visit.end, VisitEnd::Complete | VisitEnd::Hanging))
         .filter(|visit| visit.cell < grid)
-        .map(|visit| VisitKey { cell: visit.cell, repeat: visit.repeat })
+        .map(|visit| made(visit, twin))
         .collect();
     prepared.header.id.clone_from(&header.id);
     prepared.header.started_unix_ns = header.started_unix_ns;
     let filled = (grid..prepared.cells.len() as u32)
         .all(|cell| run.visits.iter().any(|v| v.cell == cell && v.end == VisitEnd::Complete));
     prepared.resumes =
-        Some(Resumed { id: header.id.clone(), done, visits: run.visits.len() as u32, filled });
+        Some(Resumed { id: header.id.clone(), made, visits: run.visits.len() as u32, filled });
     Ok(prepared)
 }
 

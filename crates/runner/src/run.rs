@@ -7,17 +7,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use device::Errno;
 use engine::verify::Verifier;
 use engine::{Limits, Visit};
-use plan::{Plan, PlannedVisit, VisitKey};
-use record::{BackendRecord, CellRecord, RunState, VisitEnd, VisitRecord, Warning};
+use plan::{Course, Made, PlannedVisit, Round, RoundOf, Schedule, Standing as CellStanding, Why};
+use record::{BackendRecord, CellRecord, Purpose, RunState, VisitEnd, VisitRecord, Warning};
 use store::Store;
-use suite::model::{Cell, Suite};
-use units::{Bytes, Nanos};
-use uring::BackendReport;
+use suite::PILOT;
+use suite::model::{Cell, Method, Stop, Suite};
+use units::{Bytes, Instant, Nanos};
+use uring::{BackendReport, MonotonicClock};
 
 use crate::events::{Event, Tick, Watcher};
 use crate::fill::Pass;
 use crate::ground::Field;
-use crate::prepare::{Ground, Prepared, impossible, planned, smallest_unit, verifies};
+use crate::made::{Drifts, made, pilot_ramp};
+use crate::prepare::{Ground, Prepared, impossible, impossible_cells, smallest_unit, verifies};
+use crate::quiet::{Level, Quiet, Waited, World};
 use crate::visit::{Play, Played, Stage, Standing, Stuck, play};
 use crate::watchdog::Watchdog;
 use crate::{Interrupt, RunError, Settings};
@@ -56,14 +59,14 @@ impl Prepared {
     ) -> Result<Outcome, RunError> {
         let Self { mut header, cells, suite, ground, passes, settings, resumes } = self;
         let makes_files = matches!(&ground, Ground::Paths(paths) if paths.makes_files());
-        let played: Vec<Cell> =
-            suite.cells().cloned().chain(passes.iter().map(Pass::as_cell)).collect();
+        let mut played: Vec<Cell> = suite.cells_as_played();
+        played.extend(passes.iter().map(Pass::as_cell));
         let everything: Vec<&Cell> = played.iter().collect();
         let is_new = resumes.is_none();
         // First of all: a store that takes nothing must not cost a file its content.
-        let (id, done, visits, filled) = match resumes {
-            Some(resumed) => (resumed.id, resumed.done, resumed.visits, resumed.filled),
-            None => (store.create_run(&header, &cells)?, HashSet::new(), 0, false),
+        let (id, made, visits, filled) = match resumes {
+            Some(resumed) => (resumed.id, resumed.made, resumed.visits, resumed.filled),
+            None => (store.create_run(&header, &cells)?, Vec::new(), 0, false),
         };
         let claim = store.claim(&id)?;
         header.id.clone_from(&id);
@@ -82,7 +85,12 @@ impl Prepared {
                 return Err(error);
             }
         };
+        let schedule = Schedule::new(&suite, header.seed, &BTreeSet::new());
         let mut run = Running {
+            course: schedule.begin(),
+            quiet: (suite.method == Method::Rounds).then(|| Quiet::new(suite.rounds.visit_time)),
+            passes: passes.len() as u32,
+            planned: header.visits_planned,
             verifier: verifier(&suite, header.seed, !passes.is_empty()),
             seed: header.seed,
             field,
@@ -94,6 +102,7 @@ impl Prepared {
             watcher,
             interrupt,
             visits,
+            waited: Waited { waited: Nanos::ZERO, quiet: None, busy: None },
             warned: HashSet::new(),
             in_a_row: 0,
             outcome: Outcome {
@@ -108,16 +117,19 @@ impl Prepared {
         if makes_files && let Err(error) = run.look_again() {
             return run.end(Err(error));
         }
-        let plan = run.plan();
-        let left = plan.remaining(&done);
+        run.schedule(&made);
+        let (passes, left) = (if filled { 0 } else { passes.len() }, run.course.left());
+        if let Err(error) = run.tell_visits() {
+            return run.end(Err(error));
+        }
+        header.visits_planned = run.planned;
         run.watcher.event(Event::Begins {
             header: &header,
             cells: &run.cells,
-            done: plan.visits.len() - left.len(),
-            least: plan::least_duration(&run.suite, &left),
+            done: made.len(),
+            left,
         });
-        let passes = if filled { 0 } else { passes.len() };
-        let ended = run.everything(passes, &left);
+        let ended = run.everything(passes);
         run.end(ended)
     }
 }
@@ -133,6 +145,13 @@ fn verifier(suite: &Suite, seed: u64, filled: bool) -> Option<Arc<Verifier>> {
 }
 
 struct Running<'a> {
+    course: Course,
+    /// How long devices are waited for to be idle; not where the suite's own order is played.
+    quiet: Option<Quiet>,
+    /// Fill and preconditioning passes of the run.
+    passes: u32,
+    /// Visits that the store says the run has at most.
+    planned: u32,
     seed: u64,
     field: Field,
     cells: Vec<CellRecord>,
@@ -145,6 +164,8 @@ struct Running<'a> {
     verifier: Option<Arc<Verifier>>,
     /// Visits stored so far.
     visits: u32,
+    /// How the wait before the next visit went.
+    waited: Waited,
     /// Warnings about the run that were given already.
     warned: HashSet<(String, String)>,
     in_a_row: u32,
@@ -182,20 +203,37 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// The plan over the cells that are possible here.
-    fn plan(&mut self) -> Plan {
-        let impossible: BTreeSet<u32> =
-            self.cells.iter().filter(|c| c.impossible.is_some()).map(|c| c.index).collect();
+    /// What is to be done to the cells that are possible here, after what was made.
+    fn schedule(&mut self, made: &[Made]) {
+        let impossible = impossible_cells(&self.cells);
         self.outcome.impossible_cells = impossible.len() as u32;
-        Plan::new(&self.suite, self.seed).without_cells(&impossible)
+        self.course = Schedule::new(&self.suite, self.seed, &impossible).after(made);
     }
 
-    fn everything(&mut self, passes: usize, visits: &[PlannedVisit]) -> Result<Next, RunError> {
+    /// Tells the store how many visits the run has at most: cells that end early lower it.
+    fn tell_visits(&mut self) -> Result<(), RunError> {
+        let made = self.course.visits_counted().saturating_add(self.passes);
+        let most = self.course.left().visits_most.saturating_add(made);
+        if most != self.planned {
+            self.store.set_visits_planned(&self.outcome.run, most)?;
+            self.planned = most;
+        }
+        Ok(())
+    }
+
+    fn everything(&mut self, passes: usize) -> Result<Next, RunError> {
         let grid = self.suite.cell_count() as u32;
         for index in 0..passes as u32 {
             let cell = grid + index;
             let seed = stats::random::derive_seed(self.seed, &[9, u64::from(cell)]);
-            match self.visit(VisitKey { cell, repeat: 0 }, seed)? {
+            match self.visit(&PlannedVisit {
+                order: self.visits,
+                cell,
+                repeat: 0,
+                purpose: Purpose::Measure,
+                seed,
+                ramp: None,
+            })? {
                 Next::On => {}
                 Next::Failed(_) => return Ok(not_filled()),
                 Next::Interrupted => return Ok(Next::Interrupted),
@@ -204,21 +242,89 @@ impl Running<'_> {
                 return Ok(not_filled());
             }
         }
-        for visit in visits {
-            let steps = self.suite.caches.clone();
-            if !steps.is_empty() {
-                self.watcher.event(Event::Step("handling caches"));
-                self.field.caches(&steps)?;
+        let mut before = None;
+        while let Some(visit) = self.course.next() {
+            let round = self.course.round();
+            if round != before {
+                self.tell_visits()?;
+                self.tell_round(round);
             }
-            if !self.settle() {
+            let steady = |round: Option<Round>| round.filter(|r| r.of == RoundOf::Steady);
+            // The rounds of a steady phase follow each other without a pause.
+            let same = steady(round)
+                .is_some_and(|now| steady(before).is_some_and(|before| before.phase == now.phase));
+            before = round;
+            if !same && !self.get_ready()? {
                 return Ok(Next::Interrupted);
             }
-            match self.visit(visit.key(), visit.seed)? {
+            match self.visit(&visit)? {
                 Next::On => {}
                 other => return Ok(other),
             }
         }
+        self.tell_visits()?;
+        self.tell_of_ends()?;
         Ok(Next::On)
+    }
+
+    fn tell_round(&mut self, round: Option<Round>) {
+        let Some(round) = round else { return };
+        let phase = self.suite.phases.get(round.phase).map_or("", |phase| phase.name.as_str());
+        self.watcher.event(Event::Round { phase, round });
+    }
+
+    /// Caches, pause, and the wait for an idle device; false if the user wants to stop.
+    fn get_ready(&mut self) -> Result<bool, RunError> {
+        self.waited = Waited { waited: Nanos::ZERO, quiet: None, busy: None };
+        let steps = self.suite.caches.clone();
+        if !steps.is_empty() {
+            self.watcher.event(Event::Step("handling caches"));
+            self.field.caches(&steps)?;
+        }
+        if !self.settle() {
+            return Ok(false);
+        }
+        if let Some(quiet) = &mut self.quiet {
+            let mut look =
+                Look { field: &self.field, watcher: &mut *self.watcher, interrupt: self.interrupt };
+            self.waited = quiet.wait(&mut look);
+        }
+        if let Some((device, rate)) = self.waited.busy.take() {
+            self.warn(Warning::new(
+                "busy-device",
+                format!(
+                    "{device} does not become idle between visits: something writes {rate}/s to \
+                     it; what is measured here is measured beside that"
+                ),
+            ))?;
+        }
+        Ok(!self.interrupt.stops())
+    }
+
+    /// Doubts that only the whole run can have.
+    fn tell_of_ends(&mut self) -> Result<(), RunError> {
+        let all = self.course.standing();
+        for cell in all.iter().filter(|cell| cell.standing == CellStanding::NotSteady) {
+            let phase = self.cells[cell.cell as usize].phase.clone();
+            self.warn(Warning::new(
+                "not-steady",
+                format!("phase {phase} was not steady after {} rounds", cell.visits),
+            ))?;
+        }
+        let late = CellStanding::NotConverged(Why::Time);
+        let late = all.iter().filter(|cell| cell.standing == late).count();
+        if late > 0 {
+            self.warn(Warning::new(
+                "not-converged",
+                format!(
+                    "the time of {} ran out: {late} of {} cells are not known to {} %",
+                    self.suite.rounds.time_max,
+                    all.len(),
+                    (self.suite.rounds.precision * 1e4).round() / 1e2,
+                ),
+            ))?;
+        }
+        Ok(())
     }
 
     /// The pause before a visit; false if the user wants to stop.
@@ -233,8 +339,10 @@ impl Running<'_> {
         !self.interrupt.stops()
     }
 
-    fn visit(&mut self, key: VisitKey, seed: u64) -> Result<Next, RunError> {
-        let cell = self.played[key.cell as usize].clone();
+    fn visit(&mut self, planned: &PlannedVisit) -> Result<Next, RunError> {
+        let index = planned.cell as usize;
+        let cell = as_planned(&self.played[index], planned);
+        let seed = planned.seed;
         let Some(stage) = self.field.stage(&cell, seed)? else {
             let lost = Warning::new("twin-lost", "the twin did not come back from its visit");
             return Ok(Next::Failed(lost));
@@ -250,17 +358,24 @@ impl Running<'_> {
         });
         let real = !matches!(stage, Stage::Model(_));
         self.watcher.event(Event::VisitBegins {
-            cell: &self.cells[key.cell as usize],
+            cell: &self.cells[index],
             order: self.visits,
-            planned: planned(&cell),
+            planned: crate::prepare::planned(&cell),
             bytes: cell.streams.iter().map(|s| s.stop.bytes).sum_options(),
         });
-        let mut record = self.play(&visit, &cell, key, stage, real)?;
+        let mut record = self.play(&visit, &cell, planned, stage, real)?;
         let next = self.judge(&cell, &mut record);
         self.store.add_visit(&self.outcome.run, &record)?;
         self.visits += 1;
-        self.watcher
-            .event(Event::VisitEnds { cell: &self.cells[key.cell as usize], visit: &record });
+        if record.end != VisitEnd::Interrupted {
+            self.course.add(&made(&record, self.field.is_twin()));
+        }
+        if let Some(quiet) = &mut self.quiet {
+            quiet.after(&record, cell.streams.iter().any(|stream| stream.modifies()));
+        }
+        let left = self.course.left();
+        self.watcher.event(Event::VisitEnds { cell: &self.cells[index], visit: &record, left });
+        self.doubt_pilot(&record)?;
         Ok(next)
     }
 
@@ -268,7 +383,7 @@ impl Running<'_> {
         &mut self,
         visit: &Arc<Visit>,
         cell: &Cell,
-        key: VisitKey,
+        planned: &PlannedVisit,
         stage: Stage,
         real: bool,
     ) -> Result<VisitRecord, RunError> {
@@ -278,13 +393,13 @@ impl Running<'_> {
             limits,
             cpus: &self.settings.cpus,
             interrupt: self.interrupt,
-            planned: planned(cell).filter(|_| real),
+            planned: cell.longest_duration().filter(|_| real),
             real,
         };
         let watchdog = Watchdog::start();
         let mut started = 0;
         let mut rate = Rate::default();
-        let record = &self.cells[key.cell as usize];
+        let record = &self.cells[planned.cell as usize];
         let watcher = &mut *self.watcher;
         self.field.mark_before(Some(&stage));
         let mut played = play(
@@ -297,6 +412,10 @@ impl Running<'_> {
         let results = std::mem::take(&mut played.results);
         let found = engine::merge(visit, results);
         let (ledger, unknown) = self.field.ledger();
+        let (resident_before, resident_after) = self.field.resident();
+        // What was waited for is this visit's alone.
+        let none = Waited { waited: Nanos::ZERO, quiet: None, busy: None };
+        let waited = std::mem::replace(&mut self.waited, none);
         for warning in unknown {
             self.warn(warning)?;
         }
@@ -317,18 +436,18 @@ impl Running<'_> {
         // What was measured during the ramp began earlier on the wall clock too.
         let ramp = cell.streams.iter().map(|s| s.stop.ramp).min().unwrap_or_default();
         Ok(VisitRecord {
-            cell: key.cell,
-            repeat: key.repeat,
+            cell: planned.cell,
+            repeat: planned.repeat,
             order: self.visits,
             started_unix_ns: started + i64::try_from(ramp.get()).unwrap_or(0),
             elapsed_ns: found.elapsed.get(),
             end,
-            purpose: record::Purpose::Measure,
+            purpose: planned.purpose,
             ramp_ns: ramp.get(),
-            waited_ns: 0,
-            quiet: None,
-            resident_before: None,
-            resident_after: None,
+            waited_ns: waited.waited.get(),
+            quiet: waited.quiet,
+            resident_before,
+            resident_after,
             streams,
             completions: found.completions,
             ledger,
@@ -375,6 +494,26 @@ impl Running<'_> {
             }
             None => Next::On,
         }
+    }
+
+    /// A pilot that never comes to rest is no reason for a longer ramp, but worth a word.
+    fn doubt_pilot(&mut self, record: &VisitRecord) -> Result<(), RunError> {
+        let pilot = record.purpose == Purpose::Pilot && record.end == VisitEnd::Complete;
+        if !pilot || pilot_ramp(record) != Some(Err(Drifts)) {
+            return Ok(());
+        }
+        let cell = &self.cells[record.cell as usize];
+        let place = cell.coordinates.iter().map(|(field, value)| format!(" {field}={value}"));
+        let place = place.collect::<String>();
+        self.warn(Warning::new(
+            "pilot-drift",
+            format!(
+                "{}{place} did not come to a steady rate in {}: its figures depend on when it is \
+                 measured",
+                cell.phase,
+                suite::PILOT
+            ),
+        ))
     }
 
     fn can_go_on(&self) -> bool {
@@ -451,6 +590,51 @@ impl Running<'_> {
         stored?;
         self.outcome.state = state;
         Ok(self.outcome)
+    }
+}
+
+/// The cell as this visit plays it: a pilot from its first request on, others with the ramp that
+/// the pilots ask for.
+fn as_planned(cell: &Cell, planned: &PlannedVisit) -> Cell {
+    let mut cell = cell.clone();
+    for stop in cell.streams.iter_mut().map(|stream| &mut stream.stop).filter(|s| s.by_time()) {
+        match (planned.purpose, planned.ramp) {
+            (Purpose::Pilot, _) => {
+                *stop = Stop { ramp: Nanos::ZERO, time: Some(PILOT), extend: None, ..*stop };
+            }
+            (Purpose::Measure, Some(ramp)) => stop.ramp = stop.ramp.max(ramp),
+            (Purpose::Measure, None) => {}
+        }
+    }
+    cell
+}
+
+/// What is seen of the world while the device is waited for.
+struct Look<'a> {
+    field: &'a Field,
+    watcher: &'a mut dyn Watcher,
+    interrupt: &'a Interrupt,
+}
+
+impl World for Look<'_> {
+    fn levels(&mut self) -> Option<Vec<Level>> {
+        self.field.levels()
+    }
+
+    fn now(&mut self) -> Instant {
+        MonotonicClock::read()
+    }
+
+    fn sleep(&mut self, span: Nanos) {
+        std::thread::sleep(span.as_std());
+    }
+
+    fn stops(&mut self) -> bool {
+        self.interrupt.stops()
+    }
+
+    fn say(&mut self, why: &str) {
+        self.watcher.event(Event::Step(why));
     }
 }
 

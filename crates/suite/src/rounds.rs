@@ -1,10 +1,10 @@
 //! The fields of rounds and of steady phases: defaults, bounds, and what a visit in rounds plays.
 
-use units::Nanos;
+use units::{Bytes, Nanos};
 
 use crate::check::{TIME_MAX, VISIT_TIME_MAX, in_range};
 use crate::error::Problem;
-use crate::model::{Cell, Extend, Method, Phase, Rounds, Steady, Stop, Suite};
+use crate::model::{Cell, Extend, Method, Phase, Rounds, Spread, Steady, Stop, Suite};
 use crate::node::{At, Table};
 use crate::raw::{RawRounds, RawSteady, Time};
 use crate::source::{Located, out_of_range};
@@ -170,6 +170,18 @@ impl Stop {
 }
 
 impl Cell {
+    /// Bytes that its writes go to: the largest region of a stream that writes; 0 if none does.
+    pub fn active_range(&self) -> Bytes {
+        let writing = self.streams.iter().filter(|stream| stream.modifies());
+        let ranges = writing.map(|stream| match stream.region.spread {
+            Spread::Concatenated => stream.region.length,
+            Spread::FilePerWorker => {
+                Bytes::new(stream.region.length.get().saturating_mul(u64::from(stream.threads)))
+            }
+        });
+        ranges.max().unwrap_or(Bytes::ZERO)
+    }
+
     fn for_steady(&self, steady: &Steady) -> Self {
         let mut cell = self.clone();
         for stream in cell.streams.iter_mut().filter(|stream| stream.stop.by_time()) {

@@ -22,11 +22,19 @@ Examples:
   plimsoll run bm-flash
         on a scratch file in this directory, which is removed afterwards
   plimsoll run bm-flash --target /ssd/test.dat --quick
+  plimsoll run bm-flash --precision 2% --max-time 40min
+        every cell to +-2 %, as far as 40 minutes allow
+  plimsoll run bm-flash --classic
+        in the original's order, 10 s a cell
   plimsoll run random-write --target /dev/sdx --destroy /dev/sdx --time 60s
   plimsoll run random-read --target /dev/zero --set block_size=4K --set queue_depth=32 --json
   plimsoll run ./mine.toml --target null: --dry-run";
 
 /// Measure a target by a suite, store the results, print the tables
+///
+/// The suite's cells are visited in rounds of random order, each until its rate is known well
+/// enough (`--precision`), a cell in which something odd was seen up to the end; `--classic`
+/// plays the suite in its own order instead. Before each visit the device is waited for to be idle.
 ///
 /// Reads need no permission. Writes go to files that plimsoll made itself, unless `--overwrite`
 /// or `--destroy` names what may be lost. Ctrl-C ends the visit under way, stores it and prints

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use suite::model::{Cell, Phase, Suite};
+use suite::model::{Cell, Method, Order, Phase, Suite};
 use suite::{CheckContext, SuiteError};
 
 use crate::failure::Failure;
@@ -173,20 +173,37 @@ fn phase_line(phase: &Phase) -> String {
     let axes = axes.collect::<Vec<_>>().join(" x ");
     let cells = counted(phase.cells.len() as u64, "cell");
     let name = report::plain(&phase.name);
-    if axes.is_empty() { format!("{name}: {cells}") } else { format!("{name}: {cells} ({axes})") }
+    let steady = phase.steady.map_or_else(String::new, |steady| {
+        let most = counted(u64::from(steady.rounds_max), "round");
+        format!(", until it is steady: at most {most} of {}", steady.round)
+    });
+    let axes = if axes.is_empty() { axes } else { format!(" ({axes})") };
+    format!("{name}: {cells}{axes}{steady}")
 }
 
 fn visits(suite: &Suite) -> String {
-    let order = match suite.order {
-        suite::model::Order::AsWritten => "in the order written",
-        suite::model::Order::Shuffled => "in random order",
+    let (least, most) = (suite.visits_least(), suite.visits_most());
+    let count = match least == most {
+        true => counted(u64::from(most), "visit"),
+        false => format!("{least} to {most} visits"),
     };
-    let visits = (suite.cell_count() as u64).saturating_mul(u64::from(suite.repeats));
-    format!("{}, {order}", counted(visits, "visit"))
+    let how = match (suite.method, suite.order) {
+        (Method::Rounds, _) => {
+            let percent = (suite.rounds.precision * 1e4).round() / 1e2;
+            format!("in rounds of random order, until each cell is known to {percent} %")
+        }
+        (Method::Classic, Order::AsWritten) => "in the order written".to_owned(),
+        (Method::Classic, Order::Shuffled) => "in random order".to_owned(),
+    };
+    format!("{count}, {how}")
 }
 
 fn time(suite: &Suite) -> String {
     let least = duration(suite.least_duration());
+    if suite.method == Method::Rounds {
+        let most = duration(suite.rounds.time_max);
+        return format!("at least {least}; no round begins that would end after {most}");
+    }
     if suite.cells().all(|cell: &Cell| cell.longest_duration().is_some()) {
         format!("{least}, plus fill and flushes")
     } else {

@@ -1,6 +1,6 @@
 //! The grid as it fills in: a line per row, said when the row is complete.
 
-use record::{CellRecord, VisitEnd, VisitRecord};
+use record::{CellRecord, Purpose, VisitEnd, VisitRecord};
 
 use super::text;
 
@@ -110,6 +110,24 @@ impl Grid {
         self.ready.push(line);
     }
 
+    /// No more visits of a phase will come: its rows are as complete as they will be.
+    pub fn end_phase(&mut self, name: &str) {
+        let Some(index) = self.phases.iter().position(|phase| phase.name == name) else { return };
+        let phase = &mut self.phases[index];
+        let heading = phase.heading();
+        let begun = |row: &&mut Row| !row.said && row.squares.iter().any(|s| s.visits > 0);
+        let rows = phase.rows.iter_mut().filter(begun).map(|row| {
+            row.said = true;
+            row.line()
+        });
+        let rows: Vec<String> = rows.collect();
+        if !rows.is_empty() && self.said != Some(index) {
+            self.said = Some(index);
+            self.ready.extend(heading);
+        }
+        self.ready.extend(rows);
+    }
+
     /// Lines of rows that became complete, each once.
     pub fn take_lines(&mut self) -> Vec<String> {
         std::mem::take(&mut self.ready)
@@ -180,8 +198,8 @@ impl Row {
 
 impl Square {
     fn add(&mut self, visit: &VisitRecord) {
-        // It is made again when the run goes on.
-        if visit.end == VisitEnd::Interrupted {
+        // What was cut short is made again when the run goes on; pilots are in no figure.
+        if visit.end == VisitEnd::Interrupted || visit.purpose == Purpose::Pilot {
             return;
         }
         let ops = visit.streams.iter().flat_map(|stream| &stream.ops);
@@ -265,6 +283,24 @@ mod tests {
         grid.add(&visit(2, VisitEnd::Complete));
         assert_eq!(grid.take_lines(), ["8KiB                       0    not here"]);
         grid.add(&visit(99, VisitEnd::Complete));
+    }
+
+    #[test]
+    fn a_phase_that_ends_says_the_rows_that_ended_early() {
+        let cells = [
+            cell(0, "read", &[("block_size", "4KiB"), ("threads", "1")]),
+            cell(1, "read", &[("block_size", "8KiB"), ("threads", "1")]),
+        ];
+        let mut grid = Grid::new(20, &cells);
+        grid.add(&visit(0, VisitEnd::Complete));
+        let pilot = VisitRecord { purpose: Purpose::Pilot, ..visit(1, VisitEnd::Complete) };
+        grid.add(&pilot);
+        assert_eq!(grid.take_lines(), [""; 0]);
+        grid.end_phase("read");
+        let lines = grid.take_lines();
+        assert_eq!(lines.len(), 2, "a heading and the one row that has a visit: {lines:?}");
+        grid.end_phase("read");
+        assert_eq!(grid.take_lines(), [""; 0]);
     }
 
     #[test]

@@ -7,7 +7,8 @@ mod text;
 mod time;
 
 use record::{Run, VisitRecord};
-use runner::{Event, Interrupt, Watcher};
+use runner::{Event, Interrupt, Round, Watcher};
+use units::Nanos;
 
 use crate::output::Output;
 use grid::Grid;
@@ -24,6 +25,8 @@ pub struct Progress {
     output: Output,
     run: Option<String>,
     before: Vec<VisitRecord>,
+    /// The phase under way.
+    phase: Option<String>,
     grid: Grid,
     time: TimeLeft,
     interrupt: Interrupt,
@@ -57,6 +60,7 @@ impl Progress {
             output,
             run: None,
             before,
+            phase: None,
             grid: Grid::default(),
             time: TimeLeft::default(),
             interrupt,
@@ -89,11 +93,11 @@ impl Progress {
 impl Watcher for Progress {
     fn event(&mut self, event: Event<'_>) {
         match event {
-            Event::Begins { header, cells, done, least } => {
+            Event::Begins { header, cells, done, left } => {
                 self.run = Some(header.id.clone());
                 self.grid = Grid::new(header.visits_planned, cells);
-                self.time.begin(header.visits_planned, done, least);
-                self.say(&text::begin(header, done, least));
+                self.time.begin(done, left);
+                self.say(&text::begin(header, done, left));
                 for visit in std::mem::take(&mut self.before) {
                     self.grid.add(&visit);
                 }
@@ -106,6 +110,7 @@ impl Watcher for Progress {
                     live.status(&report::plain(step));
                 }
             }
+            Event::Round { phase, round } => self.round(phase, round),
             Event::VisitBegins { cell, planned, .. } => {
                 self.time.visit_begins(planned);
                 if let Face::Live(live) = &self.face {
@@ -121,8 +126,8 @@ impl Watcher for Progress {
                     Face::Silent => {}
                 }
             }
-            Event::VisitEnds { visit, .. } => {
-                self.time.visit_ends();
+            Event::VisitEnds { visit, left, .. } => {
+                self.time.visit_ends(visit, left);
                 self.grid.add(visit);
                 for line in self.grid.take_lines() {
                     self.say(&line);
@@ -144,6 +149,21 @@ impl Watcher for Progress {
 }
 
 impl Progress {
+    /// A round begins: with the first of a phase, what the one before came to is said.
+    fn round(&mut self, phase: &str, round: Round) {
+        if self.phase.as_deref() != Some(phase) {
+            if let Some(before) = self.phase.replace(phase.to_owned()) {
+                self.grid.end_phase(&before);
+            }
+            for line in self.grid.take_lines() {
+                self.say(&line);
+            }
+        }
+        if let Some(line) = text::round(phase, round, self.time.left(Nanos::ZERO)) {
+            self.say(&line);
+        }
+    }
+
     fn warn(&self, text: &str) {
         let text = report::plain(text);
         match &self.face {

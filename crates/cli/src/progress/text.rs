@@ -1,7 +1,7 @@
 //! Words and numbers of the progress lines.
 
 use record::{CellRecord, RunHeader};
-use runner::{Tick, Waiting};
+use runner::{Left, Round, RoundOf, Tick, Waiting};
 use units::{Bytes, Nanos};
 
 use super::time::TimeLeft;
@@ -25,23 +25,45 @@ pub fn count(value: f64) -> String {
 }
 
 /// What is about to be measured.
-pub fn begin(header: &RunHeader, done: usize, least: Nanos) -> String {
-    let left = (header.visits_planned as usize).saturating_sub(done);
+pub fn begin(header: &RunHeader, done: usize, left: Left) -> String {
     let resumed =
         if done > 0 { format!("{} done, ", counted(done as u64, "visit")) } else { String::new() };
+    let visits = match (left.visits, left.visits_most) {
+        (least, most) if least == most => counted(u64::from(most), "visit"),
+        (least, most) => format!("{least} to {most} visits"),
+    };
     let mut text = format!(
-        "{} {} on {}: {resumed}{} to make, at least {}",
+        "{} {} on {}: {resumed}{visits} to make, at least {}",
         report::plain(&header.id),
         report::plain(&header.suite),
         report::plain(&header.target.resolved),
-        counted(left as u64, "visit"),
-        duration(least),
+        duration(left.time),
     );
     for remark in &header.target.remarks {
         text.push_str("\n  ");
         text.push_str(&report::plain(remark));
     }
     text
+}
+
+/// A round that begins; nothing where each cell has its turn in the suite's own order.
+///
+/// * `left`: of the whole run.
+pub fn round(phase: &str, round: Round, left: Option<Nanos>) -> Option<String> {
+    let phase = report::plain(phase);
+    let left = left.map_or(String::new(), |left| format!(", about {} left", clock(left)));
+    Some(match round.of {
+        RoundOf::Classic => return None,
+        RoundOf::Pilots => format!("{phase}: watching how long it takes to come up to speed{left}"),
+        RoundOf::Steady if round.number > 1 => return None,
+        RoundOf::Steady => format!("{phase}: in rounds until it is steady{left}"),
+        RoundOf::Visits => format!(
+            "{phase}: round {}, {} of {} open{left}",
+            round.number,
+            round.open,
+            counted(u64::from(round.cells), "cell")
+        ),
+    })
 }
 
 /// A cell by its place on the grid.

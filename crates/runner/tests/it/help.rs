@@ -29,7 +29,14 @@ impl Drop for Place {
     }
 }
 
+/// The suite in its own order: for tests that are about something else than rounds.
 pub fn order(place: &Place, suite: &str, target: &str, sets: &[&str]) -> Order {
+    let mut order = order_in_rounds(place, suite, target, sets);
+    order.source.set_classic().unwrap();
+    order
+}
+
+pub fn order_in_rounds(place: &Place, suite: &str, target: &str, sets: &[&str]) -> Order {
     let text = suite::find_builtin(suite).map_or(suite, |b| b.text);
     let mut source = suite::parse(text, "test").unwrap();
     for set in sets {

@@ -1,0 +1,467 @@
+//! A run's way along its schedule.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use record::Purpose;
+use stats::Random;
+use stats::interval::{Interval, moderated, pooled_scale};
+use stats::{outlier, steady};
+use suite::PILOT;
+use suite::model::Steady;
+use units::{Bytes, Nanos};
+
+use crate::schedule::{PhaseSchedule, Way};
+use crate::{CellStanding, Left, Made, PlannedVisit, Schedule, Standing, Veto, VisitKey, Why};
+
+/// Of the intervals that decide.
+const CONFIDENCE: f64 = 0.95;
+
+/// A schedule with the visits made along it so far.
+///
+/// What comes next depends on nothing but those visits and their order: a course that was fed the
+/// visits of a stored run goes on exactly as the run would have.
+#[derive(Clone, Debug)]
+pub struct Course {
+    schedule: Schedule,
+    /// Every possible cell.
+    cells: BTreeMap<u32, Cell>,
+    phase: usize,
+    /// Rounds begun in the phase under way; `None` before its pilots.
+    round: Option<u32>,
+    /// What is left of the round under way, first first.
+    queue: Vec<Due>,
+    /// Longest ramp that the pilots of the phase under way ask for, and whether one did.
+    ramp: Option<Nanos>,
+    elapsed: Nanos,
+    visits: u32,
+}
+
+/// Where a course is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// Index of the phase.
+    pub phase: usize,
+    /// What the round is of.
+    pub of: RoundOf,
+    /// From 1 in its phase; 0 for pilots.
+    pub number: u32,
+    /// Cells that are open in the phase.
+    pub open: u32,
+    /// Cells that are possible in it.
+    pub cells: u32,
+}
+
+/// What a round is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoundOf {
+    /// The suite's own order.
+    Classic,
+    /// Cells watched to find the ramp.
+    Pilots,
+    /// Every open cell once.
+    Visits,
+    /// The one cell of a steady phase.
+    Steady,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Due {
+    key: VisitKey,
+    purpose: Purpose,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cell {
+    /// Repeats that were made.
+    repeats: BTreeSet<u32>,
+    piloted: bool,
+    ln_rates: Vec<f64>,
+    vetoes: BTreeSet<Veto>,
+    took: Nanos,
+    written: Bytes,
+    standing: Option<Standing>,
+}
+
+impl Cell {
+    fn visits(&self) -> u32 {
+        u32::try_from(self.repeats.len()).unwrap_or(u32::MAX)
+    }
+
+    /// A failed visit that is made again keeps its number, and so its seed.
+    fn next_repeat(&self) -> u32 {
+        (0..).find(|repeat| !self.repeats.contains(repeat)).unwrap_or(u32::MAX)
+    }
+
+    fn is_open(&self) -> bool {
+        self.standing.is_none()
+    }
+
+    /// What its next visit will take.
+    fn expected(&self, least: Nanos) -> Nanos {
+        self.took.get().checked_div(u64::from(self.visits())).map_or(least, Nanos::new)
+    }
+}
+
+impl Course {
+    pub(crate) fn new(schedule: Schedule) -> Self {
+        let cells = schedule.phases.iter().flat_map(|phase| &phase.cells);
+        let cells = cells.map(|&cell| (cell, Cell::default())).collect();
+        Self {
+            schedule,
+            cells,
+            phase: 0,
+            round: None,
+            queue: Vec::new(),
+            ramp: None,
+            elapsed: Nanos::ZERO,
+            visits: 0,
+        }
+    }
+
+    /// A visit was made. One of a cell that the schedule does not know changes nothing.
+    pub fn add(&mut self, made: &Made) {
+        self.advance();
+        let Some(cell) = self.cells.get_mut(&made.key.cell) else { return };
+        self.visits = self.visits.saturating_add(1);
+        self.elapsed += made.took;
+        cell.written = Bytes::new(cell.written.get().saturating_add(made.written.get()));
+        if made.purpose == Purpose::Pilot {
+            cell.piloted = true;
+            self.ramp = self.ramp.max(made.ramp);
+        } else {
+            cell.repeats.insert(made.key.repeat);
+            cell.took += made.took;
+            cell.ln_rates.extend(made.ln_rate.filter(|rate| made.ok && rate.is_finite()));
+            cell.vetoes.extend(made.veto);
+        }
+        let classic = self.schedule.phases.get(self.phase).map(|phase| &phase.way);
+        let classic = matches!(classic, Some(Way::Classic(_)));
+        let same = |due: &Due| {
+            let visit = if classic { due.key == made.key } else { due.key.cell == made.key.cell };
+            visit && due.purpose == made.purpose
+        };
+        if let Some(place) = self.queue.iter().position(same) {
+            self.queue.remove(place);
+        }
+    }
+
+    /// The visit that comes next; `None` when all is done.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it does not consume: asked again it says the same"
+    )]
+    pub fn next(&mut self) -> Option<PlannedVisit> {
+        self.advance();
+        let due = *self.queue.first()?;
+        let seed = match due.purpose {
+            Purpose::Measure => self.schedule.visit_seed(due.key),
+            Purpose::Pilot => self.schedule.pilot_seed(due.key.cell),
+        };
+        Some(PlannedVisit {
+            order: self.visits,
+            cell: due.key.cell,
+            repeat: due.key.repeat,
+            purpose: due.purpose,
+            seed,
+            ramp: self.ramp.filter(|_| due.purpose == Purpose::Measure),
+        })
+    }
+
+    /// Where it is; `None` when all is done.
+    pub fn round(&mut self) -> Option<Round> {
+        self.advance();
+        let phase = self.schedule.phases.get(self.phase)?;
+        let first = self.queue.first()?;
+        let of = match (&phase.way, first.purpose) {
+            (Way::Classic(_), _) => RoundOf::Classic,
+            (Way::Steady { .. }, _) => RoundOf::Steady,
+            (Way::Rounds { .. }, Purpose::Pilot) => RoundOf::Pilots,
+            (Way::Rounds { .. }, Purpose::Measure) => RoundOf::Visits,
+        };
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let number = if of == RoundOf::Pilots { 0 } else { self.round.unwrap_or(0) };
+        Some(Round {
+            phase: self.phase,
+            of,
+            number,
+            open: count(self.open(phase).len()),
+            cells: count(phase.cells.len()),
+        })
+    }
+
+    /// Visits made to be counted.
+    pub fn visits_counted(&self) -> u32 {
+        self.cells.values().map(Cell::visits).fold(0, u32::saturating_add)
+    }
+
+    /// How every possible cell stands, in the suite's order.
+    pub fn standing(&mut self) -> Vec<CellStanding> {
+        self.advance();
+        let mut all: Vec<CellStanding> = Vec::with_capacity(self.cells.len());
+        for phase in &self.schedule.phases {
+            let found = self.intervals(phase);
+            for (&index, interval) in phase.cells.iter().zip(found) {
+                let Some(cell) = self.cells.get(&index) else { continue };
+                all.push(CellStanding {
+                    cell: index,
+                    standing: cell.standing.unwrap_or(Standing::Open),
+                    visits: cell.visits(),
+                    half_width: interval.map(|interval| interval.half_width),
+                    vetoes: cell.vetoes.iter().copied().collect(),
+                });
+            }
+        }
+        all
+    }
+
+    /// What is left, by the intervals as they stand.
+    pub fn left(&mut self) -> Left {
+        self.advance();
+        let mut left = Left::default();
+        let phases = self.schedule.phases.iter().enumerate().skip(self.phase);
+        for (index, phase) in phases {
+            let part = match &phase.way {
+                Way::Classic(order) => self.left_of_classic(order),
+                Way::Rounds { pilots } => self.left_of_rounds(phase, pilots, index == self.phase),
+                Way::Steady { steady, .. } => self.left_of_steady(phase, steady),
+            };
+            left.visits = left.visits.saturating_add(part.visits);
+            left.visits_most = left.visits_most.saturating_add(part.visits_most);
+            left.time += part.time;
+        }
+        left
+    }
+
+    /// Begins rounds until there is something to do, or nothing left.
+    fn advance(&mut self) {
+        while self.queue.is_empty()
+            && let Some(phase) = self.schedule.phases.get(self.phase).cloned()
+        {
+            let goes_on = match &phase.way {
+                Way::Classic(order) => self.begin_classic(&phase, order),
+                Way::Rounds { pilots } => self.begin_round(&phase, pilots),
+                Way::Steady { steady, volume } => self.begin_steady(&phase, steady, *volume),
+            };
+            if !goes_on {
+                self.phase += 1;
+                self.round = None;
+                self.ramp = None;
+            }
+        }
+    }
+
+    /// All of the phase at once; false when it is done.
+    fn begin_classic(&mut self, phase: &PhaseSchedule, order: &[VisitKey]) -> bool {
+        let made = |key: &VisitKey| {
+            self.cells.get(&key.cell).is_some_and(|cell| cell.repeats.contains(&key.repeat))
+        };
+        let due = order.iter().filter(|&key| !made(key));
+        self.queue = due.map(|&key| Due { key, purpose: Purpose::Measure }).collect();
+        self.round = Some(1);
+        if !self.queue.is_empty() {
+            return true;
+        }
+        self.end_all(phase, Standing::Made);
+        false
+    }
+
+    /// The pilots, then a round; false when no cell is open, or there is no time.
+    fn begin_round(&mut self, phase: &PhaseSchedule, pilots: &[u32]) -> bool {
+        let Some(round) = self.round else {
+            self.round = Some(0);
+            let due = pilots.iter().filter(|&cell| !self.cells.get(cell).is_none_or(|c| c.piloted));
+            self.queue = due
+                .map(|&cell| Due { key: VisitKey { cell, repeat: 0 }, purpose: Purpose::Pilot })
+                .collect();
+            return true;
+        };
+        if round > 0 {
+            self.close(phase);
+        }
+        let open = self.open(phase);
+        let mut chosen = self.that_fit(&open, round);
+        if chosen.is_empty() {
+            self.end_all(phase, Standing::NotConverged(Why::Time));
+            return false;
+        }
+        Random::new(self.schedule.round_seed(self.phase, round)).shuffle(&mut chosen);
+        let due = chosen.into_iter().filter_map(|cell| {
+            let repeat = self.cells.get(&cell)?.next_repeat();
+            Some(Due { key: VisitKey { cell, repeat }, purpose: Purpose::Measure })
+        });
+        self.queue = due.collect();
+        self.round = Some(round + 1);
+        true
+    }
+
+    /// Those of the open cells that the next round visits: all, if there is time; else those with
+    /// too few visits; else none. The first round is made in any case: a cell without a visit is
+    /// no result at all. Later phases keep time for as many rounds as this one had.
+    fn that_fit(&self, open: &[u32], round: u32) -> Vec<u32> {
+        let rounds = &self.schedule.rounds;
+        let others = self.schedule.round_from(self.phase + 1).get();
+        let kept = others.saturating_mul(u64::from((round + 1).min(rounds.visits_min)));
+        let fits = |cells: &[u32]| {
+            let times = cells.iter().map(|&cell| self.expected(cell).get());
+            let needed = times.fold(kept, u64::saturating_add);
+            self.elapsed.get().saturating_add(needed) <= rounds.time_max.get()
+        };
+        if round == 0 || fits(open) {
+            return open.to_vec();
+        }
+        let few =
+            |cell: &u32| self.cells.get(cell).is_some_and(|cell| cell.visits() < rounds.visits_min);
+        let needy: Vec<u32> = open.iter().copied().filter(few).collect();
+        if fits(&needy) { needy } else { Vec::new() }
+    }
+
+    /// Ends the cells of the phase that are known well enough, or had all the visits they may.
+    fn close(&mut self, phase: &PhaseSchedule) {
+        let rounds = self.schedule.rounds;
+        let rates = self.ln_rates(phase);
+        let found = moderated(&rates, CONFIDENCE);
+        let scale = pooled_scale(&rates);
+        for ((index, interval), rates) in phase.cells.iter().zip(found).zip(&rates) {
+            let Some(cell) = self.cells.get_mut(index).filter(|cell| cell.is_open()) else {
+                continue;
+            };
+            if scale.is_some_and(|scale| !outlier::in_grid(rates, scale).is_empty()) {
+                cell.vetoes.insert(Veto::Outlier);
+            }
+            let narrow = interval.is_some_and(|interval| interval.is_within(rounds.precision));
+            if cell.visits() >= rounds.visits_max {
+                let cap = Standing::NotConverged(Why::Cap);
+                cell.standing = Some(if narrow { Standing::Converged } else { cap });
+            } else if narrow && rates.len() >= rounds.visits_min as usize && cell.vetoes.is_empty()
+            {
+                cell.standing = Some(Standing::Converged);
+            }
+        }
+    }
+
+    /// One more round of a steady phase; false when it is steady, or given up.
+    fn begin_steady(&mut self, phase: &PhaseSchedule, steady: &Steady, volume: Bytes) -> bool {
+        let Some((&index, cell)) =
+            phase.cells.first().and_then(|index| Some((index, self.cells.get_mut(index)?)))
+        else {
+            return false;
+        };
+        if is_steady(cell, volume) {
+            cell.standing = Some(Standing::Steady);
+            return false;
+        }
+        if cell.visits() >= steady.rounds_max {
+            cell.standing = Some(Standing::NotSteady);
+            return false;
+        }
+        let repeat = cell.next_repeat();
+        let key = VisitKey { cell: index, repeat };
+        self.round = Some(cell.visits() + 1);
+        self.queue = vec![Due { key, purpose: Purpose::Measure }];
+        true
+    }
+
+    fn end_all(&mut self, phase: &PhaseSchedule, standing: Standing) {
+        for index in &phase.cells {
+            if let Some(cell) = self.cells.get_mut(index) {
+                cell.standing.get_or_insert(standing);
+            }
+        }
+    }
+
+    fn open(&self, phase: &PhaseSchedule) -> Vec<u32> {
+        let is_open = |index: &u32| self.cells.get(index).is_some_and(Cell::is_open);
+        phase.cells.iter().copied().filter(is_open).collect()
+    }
+
+    fn ln_rates(&self, phase: &PhaseSchedule) -> Vec<Vec<f64>> {
+        let rates = |index| self.cells.get(index).map(|cell| cell.ln_rates.clone());
+        phase.cells.iter().map(|index| rates(index).unwrap_or_default()).collect()
+    }
+
+    fn intervals(&self, phase: &PhaseSchedule) -> Vec<Option<Interval>> {
+        moderated(&self.ln_rates(phase), CONFIDENCE)
+    }
+
+    fn expected(&self, index: u32) -> Nanos {
+        let least = self.schedule.least_of(index);
+        self.cells.get(&index).map_or(least, |cell| cell.expected(least))
+    }
+
+    fn left_of_classic(&self, order: &[VisitKey]) -> Left {
+        let made = |key: &&VisitKey| {
+            self.cells.get(&key.cell).is_some_and(|cell| cell.repeats.contains(&key.repeat))
+        };
+        let mut left = Left::default();
+        for key in order.iter().filter(|key| !made(key)) {
+            left.visits += 1;
+            left.visits_most += 1;
+            left.time += self.expected(key.cell);
+        }
+        left
+    }
+
+    fn left_of_steady(&self, phase: &PhaseSchedule, steady: &Steady) -> Left {
+        let Some((index, cell)) =
+            phase.cells.first().and_then(|index| Some((*index, self.cells.get(index)?)))
+        else {
+            return Left::default();
+        };
+        let most = steady.rounds_max.saturating_sub(cell.visits());
+        // The rule about the last half wants so many; how many more, nobody knows.
+        let enough = u32::try_from(steady::LAST_HALF_ROUNDS_MIN).unwrap_or(u32::MAX);
+        let visits = enough.saturating_sub(cell.visits()).max(1).min(most);
+        let time = Nanos::new(self.expected(index).get().saturating_mul(u64::from(visits)));
+        Left { visits, visits_most: most, time }
+    }
+
+    fn left_of_rounds(&self, phase: &PhaseSchedule, pilots: &[u32], under_way: bool) -> Left {
+        let rounds = &self.schedule.rounds;
+        let mut left = Left::default();
+        let pilots = pilots.iter().filter(|&cell| !self.cells.get(cell).is_none_or(|c| c.piloted));
+        for _ in pilots {
+            left.visits += 1;
+            left.time += PILOT;
+        }
+        for (&index, interval) in phase.cells.iter().zip(self.intervals(phase)) {
+            let Some(cell) = self.cells.get(&index).filter(|cell| cell.is_open()) else { continue };
+            let made = cell.visits();
+            let most = rounds.visits_max.saturating_sub(made);
+            let due = under_way && self.queue.iter().any(|due| due.key.cell == index);
+            let wanted = wanted(cell, interval, rounds.precision, rounds.visits_max);
+            let wanted = wanted.max(rounds.visits_min).saturating_sub(made);
+            let visits = wanted.max(u32::from(due)).min(most);
+            left.visits = left.visits.saturating_add(visits);
+            left.visits_most = left.visits_most.saturating_add(most);
+            let each = self.expected(index).get();
+            left.time += Nanos::new(each.saturating_mul(u64::from(visits)));
+        }
+        let longest = rounds.time_max.saturating_sub(self.elapsed);
+        if under_way && left.time > longest && longest > Nanos::ZERO {
+            let share = longest.as_secs_f64() / left.time.as_secs_f64();
+            left.visits = (f64::from(left.visits) * share).ceil() as u32;
+            left.time = longest;
+        }
+        left
+    }
+}
+
+/// How many visits the cell will have had when its interval is narrow enough.
+fn wanted(cell: &Cell, interval: Option<Interval>, precision: f64, most: u32) -> u32 {
+    if !cell.vetoes.is_empty() {
+        return most;
+    }
+    interval.map_or(0, |interval| {
+        let times = interval.half_width / precision.ln_1p();
+        // `as` saturates: a half-width that is no number asks for nothing.
+        (interval.visits as f64 * times * times).ceil().min(f64::from(most)) as u32
+    })
+}
+
+/// SNIA's rule, the rule about the last half, and the rule about volume.
+fn is_steady(cell: &Cell, volume: Bytes) -> bool {
+    let rates: Vec<f64> = cell.ln_rates.iter().map(|rate| rate.exp()).collect();
+    cell.written >= volume
+        && steady::last_half(&rates).is_some_and(|half| half.holds())
+        && steady::snia(&rates).is_some_and(|snia| snia.holds())
+}

@@ -1,0 +1,136 @@
+//! What is to be done, before anything was.
+
+use std::collections::BTreeSet;
+
+use stats::random::derive_seed;
+use suite::model::{Method, Rounds, Steady, Suite};
+use units::{Bytes, Nanos};
+
+use crate::classic::orders;
+use crate::{CellStanding, Course, Left, Made, PlannedVisit, VisitKey};
+
+/// Keeps seeds of visits, pilots and permutations apart.
+const VISIT: u64 = 1;
+const PILOT: u64 = 3;
+const ROUND: u64 = 4;
+
+/// What a run is to do: phases in order, each played in its own way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    pub(crate) seed: u64,
+    pub(crate) rounds: Rounds,
+    pub(crate) phases: Vec<PhaseSchedule>,
+    /// Least time of a visit to each cell of the suite, the pause before it included.
+    pub(crate) least: Vec<Nanos>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PhaseSchedule {
+    /// Those that are possible, in the suite's order.
+    pub cells: Vec<u32>,
+    pub way: Way,
+}
+
+/// How a phase is played.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Way {
+    Classic(Vec<VisitKey>),
+    Rounds {
+        /// Cells that pilots watch.
+        pilots: Vec<u32>,
+    },
+    Steady {
+        steady: Steady,
+        /// Bytes to be written before it can be steady.
+        volume: Bytes,
+    },
+}
+
+impl Schedule {
+    /// Of a suite, without the cells that cannot be measured here.
+    pub fn new(suite: &Suite, seed: u64, impossible: &BTreeSet<u32>) -> Self {
+        let mut classic = orders(suite, seed, impossible);
+        let mut first = 0u32;
+        let mut phases = Vec::with_capacity(suite.phases.len());
+        for (phase, order) in suite.phases.iter().zip(&mut classic) {
+            let count = u32::try_from(phase.cells.len()).unwrap_or(u32::MAX);
+            let possible = |cell: &u32| !impossible.contains(cell);
+            let way = match (phase.steady, suite.method) {
+                (Some(steady), _) => {
+                    let active =
+                        phase.cells.first().map_or(Bytes::ZERO, |cell| cell.active_range());
+                    // `as` saturates, which is all that is asked of a bound this large.
+                    let volume = Bytes::new((active.get() as f64 * steady.volume) as u64);
+                    Way::Steady { steady, volume }
+                }
+                (None, Method::Rounds) => {
+                    let pilots = suite.pilots(phase).into_iter();
+                    let pilots = pilots.filter_map(|i| Some(first + u32::try_from(i).ok()?));
+                    Way::Rounds { pilots: pilots.filter(possible).collect() }
+                }
+                (None, Method::Classic) => Way::Classic(std::mem::take(order)),
+            };
+            let cells = (first..first.saturating_add(count)).filter(possible).collect();
+            phases.push(PhaseSchedule { cells, way });
+            first = first.saturating_add(count);
+        }
+        let least = suite.cells_as_played();
+        let least = least.iter().map(|cell| cell.least_duration() + suite.settle).collect();
+        Self { seed, rounds: suite.rounds, phases, least }
+    }
+
+    /// A course along it, nothing made yet.
+    pub fn begin(&self) -> Course {
+        Course::new(self.clone())
+    }
+
+    /// The course after these visits, in the order they were made.
+    pub fn after(&self, made: &[Made]) -> Course {
+        let mut course = self.begin();
+        for made in made {
+            course.add(made);
+        }
+        course
+    }
+
+    /// The visit that comes after these; `None` when all is done. Nothing but the schedule and
+    /// the visits decides.
+    pub fn next(&self, made: &[Made]) -> Option<PlannedVisit> {
+        self.after(made).next()
+    }
+
+    /// How every possible cell stands after these visits.
+    pub fn standing(&self, made: &[Made]) -> Vec<CellStanding> {
+        self.after(made).standing()
+    }
+
+    /// What is left after these visits.
+    pub fn left(&self, made: &[Made]) -> Left {
+        self.after(made).left()
+    }
+
+    pub(crate) fn visit_seed(&self, key: VisitKey) -> u64 {
+        derive_seed(self.seed, &[VISIT, u64::from(key.cell), u64::from(key.repeat)])
+    }
+
+    pub(crate) fn pilot_seed(&self, cell: u32) -> u64 {
+        derive_seed(self.seed, &[PILOT, u64::from(cell)])
+    }
+
+    pub(crate) fn round_seed(&self, phase: usize, round: u32) -> u64 {
+        derive_seed(self.seed, &[ROUND, phase as u64, u64::from(round)])
+    }
+
+    /// Least time of one visit to every cell of the phases from `phase` on; those that are played
+    /// in rounds, since only they wait for their share.
+    pub(crate) fn round_from(&self, phase: usize) -> Nanos {
+        let phases = self.phases.iter().skip(phase);
+        let in_rounds = phases.filter(|phase| matches!(phase.way, Way::Rounds { .. }));
+        let times = in_rounds.flat_map(|phase| &phase.cells).map(|&cell| self.least_of(cell));
+        Nanos::new(times.map(Nanos::get).fold(0, u64::saturating_add))
+    }
+
+    pub(crate) fn least_of(&self, cell: u32) -> Nanos {
+        self.least.get(cell as usize).copied().unwrap_or(Nanos::ZERO)
+    }
+}

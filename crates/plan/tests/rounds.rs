@@ -1,0 +1,383 @@
+//! Rounds: order, ends, vetoes, time; steady phases; resuming from any visit.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plan::{Made, PlannedVisit, RoundOf, Schedule, Standing, Veto, Why};
+use proptest::prelude::*;
+use record::Purpose;
+use stats::Random;
+use stats::random::derive_seed;
+use suite::model::Suite;
+use suite::{CheckContext, check, parse};
+use units::{Bytes, Nanos};
+
+/// Two phases of `first` and `second` cells of 10 s.
+fn suite(first: u32, second: u32, rounds: &str) -> Suite {
+    let axis = |n: u32| (1..=n).map(|t| t.to_string()).collect::<Vec<_>>().join(", ");
+    let text = format!(
+        "schema = 1\nname = \"two\"\n[rounds]\n{rounds}\n[defaults]\ntime = \"10s\"\n\
+         [[phase]]\nname = \"one\"\ngrid.threads = [{}]\n\
+         [[phase]]\nname = \"other\"\ngrid.queue_depth = [{}]\n",
+        axis(first),
+        axis(second)
+    );
+    check(&parse(&text, "two.toml").unwrap(), &CheckContext::default()).unwrap()
+}
+
+fn steady(round: &str) -> Suite {
+    let text = format!(
+        "schema = 1\nname = \"steady\"\nfile_size = \"1GiB\"\n[[phase]]\nname = \"w\"\n\
+         operation = \"write\"\ntime = 1\nsteady = {{ {round} }}\n[[phase]]\nname = \"r\"\ntime = 1\n"
+    );
+    check(&parse(&text, "steady.toml").unwrap(), &CheckContext::default()).unwrap()
+}
+
+/// A device: what a visit yields depends on nothing but which one it is.
+struct World {
+    seed: u64,
+    /// Noise by cell, as a standard deviation of ln rate.
+    noise: fn(u32) -> f64,
+    veto: fn(&PlannedVisit) -> Option<Veto>,
+    took: Nanos,
+}
+
+const QUIET: World = World { seed: 5, noise: |_| 0.01, veto: |_| None, took: Nanos::millis(2_500) };
+
+impl World {
+    fn visit(&self, visit: &PlannedVisit) -> Made {
+        let labels = [u64::from(visit.cell), u64::from(visit.repeat)];
+        let noise = Random::new(derive_seed(self.seed, &labels)).normal();
+        let pilot = visit.purpose == Purpose::Pilot;
+        Made {
+            key: visit.key(),
+            purpose: visit.purpose,
+            ok: true,
+            ln_rate: Some(10.0 + (self.noise)(visit.cell) * noise),
+            veto: (self.veto)(visit),
+            took: if pilot { Nanos::secs(10) } else { self.took },
+            written: Bytes::ZERO,
+            ramp: pilot.then(|| Nanos::millis(500 * u64::from(visit.cell % 4))),
+        }
+    }
+
+    fn play(&self, schedule: &Schedule) -> (Vec<PlannedVisit>, Vec<Made>) {
+        let mut course = schedule.begin();
+        let (mut visits, mut made) = (Vec::new(), Vec::new());
+        while let Some(visit) = course.next() {
+            assert_eq!(course.next(), Some(visit), "asked again it says the same");
+            made.push(self.visit(&visit));
+            course.add(made.last().unwrap());
+            visits.push(visit);
+            assert!(visits.len() < 10_000, "it never ends");
+        }
+        (visits, made)
+    }
+}
+
+fn schedule(suite: &Suite, seed: u64) -> Schedule {
+    Schedule::new(suite, seed, &BTreeSet::new())
+}
+
+fn counts(visits: &[PlannedVisit]) -> BTreeMap<u32, u32> {
+    let mut counts = BTreeMap::new();
+    for visit in visits.iter().filter(|visit| visit.purpose == Purpose::Measure) {
+        *counts.entry(visit.cell).or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+fn every_round_visits_every_open_cell_once_in_an_order_of_its_own() {
+    let suite = suite(20, 15, "pilot = false");
+    let (visits, _) = QUIET.play(&schedule(&suite, 7));
+    let mut orders = BTreeSet::new();
+    for (phase, count) in [(0..20, 20), (20..35, 15)] {
+        let of: Vec<u32> =
+            visits.iter().map(|v| v.cell).filter(|cell| phase.contains(cell)).collect();
+        for round in of.chunks(count).take(3) {
+            let distinct: BTreeSet<u32> = round.iter().copied().collect();
+            assert_eq!(distinct.len(), count, "{round:?}");
+            assert!(orders.insert(round.to_vec()), "two rounds have the same order");
+        }
+    }
+    let first_of_other = visits.iter().position(|v| v.cell >= 20).unwrap();
+    assert!(visits[first_of_other..].iter().all(|v| v.cell >= 20), "phases are interleaved");
+    assert!(counts(&visits).values().all(|&n| n <= 4), "{:?}", counts(&visits));
+}
+
+#[test]
+fn quiet_cells_end_first_and_noisy_ones_at_the_cap() {
+    let suite = suite(20, 1, "pilot = false\ntime_max = \"1h\"");
+    let noise = |cell| if cell < 2 { 0.5 } else { 0.01 };
+    let schedule = schedule(&suite, 7);
+    let (visits, made) = World { noise, ..QUIET }.play(&schedule);
+    let counts = counts(&visits);
+    assert_eq!((counts[&0], counts[&1]), (10, 10));
+    assert!((2..20).all(|cell| counts[&cell] == 3), "{counts:?}");
+    let standing = schedule.standing(&made);
+    assert_eq!(standing[0].standing, Standing::NotConverged(Why::Cap));
+    assert_eq!(standing[5].standing, Standing::Converged);
+    assert!(standing[5].half_width.unwrap() <= 0.05_f64.ln_1p());
+    assert!(standing[0].half_width.unwrap() > 0.05_f64.ln_1p());
+}
+
+#[test]
+fn a_cell_with_a_stall_or_a_change_never_ends_early() {
+    let suite = suite(20, 1, "pilot = false\ntime_max = \"1h\"");
+    let veto = |visit: &PlannedVisit| match (visit.cell, visit.repeat) {
+        (3, 1) => Some(Veto::Stall),
+        (4, 0) => Some(Veto::Change),
+        _ => None,
+    };
+    let schedule = schedule(&suite, 7);
+    let (visits, made) = World { veto, ..QUIET }.play(&schedule);
+    let counts = counts(&visits);
+    assert_eq!((counts[&3], counts[&4], counts[&5]), (10, 10, 3));
+    let standing = schedule.standing(&made);
+    assert_eq!(standing[3].vetoes, [Veto::Stall]);
+    assert_eq!(standing[4].vetoes, [Veto::Change]);
+    assert_eq!(standing[3].standing, Standing::Converged, "narrow at the cap");
+}
+
+#[test]
+fn an_outlier_asks_for_more_visits() {
+    let suite = suite(20, 1, "pilot = false\ntime_max = \"1h\"\nprecision = 1");
+    let mut course = schedule(&suite, 7).begin();
+    let mut visits = Vec::new();
+    while let Some(visit) = course.next() {
+        let mut made = QUIET.visit(&visit);
+        if (visit.cell, visit.repeat) == (6, 2) {
+            made.ln_rate = made.ln_rate.map(|rate| rate + 0.42_f64.ln());
+        }
+        course.add(&made);
+        visits.push(visit);
+    }
+    // Its interval is narrow enough for a precision of 100 %: the outlier alone keeps it.
+    let counts = counts(&visits);
+    assert_eq!((counts[&6], counts[&7]), (10, 3));
+    assert_eq!(course.standing()[6].vetoes, [Veto::Outlier]);
+}
+
+#[test]
+fn pilots_come_first_in_their_phase_and_set_its_ramp() {
+    let suite = suite(12, 12, "pilot = true");
+    let (visits, _) = QUIET.play(&schedule(&suite, 7));
+    let pilots = |cells: std::ops::Range<u32>| -> Vec<u32> {
+        let of = visits.iter().filter(|v| cells.contains(&v.cell));
+        of.take_while(|v| v.purpose == Purpose::Pilot).map(|v| v.cell).collect()
+    };
+    assert_eq!(pilots(0..12), [0, 5, 11]);
+    assert_eq!(pilots(12..24), [12, 17, 23]);
+    assert_eq!(visits.iter().filter(|v| v.purpose == Purpose::Pilot).count(), 6);
+    for visit in visits.iter().filter(|v| v.purpose == Purpose::Measure) {
+        // Cells 11 and 23 asked for most.
+        assert_eq!(visit.ramp, Some(Nanos::millis(1500)));
+    }
+    let seeds: BTreeSet<u64> = visits.iter().map(|visit| visit.seed).collect();
+    assert_eq!(seeds.len(), visits.len(), "a pilot shares a seed with a visit");
+}
+
+#[test]
+fn no_round_is_begun_that_would_end_too_late() {
+    // 30 cells of 2.5 s: 75 s a round.
+    let budget = |time: &str, noise: fn(u32) -> f64| {
+        let suite = suite(20, 10, &format!("pilot = false\ntime_max = \"{time}\""));
+        let schedule = schedule(&suite, 7);
+        let (visits, made) = World { noise, ..QUIET }.play(&schedule);
+        let took = made.iter().fold(Nanos::ZERO, |sum, made| sum + made.took);
+        (counts(&visits), took, schedule.standing(&made))
+    };
+    let (counts, took, standing) = budget("80s", |_| 0.3);
+    assert!(counts.values().all(|&n| n == 1), "{counts:?}");
+    assert_eq!((counts.len(), took), (30, Nanos::secs(75)));
+    assert!(standing.iter().all(|c| c.standing == Standing::NotConverged(Why::Time)));
+    // Both phases have their share: neither eats the other's.
+    let (counts, took, _) = budget("160s", |_| 0.3);
+    assert!(counts.values().all(|&n| n == 2), "{counts:?}");
+    assert_eq!(took, Nanos::secs(150));
+    let (_, took, _) = budget("600s", |_| 0.3);
+    assert!(took <= Nanos::secs(600), "{took}");
+    assert!(took >= Nanos::secs(500), "time was left: {took}");
+}
+
+#[test]
+fn a_device_that_is_slower_than_planned_still_gets_one_visit_to_every_cell() {
+    let suite = suite(20, 10, "pilot = false\ntime_max = \"100s\"");
+    let schedule = schedule(&suite, 7);
+    let (visits, _) = World { took: Nanos::secs(10), ..QUIET }.play(&schedule);
+    assert_eq!(visits.len(), 30);
+}
+
+#[test]
+fn cells_with_too_few_visits_go_first_when_time_is_short() {
+    let suite = suite(20, 1, "pilot = false\ntime_max = \"125s\"\nvisits_min = 3");
+    let schedule = schedule(&suite, 7);
+    let mut course = schedule.begin();
+    let mut made = Vec::new();
+    while let Some(visit) = course.next() {
+        let mut one = QUIET.visit(&visit);
+        // Odd cells take long; cell 2 fails once and is short of a good visit.
+        one.took = Nanos::secs(if visit.cell % 2 == 1 { 3 } else { 1 });
+        course.add(&one);
+        made.push(one);
+    }
+    // 42 s a round: two fit, a third of all does not.
+    assert!(made.iter().fold(Nanos::ZERO, |sum, m| sum + m.took) <= Nanos::secs(125));
+}
+
+#[test]
+fn a_failed_visit_counts_as_made_and_in_no_interval() {
+    let suite = suite(1, 1, "pilot = false");
+    let schedule = schedule(&suite, 7);
+    let mut course = schedule.begin();
+    let mut visits = 0;
+    while let Some(visit) = course.next() {
+        let mut made = QUIET.visit(&visit);
+        made.ok = false;
+        course.add(&made);
+        visits += 1;
+    }
+    assert_eq!(visits, 20, "ten of each, and then it gives up");
+    assert!(course.standing().iter().all(|c| c.half_width.is_none()));
+}
+
+#[test]
+fn a_failed_visit_that_is_left_out_is_made_again_under_its_number() {
+    let suite = suite(12, 1, "pilot = false");
+    let schedule = schedule(&suite, 7);
+    let (visits, made) = QUIET.play(&schedule);
+    let lost = visits.iter().position(|v| v.cell == 4 && v.repeat == 1).unwrap();
+    let without: Vec<Made> =
+        made.iter().enumerate().filter(|(i, _)| *i != lost).map(|(_, made)| *made).collect();
+    let mut course = schedule.after(&without);
+    let mut again = Vec::new();
+    while let Some(visit) = course.next() {
+        course.add(&QUIET.visit(&visit));
+        again.push(visit);
+    }
+    assert!(again.iter().any(|v| v.key() == visits[lost].key() && v.seed == visits[lost].seed));
+    assert!(again.len() <= 2, "{again:?}");
+}
+
+#[test]
+fn what_is_left_narrows() {
+    let suite = suite(20, 5, "pilot = false\ntime_max = \"1h\"");
+    let schedule = schedule(&suite, 7);
+    let fresh = schedule.left(&[]);
+    assert_eq!((fresh.visits, fresh.visits_most), (75, 250));
+    assert_eq!(fresh.time, Nanos::millis(75 * 2_500));
+    let (_, made) = World { noise: |_| 0.06, ..QUIET }.play(&schedule);
+    let mut most = fresh.visits_most;
+    for n in 1..=made.len() {
+        let left = schedule.left(&made[..n]);
+        assert!(left.visits_most <= most && left.visits <= left.visits_most, "{left:?}");
+        most = left.visits_most;
+    }
+    assert_eq!(schedule.left(&made), plan::Left::default());
+}
+
+#[test]
+fn where_it_is_can_be_told() {
+    let suite = suite(12, 1, "pilot = true");
+    let mut course = schedule(&suite, 7).begin();
+    let mut seen = Vec::new();
+    while let Some(visit) = course.next() {
+        let round = course.round().unwrap();
+        if seen.last() != Some(&round) {
+            seen.push(round);
+        }
+        course.add(&QUIET.visit(&visit));
+    }
+    assert_eq!((seen[0].of, seen[0].number), (RoundOf::Pilots, 0));
+    assert_eq!(
+        (seen[1].of, seen[1].number, seen[1].open, seen[1].cells),
+        (RoundOf::Visits, 1, 12, 12)
+    );
+    assert_eq!(course.round(), None);
+}
+
+/// A steady phase whose rate over rounds is `rate`, each writing `mib`.
+fn steady_rounds(suite: &Suite, mib: u64, rate: fn(u32) -> f64) -> (u32, Standing) {
+    let schedule = schedule(suite, 1);
+    let mut course = schedule.begin();
+    let mut rounds = 0;
+    while let Some(visit) = course.next().filter(|visit| visit.cell == 0) {
+        assert_eq!(visit.repeat, rounds);
+        let mut made = QUIET.visit(&visit);
+        made.ln_rate = Some(rate(rounds).ln());
+        made.written = Bytes::mib(mib);
+        course.add(&made);
+        rounds += 1;
+    }
+    (rounds, course.standing()[0].standing)
+}
+
+#[test]
+fn a_steady_phase_ends_when_it_is_steady() {
+    let flat = |_| 1000.0;
+    assert_eq!(steady_rounds(&steady("volume = 0"), 0, flat), (10, Standing::Steady));
+    let decays = |round: u32| 1000.0 * (1.0 + 4.0 * (-f64::from(round) / 2.0).exp());
+    let (rounds, standing) = steady_rounds(&steady("volume = 0"), 0, decays);
+    assert!((11..=20).contains(&rounds) && standing == Standing::Steady, "{rounds} {standing:?}");
+}
+
+#[test]
+fn it_is_given_up_and_says_so() {
+    let falls = |round: u32| 1000.0 * 0.9_f64.powi(round as i32);
+    assert_eq!(steady_rounds(&steady("volume = 0"), 0, falls), (25, Standing::NotSteady));
+    let short = steady("rounds_max = 4");
+    assert_eq!(steady_rounds(&short, 0, |_| 1.0), (4, Standing::NotSteady));
+}
+
+#[test]
+fn before_the_volume_is_written_nothing_is_steady() {
+    // A cliff after 2 GiB; flat before it. 100 MiB a round: 21 rounds.
+    let cliff = |round: u32| if round < 20 { 1000.0 } else { 500.0 };
+    assert_eq!(steady_rounds(&steady("volume = 0"), 100, cliff), (10, Standing::Steady));
+    let (rounds, _) = steady_rounds(&steady("volume = 2"), 100, cliff);
+    assert!(rounds >= 21, "accepted before the cliff: {rounds}");
+    let long = steady("volume = 2\n, rounds_max = 60");
+    let (rounds, standing) = steady_rounds(&long, 100, cliff);
+    assert!(rounds >= 25 && standing == Standing::Steady, "{rounds} {standing:?}");
+}
+
+#[test]
+fn a_steady_phase_is_left_by_the_phase_after_it() {
+    let schedule = schedule(&steady("volume = 0"), 1);
+    let (visits, _) = World { noise: |_| 0.001, ..QUIET }.play(&schedule);
+    assert!(visits[..10].iter().all(|visit| visit.cell == 0 && visit.ramp.is_none()));
+    assert!(visits[10..].iter().all(|visit| visit.cell == 1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// `next` after a cut is `next` without one, whatever came before.
+    #[test]
+    fn a_resumed_run_goes_on_as_it_would_have(
+        first in 1u32..16, second in 1u32..5, seed: u64, cut in 0.0f64..1.0, noisy: bool,
+        pilot: bool, minutes in 3u32..9,
+    ) {
+        let rounds = format!("pilot = {pilot}\ntime_max = \"{minutes}min\"\nvisits_max = 6");
+        let suite = suite(first, second, &rounds);
+        let noise = if noisy { |cell| 0.02 * f64::from(cell) } else { |_| 0.01 };
+        let veto = |visit: &PlannedVisit| visit.seed.is_multiple_of(23).then_some(Veto::Stall);
+        let world = World { seed, noise, veto, ..QUIET };
+        let schedule = schedule(&suite, seed);
+        let (visits, made) = world.play(&schedule);
+        let cut = (cut * made.len() as f64) as usize;
+        for at in [cut, 0, made.len()] {
+            prop_assert_eq!(schedule.next(&made[..at]), visits.get(at).copied());
+        }
+        let keys: BTreeSet<_> = visits.iter()
+            .map(|v| (v.key(), v.purpose == Purpose::Pilot)).collect();
+        prop_assert_eq!(keys.len(), visits.len(), "a visit was planned twice");
+        for standing in schedule.standing(&made) {
+            let vetoed = !standing.vetoes.is_empty();
+            let early = standing.standing == Standing::Converged && standing.visits < 6;
+            prop_assert!(!(vetoed && early), "ended early over a veto: {:?}", standing);
+            prop_assert!(standing.visits >= 1 && standing.visits <= 6);
+        }
+    }
+}
