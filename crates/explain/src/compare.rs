@@ -1,1 +1,506 @@
-//! Whether the difference between runs is real, and how large.
+//! Comparing runs: is there a difference, how large, and can it be told at all.
+//!
+//! One run is the reference, A; each of the others is held against it, cell by cell and over
+//! all. Runs whose header names one block group were measured together, and every block gives one
+//! difference; others were measured one after the other, and all drift between them is in the
+//! result. See `docs/compare.md`.
+
+mod judge;
+mod pairs;
+mod stalls;
+mod values;
+mod words;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::differ::{Differences, differences};
+use crate::view::{CellView, Load, View};
+use judge::{Evidence, judge};
+use pairs::{Matched, matched};
+
+pub use stalls::Stalls;
+pub use values::{FlaggedValue, ValuesComparison, compare_blocks, compare_grid, compare_values};
+
+/// The name of the contract that [`Comparison`] is written by.
+pub const SCHEMA: &str = "plimsoll.comparison/1";
+/// Difference that does not matter, where nobody said otherwise: 3 %.
+pub const MARGIN: f64 = 0.03;
+/// Confidence of intervals, where nobody said otherwise.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// What is asked of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    /// Differences up to this share do not matter: 0.03 is 3 %.
+    pub margin: f64,
+    /// The machine's own noise, if it was measured.
+    pub floor: Option<Floor>,
+    /// Of the intervals, in `0.5..1.0`; tests are at one minus this.
+    pub confidence: f64,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { margin: MARGIN, floor: None, confidence: CONFIDENCE }
+    }
+}
+
+/// How far two measurements of the same configuration lie apart on a machine: found by measuring
+/// it against itself. Shares: 0.03 is 3 %.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Floor {
+    /// For cells of a class.
+    pub classes: Vec<(ClassName, f64)>,
+    /// For cells of no class above, and for a whole comparison.
+    pub overall: f64,
+    /// Where it is from, for people: `calibrate of 21 November 2026 on db1`.
+    pub from: String,
+}
+
+impl Floor {
+    /// The share for a cell of this load.
+    pub fn of(&self, load: Option<&Load>) -> f64 {
+        let class = load.map(ClassName::of);
+        let found = self.classes.iter().find(|(name, _)| Some(name) == class.as_ref());
+        found.map_or(self.overall, |(_, share)| *share)
+    }
+}
+
+/// Cells that are expected to be equally noisy.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct ClassName {
+    /// `read`, `write`, `mixed`, ...
+    pub op: String,
+    /// By the size of a request.
+    pub block: BlockClass,
+    /// By requests in flight.
+    pub in_flight: InFlightClass,
+}
+
+/// By the size of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockClass {
+    /// Up to 16 KiB: a database's page.
+    Page,
+    /// Larger.
+    Large,
+}
+
+/// By requests in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InFlightClass {
+    /// One: latency decides.
+    One,
+    /// 2 to 16.
+    Few,
+    /// More than 16: the ceiling decides.
+    Many,
+}
+
+impl ClassName {
+    /// The class of a load.
+    pub fn of(load: &Load) -> Self {
+        Self {
+            op: load.op.clone(),
+            block: if load.block_bytes <= 16 << 10 { BlockClass::Page } else { BlockClass::Large },
+            in_flight: match load.in_flight {
+                0..=1 => InFlightClass::One,
+                2..=16 => InFlightClass::Few,
+                _ => InFlightClass::Many,
+            },
+        }
+    }
+}
+
+/// A comparison of runs with a reference. Unknown is null, never missing; fields may be added
+/// within version 1. Ratios are of rates, the other side's by the reference's: above 1 is faster
+/// than the reference. Rates are requests per second.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "plimsoll.comparison/1")]
+pub struct Comparison {
+    /// Always `plimsoll.comparison/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: String,
+    /// Of all intervals but the sides' own, which are of 95 %.
+    pub confidence: f64,
+    /// The margin asked for, as a share.
+    pub margin: f64,
+    /// The machine's own noise, if it was measured.
+    pub floor: Option<Floor>,
+    /// The reference first.
+    pub sides: Vec<Side>,
+    /// One for each side but the first.
+    pub against: Vec<Against>,
+}
+
+/// A run in a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Side {
+    /// `A` is the reference; `B`, `C`, ...
+    pub label: String,
+    /// The run's id.
+    pub run: String,
+    /// Its suite's name.
+    pub suite: String,
+    /// Its target as the user named it.
+    pub target: String,
+    /// Wall clock at its start, ns since 1970.
+    pub started_unix_ns: i64,
+}
+
+/// A side held against the reference.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Against {
+    /// The side's label.
+    pub label: String,
+    /// What differs between the two.
+    pub differences: Differences,
+    /// How they were measured.
+    pub design: Design,
+    /// Whether it is the reference's configuration once more, after another: what it differs by
+    /// is drift.
+    pub bracket: bool,
+    /// How far such a bracket lies from the reference, as a share, where there is one: no
+    /// smaller difference is claimed.
+    pub drift: Option<f64>,
+    /// Geometric mean over the cells that both measured.
+    pub overall: Outcome,
+    /// Cells that both have, in the suite's order.
+    pub cells: Vec<CellComparison>,
+    /// Cells that only the reference has.
+    pub only_reference: Vec<String>,
+    /// Cells that only this side has.
+    pub only_other: Vec<String>,
+    /// Whether a stream's rate was set by a schedule: such rates compare schedules.
+    pub scheduled: bool,
+}
+
+/// How two runs were measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Design {
+    /// In blocks of both sides, in random order: what drifts falls out.
+    Blocks,
+    /// One after the other: drift between them cannot be told from a difference.
+    Apart,
+}
+
+/// A cell of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CellComparison {
+    /// Phase and place in the grid.
+    pub cell: String,
+    /// Whether the two asked for the same: false where only phase and place are alike.
+    pub same_load: bool,
+    /// On the reference.
+    pub reference: Rate,
+    /// On the other side.
+    pub other: Rate,
+    /// Ratio and verdict.
+    pub outcome: Outcome,
+    /// The same requests' latency.
+    pub latency: Option<LatencyRatio>,
+}
+
+/// A rate with the interval of its own run, of 95 %.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Rate {
+    /// Requests per second: geometric mean over the visits. Null when nothing completed.
+    pub per_second: Option<f64>,
+    /// Lower end; null with fewer than two visits.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Visits that counted.
+    pub visits: u32,
+    /// Times in which nothing completed.
+    pub stalls: Stalls,
+}
+
+/// Latency of two sides. In a closed loop the mean follows from the rate; the tail does not.
+/// There is no verdict on either.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LatencyRatio {
+    /// Mean of the reference, ns.
+    pub reference_mean_ns: f64,
+    /// Mean of the other side, ns.
+    pub other_mean_ns: f64,
+    /// The other side's mean by the reference's: above 1 is slower.
+    pub mean_ratio: f64,
+    /// The same of the 99th percentiles; null when fewer than ten values lie above either.
+    pub p99_ratio: Option<f64>,
+}
+
+/// A ratio, and what may be said about it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Outcome {
+    /// What decided.
+    pub method: Method,
+    /// Blocks, or visits of the side with fewer.
+    pub count: u32,
+    /// By the method that decided.
+    pub ratio: Option<Ratio>,
+    /// In blocks, by the other method: the mean where the ranks decide, and the reverse.
+    pub twin: Option<Ratio>,
+    /// Differences up to this share count for nothing here.
+    pub margin: f64,
+    /// Where that is from.
+    pub margin_from: MarginFrom,
+    /// How likely a difference as large is if there is none; over several cells after Holm.
+    pub p: Option<f64>,
+    /// How likely it is if the difference is no more than the margin; likewise.
+    pub p_beyond: Option<f64>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Which way, where there is a difference, even one that the margin may hold.
+    pub direction: Option<Direction>,
+    /// About how many more blocks, or visits on each side, an inconclusive one needs; null when
+    /// that is not known or more than is sensible.
+    pub more: Option<u32>,
+    /// Why to look twice.
+    pub doubts: Vec<Doubt>,
+}
+
+/// A ratio with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Ratio {
+    /// The other side's rate by the reference's.
+    pub ratio: f64,
+    /// Lower end of the interval; null when there is none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// What decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Hodges and Lehmann's estimate, exact signed ranks.
+    SignedRank,
+    /// Mean of the blocks' differences, Student's t.
+    PairedT,
+    /// Means of visits, Welch's t.
+    Welch,
+    /// Nothing: only the ratio of what there is.
+    None,
+}
+
+/// What may be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The whole interval lies beyond the margin.
+    Different,
+    /// The whole interval (of two one-sided tests) lies within the margin.
+    Same,
+    /// Neither.
+    Inconclusive,
+}
+
+/// Which way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// Faster than the reference.
+    Faster,
+    /// Slower.
+    Slower,
+}
+
+/// Where a margin is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MarginFrom {
+    /// As asked for.
+    Asked,
+    /// The machine's own floor is larger.
+    Floor,
+    /// The reference's second run lies further away.
+    Drift,
+}
+
+/// Why to look twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Doubt {
+    /// Nothing completed on a side.
+    NothingCompleted,
+    /// Only one visit on a side, or one block: no interval.
+    Single,
+    /// Fewer than six blocks: an interval, but no claim.
+    FewBlocks,
+    /// Mean and median of the blocks disagree: a few bad runs carry the difference, or hide it.
+    FewBadRuns,
+    /// A block's difference is odd among the others.
+    OddBlock,
+    /// The reference measured again lies as far away: drift can have made the difference, or
+    /// hidden one.
+    WithinDrift,
+    /// The estimate lies so near the margin that no sensible count settles it.
+    AtTheMargin,
+}
+
+/// Holds runs against the first of them.
+///
+/// * `sides`: the reference first; fewer than two give an empty comparison.
+/// * Runs of one block group are compared by blocks: visits of one cell with the same `repeat`.
+/// * A side that does not differ from the reference, beside one that does, is a bracket: its
+///   distance from the reference is drift, and the margin of the others is at least that.
+pub fn compare(sides: &[View<'_>], terms: &Terms) -> Comparison {
+    let labelled = sides.iter().enumerate().map(|(k, view)| side(k, view)).collect();
+    Comparison {
+        schema: SCHEMA.to_owned(),
+        confidence: terms.confidence,
+        margin: terms.margin,
+        floor: terms.floor.clone(),
+        sides: labelled,
+        against: against_all(sides, terms),
+    }
+}
+
+fn side(position: usize, view: &View<'_>) -> Side {
+    let header = &view.run.header;
+    Side {
+        label: label(position),
+        run: header.id.clone(),
+        suite: header.suite.clone(),
+        target: header.target.given.clone(),
+        started_unix_ns: header.started_unix_ns,
+    }
+}
+
+/// `A` to `Z`, then `S27` and on.
+fn label(position: usize) -> String {
+    match u8::try_from(position) {
+        Ok(k) if k < 26 => char::from(b'A' + k).to_string(),
+        _ => format!("S{}", position + 1),
+    }
+}
+
+fn against_all(sides: &[View<'_>], terms: &Terms) -> Vec<Against> {
+    let Some((reference, others)) = sides.split_first() else { return Vec::new() };
+    let differ: Vec<_> = others.iter().map(|o| differences(reference.run, o.run)).collect();
+    let some_differ = differ.iter().any(|d| !d.is_none());
+    let brackets: Vec<Matched<'_>> = others
+        .iter()
+        .zip(&differ)
+        .filter(|(_, d)| some_differ && d.is_none())
+        .map(|(other, _)| matched(reference, other))
+        .collect();
+    let drift = Drift::of(&brackets);
+    let each = others.iter().zip(differ).enumerate().map(|(k, (other, differences))| {
+        let bracket = some_differ && differences.is_none();
+        let drift = drift.as_ref().filter(|_| !bracket);
+        let matched = matched(reference, other);
+        let cells = cells(&matched, terms, drift);
+        let margin = margin(terms, None, drift.map(|d| d.overall));
+        let overall = judge(&[matched.overall()], &[margin], terms.confidence).pop();
+        Against {
+            label: label(k + 1),
+            differences,
+            design: matched.design,
+            bracket,
+            drift: drift.map(|d| d.overall.exp_m1()),
+            overall: overall.unwrap_or_else(Outcome::unknown),
+            cells,
+            only_reference: matched.only_reference.clone(),
+            only_other: matched.only_other.clone(),
+            scheduled: is_scheduled(reference) || is_scheduled(other),
+        }
+    });
+    each.collect()
+}
+
+/// How far the reference lies from its own configuration measured again: logarithms, positive.
+struct Drift {
+    overall: f64,
+    /// By cell of the reference.
+    cells: Vec<(u32, f64)>,
+}
+
+impl Drift {
+    fn of(brackets: &[Matched<'_>]) -> Option<Self> {
+        let far = |evidence: &Evidence| evidence.middle().map(f64::abs);
+        let overall = brackets.iter().filter_map(|m| far(&m.overall())).reduce(f64::max)?;
+        let cells = brackets.iter().flat_map(|m| {
+            let each = m.pairs.iter().zip(m.evidence());
+            each.filter_map(|(pair, evidence)| Some((pair.a.cell.index, far(&evidence)?)))
+        });
+        Some(Self { overall, cells: cells.collect() })
+    }
+
+    /// Of a cell: no less than over all, since one cell may have been lucky.
+    fn of_cell(&self, cell: u32) -> f64 {
+        let of = self.cells.iter().filter(|(index, _)| *index == cell).map(|(_, far)| *far);
+        of.fold(self.overall, f64::max)
+    }
+}
+
+/// The margin as a logarithm, and where it is from.
+fn margin(terms: &Terms, load: Option<&Load>, drift: Option<f64>) -> (f64, MarginFrom) {
+    let ln = |share: f64| if share > 0.0 { share.ln_1p() } else { 0.0 };
+    let floor = terms.floor.as_ref().map(|floor| match load {
+        Some(load) => floor.of(Some(load)),
+        None => floor.overall,
+    });
+    let all = [
+        (ln(terms.margin), MarginFrom::Asked),
+        (floor.map_or(0.0, ln), MarginFrom::Floor),
+        (drift.unwrap_or(0.0), MarginFrom::Drift),
+    ];
+    all.into_iter().fold((0.0, MarginFrom::Asked), |best, next| match next.0 > best.0 {
+        true => next,
+        false => best,
+    })
+}
+
+fn cells(matched: &Matched<'_>, terms: &Terms, drift: Option<&Drift>) -> Vec<CellComparison> {
+    let margins: Vec<_> = matched
+        .pairs
+        .iter()
+        .map(|pair| {
+            let drift = drift.map(|drift| drift.of_cell(pair.a.cell.index));
+            margin(terms, pair.a.load().as_ref(), drift)
+        })
+        .collect();
+    let outcomes = judge(&matched.evidence(), &margins, terms.confidence);
+    let (references, others) = (matched.rates_reference(), matched.rates_other());
+    let sides = references.into_iter().zip(others);
+    let each = matched.pairs.iter().zip(outcomes).zip(sides);
+    each.map(|((pair, outcome), (reference, other))| CellComparison {
+        cell: pair.a.name(),
+        same_load: pair.a.cell.streams == pair.b.cell.streams,
+        reference,
+        other,
+        outcome,
+        latency: latency(&pair.a, &pair.b),
+    })
+    .collect()
+}
+
+fn latency(a: &CellView<'_>, b: &CellView<'_>) -> Option<LatencyRatio> {
+    let (a, b) = (stalls::Latencies::of(a)?, stalls::Latencies::of(b)?);
+    let ratio = |a: f64, b: f64| if a > 0.0 { b / a } else { 1.0 };
+    let p99 = a.p99_ns.zip(b.p99_ns).map(|(a, b)| ratio(a, b));
+    Some(LatencyRatio {
+        reference_mean_ns: a.mean_ns,
+        other_mean_ns: b.mean_ns,
+        mean_ratio: ratio(a.mean_ns, b.mean_ns),
+        p99_ratio: p99,
+    })
+}
+
+/// Whether a phase offers its load at a fixed rate.
+fn is_scheduled(view: &View<'_>) -> bool {
+    let table: Option<toml::Table> = view.run.header.suite_text.parse().ok();
+    let rate = |value: &toml::Value| value.get("rate").is_some_and(|r| r.as_str() != Some("none"));
+    let list = |value: &toml::Value, key: &str| {
+        value.get(key).and_then(toml::Value::as_array).cloned().unwrap_or_default()
+    };
+    let phases = table.map(|t| list(&toml::Value::Table(t), "phase")).unwrap_or_default();
+    phases.iter().any(|phase| rate(phase) || list(phase, "stream").iter().any(rate))
+}

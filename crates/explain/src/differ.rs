@@ -1,1 +1,342 @@
-//! What differs between two runs' stacks and plans.
+//! What differs between two runs: machine, stack, plan, program.
+//!
+//! A comparison of rates says that something made a difference; only this says what it can have
+//! been. When several things changed together, none of them can be credited.
+
+use std::collections::BTreeMap;
+
+use record::{Run, RunHeader, TargetKind, TargetRecord};
+use schemars::JsonSchema;
+use serde::Serialize;
+use units::Bytes;
+
+/// What differs between two runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Differences {
+    /// The first run's id.
+    pub left: String,
+    /// The second run's id.
+    pub right: String,
+    /// Everything recorded that differs and could make a difference: stack, machine, plan,
+    /// program. The seed and how often a cell is visited are none.
+    pub factors: Vec<Factor>,
+}
+
+/// One thing that differs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct Factor {
+    /// Where it belongs.
+    pub kind: Kind,
+    /// What it is: `file system`, `mount options`, or a field of the suite with the phase it
+    /// belongs to: `phase.read.access.kind`; `phase.*` where all phases changed alike.
+    pub name: String,
+    /// In the first run; `none` where it has no such thing.
+    pub left: String,
+    /// In the second run.
+    pub right: String,
+}
+
+/// Where a factor belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The target and everything below it.
+    Stack,
+    /// The host: processors, memory, kernel.
+    Machine,
+    /// What was asked for.
+    Plan,
+    /// Plimsoll itself.
+    Program,
+}
+
+/// Fields of a suite that are words about it, or say how often, not what.
+const NO_FACTORS: [&str; 8] =
+    ["schema", "name", "title", "description", "table", "seed", "repeats", "grid"];
+/// Value of what is not there.
+const NONE: &str = "none";
+
+/// What differs between two runs, as far as it was recorded.
+pub fn differences(a: &Run, b: &Run) -> Differences {
+    let (left, right) = (&a.header, &b.header);
+    let mut factors = stack(&left.target, &right.target);
+    factors.extend(machine(left, right));
+    let sized = |name: &str| factors.iter().any(|factor| factor.name == name);
+    let (size, files) = (sized("size"), sized("files"));
+    let mut plan = plan(left, right);
+    // The same fact once: the suite's wish, or what came of it.
+    plan.retain(|f| !(size && f.name == "file_size" || files && f.name == "file_count"));
+    let asked = plan.iter().any(|f| ["backend", "direct"].iter().any(|key| ends(&f.name, key)));
+    factors.extend(plan);
+    let twins = [&left.target, &right.target].iter().any(|t| t.kind == TargetKind::Twin);
+    if !asked && !twins {
+        factors.extend(back_ends(a, b));
+    }
+    factors.extend(factor(Kind::Program, "version", &left.program, &right.program));
+    factors.sort();
+    Differences { left: left.id.clone(), right: right.id.clone(), factors }
+}
+
+impl Differences {
+    /// Whether nothing that is recorded differs.
+    pub fn is_none(&self) -> bool {
+        self.factors.is_empty()
+    }
+
+    /// Plain English: how much can be concluded about causes, then what differs.
+    pub fn sentences(&self) -> Vec<String> {
+        let (left, right) = (&self.left, &self.right);
+        let mut out = match self.factors.as_slice() {
+            [] => {
+                return vec![format!(
+                    "Nothing that is recorded differs between {left} and {right}: this is an \
+                     A/A, and any difference is noise, drift, or something that nobody recorded."
+                )];
+            }
+            [one] => vec![format!("One thing differs: {}.", one.text(left, right))],
+            many => {
+                let list: Vec<_> = many.iter().map(|one| one.text(left, right)).collect();
+                vec![
+                    format!(
+                        "{} things changed together, and no single one can be credited: {}.",
+                        many.len(),
+                        list.join("; ")
+                    ),
+                    "To know which it was, change one at a time.".to_owned(),
+                ]
+            }
+        };
+        if self.factors.iter().any(|f| f.kind == Kind::Plan) {
+            out.push(
+                "The two were not asked for the same: a difference may be the question's, not \
+                 the storage's."
+                    .to_owned(),
+            );
+        }
+        out
+    }
+}
+
+impl Factor {
+    /// `file system (jfs in r1, xfs in r2)`.
+    fn text(&self, left: &str, right: &str) -> String {
+        format!("{} ({} in {left}, {} in {right})", self.name, self.left, self.right)
+    }
+}
+
+fn factor(kind: Kind, name: &str, left: &str, right: &str) -> Option<Factor> {
+    (left != right).then(|| Factor {
+        kind,
+        name: name.to_owned(),
+        left: left.to_owned(),
+        right: right.to_owned(),
+    })
+}
+
+fn option(kind: Kind, name: &str, left: Option<String>, right: Option<String>) -> Option<Factor> {
+    let or_none = |value: Option<String>| value.unwrap_or_else(|| NONE.to_owned());
+    factor(kind, name, &or_none(left), &or_none(right))
+}
+
+fn stack(left: &TargetRecord, right: &TargetRecord) -> Vec<Factor> {
+    let mut out = Vec::new();
+    let mut add = |name: &str, of: &dyn Fn(&TargetRecord) -> Option<String>| {
+        let found = option(Kind::Stack, name, of(left), of(right));
+        let differs = found.is_some();
+        out.extend(found);
+        differs
+    };
+    let chain = |t: &TargetRecord| (!t.devices.is_empty()).then(|| t.devices.join(" > "));
+    let bytes = |n: u64| Bytes::new(n).exact();
+    let mut elsewhere = add("kind of target", &|t| Some(kind_name(t.kind).to_owned()));
+    elsewhere |= add("devices", &chain);
+    add("file system", &|t| t.file_system.clone());
+    add("link", &|t| t.link.as_ref().map(|l| l.name.clone()));
+    add("declared cache", &|t| t.cache_bytes.map(bytes));
+    add("size", &|t| Some(bytes(t.size_bytes)));
+    add("files", &|t| Some(t.files.to_string()));
+    if !elsewhere {
+        add("unit of direct I/O", &|t| t.direct_alignment.map(|n| bytes(n.into())));
+        // Another device has another place anyway: only on the same one is the place a factor.
+        elsewhere = add("mount point", &|t| mount(t).map(|(point, _)| point));
+    }
+    if !elsewhere {
+        let name = if left.kind == TargetKind::File { "file" } else { "target" };
+        add(name, &|t| Some(t.resolved.clone()));
+    }
+    out.extend(mount_options(left, right));
+    out.extend(remarks(left, right));
+    out
+}
+
+fn kind_name(kind: TargetKind) -> &'static str {
+    match kind {
+        TargetKind::File => "file",
+        TargetKind::BlockDevice => "block device",
+        TargetKind::CharacterDevice => "character device",
+        TargetKind::Twin => "simulated",
+    }
+}
+
+/// Mount point and options of `/srv (rw,noatime)`.
+fn mount(target: &TargetRecord) -> Option<(String, Vec<String>)> {
+    let text = target.mount.as_deref()?;
+    let Some((point, options)) = text.rsplit_once(" (") else {
+        return Some((text.to_owned(), Vec::new()));
+    };
+    let mut options: Vec<String> =
+        options.trim_end_matches(')').split(',').map(str::to_owned).collect();
+    options.sort();
+    Some((point.to_owned(), options))
+}
+
+/// Only the options that one side has and the other has not.
+fn mount_options(left: &TargetRecord, right: &TargetRecord) -> Option<Factor> {
+    let options = |t| mount(t).map(|(_, options)| options).unwrap_or_default();
+    let (left, right) = (options(left), options(right));
+    only_in_one(Kind::Stack, "mount options", &left, &right, ",")
+}
+
+fn only_in_one(
+    kind: Kind,
+    name: &str,
+    left: &[String],
+    right: &[String],
+    with: &str,
+) -> Option<Factor> {
+    let only = |mine: &[String], theirs: &[String]| {
+        let mine: Vec<_> = mine.iter().filter(|word| !theirs.contains(word)).cloned().collect();
+        (!mine.is_empty()).then(|| mine.join(with))
+    };
+    option(kind, name, only(left, right), only(right, left))
+}
+
+/// Remarks of the form `scheduler: none` are facts with a name; others are compared whole.
+fn remarks(left: &TargetRecord, right: &TargetRecord) -> Vec<Factor> {
+    let named = |t: &TargetRecord| {
+        let pairs = t.remarks.iter().filter_map(|r| r.split_once(": "));
+        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    };
+    let (named_left, named_right): (BTreeMap<_, _>, BTreeMap<_, _>) = (named(left), named(right));
+    let plain = |t: &TargetRecord| {
+        t.remarks.iter().filter(|r| !r.contains(": ")).cloned().collect::<Vec<_>>()
+    };
+    let mut out = by_key(Kind::Stack, &named_left, &named_right);
+    out.extend(only_in_one(Kind::Stack, "remark", &plain(left), &plain(right), "; "));
+    out
+}
+
+fn by_key(
+    kind: Kind,
+    left: &BTreeMap<String, String>,
+    right: &BTreeMap<String, String>,
+) -> Vec<Factor> {
+    let keys: std::collections::BTreeSet<_> = left.keys().chain(right.keys()).collect();
+    let value = |of: &BTreeMap<String, String>, key: &String| of.get(key).cloned();
+    keys.into_iter().filter_map(|k| option(kind, k, value(left, k), value(right, k))).collect()
+}
+
+fn machine(left: &RunHeader, right: &RunHeader) -> Vec<Factor> {
+    let (a, b) = (&left.machine, &right.machine);
+    let memory = |n: u64| Bytes::new(n).to_string();
+    let found = [
+        factor(Kind::Machine, "host", &a.host, &b.host),
+        factor(Kind::Machine, "kernel", &a.kernel, &b.kernel),
+        factor(Kind::Machine, "architecture", &a.architecture, &b.architecture),
+        factor(Kind::Machine, "processor", &a.processor, &b.processor),
+        factor(Kind::Machine, "processors", &a.processors.to_string(), &b.processors.to_string()),
+        // Kernels of one machine keep different amounts for themselves: three digits are enough.
+        factor(Kind::Machine, "memory", &memory(a.memory_bytes), &memory(b.memory_bytes)),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+fn plan(left: &RunHeader, right: &RunHeader) -> Vec<Factor> {
+    if left.suite_text == right.suite_text {
+        return factor(Kind::Plan, "suite", &left.suite, &right.suite).into_iter().collect();
+    }
+    let mut out: Vec<_> =
+        factor(Kind::Plan, "suite", &left.suite, &right.suite).into_iter().collect();
+    match (fields(&left.suite_text), fields(&right.suite_text)) {
+        (Some(a), Some(b)) => out.extend(together(by_key(Kind::Plan, &a, &b))),
+        _ => out.push(Factor {
+            kind: Kind::Plan,
+            name: "suite text".to_owned(),
+            left: "not readable, or other".to_owned(),
+            right: "not readable, or other".to_owned(),
+        }),
+    }
+    out
+}
+
+/// Every field of a suite by its dotted path: elements of a list of tables by their name.
+fn fields(text: &str) -> Option<BTreeMap<String, String>> {
+    let table: toml::Table = text.parse().ok()?;
+    let mut out = BTreeMap::new();
+    flatten("", &toml::Value::Table(table), &mut out);
+    Some(out)
+}
+
+fn flatten(path: &str, value: &toml::Value, out: &mut BTreeMap<String, String>) {
+    let below = |key: &str| {
+        if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    };
+    match value {
+        toml::Value::Table(table) => {
+            for (key, value) in table.iter().filter(|(k, _)| !NO_FACTORS.contains(&k.as_str())) {
+                flatten(&below(key), value, out);
+            }
+        }
+        toml::Value::Array(items) if items.iter().any(toml::Value::is_table) => {
+            for (k, item) in items.iter().enumerate() {
+                let name = item.get("name").and_then(toml::Value::as_str);
+                flatten(&below(name.unwrap_or(&k.to_string())), item, out);
+            }
+        }
+        toml::Value::String(text) => {
+            out.insert(path.to_owned(), text.clone());
+        }
+        other => {
+            out.insert(path.to_owned(), other.to_string());
+        }
+    }
+}
+
+/// A field that changed alike in several phases is one factor: who changed it did so once.
+fn together(factors: Vec<Factor>) -> Vec<Factor> {
+    let mut out: Vec<Factor> = Vec::new();
+    for factor in factors {
+        let general = match factor.name.strip_prefix("phase.").and_then(|r| r.split_once('.')) {
+            Some((_, field)) => format!("phase.*.{field}"),
+            None => factor.name.clone(),
+        };
+        let alike = |known: &&mut Factor| {
+            let name = known.name.strip_prefix("phase.").and_then(|r| r.split_once('.'));
+            name.is_some_and(|(_, field)| format!("phase.*.{field}") == general)
+                && (&known.left, &known.right) == (&factor.left, &factor.right)
+        };
+        match out.iter_mut().find(alike) {
+            Some(known) => known.name = general,
+            None => out.push(factor),
+        }
+    }
+    out
+}
+
+fn ends(path: &str, key: &str) -> bool {
+    path.rsplit('.').next() == Some(key)
+}
+
+/// Which back ends were in force, where the plan does not already say why they differ.
+fn back_ends(a: &Run, b: &Run) -> Option<Factor> {
+    let met = |run: &Run| {
+        let streams = run.visits.iter().flat_map(|visit| &visit.streams);
+        let name = |s: &record::StreamRecord| {
+            format!("{} {}", s.backend.name, if s.backend.direct { "direct" } else { "buffered" })
+        };
+        let all: std::collections::BTreeSet<_> = streams.map(name).collect();
+        (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(" and "))
+    };
+    let (left, right) = (met(a)?, met(b)?);
+    factor(Kind::Plan, "back end", &left, &right)
+}

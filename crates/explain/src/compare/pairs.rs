@@ -1,0 +1,211 @@
+//! Which cells belong together, and what each pair has to say.
+
+use std::collections::BTreeMap;
+
+use stats::interval::{Interval, moderated, plain};
+
+use super::judge::{Evidence, Side};
+use super::stalls::Stalls;
+use super::{Design, Rate};
+use crate::view::{CellView, View};
+
+/// Confidence of a side's own rate.
+const RATE_CONFIDENCE: f64 = 0.95;
+
+/// Two runs, cell by cell.
+pub(super) struct Matched<'a> {
+    pub design: Design,
+    pub pairs: Vec<Pair<'a>>,
+    pub only_reference: Vec<String>,
+    pub only_other: Vec<String>,
+}
+
+/// A cell of both.
+pub(super) struct Pair<'a> {
+    pub a: CellView<'a>,
+    pub b: CellView<'a>,
+    /// Rounds in which both were visited: number, and ln rate on either side.
+    rounds: Vec<(u32, f64, f64)>,
+}
+
+/// Brings the cells of two runs together: by phase, coordinates and streams; where a plan
+/// differs within one suite, by phase and coordinates.
+pub(super) fn matched<'a>(reference: &View<'a>, other: &View<'a>) -> Matched<'a> {
+    let key = |cell: &CellView<'_>| (cell.cell.phase.clone(), cell.cell.coordinates.clone());
+    let measured =
+        |view: &View<'a>| view.grid().filter(|c| !c.visits.is_empty()).cloned().collect::<Vec<_>>();
+    let mut theirs = BTreeMap::new();
+    for cell in measured(other) {
+        theirs.entry(key(&cell)).or_insert(cell);
+    }
+    let one_suite = reference.run.header.suite == other.run.header.suite;
+    let mut pairs = Vec::new();
+    let mut only_reference = Vec::new();
+    for a in measured(reference) {
+        let fits = |b: &CellView<'_>| {
+            let streams = (&a.cell.streams, &b.cell.streams);
+            streams.0 == streams.1 || one_suite && streams.0.len() == streams.1.len()
+        };
+        match theirs.get(&key(&a)).is_some_and(fits).then(|| theirs.remove(&key(&a))).flatten() {
+            Some(b) => pairs.push(Pair { rounds: rounds(&a, &b), a, b }),
+            None => only_reference.push(a.name()),
+        }
+    }
+    let mut left: Vec<_> = theirs.into_values().collect();
+    left.sort_by_key(|cell| cell.cell.index);
+    let only_other = left.iter().map(CellView::name).collect();
+    Matched { design: design(reference, other), pairs, only_reference, only_other }
+}
+
+fn design(reference: &View<'_>, other: &View<'_>) -> Design {
+    let group = |view: &View<'_>| view.run.header.blocks.as_ref().map(|b| b.group.clone());
+    match (group(reference), group(other)) {
+        (Some(a), Some(b)) if a == b => Design::Blocks,
+        _ => Design::Apart,
+    }
+}
+
+fn rounds(a: &CellView<'_>, b: &CellView<'_>) -> Vec<(u32, f64, f64)> {
+    let by_repeat = |cell: &CellView<'_>| -> BTreeMap<u32, f64> {
+        let rates = cell.visits.iter().map(|v| (v.visit.repeat, v.requests_per_second));
+        rates.filter(|(_, rate)| *rate > 0.0).map(|(repeat, rate)| (repeat, rate.ln())).collect()
+    };
+    let theirs = by_repeat(b);
+    let both = by_repeat(a).into_iter().filter_map(|(k, a)| Some((k, a, *theirs.get(&k)?)));
+    both.collect()
+}
+
+/// One side of a pair.
+type CellOf = for<'p, 'a> fn(&'p Pair<'a>) -> &'p CellView<'a>;
+
+impl Matched<'_> {
+    /// Of every pair, variances moderated across the cells of its phase.
+    pub fn evidence(&self) -> Vec<Evidence> {
+        match self.design {
+            Design::Blocks => {
+                let all: Vec<Vec<f64>> = self.pairs.iter().map(Pair::differences).collect();
+                let means = self.by_phase(&all);
+                let each = all.into_iter().zip(means).zip(&self.pairs);
+                each.map(|((d, mean), pair)| Evidence {
+                    nothing: d.is_empty() || pair.has_nothing(),
+                    ..Evidence::of_blocks(d, mean)
+                })
+                .collect()
+            }
+            Design::Apart => {
+                let (left, right) = (self.sides(|p| &p.a), self.sides(|p| &p.b));
+                let sides = left.iter().zip(&right).zip(&self.pairs);
+                sides
+                    .map(|((a, b), pair)| {
+                        let evidence = Evidence::of_means(a, b);
+                        Evidence { nothing: evidence.nothing || pair.has_nothing(), ..evidence }
+                    })
+                    .collect()
+            }
+        }
+    }
+
+    /// Of the geometric mean over all cells: one value a block, or one a round and side.
+    ///
+    /// Cells are not independent of one another: what moves one in a round moves its neighbours.
+    /// So the spread between rounds is the error, not that between cells.
+    pub fn overall(&self) -> Evidence {
+        match self.design {
+            Design::Blocks => {
+                let blocks = mean_by_round(
+                    self.pairs
+                        .iter()
+                        .map(|p| p.rounds.iter().map(|&(round, a, b)| (round, b - a)).collect()),
+                );
+                let mean = plain(&blocks, RATE_CONFIDENCE);
+                Evidence::of_blocks(blocks, mean)
+            }
+            Design::Apart => {
+                let side = |of: fn(&(u32, f64, f64)) -> f64| {
+                    let cells = self
+                        .pairs
+                        .iter()
+                        .map(|p| p.rounds.iter().map(|round| (round.0, of(round))).collect());
+                    let rounds = mean_by_round(cells);
+                    Side::of(&rounds, plain(&rounds, RATE_CONFIDENCE))
+                };
+                Evidence::of_means(&side(|r| r.1), &side(|r| r.2))
+            }
+        }
+    }
+
+    /// The reference's own rates.
+    pub fn rates_reference(&self) -> Vec<Rate> {
+        self.rates(|p| &p.a)
+    }
+
+    /// The other side's.
+    pub fn rates_other(&self) -> Vec<Rate> {
+        self.rates(|p| &p.b)
+    }
+
+    fn rates(&self, of: CellOf) -> Vec<Rate> {
+        let sides = self.sides(of);
+        let each = self.pairs.iter().zip(sides);
+        each.map(|(pair, side)| Rate {
+            per_second: side.bare.map(f64::exp),
+            low: side.mean.map(|mean| mean.low()),
+            high: side.mean.map(|mean| mean.high()),
+            visits: u32::try_from(of(pair).visits.len()).unwrap_or(u32::MAX),
+            stalls: Stalls::of(of(pair)),
+        })
+        .collect()
+    }
+
+    fn sides(&self, of: CellOf) -> Vec<Side> {
+        let all: Vec<Vec<f64>> = self.pairs.iter().map(|p| of(p).ln_rates()).collect();
+        let means = self.by_phase(&all);
+        all.iter().zip(means).map(|(values, mean)| Side::of(values, mean)).collect()
+    }
+
+    /// Means of the pairs' values, each phase's variances moderated across its cells.
+    fn by_phase(&self, all: &[Vec<f64>]) -> Vec<Option<Interval>> {
+        let mut out = vec![None; all.len()];
+        let mut phases: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (k, pair) in self.pairs.iter().enumerate() {
+            phases.entry(&pair.a.cell.phase).or_default().push(k);
+        }
+        for members in phases.values() {
+            let cells: Vec<_> = members.iter().map(|&k| all[k].clone()).collect();
+            for (&k, mean) in members.iter().zip(moderated(&cells, RATE_CONFIDENCE)) {
+                out[k] = mean;
+            }
+        }
+        out
+    }
+}
+
+impl Pair<'_> {
+    fn differences(&self) -> Vec<f64> {
+        self.rounds.iter().map(|(_, a, b)| b - a).collect()
+    }
+
+    /// Whether a visit of either side completed nothing: no logarithm shows that.
+    fn has_nothing(&self) -> bool {
+        let mut visits = self.a.visits.iter().chain(&self.b.visits);
+        visits.any(|v| v.requests_per_second <= 0.0)
+    }
+}
+
+/// Means over cells, one for every round that all cells with most rounds in common have.
+///
+/// Cells that were visited less than twice say nothing about a spread and are left out, if that
+/// leaves any. A round counts when every other cell has it: else the mix of cells would differ
+/// from round to round.
+fn mean_by_round(cells: impl Iterator<Item = Vec<(u32, f64)>>) -> Vec<f64> {
+    let all: Vec<Vec<(u32, f64)>> = cells.filter(|cell| !cell.is_empty()).collect();
+    let often: Vec<_> = all.iter().filter(|cell| cell.len() >= 2).collect();
+    let used: Vec<_> = if often.is_empty() { all.iter().collect() } else { often };
+    let mut rounds: BTreeMap<u32, (usize, f64)> = BTreeMap::new();
+    for &(round, value) in used.iter().copied().flatten() {
+        let entry = rounds.entry(round).or_default();
+        *entry = (entry.0 + 1, entry.1 + value);
+    }
+    let whole = rounds.into_values().filter(|(n, _)| *n == used.len());
+    whole.map(|(n, sum)| sum / n as f64).collect()
+}

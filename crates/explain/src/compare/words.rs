@@ -1,0 +1,386 @@
+//! The sentences of comparisons.
+
+use super::{
+    Against, CellComparison, Comparison, Design, Direction, Doubt, Floor, MarginFrom, Method,
+    Outcome, Ratio, Stalls, ValuesComparison, Verdict,
+};
+use crate::words::{count, iops, list, percent, seconds};
+
+/// Cells that a sentence names one by one.
+const NAMED_MAX: usize = 5;
+
+impl Comparison {
+    /// Plain English for every side held against the reference: verdict, evidence, what next.
+    pub fn sentences(&self) -> Vec<String> {
+        self.against.iter().flat_map(|against| against.sentences(self)).collect()
+    }
+}
+
+impl Against {
+    /// Plain English: the verdict, on what evidence, what to do next.
+    pub fn sentences(&self, of: &Comparison) -> Vec<String> {
+        let mut out = vec![self.headline()];
+        if self.bracket {
+            return out;
+        }
+        if self.scheduled {
+            out.push(
+                "The rate was set by a schedule: the ratio compares what was offered, not what \
+                 the storage can do. Look at the latencies."
+                    .to_owned(),
+            );
+        }
+        out.extend(self.cells_counted(of.confidence));
+        out.extend(self.contrary());
+        out.push(self.measured());
+        out.push(margin_told(&self.overall, of.floor.as_ref(), "this comparison"));
+        out.extend(self.few_bad_runs());
+        out.extend(self.differences.sentences());
+        out.extend(self.unmatched());
+        out.extend(self.next());
+        out
+    }
+
+    fn headline(&self) -> String {
+        let label = &self.label;
+        if self.cells.is_empty() {
+            return format!(
+                "Unknown: A and {label} have no cell in common that both measured; nothing can \
+                 be compared."
+            );
+        }
+        if self.bracket {
+            let ratio = told(self.overall.ratio);
+            return format!(
+                "{label} is A's configuration once more: {ratio} of A. That much is drift, and \
+                 nothing smaller is claimed."
+            );
+        }
+        let over = format!("over {}", count(self.cells.len() as u64, "cell"));
+        verdict(&self.overall, "A", label, &over)
+    }
+
+    fn cells_counted(&self, confidence: f64) -> Option<String> {
+        if self.cells.len() < 2 {
+            return None;
+        }
+        let n = |wanted: &dyn Fn(&Outcome) -> bool| {
+            self.cells.iter().filter(|cell| wanted(&cell.outcome)).count() as u64
+        };
+        let different = |way| n(&|o| o.verdict == Verdict::Different && o.direction == Some(way));
+        let (faster, slower) = (different(Direction::Faster), different(Direction::Slower));
+        Some(format!(
+            "Cell by cell {} is faster in {faster}, slower in {slower}, the same in {}; {} of {} \
+             are inconclusive. Looked at together, the chance of even one false difference among \
+             them is at most {} (Holm).",
+            self.label,
+            n(&|o| o.verdict == Verdict::Same),
+            n(&|o| o.verdict == Verdict::Inconclusive),
+            self.cells.len(),
+            share(1.0 - confidence),
+        ))
+    }
+
+    /// Cells that go the other way than the whole.
+    fn contrary(&self) -> Option<String> {
+        let way = self.overall.direction?;
+        let against = |cell: &&CellComparison| {
+            let o = &cell.outcome;
+            o.verdict == Verdict::Different && o.direction.is_some_and(|d| d != way)
+        };
+        let cells: Vec<_> = self.cells.iter().filter(against).collect();
+        let named: Vec<String> = cells
+            .iter()
+            .take(NAMED_MAX)
+            .map(|c| format!("{} ({})", c.cell, told(c.outcome.ratio)))
+            .collect();
+        let more = cells.len().saturating_sub(NAMED_MAX);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!cells.is_empty()).then(|| format!("It is the other way in {}{rest}.", list(&named)))
+    }
+
+    fn measured(&self) -> String {
+        let n = u64::from(self.overall.count);
+        match self.design {
+            Design::Blocks => format!(
+                "Measured in {}, both sides in each and in random order: what drifts falls on \
+                 both alike.",
+                count(n, "block")
+            ),
+            Design::Apart => format!(
+                "Measured one after the other ({} each): drift between them cannot be told from \
+                 a difference.",
+                count(n, "round")
+            ),
+        }
+    }
+
+    fn few_bad_runs(&self) -> Option<String> {
+        let carried = |o: &Outcome| o.doubts.contains(&Doubt::FewBadRuns);
+        let cells: Vec<_> = self.cells.iter().filter(|c| carried(&c.outcome)).collect();
+        if cells.is_empty() && !carried(&self.overall) {
+            return None;
+        }
+        let sum = |of: fn(&CellComparison) -> Stalls| {
+            self.cells.iter().map(of).fold(Stalls::default(), Stalls::plus)
+        };
+        let (a, b) = (sum(|c| c.reference.stalls), sum(|c| c.other.stalls));
+        let named: Vec<_> = cells.iter().take(NAMED_MAX).map(|c| format!("`{}`", c.cell)).collect();
+        let place = if cells.is_empty() { "over all".to_owned() } else { list(&named) };
+        let more = match cells.len().saturating_sub(NAMED_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!(
+            "Carried by a few bad runs: mean and median of the blocks disagree ({place}{more}). \
+             The median does not show how bad the bad ones are, and that may be the whole story. \
+             {} {}",
+            stalled("A", a),
+            stalled(&self.label, b),
+        ))
+    }
+
+    fn unmatched(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        for (side, cells) in [("A", &self.only_reference), (&self.label, &self.only_other)] {
+            if cells.is_empty() {
+                continue;
+            }
+            let named: Vec<String> = cells.iter().take(NAMED_MAX).cloned().collect();
+            let more = cells.len().saturating_sub(NAMED_MAX);
+            let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+            out.push(format!(
+                "Measured on {side} only, and in no ratio: {}{rest}.",
+                named.join("; ")
+            ));
+        }
+        let unlike = self.cells.iter().filter(|c| !c.same_load).count() as u64;
+        if unlike > 0 {
+            out.push(format!(
+                "In {} the two asked for different loads in the same place of the grid.",
+                count(unlike, "cell")
+            ));
+        }
+        let nothing =
+            self.cells.iter().filter(|c| c.outcome.doubts.contains(&Doubt::NothingCompleted));
+        let names: Vec<String> = nothing.map(|c| c.cell.clone()).collect();
+        if !names.is_empty() {
+            let named = names.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>();
+            out.push(format!(
+                "Visits in which nothing completed are in no ratio: see {}.",
+                list(&named)
+            ));
+        }
+        out
+    }
+
+    fn next(&self) -> Option<String> {
+        if self.design == Design::Apart && !self.bracket && self.drift.is_none() {
+            return Some(
+                "To rule drift out, measure both in blocks (`plimsoll compare --live`), or A \
+                 again after B and compare all three."
+                    .to_owned(),
+            );
+        }
+        None
+    }
+}
+
+/// Verdict first, then ratio, then what is open.
+fn verdict(outcome: &Outcome, a: &str, b: &str, over: &str) -> String {
+    let ratio = told(outcome.ratio);
+    let margin = share(outcome.margin);
+    let faster = match outcome.direction {
+        Some(Direction::Faster) => "faster",
+        Some(Direction::Slower) => "slower",
+        None => "different",
+    };
+    match outcome.verdict {
+        Verdict::Different => format!("Different: {b} is {faster} than {a}, {ratio} {over}."),
+        Verdict::Same => format!("Same: {a} and {b} are within {margin}, {ratio} {over}."),
+        Verdict::Inconclusive => format!("Inconclusive: {ratio} {over}. {}", open(outcome, a, b)),
+    }
+}
+
+/// Why nothing is claimed, and what it would take.
+fn open(outcome: &Outcome, a: &str, b: &str) -> String {
+    let blocks = matches!(outcome.method, Method::SignedRank | Method::PairedT);
+    let unit = if blocks { "block" } else { "visit" };
+    let on_each = if blocks { "" } else { " on each side" };
+    let has = |doubt| outcome.doubts.contains(&doubt);
+    let margin = share(outcome.margin);
+    let more = outcome.more.map(|n| {
+        let plural = if n == 1 { "" } else { "s" };
+        format!("about {n} more {unit}{plural}{on_each}")
+    });
+    if has(Doubt::WithinDrift) {
+        return format!(
+            "A measured again lies as far from itself ({margin}): drift can have made the \
+             difference, or hidden one. Measure in blocks."
+        );
+    }
+    if outcome.ratio.is_none() {
+        return "Nothing completed on a side.".to_owned();
+    }
+    if has(Doubt::Single) {
+        return "A single value on a side has no interval: repeat both, at least 3 times each."
+            .to_owned();
+    }
+    if has(Doubt::FewBlocks) {
+        let more = more.unwrap_or_else(|| "more".to_owned());
+        return format!("Fewer than 6 blocks allow no claim: measure {more}.");
+    }
+    let known = match outcome.direction {
+        Some(Direction::Faster) => {
+            format!("{b} is faster than {a}, but whether by more than {margin} is open. ")
+        }
+        Some(Direction::Slower) => {
+            format!("{b} is slower than {a}, but whether by more than {margin} is open. ")
+        }
+        None => String::new(),
+    };
+    let next = match more {
+        Some(more) => format!("It takes {more} to say more."),
+        None => format!(
+            "The ratio lies too near the margin of {margin} for any sensible number of {unit}s to settle it."
+        ),
+    };
+    known + &next
+}
+
+fn margin_told(outcome: &Outcome, floor: Option<&Floor>, what: &str) -> String {
+    let margin = share(outcome.margin);
+    match (outcome.margin_from, floor) {
+        (MarginFrom::Floor, Some(floor)) => format!(
+            "Differences up to {margin} count for nothing in {what}: that is the machine's own \
+             A/A floor ({}).",
+            floor.from
+        ),
+        (MarginFrom::Drift, _) => format!(
+            "Differences up to {margin} count for nothing in {what}: A measured again lies that \
+             far from A."
+        ),
+        (_, Some(floor)) => format!(
+            "Differences up to {margin} count for nothing, as asked; the machine's own A/A floor \
+             is lower ({}: {}).",
+            floor.from,
+            share(floor.overall)
+        ),
+        (_, None) => format!(
+            "Differences up to {margin} count for nothing, as asked; how far this machine differs \
+             from itself is not known: `plimsoll calibrate` measures it."
+        ),
+    }
+}
+
+/// `3 %`, `8.8 %`.
+fn share(share: f64) -> String {
+    percent(share).replace(".0 %", " %")
+}
+
+fn stalled(label: &str, stalls: Stalls) -> String {
+    let measured = seconds(stalls.measured_ns as f64 / 1e9);
+    if stalls.count == 0 {
+        return format!("{label} had no stall of 100 ms in {measured}.");
+    }
+    format!(
+        "{label} had {} in {measured}, the longest {}, together {}.",
+        count(stalls.count.into(), "stall"),
+        seconds(stalls.longest_ns as f64 / 1e9),
+        seconds(stalls.lost_ns as f64 / 1e9),
+    )
+}
+
+/// `x1.92 [1.73, 2.13]`.
+pub(super) fn told(ratio: Option<Ratio>) -> String {
+    ratio.map_or_else(|| "unknown".to_owned(), |ratio| ratio.text())
+}
+
+impl Ratio {
+    /// `x1.92 [1.73, 2.13]`; three decimals where the interval is narrow.
+    pub fn text(&self) -> String {
+        let narrow = self.low.zip(self.high).is_some_and(|(low, high)| high - low < 0.05);
+        let near = (0.5..2.0).contains(&self.ratio);
+        let digits = if narrow && near { 3 } else { 2 };
+        let middle = format!("x{:.digits$}", self.ratio);
+        match (self.low, self.high) {
+            (Some(low), Some(high)) => format!("{middle} [{low:.digits$}, {high:.digits$}]"),
+            _ => middle,
+        }
+    }
+}
+
+impl super::Rate {
+    /// `63.1 K +-1.2 %`; the larger side of the interval.
+    pub fn text(&self) -> String {
+        let Some(rate) = self.per_second else { return "nothing".to_owned() };
+        let reach = self.low.zip(self.high).map(|(low, high)| {
+            format!(" +-{}", percent((high / rate - 1.0).max(1.0 - low / rate)))
+        });
+        format!("{}{}", iops(rate), reach.unwrap_or_default())
+    }
+}
+
+/// Sentences of values without runs.
+pub(super) fn values(of: &ValuesComparison) -> Vec<String> {
+    let mut out = vec![verdict(&of.all, "A", "B", &over(of))];
+    out.extend(single(of));
+    if let Some(without) = &of.without {
+        let values: Vec<_> =
+            of.flagged.iter().map(|f| format!("{} of {}", f.value, f.side)).collect();
+        out.push(format!(
+            "{} is odd among its own: look for its cause; nothing is dropped. Without: {}",
+            list(&values),
+            lower(&verdict(without, "A", "B", "then")),
+        ));
+        out.push(match of.all.verdict == without.verdict {
+            true => format!("The verdict is the same either way: {}.", word(without.verdict)),
+            false => "The verdict hangs on that value alone: measure again.".to_owned(),
+        });
+    }
+    out.push(format!("A: {}. B: {}.", shown(&of.reference), shown(&of.other)));
+    out.push(
+        "Measured one after the other: drift between them cannot be told from a difference."
+            .to_owned(),
+    );
+    out
+}
+
+/// What single values say beside a floor that somebody stated.
+fn single(of: &ValuesComparison) -> Option<String> {
+    let floor = of.floor.as_ref()?;
+    let ratio = of.all.ratio?.ratio;
+    let margin = share(of.all.margin);
+    let change = percent((ratio - 1.0).abs());
+    let fell = if ratio < 1.0 { "lower" } else { "higher" };
+    Some(if ratio.ln().abs() > of.all.margin.ln_1p() {
+        format!(
+            "B is {change} {fell} than A. That is more than {margin} ({floor}): it cannot be put \
+             down to that noise."
+        )
+    } else {
+        format!("B is {change} {fell} than A. Noise of {margin} ({floor}) is enough for that.")
+    })
+}
+
+fn over(of: &ValuesComparison) -> String {
+    format!("over {} and {} values", of.reference.len(), of.other.len())
+}
+
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Different => "different",
+        Verdict::Same => "same",
+        Verdict::Inconclusive => "inconclusive",
+    }
+}
+
+fn lower(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    let first = chars.next().map(|c| c.to_ascii_lowercase());
+    first.into_iter().chain(chars).collect()
+}
+
+fn shown(values: &[f64]) -> String {
+    values.iter().map(f64::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,446 @@
+//! Comparisons: the studies' own claims judged by their own numbers, and planted runs.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panic")]
+
+use explain::compare::{
+    Comparison, Design, Direction, Doubt, Floor, MarginFrom, Method, Terms, Verdict, compare,
+    compare_values,
+};
+use explain::differ::differences;
+use explain::view::View;
+use record::{
+    Bitmap, Blocks, CellRecord, Machine, OpRecord, Purpose, Run, RunHeader, RunState, Series,
+    StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd, VisitRecord,
+};
+use stats::{LatencyHistogram, Random};
+use units::Nanos;
+
+/// "PostgreSQL Server Benchmarks: Part Five - Disks", 5 July 2011: bonnie++ sequential reads in
+/// KiB/s and sysbench fsyncs a second, five tests each, on software and hardware RAID 10.
+const SOFTWARE_READS: [f64; 5] = [337_376.0, 321_752.0, 284_567.0, 324_414.0, 334_216.0];
+const HARDWARE_READS: [f64; 5] = [655_455.0, 617_670.0, 557_031.0, 659_125.0, 586_393.0];
+const HARDWARE_FSYNCS: [f64; 5] = [3170.57, 7606.69, 8379.83, 7627.63, 7523.14];
+/// Of the software side only mean and standard deviation (over n) are printed, 8118.38 and 90.76:
+/// five values that have just those.
+const SOFTWARE_FSYNCS: [f64; 5] = [7990.02, 8054.2, 8118.38, 8182.56, 8246.74];
+
+#[test]
+fn sequential_reads_of_hardware_raid_are_different() {
+    let seen = compare_values(&SOFTWARE_READS, &HARDWARE_READS, &Terms::default());
+    assert_eq!(seen.all.verdict, Verdict::Different);
+    assert_eq!(seen.all.ratio.unwrap().text(), "x1.92 [1.73, 2.13]");
+    assert!(seen.flagged.is_empty());
+    insta::assert_snapshot!(seen.sentences().join("\n"));
+}
+
+#[test]
+fn fsyncs_of_hardware_and_software_raid_are_inconclusive_both_ways() {
+    let mean = SOFTWARE_FSYNCS.iter().sum::<f64>() / 5.0;
+    let squares: f64 = SOFTWARE_FSYNCS.iter().map(|v| (v - mean).powi(2)).sum();
+    assert!((mean - 8118.38).abs() < 0.01 && ((squares / 5.0).sqrt() - 90.76).abs() < 0.01);
+    let seen = compare_values(&SOFTWARE_FSYNCS, &HARDWARE_FSYNCS, &Terms::default());
+    assert_eq!(seen.all.verdict, Verdict::Inconclusive);
+    assert_eq!(seen.without.as_ref().unwrap().verdict, Verdict::Inconclusive);
+    let flagged: Vec<_> = seen.flagged.iter().map(|f| f.value).collect();
+    assert_eq!(flagged, [3170.57]);
+    insta::assert_snapshot!(seen.sentences().join("\n"));
+}
+
+/// "A bit slower than the single-drive test, but I've noticed as much as 8 MB/s variance": 92,822
+/// KiB/s on one drive, 81,065 on the mirror of two.
+#[test]
+fn a_drop_larger_than_the_stated_noise_is_not_that_noise() {
+    let stated = Floor {
+        classes: vec![],
+        overall: 8.0 * 1024.0 / 92_822.0,
+        from: "8 MiB/s between tests, as the study states".to_owned(),
+    };
+    let terms = Terms { floor: Some(stated), ..Terms::default() };
+    let seen = compare_values(&[92_822.0], &[81_065.0], &terms);
+    assert_eq!(seen.all.verdict, Verdict::Inconclusive);
+    assert!(seen.all.doubts.contains(&Doubt::Single));
+    insta::assert_snapshot!(seen.sentences().join("\n"));
+    // The study's other step, 67.2 to 90.6 MiB/s between the controllers, is no noise either.
+    let up = compare_values(&[68_781.0], &[92_822.0], &terms).sentences().join(" ");
+    assert!(up.contains("35 % higher") && up.contains("cannot be put down"), "{up}");
+    let small = compare_values(&[92_822.0], &[90_000.0], &terms).sentences().join(" ");
+    assert!(small.contains("is enough for that"), "{small}");
+}
+
+/// Figure 4 of "100K+ IOPS on semi-commodity hardware": jfs with cfq against xfs with noop, and
+/// other controllers meanwhile.
+#[test]
+fn file_system_and_scheduler_changed_together_credit_neither() {
+    let stack = |run: &mut Run, file_system: &str, scheduler: &str, controller: &str| {
+        let target = &mut run.header.target;
+        target.file_system = Some(file_system.to_owned());
+        target.remarks =
+            vec![format!("scheduler: {scheduler}"), format!("controller: {controller}")];
+    };
+    let (mut a, mut b) = (Planted::new("r1").run(), Planted::new("r2").faster(2.0).run());
+    stack(&mut a, "jfs", "cfq", "2 x Areca 1680");
+    stack(&mut b, "xfs", "noop", "2 x Areca 1231");
+    let seen = compare(&[View::new(&a), View::new(&b)], &Terms::default());
+    let against = &seen.against[0];
+    let names: Vec<_> = against.differences.factors.iter().map(|f| f.name.as_str()).collect();
+    assert_eq!(names, ["controller", "file system", "scheduler"]);
+    assert_eq!(against.overall.verdict, Verdict::Different);
+    insta::assert_snapshot!(seen.sentences().join("\n"));
+}
+
+#[test]
+fn blocks_cancel_a_drift_that_would_be_a_difference() {
+    let drift = |visit: u32| 0.98_f64.powi(visit as i32);
+    let blocks = |id: &str, ratio: f64, seed: u64| {
+        Planted { blocks: Some("g1"), visits: 10, drift, seed, ..Planted::new(id) }.faster(ratio)
+    };
+    let (a, b) = (blocks("r1", 1.0, 1).run(), blocks("r2", 1.1, 2).run());
+    let seen = compare(&[View::new(&a), View::new(&b)], &Terms::default());
+    let against = &seen.against[0];
+    assert_eq!(against.design, Design::Blocks);
+    assert_eq!(against.overall.method, Method::SignedRank);
+    assert_eq!(against.overall.verdict, Verdict::Different, "{:#?}", against.overall);
+    assert_eq!(against.overall.direction, Some(Direction::Faster));
+    assert!(against.cells.iter().all(|c| c.outcome.method == Method::PairedT), "42 cells: no rank");
+    let different = against.cells.iter().filter(|c| c.outcome.verdict == Verdict::Different);
+    assert!(different.count() >= 38, "of 42");
+    let same = compare(&[View::new(&a), View::new(&a)], &Terms::default());
+    assert_eq!(same.against[0].overall.verdict, Verdict::Same);
+    assert!(same.against[0].differences.is_none());
+}
+
+#[test]
+fn six_blocks_are_decided_by_the_mean_unless_one_is_odd() {
+    let one_cell = |id: &str, seed: u64| Planted {
+        cells: 1,
+        visits: 7,
+        blocks: Some("g"),
+        seed,
+        ..Planted::new(id)
+    };
+    let (a, mut b) = (one_cell("r1", 1).run(), one_cell("r2", 2).faster(1.2).run());
+    let method = |a: &Run, b: &Run| {
+        let seen = compare(&[View::new(a), View::new(b)], &Terms::default());
+        let outcome = seen.against[0].cells[0].outcome.clone();
+        (outcome.method, outcome.doubts, seen.sentences().join("\n"))
+    };
+    assert_eq!(method(&a, &b).0, Method::PairedT);
+    slow_down(&mut b.visits[3], 0.3);
+    let (seen, doubts, text) = method(&a, &b);
+    assert_eq!(seen, Method::SignedRank);
+    assert_eq!(doubts, [Doubt::FewBadRuns, Doubt::OddBlock]);
+    assert!(text.contains("Carried by a few bad runs"), "{text}");
+    assert!(text.contains("B had 1 stall"), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+/// As if the device had stood still for most of the visit.
+fn slow_down(visit: &mut VisitRecord, share: f64) {
+    let op = &mut visit.streams[0].ops[0];
+    op.requests = (op.requests as f64 * share) as u64;
+    visit.completions = Bitmap::zeros(2000);
+    (0..600).for_each(|ms| visit.completions.set(ms));
+}
+
+#[test]
+fn few_blocks_and_single_visits_claim_nothing() {
+    let some = |visits, id: &str, blocks| Planted { visits, blocks, ..Planted::new(id) };
+    for blocks in [Some("g"), None] {
+        for visits in 1..=5 {
+            let (a, b) = (some(visits, "r1", blocks).run(), some(visits, "r2", blocks).faster(2.0));
+            let b = b.run();
+            let seen = compare(&[View::new(&a), View::new(&b)], &Terms::default());
+            let overall = &seen.against[0].overall;
+            let claims = blocks.is_none() && visits >= 2;
+            assert_eq!(overall.verdict == Verdict::Different, claims, "{visits} {blocks:?}");
+            assert_eq!(overall.ratio.unwrap().low.is_some(), visits >= 2);
+            assert!((overall.ratio.unwrap().ratio - 2.0).abs() < 0.05);
+        }
+    }
+}
+
+#[test]
+fn a_second_run_of_the_reference_is_the_floor_of_drift() {
+    let (a, mut again) = (Planted::new("r1").run(), Planted::new("r3").faster(1.10).run());
+    let mut b = Planted { seed: 5, ..Planted::new("r2") }.faster(1.08).run();
+    b.header.target.file_system = Some("xfs".to_owned());
+    let views = |b: &Run, again: &Run| {
+        compare(&[View::new(&a), View::new(b), View::new(again)], &Terms::default())
+    };
+    let seen = views(&b, &again);
+    let [b_seen, bracket] = seen.against.as_slice() else { unreachable!("three sides") };
+    assert!(bracket.bracket && !b_seen.bracket);
+    assert_eq!(b_seen.overall.margin_from, MarginFrom::Drift);
+    assert!((b_seen.overall.margin - 0.10).abs() < 0.02, "{}", b_seen.overall.margin);
+    assert_eq!(b_seen.overall.verdict, Verdict::Inconclusive, "nor are they called the same");
+    assert_eq!(b_seen.overall.doubts, [Doubt::WithinDrift]);
+    insta::assert_snapshot!(seen.sentences().join("\n"));
+    // Without that the same 8 % are a difference.
+    again.header.target.file_system = Some("zfs".to_owned());
+    assert_eq!(views(&b, &again).against[0].overall.verdict, Verdict::Different);
+}
+
+#[test]
+fn a_machines_floor_is_the_least_margin() {
+    let (a, b) = (Planted::new("r1").run(), Planted::new("r2").faster(1.06).run());
+    let floor = Floor { classes: vec![], overall: 0.08, from: "calibration c1".to_owned() };
+    let verdict = |floor: Option<Floor>| {
+        let terms = Terms { floor, ..Terms::default() };
+        compare(&[View::new(&a), View::new(&b)], &terms).against[0].overall.clone()
+    };
+    assert_eq!(verdict(None).verdict, Verdict::Different);
+    let floored = verdict(Some(floor));
+    assert_eq!((floored.verdict, floored.margin_from), (Verdict::Same, MarginFrom::Floor));
+}
+
+#[test]
+fn cells_of_one_side_only_are_listed() {
+    let (a, b) = (Planted::new("r1").run(), Planted { cells: 40, ..Planted::new("r2") }.run());
+    let seen = compare(&[View::new(&b), View::new(&a)], &Terms::default());
+    let against = &seen.against[0];
+    assert_eq!((against.cells.len(), against.only_other.len()), (40, 2));
+    assert_eq!(against.only_other, ["read 41", "read 42"]);
+    assert_eq!(against.only_reference, [""; 0]);
+    assert!(seen.sentences().join("\n").contains("Measured on B only"));
+}
+
+#[test]
+fn odd_runs_are_compared_without_panic() {
+    let mut dead = Planted::new("r2").run();
+    for visit in &mut dead.visits {
+        visit.streams[0].ops[0].requests = 0;
+    }
+    let mut full = Planted::new("r3").run();
+    for visit in &mut full.visits {
+        visit.streams[0].ops[0].requests = u64::MAX;
+        visit.elapsed_ns = 1;
+    }
+    let empty = Run { cells: vec![], visits: vec![], ..Planted::new("r4").run() };
+    let usual = Planted::new("r1").run();
+    let all = [&usual, &dead, &full, &empty];
+    for first in all {
+        let mut views = vec![View::new(first)];
+        views.extend(all.map(View::new));
+        for margin in [0.0, 0.03, f64::NAN, f64::INFINITY, -1.0] {
+            let seen = compare(&views, &Terms { margin, ..Terms::default() });
+            assert_eq!(seen.against.len(), 4);
+            assert!(!seen.sentences().is_empty());
+            serde_json::to_string(&seen).unwrap();
+        }
+    }
+    assert_eq!(compare(&[], &Terms::default()).against.len(), 0);
+    let seen = compare(&[View::new(&usual), View::new(&dead)], &Terms::default());
+    let overall = &seen.against[0].overall;
+    assert_eq!((overall.verdict, overall.ratio), (Verdict::Inconclusive, None));
+    for values in [&[][..], &[0.0], &[f64::NAN, 1.0], &[1.0, 1.0, 1.0], &[f64::MAX, 1.0]] {
+        for others in [&[][..], &[1.0], &[1.0, 1.0]] {
+            assert!(!compare_values(values, others, &Terms::default()).sentences().is_empty());
+        }
+    }
+}
+
+#[test]
+fn what_differs_is_told_by_dotted_path() {
+    let with = |id: &str, text: &str| {
+        let mut run = Planted::new(id).run();
+        run.header.suite_text = text.to_owned();
+        run
+    };
+    let a = with(
+        "r1",
+        "name = \"x\"\nrepeats = 3\n[[phase]]\nname = \"read\"\naccess = { kind = \"uniform\" }\n\
+         time = \"1s\"\n[[phase]]\nname = \"write\"\ntime = \"1s\"\nqueue_depth = 1\n",
+    );
+    let b = with(
+        "r2",
+        "name = \"x\"\nrepeats = 5\n[[phase]]\nname = \"read\"\naccess = { kind = \"zipf\", theta \
+         = 0.9 }\ntime = \"2s\"\n[[phase]]\nname = \"write\"\ntime = \"2s\"\nqueue_depth = 4\n",
+    );
+    let seen = differences(&a, &b);
+    let told: Vec<_> =
+        seen.factors.iter().map(|f| format!("{} {} {}", f.name, f.left, f.right)).collect();
+    assert_eq!(
+        told,
+        [
+            "phase.*.time 1s 2s",
+            "phase.read.access.kind uniform zipf",
+            "phase.read.access.theta none 0.9",
+            "phase.write.queue_depth 1 4",
+        ]
+    );
+    insta::assert_snapshot!(seen.sentences().join("\n"));
+}
+
+#[test]
+fn the_place_counts_only_on_one_device() {
+    let on = |resolved: &str, mount: &str, device: &str| {
+        let mut run = Planted::new("r1").run();
+        let target = &mut run.header.target;
+        target.resolved = resolved.to_owned();
+        target.mount = Some(mount.to_owned());
+        target.devices = vec![device.to_owned()];
+        run
+    };
+    let names = |a: &Run, b: &Run| {
+        differences(a, b).factors.into_iter().map(|f| f.name).collect::<Vec<_>>()
+    };
+    let a = on("/a/x", "/a (rw,relatime)", "sda");
+    assert_eq!(names(&a, &on("/a/y", "/a (relatime,rw)", "sda")), ["file"]);
+    assert_eq!(names(&a, &on("/b/x", "/b (rw,noatime)", "sda")), ["mount options", "mount point"]);
+    assert_eq!(names(&a, &on("/b/x", "/b (rw,relatime)", "sdb")), ["devices"]);
+    assert!(differences(&a, &a).is_none());
+    let mut seeded = a.clone();
+    seeded.header.seed += 1;
+    assert!(differences(&a, &seeded).is_none(), "a seed is no factor");
+}
+
+#[test]
+fn the_same_runs_give_the_same_comparison() {
+    let (a, b) = (Planted::new("r1").run(), Planted::new("r2").faster(1.3).run());
+    let text = || {
+        let seen: Comparison = compare(&[View::new(&a), View::new(&b)], &Terms::default());
+        serde_json::to_string(&seen).unwrap()
+    };
+    assert_eq!(text(), text());
+}
+
+/// A run of so many cells and visits with noise of 1 %.
+struct Planted {
+    id: &'static str,
+    cells: u32,
+    visits: u32,
+    ratio: f64,
+    seed: u64,
+    blocks: Option<&'static str>,
+    drift: fn(u32) -> f64,
+}
+
+impl Planted {
+    fn new(id: &str) -> Self {
+        let id = ["r1", "r2", "r3", "r4"].into_iter().find(|known| *known == id).unwrap();
+        let seed = u64::from(id.as_bytes()[1]);
+        Self { id, cells: 42, visits: 4, ratio: 1.0, seed, blocks: None, drift: |_| 1.0 }
+    }
+
+    fn faster(self, ratio: f64) -> Self {
+        Self { ratio, ..self }
+    }
+
+    fn run(&self) -> Run {
+        let mut random = Random::new(self.seed);
+        let mut visits = Vec::new();
+        for repeat in 0..self.visits {
+            for cell in 0..self.cells {
+                let rate = 1_000.0 * f64::from(cell + 1) * self.ratio * (self.drift)(repeat);
+                let rate = rate * (0.01 * random.normal()).exp();
+                visits.push(visit(cell, repeat, rate));
+            }
+        }
+        let cells = (0..self.cells).map(cell).collect();
+        Run { header: self.header(), cells, visits }
+    }
+
+    fn header(&self) -> RunHeader {
+        RunHeader {
+            id: self.id.into(),
+            version: record::VERSION,
+            suite: "bm-flash".into(),
+            suite_text: "name = \"bm-flash\"\n".into(),
+            target: TargetRecord {
+                given: "/ssd/test.dat".into(),
+                resolved: "/ssd/test.dat".into(),
+                kind: TargetKind::File,
+                size_bytes: 4 << 30,
+                files: 1,
+                file_system: Some("ext4".into()),
+                mount: Some("/ssd (rw,relatime)".into()),
+                devices: vec!["sda".into()],
+                direct_alignment: Some(512),
+                link: None,
+                cache_bytes: None,
+                remarks: vec![],
+            },
+            seed: self.seed,
+            command_line: vec!["plimsoll".into()],
+            program: "0.1.0".into(),
+            machine: Machine {
+                host: "db1".into(),
+                kernel: "6.1.0".into(),
+                architecture: "x86_64".into(),
+                processor: "Some CPU".into(),
+                processors: 8,
+                memory_bytes: 48 << 30,
+            },
+            started_unix_ns: 1_235_088_000_000_000_000,
+            state: RunState::Complete,
+            visits_planned: self.cells * self.visits,
+            blocks: self.blocks.map(|group| Blocks { group: group.into(), side: self.id.into() }),
+            warnings: vec![],
+        }
+    }
+}
+
+fn cell(index: u32) -> CellRecord {
+    CellRecord {
+        index,
+        phase: "read".into(),
+        coordinates: vec![("threads".into(), (index + 1).to_string())],
+        streams: vec![StreamPlan {
+            name: "read".into(),
+            op: "read".into(),
+            block_bytes: Some(4096),
+            threads: index + 1,
+            queue_depth: 1,
+        }],
+        impossible: None,
+    }
+}
+
+/// Two seconds of requests of 100 us.
+fn visit(cell: u32, repeat: u32, rate: f64) -> VisitRecord {
+    let requests = (rate * 2.0).round() as u64;
+    let mut latency = LatencyHistogram::new();
+    (0..100).for_each(|_| latency.record(Nanos::new(100_000)));
+    let mut completions = Bitmap::zeros(2000);
+    (0..2000).for_each(|ms| completions.set(ms));
+    let op = OpRecord {
+        op: "read".into(),
+        requests,
+        bytes: requests * 4096,
+        errors: vec![],
+        short: 0,
+        latency,
+        latency_ns_min: 100_000,
+        latency_ns_max: 100_000,
+        latency_ns_sum: u128::from(requests) * 100_000,
+        series: Series::default(),
+        slow: vec![],
+        slow_dropped: 0,
+    };
+    VisitRecord {
+        cell,
+        repeat,
+        order: 0,
+        started_unix_ns: 0,
+        elapsed_ns: 2_000_000_000,
+        end: VisitEnd::Complete,
+        purpose: Purpose::Measure,
+        ramp_ns: 0,
+        waited_ns: 0,
+        quiet: None,
+        resident_before: None,
+        resident_after: None,
+        streams: vec![StreamRecord {
+            name: "read".into(),
+            backend: record::BackendRecord::default(),
+            ops: vec![op],
+            workers: vec![],
+            ramp_requests: 0,
+            backlog: 0,
+        }],
+        completions,
+        ledger: vec![],
+        host_stalls: vec![],
+        warnings: vec![],
+    }
+}
