@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::interval::{Interval, moderated, plain, pooled_scale};
 use stats::outlier::{GRID_CELLS_MIN, Verdict, alone, in_grid, median};
-use stats::within::{FIRST_LOOK, Within, within};
+use stats::within::{FIRST_LOOK, within};
 
 use crate::view::{CellView, View, is_data, is_preparation};
 
@@ -195,7 +195,8 @@ fn resolution(cell: &CellView) -> f64 {
 fn one_visit(cell: &CellView, mean: f64) -> Option<Ends> {
     let [visit] = cell.visits.as_slice() else { return None };
     let samples = samples(visit.visit)?;
-    let half_width = within(&samples, CONFIDENCE).filter(Within::is_settled)?.relative();
+    // Wide ones too: to show only settled ones would select those that look too quiet.
+    let half_width = within(&samples, CONFIDENCE)?.relative();
     Some(Ends {
         low: mean * (1.0 - half_width).max(0.0),
         high: mean * (1.0 + half_width),

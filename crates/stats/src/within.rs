@@ -2,7 +2,7 @@
 //!
 //! Samples that follow each other are alike: what slowed one slows the next. An interval that
 //! takes them for independent is far too narrow (at a correlation of 0.8 it holds the truth in
-//! half of all cases, not in 95 %). Here the correlation is estimated, on the safe side, over
+//! half of all cases instead of 95 %). Here the correlation is estimated, on the safe side, over
 //! several scales of time, and the widest interval counts. What is slower than the visit, and
 //! what differs from visit to visit, no single visit can see.
 
@@ -44,6 +44,10 @@ impl Within {
     }
 
     /// Whether enough was seen for the interval to decide that the visit may end.
+    ///
+    /// Nothing else: intervals that are not settled hold the truth as well, while to show only
+    /// settled ones selects visits that look quieter than they are. At a correlation of 0.95
+    /// those hold it in half of all cases (proof `one-visit`).
     pub fn is_settled(&self) -> bool {
         self.worth >= WORTH_MIN
     }
