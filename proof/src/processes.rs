@@ -23,3 +23,87 @@ impl Autoregressive {
         value
     }
 }
+
+/// How the rate of a storage device moves in samples of 100 ms, relative to its level. The scatter
+/// of single samples is 5 % in all of them, stalls and shifts apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Process {
+    /// Autoregressive with this correlation of neighbours.
+    Red(f64),
+    /// 30 % of the variance moves slowly (correlation 0.97), the rest is white.
+    Mixture,
+    /// White, and every visit has a level of its own: scatter 3 %.
+    Shift,
+    /// Two levels, 2 s in each in the mean, 90 % of the variance; the rest is white.
+    Regimes,
+    /// White, and every 10 s in the mean nothing for 300 ms.
+    Stalls,
+}
+
+/// Scatter of a sample.
+const SCATTER: f64 = 0.05;
+/// Probability, per sample, that a stall starts: one every 10 s.
+const STALL_START: f64 = 0.01;
+const STALL_SAMPLES: u32 = 3;
+
+impl Process {
+    /// Mean of a sample over all time.
+    pub fn truth(self) -> f64 {
+        match self {
+            // A stall starts after a geometric number of good samples, 1 / p - 1 in the mean.
+            Self::Stalls => {
+                let good = 1.0 / STALL_START - 1.0;
+                good / (good + f64::from(STALL_SAMPLES))
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// `n` samples from a visit at a random time.
+    pub fn visit(self, n: usize, random: &mut Random) -> Vec<f64> {
+        let white = |random: &mut Random, share: f64| SCATTER * share.sqrt() * random.normal();
+        match self {
+            Self::Red(rho) => {
+                let mut noise = Autoregressive::new(rho, random);
+                (0..n).map(|_| 1.0 + SCATTER * noise.next(random)).collect()
+            }
+            Self::Mixture => {
+                let mut slow = Autoregressive::new(0.97, random);
+                let mut next = |random: &mut Random| SCATTER * 0.3f64.sqrt() * slow.next(random);
+                (0..n).map(|_| 1.0 + next(random) + white(random, 0.7)).collect()
+            }
+            Self::Shift => {
+                let level = 1.0 + 0.03 * random.normal();
+                (0..n).map(|_| level + white(random, 1.0)).collect()
+            }
+            Self::Regimes => {
+                let mut side = if random.unit() < 0.5 { 1.0 } else { -1.0 };
+                let mut next = |random: &mut Random| {
+                    if random.unit() < 0.05 {
+                        side = -side;
+                    }
+                    SCATTER * 0.9f64.sqrt() * side
+                };
+                (0..n).map(|_| 1.0 + next(random) + white(random, 0.1)).collect()
+            }
+            Self::Stalls => stalls(n, random),
+        }
+    }
+}
+
+fn stalls(n: usize, random: &mut Random) -> Vec<f64> {
+    // Before the visit long enough to have forgotten that it began without a stall.
+    const BEFORE: usize = 50;
+    let mut left = 0;
+    let mut next = || {
+        if left == 0 && random.unit() < STALL_START {
+            left = STALL_SAMPLES;
+        }
+        if left > 0 {
+            left -= 1;
+            return 0.0;
+        }
+        1.0 + SCATTER * random.normal()
+    };
+    (0..BEFORE + n).map(|_| next()).skip(BEFORE).collect()
+}
