@@ -25,7 +25,7 @@ pub use interrupt::Interrupt;
 pub use plan::{Left, Round, RoundOf};
 pub use prepare::{Prepared, prepare};
 pub use resume::prepare_resume;
-pub use run::Outcome;
+pub use run::{Outcome, Running};
 pub use target::TargetName;
 
 use suite::SuiteSource;

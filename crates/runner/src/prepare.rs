@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use device::TwinSpec;
 use plan::Schedule;
-use record::{CellRecord, RunHeader, RunState, StreamPlan, TargetKind, TargetRecord};
+use record::{Blocks, CellRecord, RunHeader, RunState, StreamPlan, TargetKind, TargetRecord};
 use stack::{Access, Action, Alignment, Host, Mark, Own, PathKind, Permit, Subject, Target};
 use suite::model::{CacheStep, Cell, Data, Method, Operation, Stream, Suite};
 use units::{Bytes, Nanos};
@@ -64,6 +64,12 @@ impl Prepared {
     /// What will be stored of it; the id comes with the store.
     pub fn header(&self) -> &RunHeader {
         &self.header
+    }
+
+    /// Makes it a side of a comparison that is measured in blocks. Sides of one comparison take
+    /// turns and have the same seed, so that their schedules agree.
+    pub fn as_side(&mut self, blocks: Blocks) {
+        self.header.blocks = Some(blocks);
     }
 
     /// Its cells, those impossible here included; fill and preconditioning last.

@@ -1,6 +1,7 @@
 //! Carries a prepared run out: fill, visits in the plan's order, each stored when it ends.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,8 +9,8 @@ use device::Errno;
 use engine::verify::Verifier;
 use engine::{Limits, Visit};
 use plan::{Course, Made, PlannedVisit, Round, RoundOf, Schedule, Standing as CellStanding, Why};
-use record::{BackendRecord, CellRecord, Purpose, RunState, VisitEnd, VisitRecord, Warning};
-use store::Store;
+use record::{BackendRecord, Blocks, CellRecord, Purpose, RunState, VisitEnd, VisitRecord, Warning};
+use store::{Claim, Store};
 use suite::PILOT;
 use suite::model::{Cell, Method, Stop, Suite};
 use units::{Bytes, Instant, Nanos};
@@ -57,6 +58,19 @@ impl Prepared {
         watcher: &mut dyn Watcher,
         interrupt: &Interrupt,
     ) -> Result<Outcome, RunError> {
+        let mut running = self.begin(store, watcher, interrupt)?;
+        while running.step() {}
+        running.end()
+    }
+
+    /// Begins it: the run is in the store and claimed, its files are made and held. What is left
+    /// is done step by step, so that several runs can take turns.
+    pub fn begin<'a>(
+        self,
+        store: &'a mut Store,
+        watcher: &'a mut dyn Watcher,
+        interrupt: &'a Interrupt,
+    ) -> Result<Running<'a>, RunError> {
         let Self { mut header, cells, suite, ground, passes, settings, resumes } = self;
         let makes_files = matches!(&ground, Ground::Paths(paths) if paths.makes_files());
         let mut played: Vec<Cell> = suite.cells_as_played();
@@ -71,7 +85,9 @@ impl Prepared {
         let claim = store.claim(&id)?;
         header.id.clone_from(&id);
         store.set_state(&id, RunState::Running)?;
-        let field = Field::enter(ground, &suite, &everything, header.seed, settings.keep);
+        let sides = header.blocks.clone();
+        let own = own_seed(header.seed, sides.as_ref());
+        let field = Field::enter(ground, &suite, &everything, own, settings.keep);
         let field = match field {
             Ok(field) => field,
             Err(error) => {
@@ -105,6 +121,11 @@ impl Prepared {
             waited: Waited { waited: Nanos::ZERO, quiet: None, busy: None },
             warned: HashSet::new(),
             in_a_row: 0,
+            sides,
+            _claim: claim,
+            fill: 0..0,
+            round: None,
+            ended: None,
             outcome: Outcome {
                 run: id,
                 state: RunState::Running,
@@ -115,12 +136,13 @@ impl Prepared {
             },
         };
         if makes_files && let Err(error) = run.look_again() {
-            return run.end(Err(error));
+            return Err(run.failed(error));
         }
         run.schedule(&made);
-        let (passes, left) = (if filled { 0 } else { passes.len() }, run.course.left());
+        run.fill = if filled { 0..0 } else { 0..run.passes };
+        let left = run.course.left();
         if let Err(error) = run.tell_visits() {
-            return run.end(Err(error));
+            return Err(run.failed(error));
         }
         header.visits_planned = run.planned;
         run.watcher.event(Event::Begins {
@@ -129,9 +151,17 @@ impl Prepared {
             done: made.len(),
             left,
         });
-        let ended = run.everything(passes);
-        run.end(ended)
+        Ok(run)
     }
+}
+
+/// Where the randomness of a visit's device comes from, if it is a twin: sides of a comparison play
+/// the same requests, on devices that are as noisy as real ones, each for itself.
+fn own_seed(seed: u64, side: Option<&Blocks>) -> u64 {
+    side.map_or(seed, |blocks| {
+        let label: Vec<u64> = blocks.side.bytes().map(u64::from).collect();
+        stats::random::derive_seed(seed, &label)
+    })
 }
 
 /// Data that reads can be held against, if the suite wants that.
@@ -144,7 +174,9 @@ fn verifier(suite: &Suite, seed: u64, filled: bool) -> Option<Arc<Verifier>> {
     })
 }
 
-struct Running<'a> {
+/// A run under way. Every visit is in the store when its step returns; dropped without an end, it
+/// can be resumed.
+pub struct Running<'a> {
     course: Course,
     /// How long devices are waited for to be idle; not where the suite's own order is played.
     quiet: Option<Quiet>,
@@ -169,6 +201,16 @@ struct Running<'a> {
     /// Warnings about the run that were given already.
     warned: HashSet<(String, String)>,
     in_a_row: u32,
+    /// Which side of a comparison it is, if it is one.
+    sides: Option<Blocks>,
+    /// Nobody else goes on with this run meanwhile.
+    _claim: Claim,
+    /// Passes of the fill that are left.
+    fill: Range<u32>,
+    /// The round of the last visit.
+    round: Option<Round>,
+    /// How it ended, once it has.
+    ended: Option<Result<Next, RunError>>,
     outcome: Outcome,
 }
 
@@ -187,6 +229,61 @@ fn ends_early(why: impl Into<String>) -> Next {
 }
 
 impl Running<'_> {
+    /// The run's id in the store.
+    pub fn id(&self) -> &str {
+        &self.outcome.run
+    }
+
+    /// Whether files are still to be filled before the first visit.
+    pub fn is_filling(&self) -> bool {
+        self.ended.is_none() && !self.fill.is_empty()
+    }
+
+    /// The cell that the next step visits; `None` where it visits none.
+    pub fn next_cell(&mut self) -> Option<u32> {
+        if self.ended.is_some() || self.is_filling() {
+            return None;
+        }
+        self.course.next().map(|visit| visit.cell)
+    }
+
+    /// Fills, or makes a visit with the wait before it; false when there is nothing left to do,
+    /// for whatever reason.
+    pub fn step(&mut self) -> bool {
+        if self.ended.is_none() {
+            self.ended = self.advance().transpose();
+        }
+        self.ended.is_none()
+    }
+
+    /// Ends it; before its time it is interrupted, and can be resumed.
+    pub fn end(mut self) -> Result<Outcome, RunError> {
+        let ended = self.ended.take().unwrap_or(Ok(Next::Interrupted));
+        self.close(ended)
+    }
+
+    /// Ends it although its plan has more visits: these are enough, it is complete. One that ended
+    /// already ended as it did.
+    pub fn end_as_complete(mut self) -> Result<Outcome, RunError> {
+        let ended = match self.ended.take() {
+            Some(ended) => ended,
+            None => {
+                let made = self.course.visits_counted().saturating_add(self.passes);
+                self.store.set_visits_planned(&self.outcome.run, made)?;
+                Ok(Next::On)
+            }
+        };
+        self.close(ended)
+    }
+
+    /// Says in the store that it ended by `error`, which comes back.
+    fn failed(self, error: RunError) -> RunError {
+        match self.close(Err(error)) {
+            Err(error) => error,
+            Ok(outcome) => RunError::Resume { run: outcome.run, why: "it has ended".to_owned() },
+        }
+    }
+
     /// Files that were just made tell their unit of direct I/O only now.
     fn look_again(&mut self) -> Result<(), RunError> {
         let grid = self.suite.cell_count();
@@ -221,50 +318,50 @@ impl Running<'_> {
         Ok(())
     }
 
-    fn everything(&mut self, passes: usize) -> Result<Next, RunError> {
-        let grid = self.suite.cell_count() as u32;
-        for index in 0..passes as u32 {
-            let cell = grid + index;
-            let seed = stats::random::derive_seed(self.seed, &[9, u64::from(cell)]);
-            match self.visit(&PlannedVisit {
-                order: self.visits,
-                cell,
-                repeat: 0,
-                purpose: Purpose::Measure,
-                seed,
-                ramp: None,
-            })? {
-                Next::On => {}
-                Next::Failed(_) => return Ok(not_filled()),
-                Next::Interrupted => return Ok(Next::Interrupted),
-            }
-            if self.in_a_row > 0 {
-                return Ok(not_filled());
-            }
+    /// A step; how it ended if there is nothing left.
+    fn advance(&mut self) -> Result<Option<Next>, RunError> {
+        if let Some(pass) = self.fill.next() {
+            return self.fill_by(pass);
         }
-        let mut before = None;
-        while let Some(visit) = self.course.next() {
-            let round = self.course.round();
-            if round != before {
-                self.tell_visits()?;
-                self.tell_round(round);
-            }
-            let steady = |round: Option<Round>| round.filter(|r| r.of == RoundOf::Steady);
-            // The rounds of a steady phase follow each other without a pause.
-            let same = steady(round)
-                .is_some_and(|now| steady(before).is_some_and(|before| before.phase == now.phase));
-            before = round;
-            if !same && !self.get_ready()? {
-                return Ok(Next::Interrupted);
-            }
-            match self.visit(&visit)? {
-                Next::On => {}
-                other => return Ok(other),
-            }
+        let Some(visit) = self.course.next() else {
+            self.tell_visits()?;
+            self.tell_of_ends()?;
+            return Ok(Some(Next::On));
+        };
+        let round = self.course.round();
+        if round != self.round {
+            self.tell_visits()?;
+            self.tell_round(round);
         }
-        self.tell_visits()?;
-        self.tell_of_ends()?;
-        Ok(Next::On)
+        let steady = |round: Option<Round>| round.filter(|r| r.of == RoundOf::Steady);
+        // The rounds of a steady phase follow each other without a pause.
+        let same = steady(round)
+            .is_some_and(|now| steady(self.round).is_some_and(|before| before.phase == now.phase));
+        self.round = round;
+        if !same && !self.get_ready()? {
+            return Ok(Some(Next::Interrupted));
+        }
+        Ok(match self.visit(&visit)? {
+            Next::On => None,
+            other => Some(other),
+        })
+    }
+
+    fn fill_by(&mut self, pass: u32) -> Result<Option<Next>, RunError> {
+        let cell = self.suite.cell_count() as u32 + pass;
+        let next = self.visit(&PlannedVisit {
+            order: self.visits,
+            cell,
+            repeat: 0,
+            purpose: Purpose::Measure,
+            seed: stats::random::derive_seed(self.seed, &[9, u64::from(cell)]),
+            ramp: None,
+        })?;
+        Ok(match next {
+            Next::On if self.in_a_row == 0 => None,
+            Next::Interrupted => Some(Next::Interrupted),
+            Next::On | Next::Failed(_) => Some(not_filled()),
+        })
     }
 
     fn tell_round(&mut self, round: Option<Round>) {
@@ -343,7 +440,7 @@ impl Running<'_> {
         let index = planned.cell as usize;
         let cell = as_planned(&self.played[index], planned);
         let seed = planned.seed;
-        let Some(stage) = self.field.stage(&cell, seed)? else {
+        let Some(stage) = self.field.stage(&cell, own_seed(seed, self.sides.as_ref()))? else {
             let lost = Warning::new("twin-lost", "the twin did not come back from its visit");
             return Ok(Next::Failed(lost));
         };
@@ -568,7 +665,7 @@ impl Running<'_> {
     }
 
     /// Says in the store how it ended, whatever that was.
-    fn end(mut self, ended: Result<Next, RunError>) -> Result<Outcome, RunError> {
+    fn close(mut self, ended: Result<Next, RunError>) -> Result<Outcome, RunError> {
         let state = match &ended {
             Ok(Next::On) => RunState::Complete,
             Ok(Next::Interrupted) => RunState::Interrupted,
