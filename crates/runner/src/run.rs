@@ -9,7 +9,9 @@ use device::Errno;
 use engine::verify::Verifier;
 use engine::{Limits, Visit};
 use plan::{Course, Made, PlannedVisit, Round, RoundOf, Schedule, Standing as CellStanding, Why};
-use record::{BackendRecord, Blocks, CellRecord, Purpose, RunState, VisitEnd, VisitRecord, Warning};
+use record::{
+    BackendRecord, Blocks, CellRecord, Purpose, RunState, VisitEnd, VisitRecord, Warning,
+};
 use store::{Claim, Store};
 use suite::PILOT;
 use suite::model::{Cell, Method, Stop, Suite};
