@@ -344,6 +344,11 @@ pub enum Doubt {
     AtTheMargin,
 }
 
+/// The JSON schema of [`Comparison`].
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(Comparison)
+}
+
 /// Holds runs against the first of them.
 ///
 /// * `sides`: the reference first; fewer than two give an empty comparison.

@@ -304,6 +304,43 @@ fn the_same_runs_give_the_same_comparison() {
     assert_eq!(text(), text());
 }
 
+const COMMITTED: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/plimsoll.comparison-1.schema.json");
+
+#[test]
+fn the_committed_schema_is_the_current_one() {
+    let schema = serde_json::to_value(explain::compare::schema()).unwrap();
+    let current = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    if std::env::var_os("PLIMSOLL_WRITE_SCHEMA").is_some() {
+        std::fs::write(COMMITTED, &current).unwrap();
+    }
+    let committed = std::fs::read_to_string(COMMITTED).unwrap();
+    assert!(
+        committed == current,
+        "schema/plimsoll.comparison-1.schema.json is stale: run this test with \
+         PLIMSOLL_WRITE_SCHEMA=1"
+    );
+    // Unknown is null, never missing: every word of the schema is in a document.
+    let (a, b) = (Planted::new("r1").run(), Planted::new("r2").run());
+    let seen = compare(&[View::new(&a), View::new(&b)], &Terms::default());
+    let document = serde_json::to_value(seen).unwrap();
+    let words = |schema: &serde_json::Value| -> Vec<String> {
+        schema["properties"].as_object().unwrap().keys().cloned().collect()
+    };
+    let of = |name: &str| words(&schema["$defs"][name]);
+    let against = &document["against"][0];
+    for (part, words) in [
+        (&document, words(&schema)),
+        (against, of("Against")),
+        (&against["cells"][0], of("CellComparison")),
+        (&against["overall"], of("Outcome")),
+        (&against["cells"][0]["reference"], of("Rate")),
+    ] {
+        let missing: Vec<_> = words.iter().filter(|word| part.get(word).is_none()).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+}
+
 /// A run of so many cells and visits with noise of 1 %.
 struct Planted {
     id: &'static str,

@@ -291,7 +291,7 @@ fn grid_blocks(n: usize, cells: usize, unequal: f64, random: &mut Random) -> Vec
 }
 
 fn grid(lot: &Lot) -> Vec<Claim> {
-    let tries = lot.effort.times(3_000, 300);
+    let tries = lot.effort.times(3_000, 200);
     let terms = Terms { margin: 0.0, ..Terms::default() };
     let any = |outcomes: &[Outcome], so: fn(&Outcome) -> bool| outcomes.iter().any(so);
     let mut claims = Vec::new();

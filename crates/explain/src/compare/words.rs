@@ -23,6 +23,15 @@ impl Against {
         if self.bracket {
             return out;
         }
+        out.extend(self.differences.sentences());
+        out.extend(self.evidence(of));
+        out
+    }
+
+    /// What the verdict rests on, and what to do next: for who has shown the verdict and what
+    /// differs already.
+    pub fn evidence(&self, of: &Comparison) -> Vec<String> {
+        let mut out = Vec::new();
         if self.scheduled {
             out.push(
                 "The rate was set by a schedule: the ratio compares what was offered, not what \
@@ -35,13 +44,13 @@ impl Against {
         out.push(self.measured());
         out.push(margin_told(&self.overall, of.floor.as_ref(), "this comparison"));
         out.extend(self.few_bad_runs());
-        out.extend(self.differences.sentences());
         out.extend(self.unmatched());
         out.extend(self.next());
         out
     }
 
-    fn headline(&self) -> String {
+    /// The verdict over all cells in a sentence.
+    pub fn headline(&self) -> String {
         let label = &self.label;
         if self.cells.is_empty() {
             return format!(
