@@ -75,6 +75,7 @@ struct Cell {
     /// Repeats that were made.
     repeats: BTreeSet<u32>,
     piloted: bool,
+    failed: u32,
     ln_rates: Vec<f64>,
     vetoes: BTreeSet<Veto>,
     took: Nanos,
@@ -130,6 +131,7 @@ impl Course {
             self.ramp = self.ramp.max(made.ramp);
         } else {
             cell.repeats.insert(made.key.repeat);
+            cell.failed = cell.failed.saturating_add(u32::from(!made.ok));
             cell.took += made.took;
             cell.ln_rates.extend(made.ln_rate.filter(|rate| made.ok && rate.is_finite()));
             cell.vetoes.extend(made.veto);
@@ -329,7 +331,9 @@ impl Course {
                 cell.vetoes.insert(Veto::Outlier);
             }
             let narrow = interval.is_some_and(|interval| interval.is_within(rounds.precision));
-            if cell.visits() >= rounds.visits_max {
+            if cell.failed >= rounds.visits_min {
+                cell.standing = Some(Standing::NotConverged(Why::Failed));
+            } else if cell.visits() >= rounds.visits_max {
                 let cap = Standing::NotConverged(Why::Cap);
                 cell.standing = Some(if narrow { Standing::Converged } else { cap });
             } else if narrow && rates.len() >= rounds.visits_min as usize && cell.vetoes.is_empty()

@@ -134,6 +134,8 @@ pub enum Standing {
 pub enum Why {
     /// It had as many visits as it may have.
     Cap,
+    /// As many of its visits failed as would have been enough: another would too.
+    Failed,
     /// Another round would have taken longer than the run may.
     Time,
     /// The run ended before its schedule did.

@@ -238,7 +238,9 @@ fn a_failed_visit_counts_as_made_and_in_no_interval() {
         course.add(&made);
         visits += 1;
     }
-    assert_eq!(visits, 20, "ten of each, and then it gives up");
+    assert_eq!(visits, 6, "three of each, and then it gives up");
+    let failed = Standing::NotConverged(Why::Failed);
+    assert!(course.standing().iter().all(|c| c.standing == failed));
     assert!(course.standing().iter().all(|c| c.half_width.is_none()));
 }
 

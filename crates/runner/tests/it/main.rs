@@ -6,4 +6,5 @@ mod faults;
 mod files;
 mod help;
 mod resume;
+mod rounds;
 mod whole;
