@@ -47,7 +47,7 @@ impl Within {
     ///
     /// Nothing else: intervals that are not settled hold the truth as well, while to show only
     /// settled ones selects visits that look quieter than they are. At a correlation of 0.95
-    /// those hold it in half of all cases (proof `one-visit`).
+    /// those hold it in 45 to 72 % of cases (proof `one-visit`).
     pub fn is_settled(&self) -> bool {
         self.worth >= WORTH_MIN
     }

@@ -332,7 +332,7 @@ fn grid(lot: &Lot) -> Vec<Claim> {
 
 fn small_grid(lot: &Lot) -> Vec<Claim> {
     let mut claims = Vec::new();
-    let trials = lot.effort.times(60_000, 10_000);
+    let trials = lot.effort.times(60_000, 5000);
     for cells in [2, 3, 4, 6, 12] {
         for unequal in [0.0, 0.5, 1.0] {
             let grid = Grid { cells, unequal, ..GRID };
