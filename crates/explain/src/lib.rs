@@ -7,10 +7,12 @@
 
 pub mod barrier;
 pub mod cache;
+pub mod calibration;
 pub mod compare;
 pub mod differ;
 pub mod drift;
 pub mod factor;
+pub mod findings;
 pub mod freeze;
 pub mod gap;
 pub mod interval;
@@ -20,4 +22,6 @@ pub mod steady;
 pub mod view;
 mod words;
 
+pub use findings::Findings;
+pub use mark::Mark;
 pub use view::{CellView, View, VisitView};

@@ -1,1 +1,49 @@
 //! Marks: reasons to look twice, each with a sentence and its evidence.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A reason to look twice at a cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Mark {
+    /// For programs: `stalled`. [`meaning`] says what each stands for.
+    pub code: String,
+    /// Index of the cell.
+    pub cell: u32,
+    /// What was seen, with its numbers: `2.1 s without a completion in visit 3`.
+    pub evidence: String,
+}
+
+impl Mark {
+    /// A mark from its parts.
+    pub fn new(code: &str, cell: u32, evidence: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), cell, evidence: evidence.into() }
+    }
+}
+
+/// Every code with what it stands for, in the order in which tables explain them.
+pub const MEANINGS: &[(&str, &str)] = &[
+    ("stalled", "nothing came back for a while, and it was not the host that stood still"),
+    ("host-stalled", "the whole process did not run for a while: not the device's doing"),
+    ("gap", "far below what its neighbours in the grid promise"),
+    ("outlier", "one visit lies apart from the others; it is in the mean all the same"),
+    ("mixture", "several visits lie apart from the others: two states, not one rate"),
+    ("drifting", "the rate changed over the visits or within one: it is a moment's"),
+    ("cached", "what was measured is a cache, or faster than the link to the device"),
+    ("partly-cached", "a cache above the device answered in part"),
+    ("write-lag", "part of what was written had not reached the device"),
+    ("not-cold", "the files were in the page cache before"),
+    ("too-small", "the files fit too well into the caches that are known"),
+    ("at-link", "as fast as the link to the device: this is the link's rate"),
+    ("cache-unknown", "nothing tells whether a cache answered"),
+    ("foreign-traffic", "the device moved far more than was asked for"),
+    ("generator-limited", "a processor that made the load was the limit, perhaps not the target"),
+    ("not-steady", "the rate had not come to rest when the rounds ran out"),
+    ("not-converged", "the interval is wider than was asked for"),
+    ("within-one-visit", "one visit: what differs from visit to visit is not in the interval"),
+];
+
+/// What a code stands for.
+pub fn meaning(code: &str) -> Option<&'static str> {
+    MEANINGS.iter().find(|(known, _)| *known == code).map(|(_, text)| *text)
+}

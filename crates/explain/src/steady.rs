@@ -272,7 +272,8 @@ fn pieces(visit: &VisitRecord) -> Vec<(f64, f64)> {
         return Vec::new();
     }
     let step = interval.saturating_mul((PIECE_NS / interval).max(1));
-    let rows = series.iter().map(|s| s.rows.len() as u64 * s.interval_ns / step + 1).max();
+    let rows =
+        series.iter().map(|s| (s.rows.len() as u64).saturating_mul(s.interval_ns) / step + 1).max();
     let mut bytes = vec![0.0; usize::try_from(rows.unwrap_or(0)).unwrap_or(0)];
     for series in &series {
         for (row, place) in series.rows.iter().zip(0u64..) {

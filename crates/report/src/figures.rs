@@ -2,6 +2,8 @@
 //!
 //! Each report shows the same figures because each takes them from here.
 
+use explain::interval::CellInterval;
+use explain::{Findings, Mark, View};
 use record::{CellRecord, OpRecord, Purpose, Run, StreamPlan, StreamRecord, VisitEnd, VisitRecord};
 use stats::LatencyHistogram;
 use units::Nanos;
@@ -106,6 +108,39 @@ pub fn total(numbers: impl Iterator<Item = u64>) -> u64 {
 }
 
 pub use explain::view::is_data;
+
+/// A run with what was found in it.
+#[derive(Clone, Debug)]
+pub struct Judged<'a> {
+    /// All of it.
+    pub run: &'a Run,
+    /// Intervals and verdicts.
+    pub findings: Findings,
+    /// Reasons to look twice.
+    pub marks: Vec<Mark>,
+}
+
+impl<'a> Judged<'a> {
+    /// Looks at a run.
+    pub fn new(run: &'a Run) -> Self {
+        let view = View::new(run);
+        let findings = Findings::of(&view);
+        let marks = findings.marks(&view);
+        Self { run, findings, marks }
+    }
+
+    /// The interval of a stream's rate: of cells of one stream, since it is the cell's.
+    pub fn interval(&self, stream: &StreamOfCell<'_>) -> Option<&CellInterval> {
+        let position = self.run.cells.iter().position(|cell| cell.index == stream.cell.index)?;
+        let interval = self.findings.intervals.get(position)?.as_ref();
+        interval.filter(|_| stream.cell.streams.len() == 1)
+    }
+
+    /// Reasons to look twice at a cell.
+    pub fn marks_of(&self, cell: &CellRecord) -> impl Iterator<Item = &Mark> {
+        self.marks.iter().filter(move |mark| mark.cell == cell.index)
+    }
+}
 
 /// A cell's stream with its visits: what one element of `cells` and one line of a table is about.
 #[derive(Clone)]

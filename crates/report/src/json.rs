@@ -3,13 +3,15 @@
 //! Unknown is `null`, never missing. Fields may be added within version 1; none is taken away
 //! and none changes its meaning. See `docs/formats.md` and `schema/plimsoll.run-1.schema.json`.
 
+use explain::Mark;
+use explain::interval::CellInterval;
 use record::{OpRecord, Run, Series, StreamRecord, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::histogram::bucket_bounds;
 use units::Nanos;
 
-use crate::figures::{self, ABOVE_MIN, Figures, StreamOfCell, total};
+use crate::figures::{self, ABOVE_MIN, Figures, Judged, StreamOfCell, total};
 
 /// The name of the contract.
 pub const SCHEMA: &str = "plimsoll.run/1";
@@ -159,6 +161,9 @@ pub struct Cell {
     pub queue_depth: u32,
     /// Completed requests per second.
     pub iops: Option<f64>,
+    /// How sure that is: the geometric mean over the visits with its interval. Null for cells of
+    /// several streams, and where too little was measured to say.
+    pub interval: Option<CellInterval>,
     /// Bytes per second.
     pub bytes_per_s: Option<f64>,
     /// Latency of completed requests; from the intended start in open loop.
@@ -172,8 +177,10 @@ pub struct Cell {
     /// Every visit, also those not counted.
     pub visits: Vec<Visit>,
     /// Reasons to look twice: `not-possible-here: ...`, `not-measured`, `interrupted`, `failed`,
-    /// `hanging`, `errors`, `short`, and the codes of the visits' warnings.
+    /// `hanging`, `errors`, `short`, the codes of the visits' warnings, and those of `evidence`.
     pub marks: Vec<String>,
+    /// What marks that were found by looking at the whole run rest on.
+    pub evidence: Vec<Mark>,
 }
 
 /// Latency in ns. Percentiles are at most 0.4 % off and null unless at least ten values lie
@@ -450,6 +457,7 @@ pub struct Ledger {
 /// The document of a run. Nothing but the run goes in: the same samples give the same document.
 pub fn document(run: &Run) -> Document {
     let header = &run.header;
+    let judged = Judged::new(run);
     Document {
         schema: SCHEMA.to_owned(),
         run: header.id.clone(),
@@ -467,7 +475,7 @@ pub fn document(run: &Run) -> Document {
             .blocks
             .as_ref()
             .map(|b| Blocks { group: b.group.clone(), side: b.side.clone() }),
-        cells: figures::streams_of(run).iter().map(cell).collect(),
+        cells: figures::streams_of(run).iter().map(|stream| cell(&judged, stream)).collect(),
         warnings: warnings(&header.warnings),
     }
 }
@@ -491,10 +499,10 @@ fn target(target: &record::TargetRecord) -> Target {
         mount: target.mount.clone(),
         devices: target.devices.clone(),
         direct_alignment_bytes: target.direct_alignment,
-        link: target.link.as_ref().map(|link| Link {
-            name: link.name.clone(),
-            bytes_per_second: link.bytes_per_second,
-        }),
+        link: target
+            .link
+            .as_ref()
+            .map(|link| Link { name: link.name.clone(), bytes_per_second: link.bytes_per_second }),
         cache_bytes: target.cache_bytes,
         remarks: target.remarks.clone(),
     }
@@ -528,7 +536,7 @@ fn gaps(gaps: &[record::Gap]) -> Vec<Gap> {
     gaps.iter().map(|g| Gap { start_ns: g.start_ns, length_ns: g.length_ns }).collect()
 }
 
-fn cell(stream: &StreamOfCell) -> Cell {
+fn cell(judged: &Judged, stream: &StreamOfCell) -> Cell {
     let figures = stream.figures();
     let StreamOfCell { cell, plan, .. } = stream;
     let coordinate = |(field, value): &(String, String)| Coordinate {
@@ -547,6 +555,7 @@ fn cell(stream: &StreamOfCell) -> Cell {
         threads: plan.threads,
         queue_depth: plan.queue_depth,
         iops: figures.iops(),
+        interval: judged.interval(stream).cloned(),
         bytes_per_s: figures.bytes_per_second(),
         latency_ns: latency(&figures),
         cpu_ns_per_io: cpu(stream.cpu()),
@@ -555,7 +564,8 @@ fn cell(stream: &StreamOfCell) -> Cell {
             .map(|(read_bytes, write_bytes)| DeviceBytes { read_bytes, write_bytes }),
         ops: stream.op_names().iter().map(|name| operation(stream, name)).collect(),
         visits: stream.visits.iter().map(visit).collect(),
-        marks: stream.marks(),
+        marks: marks(judged, stream),
+        evidence: judged.marks_of(cell).cloned().collect(),
     }
 }
 
@@ -587,6 +597,17 @@ fn operation(stream: &StreamOfCell, name: &str) -> Operation {
         bytes_per_s: figures.bytes_per_second(),
         latency_ns: latency(&figures),
     }
+}
+
+/// The stream's own marks, then those found by looking at the whole run.
+fn marks(judged: &Judged, stream: &StreamOfCell) -> Vec<String> {
+    let mut marks = stream.marks();
+    for mark in judged.marks_of(stream.cell) {
+        if !marks.contains(&mark.code) {
+            marks.push(mark.code.clone());
+        }
+    }
+    marks
 }
 
 fn visit(stream: &StreamOfCell, visit: &VisitRecord, counted: bool) -> Visit {

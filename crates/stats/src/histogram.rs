@@ -168,8 +168,10 @@ pub fn bucket_of(latency: Nanos) -> usize {
     ((shift as usize + 1) << GROUPING_POWER) + ((value >> shift) as usize - (1 << GROUPING_POWER))
 }
 
-/// Smallest and largest latency, in ns, that bucket `index` counts.
+/// Smallest and largest latency, in ns, that bucket `index` counts. Past the last bucket, as only
+/// damaged records have it, those of the last.
 pub fn bucket_bounds(index: usize) -> (u64, u64) {
+    let index = index.min(BUCKETS - 1);
     let linear = 1usize << GROUPING_POWER;
     if index < linear {
         return (index as u64, index as u64);

@@ -27,6 +27,7 @@ fn meets(schema: &Value, value: &Value, root: &Value, at: &str) -> Result<(), St
             "type" => is_a(rule, value),
             "minimum" => value.as_f64() >= rule.as_f64() || !value.is_number(),
             "maximum" => value.as_f64() <= rule.as_f64() || !value.is_number(),
+            "oneOf" => list().filter(|one| meets(one, value, root, at).is_ok()).count() == 1,
             "anyOf" => list().any(|one| meets(one, value, root, at).is_ok()),
             "items" => {
                 for (index, item) in value.as_array().into_iter().flatten().enumerate() {

@@ -102,11 +102,11 @@ impl Usual {
     fn worst_below(&self, length: Nanos) -> u64 {
         let worst = |window: &Vec<(u64, u64)>| {
             let below = || window.iter().filter(|&&(latency, _)| latency < length.get());
-            let count: u64 = below().map(|&(_, n)| n).sum();
+            let count: u64 = below().map(|&(_, n)| n).fold(0, u64::saturating_add);
             let rank = (count as f64 * 0.99).ceil() as u64;
             let mut seen = 0;
             below().find_map(|&(latency, n)| {
-                seen += n;
+                seen = u64::saturating_add(seen, n);
                 (seen >= rank).then_some(latency)
             })
         };
@@ -149,7 +149,8 @@ pub(super) fn affected(visit: &VisitRecord, gap: DeviceGap) -> (usize, usize) {
     let workers = || visit.streams.iter().flat_map(|stream| &stream.workers);
     let held = |gaps: &[Gap]| {
         let parts = gaps.iter().filter_map(|&own| overlap(own, gap));
-        parts.map(|(start, end)| end - start).sum::<u64>() >= gap.length_ns / 2
+        parts.map(|(start, end)| end.saturating_sub(start)).fold(0, u64::saturating_add)
+            >= gap.length_ns / 2
     };
     (workers().filter(|worker| held(&worker.gaps)).count(), workers().count())
 }
@@ -163,8 +164,8 @@ fn silences(visit: &VisitRecord, elapsed_bits: u64) -> Vec<(u64, u64)> {
     let mut runs = map.zero_runs(1);
     let missing = elapsed_bits.saturating_sub(map.bits);
     if missing > 0 {
-        match runs.last_mut().filter(|(start, bits)| start + bits == map.bits) {
-            Some((_, bits)) => *bits += missing,
+        match runs.last_mut().filter(|(start, bits)| start.saturating_add(*bits) == map.bits) {
+            Some((_, bits)) => *bits = bits.saturating_add(missing),
             None => runs.push((map.bits, missing)),
         }
     }
@@ -279,7 +280,8 @@ fn windows(visit: &VisitRecord) -> Vec<Vec<(u64, u64)>> {
     for index in 0..rows {
         for row in series.iter().filter_map(|series| series.rows.get(index)) {
             for &(bucket, count) in &row.tail {
-                *window.entry(coarse_end(bucket)).or_insert(0) += count;
+                let entry: &mut u64 = window.entry(coarse_end(bucket)).or_insert(0);
+                *entry = entry.saturating_add(count);
                 requests = requests.saturating_add(count);
             }
         }
@@ -325,7 +327,8 @@ pub(super) fn stuck(visit: &VisitRecord, usual: &Usual, device: &[DeviceGap]) ->
         for own in &worker.gaps {
             let length = Nanos::new(own.length_ns);
             let common = device.iter().filter_map(|&gap| overlap(*own, gap));
-            let common: u64 = common.map(|(start, end)| end - start).sum();
+            let common: u64 =
+                common.map(|(start, end)| end.saturating_sub(start)).fold(0, u64::saturating_add);
             let times = Nanos::new((own_usual as f64 * TIMES_USUAL) as u64);
             let long = length >= usual.threshold(length).max(times);
             if long && common < own.length_ns / 2 {

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use explain::interval::CellInterval;
 use record::{Run, RunState};
 
-use crate::figures::{self, Figures, StreamOfCell};
+use crate::figures::{self, Figures, Judged, StreamOfCell};
 use crate::text::{Columns, cut, known, plain, three_digits};
 
 /// Widest line of a table.
@@ -13,6 +14,8 @@ const WIDTH: usize = 100;
 const TEXT: usize = 24;
 /// To how few characters they may be cut where lines are too long.
 const TEXT_MIN: usize = 6;
+/// Most cells whose evidence is printed for one mark; `explain` has all.
+const EVIDENCE: usize = 4;
 /// Most lines of warnings.
 const WARNINGS: usize = 20;
 
@@ -31,12 +34,13 @@ struct Column {
 /// `-` is what is not known. Lengths of time share one unit, in the header.
 pub fn grid(run: &Run) -> String {
     let mut out = heading(run);
+    let judged = Judged::new(run);
     let streams = figures::streams_of(run);
     let mut notes = Notes::default();
     let mut left_out = Vec::new();
     for (phase, streams) in phases(&streams) {
         let _ = write!(out, "\n{}\n", plain(phase));
-        let (text, without) = phase_table(streams, &mut notes);
+        let (text, without) = phase_table(&judged, streams, &mut notes);
         out.push_str(&text);
         if let Some(table) = operations_table(streams) {
             let _ = write!(out, "\n{}, operation by operation\n{table}", plain(phase));
@@ -117,9 +121,13 @@ fn fields<'a>(streams: &[StreamOfCell<'a>]) -> Vec<&'a str> {
 
 /// The lines of a phase, and the columns that had to go: figures that can be spared first, then
 /// the ends of long names.
-fn phase_table(streams: &[StreamOfCell], notes: &mut Notes) -> (String, Vec<String>) {
-    let marks = streams.iter().map(|s| notes.of(&s.marks())).collect();
-    let mut columns = figure_columns(streams);
+fn phase_table(
+    judged: &Judged,
+    streams: &[StreamOfCell],
+    notes: &mut Notes,
+) -> (String, Vec<String>) {
+    let marks = streams.iter().map(|s| notes.of(judged, s)).collect();
+    let mut columns = figure_columns(judged, streams);
     columns.push(Column {
         head: "marks".into(),
         unit: String::new(),
@@ -230,8 +238,9 @@ fn coordinate_columns(streams: &[StreamOfCell], width: usize) -> Vec<Column> {
     columns
 }
 
-fn figure_columns(streams: &[StreamOfCell]) -> Vec<Column> {
+fn figure_columns(judged: &Judged, streams: &[StreamOfCell]) -> Vec<Column> {
     let all: Vec<Figures> = streams.iter().map(StreamOfCell::figures).collect();
+    let intervals: Vec<_> = streams.iter().map(|stream| judged.interval(stream)).collect();
     let (unit, scale) = time_unit(&all);
     let number = |head: &str, unit: &str, spare: u8, cells: Vec<Option<f64>>| Column {
         head: head.into(),
@@ -245,9 +254,25 @@ fn figure_columns(streams: &[StreamOfCell]) -> Vec<Column> {
     let exact = |ns: Option<u64>| ns.map(|ns| ns as f64);
     let cpu: Vec<_> = streams.iter().map(StreamOfCell::cpu).collect();
     let ratio = streams.iter().zip(&all).map(|(s, f)| device_ratio(s, f)).collect();
-    vec![
-        number("IOPS", "1/s", 0, of(&Figures::iops)),
-        number("bandwidth", "MiB/s", 0, of(&|f| Some(f.bytes_per_second()? / 1_048_576.0))),
+    // The interval's own mean, where there is one: the ratio of the sums can lie outside it.
+    let iops = |(f, i): (&Figures, &Option<&CellInterval>)| i.map_or(f.iops(), |i| Some(i.mean));
+    let rates: Vec<_> = all.iter().zip(&intervals).map(iops).collect();
+    let bandwidth = |(f, rate): (&Figures, &Option<f64>)| {
+        (f.requests > 0).then_some((*rate)? * f.bytes as f64 / f.requests as f64 / 1_048_576.0)
+    };
+    let bandwidths = all.iter().zip(&rates).map(bandwidth).collect();
+    let mut columns = vec![number("IOPS", "1/s", 0, rates)];
+    if intervals.iter().any(Option::is_some) {
+        columns.push(Column {
+            head: "+-".into(),
+            unit: "%".into(),
+            cells: intervals.iter().map(|interval| width(*interval)).collect(),
+            left: false,
+            spare: 0,
+        });
+    }
+    columns.extend([
+        number("bandwidth", "MiB/s", 0, bandwidths),
         number("mean", unit, 0, time(&Figures::latency_ns_mean)),
         number("p50", unit, 4, time(&|f| exact(f.latency_ns(0.5)))),
         number("p99", unit, 0, time(&|f| exact(f.latency_ns(0.99)))),
@@ -256,7 +281,16 @@ fn figure_columns(streams: &[StreamOfCell]) -> Vec<Column> {
         number("user", "ns/IO", 2, cpu.iter().map(|c| c.map(|c| c.user)).collect()),
         number("system", "ns/IO", 2, cpu.iter().map(|c| c.map(|c| c.system)).collect()),
         number("device", "ratio", 3, ratio),
-    ]
+    ]);
+    columns
+}
+
+/// Half-width in percent. Beyond 100 nothing is known but that.
+fn width(interval: Option<&CellInterval>) -> String {
+    match interval.map(|interval| interval.half_width * 100.0) {
+        Some(width) if width > 100.0 => ">100".to_owned(),
+        width => known(width),
+    }
 }
 
 /// The unit in which mean latencies of a phase have few digits, and how many ns it is.
@@ -315,38 +349,67 @@ fn phase_matrix(streams: &[StreamOfCell]) -> Option<String> {
     Some(table.print())
 }
 
-/// Marks met so far; in the table stand their numbers.
+/// Marks met so far, with what they rest on; in the table stand their numbers.
 #[derive(Default)]
-struct Notes(Vec<String>);
+struct Notes(Vec<(String, Vec<String>)>);
 
 impl Notes {
-    fn of(&mut self, marks: &[String]) -> String {
+    fn of(&mut self, judged: &Judged, stream: &StreamOfCell) -> String {
         let mut numbers = Vec::new();
-        for mark in marks {
-            let number = self.0.iter().position(|known| known == mark).unwrap_or_else(|| {
-                self.0.push(mark.clone());
-                self.0.len() - 1
-            });
-            numbers.push((number + 1).to_string());
+        let place = place(stream);
+        for mark in stream.marks() {
+            numbers.push(self.number(mark, None));
         }
-        numbers.join(",")
+        for mark in judged.marks_of(stream.cell) {
+            let evidence =
+                (!mark.evidence.is_empty()).then(|| format!("{place}: {}", plain(&mark.evidence)));
+            numbers.push(self.number(mark.code.clone(), evidence));
+        }
+        numbers.dedup();
+        numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+    }
+
+    /// From 1.
+    fn number(&mut self, mark: String, evidence: Option<String>) -> usize {
+        let known = self.0.iter().position(|(known, _)| *known == mark);
+        let position = known.unwrap_or_else(|| {
+            self.0.push((mark, Vec::new()));
+            self.0.len() - 1
+        });
+        if let Some(evidence) = evidence.filter(|e| !self.0[position].1.contains(e)) {
+            self.0[position].1.push(evidence);
+        }
+        position + 1
     }
 
     fn print(&self) -> String {
         let mut out = String::new();
-        for (number, mark) in (1..).zip(&self.0) {
+        for (number, (mark, evidence)) in (1..).zip(&self.0) {
             if number == 1 {
                 out.push_str("\nmarks\n");
             }
             let mark = plain(mark);
-            let text = match explanation(&mark) {
+            let text = match explanation(&mark).or_else(|| explain::mark::meaning(&mark)) {
                 Some(why) => format!("{mark}: {why}"),
                 None => mark,
             };
             out.push_str(&wrapped(&format!("{number:>3} "), &text));
+            for line in evidence.iter().take(EVIDENCE) {
+                out.push_str(&wrapped("      ", line));
+            }
+            if evidence.len() > EVIDENCE {
+                let _ = writeln!(out, "      and {} more cells", evidence.len() - EVIDENCE);
+            }
         }
         out
     }
+}
+
+/// Which cell, as a line of the table names it: phase and values.
+fn place(stream: &StreamOfCell) -> String {
+    let values = stream.cell.coordinates.iter().map(|(_, value)| cut(&plain(value), TEXT));
+    let phase = cut(&plain(&stream.cell.phase), TEXT);
+    std::iter::once(phase).chain(values).collect::<Vec<_>>().join(" ")
 }
 
 fn explanation(mark: &str) -> Option<&'static str> {

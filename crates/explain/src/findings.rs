@@ -1,0 +1,230 @@
+//! Everything that one run alone can tell, and the marks that follow from it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use suite::model::{Method, Suite};
+
+use crate::cache::{self, Caches};
+use crate::drift::{self, Drifts, Step};
+use crate::freeze::{self, Freezes, Source};
+use crate::gap::{self, Gaps, Kind};
+use crate::interval::{self, Basis, CellInterval};
+use crate::mark::{MEANINGS, Mark};
+use crate::steady::{self, SteadyStates, Verdict};
+use crate::view::{CellView, View};
+use crate::words::{count, iops, list, percent, seconds};
+
+/// What was found in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Findings {
+    /// Per cell, in the order of the run's cells.
+    pub intervals: Vec<Option<CellInterval>>,
+    /// When nothing came back.
+    pub freezes: Freezes,
+    /// Cells far below what their neighbours promise.
+    pub gaps: Gaps,
+    /// What caches have to do with it.
+    pub caches: Caches,
+    /// Changes of level and drift.
+    pub drift: Drifts,
+    /// Series of rounds, and write cliffs.
+    pub steady: SteadyStates,
+}
+
+/// Collects marks in any order.
+struct Marks(Vec<Mark>);
+
+impl Findings {
+    /// Looks at a run.
+    pub fn of(view: &View<'_>) -> Self {
+        Self {
+            intervals: interval::cells(view),
+            freezes: freeze::freezes(view),
+            gaps: gap::gaps(view),
+            caches: cache::caches(view),
+            drift: drift::drift(view),
+            steady: steady::steady(view),
+        }
+    }
+
+    /// Reasons to look twice, by cell, in the order of [`MEANINGS`].
+    pub fn marks(&self, view: &View<'_>) -> Vec<Mark> {
+        let mut marks = Marks(Vec::new());
+        marks.of_intervals(view, &self.intervals);
+        marks.of_freezes(&self.freezes);
+        marks.of_gaps(view, &self.gaps);
+        marks.of_caches(&self.caches);
+        marks.of_drift(&self.drift);
+        marks.of_steady(&self.steady);
+        marks.of_generator(view);
+        let rank = |mark: &Mark| MEANINGS.iter().position(|(code, _)| *code == mark.code);
+        let mut marks = marks.0;
+        marks.sort_by_key(|mark| (mark.cell, rank(mark)));
+        marks
+    }
+}
+
+/// The plan that a run played, as it was stored; `None` where this version cannot read it.
+fn plan(view: &View<'_>) -> Option<Suite> {
+    let header = &view.run.header;
+    let source = suite::parse(&header.suite_text, &header.id).ok()?;
+    suite::check(&source, &suite::CheckContext::default()).ok()
+}
+
+impl Marks {
+    fn add(&mut self, code: &str, cell: u32, evidence: impl Into<String>) {
+        self.0.push(Mark::new(code, cell, evidence));
+    }
+
+    fn of_intervals(&mut self, view: &View<'_>, intervals: &[Option<CellInterval>]) {
+        let wanted = plan(view).filter(|p| p.method == Method::Rounds).map(|p| p.rounds.precision);
+        for (cell, interval) in view.cells.iter().zip(intervals) {
+            let Some(found) = interval else { continue };
+            self.of_width(cell, found, wanted);
+            self.of_outliers(cell, found);
+        }
+    }
+
+    fn of_width(&mut self, cell: &CellView<'_>, found: &CellInterval, wanted: Option<f64>) {
+        let index = cell.cell.index;
+        if found.basis == Basis::OneVisit {
+            return self.add("within-one-visit", index, "");
+        }
+        // A hair wider is what the rule that ends a cell calls narrow enough.
+        let Some(wanted) = wanted.filter(|wanted| found.half_width > wanted * (1.0 + 1e-9)) else {
+            return;
+        };
+        let visits = count(found.visits.into(), "visit");
+        let (seen, wanted) = (percent(found.half_width), percent(wanted));
+        self.add("not-converged", index, format!("+-{seen} after {visits}, wanted {wanted}"));
+    }
+
+    fn of_outliers(&mut self, cell: &CellView<'_>, found: &CellInterval) {
+        if found.outliers.is_empty() {
+            return;
+        }
+        let code = if found.recurring { "mixture" } else { "outlier" };
+        let apart = found.outliers.iter().filter_map(|&k| found.values.get(k as usize));
+        let apart: Vec<String> = apart.map(|&rate| iops(rate)).collect();
+        let median = iops(found.median);
+        let evidence = format!("{} against a median of {median} IOPS", list(&apart));
+        self.add(code, cell.cell.index, evidence);
+    }
+
+    /// One mark a cell for the host's gaps and one for the others.
+    fn of_freezes(&mut self, found: &Freezes) {
+        let mut met: BTreeMap<(u32, bool), (u32, u64, u64)> = BTreeMap::new();
+        for event in &found.events {
+            let host = event.source == Source::Host;
+            let entry = met.entry((event.cell, host)).or_default();
+            entry.0 += 1;
+            entry.1 = entry.1.max(event.length_ns);
+            entry.2 = entry.2.saturating_add(event.length_ns);
+        }
+        for ((cell, host), (times, longest, all)) in met {
+            let code = if host { "host-stalled" } else { "stalled" };
+            let longest = seconds(longest as f64 / 1e9);
+            let evidence = match times {
+                1 => format!("once, for {longest}"),
+                _ => format!(
+                    "{times} times, {longest} at most, {} in all",
+                    seconds(all as f64 / 1e9)
+                ),
+            };
+            self.add(code, cell, evidence);
+        }
+    }
+
+    fn of_gaps(&mut self, view: &View<'_>, gaps: &Gaps) {
+        for flagged in &gaps.flagged {
+            let is_it = |cell: &&CellView<'_>| {
+                gap::group_of(cell).as_ref() == Some(&flagged.group)
+                    && cell.load().is_some_and(|load| {
+                        load.op == flagged.op
+                            && load.block_bytes == flagged.block_bytes
+                            && load.threads == flagged.threads
+                            && load.in_flight == flagged.in_flight
+                    })
+            };
+            let Some(cell) = view.grid().find(is_it) else { continue };
+            let kind = match flagged.kind {
+                Kind::Reproducible => "whenever visited: a property of the cell",
+                Kind::Transient => "at one time only: something that happened then",
+                Kind::Unconfirmed => "visited too rarely to tell a property from an event",
+            };
+            let evidence = if flagged.missing {
+                "nothing completed".to_owned()
+            } else {
+                let lost = seconds(flagged.lost_ns as f64 / 1e9);
+                format!("{} of what is promised, {lost} lost, {kind}", percent(flagged.ratio))
+            };
+            self.add("gap", cell.cell.index, evidence);
+        }
+    }
+
+    fn of_caches(&mut self, caches: &Caches) {
+        for cell in &caches.cells {
+            // Twins have no device, and their users know.
+            let worst = cell.verdict.mark().filter(|&mark| mark != "no-device");
+            if let Some(code) = worst {
+                self.add(code, cell.cell, cell.verdict.sentence());
+            }
+        }
+    }
+
+    fn of_drift(&mut self, drift: &Drifts) {
+        let told = |steps: &[Step]| {
+            let steps: Vec<String> = steps
+                .iter()
+                .map(|s| {
+                    let at = seconds(s.at_ns as f64 / 1e9);
+                    format!("from {} to {} IOPS at {at}", iops(s.before), iops(s.after))
+                })
+                .collect();
+            list(&steps)
+        };
+        for visit in drift.visits.iter().filter(|visit| !visit.steps.is_empty()) {
+            let evidence = format!("{} of visit {}", told(&visit.steps), visit.repeat + 1);
+            self.add("drifting", visit.cell, evidence);
+        }
+        for cell in &drift.cells {
+            self.add("drifting", cell.cell, format!("{} of the run", told(&cell.steps)));
+        }
+    }
+
+    fn of_steady(&mut self, steady: &SteadyStates) {
+        for series in steady.series.iter().filter(|s| s.verdict != Verdict::Steady) {
+            let why = series.sentences().into_iter().next().unwrap_or_default();
+            self.add("not-steady", series.cell, why);
+        }
+    }
+
+    /// Whether the workers' own processors were busy all the time.
+    fn of_generator(&mut self, view: &View<'_>) {
+        for cell in view.grid() {
+            let busy = cell.visits.iter().filter_map(|visit| busiest(visit.visit));
+            let busy = busy.fold(0.0, f64::max);
+            if busy > GENERATOR_BUSY {
+                let evidence =
+                    format!("a worker was on its processor {} of the time", percent(busy));
+                self.add("generator-limited", cell.cell.index, evidence);
+            }
+        }
+    }
+}
+
+/// A worker that is on its processor for more of the time than this waits for nobody else.
+const GENERATOR_BUSY: f64 = 0.90;
+
+/// The largest share of the measured time that a worker's thread was running, in user and system
+/// mode together. `None` where it is not known.
+fn busiest(visit: &record::VisitRecord) -> Option<f64> {
+    let workers = visit.streams.iter().flat_map(|stream| &stream.workers);
+    let shares = workers.filter_map(|worker| {
+        let used = worker.cpu_user_ns?.saturating_add(worker.cpu_system_ns?);
+        (visit.elapsed_ns > 0).then(|| used as f64 / visit.elapsed_ns as f64)
+    });
+    shares.reduce(f64::max)
+}
