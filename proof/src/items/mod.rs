@@ -11,12 +11,14 @@ mod freezes;
 mod gaps;
 mod histograms;
 mod outliers;
+mod rounds;
 mod steady;
 mod visits;
 
 /// Lists of every file, in the order of the table.
 pub const ALL: &[&[Proof]] = &[
     visits::PROOFS,
+    rounds::PROOFS,
     steady::PROOFS,
     outliers::PROOFS,
     compare::PROOFS,
