@@ -7,8 +7,8 @@ use clap::builder::StyledStr;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{completions, export, generate, list, man, path, resume, rm, run, show};
-use crate::commands::{suites, table};
+use crate::commands::{compare, completions, export, generate, list, man, path, resume, rm, run};
+use crate::commands::{show, suites, table};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output::{ColorWish, Output, lines};
@@ -69,6 +69,7 @@ pub enum Command {
     List(list::ListArgs),
     Show(show::ShowArgs),
     Table(table::TableArgs),
+    Compare(compare::CompareArgs),
     Export(export::ExportArgs),
     Rm(rm::RmArgs),
     Path(path::PathArgs),

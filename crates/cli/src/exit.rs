@@ -15,13 +15,14 @@ pub enum ExitCode {
     Target = 5,
     Store = 6,
     Mismatch = 7,
+    Slower = 8,
     HungUp = 129,
     Interrupted = 130,
     Terminated = 143,
 }
 
 impl ExitCode {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Ok,
         Self::Unexpected,
         Self::Usage,
@@ -30,6 +31,7 @@ impl ExitCode {
         Self::Target,
         Self::Store,
         Self::Mismatch,
+        Self::Slower,
         Self::HungUp,
         Self::Interrupted,
         Self::Terminated,
@@ -50,6 +52,7 @@ impl ExitCode {
             Self::Target => "the target cannot be used, or went away",
             Self::Store => "the store cannot be read or written",
             Self::Mismatch => "verification found data other than what was written",
+            Self::Slower => "compare --exit-code: a run is slower than the first, beyond the margin",
             Self::HungUp => "ended by SIGHUP; what was measured is stored",
             Self::Interrupted => "ended by Ctrl-C (SIGINT); what was measured is stored",
             Self::Terminated => "ended by SIGTERM; what was measured is stored",

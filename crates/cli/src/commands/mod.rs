@@ -1,5 +1,6 @@
 //! One module per command.
 
+pub mod compare;
 pub mod completions;
 pub mod export;
 pub mod generate;
@@ -31,6 +32,7 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::List(args) => list::list(&args, common, out)?,
         Command::Show(args) => show::show(&args, common, out)?,
         Command::Table(args) => table::table(&args, common, out)?,
+        Command::Compare(args) => return compare::compare(&args, common, out),
         Command::Export(args) => export::export(&args, common, out)?,
         Command::Rm(args) => rm::rm(&args, common, out)?,
         Command::Path(_) => path::path(common, out)?,

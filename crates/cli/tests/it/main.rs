@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic")]
 
+mod compare;
 mod export;
 mod help;
 mod odd;

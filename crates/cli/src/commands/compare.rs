@@ -1,0 +1,240 @@
+//! `plimsoll compare`
+
+use std::fmt::Write;
+
+use clap::Args;
+use explain::compare::{
+    Against, CellComparison, Comparison, Direction, Method, Outcome, Terms, Verdict,
+};
+use explain::view::View;
+use record::Run;
+
+use crate::args::Common;
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::options::Share;
+use crate::order;
+use crate::output::{Output, json};
+
+const EXAMPLES: &str = "\
+Examples:
+  plimsoll compare r17 r18              # is r18 faster than r17, and by how much
+  plimsoll compare r17 r18 r19          # r18 and r19 against r17; a repeat of r17 shows drift
+  plimsoll compare last-1 last --cells  # every figure behind the verdicts
+  plimsoll compare r17 r18 --margin 5%  # differences up to 5 % do not matter
+  plimsoll compare r17 r18 --json       # one document (plimsoll.comparison/1)";
+
+/// Compare runs: is the difference real, how large, and what can have made it
+///
+/// The first run is the reference. What differs between the stacks and plans is said first: where
+/// several things changed together, none can be credited. Then each cell and the whole get a
+/// ratio with its interval, and a verdict: different, same, or inconclusive and how many more
+/// measurements would settle it.
+///
+/// Runs measured one after the other differ by drift, too. A repeat of the first run, named
+/// third, shows how much.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct CompareArgs {
+    /// Two runs or more, the reference first: r17, 17, last, last-1, or the beginning of a
+    /// suite's name
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    runs: Vec<String>,
+    /// Differences up to this do not matter; where the machine's own A/A floor is larger, that
+    #[arg(long, value_name = "SHARE", default_value = "3%")]
+    margin: Share,
+    /// Confidence of the intervals
+    #[arg(long, value_name = "SHARE", default_value = "95%", value_parser = confidence)]
+    confidence: Share,
+    /// Show what is behind each cell's verdict: counts, method, p, latencies, stalls
+    #[arg(long, conflicts_with = "json")]
+    cells: bool,
+    /// Print one JSON document (plimsoll.comparison/1)
+    #[arg(long)]
+    json: bool,
+    /// End with 8 if any run is different from the first, over all cells, for the worse
+    #[arg(long)]
+    exit_code: bool,
+}
+
+pub fn compare(args: &CompareArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
+    let runs = load(args, common)?;
+    let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
+    let terms = Terms { margin: args.margin.0, floor: None, confidence: args.confidence.0 };
+    let comparison = explain::compare::compare(&views, &terms);
+    if args.json {
+        output.print(&json(&comparison)?)?;
+    } else {
+        output.print(&text(&comparison, &runs, args.cells))?;
+    }
+    let worse = comparison.against.iter().any(is_worse);
+    Ok(if args.exit_code && worse { ExitCode::Slower } else { ExitCode::Ok })
+}
+
+fn load(args: &CompareArgs, common: &Common) -> Result<Vec<Run>, Failure> {
+    let store = order::store_to_read(common)?;
+    let mut ids: Vec<String> = Vec::new();
+    for word in &args.runs {
+        let id = store.resolve(word)?;
+        if ids.contains(&id) {
+            let message = format!("{id} is named twice, the second time as `{word}`");
+            let hint = "a run is always the same as itself; `plimsoll list` shows the others";
+            return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+        }
+        ids.push(id);
+    }
+    ids.iter().map(|id| Ok(store.load(id)?)).collect()
+}
+
+fn is_worse(against: &Against) -> bool {
+    let overall = &against.overall;
+    !against.bracket
+        && overall.verdict == Verdict::Different
+        && overall.direction == Some(Direction::Slower)
+}
+
+fn confidence(text: &str) -> Result<Share, String> {
+    let share: Share = text.parse()?;
+    let sensible = (0.5..1.0).contains(&share.0);
+    sensible.then_some(share).ok_or_else(|| "wanted 50% or more, and less than 100%".to_owned())
+}
+
+fn text(comparison: &Comparison, runs: &[Run], details: bool) -> String {
+    let mut out = String::new();
+    for (side, run) in comparison.sides.iter().zip(runs) {
+        let header = &run.header;
+        let made = run.visits_made();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "{}  {}  {} on {}: {}, {made} of {} visits",
+            side.label,
+            side.run,
+            report::plain(&side.suite),
+            report::plain(&side.target),
+            header.state.name(),
+            header.visits_planned,
+        );
+    }
+    for against in &comparison.against {
+        out.push('\n');
+        let differences = if against.bracket { vec![] } else { against.differences.sentences() };
+        paragraph(&mut out, &differences);
+        paragraph(&mut out, &[against.headline()]);
+        if !against.cells.is_empty() {
+            out.push('\n');
+            out.push_str(&table(against, details));
+            out.push('\n');
+        }
+        if !against.bracket {
+            paragraph(&mut out, &against.evidence(comparison));
+        }
+    }
+    out
+}
+
+fn paragraph(out: &mut String, sentences: &[String]) {
+    for sentence in sentences {
+        out.push_str(&report::plain(sentence));
+        out.push('\n');
+    }
+}
+
+/// A line per cell; columns as wide as their widest entry.
+fn table(against: &Against, details: bool) -> String {
+    let label = against.label.as_str();
+    let mut head = vec!["cell", "A", label, "ratio", "verdict"];
+    let visits = format!("visits A/{label}");
+    let stalls = format!("stalls A/{label}");
+    if details {
+        head.extend([visits.as_str(), "by", "p", "other way", "mean", "p99", stalls.as_str()]);
+    }
+    let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
+    rows.extend(against.cells.iter().map(|cell| row(cell, details)));
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for row in &rows {
+        let cells = row.iter().zip(&widths).map(|(text, width)| format!("{text:<width$}"));
+        out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+fn row(cell: &CellComparison, details: bool) -> Vec<String> {
+    let outcome = &cell.outcome;
+    let ratio = |ratio: Option<explain::compare::Ratio>| {
+        ratio.map_or_else(|| "-".to_owned(), |ratio| ratio.text())
+    };
+    let mut row = vec![
+        report::plain(&cell.cell),
+        cell.reference.text(),
+        cell.other.text(),
+        ratio(outcome.ratio),
+        verdict(outcome),
+    ];
+    if details {
+        let (a, b) = (&cell.reference, &cell.other);
+        let latency = |of: fn(&explain::compare::LatencyRatio) -> Option<f64>| {
+            let found = cell.latency.as_ref().and_then(of);
+            found.map_or_else(|| "-".to_owned(), |ratio| format!("x{ratio:.2}"))
+        };
+        row.extend([
+            format!("{}/{}", a.visits, b.visits),
+            method(outcome.method).to_owned(),
+            outcome.p.map_or_else(|| "-".to_owned(), chance),
+            ratio(outcome.twin),
+            latency(|l| Some(l.mean_ratio)),
+            latency(|l| l.p99_ratio),
+            format!("{}/{}", a.stalls.count, b.stalls.count),
+        ]);
+    }
+    row
+}
+
+fn verdict(outcome: &Outcome) -> String {
+    let way = outcome.direction.map(|way| match way {
+        Direction::Faster => "faster",
+        Direction::Slower => "slower",
+    });
+    match outcome.verdict {
+        Verdict::Different => way.unwrap_or("different").to_owned(),
+        Verdict::Same => "same".to_owned(),
+        Verdict::Inconclusive => {
+            let more = outcome.more.map(|n| format!(", about {n} more")).unwrap_or_default();
+            let way = way.map(|way| format!(", {way} by little")).unwrap_or_default();
+            format!("inconclusive{way}{more}")
+        }
+    }
+}
+
+/// A p; zeros would promise too much.
+fn chance(p: f64) -> String {
+    if p < 0.0001 { "<0.0001".to_owned() } else { format!("{p:.4}") }
+}
+
+const fn method(method: Method) -> &'static str {
+    match method {
+        Method::SignedRank => "signed ranks",
+        Method::PairedT => "paired t",
+        Method::Welch => "Welch",
+        Method::None => "-",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certainty_is_not_for_sale() {
+        assert_eq!(confidence("95%"), Ok(Share(0.95)));
+        for bad in ["100%", "1", "20%", "nan%", "95", ""] {
+            assert!(confidence(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! `plimsoll compare`
+
+use serde_json::Value;
+
+use crate::world::World;
+
+/// Three runs of four cells on simulated drives, three visits each: r1 and r3 on one, r2 on a
+/// faster one.
+fn with_runs() -> World {
+    let world = World::new();
+    let models = world.model();
+    let other = models.replace("nvme.toml", "sata-ssd.toml");
+    for (seed, target) in [("1", &other), ("2", &models), ("3", &other)] {
+        world.ok(&[
+            "run",
+            "random-read",
+            "--classic",
+            "--seed",
+            seed,
+            "--target",
+            target,
+            "--time",
+            "200ms",
+            "--set",
+            "queue_depth=1,4,16,64",
+            "--set",
+            "repeats=3",
+        ]);
+    }
+    world
+}
+
+#[test]
+fn a_faster_drive_is_called_so() {
+    let world = with_runs();
+    let done = world.ok(&["compare", "r1", "r2"]);
+    assert_eq!(done.err, "");
+    let out = &done.out;
+    assert!(out.starts_with("A  r1  random-read on model:"), "{out}");
+    assert!(out.contains("One thing differs: target ("), "{out}");
+    assert!(out.contains("Different: B is faster than A, x"), "{out}");
+    assert!(out.contains("drift between them cannot be told from a difference"), "{out}");
+    let table: Vec<_> = out.lines().filter(|line| line.contains("K +-")).collect();
+    assert_eq!(table.len(), 4, "{out}");
+    assert!(table.iter().all(|line| line.ends_with("faster")), "{out}");
+    let details = world.ok(&["compare", "r1", "r2", "--cells"]).out;
+    assert!(details.contains("3/3") && details.contains("Welch"), "{details}");
+}
+
+#[test]
+fn a_repeat_of_the_first_is_a_bracket_and_two_alike_are_an_a_a() {
+    let world = with_runs();
+    let out = world.ok(&["compare", "r1", "r2", "r3"]).out;
+    assert!(out.contains("C is A's configuration once more: x"), "{out}");
+    let out = world.ok(&["compare", "1", "last"]).out;
+    assert!(out.contains("this is an A/A"), "{out}");
+    assert!(!out.contains("Different:"), "{out}");
+}
+
+#[test]
+fn the_exit_code_is_asked_for() {
+    let world = with_runs();
+    for (words, code) in [
+        (&["compare", "r2", "r1"][..], 0),
+        (&["compare", "r2", "r1", "--exit-code"], 8),
+        (&["compare", "r1", "r2", "--exit-code"], 0),
+        (&["compare", "r1", "r3", "--exit-code", "--json"], 0),
+        (&["compare", "r1"], 2),
+        (&["compare", "r1", "1"], 2),
+        (&["compare", "r1", "r9"], 2),
+        (&["compare", "r1", "r2", "--margin", "3"], 2),
+        (&["compare", "r1", "r2", "--confidence", "100%"], 2),
+    ] {
+        let done = world.run(words);
+        assert_eq!(done.code, code, "{words:?}: {done:#?}");
+    }
+}
+
+#[test]
+fn the_document_holds_every_verdict() {
+    let world = with_runs();
+    let done = world.ok(&["compare", "r1", "r2", "r3", "--json"]);
+    let document: Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(document["schema"], "plimsoll.comparison/1");
+    assert_eq!(document["sides"].as_array().unwrap().len(), 3);
+    let against = &document["against"][0];
+    assert_eq!(against["overall"]["verdict"], "different");
+    assert_eq!(against["design"], "apart");
+    assert_eq!(against["cells"].as_array().unwrap().len(), 4);
+    assert_eq!(document["against"][1]["bracket"], true);
+    // The same runs, the same document.
+    assert_eq!(world.ok(&["compare", "r1", "r2", "r3", "--json"]).out, done.out);
+}
