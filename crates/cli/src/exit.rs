@@ -52,7 +52,7 @@ impl ExitCode {
             Self::Target => "the target cannot be used, or went away",
             Self::Store => "the store cannot be read or written",
             Self::Mismatch => "verification found data other than what was written",
-            Self::Slower => "compare --exit-code: a run is slower than the first, beyond the margin",
+            Self::Slower => "compare --exit-code: slower than the first run, beyond the margin",
             Self::HungUp => "ended by SIGHUP; what was measured is stored",
             Self::Interrupted => "ended by Ctrl-C (SIGINT); what was measured is stored",
             Self::Terminated => "ended by SIGTERM; what was measured is stored",
