@@ -477,7 +477,11 @@ fn a_write_cache_is_placed_in_bytes() {
     let filled = 40 * 26 * MIB;
     assert!(cache.at_bytes.abs_diff(filled) < filled / 20, "{cache:?}");
     assert!(cache.size_bytes < cache.at_bytes && !cache.refills);
-    assert!(cache.sentence().contains("Writes fell from 256 MiB/s to 47.3 MiB/s"), "{}", cache.sentence());
+    assert!(
+        cache.sentence().contains("Writes fell from 256 MiB/s to 47.3 MiB/s"),
+        "{}",
+        cache.sentence()
+    );
     // Without idleness before, nobody knows how full it was.
     bench.run.visits[0].quiet = Some(false);
     assert!(bench.caches().write_caches.is_empty());

@@ -1,6 +1,6 @@
 //! First touch against re-read: a region in a random order, then the same again.
 
-use record::{SeriesRow, VisitRecord};
+use record::{OpRecord, SeriesRow, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::interval::student_quantile;
@@ -98,44 +98,46 @@ fn compare(
 }
 
 /// Mean latencies of the first by the second, with a 95 % interval from the scatter of the parts
-/// of each pass.
+/// of each pass; of each pass's own latencies where one was too short to have parts.
 fn ratio(first: &VisitRecord, second: &VisitRecord) -> Option<(f64, f64, f64)> {
-    let mean = |visit: &VisitRecord| {
-        let mut ops = visit.streams.iter().flat_map(|s| &s.ops).filter(|op| op.op == "read");
-        ops.next()?.latency_ns_mean().filter(|&mean| mean > 0.0)
+    let (first, second) = (read_op(first)?, read_op(second)?);
+    let (a, b) = match (parts(first), parts(second)) {
+        (Some(a), Some(b)) => (a, b),
+        _ => (trimmed(first)?, trimmed(second)?),
     };
-    let ratio = mean(first)? / mean(second)?;
-    let (a, b) = (scatter(first)?, scatter(second)?);
-    let error = a.0 + b.0;
+    let ratio = a.mean / b.mean;
+    let error = a.variance + b.variance;
     // Satterthwaite.
-    let df = if error > 0.0 { error * error / (a.0 * a.0 / a.1 + b.0 * b.0 / b.1) } else { a.1 };
+    let df = if error > 0.0 {
+        error.powi(2) / (a.variance.powi(2) / a.df + b.variance.powi(2) / b.df)
+    } else {
+        a.df
+    };
     let half = student_quantile(0.975, df.max(1.0))? * error.sqrt();
     Some((ratio, ratio * (-half).exp(), ratio * half.exp()))
 }
 
-/// Variance of the mean of ln rate over a pass, and its degrees of freedom.
-///
-/// From the means of ten parts in time; of as many as there are intervals in short passes. A fast
-/// pass of less than five intervals of 100 ms has no parts: its latencies are taken to scatter as
-/// its histogram does, ten of them worth one for their dependence.
-fn scatter(visit: &VisitRecord) -> Option<(f64, f64)> {
-    let op = visit.streams.iter().flat_map(|s| &s.ops).find(|op| op.op == "read")?;
+fn read_op(visit: &VisitRecord) -> Option<&OpRecord> {
+    visit.streams.iter().flat_map(|s| &s.ops).find(|op| op.op == "read" && op.requests > 0)
+}
+
+/// A pass: mean latency, the variance of its logarithm, and what that is worth.
+struct Pass {
+    mean: f64,
+    variance: f64,
+    df: f64,
+}
+
+/// From ten parts in time: of as many as there are intervals in a short pass. `None` below
+/// five intervals of the series.
+fn parts(op: &OpRecord) -> Option<Pass> {
     // The last interval is cut short by the end.
     let rows = op.series.rows.split_last().map_or(&[][..], |(_, rows)| rows);
     if rows.len() < ROWS_MIN {
-        let n = op.requests as f64;
-        let mean = op.latency_ns_mean()?;
-        let squares = op.latency.sparse().map(|(bucket, count)| {
-            let (low, high) = stats::histogram::bucket_bounds(bucket as usize);
-            let middle = (low as f64 + high as f64) / 2.0;
-            (middle - mean).powi(2) * count as f64
-        });
-        let variance = squares.sum::<f64>() / (n - 1.0);
-        return (n >= 100.0).then(|| (10.0 * variance / (mean * mean) / n, n / 10.0));
+        return None;
     }
-    let per_part = rows.len().div_ceil(PARTS);
     let parts: Vec<f64> = rows
-        .chunks(per_part)
+        .chunks(rows.len().div_ceil(PARTS))
         .map(|part| requests(part) / part.len() as f64)
         .filter(|&rate| rate > 0.0)
         .map(f64::ln)
@@ -146,7 +148,33 @@ fn scatter(visit: &VisitRecord) -> Option<(f64, f64)> {
     }
     let mean = parts.iter().sum::<f64>() / n;
     let variance = parts.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    Some((variance / n, n - 1.0))
+    let latency = op.latency_ns_mean().filter(|&mean| mean > 0.0)?;
+    Some(Pass { mean: latency, variance: variance / n, df: n - 1.0 })
+}
+
+/// From the latencies themselves without the slowest hundredth: a few ms in which the process did
+/// not run are most of the mean of a pass of some ms. Ten of them are worth one, for their
+/// dependence.
+fn trimmed(op: &OpRecord) -> Option<Pass> {
+    let keep = (op.latency.count() as f64 * 0.99).floor();
+    if keep < 100.0 {
+        return None;
+    }
+    let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for (bucket, count) in op.latency.sparse() {
+        let (low, high) = stats::histogram::bucket_bounds(bucket as usize);
+        let middle = (low as f64 + high as f64) / 2.0;
+        let taken = (count as f64).min(keep - n);
+        n += taken;
+        sum += taken * middle;
+        squares += taken * middle * middle;
+        if n >= keep {
+            break;
+        }
+    }
+    let mean = sum / n;
+    let variance = (squares / n - mean * mean).max(0.0) / (mean * mean);
+    (mean > 0.0).then(|| Pass { mean, variance: 10.0 * variance / n, df: n / 10.0 })
 }
 
 fn requests(rows: &[SeriesRow]) -> f64 {

@@ -196,7 +196,9 @@ impl Verdict {
 
 fn foreign(op: &str, device: u64, asked: u64) -> String {
     let (verb, why) = match op {
-        "read" => ("read", "read-ahead, or others on the same device"),
+        "read" => {
+            ("read", "read-ahead, or others on the same device, whose reads could hide a cache")
+        }
         _ => (
             "wrote",
             "earlier data written back, journals, parity or mirrors, or others on the same device",
