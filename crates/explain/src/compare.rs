@@ -12,7 +12,7 @@ mod values;
 mod words;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::differ::{Differences, differences};
 use crate::view::{CellView, Load, View};
@@ -68,7 +68,7 @@ impl Floor {
 }
 
 /// Cells that are expected to be equally noisy.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct ClassName {
     /// `read`, `write`, `mixed`, ...
     pub op: String,
@@ -79,7 +79,9 @@ pub struct ClassName {
 }
 
 /// By the size of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum BlockClass {
     /// Up to 16 KiB: a database's page.
@@ -89,7 +91,9 @@ pub enum BlockClass {
 }
 
 /// By requests in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum InFlightClass {
     /// One: latency decides.
