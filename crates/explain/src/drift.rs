@@ -167,13 +167,14 @@ fn visit_drift(
     seconds: &Seconds,
     changes: &Changes,
 ) -> Option<VisitDrift> {
-    let steps = changes.segments.windows(2).map(|pair| Step {
+    let levels = seconds.levels(changes);
+    let steps = levels.windows(2).map(|pair| Step {
         at_ns: seconds.at_ns(pair[1].start),
         before: pair[0].mean.exp(),
         after: pair[1].mean.exp(),
     });
     let steps: Vec<Step> = steps.collect();
-    let per_hour = changes.segments.last().and_then(|last| seconds.slope(*last, changes.noise));
+    let per_hour = levels.last().and_then(|last| seconds.slope(*last, changes.noise));
     let per_hour = per_hour.filter(|slope| slope.is_real() && slope.over_all.abs() >= 0.03);
     (!steps.is_empty() || per_hour.is_some()).then(|| VisitDrift {
         cell: cell.cell.index,
@@ -300,18 +301,28 @@ fn run_drift(points: &[Point]) -> Option<RunDrift> {
         .collect();
     let deviations: Vec<f64> =
         points.iter().map(|p| p.ln_rate - means.get(&p.cell).copied().unwrap_or(0.0)).collect();
-    let cuts = noise(&deviations)
-        .and_then(|noise| changes_given(&deviations, SEGMENT_RUN, noise))
-        .map(|changes| changes.segments)
-        .unwrap_or_default();
-    let mut steps = Vec::new();
-    let mut last = 0;
-    for pair in cuts.windows(2) {
+    let found = noise(&deviations)
+        .and_then(|noise| changes_given(&deviations, SEGMENT_RUN, noise).map(|c| (noise, c)));
+    let (mut steps, mut last) = (Vec::new(), 0);
+    let mut levels = vec![0.0; points.len()];
+    for pair in found.iter().flat_map(|(_, changes)| changes.segments.windows(2)) {
         let parts = (&points[pair[0].start..pair[0].end], &points[pair[1].start..pair[1].end]);
         if let Some(ratio) = shared(parts.0, parts.1) {
             let at_ns = (points[pair[1].start].hours * 3.6e12) as u64;
             steps.push(Step { at_ns, before: 1.0, after: ratio });
             last = pair[1].start;
+            levels[last..].iter_mut().for_each(|level| *level += ratio.ln());
+        }
+    }
+    // A slow drift is cut into stairs by whoever looks for steps only.
+    if let Some((noise, _)) = found.filter(|_| !steps.is_empty()) {
+        let penalty = noise.penalty(points.len());
+        let stairs = squares(points, &levels) + steps.len() as f64 * penalty;
+        let hours: Vec<f64> = points.iter().map(|point| point.hours).collect();
+        let slope = common_slope(points, |point| point.hours).map_or(0.0, |s| s.middle.ln_1p());
+        let line: Vec<f64> = hours.iter().map(|hours| slope * hours).collect();
+        if squares(points, &line) + penalty <= stairs {
+            (steps, last) = (Vec::new(), 0);
         }
     }
     let rest = points.get(last..).unwrap_or_default();
@@ -322,6 +333,18 @@ fn run_drift(points: &[Point]) -> Option<RunDrift> {
         per_hour: common_slope(rest, |point| point.hours),
         per_gib_written: common_slope(rest, |point| point.gib),
     })
+}
+
+/// Squared distance of the rates to what all cells are said to share, each cell about its own
+/// mean.
+fn squares(points: &[Point], common: &[f64]) -> f64 {
+    let mut sums: BTreeMap<u32, (f64, f64, f64)> = BTreeMap::new();
+    for (point, common) in points.iter().zip(common) {
+        let rest = point.ln_rate - common;
+        let sum = sums.entry(point.cell).or_default();
+        *sum = (sum.0 + 1.0, sum.1 + rest, sum.2 + rest * rest);
+    }
+    sums.values().map(|(n, sum, squares)| (squares - sum * sum / n).max(0.0)).sum()
 }
 
 /// Ratio of the rates in two parts of the run, if most cells that are in both moved that way.

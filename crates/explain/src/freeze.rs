@@ -6,6 +6,9 @@
 
 mod detect;
 mod source;
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests;
 mod text;
 
 use record::{VisitEnd, VisitRecord};

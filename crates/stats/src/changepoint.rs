@@ -11,8 +11,8 @@ pub const PENALTY: f64 = 4.0;
 /// Levels closer than this ratio are one.
 pub const RATIO_MIN: f64 = 1.03;
 /// Differences beyond this many robust deviations are cut to it before their correlation is
-/// taken: one large step would otherwise read as correlation.
-const DIFFERENCE_MAX: f64 = 4.0;
+/// taken: a single step would otherwise read as correlation, and hide behind the penalty for it.
+const DIFFERENCE_MAX: f64 = 2.5;
 /// No series is quieter: a constant one would have a penalty of nothing.
 const SIGMA_MIN: f64 = 1e-4;
 const RHO_MAX: f64 = 0.95;
@@ -51,9 +51,24 @@ impl Noise {
     pub fn inflation(&self) -> f64 {
         (1.0 + self.rho) / (1.0 - self.rho)
     }
+
+    /// What a cut of a series of so many values must gain in squares to be made.
+    pub fn penalty(&self, length: usize) -> f64 {
+        PENALTY * self.inflation() * self.sigma.powi(2) * (length.max(1) as f64).ln()
+    }
 }
 
 impl Changes {
+    /// Squared distance of a series to its levels, with the penalties of the cuts.
+    pub fn cost(&self, series: &[f64]) -> f64 {
+        let part = |segment: &Segment| -> f64 {
+            let values = series.get(segment.start..segment.end).unwrap_or_default();
+            values.iter().map(|value| (value - segment.mean).powi(2)).sum()
+        };
+        let cuts = self.segments.len().saturating_sub(1) as f64;
+        self.segments.iter().map(part).sum::<f64>() + cuts * self.noise.penalty(series.len())
+    }
+
     /// Where the level changes: the first value of each segment but the first.
     pub fn points(&self) -> impl Iterator<Item = usize> {
         self.segments.iter().skip(1).map(|segment| segment.start)
@@ -80,8 +95,7 @@ pub fn changes_given(series: &[f64], segment_min: usize, noise: Noise) -> Option
     if series.is_empty() || series.iter().any(|value| !value.is_finite()) {
         return None;
     }
-    let penalty = PENALTY * noise.inflation() * noise.sigma.powi(2) * (series.len() as f64).ln();
-    let cuts = partition(series, segment_min, penalty);
+    let cuts = partition(series, segment_min, noise.penalty(series.len()));
     Some(Changes { segments: merged(series, &cuts), noise })
 }
 

@@ -1,6 +1,349 @@
 //! Change points and drift.
 
-use crate::Proof;
+use explain::{View, drift};
+use record::{
+    Bitmap, CellRecord, Machine, OpRecord, Purpose, Run, RunHeader, RunState, Series, SeriesRow,
+    StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd, VisitRecord,
+};
+use stats::changepoint::{Noise, changes, noise, partition};
+use stats::{LatencyHistogram, Random};
+
+use crate::Bound::{AtLeast, AtMost, Within};
+use crate::processes::Autoregressive;
+use crate::{Claim, Lot, Proof};
 
 /// See [`crate::items`].
-pub const PROOFS: &[Proof] = &[];
+pub const PROOFS: &[Proof] = &[
+    Proof {
+        name: "changes-table",
+        about: "two minutes of seconds with correlated noise, with and without a step of 3 sigma",
+        run: table,
+    },
+    Proof {
+        name: "changes-visit",
+        about: "records of visits with steps, stalls and nothing in them",
+        run: visits,
+    },
+    Proof {
+        name: "changes-run",
+        about: "grids of 30 cells in four rounds: drift and steps of the whole run",
+        run: runs,
+    },
+];
+
+const SECONDS: usize = 120;
+const SEGMENT: usize = 5;
+/// Of ln rate: a device with 5 % of noise from second to second.
+const SIGMA: f64 = 0.05;
+
+fn series(rho: f64, levels: &[(f64, usize)], random: &mut Random) -> Vec<f64> {
+    let mut process = Autoregressive::new(rho, random);
+    let level = levels.iter().flat_map(|&(level, n)| std::iter::repeat_n(level, n));
+    level.map(|level| 10.0 + SIGMA * (level + process.next(random))).collect()
+}
+
+fn table(lot: &Lot) -> Vec<Claim> {
+    let times = lot.effort.times(4_000, 600);
+    let mut claims = Vec::new();
+    for (row, rho) in (0u64..).zip([0.0, 0.3, 0.5, 0.7]) {
+        let (mut ours, mut plain, mut best) = (0, 0, 0);
+        let (mut found, mut two) = (0, 0);
+        for time in 0..times as u64 {
+            let mut random = lot.random(&[row, time]);
+            let flat = series(rho, &[(0.0, SECONDS)], &mut random);
+            ours += usize::from(cuts(&flat) > 0);
+            plain += usize::from(plain_penalty(&flat));
+            best += usize::from(best_split(&flat));
+            let step = series(rho, &[(0.0, 60), (-3.0, 60)], &mut random);
+            found += usize::from(found_at(&step, &[60]));
+            let steps = series(rho, &[(0.0, 40), (-3.0, 40), (0.0, 40)], &mut random);
+            two += usize::from(found_at(&steps, &[40, 80]));
+        }
+        let of = |what: &str| format!("rho {rho}: {what}");
+        claims.push(Claim::share(of("false alarms"), AtMost(0.05), ours, times));
+        if rho > 0.0 {
+            let plain = Claim::share(of("2 s^2 ln n, false alarms"), AtMost(0.05), plain, times);
+            claims.push(plain.of_broken());
+            let best = Claim::share(of("best split by t, false alarms"), AtMost(0.05), best, times);
+            claims.push(best.of_broken());
+        }
+        // At 0.7 three standard deviations are but one of what neighbours share.
+        let (bound_found, bound_two) = match rho {
+            r if r <= 0.3 => (0.95, Some(0.85)),
+            r if r <= 0.5 => (0.85, None),
+            _ => (0.50, None),
+        };
+        claims.push(Claim::share(
+            of("a step of 3 sigma found within 5 s"),
+            AtLeast(bound_found),
+            found,
+            times,
+        ));
+        if let Some(bound) = bound_two {
+            claims.push(Claim::share(of("two steps found as two"), AtLeast(bound), two, times));
+        }
+    }
+    claims
+}
+
+fn cuts(series: &[f64]) -> usize {
+    changes(series, SEGMENT).map_or(0, |found| found.segments.len() - 1)
+}
+
+fn found_at(series: &[f64], wanted: &[usize]) -> bool {
+    let Some(found) = changes(series, SEGMENT) else { return false };
+    let points: Vec<usize> = found.points().collect();
+    points.len() == wanted.len()
+        && points.iter().zip(wanted).all(|(seen, wanted)| seen.abs_diff(*wanted) <= 5)
+}
+
+/// The usual penalty, which takes neighbours as independent.
+fn plain_penalty(series: &[f64]) -> bool {
+    let Some(Noise { sigma, rho }) = noise(series) else { return false };
+    // Sigma of the differences alone, as one who knows of no correlation takes it.
+    let sigma = sigma * (1.0 - rho).sqrt();
+    let penalty = 2.0 * sigma.powi(2) * (series.len() as f64).ln();
+    !partition(series, SEGMENT, penalty).is_empty()
+}
+
+/// The split with the largest t, called where its own p is below 0.001.
+fn best_split(series: &[f64]) -> bool {
+    // Student's t of 0.001 on both sides at 118 degrees of freedom.
+    const LIMIT: f64 = 3.377;
+    let n = series.len();
+    (SEGMENT..=n - SEGMENT).any(|cut| {
+        let (a, b) = series.split_at(cut);
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        let square = |part: &[f64], m: f64| part.iter().map(|x| (x - m).powi(2)).sum::<f64>();
+        let (ma, mb) = (mean(a), mean(b));
+        let pooled = (square(a, ma) + square(b, mb)) / (n - 2) as f64;
+        let error = (pooled * (1.0 / a.len() as f64 + 1.0 / b.len() as f64)).sqrt();
+        (ma - mb).abs() > LIMIT * error
+    })
+}
+
+/// What one second of a record holds.
+#[derive(Clone, Copy)]
+enum Second {
+    /// A rate, in requests.
+    Rate(f64),
+    /// Nothing completed.
+    Stalled,
+}
+
+fn visits(lot: &Lot) -> Vec<Claim> {
+    let times = lot.effort.times(2_000, 200);
+    let (mut stall_event, mut stall_only, mut step, mut zeros, mut constant) = (0, 0, 0, 0, 0);
+    for time in 0..times as u64 {
+        let mut random = lot.random(&[time]);
+        let rates = |ratio: f64, random: &mut Random| -> Vec<Second> {
+            let levels = [(0.0, 30), (ratio.ln() / SIGMA, 30)];
+            let rate = |x: &f64| Second::Rate(10_000.0 * (x - 10.0).exp());
+            series(0.3, &levels, random).iter().map(rate).collect()
+        };
+        let mut with_stall = rates(1.0, &mut random);
+        let at = 5 + random.below(50) as usize;
+        with_stall[at..at + 2].fill(Second::Stalled);
+        let record = visit(0, 0, 0, &with_stall);
+        stall_event += usize::from(explain::freeze::stalled(&record));
+        stall_only += usize::from(!drift::changed(&record));
+        step += usize::from(drift::changed(&visit(0, 0, 0, &rates(0.8, &mut random))));
+        if time < 20 {
+            let nothing = visit(0, 0, 0, &[Second::Stalled; 60]);
+            let _ = drift::changed(&nothing);
+            let half: Vec<Second> = (0..60)
+                .map(|s| if s % 2 == 0 { Second::Rate(0.0) } else { Second::Rate(9.0) })
+                .collect();
+            let _ = drift::changed(&visit(0, 0, 0, &half));
+            zeros += 1;
+            constant += usize::from(!drift::changed(&visit(0, 0, 0, &[Second::Rate(500.0); 60])));
+        }
+    }
+    vec![
+        Claim::share("a stall of 2 s is an event", AtLeast(1.0), stall_event, times),
+        // Noise alone is cut in about one series in a hundred.
+        Claim::share("a stall of 2 s is no change of level", AtLeast(0.98), stall_only, times),
+        Claim::share("a step to 80 % is a change of level", AtLeast(0.95), step, times),
+        Claim::number(
+            "records of nothing and of zeros that were survived",
+            AtLeast(20.0),
+            zeros as f64,
+        ),
+        Claim::number("constant records without a change", AtLeast(20.0), constant as f64),
+    ]
+}
+
+const CELLS: usize = 30;
+const ROUNDS: usize = 4;
+
+fn runs(lot: &Lot) -> Vec<Claim> {
+    let times = lot.effort.times(2_000, 150);
+    let (mut covered, mut quiet, mut found, mut stepped, mut false_steps) = (0, 0, 0, 0, 0);
+    for time in 0..times as u64 {
+        let mut random = lot.random(&[time]);
+        // Over the 72 minutes of the run that is eight times a visit's noise.
+        let slope = -0.20f64;
+        let drifting = run(&mut random, |hours| slope * hours);
+        if let Some(hour) = drifting.as_ref().and_then(|run| run.per_hour) {
+            covered += usize::from(hour.low <= slope.exp_m1() && slope.exp_m1() <= hour.high);
+            found += usize::from(hour.is_real() && hour.middle < 0.0);
+        }
+        let flat = run(&mut random, |_| 0.0);
+        if let Some(flat) = &flat {
+            quiet += usize::from(flat.per_hour.is_some_and(|slope| !slope.is_real()));
+            false_steps += usize::from(!flat.steps.is_empty());
+        }
+        let step = run(&mut random, |hours| if hours > 0.6 { -0.10 } else { 0.0 });
+        let near = |ratio: f64| (ratio / (-0.10f64).exp() - 1.0).abs() < 0.03;
+        stepped += usize::from(step.is_some_and(|run| {
+            run.steps.len() == 1
+                && near(run.steps[0].ratio())
+                && (run.steps[0].at_ns as f64 / 3.6e12 - 0.6).abs() < 0.1
+        }));
+    }
+    vec![
+        Claim::share("drift of -20 % an hour: interval covers", AtLeast(0.92), covered, times),
+        Claim::share("drift of -20 % an hour: called", AtLeast(0.95), found, times),
+        Claim::share("no drift: none called", AtLeast(0.92), quiet, times),
+        Claim::share("no drift: steps called", AtMost(0.05), false_steps, times),
+        Claim::share("a shared step to 90 %: found, once, in place", AtLeast(0.95), stepped, times),
+        Claim::number("visits a run", Within(120.0, 120.0), (CELLS * ROUNDS) as f64),
+    ]
+}
+
+/// Visits of 2 s every 36 s: 72 minutes.
+fn run(random: &mut Random, effect: impl Fn(f64) -> f64) -> Option<drift::RunDrift> {
+    let levels: Vec<f64> = (0..CELLS).map(|_| 8.0 + 2.0 * random.normal()).collect();
+    let mut visits = Vec::new();
+    for round in 0..ROUNDS {
+        let mut order: Vec<usize> = (0..CELLS).collect();
+        random.shuffle(&mut order);
+        for cell in order {
+            let number = visits.len() as u32;
+            let hours = f64::from(number) / 100.0;
+            let ln_rate = levels[cell] + effect(hours) + 0.03 * random.normal();
+            let seconds = [Second::Rate(ln_rate.exp()); 2];
+            visits.push(visit(cell as u32, round as u32, number, &seconds));
+        }
+    }
+    drift::drift(&View::new(&record(visits))).run
+}
+
+fn visit(cell: u32, repeat: u32, order: u32, seconds: &[Second]) -> VisitRecord {
+    let mut completions = Bitmap::zeros(seconds.len() as u64 * 1_000);
+    let mut rows = Vec::new();
+    let mut requests = 0;
+    for (second, what) in (0u64..).zip(seconds) {
+        let rate = match what {
+            Second::Rate(rate) => rate.round() as u64,
+            Second::Stalled => 0,
+        };
+        requests += rate;
+        for row in 0..10 {
+            let n = rate * (row + 1) / 10 - rate * row / 10;
+            rows.push(SeriesRow { requests: n, bytes: n * 4096, tail: Vec::new() });
+        }
+        if let Second::Rate(_) = what {
+            // Evenly, at least one each 10 ms, so that only a stall is one.
+            (0..100).for_each(|tick| completions.set(second * 1_000 + tick * 10));
+        }
+    }
+    let mut latency = LatencyHistogram::new();
+    latency.record(units::Nanos::micros(100));
+    let op = OpRecord {
+        op: "read".to_owned(),
+        requests,
+        bytes: requests * 4096,
+        errors: Vec::new(),
+        short: 0,
+        latency,
+        latency_ns_min: 100_000,
+        latency_ns_max: 100_000,
+        latency_ns_sum: 100_000,
+        series: Series { interval_ns: 100_000_000, rows },
+        slow: Vec::new(),
+        slow_dropped: 0,
+    };
+    VisitRecord {
+        cell,
+        repeat,
+        order,
+        started_unix_ns: i64::from(order) * 36_000_000_000,
+        elapsed_ns: seconds.len() as u64 * 1_000_000_000,
+        end: VisitEnd::Complete,
+        purpose: Purpose::Measure,
+        ramp_ns: 0,
+        waited_ns: 0,
+        quiet: None,
+        resident_before: None,
+        resident_after: None,
+        streams: vec![StreamRecord {
+            name: "load".to_owned(),
+            backend: record::BackendRecord::default(),
+            ops: vec![op],
+            workers: Vec::new(),
+            ramp_requests: 0,
+            backlog: 0,
+        }],
+        completions,
+        ledger: Vec::new(),
+        host_stalls: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+fn record(visits: Vec<VisitRecord>) -> Run {
+    let cells = (0..CELLS as u32).map(|index| CellRecord {
+        index,
+        phase: "read".to_owned(),
+        coordinates: vec![("number".to_owned(), index.to_string())],
+        streams: vec![StreamPlan {
+            name: "load".to_owned(),
+            op: "read".to_owned(),
+            block_bytes: Some(4096),
+            threads: 1,
+            queue_depth: 1,
+        }],
+        impossible: None,
+    });
+    Run { header: header(), cells: cells.collect(), visits }
+}
+
+fn header() -> RunHeader {
+    RunHeader {
+        id: "proof".to_owned(),
+        version: record::VERSION,
+        suite: "proof".to_owned(),
+        suite_text: String::new(),
+        target: TargetRecord {
+            given: "model".to_owned(),
+            resolved: "model".to_owned(),
+            kind: TargetKind::Twin,
+            size_bytes: 1 << 30,
+            files: 1,
+            file_system: None,
+            mount: None,
+            devices: Vec::new(),
+            direct_alignment: None,
+            link: None,
+            cache_bytes: None,
+            remarks: Vec::new(),
+        },
+        seed: 1,
+        command_line: Vec::new(),
+        program: "proof".to_owned(),
+        machine: Machine {
+            host: String::new(),
+            kernel: String::new(),
+            architecture: String::new(),
+            processor: String::new(),
+            processors: 1,
+            memory_bytes: 0,
+        },
+        started_unix_ns: 0,
+        state: RunState::Complete,
+        visits_planned: (CELLS * ROUNDS) as u32,
+        blocks: None,
+        warnings: Vec::new(),
+    }
+}

@@ -2,6 +2,7 @@
 
 use record::{Series, VisitRecord};
 use stats::changepoint::{Changes, Noise, Segment, changes};
+use stats::trend::{Line, least_squares};
 
 use super::{Slope, block_slope};
 use crate::freeze;
@@ -66,6 +67,23 @@ impl Seconds {
     pub(super) fn with(self) -> Option<(Self, Changes)> {
         let changes = self.changes()?;
         Some((self, changes))
+    }
+
+    /// The levels, or one for all if a straight line says as much with less: a slow drift is no
+    /// stair.
+    pub(super) fn levels(&self, changes: &Changes) -> Vec<Segment> {
+        let x: Vec<f64> = self.index.iter().map(|&step| step as f64).collect();
+        let rest = |line: Line| -> f64 {
+            let pairs = x.iter().zip(&self.ln_rates);
+            pairs.map(|(x, y)| (y - line.at(*x)).powi(2)).sum()
+        };
+        let penalty = changes.noise.penalty(x.len());
+        let line = least_squares(&x, &self.ln_rates).map(|line| rest(line) + penalty);
+        if changes.segments.len() > 1 && line.is_some_and(|l| l <= changes.cost(&self.ln_rates)) {
+            let mean = self.ln_rates.iter().sum::<f64>() / x.len() as f64;
+            return vec![Segment { start: 0, end: x.len(), mean }];
+        }
+        changes.segments.clone()
     }
 
     /// When in the visit a value begins.

@@ -103,7 +103,8 @@ impl Usual {
         let worst = |window: &Vec<(u64, u64)>| {
             let below = || window.iter().filter(|&&(latency, _)| latency < length.get());
             let count: u64 = below().map(|&(_, n)| n).fold(0, u64::saturating_add);
-            let rank = (count as f64 * 0.99).ceil() as u64;
+            // Rounded down: of fewer than a hundred the longest is one of a kind, and no rule.
+            let rank = ((count as f64 * 0.99) as u64).max(1);
             let mut seen = 0;
             below().find_map(|&(latency, n)| {
                 seen = u64::saturating_add(seen, n);
@@ -112,7 +113,7 @@ impl Usual {
         };
         let mut all: Vec<u64> = self.windows.iter().filter_map(worst).collect();
         all.sort_unstable();
-        all.get(all.len() / 2).copied().unwrap_or(0)
+        all.get(all.len().saturating_sub(1) / 2).copied().unwrap_or(0)
     }
 }
 

@@ -123,6 +123,7 @@ impl Freeze {
         }
         text.push_str(&match (self.workers, self.workers_all) {
             (_, 0) => String::new(),
+            (1, 1) => ", its only worker".to_owned(),
             (some, all) if some == all => {
                 format!(", all {}", words::count(u64::from(all), "worker"))
             }

@@ -1,0 +1,289 @@
+use record::{
+    BackendRecord, Bitmap, CellRecord, Gap, LedgerEntry, Machine, OpRecord, Purpose, Run,
+    RunHeader, RunState, Series, SlowRequest, StreamPlan, StreamRecord, TargetKind, TargetRecord,
+    VisitEnd, VisitRecord, WorkerRecord,
+};
+use stats::LatencyHistogram;
+use units::Nanos;
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+/// Ten seconds of one worker, a request each ms, but none in the given milliseconds.
+fn visit(order: u32, op: &str, silent: &[(u64, u64)]) -> VisitRecord {
+    let mut completions = Bitmap::zeros(10_000);
+    let mut latency = LatencyHistogram::new();
+    let (mut requests, mut sum) = (0, 0u128);
+    for bit in 0..10_000 {
+        if !silent.iter().any(|&(start, length)| (start..start + length).contains(&bit)) {
+            completions.set(bit);
+            latency.record(Nanos::millis(1));
+            requests += 1;
+            sum += u128::from(MS);
+        }
+    }
+    let mut slow = Vec::new();
+    for &(start, length) in silent {
+        let latency_ns = (length + 1) * MS;
+        latency.record(Nanos::new(latency_ns));
+        sum += u128::from(latency_ns);
+        slow.push(SlowRequest { at_ns: (start + length) * MS, latency_ns, worker: 0, offset: 0 });
+    }
+    let gaps =
+        silent.iter().map(|&(start, length)| Gap { start_ns: start * MS, length_ns: length * MS });
+    let op = OpRecord {
+        op: op.to_owned(),
+        requests,
+        bytes: requests * 4096,
+        errors: vec![],
+        short: 0,
+        latency,
+        latency_ns_min: MS,
+        latency_ns_max: MS,
+        latency_ns_sum: sum,
+        series: Series::default(),
+        slow,
+        slow_dropped: 0,
+    };
+    VisitRecord {
+        cell: u32::from(op.op == "write"),
+        repeat: order,
+        order,
+        started_unix_ns: i64::from(order) * 20_000_000_000,
+        elapsed_ns: 10_000 * MS,
+        end: VisitEnd::Complete,
+        purpose: Purpose::Measure,
+        ramp_ns: 0,
+        waited_ns: 0,
+        quiet: None,
+        resident_before: None,
+        resident_after: None,
+        streams: vec![StreamRecord {
+            name: "s".to_owned(),
+            backend: BackendRecord::default(),
+            ops: vec![op],
+            workers: vec![WorkerRecord { requests, gaps: gaps.collect(), ..Default::default() }],
+            ramp_requests: 0,
+            backlog: 0,
+        }],
+        completions,
+        ledger: vec![],
+        host_stalls: vec![],
+        warnings: vec![],
+    }
+}
+
+fn run(kind: TargetKind, visits: Vec<VisitRecord>) -> Run {
+    let cell = |index: u32, phase: &str| CellRecord {
+        index,
+        phase: phase.to_owned(),
+        coordinates: vec![],
+        streams: vec![StreamPlan {
+            name: "s".to_owned(),
+            op: phase.to_owned(),
+            block_bytes: Some(4096),
+            threads: 1,
+            queue_depth: 1,
+        }],
+        impossible: None,
+    };
+    let target = TargetRecord {
+        given: "t".to_owned(),
+        resolved: "t".to_owned(),
+        kind,
+        size_bytes: 1 << 30,
+        files: 1,
+        file_system: None,
+        mount: None,
+        devices: vec![],
+        direct_alignment: None,
+        link: None,
+        cache_bytes: None,
+        remarks: vec![],
+    };
+    let machine = Machine {
+        host: String::new(),
+        kernel: String::new(),
+        architecture: String::new(),
+        processor: String::new(),
+        processors: 1,
+        memory_bytes: 0,
+    };
+    let header = RunHeader {
+        id: "r1".to_owned(),
+        version: record::VERSION,
+        suite: "s".to_owned(),
+        suite_text: String::new(),
+        target,
+        seed: 1,
+        command_line: vec![],
+        program: String::new(),
+        machine,
+        started_unix_ns: 0,
+        state: RunState::Complete,
+        visits_planned: 2,
+        blocks: None,
+        warnings: vec![],
+    };
+    Run { header, cells: vec![cell(0, "read"), cell(1, "write")], visits }
+}
+
+fn ledger(queue_ms: u64) -> Vec<LedgerEntry> {
+    vec![LedgerEntry { device: "sda".to_owned(), queue_ms, ..Default::default() }]
+}
+
+fn found(run: &Run) -> Freezes {
+    freezes(&View::new(run))
+}
+
+#[test]
+fn tiers_are_by_length_and_ends_count() {
+    let visit = visit(0, "read", &[(0, 150), (2_000, 1_200), (4_500, 5_500)]);
+    let tiers: Vec<Tier> = gaps(&visit).iter().map(|gap| gap.tier).collect();
+    assert_eq!(tiers, [Tier::Hiccup, Tier::Stall, Tier::Freeze]);
+    let last = gaps(&visit)[2];
+    assert!(last.open_end && last.end_ns() == visit.elapsed_ns);
+    assert!(stalled(&visit));
+}
+
+#[test]
+fn what_the_bitmap_leaves_out_at_the_end_is_silence() {
+    let mut short = visit(0, "read", &[]);
+    assert!(!stalled(&short));
+    short.completions = {
+        let mut map = Bitmap::zeros(7_000);
+        (0..7_000).for_each(|bit| map.set(bit));
+        map
+    };
+    short.streams[0].workers[0].gaps = vec![Gap { start_ns: 7_000 * MS, length_ns: 3_000 * MS }];
+    let found = gaps(&short);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].tier, found[0].open_end), (Tier::Stall, true));
+}
+
+#[test]
+fn pauses_with_nothing_in_flight_are_no_gaps() {
+    let mut paced = visit(0, "read", &[(2_000, 3_000)]);
+    paced.streams[0].workers[0].gaps.clear();
+    assert!(!stalled(&paced));
+    // Without workers nobody says that it was idle.
+    paced.streams[0].workers.clear();
+    assert!(stalled(&paced));
+}
+
+#[test]
+fn a_device_of_five_requests_a_second_is_slow_and_not_frozen() {
+    let mut slow = visit(0, "read", &[]);
+    slow.completions = Bitmap::zeros(10_000);
+    (1..50).for_each(|k| slow.completions.set(k * 200));
+    slow.streams[0].ops[0].requests = 49;
+    let worker = &mut slow.streams[0].workers[0];
+    worker.gaps = (0..50).map(|k| Gap { start_ns: k * 200 * MS, length_ns: 199 * MS }).collect();
+    assert!(!stalled(&slow));
+}
+
+#[test]
+fn a_stall_of_the_host_is_not_the_devices() {
+    let mut stalled = visit(0, "read", &[(3_000, 2_000)]);
+    stalled.host_stalls = vec![Gap { start_ns: 3_010 * MS, length_ns: 1_980 * MS }];
+    let found = found(&run(TargetKind::File, vec![stalled]));
+    assert_eq!(found.events[0].source, Source::Host);
+    assert_eq!(found.all.of_host, 1);
+    assert!(found.sentences()[0].contains("the host stood still each time"), "{found:?}");
+}
+
+#[test]
+fn the_devices_queue_time_tells_where_requests_waited() {
+    let with = |queue_ms| {
+        let mut quiet = visit(0, "read", &[]);
+        quiet.ledger = ledger(8_000);
+        let mut frozen = visit(1, "read", &[(3_000, 3_000)]);
+        frozen.ledger = ledger(queue_ms);
+        found(&run(TargetKind::File, vec![quiet, frozen])).events[0].source
+    };
+    // Seven seconds at 80 %, and three of the gap or none.
+    assert_eq!(with(5_600 + 3_000), Source::Device);
+    assert_eq!(with(5_600), Source::AboveBlockLayer);
+    assert_eq!(with(5_600 + 1_400), Source::Unknown);
+}
+
+#[test]
+fn without_evidence_nothing_is_blamed() {
+    let of = |kind| found(&run(kind, vec![visit(0, "read", &[(3_000, 2_000)])])).events[0].source;
+    assert_eq!(of(TargetKind::File), Source::Unknown);
+    assert_eq!(of(TargetKind::Twin), Source::Device);
+}
+
+#[test]
+fn a_request_that_hangs_is_where_the_counters_say() {
+    let of = |in_flight_end| {
+        let mut hanging = visit(0, "read", &[(6_000, 4_000)]);
+        hanging.end = VisitEnd::Hanging;
+        hanging.ledger = ledger(0);
+        hanging.ledger[0].in_flight_end = in_flight_end;
+        found(&run(TargetKind::File, vec![hanging])).events.remove(0)
+    };
+    assert_eq!(of(3).source, Source::Device);
+    assert!(of(3).at_least && of(3).sentence().contains("at least 4"), "{}", of(3).sentence());
+    assert_eq!(of(0).source, Source::AboveBlockLayer);
+}
+
+#[test]
+fn lost_time_and_the_writes_before_are_told() {
+    let visits = vec![visit(0, "write", &[]), visit(1, "read", &[(2_000, 5_000)])];
+    let run = run(TargetKind::File, visits);
+    let found = found(&run);
+    let event = &found.events[0];
+    assert_eq!((event.workers, event.workers_all), (1, 1));
+    assert_eq!(event.written_by.as_deref(), Some("write"));
+    // Ten seconds of writing from 0, reading from 20, the gap 2 s later.
+    assert!(event.since_write_ns.unwrap().abs_diff(12_000 * MS) <= MS);
+    let read = &found.cells[0].tally;
+    assert!((read.lost_share - 0.5).abs() < 0.001, "{read:?}");
+    assert!((read.rate_between / read.rate - 2.0).abs() < 0.01, "{read:?}");
+    insta::assert_snapshot!(found.sentences().join("\n"));
+}
+
+#[test]
+fn one_worker_of_many_is_stuck_and_the_device_is_not() {
+    let mut mixed = visit(0, "read", &[]);
+    let free = mixed.streams[0].workers[0].clone();
+    mixed.streams[0].workers = vec![free; 4];
+    mixed.streams[0].workers[2].gaps = vec![Gap { start_ns: 500 * MS, length_ns: 4_000 * MS }];
+    let found = found(&run(TargetKind::File, vec![mixed]));
+    assert_eq!(found.events, []);
+    assert_eq!(found.stuck.len(), 1);
+    assert_eq!((found.stuck[0].workers, found.stuck[0].workers_all), (1, 4));
+}
+
+#[test]
+fn nothing_measured_is_unknown_and_not_fine() {
+    let found_none = found(&run(TargetKind::File, vec![]));
+    assert!(found_none.sentences()[0].contains("unknown"));
+    let mut blind = visit(0, "read", &[]);
+    blind.completions = Bitmap::default();
+    let found_blind = found(&run(TargetKind::File, vec![blind]));
+    assert_eq!(found_blind.unknown_visits, 1);
+    assert!(found_blind.sentences()[0].contains("unknown"));
+    let quiet = found(&run(TargetKind::File, vec![visit(0, "read", &[])]));
+    assert!(quiet.sentences()[0].contains("excludes"), "{:?}", quiet.sentences());
+}
+
+#[test]
+fn odd_records_do_not_crash() {
+    let mut odd = visit(0, "write", &[(0, 10_000)]);
+    odd.elapsed_ns = u64::MAX;
+    odd.started_unix_ns = i64::MIN;
+    odd.streams[0].ops[0].requests = u64::MAX;
+    odd.streams[0].ops[0].slow[0].latency_ns = u64::MAX;
+    odd.streams[0].workers[0].gaps.push(Gap { start_ns: u64::MAX, length_ns: u64::MAX });
+    odd.host_stalls = vec![Gap { start_ns: u64::MAX, length_ns: u64::MAX }];
+    odd.ledger = ledger(u64::MAX);
+    let run = run(TargetKind::File, vec![odd.clone(), odd]);
+    let _ = found(&run).sentences();
+    let view = View::new(&run);
+    let _ = crate::latency::latencies(&view).sentences();
+    let _ = crate::drift::drift(&view).sentences();
+    let _ = crate::steady::steady(&view).sentences();
+}
