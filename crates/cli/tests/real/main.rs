@@ -13,4 +13,5 @@ mod places;
 mod refusals;
 mod schema;
 mod store_faults;
+mod verdicts;
 mod verify;
