@@ -11,6 +11,8 @@ pub struct Grid {
     /// `places[cell]`.
     places: Vec<Place>,
     ready: Vec<String>,
+    /// Rows are said when their phase ends, in their order.
+    by_phase: bool,
     /// Index of the phase whose heading was said last.
     said: Option<usize>,
 }
@@ -98,7 +100,7 @@ impl Grid {
         if let Some(square) = row.squares.get_mut(place.square) {
             square.add(visit);
         }
-        if row.said || !row.squares.iter().all(Square::is_done) {
+        if self.by_phase || row.said || !row.squares.iter().all(Square::is_done) {
             return;
         }
         row.said = true;
@@ -108,6 +110,11 @@ impl Grid {
             self.ready.extend(heading);
         }
         self.ready.push(line);
+    }
+
+    /// Cells are visited in rounds: no row is complete before its phase is.
+    pub const fn wait_for_phases(&mut self) {
+        self.by_phase = true;
     }
 
     /// No more visits of a phase will come: its rows are as complete as they will be.
@@ -291,7 +298,8 @@ mod tests {
             cell(0, "read", &[("block_size", "4KiB"), ("threads", "1")]),
             cell(1, "read", &[("block_size", "8KiB"), ("threads", "1")]),
         ];
-        let mut grid = Grid::new(20, &cells);
+        let mut grid = Grid::new(2, &cells);
+        grid.wait_for_phases();
         grid.add(&visit(0, VisitEnd::Complete));
         let pilot = VisitRecord { purpose: Purpose::Pilot, ..visit(1, VisitEnd::Complete) };
         grid.add(&pilot);

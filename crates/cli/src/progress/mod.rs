@@ -7,7 +7,7 @@ mod text;
 mod time;
 
 use record::{Run, VisitRecord};
-use runner::{Event, Interrupt, Round, Watcher};
+use runner::{Event, Interrupt, Round, RoundOf, Watcher};
 use units::Nanos;
 
 use crate::output::Output;
@@ -151,6 +151,9 @@ impl Watcher for Progress {
 impl Progress {
     /// A round begins: with the first of a phase, what the one before came to is said.
     fn round(&mut self, phase: &str, round: Round) {
+        if round.of != RoundOf::Classic {
+            self.grid.wait_for_phases();
+        }
         if self.phase.as_deref() != Some(phase) {
             if let Some(before) = self.phase.replace(phase.to_owned()) {
                 self.grid.end_phase(&before);

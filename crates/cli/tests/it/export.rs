@@ -2,7 +2,7 @@ use crate::world::World;
 
 fn with_a_run() -> World {
     let world = World::new();
-    world.ok(&["run", "random-read", "--target", "null:", "--time", "50ms"]);
+    world.ok(&["run", "random-read", "--target", "null:", "--time", "50ms", "--classic"]);
     world
 }
 

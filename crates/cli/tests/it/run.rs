@@ -27,7 +27,8 @@ fn form(text: &str) -> String {
 fn a_run_is_told_stored_and_shown_again() {
     let world = World::new();
     let model = world.model();
-    let run = ["run", "random-read", "--target", &model, "--seed", "7", "--set", "threads=1,4"];
+    let words = "run random-read --seed 7 --classic --set threads=1,4 --target";
+    let run: Vec<&str> = words.split(' ').chain([model.as_str()]).collect();
     let done = world.ok(&run);
     let path = model.trim_start_matches("model:").to_owned();
     insta::with_settings!({filters => vec![(path.as_str(), "[MODEL]")]}, {
@@ -46,7 +47,8 @@ fn a_run_is_told_stored_and_shown_again() {
 #[test]
 fn json_is_one_document_and_nothing_else() {
     let world = World::new();
-    let words = ["run", "random-read", "--target", "null:", "--time", "50ms", "--json"];
+    let words =
+        ["run", "random-read", "--target", "null:", "--time", "50ms", "--classic", "--json"];
     let done = world.ok(&words);
     let document = json(&done.out);
     assert_eq!(document["schema"], "plimsoll.run/1");
@@ -72,7 +74,7 @@ fn json_is_one_document_and_nothing_else() {
 #[test]
 fn a_scratch_file_is_made_and_removed() {
     let world = World::new();
-    let words = ["run", "random-write", "--size", "4MiB", "--time", "50ms"];
+    let words = ["run", "random-write", "--size", "4MiB", "--time", "50ms", "--classic"];
     let done = world.ok(&words);
     assert!(done.err.contains("scratch file"), "{done:?}");
     assert_eq!(world.files(), ["home"]);
@@ -86,7 +88,7 @@ fn a_file_of_someone_else_is_not_overwritten() {
     let file = world.path("letters");
     let content = vec![7; 1 << 20];
     std::fs::write(&file, &content).unwrap();
-    let words = ["run", "random-write", "--target", "letters", "--time", "50ms"];
+    let words = ["run", "random-write", "--target", "letters", "--time", "50ms", "--classic"];
     let done = world.run(&words);
     assert_eq!(done.code, 3, "{done:?}");
     assert!(done.err.contains("hint: "), "{done:?}");
@@ -97,14 +99,15 @@ fn a_file_of_someone_else_is_not_overwritten() {
 #[test]
 fn verified_writes_read_back() {
     let world = World::new();
-    let target = ["--target", "memory:4MiB", "--time", "50ms", "--verify"];
+    let target = ["--target", "memory:4MiB", "--time", "50ms", "--classic", "--verify"];
     world.ok(&[&["run", "random-write"], &target[..]].concat());
 }
 
 #[test]
 fn data_that_changed_has_a_code_of_its_own() {
     let world = World::new();
-    let target = ["--target", "disk.dat", "--size", "1MiB", "--time", "50ms", "--verify"];
+    let target =
+        ["--target", "disk.dat", "--size", "1MiB", "--time", "50ms", "--classic", "--verify"];
     world.ok(&[&["run", "random-write"], &target[..]].concat());
     let file = std::fs::OpenOptions::new().write(true).open(world.path("disk.dat")).unwrap();
     for block in 0..256 {
@@ -119,7 +122,17 @@ fn data_that_changed_has_a_code_of_its_own() {
 #[test]
 fn a_visit_that_fails_is_stored_and_has_a_code() {
     let world = World::new();
-    let make = ["run", "random-read", "--target", "disk.dat", "--size", "1MiB", "--time", "50ms"];
+    let make = [
+        "run",
+        "random-read",
+        "--target",
+        "disk.dat",
+        "--size",
+        "1MiB",
+        "--time",
+        "50ms",
+        "--classic",
+    ];
     world.ok(&make);
     let mut words = make;
     words[7] = "1h";
@@ -144,7 +157,8 @@ fn a_dry_run_changes_nothing() {
 #[test]
 fn quiet_is_quiet() {
     let world = World::new();
-    let words = ["run", "random-read", "--target", "null:", "--time", "50ms", "--quiet"];
+    let words =
+        ["run", "random-read", "--target", "null:", "--time", "50ms", "--classic", "--quiet"];
     let done = world.ok(&words);
     assert_eq!(done.err, "");
     assert!(done.out.contains("random-read"));
@@ -157,7 +171,17 @@ fn the_store_is_where_it_is_said_to_be() {
     assert_eq!(world.ok(&["path", "--store", "my.db"]).out, "my.db\n");
     assert_eq!(world.ok(&["list"]).out, "no runs\n");
     assert!(!world.store().exists(), "looking makes nothing");
-    let run = ["run", "random-read", "--target", "null:", "--time", "50ms", "--store", "my.db"];
+    let run = [
+        "run",
+        "random-read",
+        "--target",
+        "null:",
+        "--time",
+        "50ms",
+        "--classic",
+        "--store",
+        "my.db",
+    ];
     world.ok(&run);
     assert!(world.path("my.db").exists() && !world.store().exists());
     assert!(world.ok(&["list", "--store", "my.db"]).out.contains("r1"));
@@ -182,7 +206,7 @@ fn a_store_that_cannot_be_is_said_before_anything_is_measured() {
 fn runs_are_removed_only_on_a_yes() {
     let world = World::new();
     for _ in 0..2 {
-        world.ok(&["run", "random-read", "--target", "null:", "--time", "20ms"]);
+        world.ok(&["run", "random-read", "--target", "null:", "--time", "20ms", "--classic"]);
     }
     let done = world.run(&["rm", "r1"]);
     assert_eq!(done.code, 3, "{done:?}");
@@ -190,4 +214,42 @@ fn runs_are_removed_only_on_a_yes() {
     assert!(world.ok(&["list"]).out.contains("r1 "));
     world.ok(&["rm", "r1", "last", "--yes"]);
     assert_eq!(world.ok(&["list"]).out, "no runs\n");
+}
+
+#[test]
+fn how_rounds_end_is_said_only_where_there_are_rounds() {
+    let world = World::new();
+    let words = ["run", "random-read", "--target", "null:", "--dry-run"];
+    let done = world.ok(&[&words[..], &["--precision", "2%", "--max-time", "20min"]].concat());
+    assert!(done.out.contains("known to 2 %") && done.out.contains("20 min"), "{done:?}");
+    for option in [["--precision", "2%"], ["--max-time", "20min"]] {
+        let done = world.run(&[&words[..], &option, &["--set", "method=classic"]].concat());
+        assert_eq!(done.code, 2, "{done:?}");
+        assert!(
+            done.err.contains("not played in rounds") && done.err.contains("hint: "),
+            "{done:?}"
+        );
+        assert_eq!(world.run(&[&words[..], &option, &["--classic"]].concat()).code, 2);
+    }
+    let done = world.run(&[&words[..], &["--max-time", "1s"]].concat());
+    assert!(done.err.contains("one visit to every cell"), "{done:?}");
+}
+
+#[test]
+fn rounds_are_told_as_they_come() {
+    let world = World::new();
+    let rounds = "rounds={ visits_max = 3, ramp = \"1ms\", visit_time = \"20ms\" }";
+    let done = world.ok(&[
+        "run",
+        "random-read",
+        "--target",
+        "null:",
+        "--set",
+        rounds,
+        "--set",
+        "threads=1,2",
+    ]);
+    assert!(done.err.contains("6 visits to make"), "{done:?}");
+    assert!(done.err.contains("read: round 3, 2 of 2 cells open"), "{done:?}");
+    assert!(world.ok(&["list"]).out.contains(" 6/6 "), "as many as were made");
 }
