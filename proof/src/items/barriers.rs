@@ -1,6 +1,267 @@
-//! Barriers and layers.
+//! Barriers, and the layer in which they sit.
 
-use crate::Proof;
+use device::Model;
+use device::model::{Caps, Law, ModelSpec, StageSpec};
+use engine::{Drive, Limits, Shared, Visit, merge};
+use explain::barrier::{
+    CapKind, CapOfRun, LayerQueue, Place, Point, QueueCell, Ranged, Seat, elasticities, fit,
+    where_is_the_queue,
+};
+use stats::Random;
+use suite::model::{
+    Access, Backend, Choice, Class, Data, Mix, Operation, Pacing, Region, Spread, Stop, Stream,
+    WriteThrough,
+};
+use units::{Bytes, Nanos};
+
+use crate::{Bound, Claim, Lot, Proof};
 
 /// See [`crate::items`].
-pub const PROOFS: &[Proof] = &[];
+pub const PROOFS: &[Proof] = &[
+    Proof {
+        name: "barriers-layer",
+        about: "grids of stacks with the cap at one layer, each layer in sizes 1 to 16, noise 3 %",
+        run: layer,
+    },
+    Proof {
+        name: "barriers-elasticity",
+        about: "one cap at 4, 8, 12 and 16 disks, noise 1 %",
+        run: elasticity,
+    },
+    Proof {
+        name: "barriers-queue",
+        about: "stacks played by the measuring loop on a virtual clock: where the queue is",
+        run: queue,
+    },
+];
+
+const LAYERS: [&str; 3] = ["host", "controllers", "disks"];
+const SIZES: [f64; 5] = [1.0, 2.0, 4.0, 8.0, 16.0];
+const NOISE: f64 = 0.03;
+
+/// A grid of a stack whose layer `cap` ends the requests at 3000 per unit, all others far above.
+fn grid(cap: usize, sizes: [f64; 3], random: &mut Random) -> Vec<Point> {
+    let iops = (0..3).map(|layer| {
+        let unit: f64 = if layer == cap { 3000.0 } else { 200_000.0 };
+        unit * sizes[layer]
+    });
+    let iops = iops.fold(f64::INFINITY, f64::min);
+    let bandwidth = iops * 30_000.0;
+    let mut points = Vec::new();
+    for step in 3..11u32 {
+        for in_flight in [1u64, 8, 64, 256] {
+            let block_bytes = 512u64 << step;
+            let b = block_bytes as f64;
+            let terms = [iops, bandwidth / b, in_flight as f64 / (200e-6 + b / 2e9)];
+            let rate = terms.iter().map(|x| x.powi(-5)).sum::<f64>().powf(-0.2);
+            let visit = |_| rate.ln() + NOISE * random.normal();
+            points.push(Point { block_bytes, in_flight, ln_rates: (0..3).map(visit).collect() });
+        }
+    }
+    points
+}
+
+/// Every layer in every size about a base of 2 of each, each run with a shift of its own.
+fn study(cap: usize, random: &mut Random) -> (Vec<CapOfRun>, Vec<f64>) {
+    let mut caps = Vec::new();
+    let mut largest = Vec::new();
+    for layer in 0..3 {
+        for size in SIZES {
+            let mut sizes = [2.0; 3];
+            sizes[layer] = size;
+            let shift = NOISE * random.normal();
+            let mut points = grid(cap, sizes, random);
+            for value in points.iter_mut().flat_map(|point| &mut point.ln_rates) {
+                *value += shift;
+            }
+            largest.push(points.iter().flat_map(|p| &p.ln_rates).copied().fold(0.0, f64::max));
+            let rate = fit(&points, 7).ok().map(|fit| fit.iops);
+            caps.push(CapOfRun { rate, levels: sizes.to_vec() });
+        }
+    }
+    (caps, largest)
+}
+
+fn layer(lot: &Lot) -> Vec<Claim> {
+    let trials = lot.effort.times(100, 4);
+    let names = LAYERS.map(str::to_owned);
+    let mut claims = Vec::new();
+    let (mut all_right, mut all_wrong, mut naive_wrong) = (0, 0, 0);
+    for (cap, name) in LAYERS.iter().enumerate() {
+        let mut right = 0;
+        for trial in 0..trials as u64 {
+            let mut random = lot.random(&[cap as u64, trial]);
+            let (caps, largest) = study(cap, &mut random);
+            match elasticities("read", CapKind::Iops, &names, &caps).seat {
+                Seat::In(found) if found == *name => right += 1,
+                Seat::Unknown => {}
+                _ => all_wrong += 1,
+            }
+            // Whatever moved the best figure at all when it was doubled.
+            let moved = |layer: usize| (largest[5 * layer + 2] - largest[5 * layer + 1]).abs();
+            let blamed = (0..3).filter(|&layer| moved(layer) > 0.05).count();
+            naive_wrong += usize::from(blamed != 1 || moved(cap) <= 0.05);
+        }
+        all_right += right;
+        claims.push(Claim::share(
+            format!("cap at the {name}: found"),
+            Bound::AtLeast(0.95),
+            right,
+            trials,
+        ));
+    }
+    let all = 3 * trials;
+    claims.push(Claim::share("right layer, all", Bound::AtLeast(0.95), all_right, all));
+    claims.push(Claim::share("wrong layer, all", Bound::AtMost(0.01), all_wrong, all));
+    let naive = "wrong or several layers, by best figures of two runs that differ by 5 %";
+    claims.push(Claim::share(naive, Bound::AtMost(0.01), naive_wrong, all).of_broken());
+    claims
+}
+
+fn elasticity(lot: &Lot) -> Vec<Claim> {
+    let trials = lot.effort.times(2000, 400);
+    let (mut covered, mut widths) = (0, Vec::new());
+    let truth = 1.0;
+    for trial in 0..trials as u64 {
+        let mut random = lot.random(&[trial]);
+        let cap = |disks: f64| {
+            let value = 5000.0 * disks.powf(truth) * (0.01 * random.normal()).exp();
+            let rate = Some(Ranged { value, low: value, high: value });
+            CapOfRun { rate, levels: vec![disks] }
+        };
+        let caps: Vec<CapOfRun> = [4.0, 8.0, 12.0, 16.0].map(cap).into();
+        let found = elasticities("read", CapKind::Iops, &["disks".to_owned()], &caps);
+        let Some(slope) = found.elasticities.first().and_then(|e| e.slope) else { continue };
+        covered += usize::from(slope.low <= truth && truth <= slope.high);
+        widths.push((slope.high - slope.low) / 2.0);
+    }
+    let mean = widths.iter().sum::<f64>() / widths.len().max(1) as f64;
+    vec![
+        Claim::number("half-width of the interval", Bound::Within(0.03, 0.05), mean),
+        Claim::share("intervals that hold the truth", Bound::Within(0.93, 0.97), covered, trials),
+    ]
+}
+
+/// A stack of three stages of which one ends the requests.
+fn stack(cap: usize, iops: f64, shift: f64) -> ModelSpec {
+    let law = Law {
+        iops: None,
+        bandwidth: None,
+        latency: Nanos::micros(200),
+        request_bandwidth: Some(Bytes::mib(1500)),
+        sharpness: 5.0,
+    };
+    let mut spec = ModelSpec::from_law(law, None);
+    spec.noise.visit_shift = shift;
+    spec.stages = LAYERS
+        .iter()
+        .enumerate()
+        .map(|(layer, name)| StageSpec {
+            name: (*name).to_owned(),
+            read: Caps { iops: (layer == cap).then_some(iops), bandwidth: None },
+            write: Caps::default(),
+            latency_share: if layer == 2 { 0.8 } else { 0.1 },
+        })
+        .collect();
+    spec
+}
+
+fn visit(in_flight: u32, seed: u64) -> Visit {
+    let size = Bytes::gib(1);
+    let classes = vec![Class { op: Operation::Read, weight: 1.0, block_size: Bytes::kib(4) }];
+    let stream = Stream {
+        name: "read".to_owned(),
+        access: Access::Uniform,
+        mix: Mix { classes, choice: Choice::Dice },
+        align: Bytes::kib(4),
+        region: Region { start: Bytes::ZERO, length: size, spread: Spread::Concatenated },
+        sync: None,
+        threads: 1,
+        queue_depth: in_flight,
+        pacing: Pacing::Closed { think: Nanos::ZERO, burst: 1 },
+        direct: false,
+        write_through: WriteThrough::No,
+        backend: Backend::Auto,
+        stop: Stop {
+            ramp: Nanos::ZERO,
+            time: None,
+            bytes: None,
+            operations: Some(6000),
+            extend: None,
+        },
+    };
+    Visit {
+        streams: vec![stream],
+        files: 1,
+        file_size: size,
+        data: Data::Incompressible,
+        seed,
+        run_seed: seed,
+        verify: None,
+    }
+}
+
+/// Plays one cell and reads the stages' counters as the kernel's would be read: the first stage is
+/// the host and has none, a device's queue has those below it in it.
+fn played(spec: &ModelSpec, in_flight: u32, seed: u64) -> Option<QueueCell> {
+    let visit = visit(in_flight, seed);
+    let mut device = Model::new(spec, in_flight, seed).ok()?;
+    let shared = Shared::new(&visit.streams);
+    let mut drive = Drive::new(&visit, &visit.workers(), &shared, Limits::default()).ok()?;
+    drive.prepare(&mut device);
+    let begin = device::Device::now(&device);
+    drive.run(&mut device, begin, &mut ()).ok()?;
+    let elapsed = device::Device::now(&device).since(begin).as_secs_f64();
+    let result = merge(&visit, drive.finish());
+    let latency: u128 =
+        result.streams.iter().flat_map(|s| &s.ops).map(|op| op.latency_ns_sum).sum();
+    let seen = latency as f64 / 1e9 / elapsed;
+    let own: Vec<f64> =
+        device.stages().iter().map(|stage| stage.weighted_time.as_secs_f64() / elapsed).collect();
+    let layers: Vec<LayerQueue> = own
+        .iter()
+        .enumerate()
+        .skip(1)
+        .map(|(at, &own_here)| LayerQueue {
+            depth: at as u32 - 1,
+            devices: vec![LAYERS[at].to_owned()],
+            within: own[at..].iter().sum(),
+            own: own_here,
+        })
+        .collect();
+    let below: f64 = layers.first().map_or(0.0, |layer| layer.within);
+    let in_flight = u64::from(in_flight);
+    Some(QueueCell { block_bytes: 4096, in_flight, seen, above: (seen - below).max(0.0), layers })
+}
+
+fn queue(lot: &Lot) -> Vec<Claim> {
+    let trials = lot.effort.times(100, 10);
+    let (mut right, mut wrong, mut off, mut all) = (0, 0, 0, 0);
+    for cap in 0..LAYERS.len() {
+        for trial in 0..trials as u64 {
+            let mut random = lot.random(&[cap as u64, trial]);
+            let spec = stack(cap, 20_000.0 * (1.0 + random.unit()), NOISE);
+            let cells: Vec<QueueCell> =
+                [1, 8, 64].iter().filter_map(|&n| played(&spec, n, random.bits())).collect();
+            let verdict = where_is_the_queue(&cells);
+            off += verdict.off.len();
+            all += 1;
+            let found = verdict.place.map(|place| match place {
+                Place::Above => 0,
+                Place::Devices { depth, .. } => depth as usize + 1,
+            });
+            right += usize::from(found == Some(cap));
+            wrong += usize::from(found.is_some_and(|found| found != cap));
+        }
+    }
+    vec![
+        Claim::share("right layer", Bound::AtLeast(0.95), right, all),
+        Claim::share("wrong layer", Bound::AtMost(0.01), wrong, all),
+        Claim::share(
+            "closed loops in which rate times time is off by 5 %",
+            Bound::AtMost(0.0),
+            off,
+            3 * all,
+        ),
+    ]
+}

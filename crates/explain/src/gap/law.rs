@@ -79,8 +79,8 @@ fn chords(column: &[(u64, Option<Level>)], at: usize) -> Vec<Witness> {
     let mut chords = Vec::new();
     for below in at.saturating_sub(CHORD_STEPS)..at {
         let Some(low) = column[below].1 else { continue };
-        for above in at + 1..column.len().min(at + 1 + CHORD_STEPS) {
-            let Some(high) = column[above].1 else { continue };
+        for (above, &(_, level)) in column.iter().enumerate().skip(at + 1).take(CHORD_STEPS) {
+            let Some(high) = level else { continue };
             let share = (x(at) - x(below)) / (x(above) - x(below));
             let ln_rate = low.ln_rate + share * (high.ln_rate - low.ln_rate);
             let variance = (1.0 - share).powi(2) * low.variance + share.powi(2) * high.variance;

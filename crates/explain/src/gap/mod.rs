@@ -17,7 +17,7 @@ use stats::interval::{moderated, pooled_scale, student_quantile};
 
 use self::law::{Bounds, Level};
 pub use self::moments::{Event, EventVisit, Suspect};
-use crate::view::{View, is_preparation};
+use crate::view::{CellView, View, is_preparation};
 
 /// Flagged below this share of the bound where visits say how sure that is.
 pub const FLAG_WITH_VISITS: f64 = 0.85;
@@ -177,14 +177,7 @@ pub fn of_view(view: &View<'_>) -> (Vec<SweepCell>, Context) {
         if !ended && cell.visits.is_empty() {
             continue;
         }
-        let others =
-            cell.cell.coordinates.iter().filter(|(axis, _)| {
-                !matches!(axis.as_str(), "block_size" | "threads" | "queue_depth")
-            });
-        let group = std::iter::once(cell.cell.phase.as_str())
-            .chain(others.map(|(_, value)| value.as_str()))
-            .collect::<Vec<_>>()
-            .join(" ");
+        let Some(group) = group_of(cell) else { continue };
         cells.push(SweepCell {
             group,
             op: load.op,
@@ -214,6 +207,19 @@ pub fn of_view(view: &View<'_>) -> (Vec<SweepCell>, Context) {
         working_set_bytes: Some(target.size_bytes.saturating_mul(u64::from(target.files))),
     };
     (cells, context)
+}
+
+/// What cells that are measured against each other have in common: the phase and the values of all
+/// axes but block size and load. `None` for a cell whose requests are not alike.
+pub(crate) fn group_of(cell: &CellView<'_>) -> Option<String> {
+    cell.load()?;
+    let others = cell
+        .cell
+        .coordinates
+        .iter()
+        .filter(|(axis, _)| !matches!(axis.as_str(), "block_size" | "threads" | "queue_depth"));
+    let names = std::iter::once(cell.cell.phase.as_str());
+    Some(names.chain(others.map(|(_, value)| value.as_str())).collect::<Vec<_>>().join(" "))
 }
 
 /// The gaps of a sweep.

@@ -1,1 +1,0 @@
-//! Barriers: which cap binds where, and in which layer it sits.

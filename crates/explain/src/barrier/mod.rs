@@ -1,0 +1,274 @@
+//! Where the rate ends, which limit binds where, and in which layer the limit sits.
+
+mod across;
+mod fit;
+mod generator;
+mod queue;
+mod words;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use self::across::{
+    CapKind, CapOfRun, Elasticities, Elasticity, Follows, Seat, Verdict, across, elasticities,
+};
+pub use self::fit::{Fit, Law, NoFit, Point, Ranged, Term, fit};
+pub use self::generator::{Generator, generator};
+pub use self::queue::{LayerQueue, Place, QueueCell, QueueVerdict, queues, where_is_the_queue};
+use crate::gap::{self, Kind};
+use crate::view::View;
+
+/// Above this mean error the law does not describe the grid and nothing is said.
+pub const ERROR_MAX: f64 = 0.10;
+/// A cell this near to a cap is at it; doubling the load adds less than this at a cap.
+const NEAR: f64 = 0.05;
+/// Cells at a cap that make it reached.
+const CELLS_MIN: usize = 3;
+/// A fall with more in flight that counts: with visits, and without.
+const FALLS: [f64; 2] = [0.05, 0.15];
+
+/// A cap of the law.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Cap {
+    /// Requests or bytes per second.
+    pub rate: Ranged,
+    /// Cells within 5 % of it.
+    pub cells: u32,
+    /// It was reached, not only extrapolated.
+    pub reached: bool,
+}
+
+/// What ends a cell's rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BoundCell {
+    /// Bytes per request.
+    pub block_bytes: u64,
+    /// Requests in flight.
+    pub in_flight: u64,
+    /// The limit that binds.
+    pub term: Term,
+}
+
+/// A fall of the rate with more in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Retrograde {
+    /// Bytes per request.
+    pub block_bytes: u64,
+    /// Fewer requests in flight.
+    pub from: u64,
+    /// More.
+    pub to: u64,
+    /// Rate with more by rate with fewer.
+    pub ratio: f64,
+}
+
+/// Where the rate of one phase ends.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Barrier {
+    /// The phase, and its other axes.
+    pub group: String,
+    /// `read`, `write`, ...
+    pub op: String,
+    /// The fitted law; `None` where there is none, or where it does not describe the grid.
+    pub fit: Option<Fit>,
+    /// Why there is none.
+    pub no_fit: Option<NoFit>,
+    /// Mean error of a fit that was withheld for it.
+    pub withheld: Option<f64>,
+    /// `A`: requests per second.
+    pub iops: Option<Cap>,
+    /// `W`: bytes per second.
+    pub bandwidth: Option<Cap>,
+    /// `b* = W/A`: block size from which bandwidth is the limit.
+    pub knee_bytes: Option<u64>,
+    /// `n* = A t(b)` at the smallest block size from 4 KiB on: requests in flight from which more
+    /// do not help.
+    pub knee_in_flight: Option<f64>,
+    /// The fewest in flight are already at the limits: requests are served one at a time.
+    pub serial: bool,
+    /// Which limit binds in each cell.
+    pub bound: Vec<BoundCell>,
+    /// Where more in flight gives less.
+    pub retrograde: Vec<Retrograde>,
+    /// Where requests waited.
+    pub queue: QueueVerdict,
+    /// Whether the load generator itself is the limit.
+    pub generator: Generator,
+}
+
+/// The barriers of a run, phase by phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Barriers {
+    /// In alphabetical order of the phases.
+    pub barriers: Vec<Barrier>,
+}
+
+/// A group of cells: name, operation, and its points.
+struct Group {
+    name: String,
+    op: String,
+    points: Vec<Point>,
+}
+
+/// The barriers of a run.
+///
+/// * `null_rate`: requests per second of the same grid against a null target on this machine, if
+///   that was measured. Without it the generator cannot be ruled out.
+pub fn barriers(view: &View<'_>, null_rate: Option<f64>) -> Barriers {
+    let seed = view.run.header.seed;
+    let mut queues = queues(view);
+    let list = groups(view).into_iter().map(|group| {
+        let cells = queues.remove(&group.name).unwrap_or_default();
+        let mut barrier = of_points(&group.name, &group.op, &group.points, seed);
+        barrier.queue = where_is_the_queue(&cells);
+        barrier.generator =
+            generator(view, &group.op, barrier.iops.map(|cap| cap.rate.value), null_rate);
+        barrier
+    });
+    Barriers { barriers: list.collect() }
+}
+
+/// The points of a run, group by group, gaps left out.
+fn groups(view: &View<'_>) -> Vec<Group> {
+    let (cells, context) = gap::of_view(view);
+    let gaps = gap::sweep(&cells, &context);
+    let mut groups: BTreeMap<(String, String), Vec<Point>> = BTreeMap::new();
+    for cell in &cells {
+        let flag = gaps.flagged.iter().find(|flag| {
+            flag.group == cell.group
+                && flag.block_bytes == cell.block_bytes
+                && flag.in_flight == cell.in_flight
+                && flag.threads == cell.threads
+        });
+        let slow: &[u32] = flag.map_or(&[], |flag| &flag.orders);
+        if flag.is_some_and(|flag| flag.kind != Kind::Transient) {
+            continue;
+        }
+        let visits = cell.visits.iter().filter(|visit| !slow.contains(&visit.order));
+        let ln_rates: Vec<f64> = visits
+            .filter(|visit| visit.requests_per_second > 0.0)
+            .map(|visit| visit.requests_per_second.ln())
+            .collect();
+        if !ln_rates.is_empty() {
+            let (block_bytes, in_flight) = (cell.block_bytes, cell.in_flight);
+            let key = (cell.group.clone(), cell.op.clone());
+            groups.entry(key).or_default().push(Point { block_bytes, in_flight, ln_rates });
+        }
+    }
+    let group = |((name, op), points)| Group { name, op, points };
+    groups.into_iter().map(group).collect()
+}
+
+/// The barrier that points show, without queues and generator.
+fn of_points(group: &str, op: &str, points: &[Point], seed: u64) -> Barrier {
+    let mut barrier = Barrier {
+        group: group.to_owned(),
+        op: op.to_owned(),
+        fit: None,
+        no_fit: None,
+        withheld: None,
+        iops: None,
+        bandwidth: None,
+        knee_bytes: None,
+        knee_in_flight: None,
+        serial: false,
+        bound: Vec::new(),
+        retrograde: retrograde(points),
+        queue: QueueVerdict::default(),
+        generator: Generator::Unknown,
+    };
+    match fit(points, seed) {
+        Err(why) => barrier.no_fit = Some(why),
+        Ok(fit) if fit.error_mean > ERROR_MAX => barrier.withheld = Some(fit.error_mean),
+        Ok(fit) => {
+            let (iops, bandwidth) = caps(points, &fit);
+            barrier.iops = Some(iops);
+            barrier.bandwidth = Some(bandwidth);
+            let waits = |p: &&Point| fit.law.shares(p.block_bytes, p.in_flight)[2] > 0.5;
+            if iops.reached && points.iter().any(|p| waits(&p)) {
+                let smallest = points.iter().map(|p| p.block_bytes).filter(|&b| b >= 4096).min();
+                barrier.knee_in_flight = smallest.map(|block| fit.law.iops * fit.law.alone(block));
+            }
+            barrier.serial = iops.reached && !points.iter().any(|p| waits(&p));
+            if iops.reached && bandwidth.reached {
+                barrier.knee_bytes = Some((fit.law.bandwidth / fit.law.iops) as u64);
+            }
+            barrier.bound = points
+                .iter()
+                .map(|p| BoundCell {
+                    block_bytes: p.block_bytes,
+                    in_flight: p.in_flight,
+                    term: fit.law.binds(p.block_bytes, p.in_flight),
+                })
+                .collect();
+            barrier.fit = Some(fit);
+        }
+    }
+    barrier
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// `A` and `W`: each is reached if three cells are within 5 % of it, or if doubling what is in
+/// flight adds less than 5 % where it is the largest term.
+fn caps(points: &[Point], fit: &Fit) -> (Cap, Cap) {
+    let near = |ratio: f64| ratio.ln().abs() <= NEAR;
+    let cap = |at: usize, rate: Ranged, seen: &dyn Fn(&Point) -> f64| {
+        let cells = points.iter().filter(|point| near(seen(point) / rate.value)).count();
+        let saturates = points.iter().any(|few| {
+            points.iter().any(|more| {
+                let doublings = (more.in_flight as f64 / few.in_flight.max(1) as f64).log2();
+                let shares = fit.law.shares(few.block_bytes, few.in_flight);
+                more.block_bytes == few.block_bytes
+                    && doublings >= 1.0
+                    && shares[at] > 0.5
+                    && ((seen(more) / seen(few)).ln() / doublings) < NEAR
+            })
+        });
+        let reached = cells >= CELLS_MIN || saturates;
+        Cap { rate, cells: u32::try_from(cells).unwrap_or(u32::MAX), reached }
+    };
+    let iops = |point: &Point| mean(&point.ln_rates).exp();
+    let bytes = |point: &Point| iops(point) * point.block_bytes as f64;
+    (cap(0, fit.iops, &iops), cap(1, fit.bandwidth, &bytes))
+}
+
+/// Falls between neighbouring numbers in flight: 5 % and beyond two standard errors where there
+/// are visits, 15 % where there are none.
+fn retrograde(points: &[Point]) -> Vec<Retrograde> {
+    let mut sorted: Vec<&Point> = points.iter().collect();
+    sorted.sort_by_key(|point| (point.block_bytes, point.in_flight));
+    let mut falls = Vec::new();
+    for pair in sorted.windows(2) {
+        let [few, more] = pair else { continue };
+        if few.block_bytes != more.block_bytes || few.in_flight >= more.in_flight {
+            continue;
+        }
+        let change = mean(&more.ln_rates) - mean(&few.ln_rates);
+        let clear = match (error(few), error(more)) {
+            (Some(a), Some(b)) => change < -FALLS[0] && change < -2.0 * (a + b).sqrt(),
+            _ => change < -FALLS[1],
+        };
+        if clear {
+            falls.push(Retrograde {
+                block_bytes: few.block_bytes,
+                from: few.in_flight,
+                to: more.in_flight,
+                ratio: change.exp(),
+            });
+        }
+    }
+    falls
+}
+
+/// Squared standard error of the mean; `None` below three visits.
+fn error(point: &Point) -> Option<f64> {
+    let n = point.ln_rates.len();
+    let middle = mean(&point.ln_rates);
+    let squares: f64 = point.ln_rates.iter().map(|x| (x - middle).powi(2)).sum();
+    (n >= 3).then(|| squares / (n as f64 - 1.0) / n as f64)
+}

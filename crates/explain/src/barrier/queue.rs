@@ -1,0 +1,233 @@
+//! Where requests wait, by Little's law at every layer: requests in a layer are its rate times
+//! the time spent in it, whatever the layer is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::gap;
+use crate::view::{View, VisitView};
+
+/// Layers must hold this share of what was added for the queue to be there.
+const HOLDS: f64 = 0.7;
+/// In a closed loop requests in flight agree with rate times time within this.
+const AGREES: f64 = 0.05;
+
+/// What waited in the block devices at one distance from the target.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LayerQueue {
+    /// Distance from the target: 0 is right under the file system.
+    pub depth: u32,
+    /// Kernel names.
+    pub devices: Vec<String>,
+    /// Requests in them and below, on average.
+    pub within: f64,
+    /// Requests in them alone.
+    pub own: f64,
+}
+
+/// What waited where in one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct QueueCell {
+    /// Bytes per request.
+    pub block_bytes: u64,
+    /// Requests in flight that were asked for.
+    pub in_flight: u64,
+    /// Requests in flight that the measuring loop saw: rate times mean time.
+    pub seen: f64,
+    /// Of those, above all block devices.
+    pub above: f64,
+    /// From the top down; empty where the kernel counts nothing.
+    pub layers: Vec<LayerQueue>,
+}
+
+/// A layer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// Above all block devices: file system, scheduler, locks, the generator.
+    Above,
+    /// In block devices at this distance from the target.
+    Devices {
+        /// Distance.
+        depth: u32,
+        /// Kernel names.
+        devices: Vec<String>,
+        /// There are others below.
+        has_members: bool,
+    },
+}
+
+/// Where the queue is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct QueueVerdict {
+    /// The layer that took most of what was added in flight; `None` if none did, or nobody
+    /// counted.
+    pub place: Option<Place>,
+    /// Its share of what was added.
+    pub share: f64,
+    /// Fewest and most in flight that were compared.
+    pub compared: Option<(u64, u64)>,
+    /// Requests in flight by rate times time are off by more than 5 % in these cells (block size,
+    /// asked, seen): think time, an open loop, or a broken measurement.
+    pub off: Vec<(u64, u64, f64)>,
+    /// Every cell that has counters.
+    pub cells: Vec<QueueCell>,
+}
+
+/// What waited where, by the groups of [`gap::of_view`].
+pub fn queues(view: &View<'_>) -> BTreeMap<String, Vec<QueueCell>> {
+    let mut groups: BTreeMap<String, Vec<QueueCell>> = BTreeMap::new();
+    for cell in view.grid() {
+        let (Some(load), Some(group)) = (cell.load(), gap::group_of(cell)) else { continue };
+        let seen = middle(cell.visits.iter().map(in_flight));
+        if !seen.is_finite() || seen <= 0.0 {
+            continue;
+        }
+        let entries = || cell.visits.iter().flat_map(|visit| &visit.visit.ledger);
+        let depths: BTreeSet<u32> = entries().map(|entry| entry.depth).collect();
+        let mut layers: Vec<LayerQueue> = depths
+            .into_iter()
+            .map(|depth| {
+                let devices: BTreeSet<&str> = entries()
+                    .filter(|entry| entry.depth == depth)
+                    .map(|entry| entry.device.as_str())
+                    .collect();
+                let within = middle(cell.visits.iter().map(|visit| waiting(visit, depth)));
+                let devices = devices.into_iter().map(str::to_owned).collect();
+                LayerQueue { depth, devices, within, own: within }
+            })
+            .collect();
+        for layer in 1..layers.len() {
+            layers[layer - 1].own = (layers[layer - 1].within - layers[layer].within).max(0.0);
+        }
+        let top = layers.first().map_or(0.0, |layer| layer.within);
+        groups.entry(group).or_default().push(QueueCell {
+            block_bytes: load.block_bytes,
+            in_flight: load.in_flight,
+            seen,
+            above: (seen - top).max(0.0),
+            layers,
+        });
+    }
+    groups
+}
+
+/// Rate times mean time: the sum of all latencies by the time measured.
+fn in_flight(visit: &VisitView<'_>) -> f64 {
+    let ops = visit.visit.streams.iter().flat_map(|stream| &stream.ops);
+    ops.map(|op| op.latency_ns_sum as f64).sum::<f64>() / visit.visit.elapsed_ns as f64
+}
+
+fn waiting(visit: &VisitView<'_>, depth: u32) -> f64 {
+    let layer = visit.visit.ledger.iter().filter(|entry| entry.depth == depth);
+    layer.map(|entry| entry.queue_ms as f64 * 1e6).sum::<f64>() / visit.visit.elapsed_ns as f64
+}
+
+fn middle(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Which layer takes the requests that are added in flight.
+///
+/// * `cells`: of one group.
+///
+/// For each block size the cells of fewest and of most in flight are compared; growths add up
+/// over the block sizes. With one number in flight only, what waits is taken instead of growth.
+pub fn where_is_the_queue(cells: &[QueueCell]) -> QueueVerdict {
+    let off = |cell: &&QueueCell| (cell.seen / cell.in_flight.max(1) as f64 - 1.0).abs() > AGREES;
+    let off = cells.iter().filter(off).map(|c| (c.block_bytes, c.in_flight, c.seen)).collect();
+    let counted: Vec<&QueueCell> = cells.iter().filter(|cell| !cell.layers.is_empty()).collect();
+    let mut verdict = QueueVerdict {
+        off,
+        cells: counted.iter().map(|cell| (*cell).clone()).collect(),
+        ..QueueVerdict::default()
+    };
+    let blocks: BTreeSet<u64> = counted.iter().map(|cell| cell.block_bytes).collect();
+    let mut above = 0.0;
+    let mut layers: BTreeMap<u32, (f64, Vec<String>)> = BTreeMap::new();
+    let mut added = 0.0;
+    for block in blocks {
+        let of_block = || counted.iter().filter(|cell| cell.block_bytes == block);
+        let few = of_block().min_by_key(|cell| cell.in_flight);
+        let most = of_block().max_by_key(|cell| cell.in_flight);
+        let (Some(few), Some(most)) = (few, most) else { continue };
+        let alone = few.in_flight == most.in_flight;
+        let base = |value: f64| if alone { 0.0 } else { value };
+        above += most.above - base(few.above);
+        added += most.seen - base(few.seen);
+        for layer in &most.layers {
+            let before = few.layers.iter().find(|l| l.depth == layer.depth);
+            let sum = layers.entry(layer.depth).or_insert((0.0, layer.devices.clone()));
+            sum.0 += layer.own - base(before.map_or(0.0, |l| l.own));
+        }
+        verdict.compared = Some((few.in_flight, most.in_flight));
+    }
+    if added.is_nan() || added <= 0.5 {
+        return verdict;
+    }
+    let deepest = layers.keys().next_back().copied();
+    let mut places = vec![(above, Place::Above)];
+    for (depth, (sum, devices)) in layers {
+        let has_members = Some(depth) != deepest;
+        places.push((sum, Place::Devices { depth, devices, has_members }));
+    }
+    if let Some((sum, place)) = places.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)) {
+        verdict.share = sum / added;
+        verdict.place = (verdict.share >= HOLDS).then_some(place);
+    }
+    verdict
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(in_flight: u64, above: f64, own: &[f64]) -> QueueCell {
+        let layer = |depth: usize| LayerQueue {
+            depth: depth as u32,
+            devices: vec![["md0", "sda"][depth].to_owned()],
+            within: own[depth..].iter().sum(),
+            own: own[depth],
+        };
+        QueueCell {
+            block_bytes: 4096,
+            in_flight,
+            seen: above + own.iter().sum::<f64>(),
+            above,
+            layers: (0..own.len()).map(layer).collect(),
+        }
+    }
+
+    #[test]
+    fn the_layer_that_grows_has_the_queue() {
+        for (most, wanted) in [
+            (cell(40, 37.0, &[1.0, 2.0]), Some(0)),
+            (cell(40, 1.0, &[38.0, 1.0]), Some(1)),
+            (cell(40, 1.0, &[1.0, 38.0]), Some(2)),
+            (cell(40, 14.0, &[13.0, 13.0]), None),
+        ] {
+            let verdict = where_is_the_queue(&[cell(1, 0.2, &[0.3, 0.5]), most]);
+            let place = verdict.place.map(|place| match place {
+                Place::Above => 0,
+                Place::Devices { depth, has_members, .. } => {
+                    assert_eq!(has_members, depth == 0);
+                    depth + 1
+                }
+            });
+            assert_eq!(place, wanted);
+            assert!(verdict.off.is_empty());
+        }
+    }
+
+    #[test]
+    fn without_counters_nothing_is_said_but_what_does_not_add_up() {
+        let verdict = where_is_the_queue(&[cell(1, 1.0, &[]), cell(40, 30.0, &[])]);
+        assert_eq!(verdict.place, None);
+        assert_eq!(verdict.off, [(4096, 40, 30.0)]);
+        assert_eq!(where_is_the_queue(&[]), QueueVerdict::default());
+    }
+}

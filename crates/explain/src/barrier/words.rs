@@ -1,0 +1,321 @@
+//! Barriers in sentences.
+
+use super::{
+    Barrier, Barriers, Cap, CapKind, Elasticities, Elasticity, Follows, Generator, NoFit, Place,
+    Ranged, Seat, Verdict,
+};
+use crate::words::{bandwidth, count, iops, list, percent, seconds, size};
+
+impl Barriers {
+    /// What ends the rate, on what evidence, what to do next.
+    pub fn sentences(&self) -> Vec<String> {
+        if self.barriers.is_empty() {
+            return vec![
+                "Barrier: unknown. The run has no grid of block sizes and requests in flight."
+                    .to_owned(),
+            ];
+        }
+        self.barriers.iter().flat_map(Barrier::sentences).collect()
+    }
+}
+
+impl Barrier {
+    /// What ends the rate of this phase.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        let Some(fit) = &self.fit else {
+            sentences.push(self.no_fit_words());
+            sentences.extend(self.queue_words());
+            return sentences;
+        };
+        for (cap, show, what) in [
+            (self.iops, iops as fn(f64) -> String, "requests per second"),
+            (self.bandwidth, bandwidth as fn(f64) -> String, "bandwidth"),
+        ] {
+            sentences.extend(cap.map(|cap| cap_words(&self.group, what, &cap, show)));
+        }
+        if let Some(block) = self.knee_bytes {
+            sentences.push(format!(
+                "{}: from blocks of about {} up bandwidth is the limit, below it requests per \
+                 second.",
+                self.group,
+                size(block)
+            ));
+        }
+        if let Some(load) = self.knee_in_flight {
+            sentences.push(format!(
+                "{}: one request alone takes {}, so from {:.1} in flight more of them do not help.",
+                self.group,
+                seconds(fit.law.latency_seconds),
+                load
+            ));
+        }
+        if self.serial {
+            sentences.push(format!(
+                "{}: the fewest in flight are already at the limit, more do not help: somewhere \
+                 requests are served one at a time. A lock held until a request is done is a \
+                 candidate; try one file per thread.",
+                self.group
+            ));
+        }
+        sentences.push(format!(
+            "{}: the law fits {} with a mean error of {} and a largest of {}.",
+            self.group,
+            count(u64::from(fit.points), "cell"),
+            percent(fit.error_mean),
+            percent(fit.error_max)
+        ));
+        sentences.extend(self.retrograde_words());
+        sentences.extend(self.queue_words());
+        sentences.extend(generator_words(&self.group, &self.generator));
+        sentences
+    }
+
+    fn no_fit_words(&self) -> String {
+        let why = match (self.no_fit, self.withheld) {
+            (_, Some(error)) => format!(
+                "the law is off by {} on average, more than the 10 % beyond which it says nothing",
+                percent(error)
+            ),
+            (Some(NoFit::OneLoad), _) => "one number of requests in flight cannot tell a limit \
+                                          from the time of a request; measure two at least"
+                .to_owned(),
+            (Some(NoFit::TooFewBlockSizes), _) => {
+                "fewer than 3 block sizes; measure more".to_owned()
+            }
+            _ => "fewer than 8 cells with a value; measure more".to_owned(),
+        };
+        format!("{}: barrier unknown: {why}.", self.group)
+    }
+
+    fn retrograde_words(&self) -> Option<String> {
+        let worst = self.retrograde.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
+        Some(format!(
+            "{}: more in flight makes it slower at {}; worst at {}, where {} in flight make {} of \
+             the rate with {}.",
+            self.group,
+            count(self.retrograde.len() as u64, "place"),
+            size(worst.block_bytes),
+            worst.to,
+            percent(worst.ratio),
+            worst.from
+        ))
+    }
+
+    fn queue_words(&self) -> Vec<String> {
+        let queue = &self.queue;
+        let mut sentences = Vec::new();
+        if let Some(&(block, asked, seen)) = queue.off.first() {
+            sentences.push(format!(
+                "{}: rate times time is not what was asked to be in flight in {} ({} at {}: {seen:.1} \
+                 of {asked}): think time, an open loop, or a broken measurement; check before \
+                 trusting its latencies.",
+                self.group,
+                count(queue.off.len() as u64, "cell"),
+                "worst shown first",
+                size(block),
+            ));
+        }
+        let Some(place) = &queue.place else { return sentences };
+        let share = percent(queue.share);
+        let compared = match queue.compared {
+            Some((few, most)) if few < most => format!("from {few} to {most} in flight, {share}"),
+            _ => share,
+        };
+        sentences.push(match place {
+            Place::Above => format!(
+                "{}: the queue is above the block devices: {compared} of the requests added wait \
+                 there. The ceiling is in the host: file system, scheduler, a lock, or the \
+                 generator.",
+                self.group
+            ),
+            Place::Devices { devices, has_members: true, .. } => format!(
+                "{}: the queue is in {}: {compared} of the requests added wait there and not in \
+                 the devices below.",
+                self.group,
+                list(devices)
+            ),
+            Place::Devices { devices, .. } => format!(
+                "{}: the queue is at the devices ({}): {compared} of the requests added wait there.",
+                self.group,
+                list(devices)
+            ),
+        });
+        sentences
+    }
+}
+
+fn cap_words(group: &str, what: &str, cap: &Cap, show: fn(f64) -> String) -> String {
+    let Ranged { value, low, high } = cap.rate;
+    let range = format!("[{}, {}]", show(low), show(high));
+    if cap.reached {
+        return format!(
+            "{group}: {what} end{} at {} {range}; {} within 5 % of it.",
+            if what == "bandwidth" { "s" } else { "" },
+            show(value),
+            match cap.cells {
+                1 => "1 cell is".to_owned(),
+                n => format!("{n} cells are"),
+            }
+        );
+    }
+    format!(
+        "{group}: the limit of {what} was not reached; by the law it would be about {}. More in \
+         flight{} would show it.",
+        show(value),
+        if what == "bandwidth" { " or larger blocks" } else { "" }
+    )
+}
+
+fn generator_words(group: &str, generator: &Generator) -> Option<String> {
+    Some(match *generator {
+        Generator::NearNull { null_rate } => format!(
+            "{group}: limited by the load generator: against a null target it makes {} only, less \
+             than 3 times this. Use more workers or larger batches before judging the storage.",
+            iops(null_rate)
+        ),
+        Generator::Busy { share } => format!(
+            "{group}: limited by the load generator: its processor was busy for {} of the time. \
+             Use more workers before judging the storage.",
+            percent(share)
+        ),
+        Generator::RuledOut { null_rate } => format!(
+            "{group}: not the load generator: against a null target it makes {}.",
+            iops(null_rate)
+        ),
+        Generator::Unknown => return None,
+    })
+}
+
+impl Elasticities {
+    /// Where each barrier sits, on what evidence, what to change next.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        if self.generator_limited {
+            sentences.push(
+                "Limited by the load generator in some run: its ceiling, not the storage's, is \
+                 what was measured. Nothing below can be credited to a layer."
+                    .to_owned(),
+            );
+        }
+        sentences.extend(self.verdicts.iter().flat_map(|verdict| self.verdict_words(verdict)));
+        if self.verdicts.is_empty() {
+            sentences.push("Barrier over runs: unknown. No run has a grid to fit.".to_owned());
+        }
+        if self.inside_cache {
+            sentences.push(
+                "Caution: the file fits in the declared cache, so the disks may not have been \
+                 asked at all. Measure with a file of 4 times the cache or more."
+                    .to_owned(),
+            );
+        }
+        sentences
+    }
+
+    fn verdict_words(&self, verdict: &Verdict) -> Vec<String> {
+        let cap = match verdict.cap {
+            CapKind::Iops => "requests per second",
+            CapKind::Bandwidth => "bandwidth",
+        };
+        let head = match &verdict.seat {
+            Seat::In(factor) => format!("It is the {factor}"),
+            Seat::NoneOf(factors) => format!("Not the {}", factors.join(", nor the ")),
+            Seat::Unknown => "Unknown".to_owned(),
+        };
+        let evidence: Vec<String> =
+            verdict.elasticities.iter().map(|e| factor_words(e, verdict.cap)).collect();
+        let mut sentences = vec![format!(
+            "{} {cap}: {head}. {}",
+            verdict.group,
+            if evidence.is_empty() {
+                "No factor was given whose levels differ between the runs.".to_owned()
+            } else {
+                evidence.join(" ")
+            }
+        )];
+        sentences.extend(self.next_words(verdict));
+        sentences
+    }
+
+    fn next_words(&self, verdict: &Verdict) -> Option<String> {
+        match &verdict.seat {
+            Seat::NoneOf(_) => {
+                let generator =
+                    if self.generator_ruled_out { "" } else { ", or the generator itself" };
+                let suggestion = match verdict.cap {
+                    CapKind::Iops => {
+                        "another file system, one file per thread instead of one for all, another \
+                         scheduler, a second controller"
+                    }
+                    CapKind::Bandwidth => {
+                        "a second controller or its slot and link, the software striping above it"
+                    }
+                };
+                let null = if self.generator_ruled_out {
+                    ""
+                } else {
+                    " Measure the same grid against a null target to rule the generator out."
+                };
+                Some(format!(
+                    "So it sits above or beside them: a controller or link that all share, host \
+                     software (file system, scheduler, striping){generator}. Next test, one change \
+                     at a time: {suggestion}.{null}"
+                ))
+            }
+            Seat::In(factor) if !verdict.acquitted.is_empty() => Some(format!(
+                "Acquitted: the {}. To go further, add to the {factor}.",
+                verdict.acquitted.join(", the ")
+            )),
+            _ => None,
+        }
+    }
+}
+
+fn factor_words(e: &Elasticity, kind: CapKind) -> String {
+    let show = match kind {
+        CapKind::Iops => iops as fn(f64) -> String,
+        CapKind::Bandwidth => bandwidth as fn(f64) -> String,
+    };
+    let symbol = match kind {
+        CapKind::Iops => "A",
+        CapKind::Bandwidth => "W",
+    };
+    let factor = &e.factor;
+    let Some(slope) = e.slope else {
+        return match e.follows {
+            Follows::Inseparable if e.together_with.is_empty() => {
+                format!("No two runs differ in the {factor} alone, so they cannot be judged.")
+            }
+            Follows::Inseparable => format!(
+                "The {factor} and the {} changed together: no single one can be credited.",
+                list(&e.together_with)
+            ),
+            Follows::Inconclusive => format!("The {factor} are the same in all runs."),
+            _ => format!(
+                "{symbol} is not known in two runs that differ in the {factor} alone: it was not \
+                 reached there, or the law does not fit."
+            ),
+        };
+    };
+    let levels: Vec<String> = e.points.iter().map(|(level, _)| level.to_string()).collect();
+    let caps: Vec<String> = e.points.iter().map(|&(_, cap)| show(cap)).collect();
+    let seen = match caps.as_slice() {
+        [first, rest @ ..] if rest.iter().all(|cap| cap == first) => first.clone(),
+        _ => list(&caps),
+    };
+    let ends = format!("[{:.3}, {:.3}]", slope.low, slope.high);
+    let ratio = e.ratio.map_or(String::new(), |ratio| {
+        format!(", x{:.3} [{:.3}, {:.3}]", ratio.value, ratio.low, ratio.high)
+    });
+    let so = match e.follows {
+        Follows::No => "it does not follow them",
+        Follows::Yes => "it follows them",
+        Follows::Partly => "it follows them in part: another limit is near",
+        _ => "too uncertain to say: more runs or more levels are needed",
+    };
+    format!(
+        "{symbol} = {seen} at {} {factor} (elasticity {:.3} {ends}{ratio}): {so}.",
+        list(&levels),
+        slope.value
+    )
+}

@@ -1,0 +1,60 @@
+//! The whole of what is said, and the contract for programs.
+
+use explain::explanation::{Context, Explanation, SCHEMA, schema};
+use explain::view::View;
+
+use crate::published::{RAID0, RAID5, run};
+
+fn explanation() -> Explanation {
+    let runs = [run("r12", RAID0), run("r4", RAID5)];
+    let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
+    let disks = ("disks".to_owned(), vec!["12".to_owned(), "4".to_owned()]);
+    Explanation::of(&views, &Context { null_rate: None, factors: vec![disks] })
+}
+
+fn text(sections: &[explain::explanation::Section]) -> String {
+    let section =
+        |s: &explain::explanation::Section| format!("{}\n{}\n", s.title, s.sentences.join("\n"));
+    sections.iter().map(section).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn both_published_grids_together() {
+    let found = explanation();
+    let together = found.together.as_ref().unwrap();
+    insta::assert_snapshot!(text(&together.sections));
+    assert_eq!(found.runs.len(), 2);
+    assert_eq!(found.schema, SCHEMA);
+}
+
+#[test]
+fn the_same_records_are_explained_alike() {
+    let json = |e: &Explanation| serde_json::to_string(e).unwrap();
+    assert_eq!(json(&explanation()), json(&explanation()));
+}
+
+#[test]
+fn the_sick_cells_are_marked() {
+    let run = run("r4", RAID5);
+    let view = View::new(&run);
+    let marks = explain::Findings::of(&view).marks(&view);
+    let first = marks.iter().find(|m| m.code == "gap").unwrap();
+    let cell = view.cells.iter().find(|c| c.cell.index == first.cell).unwrap();
+    assert_eq!(cell.name(), "read 512B 1");
+    assert!(first.evidence.contains("lost"), "{}", first.evidence);
+}
+
+#[test]
+fn the_committed_schema_is_the_current_one() {
+    const COMMITTED: &str =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/plimsoll.explanation-1.schema.json");
+    let current = format!("{}\n", serde_json::to_string_pretty(&schema()).unwrap());
+    if std::env::var_os("PLIMSOLL_WRITE_SCHEMA").is_some() {
+        std::fs::write(COMMITTED, &current).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(COMMITTED).is_ok_and(|committed| committed == current),
+        "schema/plimsoll.explanation-1.schema.json is stale: run this test with \
+         PLIMSOLL_WRITE_SCHEMA=1"
+    );
+}
