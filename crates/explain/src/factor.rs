@@ -1,1 +1,0 @@
-//! Which factor matters, over several runs.
