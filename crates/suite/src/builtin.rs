@@ -21,8 +21,9 @@ macro_rules! builtin {
     };
 }
 
-const BUILTIN: [Builtin; 8] = [
+const BUILTIN: [Builtin; 9] = [
     builtin!("bm-flash"),
+    builtin!("calibration"),
     builtin!("random-read"),
     builtin!("random-write"),
     builtin!("reread"),

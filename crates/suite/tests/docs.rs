@@ -4,9 +4,10 @@
 use suite::{CheckContext, SuiteSource, check, find_builtin, parse, resolved_text};
 
 const WRITE_A_SUITE: &str = include_str!("../../../docs/write-a-suite.md");
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     WRITE_A_SUITE,
     include_str!("../../../docs/suites/bm-flash.md"),
+    include_str!("../../../docs/suites/calibration.md"),
     include_str!("../../../docs/suites/single-cell.md"),
     include_str!("../../../docs/suites/steady-write.md"),
     include_str!("../../../docs/suites/working-set.md"),

@@ -1,0 +1,190 @@
+//! The sentences of calibrations.
+
+use super::{Calibration, HostStalls, Noise, VALUES_MIN};
+use crate::compare::{BlockClass, ClassName, InFlightClass};
+use crate::words::{count, iops, percent, seconds};
+
+impl Calibration {
+    /// Plain English: the floor, what it is from, what it means.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut out = self.floor_told();
+        out.extend(self.overhead_told());
+        out.extend(self.clock.map(|clock| {
+            format!(
+                "The clock tells times of {} apart, and reading it takes {}.",
+                seconds(clock.resolution_ns as f64 / 1e9),
+                seconds(clock.reading_ns / 1e9),
+            )
+        }));
+        out.push(self.stalls.sentence());
+        out
+    }
+
+    fn floor_told(&self) -> Vec<String> {
+        let Some(floor) = self.overall.floor else {
+            return vec![
+                "Unknown: no cell was measured twice, so nothing can be said about this machine's \
+                 noise. Calibrate again."
+                    .to_owned(),
+            ];
+        };
+        let values = self.overall.values;
+        let which = match values as usize {
+            n if n >= VALUES_MIN => format!("95 of 100 of the {n} means"),
+            n => format!("all of {}", count(n as u64, "mean")),
+        };
+        let mut out = vec![format!(
+            "The same, measured twice on this machine, differs by up to {}: no smaller difference \
+             between two runs is a difference.",
+            percent(floor)
+        )];
+        out.push(format!(
+            "That is what {which} of {} keep within, over {}.",
+            count(u64::from(self.group), "block"),
+            count(u64::from(self.overall.cells), "cell"),
+        ));
+        let known = self.classes.iter().filter(|c| c.noise.values as usize >= VALUES_MIN).count();
+        out.push(match known {
+            0 => "No class of cells has values enough for a floor of its own: this one holds for \
+                  all. `plimsoll calibrate --long`, over a night, tells them apart."
+                .to_owned(),
+            n if n < self.classes.len() => format!(
+                "{n} of {} classes of cells have a floor of their own; it holds for the others.",
+                self.classes.len()
+            ),
+            _ => "Every class of cells has a floor of its own.".to_owned(),
+        });
+        if (self.group as usize) < 6 {
+            out.push(
+                "So few blocks say little: comparisons have ten. Give it more time (--blocks)."
+                    .to_owned(),
+            );
+        }
+        out
+    }
+
+    fn overhead_told(&self) -> Option<String> {
+        let one = self.overhead.iter().find(|o| o.threads == 1 && o.queue_depth == 1)?;
+        let most = self.null_rate()?;
+        Some(format!(
+            "Plimsoll itself takes {} per request with one in flight, and reaches {} IOPS against \
+             a target that does nothing: storage that comes within a third of that is limited by \
+             us.",
+            seconds(one.ns_per_request / 1e9),
+            iops(most),
+        ))
+    }
+
+    /// A table: the head, a row for every class, one for all cells.
+    pub fn rows(&self) -> Vec<[String; 5]> {
+        let head = ["class", "cells", "means", "floor", "cv of a visit"].map(str::to_owned);
+        let classes = self.classes.iter().map(|found| row(class(&found.class), &found.noise));
+        let all = row("all".to_owned(), &self.overall);
+        std::iter::once(head).chain(classes).chain([all]).collect()
+    }
+
+    /// `21 November 2026`, UTC.
+    pub fn day(&self) -> String {
+        let (year, month, day) = civil(self.started_unix_ns.div_euclid(86_400_000_000_000));
+        const MONTHS: [&str; 12] = [
+            "January",
+            "February",
+            "March",
+            "April",
+            "May",
+            "June",
+            "July",
+            "August",
+            "September",
+            "October",
+            "November",
+            "December",
+        ];
+        let month = usize::try_from(month - 1).ok().and_then(|at| MONTHS.get(at)).copied();
+        format!("{day} {} {year}", month.unwrap_or_default())
+    }
+}
+
+fn row(name: String, noise: &Noise) -> [String; 5] {
+    let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
+    let of_few = (noise.values as usize) < VALUES_MIN && noise.floor.is_some();
+    let floor = share(noise.floor) + if of_few { " (largest)" } else { "" };
+    [name, noise.cells.to_string(), noise.values.to_string(), floor, share(noise.cv)]
+}
+
+impl HostStalls {
+    fn sentence(&self) -> String {
+        let Some(per_hour) = self.per_hour else {
+            return "Unknown how often the host stops this program: nobody could look, the clock \
+                    was a simulated one."
+                .to_owned();
+        };
+        let watched = seconds(self.watched_ns as f64 / 1e9);
+        let interval = format!("{} to {} an hour", short(per_hour.low), short(per_hour.high));
+        match self.count {
+            0 => format!(
+                "The host never stopped this program for 50 ms or more in {watched}: at most {} \
+                 an hour.",
+                short(per_hour.high)
+            ),
+            n => format!(
+                "The host stopped this program {} in {watched}, for {} at most: {interval}.",
+                if n == 1 { "once".to_owned() } else { format!("{n} times") },
+                seconds(self.longest_ns as f64 / 1e9),
+            ),
+        }
+    }
+}
+
+/// Two digits.
+fn short(rate: f64) -> String {
+    match rate {
+        x if x >= 9.95 => format!("{x:.0}"),
+        x => format!("{x:.1}"),
+    }
+}
+
+fn class(name: &ClassName) -> String {
+    let block = match name.block {
+        BlockClass::Page => "to 16 KiB",
+        BlockClass::Large => "over 16 KiB",
+    };
+    let in_flight = match name.in_flight {
+        InFlightClass::One => "1",
+        InFlightClass::Few => "2 to 16",
+        InFlightClass::Many => "over 16",
+    };
+    format!("{} {block}, {in_flight} in flight", name.op)
+}
+
+/// Day, month and year of a day since 1970 (Hinnant's days-to-civil, public domain).
+fn civil(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month_shifted + 2) / 5 + 1;
+    let month = if month_shifted < 10 { month_shifted + 3 } else { month_shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::civil;
+
+    #[test]
+    fn days_have_dates() {
+        for (days, date) in [
+            (0, (1970, 1, 1)),
+            (59, (1970, 3, 1)),
+            (11_016, (2000, 2, 29)),
+            (20_778, (2026, 11, 21)),
+            (-1, (1969, 12, 31)),
+        ] {
+            assert_eq!(civil(days), date);
+        }
+    }
+}
