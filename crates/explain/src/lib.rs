@@ -11,6 +11,7 @@ pub mod calibration;
 pub mod compare;
 pub mod differ;
 pub mod drift;
+pub mod explanation;
 pub mod factor;
 pub mod findings;
 pub mod freeze;
@@ -22,6 +23,7 @@ pub mod steady;
 pub mod view;
 mod words;
 
+pub use explanation::Explanation;
 pub use findings::Findings;
 pub use mark::Mark;
 pub use view::{CellView, View, VisitView};

@@ -9,4 +9,4 @@ mod text;
 
 pub use crate::csv::{COLUMNS as CSV_COLUMNS, csv};
 pub use crate::json::{Document, SCHEMA, document, schema};
-pub use crate::text::plain;
+pub use crate::text::{plain, wrapped};

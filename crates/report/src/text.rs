@@ -67,6 +67,42 @@ pub fn utc(unix_ns: i64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
 }
 
+/// Widest line of a table, and of text.
+pub const WIDTH: usize = 100;
+
+/// Lines of at most [`WIDTH`], the first after `lead`, the others as far in.
+pub fn wrapped(lead: &str, text: &str) -> String {
+    let indent = lead.chars().count();
+    let mut out = String::new();
+    let mut line = lead.to_owned();
+    let mut used = indent;
+    for word in text.split(' ') {
+        let mut word: Vec<char> = word.chars().collect();
+        if used > indent && used + 1 + word.len() > WIDTH {
+            out.push_str(&line);
+            out.push('\n');
+            line = " ".repeat(indent);
+            used = indent;
+        } else if used > indent {
+            line.push(' ');
+            used += 1;
+        }
+        // Longer than a line: a path.
+        while used + word.len() > WIDTH {
+            let rest = word.split_off(WIDTH - used);
+            line.extend(word);
+            out.push_str(&line);
+            out.push('\n');
+            (line, used, word) = (" ".repeat(indent), indent, rest);
+        }
+        used += word.len();
+        line.extend(word);
+    }
+    out.push_str(&line);
+    out.push('\n');
+    out
+}
+
 /// Rows of cells as text, columns aligned, two spaces between them, no space at a line's end.
 #[derive(Debug, Default)]
 pub struct Columns {
@@ -160,5 +196,15 @@ mod tests {
         // The ends of the range do not overflow.
         utc(i64::MIN);
         utc(i64::MAX);
+    }
+
+    #[test]
+    fn long_texts_are_wrapped() {
+        let text = format!("{} {} {}", "a".repeat(60), "b".repeat(60), "c".repeat(250));
+        let lines = wrapped("  1 ", &text);
+        assert!(lines.lines().all(|line| line.len() <= WIDTH), "{lines}");
+        assert_eq!(lines.lines().count(), 5);
+        let letters = lines.chars().filter(|c| c.is_alphabetic()).count();
+        assert_eq!(letters, 60 + 60 + 250);
     }
 }

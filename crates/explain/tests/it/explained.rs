@@ -40,7 +40,7 @@ fn the_sick_cells_are_marked() {
     let marks = explain::Findings::of(&view).marks(&view);
     let first = marks.iter().find(|m| m.code == "gap").unwrap();
     let cell = view.cells.iter().find(|c| c.cell.index == first.cell).unwrap();
-    assert_eq!(cell.name(), "read 512B 1");
+    assert_eq!(cell.name(), "read 512 B 1");
     assert!(first.evidence.contains("lost"), "{}", first.evidence);
 }
 

@@ -6,10 +6,8 @@ use explain::interval::CellInterval;
 use record::{Run, RunState};
 
 use crate::figures::{self, Figures, Judged, StreamOfCell};
-use crate::text::{Columns, cut, known, plain, three_digits};
+use crate::text::{Columns, WIDTH, cut, known, plain, three_digits, wrapped};
 
-/// Widest line of a table.
-const WIDTH: usize = 100;
 /// Longest coordinate or name in a cell of a table.
 const TEXT: usize = 24;
 /// To how few characters they may be cut where lines are too long.
@@ -448,52 +446,4 @@ fn warnings(run: &Run) -> String {
         let _ = writeln!(out, "  and {} more", three_digits((met.len() - WARNINGS) as f64));
     }
     out
-}
-
-/// Lines of at most [`WIDTH`], the first after `lead`, the others as far in.
-fn wrapped(lead: &str, text: &str) -> String {
-    let indent = lead.chars().count();
-    let mut out = String::new();
-    let mut line = lead.to_owned();
-    let mut used = indent;
-    for word in text.split(' ') {
-        let mut word: Vec<char> = word.chars().collect();
-        if used > indent && used + 1 + word.len() > WIDTH {
-            out.push_str(&line);
-            out.push('\n');
-            line = " ".repeat(indent);
-            used = indent;
-        } else if used > indent {
-            line.push(' ');
-            used += 1;
-        }
-        // Longer than a line: a path.
-        while used + word.len() > WIDTH {
-            let rest = word.split_off(WIDTH - used);
-            line.extend(word);
-            out.push_str(&line);
-            out.push('\n');
-            (line, used, word) = (" ".repeat(indent), indent, rest);
-        }
-        used += word.len();
-        line.extend(word);
-    }
-    out.push_str(&line);
-    out.push('\n');
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_texts_are_wrapped() {
-        let text = format!("{} {} {}", "a".repeat(60), "b".repeat(60), "c".repeat(250));
-        let lines = wrapped("  1 ", &text);
-        assert!(lines.lines().all(|line| line.len() <= WIDTH), "{lines}");
-        assert_eq!(lines.lines().count(), 5);
-        let letters = lines.chars().filter(|c| c.is_alphabetic()).count();
-        assert_eq!(letters, 60 + 60 + 250);
-    }
 }

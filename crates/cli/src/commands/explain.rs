@@ -1,0 +1,133 @@
+//! `plimsoll explain`
+
+use clap::Args;
+use explain::explanation::{Context, Explanation, Section};
+use explain::view::View;
+use record::Run;
+
+use crate::args::Common;
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::order;
+use crate::output::{Output, json};
+
+const EXAMPLES: &str = "\
+Examples:
+  plimsoll explain                     # what limits the newest run, and what disturbed it
+  plimsoll explain r17 --json          # one document (plimsoll.explanation/1)
+  plimsoll explain r4 r12 --factor disks=4,12
+                                       # is the barrier the disks', or above them";
+
+/// Explain runs: freezes, caches, gaps, barriers, drift; what limits, and on what evidence
+///
+/// One run: what stood still and whose doing it was, what a cache answered, which cells are out
+/// of line, which cap binds where and where requests wait, what drifted. Several runs: what
+/// differs between them, whether a barrier follows a factor, and which factor matters.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ExplainArgs {
+    /// r17, 17, last, last-1, or the beginning of a suite's name
+    #[arg(default_value = "last", value_name = "RUN")]
+    runs: Vec<String>,
+    /// What a factor's level was in each run, in their order
+    ///
+    /// A number for each (`disks=4,12`) also tells whether a barrier follows it. Without this the
+    /// factors are what the runs themselves record as different. May be repeated.
+    #[arg(long, value_name = "NAME=LEVEL,...", value_parser = factor)]
+    factor: Vec<(String, Vec<String>)>,
+    /// Print one JSON document (plimsoll.explanation/1)
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn explain(args: &ExplainArgs, common: &Common, output: &Output) -> Result<(), Failure> {
+    let runs = load(args, common)?;
+    let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
+    let context = Context { null_rate: None, factors: args.factor.clone() };
+    let explanation = Explanation::of(&views, &context);
+    if args.json {
+        return output.print(&json(&explanation)?);
+    }
+    output.print(&text(&explanation))
+}
+
+fn load(args: &ExplainArgs, common: &Common) -> Result<Vec<Run>, Failure> {
+    for (name, levels) in &args.factor {
+        if levels.len() != args.runs.len() {
+            let message =
+                format!("factor `{name}` has {} levels for {} runs", levels.len(), args.runs.len());
+            let hint = "give one level per run, in the order of the runs: `--factor disks=4,12`";
+            return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+        }
+    }
+    let store = order::store_to_read(common)?;
+    let mut ids: Vec<String> = Vec::new();
+    for word in &args.runs {
+        let id = store.resolve(word)?;
+        if ids.contains(&id) {
+            let message = format!("{id} is named twice, the second time as `{word}`");
+            return Err(Failure::new(ExitCode::Usage, message).hint("name each run once"));
+        }
+        ids.push(id);
+    }
+    ids.iter().map(|id| Ok(store.load(id)?)).collect()
+}
+
+fn factor(text: &str) -> Result<(String, Vec<String>), String> {
+    let (name, levels) = text.split_once('=').ok_or("wanted NAME=LEVEL,LEVEL,...")?;
+    let levels: Vec<String> = levels.split(',').map(|level| level.trim().to_owned()).collect();
+    if name.trim().is_empty() || levels.iter().any(String::is_empty) {
+        return Err("wanted a name and no empty level".to_owned());
+    }
+    Ok((name.trim().to_owned(), levels))
+}
+
+fn text(explanation: &Explanation) -> String {
+    let mut out = String::new();
+    for run in &explanation.runs {
+        let (id, suite, target) = (&run.run, &run.suite, &run.target);
+        title(&mut out, &format!("{id} {suite} on {target}"));
+        sections(&mut out, &run.sections);
+    }
+    if let Some(together) = &explanation.together {
+        title(&mut out, "Together");
+        sections(&mut out, &together.sections);
+    }
+    out
+}
+
+fn title(out: &mut String, text: &str) {
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    let text = report::plain(text);
+    out.push_str(&text);
+    out.push('\n');
+    out.push_str(&"=".repeat(text.chars().count()));
+    out.push('\n');
+}
+
+fn sections(out: &mut String, sections: &[Section]) {
+    for section in sections {
+        out.push('\n');
+        out.push_str(&section.title);
+        out.push('\n');
+        for sentence in &section.sentences {
+            out.push_str(&report::wrapped("  - ", &report::plain(sentence)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_are_named_lists() {
+        let disks = ("disks".to_owned(), vec!["4".to_owned(), "12".to_owned()]);
+        assert_eq!(factor("disks=4, 12"), Ok(disks));
+        for bad in ["", "disks", "=4", "disks=", "disks=4,,12"] {
+            assert!(factor(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! All that can be said of runs, in the order in which people ask: what stood still, what was a
+//! cache's, what is out of line, what limits, what moved; then what several runs say together.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::barrier::{Barriers, Elasticities, across, barriers};
+use crate::differ::{Differences, differences};
+use crate::factor::{Factors, factors, from_views};
+use crate::findings::Findings;
+use crate::latency::{Latencies, latencies};
+use crate::mark::Mark;
+use crate::view::View;
+
+/// The name of the contract.
+pub const SCHEMA: &str = "plimsoll.explanation/1";
+
+/// What runs mean.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "plimsoll.explanation/1")]
+pub struct Explanation {
+    /// Always `plimsoll.explanation/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: String,
+    /// Each run by itself.
+    pub runs: Vec<OfRun>,
+    /// What they say together; null for one run.
+    pub together: Option<Together>,
+}
+
+/// What one run means.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct OfRun {
+    /// The run's id.
+    pub run: String,
+    /// The suite's name.
+    pub suite: String,
+    /// The target as the user named it.
+    pub target: String,
+    /// Sentences for people, by question.
+    pub sections: Vec<Section>,
+    /// Reasons to look twice at a cell.
+    pub marks: Vec<Mark>,
+    /// The numbers behind.
+    pub findings: Findings,
+    /// Where the rate ends.
+    pub barriers: Barriers,
+    /// How long requests that come at a random moment wait.
+    pub latencies: Latencies,
+}
+
+/// What several runs mean together.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Together {
+    /// Sentences for people, by question.
+    pub sections: Vec<Section>,
+    /// What differs between the first run and each other.
+    pub differences: Vec<Differences>,
+    /// How the caps follow factors that are numbers.
+    pub elasticities: Elasticities,
+    /// Which factor matters.
+    pub factors: Factors,
+}
+
+/// The answer to one question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Section {
+    /// `Freezes`, `Caches`, ...
+    pub title: String,
+    /// Verdict first, then evidence, then what to do.
+    pub sentences: Vec<String>,
+}
+
+/// What is known besides the runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Context {
+    /// Requests per second against a null target on this machine.
+    pub null_rate: Option<f64>,
+    /// (factor, its level in each run in their order): `disks` with `4` and `12`. Empty: what the
+    /// runs themselves record as different.
+    pub factors: Vec<(String, Vec<String>)>,
+}
+
+impl Explanation {
+    /// Explains runs, in the order given.
+    pub fn of(views: &[View<'_>], context: &Context) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            runs: views.iter().map(|view| OfRun::new(view, context)).collect(),
+            together: (views.len() > 1).then(|| Together::new(views, context)),
+        }
+    }
+}
+
+fn section(title: &str, sentences: Vec<String>) -> Option<Section> {
+    (!sentences.is_empty()).then(|| Section { title: title.to_owned(), sentences })
+}
+
+impl OfRun {
+    fn new(view: &View<'_>, context: &Context) -> Self {
+        let header = &view.run.header;
+        let findings = Findings::of(view);
+        let barriers = barriers(view, context.null_rate);
+        let latencies = latencies(view);
+        let sections = [
+            section("How sure", how_sure(&findings)),
+            section("Freezes", findings.freezes.sentences()),
+            section("Caches", findings.caches.sentences()),
+            section("Gaps", findings.gaps.sentences()),
+            section("What limits", barriers.sentences()),
+            section("Changes and drift", findings.drift.sentences()),
+            section("Steady state", findings.steady.sentences()),
+            section("Waits", waits(&latencies)),
+        ];
+        Self {
+            run: header.id.clone(),
+            suite: header.suite.clone(),
+            target: header.target.given.clone(),
+            sections: sections.into_iter().flatten().collect(),
+            marks: findings.marks(view),
+            findings,
+            barriers,
+            latencies,
+        }
+    }
+}
+
+/// All cells of a few; of many the three with the longest waits, and those that were overloaded.
+fn waits(latencies: &Latencies) -> Vec<String> {
+    const FEW: usize = 6;
+    const NAMED: usize = 3;
+    if latencies.cells.len() <= FEW {
+        return latencies.sentences();
+    }
+    let mut longest: Vec<usize> = (0..latencies.cells.len()).collect();
+    longest.sort_by_key(|&cell| std::cmp::Reverse(latencies.cells[cell].one_in_hundred_ns));
+    longest.truncate(NAMED);
+    let told = latencies.cells.iter().enumerate();
+    let told = told.filter(|(cell, of)| longest.contains(cell) || !of.overloaded.is_empty());
+    let mut said: Vec<String> = told.flat_map(|(_, cell)| cell.sentences()).collect();
+    said.push("The cells not named here wait less; `--json` has them.".to_owned());
+    said
+}
+
+/// One sentence about all intervals, and those that have more to say.
+fn how_sure(findings: &Findings) -> Vec<String> {
+    let mut widths: Vec<f64> =
+        findings.intervals.iter().flatten().map(|interval| interval.half_width).collect();
+    widths.sort_by(f64::total_cmp);
+    let mut said = match (widths.get(widths.len() / 2), widths.last()) {
+        (Some(middle), Some(worst)) => vec![format!(
+            "{} with an interval at 95 %: half of them within +-{}, the widest +-{}.",
+            crate::words::count(widths.len() as u64, "cell"),
+            crate::words::percent(*middle),
+            crate::words::percent(*worst),
+        )],
+        _ => vec![
+            "No cell has an interval: a single short visit does not say how sure it is.".to_owned(),
+        ],
+    };
+    // A cell alone can be told in full.
+    if let [Some(only)] = findings.intervals.as_slice() {
+        said.extend(only.sentences());
+    }
+    said
+}
+
+impl Together {
+    fn new(views: &[View<'_>], context: &Context) -> Self {
+        let first = views.first();
+        let differences: Vec<Differences> = first
+            .map(|first| views.iter().skip(1).map(|v| differences(first.run, v.run)).collect())
+            .unwrap_or_default();
+        let levels = if context.factors.is_empty() {
+            recorded(&differences)
+        } else {
+            context.factors.clone()
+        };
+        let views: Vec<&View<'_>> = views.iter().collect();
+        let numbers: Vec<(String, Vec<f64>)> = levels.iter().filter_map(as_numbers).collect();
+        let elasticities = across(&views, &numbers, context.null_rate);
+        let factors = factors(&from_views(&views, &levels));
+        let differs = if context.factors.is_empty() {
+            differences.iter().flat_map(Differences::sentences).collect()
+        } else {
+            named(&differences, &context.factors)
+        };
+        let barriers = if numbers.is_empty() { vec![] } else { elasticities.sentences() };
+        let sections = [
+            section("What differs", differs),
+            section("Which layer", barriers),
+            section("Which factor matters", factors.sentences()),
+        ];
+        Self {
+            sections: sections.into_iter().flatten().collect(),
+            differences,
+            elasticities,
+            factors,
+        }
+    }
+}
+
+/// What differs when the user named it: the records may know of more.
+fn named(differences: &[Differences], factors: &[(String, Vec<String>)]) -> Vec<String> {
+    let names: Vec<String> =
+        factors.iter().map(|(name, levels)| format!("{name} ({})", levels.join(", "))).collect();
+    let mut said = vec![format!("As you named it: {}.", crate::words::list(&names))];
+    let besides: Vec<&Differences> = differences.iter().filter(|d| !d.is_none()).collect();
+    if besides.is_empty() {
+        said.push("Nothing else that is recorded differs.".to_owned());
+    }
+    said.extend(besides.into_iter().flat_map(Differences::sentences));
+    said
+}
+
+/// Factors that the runs record, each with its level in every run.
+fn recorded(differences: &[Differences]) -> Vec<(String, Vec<String>)> {
+    let mut levels: Vec<(String, Vec<String>)> = Vec::new();
+    for factor in differences.iter().flat_map(|d| &d.factors) {
+        if !levels.iter().any(|(name, _)| *name == factor.name) {
+            let first = std::iter::once(factor.left.clone());
+            let others = differences.iter().map(|d| {
+                let found = d.factors.iter().find(|other| other.name == factor.name);
+                found.map_or_else(|| factor.left.clone(), |other| other.right.clone())
+            });
+            levels.push((factor.name.clone(), first.chain(others).collect()));
+        }
+    }
+    levels
+}
+
+/// Levels as numbers, if all are and they differ.
+fn as_numbers((name, levels): &(String, Vec<String>)) -> Option<(String, Vec<f64>)> {
+    let numbers: Option<Vec<f64>> = levels
+        .iter()
+        .map(|level| level.trim().parse::<f64>().ok().filter(|x| x.is_finite() && *x > 0.0))
+        .collect();
+    numbers.map(|numbers| (name.clone(), numbers))
+}
+
+/// The JSON schema of [`Explanation`], draft 2020-12.
+pub fn schema() -> schemars::Schema {
+    schemars::generate::SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<Explanation>()
+}
