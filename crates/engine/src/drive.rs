@@ -12,14 +12,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use device::{Completion, Device, DeviceError, FileIndex, Op, Request, Slot};
-use suite::model::{Access, Arrivals, Extend, Pacing, Stream, SyncAtEnd};
+use suite::model::{Arrivals, Extend, Pacing, Stream, SyncAtEnd};
 use units::{ByteOffset, Bytes, Instant, Nanos};
 
 use crate::Visit;
+use crate::overload::Overload;
 use crate::payload::Payload;
 use crate::recorder::{Failure, INTERVAL, Outcome, Recorder, WorkerResult};
 use crate::shared::{Pulse, Shared, StreamShared};
-use crate::source::{Next, Source, seam_op};
+use crate::source::{Next, Source, operations};
 use crate::verify::{Floors, Mismatch};
 
 /// A worker of a visit.
@@ -159,6 +160,8 @@ struct Worker<'a> {
     stopped_at: Instant,
     idle_since: Instant,
     backlog: u64,
+    overload: Overload,
+    overloaded: bool,
     mismatches: Vec<Mismatch>,
     mismatches_dropped: u64,
     hanging: Vec<Hanging>,
@@ -567,6 +570,7 @@ impl<'a> Drive<'a> {
                 worker.stop(now);
                 worker.backlog = 0;
             }
+            worker.stop_if_overloaded(now);
             worker.pulse.progress(
                 worker.recorder.completed() + worker.recorder.ramp_requests,
                 worker.recorder.bytes() + worker.recorder.ramp_bytes,
@@ -775,6 +779,8 @@ impl<'a> Worker<'a> {
             stopped_at: Instant::MAX,
             idle_since: Instant::ZERO,
             backlog: 0,
+            overload: Overload::default(),
+            overloaded: false,
             mismatches: Vec::new(),
             mismatches_dropped: 0,
             hanging: Vec::new(),
@@ -848,6 +854,17 @@ impl<'a> Worker<'a> {
             self.flows = false;
             self.stopped_at = at;
             self.backlog = self.arrivals_left(at);
+        }
+    }
+
+    /// Offers no more when what is due can no longer be caught up with.
+    fn stop_if_overloaded(&mut self, now: Instant) {
+        let Pace::Open { due, .. } = self.pace else { return };
+        if self.state == State::Measuring
+            && self.overload.look(now, now.since(due), self.recorder.completed())
+        {
+            self.overloaded = true;
+            self.stop(now);
         }
     }
 
@@ -934,6 +951,7 @@ impl<'a> Worker<'a> {
             last,
             ramp_requests,
             backlog: self.backlog,
+            overloaded: self.overloaded,
             gaps,
             batch_max,
             stamp_error,
@@ -972,18 +990,6 @@ impl Pace {
             }
         }
     }
-}
-
-/// The operations a stream can meet.
-fn operations(stream: &Stream) -> Vec<Op> {
-    let mut ops: Vec<Op> = match &stream.access {
-        Access::Replay { requests } => requests.iter().map(|r| seam_op(r.op)).collect(),
-        _ => stream.mix.classes.iter().map(|c| seam_op(c.op)).collect(),
-    };
-    ops.extend(stream.sync.map(|policy| seam_op(policy.op)));
-    ops.sort_unstable();
-    ops.dedup();
-    ops
 }
 
 fn longest(visit: &Visit) -> Bytes {

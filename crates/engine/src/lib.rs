@@ -10,6 +10,7 @@
 mod access;
 mod drive;
 mod merge;
+mod overload;
 mod payload;
 mod recorder;
 mod shared;

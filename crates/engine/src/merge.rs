@@ -7,6 +7,7 @@ use record::{
     BackendRecord, Bitmap, OpRecord, Series, SeriesRow, StreamRecord, Warning, WorkerRecord,
 };
 use stats::LatencyHistogram;
+use suite::model::Pacing;
 use units::{Instant, Nanos};
 
 use crate::Visit;
@@ -48,7 +49,8 @@ pub fn merge(visit: &Visit, mut results: Vec<WorkerResult>) -> VisitResult {
     for result in &results {
         completions.merge(&result.bitmap);
     }
-    let warnings = warnings(visit, &results);
+    let mut warnings = warnings(visit, &results);
+    warnings.extend(overloads(visit, &results, last.since(begin)));
     let hanging = results.iter().any(|r| !r.hanging.is_empty());
     let failed = results.iter().any(|r| r.gave_up);
     let mut streams: Vec<StreamRecord> = visit
@@ -204,6 +206,29 @@ fn warnings(visit: &Visit, results: &[WorkerResult]) -> Vec<Warning> {
                 ),
             ));
         }
+    }
+    warnings
+}
+
+/// A warning for each stream that was offered more than it could do.
+fn overloads(visit: &Visit, results: &[WorkerResult], elapsed: Nanos) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for (index, stream) in (0u32..).zip(&visit.streams) {
+        let Pacing::Open { rate, .. } = stream.pacing else { continue };
+        let own = || results.iter().filter(|result| result.id.stream == index);
+        if !own().any(|result| result.overloaded) {
+            continue;
+        }
+        let done: u64 = own().flat_map(|r| &r.ops).map(|(_, op)| op.requests).sum();
+        let reached = done as f64 / elapsed.as_secs_f64();
+        warnings.push(Warning::new(
+            "overloaded",
+            format!(
+                "stream `{}`: {rate:.0} requests a second were offered, {reached:.0} came back; \
+                 more than a second behind and falling further, it stopped offering",
+                stream.name
+            ),
+        ));
     }
     warnings
 }

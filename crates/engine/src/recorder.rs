@@ -41,6 +41,8 @@ pub struct WorkerResult {
     pub ramp_requests: u64,
     /// Open loop: due but not issued at the end.
     pub backlog: u64,
+    /// Open loop: it stopped offering before its time, since what was due only grew.
+    pub overloaded: bool,
     /// See [`record::WorkerRecord`].
     pub gaps: Vec<Gap>,
     /// See [`record::WorkerRecord`].

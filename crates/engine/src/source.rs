@@ -452,3 +452,15 @@ pub(crate) const fn seam_op(operation: Operation) -> Op {
         Operation::Trim => Op::Trim,
     }
 }
+
+/// The operations a stream can meet.
+pub(crate) fn operations(stream: &Stream) -> Vec<Op> {
+    let mut ops: Vec<Op> = match &stream.access {
+        Access::Replay { requests } => requests.iter().map(|r| seam_op(r.op)).collect(),
+        _ => stream.mix.classes.iter().map(|c| seam_op(c.op)).collect(),
+    };
+    ops.extend(stream.sync.map(|policy| seam_op(policy.op)));
+    ops.sort_unstable();
+    ops.dedup();
+    ops
+}

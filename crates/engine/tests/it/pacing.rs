@@ -239,3 +239,37 @@ fn open_loops_stop_by_operations_and_bytes_too() {
         assert_eq!(played.codes(), Vec::<&str>::new());
     }
 }
+
+#[test]
+fn an_overloaded_device_is_offered_no_more() {
+    // A worker at 100 us does 10,000 a second; 12,000 are due, or 8,000.
+    let play_at = |rate, arrivals| {
+        let v = visit(vec![open(rate, arrivals, 2, 1, Nanos::secs(60))]);
+        play(&v, &mut model(&v))
+    };
+    for arrivals in [Arrivals::Fixed, Arrivals::Poisson] {
+        let over = play_at(24_000.0, arrivals);
+        assert!(over.codes().contains(&"overloaded"), "{:?}", over.warnings());
+        let elapsed = over.result.elapsed;
+        // A sixth of the time behind: a second after 6 s, and 2 s to be sure.
+        assert!(elapsed > Nanos::secs(7) && elapsed < Nanos::secs(10), "{elapsed}");
+        let text = over.warnings().into_iter().find(|w| w.contains("offered")).unwrap();
+        assert!(text.contains("24000"), "{text}");
+        let reached = over.total() as f64 / elapsed.as_secs_f64();
+        assert!((19_600.0..=20_010.0).contains(&reached), "{reached}");
+        let under = play_at(16_000.0, arrivals);
+        assert!(!under.codes().contains(&"overloaded"));
+        assert!(under.result.elapsed > Nanos::millis(59_900));
+    }
+}
+
+#[test]
+fn a_freeze_of_a_loaded_device_is_no_overload() {
+    let v = visit(vec![open(9_000.0, Arrivals::Poisson, 1, 1, Nanos::secs(60))]);
+    let mut device = model_with(&v, Nanos::micros(100), |spec| {
+        spec.freezes = vec![FreezeSpec { start: Nanos::secs(5), length: Nanos::secs(4) }];
+    });
+    let played = play(&v, &mut device);
+    assert!(!played.codes().contains(&"overloaded"), "{:?}", played.warnings());
+    assert!(played.result.elapsed > Nanos::millis(59_900));
+}
