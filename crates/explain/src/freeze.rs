@@ -7,7 +7,6 @@
 mod detect;
 mod source;
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests;
 mod text;
 
