@@ -22,7 +22,7 @@ mod watchdog;
 pub use error::{ErrorKind, RunError};
 pub use events::{Event, Tick, Waiting, Watcher};
 pub use interrupt::Interrupt;
-pub use plan::{Left, Round, RoundOf};
+pub use plan::{Left, PlannedVisit, Round, RoundOf};
 pub use prepare::{Prepared, prepare};
 pub use resume::prepare_resume;
 pub use run::{Outcome, Running};

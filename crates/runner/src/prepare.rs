@@ -66,6 +66,11 @@ impl Prepared {
         &self.header
     }
 
+    /// Whether anything outside of this process is written.
+    pub fn writes(&self) -> bool {
+        matches!(&self.ground, Ground::Paths(paths) if paths.writes)
+    }
+
     /// Makes it a side of a comparison that is measured in blocks. Sides of one comparison take
     /// turns and have the same seed, so that their schedules agree.
     pub fn as_side(&mut self, blocks: Blocks) {

@@ -29,6 +29,9 @@ pub fn prepare_resume(run: &Run, settings: Settings) -> Result<Prepared, RunErro
     if header.state == RunState::Complete {
         return Err(no("it is complete"));
     }
+    if header.blocks.is_some() {
+        return Err(no("it is one side of a comparison, whose sides have to take turns"));
+    }
     let source = suite::parse(&header.suite_text, &format!("suite of run {}", header.id))?;
     let target = target_of(run)?;
     let order =

@@ -241,12 +241,17 @@ impl Running<'_> {
         self.ended.is_none() && !self.fill.is_empty()
     }
 
-    /// The cell that the next step visits; `None` where it visits none.
-    pub fn next_cell(&mut self) -> Option<u32> {
+    /// The visit that the next step makes; `None` where it makes none.
+    pub fn next_visit(&mut self) -> Option<PlannedVisit> {
         if self.ended.is_some() || self.is_filling() {
             return None;
         }
-        self.course.next().map(|visit| visit.cell)
+        self.course.next()
+    }
+
+    /// Whether it ended before its plan did.
+    pub fn is_cut_short(&self) -> bool {
+        !matches!(&self.ended, None | Some(Ok(Next::On)))
     }
 
     /// Fills, or makes a visit with the wait before it; false when there is nothing left to do,
