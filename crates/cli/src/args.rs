@@ -7,7 +7,9 @@ use clap::builder::StyledStr;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{compare, completions, export, generate, list, man, path, resume, rm, run};
+use crate::commands::{
+    calibrate, compare, completions, explain, export, generate, list, man, path, resume, rm, run,
+};
 use crate::commands::{show, suites, table};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -70,6 +72,8 @@ pub enum Command {
     Show(show::ShowArgs),
     Table(table::TableArgs),
     Compare(compare::CompareArgs),
+    Explain(explain::ExplainArgs),
+    Calibrate(Box<calibrate::CalibrateArgs>),
     Export(export::ExportArgs),
     Rm(rm::RmArgs),
     Path(path::PathArgs),
@@ -86,6 +90,9 @@ pub fn grammar() -> clap::Command {
     Cli::command()
         .after_long_help(format!("{EXAMPLES}\n\n{codes}\n\n{ENVIRONMENT}"))
         .mut_subcommand("run", |c| c.after_long_help(format!("{}\n\n{codes}", run::EXAMPLES)))
+        .mut_subcommand("calibrate", |c| {
+            c.after_long_help(format!("{}\n\n{codes}", calibrate::EXAMPLES))
+        })
         .mut_subcommand("resume", |c| c.after_long_help(format!("{}\n\n{codes}", resume::EXAMPLES)))
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use runner::Settings;
 use store::Store;
 use suite::SuiteSource;
+use units::Nanos;
 
 use crate::args::Common;
 use crate::exit::ExitCode;
@@ -16,6 +17,9 @@ use crate::options::{ConsentOptions, MannerOptions, SuiteOptions};
 
 /// Longest suite file that is read: the suite reader takes less, and `/dev/zero` has no end.
 const SUITE_BYTES_MAX: u64 = 64 << 20;
+
+/// Visits that must all be made may take so many times as long as they take on an idle device.
+const WAITS: u64 = 10;
 
 /// The suite of that name or in that file, with the options worked in.
 pub fn suite(name: &OsStr, options: &SuiteOptions) -> Result<SuiteSource, Failure> {
@@ -48,6 +52,17 @@ pub fn suite(name: &OsStr, options: &SuiteOptions) -> Result<SuiteSource, Failur
         source.set_time_max(time)?;
     }
     Ok(source)
+}
+
+/// Has every cell visited so often, neither more nor less, however long that takes.
+pub fn exactly(source: &mut SuiteSource, visits: u32) -> Result<(), Failure> {
+    for field in ["visits_min", "visits_max"] {
+        source.set(&format!("rounds.{field}={visits}"))?;
+    }
+    let suite = suite::check(source, &suite::CheckContext::default())?;
+    // Waits for an idle device come on top, and may well take longer than the visits.
+    let time = suite.duration_of_rounds(visits).get().saturating_mul(WAITS);
+    Ok(source.set_time_max(Nanos::new(time))?)
 }
 
 /// Refuses what says how rounds end where there are none.

@@ -8,8 +8,11 @@ use explain::compare::{
 };
 use explain::view::View;
 use record::Run;
+use store::Store;
 
 use crate::args::Common;
+use crate::commands::calibrate;
+use crate::commands::live::{self, LiveArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::options::Share;
@@ -22,7 +25,8 @@ Examples:
   plimsoll compare r17 r18 r19          # r18 and r19 against r17; a repeat of r17 shows drift
   plimsoll compare last-1 last --cells  # every figure behind the verdicts
   plimsoll compare r17 r18 --margin 5%  # differences up to 5 % do not matter
-  plimsoll compare r17 r18 --json       # one document (plimsoll.comparison/1)";
+  plimsoll compare r17 r18 --json       # one document (plimsoll.comparison/1)
+  plimsoll compare --live a.toml b.toml # measure both now, in turn, then compare";
 
 /// Compare runs: is the difference real, how large, and what can have made it
 ///
@@ -32,20 +36,21 @@ Examples:
 /// measurements would settle it.
 ///
 /// Runs measured one after the other differ by drift, too. A repeat of the first run, named
-/// third, shows how much.
+/// third, shows how much; `--live` measures the sides in turn, and drift falls out. What
+/// `plimsoll calibrate` found to be this machine's noise is called no difference.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
     /// Two runs or more, the reference first: r17, 17, last, last-1, or the beginning of a
-    /// suite's name
-    #[arg(required = true, num_args = 2.., value_name = "RUN")]
-    runs: Vec<String>,
+    /// suite's name; with --live, a file for each side
+    #[arg(required = true, num_args = 2..=26, value_name = "RUN|FILE")]
+    pub runs: Vec<String>,
     /// Differences up to this do not matter; where the machine's own A/A floor is larger, that
     #[arg(long, value_name = "SHARE", default_value = "3%")]
     margin: Share,
     /// Confidence of the intervals
     #[arg(long, value_name = "SHARE", default_value = "95%", value_parser = confidence)]
-    confidence: Share,
+    pub confidence: Share,
     /// Show what is behind each cell's verdict: counts, method, p, latencies, stalls
     #[arg(long, conflicts_with = "json")]
     cells: bool,
@@ -55,24 +60,56 @@ pub struct CompareArgs {
     /// End with 8 if any run is different from the first, over all cells, for the worse
     #[arg(long)]
     exit_code: bool,
+    #[command(flatten)]
+    pub live: LiveArgs,
 }
 
 pub fn compare(args: &CompareArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
-    let runs = load(args, common)?;
-    let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
-    let terms = Terms { margin: args.margin.0, floor: None, confidence: args.confidence.0 };
-    let comparison = explain::compare::compare(&views, &terms);
+    if args.live.live {
+        return live::live(args, common, output);
+    }
+    let consent = &args.live.consent;
+    if !(consent.overwrite.is_empty() && consent.destroy.is_empty()) {
+        let message = "stored runs are compared without writing to anything";
+        return Err(Failure::new(ExitCode::Usage, message).hint("`--live` measures first"));
+    }
+    let store = order::store_to_read(common)?;
+    let runs = load(args, &store)?;
+    conclude(args, &store, &runs, args.confidence.0, output)
+}
+
+/// Compares runs and prints what came of it; the exit code that says so.
+pub fn conclude(
+    args: &CompareArgs,
+    store: &Store,
+    runs: &[Run],
+    confidence: f64,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let comparison = comparison(args, store, runs, confidence)?;
     if args.json {
         output.print(&json(&comparison)?)?;
     } else {
-        output.print(&text(&comparison, &runs, args.cells))?;
+        output.print(&text(&comparison, runs, args.cells))?;
     }
     let worse = comparison.against.iter().any(is_worse);
     Ok(if args.exit_code && worse { ExitCode::Slower } else { ExitCode::Ok })
 }
 
-fn load(args: &CompareArgs, common: &Common) -> Result<Vec<Run>, Failure> {
-    let store = order::store_to_read(common)?;
+/// Holds runs against the first, and against what this machine's noise was found to be.
+pub fn comparison(
+    args: &CompareArgs,
+    store: &Store,
+    runs: &[Run],
+    confidence: f64,
+) -> Result<Comparison, Failure> {
+    let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
+    let floor = calibrate::floor_of(store, runs)?;
+    let terms = Terms { margin: args.margin.0, floor, confidence };
+    Ok(explain::compare::compare(&views, &terms))
+}
+
+fn load(args: &CompareArgs, store: &Store) -> Result<Vec<Run>, Failure> {
     let mut ids: Vec<String> = Vec::new();
     for word in &args.runs {
         let id = store.resolve(word)?;

@@ -1,10 +1,13 @@
 //! One module per command.
 
+pub mod calibrate;
 pub mod compare;
 pub mod completions;
+pub mod explain;
 pub mod export;
 pub mod generate;
 pub mod list;
+pub mod live;
 pub mod man;
 pub mod path;
 pub mod resume;
@@ -29,10 +32,12 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
     match command {
         Command::Run(args) => return run::run(&args, common, output),
         Command::Resume(args) => return resume::resume(&args, common, output),
+        Command::Calibrate(args) => return calibrate::calibrate(&args, common, output),
         Command::List(args) => list::list(&args, common, out)?,
         Command::Show(args) => show::show(&args, common, out)?,
         Command::Table(args) => table::table(&args, common, out)?,
         Command::Compare(args) => return compare::compare(&args, common, out),
+        Command::Explain(args) => explain::explain(&args, common, out)?,
         Command::Export(args) => export::export(&args, common, out)?,
         Command::Rm(args) => rm::rm(&args, common, out)?,
         Command::Path(_) => path::path(common, out)?,

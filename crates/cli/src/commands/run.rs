@@ -162,7 +162,7 @@ fn show(
 }
 
 /// The worst that happened. Data that changed is worse than not having come to the end.
-fn code(outcome: &Outcome, signal: Option<ExitCode>) -> ExitCode {
+pub fn code(outcome: &Outcome, signal: Option<ExitCode>) -> ExitCode {
     if outcome.mismatches {
         return ExitCode::Mismatch;
     }

@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic")]
 
+mod calibrate;
 mod compare;
 mod export;
 mod help;
+mod live;
 mod odd;
 mod run;
 mod signals;

@@ -1,0 +1,543 @@
+//! `plimsoll compare --live`: measure the sides in turn, then compare them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use explain::compare::{Comparison, Verdict};
+use explain::view::is_preparation;
+use record::{Blocks, Run};
+use runner::{Event, Order, Outcome, Prepared, Running, TargetName, Watcher};
+use serde::Deserialize;
+use stats::Random;
+use stats::random::derive_seed;
+use store::Store;
+use suite::SuiteSource;
+use units::{Bytes, Nanos};
+
+use crate::args::Common;
+use crate::commands::compare::{self, CompareArgs};
+use crate::commands::run;
+use crate::commands::suites::{counted, duration};
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::options::{ConsentOptions, MannerOptions, SuiteOptions};
+use crate::order;
+use crate::output::Output;
+use crate::signals::SignalWatch;
+
+/// Blocks, if nobody says otherwise.
+const BLOCKS: u32 = 10;
+/// A plan with this many blocks may be looked at half way.
+const TWO_LOOKS: u32 = 20;
+/// Keeps the coins apart from everything else that the seed decides.
+const TURN: u64 = 0x7475_726e;
+/// Between two lines about requests that do not come back.
+const WAITING_EVERY: Duration = Duration::from_secs(5);
+
+/// Measuring instead of looking up.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Live")]
+pub struct LiveArgs {
+    /// Measure the sides now, in turn: name a file for each instead of a run
+    ///
+    /// A side is a TOML file: `suite = "random-read"`, `target = "/ssd/a.dat"` and, if wanted,
+    /// `set = { queue_depth = 4 }`, `size`, `time`, `backend`, `quick = true`, as for `run`. In
+    /// every block each cell is visited once on every side, in an order by coin.
+    #[arg(long)]
+    pub live: bool,
+    /// How many blocks; 20 are looked at after 10, and end there if all is decided [default: 10]
+    #[arg(long, value_name = "N", requires = "live")]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=5000))]
+    pub blocks: Option<u32>,
+    /// Where all randomness comes from; drawn and stored if not given
+    #[arg(long, value_name = "N", requires = "live")]
+    pub seed: Option<u64>,
+    /// Say what would be read, written, made and removed, and stop
+    #[arg(long, requires = "live", conflicts_with = "json")]
+    pub dry_run: bool,
+    /// No progress and no notes on stderr; errors still are
+    #[arg(long, short)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub consent: ConsentOptions,
+    #[command(flatten)]
+    pub manner: MannerOptions,
+}
+
+/// A side as its file has it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SideFile {
+    suite: String,
+    target: String,
+    size: Option<String>,
+    time: Option<String>,
+    backend: Option<String>,
+    #[serde(default)]
+    quick: bool,
+    #[serde(default)]
+    set: BTreeMap<String, toml::Value>,
+}
+
+/// A side, ready to be played.
+struct Side {
+    label: String,
+    file: String,
+    prepared: Prepared,
+}
+
+/// Measures the sides that `args` names, in blocks, and compares what came of it.
+pub fn live(args: &CompareArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
+    let output = &output.quiet(args.live.quiet);
+    let blocks = args.live.blocks.unwrap_or(BLOCKS);
+    let sides = sides(args, common, blocks)?;
+    if args.live.dry_run {
+        return describe(&sides, blocks, output).map(|()| ExitCode::Ok);
+    }
+    let signals = SignalWatch::start()?;
+    let looks = Looks::new(args, common, &sides, blocks);
+    let outcomes = play(sides, common, output, &signals, &looks)?;
+    let reader = order::store_to_read(common)?;
+    let runs = outcomes.iter().map(|outcome| Ok(reader.load(&outcome.run)?));
+    let runs = runs.collect::<Result<Vec<Run>, Failure>>()?;
+    let ids: Vec<&str> = outcomes.iter().map(|outcome| outcome.run.as_str()).collect();
+    let told = compare::conclude(args, &reader, &runs, looks.confidence, output)?;
+    output.note(&format!("stored as {}: `plimsoll compare {}`", ids.join(", "), ids.join(" ")));
+    if looks.are_two {
+        output.note(&format!(
+            "two looks were planned: intervals are of {:.1} %, so that both together keep {} %",
+            looks.confidence * 100.0,
+            args.confidence.0 * 100.0
+        ));
+    }
+    let codes = outcomes.iter().map(|outcome| run::code(outcome, signals.code()));
+    Ok(codes.filter(|code| *code != ExitCode::Ok).max_by_key(|code| code.number()).unwrap_or(told))
+}
+
+/// When the comparison is looked at before its end, and how sure it must be then.
+struct Looks<'a> {
+    args: &'a CompareArgs,
+    common: &'a Common,
+    are_two: bool,
+    confidence: f64,
+}
+
+impl<'a> Looks<'a> {
+    fn new(args: &'a CompareArgs, common: &'a Common, sides: &[Side], blocks: u32) -> Self {
+        // Phases follow each other: half way through the blocks of the first, the second has none.
+        let one_phase = sides.iter().all(|side| {
+            let mut phases = measured(&side.prepared).map(|cell| &cell.phase);
+            phases.next().is_some_and(|first| phases.all(|phase| phase == first))
+        });
+        let asked = args.confidence.0;
+        let level =
+            stats::paired::level_of_two_looks(asked).filter(|_| blocks == TWO_LOOKS && one_phase);
+        Self {
+            args,
+            common,
+            are_two: level.is_some(),
+            confidence: level.map_or(asked, |l| 1.0 - l),
+        }
+    }
+
+    /// Whether the first look settles everything.
+    fn settled(&self, ids: &[String]) -> Result<bool, Failure> {
+        let reader = order::store_to_read(self.common)?;
+        let runs =
+            ids.iter().map(|id| Ok(reader.load(id)?)).collect::<Result<Vec<_>, Failure>>()?;
+        Ok(decided(&compare::comparison(self.args, &reader, &runs, self.confidence)?))
+    }
+}
+
+fn decided(comparison: &Comparison) -> bool {
+    comparison.against.iter().filter(|against| !against.bracket).all(|against| {
+        let cells = against.cells.iter().map(|cell| cell.outcome.verdict);
+        cells.chain([against.overall.verdict]).all(|verdict| verdict != Verdict::Inconclusive)
+    })
+}
+
+fn sides(args: &CompareArgs, common: &Common, blocks: u32) -> Result<Vec<Side>, Failure> {
+    let store_path = order::store_path(common)?;
+    let settings = order::settings(&args.live.consent, &args.live.manner, store_path);
+    let mut seed = args.live.seed;
+    let mut sides: Vec<Side> = Vec::new();
+    for (file, label) in args.runs.iter().zip('A'..='Z') {
+        let read = read(Path::new(file))?;
+        let (source, size_given) = source(&read, file, blocks)?;
+        let prepared = runner::prepare(&Order {
+            source,
+            target: Some(TargetName::parse(OsStr::new(&read.target))?),
+            seed,
+            size_given,
+            settings: settings.clone(),
+        })?;
+        // The same for all: their schedules and addresses agree.
+        seed = Some(prepared.header().seed);
+        sides.push(Side { label: label.to_string(), file: file.clone(), prepared });
+    }
+    fit_together(&sides)?;
+    let group = group(&sides);
+    for side in &mut sides {
+        side.prepared.as_side(Blocks { group: group.clone(), side: side.label.clone() });
+    }
+    Ok(sides)
+}
+
+/// Different for every comparison: of the seed and the time.
+fn group(sides: &[Side]) -> String {
+    let labels = sides.iter().map(|side| side.prepared.header().started_unix_ns.cast_unsigned());
+    let seed = sides.first().map_or(0, |side| side.prepared.header().seed);
+    format!("{:016x}", derive_seed(seed, &labels.collect::<Vec<_>>()))
+}
+
+fn read(path: &Path) -> Result<SideFile, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let message = format!("cannot read the side {}", path.display());
+        Failure::caused(ExitCode::Usage, message, error)
+            .hint("with --live every side is a file; without it, a run")
+    })?;
+    toml::from_str(&text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = 1 + before.matches('\n').count();
+        let message = format!("{}:{line}: {}", path.display(), error.message());
+        Failure::new(ExitCode::Usage, message).hint(
+            "a side has `suite`, `target` and, if wanted, `set`, `size`, `time`, `backend`, `quick`",
+        )
+    })
+}
+
+/// The side's suite, every cell of which has as many visits as there are blocks.
+fn source(side: &SideFile, file: &str, blocks: u32) -> Result<(SuiteSource, bool), Failure> {
+    let mut set = Vec::new();
+    for (key, value) in &side.set {
+        assignments(key, value, &mut set);
+    }
+    let options = SuiteOptions {
+        set,
+        size: parsed::<Bytes>(side.size.as_deref(), file, "size")?,
+        time: parsed::<Nanos>(side.time.as_deref(), file, "time")?,
+        quick: side.quick,
+        backend: side.backend.clone(),
+        ..SuiteOptions::default()
+    };
+    let mut source = order::suite(&OsString::from(&side.suite), &options)?;
+    let checked = suite::check(&source, &suite::CheckContext::default())?;
+    let steady = checked.phases.iter().any(|phase| phase.steady.is_some());
+    if steady || !source.in_rounds() {
+        let message =
+            format!("{file}: suite `{}` cannot be played in blocks: its order matters", side.suite);
+        let hint = "measure the sides one after the other with `run`, then `compare` the runs";
+        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+    }
+    order::exactly(&mut source, blocks)?;
+    Ok((source, order::size_given(&options)))
+}
+
+fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
+    text: Option<&str>,
+    file: &str,
+    field: &str,
+) -> Result<Option<T>, Failure> {
+    let parse = |text: &str| {
+        text.parse::<T>().map_err(|error| {
+            Failure::new(ExitCode::Usage, format!("{file}: `{field} = \"{text}\"`: {error}"))
+        })
+    };
+    text.map(parse).transpose()
+}
+
+/// As `--set` takes them: tables become dotted keys.
+fn assignments(key: &str, value: &toml::Value, into: &mut Vec<String>) {
+    match value {
+        toml::Value::Table(table) => {
+            for (below, value) in table {
+                assignments(&format!("{key}.{below}"), value, into);
+            }
+        }
+        toml::Value::String(text) => into.push(format!("{key}={text}")),
+        other => into.push(format!("{key}={other}")),
+    }
+}
+
+fn measured(prepared: &Prepared) -> impl Iterator<Item = &record::CellRecord> {
+    prepared.cells().iter().filter(|cell| !is_preparation(&cell.phase))
+}
+
+/// Refuses sides that have no cells in common, or that would write over one another.
+fn fit_together(sides: &[Side]) -> Result<(), Failure> {
+    let Some((first, others)) = sides.split_first() else { return Ok(()) };
+    let grid = |side: &Side| {
+        let cells = measured(&side.prepared);
+        cells.map(|cell| (cell.phase.clone(), cell.coordinates.clone())).collect::<Vec<_>>()
+    };
+    if let Some(other) = others.iter().find(|other| grid(first) != grid(other)) {
+        let message = format!(
+            "{} and {} have other cells: nothing could be held against anything",
+            first.file, other.file
+        );
+        let hint = "sides have the same phases and grid; what differs is set to one value in each \
+                    file, and is no axis in either";
+        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+    }
+    for (at, side) in sides.iter().enumerate() {
+        let target = |side: &Side| side.prepared.header().target.resolved.clone();
+        let same = sides.iter().skip(at + 1).find(|other| target(side) == target(other));
+        let Some(other) = same else { continue };
+        if side.prepared.writes() || other.prepared.writes() {
+            let message = format!(
+                "{} and {} would both write {}, each over the other's data",
+                side.file,
+                other.file,
+                target(side)
+            );
+            let hint = "name a file of its own in each; sides that only read may share one that is \
+                        there already";
+            return Err(Failure::new(ExitCode::Refused, message).hint(hint));
+        }
+    }
+    Ok(())
+}
+
+fn describe(sides: &[Side], blocks: u32, output: &Output) -> Result<(), Failure> {
+    let mut lines = Vec::new();
+    for side in sides {
+        lines.push(format!("Side {}, {}:", side.label, side.file));
+        lines.extend(side.prepared.describe().iter().map(|line| format!("  {line}")));
+    }
+    lines.push(format!(
+        "Takes the sides in turn, in {} blocks: each cell once on every side, one right after the \
+         other, in an order by coin.",
+        blocks
+    ));
+    if blocks == TWO_LOOKS {
+        lines.push(
+            "Looks at it after 10 blocks, if the suite has one phase, and ends there if all is \
+             decided."
+                .to_owned(),
+        );
+    }
+    output.print(&lines.iter().map(|line| report::plain(line) + "\n").collect::<String>())
+}
+
+/// Plays all sides, block by block.
+fn play(
+    sides: Vec<Side>,
+    common: &Common,
+    output: &Output,
+    signals: &SignalWatch,
+    looks: &Looks<'_>,
+) -> Result<Vec<Outcome>, Failure> {
+    let path = order::store_path(common)?;
+    let seed = sides.first().map_or(0, |side| side.prepared.header().seed);
+    let panel = RefCell::new(Panel::new(*output));
+    let mut stores = sides.iter().map(|_| Store::open(&path)).collect::<Result<Vec<Store>, _>>()?;
+    let labels = sides.iter().map(|side| side.label.clone());
+    let mut ears: Vec<Ear<'_>> = labels.map(|label| Ear { label, panel: &panel }).collect();
+    let mut running: Vec<Running<'_>> = Vec::new();
+    for ((side, store), ear) in sides.into_iter().zip(&mut stores).zip(&mut ears) {
+        match side.prepared.begin(store, ear, signals.interrupt()) {
+            Ok(begun) => running.push(begun),
+            Err(error) => {
+                take_back(running, &path);
+                return Err(error.into());
+            }
+        }
+    }
+    let complete = turns(&mut running, seed, &panel, looks)?;
+    running
+        .into_iter()
+        .map(|side| Ok(if complete { side.end_as_complete()? } else { side.end()? }))
+        .collect()
+}
+
+/// The other side could not begin: those that did were nothing yet.
+fn take_back(running: Vec<Running<'_>>, store: &Path) {
+    let ended = running.into_iter().filter_map(|side| side.end().ok());
+    let ids: Vec<String> = ended.map(|outcome| outcome.run).collect();
+    // What cannot be removed is an interrupted run without visits; the error itself is to be told.
+    let _ = Store::open(store).and_then(|mut store| store.remove(&ids));
+}
+
+/// A visit on every side, again and again; whether the plan is done, or decided before.
+fn turns(
+    running: &mut [Running<'_>],
+    seed: u64,
+    panel: &RefCell<Panel>,
+    looks: &Looks<'_>,
+) -> Result<bool, Failure> {
+    for side in running.iter_mut() {
+        while side.is_filling() {
+            if !side.step() {
+                return Ok(false);
+            }
+        }
+    }
+    panel.borrow_mut().begin();
+    let mut looked = !looks.are_two;
+    loop {
+        let Some(next) = running.iter_mut().find_map(Running::next_visit) else {
+            // The step after the last visit says how a side ended.
+            return Ok(running.iter_mut().fold(true, |well, side| {
+                while side.step() {}
+                well && !side.is_cut_short()
+            }));
+        };
+        let half = next.repeat >= TWO_LOOKS / 2 && next.purpose == record::Purpose::Measure;
+        if half && !looked {
+            looked = true;
+            let ids: Vec<String> = running.iter().map(|side| side.id().to_owned()).collect();
+            if looks.settled(&ids)? {
+                panel.borrow().say("decided after 10 blocks");
+                return Ok(true);
+            }
+        }
+        for at in turn(seed, next.cell, next.repeat, running.len()) {
+            let Some(side) = running.get_mut(at) else { continue };
+            if !side.step() && side.is_cut_short() {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+/// In which order the sides visit a cell. A coin decides for the first of two blocks, and the second
+/// is its mirror: what the first visit of a block does to the second then falls on all sides alike.
+fn turn(seed: u64, cell: u32, repeat: u32, sides: usize) -> Vec<usize> {
+    let coin = derive_seed(seed, &[TURN, u64::from(cell), u64::from(repeat / 2)]);
+    let mut order: Vec<usize> = (0..sides).collect();
+    Random::new(coin).shuffle(&mut order);
+    if repeat % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
+/// Listens to one side.
+struct Ear<'a> {
+    label: String,
+    panel: &'a RefCell<Panel>,
+}
+
+impl Watcher for Ear<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        self.panel.borrow_mut().event(&self.label, &event);
+    }
+}
+
+/// What is told of all sides.
+struct Panel {
+    output: Output,
+    /// Since the first visit after the fill.
+    begun: Option<Instant>,
+    made: u32,
+    /// By side: visits left.
+    left: BTreeMap<String, u32>,
+    blocks: u32,
+    waiting: Option<Instant>,
+}
+
+impl Panel {
+    fn new(output: Output) -> Self {
+        let left = BTreeMap::new();
+        Self { output, begun: None, made: 0, left, blocks: 0, waiting: None }
+    }
+
+    fn say(&self, line: &str) {
+        self.output.note(line);
+    }
+
+    fn begin(&mut self) {
+        self.begun = Some(Instant::now());
+        self.made = 0;
+    }
+
+    fn event(&mut self, label: &str, event: &Event<'_>) {
+        match event {
+            Event::Begins { header, left, .. } => {
+                self.left.insert(label.to_owned(), left.visits);
+                self.say(&report::plain(&format!(
+                    "{label}  {} {} on {}: {} to make, at least {}",
+                    header.id,
+                    header.suite,
+                    header.target.resolved,
+                    counted(u64::from(left.visits), "visit"),
+                    duration(left.time)
+                )));
+            }
+            Event::VisitEnds { visit, left, .. } => {
+                self.left.insert(label.to_owned(), left.visits);
+                self.made += 1;
+                if self.begun.is_some() && visit.purpose == record::Purpose::Measure {
+                    self.block(visit.repeat);
+                }
+                for warning in visit.warnings.iter().take(3) {
+                    self.output.warning(&report::plain(&format!("{label}: {}", warning.text)));
+                }
+            }
+            Event::Warning(warning) => {
+                self.output.warning(&report::plain(&format!("{label}: {}", warning.text)));
+            }
+            Event::Tick(tick) => self.hangs(label, &tick.waiting),
+            _ => {}
+        }
+    }
+
+    /// Says so when a block is the first of its number, or a phase begins anew.
+    fn block(&mut self, repeat: u32) {
+        if repeat == self.blocks {
+            return;
+        }
+        self.blocks = repeat;
+        let Some(begun) = self.begun.filter(|_| repeat > 0) else { return };
+        let each = begun.elapsed().as_secs_f64() / f64::from(self.made.max(1));
+        let left: u32 = self.left.values().sum();
+        let left = duration(Nanos::from_secs_f64(each * f64::from(left)));
+        self.say(&format!("{} made, about {left} left", counted(u64::from(repeat), "block")));
+    }
+
+    fn hangs(&mut self, label: &str, waiting: &[runner::Waiting]) {
+        let Some(longest) = waiting.first() else {
+            self.waiting = None;
+            return;
+        };
+        if self.waiting.is_none_or(|at| at.elapsed() >= WAITING_EVERY) {
+            self.waiting = Some(Instant::now());
+            self.say(&report::plain(&format!(
+                "{label}: the {} of {} at byte {} has been out for {}",
+                longest.op, longest.worker, longest.offset, longest.age
+            )));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_side_is_first_as_often_as_any() {
+        for cell in 0..50 {
+            let first = (0..10).filter(|&repeat| turn(7, cell, repeat, 2) == [0, 1]).count();
+            assert_eq!(first, 5, "cell {cell}");
+        }
+        let coins = (0..400).filter(|&cell| turn(7, cell, 0, 2) == [0, 1]).count();
+        assert!((150..250).contains(&coins), "{coins} of 400, seed 7");
+    }
+
+    #[test]
+    fn tables_become_keys() {
+        let set: BTreeMap<String, toml::Value> = toml::from_str(
+            "queue_depth = 4\nblock_size = \"8KiB\"\nread.time = \"1s\"\nx = [1, 2]",
+        )
+        .unwrap();
+        let mut said = Vec::new();
+        for (key, value) in &set {
+            assignments(key, value, &mut said);
+        }
+        assert_eq!(said, ["block_size=8KiB", "queue_depth=4", "read.time=1s", "x=[1, 2]"]);
+    }
+}
