@@ -13,7 +13,7 @@ BENCH ?=
 # More for `cargo xtask agree`, for example AGREE="--dir /ssd".
 AGREE ?=
 
-.PHONY: help run test bench agree build packages
+.PHONY: help run test proof bench agree build packages
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,8 @@ help:
 	@echo '             show the table, write plimsoll-report.txt and plimsoll-report.json'
 	@echo '             SCRATCH=/disk/file chooses what is measured; it is removed afterwards'
 	@echo 'make test    install the programs the tests use where it may, then check and test everything'
+	@echo 'make proof   the whole count of the simulations that the statistics must pass, and'
+	@echo '             docs/proof.md made from it; a few minutes (make test runs a short form)'
 	@echo 'make bench   measure Plimsoll beside a bare loop and the peers that are installed'
 	@echo '             BENCH="--rounds 9 --peer-dir DIR" passes options to `cargo xtask bench`'
 	@echo 'make agree   compare what Plimsoll and fio say of the same patterns on the same file;'
@@ -44,6 +46,9 @@ test: packages
 	$(CARGO) test --workspace
 	$(CARGO) build --release --package plimsoll
 	$(CARGO) xtask instructions --check
+
+proof:
+	$(CARGO) run --release --package plimsoll-proof -- --full --write docs/proof.md
 
 bench: build
 	$(CARGO) build --release --package bench-bare

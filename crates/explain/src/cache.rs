@@ -236,7 +236,7 @@ fn judge(view: &View<'_>, plan: &plan::Plan, cell: &CellView<'_>) -> CellCaches 
     if !no_device {
         let device = findings.iter().any(|f| matches!(f.verdict, Verdict::Device { .. }));
         findings.extend(rules::residency(plan, cell));
-        findings.extend(rules::direct(plan, cell));
+        findings.extend(rules::direct(view, plan, cell));
         findings.extend(rules::size(view, plan, cell, device));
         findings.extend(rules::link(view, cell));
     }

@@ -118,18 +118,27 @@ pub struct Slope {
     pub high: f64,
     /// What it makes over the time or the bytes looked at.
     pub over_all: f64,
+    /// Lower end of that.
+    pub over_all_low: f64,
+    /// Upper end of that.
+    pub over_all_high: f64,
 }
 
 impl Slope {
     pub(crate) fn of(slope: Estimate, span: f64) -> Option<Self> {
-        let share = |ln: f64| ln.exp_m1();
+        // Stored as a number, which infinity is not.
+        let share = |ln: f64| ln.exp_m1().min(f64::MAX);
         let all = Self {
             middle: share(slope.middle),
             low: share(slope.low),
             high: share(slope.high),
             over_all: share(slope.middle * span),
+            over_all_low: share(slope.low * span),
+            over_all_high: share(slope.high * span),
         };
-        [all.middle, all.low, all.high, all.over_all].iter().all(|x| x.is_finite()).then_some(all)
+        // A short look can leave everything open an hour ahead.
+        let told = [all.middle, all.over_all, all.over_all_low, all.over_all_high];
+        told.iter().all(|x| x.is_finite()).then_some(all)
     }
 
     /// Whether the interval excludes that nothing changes.

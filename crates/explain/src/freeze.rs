@@ -7,7 +7,7 @@
 mod detect;
 mod source;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod text;
 
 use record::{VisitEnd, VisitRecord};

@@ -401,3 +401,71 @@ impl WriteCliff {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use record::{Run, SeriesRow, TargetKind};
+
+    use super::*;
+    use crate::freeze::tests::{MS, run, visit};
+
+    /// Rounds of writes, each of so many bytes a second.
+    fn rounds(rates: &[u64]) -> Run {
+        let round = |(order, &rate): (u32, &u64)| {
+            let mut round = visit(order, "write", &[]);
+            let op = &mut round.streams[0].ops[0];
+            op.requests = rate * 10 / 4096;
+            op.bytes = rate * 10;
+            let row = SeriesRow { requests: op.requests / 100, bytes: rate / 10, tail: vec![] };
+            op.series = record::Series { interval_ns: 100 * MS, rows: vec![row; 100] };
+            round
+        };
+        run(TargetKind::File, (0u32..).zip(rates).map(round).collect())
+    }
+
+    fn steady_of(run: &Run) -> SteadyStates {
+        steady(&View::new(run))
+    }
+
+    #[test]
+    fn verdicts_ask_for_rounds_and_for_bytes() {
+        // The target is 1 GiB: a round of 20 MiB/s writes a fifth of it.
+        const RATE: u64 = 20 << 20;
+        let verdict = |rates: &[u64]| steady_of(&rounds(rates)).series[0].verdict;
+        assert_eq!(verdict(&[RATE; 12]), Verdict::Steady);
+        assert_eq!(verdict(&[RATE; 9]), Verdict::TooFewRounds);
+        assert_eq!(verdict(&[RATE / 2; 12]), Verdict::NotEnoughWritten);
+        let falling: Vec<u64> = (0..12).map(|k| RATE * (40 - k) / 20).collect();
+        assert_eq!(verdict(&falling), Verdict::NotSteady);
+        assert_eq!(verdict(&[0; 12]), Verdict::Unknown);
+        assert_eq!(steady_of(&rounds(&[RATE; 4])).series, []);
+    }
+
+    #[test]
+    fn a_ramp_or_another_cell_makes_no_series() {
+        let mut with_ramp = rounds(&[20 << 20; 12]);
+        with_ramp.visits[6].ramp_ns = 1;
+        assert_eq!(steady_of(&with_ramp).series, []);
+        let mut mixed = rounds(&[20 << 20; 12]);
+        for order in [4, 9] {
+            mixed.visits[order] = visit(order as u32, "read", &[]);
+        }
+        assert_eq!(steady_of(&mixed).series, []);
+    }
+
+    #[test]
+    fn the_horizon_is_told_with_the_verdict() {
+        let found = steady_of(&rounds(&[20 << 20; 12]));
+        insta::assert_snapshot!(found.sentences().join("\n"));
+    }
+
+    #[test]
+    fn a_cliff_is_placed_in_bytes() {
+        let rates: Vec<u64> = (0..12).map(|k| if k < 5 { 80 << 20 } else { 20 << 20 }).collect();
+        let found = steady_of(&rounds(&rates));
+        assert_eq!(found.cliffs.len(), 1, "{:?}", found.cliffs);
+        let at = found.cliffs[0].at_bytes as f64 / f64::from(1 << 20);
+        assert!((at - 4000.0).abs() < 110.0, "{at} MiB");
+        assert!((found.cliffs[0].before / found.cliffs[0].after - 4.0).abs() < 0.2);
+    }
+}

@@ -122,7 +122,9 @@ fn in_flight(visit: &VisitView<'_>) -> f64 {
 
 fn waiting(visit: &VisitView<'_>, depth: u32) -> f64 {
     let layer = visit.visit.ledger.iter().filter(|entry| entry.depth == depth);
-    layer.map(|entry| entry.queue_ms as f64 * 1e6).sum::<f64>() / visit.visit.elapsed_ns as f64
+    // The counters run over the ramp, too.
+    let counted = visit.visit.elapsed_ns.saturating_add(visit.visit.ramp_ns);
+    layer.map(|entry| entry.queue_ms as f64 * 1e6).sum::<f64>() / counted as f64
 }
 
 fn middle(values: impl Iterator<Item = f64>) -> f64 {

@@ -35,7 +35,11 @@ pub(super) fn residency(plan: &Plan, cell: &CellView<'_>) -> Option<Finding> {
 }
 
 /// Whether direct I/O was asked for and not given.
-pub(super) fn direct(plan: &Plan, cell: &CellView<'_>) -> Option<Finding> {
+pub(super) fn direct(view: &View<'_>, plan: &Plan, cell: &CellView<'_>) -> Option<Finding> {
+    // A twin has no page cache to go around.
+    if view.run.header.target.kind == record::TargetKind::Twin {
+        return None;
+    }
     let warnings = cell.visits.iter().flat_map(|v| &v.visit.warnings);
     let said = warnings.filter(|w| w.code == "buffered-fallback").map(|w| w.text.clone()).next();
     let streams = || cell.visits.iter().flat_map(|v| &v.visit.streams);

@@ -62,8 +62,9 @@ impl RunDrift {
         match self.per_hour {
             Some(slope) if slope.is_real() && slope.over_all.abs() >= WORTH_TELLING => {
                 lines.push(format!(
-                    "The whole run drifted by {} an hour ({on}){}.",
-                    interval(slope),
+                    "The whole run drifted by {} from its beginning to its end, {} an hour ({on}){}.",
+                    over_all(slope),
+                    signed(slope.middle),
                     match self.per_gib_written {
                         Some(gib) if gib.is_real() =>
                             format!(", or {} for each GiB written", interval(gib)),
@@ -72,8 +73,8 @@ impl RunDrift {
                 ));
             }
             Some(slope) if self.steps.is_empty() => lines.push(format!(
-                "No drift over the run beyond its noise: {} an hour ({on}).",
-                interval(slope)
+                "No drift over the run beyond its noise: {} from its beginning to its end ({on}).",
+                over_all(slope)
             )),
             Some(_) => {}
             None if self.steps.is_empty() => lines.push(format!(
@@ -125,6 +126,11 @@ impl VisitDrift {
 
 fn change(step: &Step) -> String {
     format!("from {} to {} IOPS", words::iops(step.before), words::iops(step.after))
+}
+
+fn over_all(slope: Slope) -> String {
+    let [low, high] = [slope.over_all_low, slope.over_all_high].map(signed);
+    format!("{} [{low}, {high}]", signed(slope.over_all))
 }
 
 fn interval(slope: Slope) -> String {

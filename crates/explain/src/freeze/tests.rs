@@ -8,10 +8,10 @@ use units::Nanos;
 
 use super::*;
 
-const MS: u64 = 1_000_000;
+pub(crate) const MS: u64 = 1_000_000;
 
 /// Ten seconds of one worker, a request each ms, but none in the given milliseconds.
-fn visit(order: u32, op: &str, silent: &[(u64, u64)]) -> VisitRecord {
+pub(crate) fn visit(order: u32, op: &str, silent: &[(u64, u64)]) -> VisitRecord {
     let mut completions = Bitmap::zeros(10_000);
     let mut latency = LatencyHistogram::new();
     let (mut requests, mut sum) = (0, 0u128);
@@ -74,7 +74,7 @@ fn visit(order: u32, op: &str, silent: &[(u64, u64)]) -> VisitRecord {
     }
 }
 
-fn run(kind: TargetKind, visits: Vec<VisitRecord>) -> Run {
+pub(crate) fn run(kind: TargetKind, visits: Vec<VisitRecord>) -> Run {
     let cell = |index: u32, phase: &str| CellRecord {
         index,
         phase: phase.to_owned(),
