@@ -213,7 +213,7 @@ fn segment(series: &[f64], start: usize, end: usize) -> Segment {
 }
 
 /// Of a list that is not empty.
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);
     f64::midpoint(values[last / 2], values[last.div_ceil(2)])

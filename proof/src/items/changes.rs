@@ -133,21 +133,26 @@ enum Second {
 
 fn visits(lot: &Lot) -> Vec<Claim> {
     let times = lot.effort.times(2_000, 200);
-    let (mut stall_event, mut stall_only, mut step, mut zeros, mut constant) = (0, 0, 0, 0, 0);
+    let (mut stall_event, mut stall_only, mut zeros, mut constant) = (0, 0, 0, 0);
+    let (mut minute, mut minutes) = (0, 0);
     for time in 0..times as u64 {
         let mut random = lot.random(&[time]);
-        let rates = |ratio: f64, random: &mut Random| -> Vec<Second> {
-            let levels = [(0.0, 30), (ratio.ln() / SIGMA, 30)];
+        let rates = |ratio: f64, half: usize, random: &mut Random| -> Vec<Second> {
+            let levels = [(0.0, half), (ratio.ln() / SIGMA, half)];
             let rate = |x: &f64| Second::Rate(10_000.0 * (x - 10.0).exp());
             series(0.3, &levels, random).iter().map(rate).collect()
         };
-        let mut with_stall = rates(1.0, &mut random);
+        let mut with_stall = rates(1.0, 30, &mut random);
         let at = 5 + random.below(50) as usize;
         with_stall[at..at + 2].fill(Second::Stalled);
         let record = visit(0, 0, 0, &with_stall);
         stall_event += usize::from(explain::freeze::stalled(&record));
         stall_only += usize::from(!drift::changed(&record));
-        step += usize::from(drift::changed(&visit(0, 0, 0, &rates(0.8, &mut random))));
+        let stepped = |half, random: &mut Random| {
+            usize::from(drift::changed(&visit(0, 0, 0, &rates(0.8, half, random))))
+        };
+        minute += stepped(30, &mut random);
+        minutes += stepped(60, &mut random);
         if time < 20 {
             let nothing = visit(0, 0, 0, &[Second::Stalled; 60]);
             let _ = drift::changed(&nothing);
@@ -163,7 +168,9 @@ fn visits(lot: &Lot) -> Vec<Claim> {
         Claim::share("a stall of 2 s is an event", AtLeast(1.0), stall_event, times),
         // Noise alone is cut in about one series in a hundred.
         Claim::share("a stall of 2 s is no change of level", AtLeast(0.98), stall_only, times),
-        Claim::share("a step to 80 % is a change of level", AtLeast(0.95), step, times),
+        // What a minute tells of its correlation is too little to be sure of the penalty.
+        Claim::share("a step to 80 % in a minute is found", AtLeast(0.90), minute, times),
+        Claim::share("a step to 80 % in two minutes is found", AtLeast(0.95), minutes, times),
         Claim::number(
             "records of nothing and of zeros that were survived",
             AtLeast(20.0),

@@ -140,6 +140,7 @@ fn interval(slope: Slope) -> String {
 pub(crate) fn signed(share: f64) -> String {
     let text = words::percent(share.abs());
     match share {
+        _ if text == "0 %" || text == "0.0 %" => "0 %".to_owned(),
         x if x < 0.0 => format!("-{text}"),
         _ => format!("+{text}"),
     }
