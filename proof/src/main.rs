@@ -5,6 +5,18 @@ use std::time::Instant;
 use clap::Parser;
 use proof::{Bound, Claim, Effort};
 
+/// What stands above the tables.
+const PAGE: &str = "\
+# What the methods are held to
+
+Made by `make proof`; do not edit. Each method of [method.md](method.md) is put before simulated devices and series whose
+truth is known, from fixed seeds, as often as the column *of* says, and must do what *wanted* says. Some claims are about
+methods known to be broken, put to the same test: those must fail, or the test has no teeth. `make test` runs a
+shorter count of the same.
+";
+
+const HEAD: &str = "| claim | wanted | seen | of | |\n|---|---|---|---|---|\n";
+
 /// Runs the proofs of the statistics and prints what they counted.
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -14,7 +26,7 @@ struct Arguments {
     /// Only proofs whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
-    /// Write the table, as Markdown, to this file too.
+    /// Write the page of the results to this file too.
     #[arg(long)]
     write: Option<std::path::PathBuf>,
 }
@@ -23,12 +35,12 @@ struct Arguments {
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     let effort = if arguments.full { Effort::Full } else { Effort::Short };
-    let mut table =
-        String::from("| proof | claim | wanted | seen | of | |\n|---|---|---|---|---|---|\n");
+    let mut page = PAGE.to_owned();
     let mut wrong = 0;
     for proof in proof::proofs().iter().filter(|p| p.name.contains(&arguments.only)) {
         let start = Instant::now();
         println!("{}: {}", proof.name, proof.about);
+        page.push_str(&format!("\n## {}\n\n{}\n\n{HEAD}", proof.name, proof.about));
         for claim in proof::run(proof, effort) {
             let right = claim.is_right(effort);
             wrong += usize::from(!right);
@@ -41,15 +53,15 @@ fn main() -> anyhow::Result<()> {
             };
             let trials = if claim.trials > 0 { claim.trials.to_string() } else { String::new() };
             println!("  {}: {seen} (wanted {wanted}): {verdict}", claim.what);
-            table.push_str(&format!(
-                "| {} | {} | {wanted} | {seen} | {trials} | {verdict} |\n",
-                proof.name, claim.what
+            page.push_str(&format!(
+                "| {} | {wanted} | {seen} | {trials} | {verdict} |\n",
+                claim.what
             ));
         }
         println!("  {:.1} s", start.elapsed().as_secs_f64());
     }
     if let Some(path) = arguments.write {
-        std::fs::write(path, table)?;
+        std::fs::write(path, page)?;
     }
     anyhow::ensure!(wrong == 0, "{wrong} claims are not as they must be");
     Ok(())
