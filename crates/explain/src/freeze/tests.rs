@@ -258,6 +258,17 @@ fn one_worker_of_many_is_stuck_and_the_device_is_not() {
 }
 
 #[test]
+fn waiting_for_one_hanging_request_is_no_freeze_of_the_device() {
+    let mut hanging = visit(0, "read", &[(6_000, 4_000)]);
+    hanging.end = VisitEnd::Hanging;
+    let done = WorkerRecord { gaps: vec![], ..hanging.streams[0].workers[0].clone() };
+    hanging.streams[0].workers.extend(vec![done; 3]);
+    let found = found(&run(TargetKind::File, vec![hanging]));
+    assert_eq!(found.events, []);
+    assert_eq!((found.stuck.len(), found.stuck[0].workers), (1, 1));
+}
+
+#[test]
 fn nothing_measured_is_unknown_and_not_fine() {
     let found_none = found(&run(TargetKind::File, vec![]));
     assert!(found_none.sentences()[0].contains("unknown"));
