@@ -83,7 +83,7 @@ fn study(cap: usize, random: &mut Random) -> (Vec<CapOfRun>, Vec<f64>) {
 }
 
 fn layer(lot: &Lot) -> Vec<Claim> {
-    let trials = lot.effort.times(100, 4);
+    let trials = lot.effort.times(40, 4);
     let names = LAYERS.map(str::to_owned);
     let mut claims = Vec::new();
     let (mut all_right, mut all_wrong, mut naive_wrong) = (0, 0, 0);
