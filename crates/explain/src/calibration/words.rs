@@ -4,6 +4,9 @@ use super::{Calibration, HostStalls, Noise, VALUES_MIN};
 use crate::compare::{BlockClass, ClassName, InFlightClass};
 use crate::words::{count, iops, percent, seconds};
 
+/// A floor above this is worth a word.
+const NOISY: f64 = 0.1;
+
 impl Calibration {
     /// Plain English: the floor, what it is from, what it means.
     pub fn sentences(&self) -> Vec<String> {
@@ -54,6 +57,13 @@ impl Calibration {
             ),
             _ => "Every class of cells has a floor of its own.".to_owned(),
         });
+        if floor > NOISY {
+            out.push(
+                "That is much. Something else uses this machine or its disks, or they are \
+                 virtual: calibrate when it is quiet, or expect to see only large differences."
+                    .to_owned(),
+            );
+        }
         if (self.group as usize) < 6 {
             out.push(
                 "So few blocks say little: comparisons have ten. Give it more time (--blocks)."

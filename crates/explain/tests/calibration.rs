@@ -1,0 +1,232 @@
+//! Calibrations of made-up runs of which the truth is known.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panic")]
+
+use explain::calibration::{Calibration, machine_key};
+use record::{
+    Bitmap, CellRecord, Gap, Machine, OpRecord, Purpose, Run, RunHeader, RunState, Series,
+    StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd, VisitRecord,
+};
+use stats::{LatencyHistogram, Random};
+use units::Nanos;
+
+const SEED: u64 = 41;
+/// Log-sd of a visit.
+const NOISE: f64 = 0.02;
+
+#[test]
+fn the_floor_is_what_the_noise_makes_of_ten_blocks() {
+    let found = Calibration::of(&planted(600, NOISE, 0.0), None, None);
+    assert_eq!((found.blocks, found.group, found.overall.values), (300, 10, 360));
+    // A mean of ten differences has log-sd 0.02 sqrt(2 / 10); 95 % lie within 1.96 of it.
+    let truth = 1.96 * NOISE * (2.0f64 / 10.0).sqrt();
+    let floor = found.overall.floor.unwrap();
+    assert!((floor / truth - 1.0).abs() < 0.15, "{floor}, wanted {truth}, seed {SEED}");
+    let cv = found.overall.cv.unwrap();
+    assert!((cv / NOISE - 1.0).abs() < 0.05, "{cv}");
+    assert_eq!(found.classes.len(), 3);
+    let given = found.floor(&planted(2, 0.0, 0.0).header).unwrap();
+    assert_eq!(given.classes.len(), 3, "every class has a floor of its own");
+    for (class, floor) in &given.classes {
+        assert!((floor / truth - 1.0).abs() < 0.3, "{class:?}: {floor}, wanted {truth}");
+    }
+}
+
+#[test]
+fn a_short_one_takes_the_largest_and_lends_it_to_all() {
+    let found = Calibration::of(&planted(20, NOISE, 0.0), None, None);
+    assert_eq!((found.blocks, found.overall.values), (10, 12));
+    let classes = found.classes.iter().map(|class| class.noise.floor.unwrap());
+    assert_eq!(classes.reduce(f64::max), found.overall.floor);
+    let given = found.floor(&planted(2, 0.0, 0.0).header).unwrap();
+    assert!(given.classes.is_empty());
+    assert_eq!(given.from, "calibrate of 20 February 2009 on db1");
+    insta::assert_snapshot!(found.sentences().join("\n"));
+}
+
+#[test]
+fn a_coin_takes_the_drift_out() {
+    // Every visit 1 % faster than the one before: without coins every mean is 1 %.
+    let found = Calibration::of(&planted(20, 0.0, 0.01), None, None);
+    let floor = found.overall.floor.unwrap();
+    assert!(floor < 0.0095 && floor > 0.0, "{floor}, seed {SEED}");
+}
+
+#[test]
+fn half_a_block_is_none_and_nothing_is_unknown() {
+    let mut run = planted(20, NOISE, 0.0);
+    run.visits.retain(|visit| !(visit.cell == 3 && visit.repeat == 7));
+    assert_eq!(Calibration::of(&run, None, None).blocks, 9);
+    run.visits.clear();
+    let none = Calibration::of(&run, None, None);
+    assert_eq!((none.blocks, none.overall.floor, none.null_rate()), (0, None, None));
+    assert!(none.floor(&run.header).is_none());
+    assert!(none.sentences()[0].starts_with("Unknown: "), "{:?}", none.sentences());
+    run.cells.clear();
+    assert!(!Calibration::of(&run, None, None).sentences().is_empty());
+}
+
+#[test]
+fn stalls_are_counted_by_the_hour() {
+    let mut run = planted(20, 0.0, 0.0);
+    run.visits[5].host_stalls.push(Gap { start_ns: 0, length_ns: 80_000_000 });
+    run.visits[9].host_stalls.push(Gap { start_ns: 0, length_ns: 120_000_000 });
+    let stalls = Calibration::of(&run, None, None).stalls;
+    assert_eq!((stalls.count, stalls.longest_ns), (2, 120_000_000));
+    // 240 visits of 2 s: 8 minutes.
+    let per_hour = stalls.per_hour.unwrap();
+    assert!((per_hour.rate - 15.0).abs() < 1e-9 && per_hour.low < 2.0 && per_hour.high > 54.0);
+    run.header.target.kind = TargetKind::Twin;
+    assert_eq!(Calibration::of(&run, None, None).stalls.per_hour, None, "nobody looked");
+}
+
+#[test]
+fn what_is_otherwise_is_named_and_twins_are_apart() {
+    let run = planted(20, NOISE, 0.0);
+    let found = Calibration::of(&run, None, None);
+    let mut now = run.header.clone();
+    now.machine.kernel = "6.12.0".into();
+    now.program = "0.2.0".into();
+    now.target.devices = vec!["sdb".into()];
+    assert_eq!(machine_key(&now), machine_key(&run.header), "it is the same machine");
+    assert_eq!(
+        found.floor(&now).unwrap().from,
+        "calibrate of 20 February 2009 on db1, measured with kernel 6.1.0 and with version 0.1.0 \
+         of the program and on /ssd/test.dat"
+    );
+    now.target.kind = TargetKind::Twin;
+    assert_ne!(machine_key(&now), machine_key(&run.header));
+    now = run.header.clone();
+    now.machine.memory_bytes -= 5 << 20;
+    assert_eq!(machine_key(&now), machine_key(&run.header), "kernels keep a little for themselves");
+    now.machine.host = "db2".into();
+    assert_ne!(machine_key(&now), machine_key(&run.header));
+}
+
+#[test]
+fn what_is_stored_comes_back() {
+    let found = Calibration::of(&planted(20, NOISE, 0.0), None, None);
+    let text = serde_json::to_string(&found).unwrap();
+    assert_eq!(serde_json::from_str::<Calibration>(&text).unwrap(), found);
+}
+
+/// Twelve cells in three classes; visits of this noise, each faster than the one before by `drift`.
+fn planted(visits: u32, noise: f64, drift: f64) -> Run {
+    let mut random = Random::new(SEED);
+    let mut made = Vec::new();
+    for repeat in 0..visits {
+        for cell in 0..12 {
+            let rate = 5_000.0 * f64::from(cell + 1);
+            made.push(visit(
+                cell,
+                repeat,
+                rate * (noise * random.normal() + drift * f64::from(repeat)).exp(),
+            ));
+        }
+    }
+    Run { header: header(), cells: (0..12).map(cell).collect(), visits: made }
+}
+
+fn cell(index: u32) -> CellRecord {
+    CellRecord {
+        index,
+        phase: "read".into(),
+        coordinates: vec![("queue_depth".into(), index.to_string())],
+        streams: vec![StreamPlan {
+            name: "read".into(),
+            op: "read".into(),
+            block_bytes: Some(4096),
+            threads: 1,
+            queue_depth: [1, 8, 32][index as usize % 3],
+        }],
+        impossible: None,
+    }
+}
+
+fn header() -> RunHeader {
+    RunHeader {
+        id: "r7".into(),
+        version: record::VERSION,
+        suite: "bm-flash".into(),
+        suite_text: "name = \"bm-flash\"\n".into(),
+        target: TargetRecord {
+            given: "/ssd/test.dat".into(),
+            resolved: "/ssd/test.dat".into(),
+            kind: TargetKind::File,
+            size_bytes: 4 << 30,
+            files: 1,
+            file_system: Some("ext4".into()),
+            mount: Some("/ssd (rw,relatime)".into()),
+            devices: vec!["sda".into()],
+            direct_alignment: Some(512),
+            link: None,
+            cache_bytes: None,
+            remarks: vec![],
+        },
+        seed: SEED,
+        command_line: vec!["plimsoll".into()],
+        program: "0.1.0".into(),
+        machine: Machine {
+            host: "db1".into(),
+            kernel: "6.1.0".into(),
+            architecture: "x86_64".into(),
+            processor: "Some CPU".into(),
+            processors: 8,
+            memory_bytes: 48 << 30,
+        },
+        started_unix_ns: 1_235_088_000_000_000_000,
+        state: RunState::Complete,
+        visits_planned: 0,
+        blocks: None,
+        warnings: vec![],
+    }
+}
+
+/// Two seconds of requests of 100 us.
+fn visit(cell: u32, repeat: u32, rate: f64) -> VisitRecord {
+    let requests = (rate * 2.0).round() as u64;
+    let mut latency = LatencyHistogram::new();
+    (0..100).for_each(|_| latency.record(Nanos::new(100_000)));
+    let mut completions = Bitmap::zeros(2000);
+    (0..2000).for_each(|ms| completions.set(ms));
+    let op = OpRecord {
+        op: "read".into(),
+        requests,
+        bytes: requests * 4096,
+        errors: vec![],
+        short: 0,
+        latency,
+        latency_ns_min: 100_000,
+        latency_ns_max: 100_000,
+        latency_ns_sum: u128::from(requests) * 100_000,
+        series: Series::default(),
+        slow: vec![],
+        slow_dropped: 0,
+    };
+    VisitRecord {
+        cell,
+        repeat,
+        order: 0,
+        started_unix_ns: 0,
+        elapsed_ns: 2_000_000_000,
+        end: VisitEnd::Complete,
+        purpose: Purpose::Measure,
+        ramp_ns: 0,
+        waited_ns: 0,
+        quiet: None,
+        resident_before: None,
+        resident_after: None,
+        streams: vec![StreamRecord {
+            name: "read".into(),
+            backend: record::BackendRecord::default(),
+            ops: vec![op],
+            workers: vec![],
+            ramp_requests: 0,
+            backlog: 0,
+        }],
+        completions,
+        ledger: vec![],
+        host_stalls: vec![],
+        warnings: vec![],
+    }
+}
