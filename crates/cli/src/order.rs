@@ -18,8 +18,9 @@ use crate::options::{ConsentOptions, MannerOptions, SuiteOptions};
 /// Longest suite file that is read: the suite reader takes less, and `/dev/zero` has no end.
 const SUITE_BYTES_MAX: u64 = 64 << 20;
 
-/// Visits that must all be made may take so many times as long as they take on an idle device.
-const WAITS: u64 = 10;
+/// Visits that must all be made may take so many times as long as they take on a fast and idle
+/// device.
+const WAITS: u64 = 100;
 
 /// The suite of that name or in that file, with the options worked in.
 pub fn suite(name: &OsStr, options: &SuiteOptions) -> Result<SuiteSource, Failure> {

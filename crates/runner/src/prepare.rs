@@ -141,13 +141,21 @@ impl Prepared {
                 most if most == least => counted(most as usize, "visit"),
                 most => format!("{least} to {most} visits"),
             };
-            said.push(format!(
-                "Makes {visits} to {cells} in rounds of random order: each cell until its rate is \
-                 known to {}, {} visits at least and {} at most.",
-                percent(rounds.precision),
-                rounds.visits_min,
-                rounds.visits_max,
-            ));
+            let fixed = rounds.visits_min == rounds.visits_max;
+            said.push(if fixed {
+                format!(
+                    "Makes {visits} to {cells} in rounds of random order, {} to each.",
+                    rounds.visits_max
+                )
+            } else {
+                format!(
+                    "Makes {visits} to {cells} in rounds of random order: each cell until its rate \
+                     is known to {}, {} visits at least and {} at most.",
+                    percent(rounds.precision),
+                    rounds.visits_min,
+                    rounds.visits_max,
+                )
+            });
             if pilots > 0 {
                 said.push(format!(
                     "Watches {} for {} each first, to see how long they take to come up to speed.",
@@ -155,12 +163,17 @@ impl Prepared {
                     suite::PILOT,
                 ));
             }
-            said.push(format!(
-                "Takes at least {}{files}; begins no round that would end more than {} after the \
-                 first visit.",
-                span(left.time),
-                span(rounds.time_max),
-            ));
+            let least = format!("Takes at least {}{files}", span(left.time));
+            // A limit that far away is none.
+            let unlimited = fixed && rounds.time_max.get() / 20 > left.time.get();
+            said.push(if unlimited {
+                format!("{least}; longer on a slow device, or one that is long in becoming idle.")
+            } else {
+                format!(
+                    "{least}; begins no round that would end more than {} after the first visit.",
+                    span(rounds.time_max)
+                )
+            });
         }
         for phase in &self.suite.phases {
             let Some(steady) = phase.steady else { continue };
