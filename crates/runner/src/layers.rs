@@ -51,6 +51,12 @@ impl Snapshot {
                 }
             })
             .collect();
+        // As the kernel counts: a request that waits in a layer waits in those above it, too.
+        for above in (1..entries.len()).rev() {
+            let below = entries[above].queue_ms;
+            let entry = &mut entries[above - 1];
+            entry.queue_ms = entry.queue_ms.saturating_add(below);
+        }
         if let Some(last) = entries.last_mut() {
             last.flushes = whole(Op::Fsync).0 + whole(Op::Fdatasync).0;
             (last.discards, last.discard_bytes) = whole(Op::Trim);

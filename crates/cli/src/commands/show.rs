@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use clap::Args;
 use record::{Run, RunHeader};
+use suite::model::{Method, Suite};
 use suite::{CheckContext, SuiteError};
 use units::Bytes;
 
@@ -82,14 +83,29 @@ fn state(run: &Run) -> String {
 fn plan_text(run: &Run) -> String {
     match plan(run) {
         Ok(plan) => format!(
-            "{} in {}, {} each, at least {}",
+            "{} in {}, {}",
             counted(run.cells.len() as u64, "cell"),
             counted(plan.phases.len() as u64, "phase"),
-            counted(plan.repeats.into(), "visit"),
-            duration(plan.least_duration()),
+            method(&plan),
         ),
         // Written by a version with other words: the cells are stored all the same.
         Err(error) => format!("{} cells; {error}", run.cells.len()),
+    }
+}
+
+fn method(plan: &Suite) -> String {
+    match plan.method {
+        Method::Classic => format!(
+            "{} each in the suite's order, at least {}",
+            counted(plan.repeats.into(), "visit"),
+            duration(plan.least_duration())
+        ),
+        Method::Rounds => format!(
+            "{} to {} each in rounds of random order, until +-{} %",
+            plan.rounds.visits_min,
+            counted(plan.rounds.visits_max.into(), "visit"),
+            plan.rounds.precision * 100.0
+        ),
     }
 }
 
