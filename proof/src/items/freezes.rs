@@ -194,8 +194,7 @@ fn false_alarms(lot: &Lot) -> Vec<Claim> {
         .map(|(row, workers)| {
             let mut random = lot.random(&[1, row]);
             let spec = lognormal(MEDIAN, 1.0);
-            let record =
-                play(&spec, stream(workers, closed.clone(), Nanos::ZERO, length), &mut random);
+            let record = play(&spec, stream(workers, closed, Nanos::ZERO, length), &mut random);
             freeze::gaps(&record).len()
         })
         .sum();
@@ -207,7 +206,7 @@ fn false_alarms(lot: &Lot) -> Vec<Claim> {
         let mut random = lot.random(&[2, visit]);
         let spec = lognormal(Nanos::millis(150), 0.7);
         let minute = |pacing| stream(1, pacing, Nanos::ZERO, Nanos::secs(60));
-        slow += freeze::gaps(&play(&spec, minute(closed.clone()), &mut random)).len();
+        slow += freeze::gaps(&play(&spec, minute(closed), &mut random)).len();
         let pacing = Pacing::Open { rate: 1.0, arrivals: Arrivals::Poisson };
         let spec = lognormal(MEDIAN, 1.0);
         paused += freeze::gaps(&play(&spec, minute(pacing), &mut random)).len();
