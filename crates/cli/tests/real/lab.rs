@@ -133,11 +133,18 @@ impl Lab {
     }
 
     /// The words of a command, apart by blanks, with this lab's directory and store.
+    ///
+    /// A run is one in the suite's own order, whose visits can be counted, unless the words say
+    /// how its rounds end.
     pub fn command(&self, words: &str) -> Command {
         let mut command = Command::new(PLIMSOLL);
         command.args(words.split_whitespace());
         if !words.contains("--store") {
             command.args(["--store", "store.db"]);
+        }
+        let rounds = ["--precision", "--max-time", "--classic", "--help"];
+        if words.starts_with("run ") && !rounds.iter().any(|word| words.contains(word)) {
+            command.arg("--classic");
         }
         command.current_dir(&self.dir).stdin(Stdio::null());
         command
