@@ -6,6 +6,7 @@ use explain::view::View;
 use record::Run;
 
 use crate::args::Common;
+use crate::commands::calibrate::calibration_of;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::order;
@@ -41,9 +42,9 @@ pub struct ExplainArgs {
 }
 
 pub fn explain(args: &ExplainArgs, common: &Common, output: &Output) -> Result<(), Failure> {
-    let runs = load(args, common)?;
+    let (runs, null_rate) = load(args, common)?;
     let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
-    let context = Context { null_rate: None, factors: args.factor.clone() };
+    let context = Context { null_rate, factors: args.factor.clone() };
     let explanation = Explanation::of(&views, &context);
     if args.json {
         return output.print(&json(&explanation)?);
@@ -51,7 +52,8 @@ pub fn explain(args: &ExplainArgs, common: &Common, output: &Output) -> Result<(
     output.print(&text(&explanation))
 }
 
-fn load(args: &ExplainArgs, common: &Common) -> Result<Vec<Run>, Failure> {
+/// The runs, and what their machine reaches against a null target, if it was calibrated.
+fn load(args: &ExplainArgs, common: &Common) -> Result<(Vec<Run>, Option<f64>), Failure> {
     for (name, levels) in &args.factor {
         if levels.len() != args.runs.len() {
             let message =
@@ -70,7 +72,12 @@ fn load(args: &ExplainArgs, common: &Common) -> Result<Vec<Run>, Failure> {
         }
         ids.push(id);
     }
-    ids.iter().map(|id| Ok(store.load(id)?)).collect()
+    let runs = ids.iter().map(|id| store.load(id)).collect::<Result<Vec<Run>, _>>()?;
+    let calibration = match runs.first() {
+        Some(first) => calibration_of(&store, &first.header)?,
+        None => None,
+    };
+    Ok((runs, calibration.and_then(|found| found.null_rate())))
 }
 
 fn factor(text: &str) -> Result<(String, Vec<String>), String> {
