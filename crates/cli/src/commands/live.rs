@@ -1,7 +1,7 @@
 //! `plimsoll compare --live`: measure the sides in turn, then compare them.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -438,12 +438,15 @@ struct Panel {
     left: BTreeMap<String, u32>,
     blocks: u32,
     waiting: Option<Instant>,
+    /// Doubts that were told.
+    warned: BTreeSet<String>,
 }
 
 impl Panel {
     fn new(output: Output) -> Self {
         let left = BTreeMap::new();
-        Self { output, begun: None, made: 0, left, blocks: 0, waiting: None }
+        let warned = BTreeSet::new();
+        Self { output, begun: None, made: 0, left, blocks: 0, waiting: None, warned }
     }
 
     fn say(&self, line: &str) {
@@ -468,26 +471,33 @@ impl Panel {
                     duration(left.time)
                 )));
             }
-            Event::VisitEnds { visit, left, .. } => {
+            Event::VisitEnds { cell, visit, left } => {
                 self.left.insert(label.to_owned(), left.visits);
                 self.made += 1;
                 if self.begun.is_some() && visit.purpose == record::Purpose::Measure {
-                    self.block(visit.repeat);
+                    self.block(&cell.phase, visit.repeat);
                 }
-                for warning in visit.warnings.iter().take(3) {
-                    self.output.warning(&report::plain(&format!("{label}: {}", warning.text)));
+                for warning in &visit.warnings {
+                    self.warn(label, &warning.text);
                 }
             }
-            Event::Warning(warning) => {
-                self.output.warning(&report::plain(&format!("{label}: {}", warning.text)));
-            }
+            Event::Warning(warning) => self.warn(label, &warning.text),
             Event::Tick(tick) => self.hangs(label, &tick.waiting),
             _ => {}
         }
     }
 
+    /// A doubt that every visit has is told once; `plimsoll show` has them all.
+    fn warn(&mut self, label: &str, text: &str) {
+        let line = report::plain(&format!("{label}: {text}"));
+        if !self.warned.contains(&line) {
+            self.output.warning(&line);
+            self.warned.insert(line);
+        }
+    }
+
     /// Says so when a block is the first of its number, or a phase begins anew.
-    fn block(&mut self, repeat: u32) {
+    fn block(&mut self, phase: &str, repeat: u32) {
         if repeat == self.blocks {
             return;
         }
@@ -496,7 +506,9 @@ impl Panel {
         let each = begun.elapsed().as_secs_f64() / f64::from(self.made.max(1));
         let left: u32 = self.left.values().sum();
         let left = duration(Nanos::from_secs_f64(each * f64::from(left)));
-        self.say(&format!("{} made, about {left} left", counted(u64::from(repeat), "block")));
+        let phase = report::plain(phase);
+        let made = counted(u64::from(repeat), "block");
+        self.say(&format!("{phase}: {made} made, about {left} left"));
     }
 
     fn hangs(&mut self, label: &str, waiting: &[runner::Waiting]) {

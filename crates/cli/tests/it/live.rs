@@ -128,6 +128,19 @@ fn what_makes_no_sense_is_refused_with_its_line() {
 }
 
 #[test]
+fn sides_that_write_have_a_file_each() {
+    let world = World::new();
+    for (name, file) in [("a.toml", "a.dat"), ("b.toml", "b.dat")] {
+        let text = format!("suite = \"random-write\"\ntarget = \"./{file}\"\nsize = \"1MiB\"\n");
+        std::fs::write(world.path(name), text + "time = \"10ms\"\n").unwrap();
+    }
+    let done = world.ok(&["compare", "--live", "a.toml", "b.toml", "--blocks", "2"]);
+    assert!(done.err.contains("write: 1 block made"), "{done:?}");
+    assert_eq!(world.ok(&["list"]).out.matches("3/3").count(), 2, "the fill and two visits");
+    assert!(world.path("a.dat").exists() && world.path("b.dat").exists());
+}
+
+#[test]
 fn a_dry_run_touches_nothing() {
     let world = twins(1.0);
     let done = world.ok(&["compare", "--live", "a.toml", "b.toml", "--dry-run"]);
