@@ -36,6 +36,9 @@ pub struct Freezes {
     pub stuck: Vec<StuckWorkers>,
     /// Visits whose records cannot tell: they are in no count above.
     pub unknown_visits: u32,
+    /// Visits whose workers are still in the kernel with a request that never came back: what they
+    /// had measured is lost, so they are in no count above.
+    pub lost_visits: u32,
 }
 
 /// A gap of the whole device.
@@ -208,6 +211,7 @@ pub fn freezes(view: &View<'_>) -> Freezes {
         events: Vec::new(),
         stuck: Vec::new(),
         unknown_visits: 0,
+        lost_visits: lost_visits(view),
     };
     for cell in view.cells.iter().filter(|cell| !cell.visits.is_empty()) {
         found.look_at(view, cell);
@@ -216,6 +220,13 @@ pub fn freezes(view: &View<'_>) -> Freezes {
     found.stuck.sort_by_key(|event| (event.order, event.start_ns));
     found.all = found.all.with_rates();
     found
+}
+
+/// Visits that hung and of which nothing was measured: no cell has them.
+fn lost_visits(view: &View<'_>) -> u32 {
+    let visits = view.run.visits.iter();
+    let lost = visits.filter(|visit| visit.end == VisitEnd::Hanging && visit.elapsed_ns == 0);
+    u32::try_from(lost.count()).unwrap_or(u32::MAX)
 }
 
 impl Freezes {

@@ -1,7 +1,5 @@
 //! Calibrations of made-up runs of which the truth is known.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panic")]
-
 use explain::calibration::{Calibration, machine_key};
 use record::{
     Bitmap, CellRecord, Gap, Machine, OpRecord, Purpose, Run, RunHeader, RunState, Series,

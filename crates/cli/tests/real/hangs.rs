@@ -10,10 +10,10 @@ use rustix::process::Signal;
 use crate::lab::{Lab, Running, ends, measured, needs_root, tool};
 
 /// Thaws the file system, also after a panic.
-struct Frozen(String);
+pub struct Frozen(String);
 
 impl Frozen {
-    fn new(point: &Path) -> Self {
+    pub fn new(point: &Path) -> Self {
         let point = point.to_str().unwrap().to_owned();
         tool("fsfreeze", &["-f", &point]);
         Self(point)

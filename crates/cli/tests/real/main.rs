@@ -2,6 +2,7 @@
 //! a broken machine. What needs root or a tool says `skipped: ...` and passes without it.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic")]
+#![expect(clippy::print_stderr, reason = "tests say what they skip and what they found")]
 
 mod clocks;
 mod faults;
@@ -10,6 +11,7 @@ mod lab;
 mod limits;
 mod path;
 mod places;
+mod plumbing;
 mod refusals;
 mod schema;
 mod store_faults;

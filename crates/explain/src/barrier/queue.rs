@@ -46,7 +46,8 @@ pub struct QueueCell {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// Above all block devices: file system, scheduler, locks, the generator.
+    /// Above all block devices: file system, scheduler, limits of control groups, locks, the
+    /// generator.
     Above,
     /// In block devices at this distance from the target.
     Devices {

@@ -125,8 +125,8 @@ impl Barrier {
         sentences.push(match place {
             Place::Above => format!(
                 "{}: the queue is above the block devices: {compared} of the requests added wait \
-                 there. The ceiling is in the host: file system, scheduler, a lock, or the \
-                 generator.",
+                 there. The ceiling is in the host: file system, scheduler, a limit of a control \
+                 group (its requests wait where no device counts them), a lock, or the generator.",
                 self.group
             ),
             Place::Devices { devices, has_members: true, .. } => format!(

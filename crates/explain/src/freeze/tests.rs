@@ -298,3 +298,18 @@ fn odd_records_do_not_crash() {
     let _ = crate::drift::drift(&view).sentences();
     let _ = crate::steady::steady(&view).sentences();
 }
+
+#[test]
+fn a_visit_lost_to_requests_that_never_came_back_is_the_first_thing_said() {
+    let quiet = visit(0, "read", &[]);
+    let mut lost = visit(1, "read", &[]);
+    lost.end = VisitEnd::Hanging;
+    lost.elapsed_ns = 0;
+    lost.streams.clear();
+    lost.completions = Bitmap::default();
+    let found = found(&run(TargetKind::BlockDevice, vec![quiet, lost]));
+    assert_eq!((found.lost_visits, found.all.visits), (1, 1));
+    let said = found.sentences();
+    assert!(said[0].starts_with("In 1 visit requests never came back"), "{said:?}");
+    assert!(said[1].starts_with("Otherwise the device never stood still"), "{said:?}");
+}

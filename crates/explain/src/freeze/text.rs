@@ -11,7 +11,8 @@ const EVENTS_MAX: usize = 12;
 impl Freezes {
     /// The verdict first, then the events, then what to do.
     pub fn sentences(&self) -> Vec<String> {
-        let mut lines = vec![self.verdict()];
+        let mut lines: Vec<String> = self.never_came_back().into_iter().collect();
+        lines.push(self.verdict());
         let mut longest: Vec<&Freeze> = self.events.iter().collect();
         longest.sort_by_key(|event| (std::cmp::Reverse(event.length_ns), event.order));
         longest.truncate(EVENTS_MAX);
@@ -38,6 +39,18 @@ impl Freezes {
         lines
     }
 
+    /// The worst there is, and in none of the counts.
+    fn never_came_back(&self) -> Option<String> {
+        (self.lost_visits > 0).then(|| {
+            format!(
+                "In {} requests never came back while they were waited for, and what those visits \
+                 had measured is lost: what follows is about the others. The warnings of the run \
+                 name the requests and their age.",
+                words::count(u64::from(self.lost_visits), "visit")
+            )
+        })
+    }
+
     fn verdict(&self) -> String {
         let all = &self.all;
         let watched = Nanos::new(all.watched_ns);
@@ -50,8 +63,9 @@ impl Freezes {
         };
         if all.events() == 0 {
             return format!(
-                "The device never stood still for 100 ms or more in {watched} of measuring. \
+                "{} never stood still for 100 ms or more in {watched} of measuring. \
                  That excludes (95 %) more than {} of it an hour, and nothing rarer.",
+                if self.lost_visits > 0 { "Otherwise the device" } else { "The device" },
                 times(often.high)
             );
         }
