@@ -113,7 +113,7 @@ impl Limit {
         let number = fs::read_to_string(Path::new("/sys/block").join(name).join("dev")).unwrap();
         let number = number.trim();
         let root = Path::new("/sys/fs/cgroup");
-        let own = format!("plimsoll-test-{}", std::process::id());
+        let own = format!("plimsoll-test-{}-{}", std::process::id(), device.replace('/', "-"));
         let unified = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
         let (group, limits) = if unified.split_whitespace().any(|known| known == "io") {
             fs::write(root.join("cgroup.subtree_control"), "+io")
@@ -153,12 +153,25 @@ impl Drop for Limit {
     }
 }
 
-fn limited_device(lab: &mut Lab) -> Result<(), String> {
+/// What the limit is on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Limited {
+    /// The target itself: what the group holds back never reaches a device that counts it.
+    Target,
+    /// The device below it: the target has the requests, and counts them.
+    Below,
+}
+
+fn limited_device(lab: &mut Lab, limited: Limited) -> Result<(), String> {
     // Written, so that reads find it in the page cache: only the limit limits.
     let image = lab.path("disk.img");
     fs::write(&image, vec![1; 32 << 20]).unwrap();
-    let device = lab.attach(&image, &[]);
-    let limit = match Limit::on(&device) {
+    let held = lab.attach(&image, &[]);
+    let device = match limited {
+        Limited::Target => held.clone(),
+        Limited::Below => lab.attach(Path::new(&held), &["--direct-io=on"]),
+    };
+    let limit = match Limit::on(&held) {
         Ok(limit) => limit,
         Err(why) => {
             eprintln!("skipped: {why}");
@@ -166,14 +179,23 @@ fn limited_device(lab: &mut Lab) -> Result<(), String> {
         }
     };
     let words = format!(
-        "run random-read --target {device} --classic --time 2s --set threads=1,8 --set block_size=4KiB,16KiB,128KiB,256KiB"
+        "run random-read --target {device} --classic --time 3s --set threads=1,8 --set block_size=4KiB,16KiB,128KiB,256KiB"
     );
     Running::start(limit.command(lab, &words), &lab.dir).end().is(0, &[]);
     let explained = Explained::of(lab);
     let barrier = &explained.0["barriers"]["barriers"][0];
-    // What the group holds back is in no counter of the device: it has not got it yet.
-    assert_eq!(barrier["queue"]["place"], "above", "{}", barrier["queue"]);
-    assert!(explained.said("What limits").contains("a limit of a control group"));
+    let queue = &barrier["queue"]["place"];
+    let said = explained.said("What limits");
+    match limited {
+        Limited::Target => {
+            assert_eq!(queue, "above", "{}", barrier["queue"]);
+            assert!(said.contains("a limit of a control group"), "{said}");
+        }
+        Limited::Below => {
+            assert!(queue["devices"].is_object(), "{}", barrier["queue"]);
+            assert!(said.contains("the queue is at the device"), "{said}");
+        }
+    }
     for (cap, wanted) in [("iops", IOPS), ("bandwidth", BANDWIDTH)] {
         let found = &barrier[cap]["rate"]["value"];
         let off = found.as_f64().map(|rate| rate / f64::from(wanted) - 1.0);
@@ -188,7 +210,13 @@ fn limited_device(lab: &mut Lab) -> Result<(), String> {
 #[test]
 fn a_limit_of_a_control_group_is_found_as_the_ceiling_above_the_device() {
     needs_root!("losetup");
-    within_attempts("limited", limited_device);
+    within_attempts("limited", |lab| limited_device(lab, Limited::Target));
+}
+
+#[test]
+fn a_limit_below_the_target_is_found_as_the_ceiling_at_the_device() {
+    needs_root!("losetup");
+    within_attempts("limited-below", |lab| limited_device(lab, Limited::Below));
 }
 
 /// A loop device whose file is on a file system that can be frozen: then the device has requests,
