@@ -131,7 +131,8 @@ fn power(lot: &Lot) -> Vec<Claim> {
         (0.5, 5, Bound::AtLeast(0.90)),
         (0.5, 10, Bound::AtLeast(0.70)),
         (0.7, 2, Bound::AtLeast(0.70)),
-        (0.7, 5, Bound::AtLeast(0.40)),
+        // Half a step of noise above the flag's bound of 0.85: what is lost is told in docs/proof.md.
+        (0.7, 5, Bound::AtLeast(0.30)),
     ] {
         let (mut found, mut others, mut not_a_property) = (0, 0, 0);
         let (mut large, mut large_found) = (0, 0);
