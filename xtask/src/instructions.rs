@@ -97,6 +97,7 @@ fn collect(plimsoll: &Path, directory: &Path, operations: u64) -> Result<u64> {
         .args([
             "run",
             "random-read",
+            "--classic",
             "--target",
             "null:",
             "--json",

@@ -108,6 +108,13 @@ pub fn parse(text: &str, file_name: &str) -> Result<SuiteSource, SuiteError> {
     Ok(source)
 }
 
+/// The time that an assignment gives to every visit, if it is one such.
+fn time_of_all(assignment: &str) -> Option<Nanos> {
+    let (key, value) = assignment.split_once('=')?;
+    let time: Nanos = value.trim().trim_matches(['"', '\'']).parse().ok()?;
+    (key.trim() == "time" && time > Nanos::ZERO).then_some(time)
+}
+
 /// An error inside this room, before its place has a name.
 pub(crate) type Located<T> = Result<T, (At, Problem)>;
 
@@ -149,7 +156,11 @@ impl SuiteSource {
     /// * The value is TOML if it reads as such, else a string. A list, or a comma between
     ///   values, makes the field an axis of the grid; one value takes an axis's place.
     /// * A later override wins over an earlier one.
+    /// * One `time` for all streams is [`set_time`](Self::set_time): visits in rounds take it too.
     pub fn set(&mut self, assignment: &str) -> Result<(), SuiteError> {
+        if let Some(time) = time_of_all(assignment) {
+            return self.set_visit_time("--set", assignment.trim(), time);
+        }
         let number = self.overrides_given.len();
         self.overrides_given.push(format!("--set {}", assignment.escape_debug()));
         self.assign(assignment, At::Override(number))
@@ -165,14 +176,18 @@ impl SuiteSource {
     /// Sets the measured time of every visit, as `--time` does: of streams, and of visits in
     /// rounds, whose ramp is then no more than a quarter of it.
     pub fn set_time(&mut self, time: Nanos) -> Result<(), SuiteError> {
+        self.set_visit_time("--time", &time.exact(), time)
+    }
+
+    /// * `flag`, `shown`: as typed, for messages.
+    fn set_visit_time(&mut self, flag: &str, shown: &str, time: Nanos) -> Result<(), SuiteError> {
         let ramp = Nanos::new(time.get() / 4).min(Nanos::millis(500));
         let longest = self.raw_head.rounds.as_ref().and_then(|rounds| rounds.visit_time_max);
         let longest = longest.map_or(VISIT_TIME_MAX, |longest| longest.0).max(time);
         let rounds = [("visit_time", time), ("ramp", ramp), ("visit_time_max", longest)];
         let paths = rounds.map(|(field, time)| (format!("rounds.{field}"), time.exact()));
         let time = ("time".to_owned(), time.exact());
-        let shown = time.1.clone();
-        self.set_typed("--time", &shown, [time].into_iter().chain(paths))
+        self.set_typed(flag, shown, [time].into_iter().chain(paths))
     }
 
     /// Sets the precision at which a cell ends, as `--precision` does.

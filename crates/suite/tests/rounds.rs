@@ -181,3 +181,16 @@ fn resolved_text_holds_every_field_of_rounds_and_stays_what_it_is() {
         assert_eq!(resolved_text(&again).unwrap(), text);
     }
 }
+
+#[test]
+fn one_time_for_all_is_the_time_of_visits_in_rounds() {
+    let given = |assignment: &str| {
+        let mut source = source("", &grid(2));
+        source.set(assignment).unwrap();
+        checked(&source).rounds.visit_time
+    };
+    assert_eq!(given("time=30s"), Nanos::secs(30));
+    assert_eq!(given("time = \"200ms\""), Nanos::millis(200));
+    assert_eq!(given("p.time=30s"), Nanos::secs(2), "one phase's is its own affair");
+    assert_eq!(given("time=3s,4s"), Nanos::secs(2), "an axis is no time for all");
+}

@@ -229,6 +229,7 @@ fn our_start(suite: &str, setting: &Setting) -> Vec<String> {
         text(&setting.plimsoll),
         "run".to_owned(),
         suite.to_owned(),
+        "--classic".to_owned(),
         "--target".to_owned(),
         text(&setting.file),
         "--json".to_owned(),

@@ -67,7 +67,15 @@ impl Peers {
     /// Ours, with everything recorded. `settings` are the suite's fields.
     pub fn plimsoll(&self, target: &str, settings: &[&str], idle: Option<&str>) -> Contender {
         let mut command = vec![text(&self.plimsoll)];
-        command.extend(words(&["run", "random-read", "--target", target, "--json", "--store"]));
+        command.extend(words(&[
+            "run",
+            "random-read",
+            "--classic",
+            "--target",
+            target,
+            "--json",
+            "--store",
+        ]));
         command.push(text(&self.store));
         let with = |more: &[&str]| {
             let mut command = command.clone();

@@ -336,6 +336,7 @@ fn bm_flash(peers: &Peers, scratch: &Path) -> Contender {
         "run".into(),
         "bm-flash".into(),
         "--quick".into(),
+        "--classic".into(),
         "--target".into(),
         scratch.to_string_lossy().into_owned(),
         "--json".into(),
