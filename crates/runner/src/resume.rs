@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use plan::Made;
 use record::{Run, RunState, TargetKind, VisitEnd};
+use stack::{Action, PathKind, Permit};
 
 use crate::made::made;
-use crate::prepare::{Prepared, SCRATCH, prepare};
+use crate::prepare::{Ground, Prepared, SCRATCH, prepare};
 use crate::{Order, RunError, Settings, TargetName};
 
 /// What is already there.
@@ -62,11 +63,22 @@ pub fn prepare_resume(run: &Run, settings: Settings) -> Result<Prepared, RunErro
         .collect();
     prepared.header.id.clone_from(&header.id);
     prepared.header.started_unix_ns = header.started_unix_ns;
-    let filled = (grid..prepared.cells.len() as u32)
-        .all(|cell| run.visits.iter().any(|v| v.cell == cell && v.end == VisitEnd::Complete));
+    let filled = still_there(&prepared.ground)
+        && (grid..prepared.cells.len() as u32)
+            .all(|cell| run.visits.iter().any(|v| v.cell == cell && v.end == VisitEnd::Complete));
     prepared.resumes =
         Some(Resumed { id: header.id.clone(), made, visits: run.visits.len() as u32, filled });
     Ok(prepared)
+}
+
+/// Whether what was once written is there to be read: reads of a file made anew, or of its holes,
+/// would never reach a device.
+fn still_there(ground: &Ground) -> bool {
+    let Ground::Paths(paths) = ground else { return true };
+    let made = |permit: &Permit| matches!(permit.action, Action::Create | Action::ScratchInside);
+    let hollow = matches!(paths.target.path.kind, PathKind::File { allocated, .. }
+        if allocated < paths.target.path.size);
+    !hollow && !paths.permits.iter().any(made)
 }
 
 /// Where the run was: the path it resolved to, since the directory may be another today. A

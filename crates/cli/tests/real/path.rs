@@ -1,9 +1,11 @@
 //! Run, kill, resume, show, table, export, rm: the whole path on every kind of target.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::thread::sleep;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::lab::{Lab, Neighbour, measured, needs_root, text, visits};
@@ -257,4 +259,27 @@ fn device_bytes(visit: &Value, what: &str) -> Option<u64> {
     let ledger = visit["ledger"].as_array().unwrap();
     let own = ledger.iter().find(|entry| entry["depth"] == 0)?;
     own[what].as_u64()
+}
+
+#[test]
+fn a_file_made_anew_is_filled_before_a_resumed_run_reads_it() {
+    let lab = Lab::new("refill");
+    for (run, target) in [("r1", "--target data"), ("r2", "--target .")] {
+        let words = format!("run random-read {target} --size 8MiB --time 700ms --classic");
+        let mut running = lab.start(&format!("{words} --set repeats=4"));
+        running.until_it_says("fill ");
+        sleep(Duration::from_millis(300));
+        running.signal(Signal::INT);
+        running.end().is(130, &[]);
+        let _ = fs::remove_file(lab.path("data"));
+        lab.ok(&format!("resume {run}"));
+        let document = lab.export(run);
+        let fills = document["cells"].as_array().unwrap().iter();
+        let fills = fills.filter(|cell| cell["phase"] == "fill");
+        let made: usize = fills.map(|cell| cell["visits"].as_array().unwrap().len()).sum();
+        assert_eq!(made, 2, "{run}: filled again, since the file was made again");
+        if run == "r1" {
+            assert_eq!(fs::metadata(lab.path("data")).unwrap().blocks() * 512, 8 << 20);
+        }
+    }
 }
