@@ -10,6 +10,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use units::Bytes;
 
+use crate::view::is_preparation;
+
 /// What differs between two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Differences {
@@ -330,7 +332,11 @@ fn ends(path: &str, key: &str) -> bool {
 /// Which back ends were in force, where the plan does not already say why they differ.
 fn back_ends(a: &Run, b: &Run) -> Option<Factor> {
     let met = |run: &Run| {
-        let streams = run.visits.iter().flat_map(|visit| &visit.streams);
+        // A fill has a back end of its own, and one of two may have found its file full.
+        let fills = run.cells.iter().filter(|cell| is_preparation(&cell.phase));
+        let fills: std::collections::BTreeSet<u32> = fills.map(|cell| cell.index).collect();
+        let measured = run.visits.iter().filter(|visit| !fills.contains(&visit.cell));
+        let streams = measured.flat_map(|visit| &visit.streams);
         let name = |s: &record::StreamRecord| {
             format!("{} {}", s.backend.name, if s.backend.direct { "direct" } else { "buffered" })
         };

@@ -58,6 +58,8 @@ pub(crate) struct Paths {
     pub scratch: bool,
     /// A character device: no size, no cache, read only.
     pub character: bool,
+    /// Another side of the same comparison makes, fills, holds and removes the files.
+    pub shared: bool,
 }
 
 impl Prepared {
@@ -77,6 +79,34 @@ impl Prepared {
         self.header.blocks = Some(blocks);
     }
 
+    /// Has it take turns with `first` on the files that both write: `first` makes them, fills them,
+    /// holds them against everybody else, and removes them if they are to go. To be said before
+    /// [`Self::begin`], which comes after that of `first`.
+    ///
+    /// What one side leaves behind the other meets, so neither may expect its own data: an error,
+    /// as words, where they verify, or where they do not see the same files.
+    pub fn share(&mut self, first: &Self) -> Result<(), &'static str> {
+        let (Ground::Paths(ours), Ground::Paths(theirs)) = (&mut self.ground, &first.ground) else {
+            return Ok(());
+        };
+        if !(ours.writes && theirs.writes) {
+            return Err("one side writes what the other reads");
+        }
+        if verifies(&self.suite) || verifies(&first.suite) {
+            return Err("a side that verifies would find what the other wrote");
+        }
+        let files = |suite: &Suite| (suite.files.count, suite.files.size);
+        if files(&self.suite) != files(&first.suite) || self.passes.len() != first.passes.len() {
+            return Err("their files are not of one size, or not filled alike");
+        }
+        ours.shared = true;
+        let fills = self.passes.len();
+        self.passes.clear();
+        self.cells.truncate(self.cells.len().saturating_sub(fills));
+        self.header.visits_planned = self.header.visits_planned.saturating_sub(fills as u32);
+        Ok(())
+    }
+
     /// Its cells, those impossible here included; fill and preconditioning last.
     pub fn cells(&self) -> &[CellRecord] {
         &self.cells
@@ -86,6 +116,10 @@ impl Prepared {
     pub fn describe(&self) -> Vec<String> {
         let mut said = Vec::new();
         match &self.ground {
+            Ground::Paths(paths) if paths.shared => {
+                let name = paths.target.path.resolved.display();
+                said.push(format!("Takes turns on {name} with a side before it, as said there."));
+            }
             Ground::Paths(paths) => {
                 for permit in &paths.permits {
                     said.extend(permit.describe().iter().cloned());
@@ -343,7 +377,7 @@ fn find_path(
     if scratch {
         record.remarks.push("a scratch file, made for this run".to_owned());
     }
-    let paths = Paths { target, permits, writes: !as_it_is, scratch, character };
+    let paths = Paths { target, permits, writes: !as_it_is, scratch, character, shared: false };
     let capacity = device.then_some(there);
     Ok(Found { ground: Ground::Paths(Box::new(paths)), record, capacity, unit, as_it_is })
 }
