@@ -236,13 +236,10 @@ impl Place {
         if self.program != now.program {
             doubts.push(format!("with version {} of the program", self.program));
         }
-        let on_devices = !self.devices.is_empty() && !now.devices.is_empty();
-        let elsewhere = if on_devices {
-            self.devices != now.devices
-        } else {
-            self.target != now.target && self.devices != now.devices
-        };
-        if elsewhere {
+        // Two files of one disk are one place. Where no device is known, names have to do.
+        let unknown = self.devices.is_empty() && now.devices.is_empty();
+        let here = if unknown { self.target == now.target } else { self.devices == now.devices };
+        if !here {
             doubts.push(format!("on {}", self.target));
         }
         doubts

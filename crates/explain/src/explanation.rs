@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::barrier::{Barriers, Elasticities, across, barriers};
+use crate::compare::Floor;
 use crate::differ::{Differences, differences};
 use crate::factor::{Factors, factors, from_views};
 use crate::findings::Findings;
@@ -76,6 +77,9 @@ pub struct Section {
 pub struct Context {
     /// Requests per second against a null target on this machine.
     pub null_rate: Option<f64>,
+    /// For each run in their order, the noise floor of its machine, if it was calibrated; empty
+    /// counts as none.
+    pub floors: Vec<Option<Floor>>,
     /// (factor, its level in each run in their order): `disks` with `4` and `12`. Empty: what the
     /// runs themselves record as different.
     pub factors: Vec<(String, Vec<String>)>,
@@ -86,7 +90,14 @@ impl Explanation {
     pub fn of(views: &[View<'_>], context: &Context) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
-            runs: views.iter().map(|view| OfRun::new(view, context)).collect(),
+            runs: views
+                .iter()
+                .enumerate()
+                .map(|(at, view)| {
+                    let floor = context.floors.get(at).and_then(Option::as_ref);
+                    OfRun::new(view, context.null_rate, floor)
+                })
+                .collect(),
             together: (views.len() > 1).then(|| Together::new(views, context)),
         }
     }
@@ -97,13 +108,15 @@ fn section(title: &str, sentences: Vec<String>) -> Option<Section> {
 }
 
 impl OfRun {
-    fn new(view: &View<'_>, context: &Context) -> Self {
+    fn new(view: &View<'_>, null_rate: Option<f64>, floor: Option<&Floor>) -> Self {
         let header = &view.run.header;
         let findings = Findings::of(view);
-        let barriers = barriers(view, context.null_rate);
+        let barriers = barriers(view, null_rate);
         let latencies = latencies(view);
+        let mut sure = how_sure(&findings);
+        sure.extend(floor.and_then(|floor| floor.beside(view)));
         let sections = [
-            section("How sure", how_sure(&findings)),
+            section("How sure", sure),
             section("Freezes", findings.freezes.sentences()),
             section("Caches", findings.caches.sentences()),
             section("Gaps", findings.gaps.sentences()),

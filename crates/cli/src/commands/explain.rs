@@ -6,7 +6,7 @@ use explain::view::View;
 use record::Run;
 
 use crate::args::Common;
-use crate::commands::calibrate::calibration_of;
+use crate::commands::calibrate::{calibration_of, floor_of};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::order;
@@ -42,9 +42,9 @@ pub struct ExplainArgs {
 }
 
 pub fn explain(args: &ExplainArgs, common: &Common, output: &Output) -> Result<(), Failure> {
-    let (runs, null_rate) = load(args, common)?;
+    let (runs, known) = load(args, common)?;
     let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
-    let context = Context { null_rate, factors: args.factor.clone() };
+    let context = Context { factors: args.factor.clone(), ..known };
     let explanation = Explanation::of(&views, &context);
     if args.json {
         return output.print(&json(&explanation)?);
@@ -52,8 +52,8 @@ pub fn explain(args: &ExplainArgs, common: &Common, output: &Output) -> Result<(
     output.print(&text(&explanation))
 }
 
-/// The runs, and what their machine reaches against a null target, if it was calibrated.
-fn load(args: &ExplainArgs, common: &Common) -> Result<(Vec<Run>, Option<f64>), Failure> {
+/// The runs, and what calibrations of their machines found.
+fn load(args: &ExplainArgs, common: &Common) -> Result<(Vec<Run>, Context), Failure> {
     for (name, levels) in &args.factor {
         if levels.len() != args.runs.len() {
             let message =
@@ -77,7 +77,13 @@ fn load(args: &ExplainArgs, common: &Common) -> Result<(Vec<Run>, Option<f64>), 
         Some(first) => calibration_of(&store, &first.header)?,
         None => None,
     };
-    Ok((runs, calibration.and_then(|found| found.null_rate())))
+    let floors = runs.iter().map(|run| floor_of(&store, std::slice::from_ref(run)));
+    let context = Context {
+        null_rate: calibration.and_then(|found| found.null_rate()),
+        floors: floors.collect::<Result<_, _>>()?,
+        factors: Vec::new(),
+    };
+    Ok((runs, context))
 }
 
 fn factor(text: &str) -> Result<(String, Vec<String>), String> {

@@ -148,7 +148,8 @@ fn show(
     if talk.json {
         output.print(&json(&report::document(&run))?)?;
     } else {
-        output.print(&table::text(&run, Layout::Auto))?;
+        let noise = table::noise(store, &run)?;
+        output.print(&(table::text(&run, Layout::Auto) + &noise))?;
     }
     let id = &outcome.run;
     match outcome.state {

@@ -1,9 +1,12 @@
 //! `plimsoll table`
 
 use clap::{Args, ValueEnum};
+use explain::view::View;
 use record::Run;
+use store::Store;
 
 use crate::args::Common;
+use crate::commands::calibrate::floor_of;
 use crate::commands::show;
 use crate::failure::Failure;
 use crate::order;
@@ -42,7 +45,14 @@ pub enum Layout {
 pub fn table(args: &TableArgs, common: &Common, output: &Output) -> Result<(), Failure> {
     let store = order::store_to_read(common)?;
     let run = store.load(&store.resolve(&args.run)?)?;
-    output.print(&text(&run, args.layout))
+    output.print(&(text(&run, args.layout) + &noise(&store, &run)?))
+}
+
+/// What this machine's noise makes of the table's intervals; empty where it was not calibrated.
+pub fn noise(store: &Store, run: &Run) -> Result<String, Failure> {
+    let floor = floor_of(store, std::slice::from_ref(run))?;
+    let said = floor.and_then(|floor| floor.beside(&View::new(run)));
+    Ok(said.map(|said| format!("\n{}\n", report::plain(&said))).unwrap_or_default())
 }
 
 /// The tables of a run as text.

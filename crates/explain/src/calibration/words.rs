@@ -1,7 +1,9 @@
 //! The sentences of calibrations.
 
 use super::{Calibration, HostStalls, Noise, VALUES_MIN};
-use crate::compare::{BlockClass, ClassName, InFlightClass};
+use crate::compare::{BlockClass, ClassName, Floor, InFlightClass};
+use crate::interval;
+use crate::view::View;
 use crate::words::{count, iops, percent, seconds};
 
 /// A floor above this is worth a word.
@@ -112,6 +114,39 @@ impl Calibration {
         ];
         let month = usize::try_from(month - 1).ok().and_then(|at| MONTHS.get(at)).copied();
         format!("{day} {} {year}", month.unwrap_or_default())
+    }
+}
+
+impl Floor {
+    /// What it makes of a run's own intervals: those that are narrower hold within the run, and
+    /// promise nothing of the next one. `None` where no cell has an interval.
+    pub fn beside(&self, view: &View<'_>) -> Option<String> {
+        let intervals = interval::cells(view);
+        let floors = view.cells.iter().map(|cell| self.of(cell.load().as_ref()));
+        let widths: Vec<(f64, f64)> = intervals
+            .iter()
+            .zip(floors)
+            .filter_map(|(found, floor)| Some((found.as_ref()?.half_width, floor)))
+            .collect();
+        let narrow = widths.iter().filter(|(width, floor)| width < floor).count();
+        let least = widths.iter().map(|(_, floor)| *floor).reduce(f64::min)?;
+        let most = widths.iter().map(|(_, floor)| *floor).reduce(f64::max)?;
+        let differs = match percent(least) == percent(most) {
+            true => format!("up to {}", percent(most)),
+            false => format!("up to {} to {}, by class of cell", percent(least), percent(most)),
+        };
+        let so = match (narrow, widths.len()) {
+            (0, _) => "No interval here is narrower.".to_owned(),
+            (1, 1) => "The interval here is narrower: it holds within this run.".to_owned(),
+            (n, all) => format!(
+                "{n} of {all} intervals here {} narrower: such hold within this run.",
+                if n == 1 { "is" } else { "are" }
+            ),
+        };
+        Some(format!(
+            "The same, measured twice on this machine, differs by {differs} ({}). {so}",
+            self.from
+        ))
     }
 }
 

@@ -9,7 +9,7 @@ fn explanation() -> Explanation {
     let runs = [run("r12", RAID0), run("r4", RAID5)];
     let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
     let disks = ("disks".to_owned(), vec!["12".to_owned(), "4".to_owned()]);
-    Explanation::of(&views, &Context { null_rate: None, factors: vec![disks] })
+    Explanation::of(&views, &Context { factors: vec![disks], ..Context::default() })
 }
 
 fn text(sections: &[explain::explanation::Section]) -> String {
