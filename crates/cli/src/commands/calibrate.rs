@@ -29,6 +29,7 @@ Examples:
         a night; `--dry-run` says how long
   plimsoll calibrate --show                      # what was found last";
 
+const SUITE: &str = "calibration";
 /// So many blocks of each cell: short, and over a night.
 const BLOCKS: u32 = 10;
 const BLOCKS_LONG: u32 = 300;
@@ -76,6 +77,12 @@ pub struct CalibrateArgs {
     /// Say what would be read, written, made and removed, and stop
     #[arg(long, conflicts_with = "json")]
     dry_run: bool,
+    /// Take the visits of a run that `calibrate` began and `resume` completed
+    #[arg(long, value_name = "RUN")]
+    #[arg(conflicts_with_all = [
+        "target", "long", "blocks", "size", "time", "backend", "seed", "dry_run", "show",
+    ])]
+    from: Option<String>,
     /// Print what this machine's last calibration found, and stop
     #[arg(long, conflicts_with_all = ["target", "long", "blocks", "dry_run"])]
     show: bool,
@@ -98,6 +105,17 @@ pub fn calibrate(
     }
     let store_path = order::store_path(common)?;
     let settings = order::settings(&args.consent, &args.manner, store_path.clone());
+    if let Some(word) = &args.from {
+        let id = whole_run(&order::store_to_read(common)?, word)?;
+        let signals = SignalWatch::start()?;
+        let mut store = Store::open(&store_path)?;
+        let null = play(prepare_null(&settings)?, &mut store, &output.quiet(true), &signals)?;
+        if null.state != RunState::Complete {
+            return Ok(cut_short(&null, &output, &signals));
+        }
+        conclude(args, &mut store, &output, &id, &null)?;
+        return Ok(ExitCode::Ok);
+    }
     let target = args.target.as_deref().map(TargetName::parse).transpose()?;
     let prepared = runner::prepare(&Order {
         source: source(args)?,
@@ -118,6 +136,10 @@ pub fn calibrate(
     }
     let signals = SignalWatch::start()?;
     let null = play(null, &mut store, &output.quiet(true), &signals)?;
+    if null.state != RunState::Complete {
+        // Nothing of the target was touched yet, and nothing is.
+        return Ok(cut_short(&null, &output, &signals));
+    }
     let outcome = play(prepared, &mut store, &output, &signals)?;
     finish(args, &mut store, &output, &outcome, &null, &signals)
 }
@@ -133,19 +155,54 @@ fn finish(
 ) -> Result<ExitCode, Failure> {
     if outcome.state != RunState::Complete {
         output.note(&format!(
-            "{}: no floor is stored; the visits made so far are run {}",
+            "{}: no floor is stored; the visits made so far are run {id}: `plimsoll resume {id}` \
+             goes on with them, and then `plimsoll calibrate --from {id}`",
             outcome.state.name(),
-            outcome.run
+            id = outcome.run
         ));
         return Ok(run::code(outcome, signals.code()));
     }
-    let run = store.load(&outcome.run)?;
-    let null = (null.state == RunState::Complete).then(|| store.load(&null.run)).transpose()?;
-    let found = Calibration::of(&run, null.as_ref(), Some(clock()));
+    conclude(args, store, output, &outcome.run, null)?;
+    Ok(run::code(outcome, signals.code()))
+}
+
+/// Stores and prints what the visits of a run say.
+fn conclude(
+    args: &CalibrateArgs,
+    store: &mut Store,
+    output: &Output,
+    id: &str,
+    null: &Outcome,
+) -> Result<(), Failure> {
+    let run = store.load(id)?;
+    let null = store.load(&null.run)?;
+    let found = Calibration::of(&run, Some(&null), Some(clock()));
     put(store, &run.header, &found)?;
     show(&found, args.talk.json, output)?;
-    output.note(&format!("stored for this machine; the visits are run {}", outcome.run));
-    Ok(run::code(outcome, signals.code()))
+    output.note(&format!("stored for this machine; the visits are run {id}"));
+    Ok(())
+}
+
+/// Called off while our own overhead was looked at.
+fn cut_short(null: &Outcome, output: &Output, signals: &SignalWatch) -> ExitCode {
+    output.note(&format!("{}: no floor is stored", null.state.name()));
+    run::code(null, signals.code())
+}
+
+/// The run that `word` names, if a calibration can be made of it.
+fn whole_run(store: &Store, word: &str) -> Result<String, Failure> {
+    let run = store.load(&store.resolve(word)?)?;
+    let (id, header) = (run.header.id.clone(), &run.header);
+    if header.suite != SUITE || header.blocks.is_some() {
+        let message = format!("run {id} is of suite `{}`, wanted `{SUITE}`", header.suite);
+        return Err(Failure::new(ExitCode::Usage, message));
+    }
+    if header.state != RunState::Complete {
+        let message = format!("run {id} is not complete: it is {}", header.state.name());
+        let hint = format!("`plimsoll resume {id}` goes on with it");
+        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+    }
+    Ok(id)
 }
 
 /// The suite, as long as was asked for.
@@ -156,7 +213,7 @@ fn source(args: &CalibrateArgs) -> Result<SuiteSource, Failure> {
         backend: args.backend.clone(),
         ..SuiteOptions::default()
     };
-    let mut source = order::suite("calibration".as_ref(), &options)?;
+    let mut source = order::suite(SUITE.as_ref(), &options)?;
     let blocks = args.blocks.unwrap_or(if args.long { BLOCKS_LONG } else { BLOCKS });
     order::exactly(&mut source, 2 * blocks)?;
     Ok(source)

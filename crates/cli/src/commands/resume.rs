@@ -47,6 +47,15 @@ pub fn resume(args: &ResumeArgs, common: &Common, output: Output) -> Result<Exit
     };
     let mut store = Store::open(&path)?;
     let so_far = store.load(&id)?;
+    if so_far.header.blocks.is_some() {
+        let message = format!(
+            "run {id} cannot be resumed: it is one side of a comparison, whose sides have to take \
+             turns"
+        );
+        let hint = "`plimsoll compare` makes what can be made of the blocks that are there; \
+                    `compare --live` measures anew";
+        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+    }
     let settings = order::settings(&args.consent, &args.manner, path);
     let prepared = runner::prepare_resume(&so_far, settings)?;
     run::play(prepared, &mut store, &args.talk, &output, Some(&so_far))
@@ -54,9 +63,12 @@ pub fn resume(args: &ResumeArgs, common: &Common, output: Output) -> Result<Exit
 
 fn newest_unfinished(store: &Store) -> Result<String, Failure> {
     let runs = store.list()?;
-    let found = runs.iter().rev().find(|run| run.state != RunState::Complete && !run.live);
-    found.map(|run| run.id.clone()).ok_or_else(|| {
-        Failure::new(ExitCode::Usage, "no run is left to go on with")
-            .hint("`plimsoll list` shows how they stand")
-    })
+    for run in runs.iter().rev().filter(|run| run.state != RunState::Complete && !run.live) {
+        // A side of a comparison cannot go on alone, and must not stand before one that can.
+        if store.load(&run.id)?.header.blocks.is_none() {
+            return Ok(run.id.clone());
+        }
+    }
+    Err(Failure::new(ExitCode::Usage, "no run is left to go on with")
+        .hint("`plimsoll list` shows how they stand"))
 }
