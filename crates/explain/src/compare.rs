@@ -164,6 +164,8 @@ pub struct Against {
     pub differences: Differences,
     /// How they were measured.
     pub design: Design,
+    /// How often it was to be looked at, by plan.
+    pub looks: u32,
     /// Whether it is the reference's configuration once more, after another: what it differs by
     /// is drift.
     pub bracket: bool,
@@ -357,9 +359,11 @@ pub fn schema() -> schemars::Schema {
 ///
 /// * `sides`: the reference first; fewer than two give an empty comparison.
 /// * Runs of one block group are compared by blocks: visits of one cell with the same `repeat`.
+/// * Where a group was planned to be looked at twice, the confidence is that of each look.
 /// * A side that does not differ from the reference, beside one that does, is a bracket: its
 ///   distance from the reference is drift, and the margin of the others is at least that.
 pub fn compare(sides: &[View<'_>], terms: &Terms) -> Comparison {
+    let terms = &Terms { confidence: confidence(sides, terms.confidence), ..terms.clone() };
     let labelled = sides.iter().enumerate().map(|(k, view)| side(k, view)).collect();
     Comparison {
         schema: SCHEMA.to_owned(),
@@ -369,6 +373,18 @@ pub fn compare(sides: &[View<'_>], terms: &Terms) -> Comparison {
         sides: labelled,
         against: against_all(sides, terms),
     }
+}
+
+/// What each look has to keep for all looks together to keep what was asked: where two were
+/// planned, more. A look that was planned and never taken costs the same.
+fn confidence(sides: &[View<'_>], asked: f64) -> f64 {
+    let two = sides.iter().any(|side| looks(side) > 1);
+    let level = stats::paired::level_of_two_looks(asked).filter(|_| two);
+    level.map_or(asked, |level| 1.0 - level)
+}
+
+fn looks(side: &View<'_>) -> u32 {
+    side.run.header.blocks.as_ref().map_or(1, |blocks| blocks.looks)
 }
 
 fn side(position: usize, view: &View<'_>) -> Side {
@@ -412,6 +428,7 @@ fn against_all(sides: &[View<'_>], terms: &Terms) -> Vec<Against> {
             label: label(k + 1),
             differences,
             design: matched.design,
+            looks: looks(reference).max(looks(other)),
             bracket,
             drift: drift.map(|d| d.overall.exp_m1()),
             overall: overall.unwrap_or_else(Outcome::unknown),

@@ -411,7 +411,11 @@ impl Planted {
             started_unix_ns: 1_235_088_000_000_000_000,
             state: RunState::Complete,
             visits_planned: self.cells * self.visits,
-            blocks: self.blocks.map(|group| Blocks { group: group.into(), side: self.id.into() }),
+            blocks: self.blocks.map(|group| Blocks {
+                group: group.into(),
+                side: self.id.into(),
+                looks: 1,
+            }),
             warnings: vec![],
         }
     }

@@ -67,6 +67,14 @@ pub struct Blocks {
     pub group: String,
     /// `A`, `B`, ...
     pub side: String,
+    /// How often the comparison was to be looked at, by plan: each of two looks has to be surer
+    /// than the only one.
+    #[serde(default = "one_look")]
+    pub looks: u32,
+}
+
+const fn one_look() -> u32 {
+    1
 }
 
 /// A run on one line: what a listing shows.

@@ -79,7 +79,9 @@ impl Columns<'_> {
 
     fn blocks(&self) -> Result<Option<Blocks>, StoreError> {
         Ok(match (self.get("blocks_group")?, self.get("blocks_side")?) {
-            (Some(group), Some(side)) => Some(Blocks { group, side }),
+            (Some(group), Some(side)) => {
+                Some(Blocks { group, side, looks: self.get("blocks_looks")? })
+            }
             _ => None,
         })
     }

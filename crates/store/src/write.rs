@@ -168,12 +168,13 @@ fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
              target_kind, target_size_bytes, target_files, target_file_system, target_mount,
              target_devices, target_alignment, target_remarks, seed, command_line, program, host,
              kernel, architecture, processor, processors, memory_bytes, started_unix_ns, state,
-             visits_planned, blocks_group, blocks_side,
+             visits_planned, blocks_group, blocks_side, blocks_looks,
              target_link, target_link_rate, target_cache_bytes)
          VALUES (:record_version, :suite, :suite_text, :given, :resolved, :kind, :size_bytes,
              :files, :file_system, :mount, :devices, :alignment, :remarks, :seed, :command_line,
              :program, :host, :kernel, :architecture, :processor, :processors, :memory_bytes,
              :started_unix_ns, :state, :visits_planned, :blocks_group, :blocks_side,
+             :blocks_looks,
              :link, :link_rate, :cache_bytes)",
         named_params! {
             ":record_version": header.version,
@@ -206,6 +207,7 @@ fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
             ":cache_bytes": optional_bits(target.cache_bytes),
             ":blocks_group": header.blocks.as_ref().map(|b| &b.group),
             ":blocks_side": header.blocks.as_ref().map(|b| &b.side),
+            ":blocks_looks": header.blocks.as_ref().map_or(1, |b| b.looks),
         },
     )
     .map(|_| ())

@@ -75,7 +75,7 @@ pub fn compare(args: &CompareArgs, common: &Common, output: &Output) -> Result<E
     }
     let store = order::store_to_read(common)?;
     let runs = load(args, &store)?;
-    conclude(args, &store, &runs, args.confidence.0, output)
+    conclude(args, &store, &runs, output)
 }
 
 /// Compares runs and prints what came of it; the exit code that says so.
@@ -83,10 +83,9 @@ pub fn conclude(
     args: &CompareArgs,
     store: &Store,
     runs: &[Run],
-    confidence: f64,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    let comparison = comparison(args, store, runs, confidence)?;
+    let comparison = comparison(args, store, runs)?;
     if args.json {
         output.print(&json(&comparison)?)?;
     } else {
@@ -97,15 +96,10 @@ pub fn conclude(
 }
 
 /// Holds runs against the first, and against what this machine's noise was found to be.
-pub fn comparison(
-    args: &CompareArgs,
-    store: &Store,
-    runs: &[Run],
-    confidence: f64,
-) -> Result<Comparison, Failure> {
+pub fn comparison(args: &CompareArgs, store: &Store, runs: &[Run]) -> Result<Comparison, Failure> {
     let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
     let floor = calibrate::floor_of(store, runs)?;
-    let terms = Terms { margin: args.margin.0, floor, confidence };
+    let terms = Terms { margin: args.margin.0, floor, confidence: args.confidence.0 };
     Ok(explain::compare::compare(&views, &terms))
 }
 

@@ -37,6 +37,8 @@ const TWO_LOOKS: u32 = 20;
 const TURN: u64 = 0x7475_726e;
 /// Between two lines about requests that do not come back.
 const WAITING_EVERY: Duration = Duration::from_secs(5);
+/// Between two lines about a block that takes long.
+const PROGRESS_EVERY: Duration = Duration::from_secs(30);
 
 /// Measuring instead of looking up.
 #[derive(Clone, Debug, Args)]
@@ -99,58 +101,42 @@ pub fn live(args: &CompareArgs, common: &Common, output: &Output) -> Result<Exit
         return describe(&sides, blocks, output).map(|()| ExitCode::Ok);
     }
     let signals = SignalWatch::start()?;
-    let looks = Looks::new(args, common, &sides, blocks);
+    let looks = Looks { args, common, are_two: has_two_looks(&sides, blocks) };
     let outcomes = play(sides, common, output, &signals, &looks)?;
     let reader = order::store_to_read(common)?;
     let runs = outcomes.iter().map(|outcome| Ok(reader.load(&outcome.run)?));
     let runs = runs.collect::<Result<Vec<Run>, Failure>>()?;
     let ids: Vec<&str> = outcomes.iter().map(|outcome| outcome.run.as_str()).collect();
-    let told = compare::conclude(args, &reader, &runs, looks.confidence, output)?;
+    let told = compare::conclude(args, &reader, &runs, output)?;
     output.note(&format!("stored as {}: `plimsoll compare {}`", ids.join(", "), ids.join(" ")));
-    if looks.are_two {
-        output.note(&format!(
-            "two looks were planned: intervals are of {:.1} %, so that both together keep {} %",
-            looks.confidence * 100.0,
-            args.confidence.0 * 100.0
-        ));
-    }
     let codes = outcomes.iter().map(|outcome| run::code(outcome, signals.code()));
     Ok(codes.filter(|code| *code != ExitCode::Ok).max_by_key(|code| code.number()).unwrap_or(told))
 }
 
-/// When the comparison is looked at before its end, and how sure it must be then.
+/// Whether the comparison is looked at before its end.
 struct Looks<'a> {
     args: &'a CompareArgs,
     common: &'a Common,
     are_two: bool,
-    confidence: f64,
 }
 
-impl<'a> Looks<'a> {
-    fn new(args: &'a CompareArgs, common: &'a Common, sides: &[Side], blocks: u32) -> Self {
-        // Phases follow each other: half way through the blocks of the first, the second has none.
-        let one_phase = sides.iter().all(|side| {
-            let mut phases = measured(&side.prepared).map(|cell| &cell.phase);
-            phases.next().is_some_and(|first| phases.all(|phase| phase == first))
-        });
-        let asked = args.confidence.0;
-        let level =
-            stats::paired::level_of_two_looks(asked).filter(|_| blocks == TWO_LOOKS && one_phase);
-        Self {
-            args,
-            common,
-            are_two: level.is_some(),
-            confidence: level.map_or(asked, |l| 1.0 - l),
-        }
-    }
-
+impl Looks<'_> {
     /// Whether the first look settles everything.
     fn settled(&self, ids: &[String]) -> Result<bool, Failure> {
         let reader = order::store_to_read(self.common)?;
         let runs =
             ids.iter().map(|id| Ok(reader.load(id)?)).collect::<Result<Vec<_>, Failure>>()?;
-        Ok(decided(&compare::comparison(self.args, &reader, &runs, self.confidence)?))
+        Ok(decided(&compare::comparison(self.args, &reader, &runs)?))
     }
+}
+
+fn has_two_looks(sides: &[Side], blocks: u32) -> bool {
+    // Phases follow each other: half way through the blocks of the first, the second has none.
+    let one_phase = sides.iter().all(|side| {
+        let mut phases = measured(&side.prepared).map(|cell| &cell.phase);
+        phases.next().is_some_and(|first| phases.all(|phase| phase == first))
+    });
+    blocks == TWO_LOOKS && one_phase
 }
 
 fn decided(comparison: &Comparison) -> bool {
@@ -179,10 +165,14 @@ fn sides(args: &CompareArgs, common: &Common, blocks: u32) -> Result<Vec<Side>, 
         seed = Some(prepared.header().seed);
         sides.push(Side { label: label.to_string(), file: file.clone(), prepared });
     }
-    fit_together(&sides)?;
+    have_the_same_cells(&sides)?;
+    share_targets(&mut sides)?;
     let group = group(&sides);
+    // Stored, so that whoever compares these runs later holds them against the same level.
+    let looks = if has_two_looks(&sides, blocks) { 2 } else { 1 };
     for side in &mut sides {
-        side.prepared.as_side(Blocks { group: group.clone(), side: side.label.clone() });
+        let blocks = Blocks { group: group.clone(), side: side.label.clone(), looks };
+        side.prepared.as_side(blocks);
     }
     Ok(sides)
 }
@@ -267,8 +257,8 @@ fn measured(prepared: &Prepared) -> impl Iterator<Item = &record::CellRecord> {
     prepared.cells().iter().filter(|cell| !is_preparation(&cell.phase))
 }
 
-/// Refuses sides that have no cells in common, or that would write over one another.
-fn fit_together(sides: &[Side]) -> Result<(), Failure> {
+/// Refuses sides whose cells nothing could be held against.
+fn have_the_same_cells(sides: &[Side]) -> Result<(), Failure> {
     let Some((first, others)) = sides.split_first() else { return Ok(()) };
     let grid = |side: &Side| {
         let cells = measured(&side.prepared);
@@ -283,21 +273,33 @@ fn fit_together(sides: &[Side]) -> Result<(), Failure> {
                     file, and is no axis in either";
         return Err(Failure::new(ExitCode::Usage, message).hint(hint));
     }
-    for (at, side) in sides.iter().enumerate() {
+    Ok(())
+}
+
+/// Sides that write to one file or device take turns on it: what differs between them is then what
+/// the files say, and not where the data lies.
+fn share_targets(sides: &mut [Side]) -> Result<(), Failure> {
+    for at in 1..sides.len() {
+        let (before, rest) = sides.split_at_mut(at);
+        let Some(side) = rest.first_mut() else { continue };
         let target = |side: &Side| side.prepared.header().target.resolved.clone();
-        let same = sides.iter().skip(at + 1).find(|other| target(side) == target(other));
-        let Some(other) = same else { continue };
-        if side.prepared.writes() || other.prepared.writes() {
+        let Some(first) = before.iter().find(|first| target(first) == target(side)) else {
+            continue;
+        };
+        if !(side.prepared.writes() || first.prepared.writes()) {
+            continue;
+        }
+        side.prepared.share(&first.prepared).map_err(|why| {
             let message = format!(
-                "{} and {} would both write {}, each over the other's data",
+                "{} and {} cannot take turns on {}: {why}",
+                first.file,
                 side.file,
-                other.file,
                 target(side)
             );
             let hint = "name a file of its own in each; sides that only read may share one that is \
                         there already";
-            return Err(Failure::new(ExitCode::Refused, message).hint(hint));
-        }
+            Failure::new(ExitCode::Refused, message).hint(hint)
+        })?;
     }
     Ok(())
 }
@@ -313,12 +315,8 @@ fn describe(sides: &[Side], blocks: u32, output: &Output) -> Result<(), Failure>
          other, in an order by coin.",
         blocks
     ));
-    if blocks == TWO_LOOKS {
-        lines.push(
-            "Looks at it after 10 blocks, if the suite has one phase, and ends there if all is \
-             decided."
-                .to_owned(),
-        );
+    if has_two_looks(sides, blocks) {
+        lines.push("Looks at it after 10 blocks, and ends there if all is decided.".to_owned());
     }
     output.print(&lines.iter().map(|line| report::plain(line) + "\n").collect::<String>())
 }
@@ -437,6 +435,8 @@ struct Panel {
     /// By side: visits left.
     left: BTreeMap<String, u32>,
     blocks: u32,
+    /// The last line about how far it is.
+    told: Instant,
     waiting: Option<Instant>,
     /// Doubts that were told.
     warned: BTreeSet<String>,
@@ -446,7 +446,8 @@ impl Panel {
     fn new(output: Output) -> Self {
         let left = BTreeMap::new();
         let warned = BTreeSet::new();
-        Self { output, begun: None, made: 0, left, blocks: 0, waiting: None, warned }
+        let told = Instant::now();
+        Self { output, begun: None, made: 0, left, blocks: 0, told, waiting: None, warned }
     }
 
     fn say(&self, line: &str) {
@@ -496,19 +497,23 @@ impl Panel {
         }
     }
 
-    /// Says so when a block is the first of its number, or a phase begins anew.
+    /// Says so when a block is the first of its number, or a phase begins anew; and now and then.
+    /// Never what was found: who sees it stops when it pleases.
     fn block(&mut self, phase: &str, repeat: u32) {
-        if repeat == self.blocks {
+        let is_new = repeat != self.blocks;
+        if !is_new && self.told.elapsed() < PROGRESS_EVERY {
             return;
         }
         self.blocks = repeat;
-        let Some(begun) = self.begun.filter(|_| repeat > 0) else { return };
+        let Some(begun) = self.begun.filter(|_| !is_new || repeat > 0) else { return };
+        self.told = Instant::now();
         let each = begun.elapsed().as_secs_f64() / f64::from(self.made.max(1));
         let left: u32 = self.left.values().sum();
-        let left = duration(Nanos::from_secs_f64(each * f64::from(left)));
+        let time = duration(Nanos::from_secs_f64(each * f64::from(left)));
         let phase = report::plain(phase);
         let made = counted(u64::from(repeat), "block");
-        self.say(&format!("{phase}: {made} made, about {left} left"));
+        let visits = counted(u64::from(left), "visit");
+        self.say(&format!("{phase}: {made} made, {visits} left, about {time}"));
     }
 
     fn hangs(&mut self, label: &str, waiting: &[runner::Waiting]) {

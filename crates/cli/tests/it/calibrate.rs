@@ -1,5 +1,8 @@
 //! `plimsoll calibrate`, and what comparisons make of it
 
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::world::World;
@@ -68,4 +71,97 @@ fn comparisons_know_the_floor_of_their_machine() {
     let words = ["compare", "r1", "r2", "--json", "--margin", "0.00001"];
     let strict = document(&world.ok(&words).out);
     assert_eq!(strict["against"][0]["overall"]["margin_from"], "floor");
+}
+
+/// A drive that is `times` as fast as it might be, and as noisy from visit to visit as is said.
+fn model(world: &World, name: &str, times: f64, shift: f64) {
+    let text = format!(
+        "schema = 1\nname = \"{name}\"\nwhy = \"a test\"\n[model]\nsize = \"16GiB\"\n\
+         [model.read]\nlatency = \"{:.0}ns\"\n[model.write]\nlatency = \"100us\"\n\
+         [model.noise]\njitter = 0.1\nvisit_shift = {shift}\n",
+        100_000.0 / times
+    );
+    std::fs::write(world.path(name), text).unwrap();
+}
+
+#[test]
+fn a_noisy_machine_takes_a_difference_back() {
+    let world = World::new();
+    for (name, times) in [("a", 1.0), ("b", 1.08)] {
+        model(&world, name, times, 0.01);
+        let side = format!("suite = \"random-read\"\ntarget = \"model:{name}\"\ntime = \"20ms\"\n");
+        std::fs::write(world.path(&format!("{name}.toml")), side).unwrap();
+    }
+    world.ok(&["compare", "--live", "a.toml", "b.toml", "--seed", "11"]);
+    let words = ["compare", "r1", "r2", "--json"];
+    let before = document(&world.ok(&words).out);
+    let overall = |found: &Value| found["against"][0]["overall"].clone();
+    assert_eq!(overall(&before)["verdict"], "different", "seed 11");
+    let explained = world.ok(&["explain", "r1"]).out;
+    assert!(!explained.contains("measured twice on this machine"), "{explained}");
+    let table = world.ok(&["table", "r1"]).out;
+    // The same machine, found to differ from itself by more than 8 %.
+    model(&world, "noisy", 1.0, 0.2);
+    let calibrate = |seed: &str, target: &str| {
+        let words = ["calibrate", "--target", target, "--time", "2ms", "--seed", seed, "-q"];
+        world.ok(&words);
+    };
+    calibrate("7", "model:noisy");
+    let after = document(&world.ok(&words).out);
+    let floor = after["floor"]["overall"].as_f64().unwrap();
+    assert!(floor > 0.1, "{floor}, seed 7");
+    assert_ne!(overall(&after)["verdict"], "different");
+    assert_eq!(overall(&after)["margin_from"], "floor");
+    assert_eq!(overall(&after)["margin"], floor);
+    assert_eq!(overall(&after)["ratio"], overall(&before)["ratio"], "the measurement stands");
+    // Where it was measured otherwise is said.
+    let from = after["floor"]["from"].as_str().unwrap();
+    assert!(from.ends_with("measured on model:noisy"), "{from}");
+    let noise = "The interval here is narrower: it holds within this run.";
+    for words in [["explain", "r1"], ["table", "r1"]] {
+        let out = world.ok(&words).out.replace("\n    ", " ");
+        assert!(out.contains("measured twice on this machine") && out.contains(noise), "{out}");
+    }
+    // The newest counts.
+    calibrate("8", "model:a");
+    assert_eq!(overall(&document(&world.ok(&words).out))["verdict"], "different");
+    assert!(world.ok(&["table", "r1"]).out.starts_with(&table));
+}
+
+#[test]
+fn called_off_or_killed_its_visits_become_a_floor_later() {
+    let world = World::new();
+    let words = ["calibrate", "--size", "1MiB", "--time", "100ms", "--blocks", "2"];
+    for end in [Signal::INT, Signal::KILL] {
+        let mut child = world.command(&words).stderr(Stdio::null()).spawn().unwrap();
+        while !world.path("plimsoll-scratch.dat").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        kill_process(Pid::from_child(&child), end).unwrap();
+        let code = child.wait().unwrap().code();
+        assert_eq!(code, (end == Signal::INT).then_some(130));
+        assert_eq!(world.path("plimsoll-scratch.dat").exists(), end == Signal::KILL);
+        assert_eq!(world.run(&["calibrate", "--show"]).code, 2, "half of one is none");
+    }
+    let done = world.run(&["calibrate", "--from", "r4"]);
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains("`plimsoll resume r4` goes on with it"), "{done:?}");
+    assert_eq!(world.run(&["calibrate", "--from", "r3"]).code, 2, "random-read");
+    world.ok(&["resume", "r4"]);
+    assert_eq!(world.files(), ["home"]);
+    let done = world.ok(&["calibrate", "--from", "r4"]);
+    assert!(done.out.contains("2 blocks of every cell"), "{done:?}");
+    assert!(done.out.contains("So few blocks say little"), "{done:?}");
+    assert_eq!(world.ok(&["calibrate", "--show"]).out, done.out);
+}
+
+#[test]
+fn what_is_not_ours_is_refused() {
+    let world = World::new();
+    let content = vec![7; 1 << 20];
+    std::fs::write(world.path("theirs.dat"), &content).unwrap();
+    let done = world.run(&["calibrate", "--target", "theirs.dat", "--size", "1MiB"]);
+    assert_eq!(done.code, 3, "{done:?}");
+    assert_eq!(std::fs::read(world.path("theirs.dat")).unwrap(), content);
+    assert!(!world.store().exists());
 }

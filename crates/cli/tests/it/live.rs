@@ -81,6 +81,39 @@ fn the_sides_take_turns_in_a_random_and_balanced_order() {
     assert_eq!(first.iter().filter(|&&first| first).count(), 5, "{first:?}, seed 11");
     let run: Value = serde_json::from_str(&world.ok(&["show", "r1", "--json"]).out).unwrap();
     assert_eq!(run["blocks"]["side"], "A");
+    // The seed is stored, and decides all of it.
+    let seed = run["seed"].as_u64().unwrap().to_string();
+    let order = |seed: &str| {
+        let again = twins(1.0);
+        again.ok(&["compare", "--live", "a.toml", "b.toml", "--seed", seed]);
+        let sides = starts(&again, "r1").into_iter().zip(starts(&again, "r2"));
+        sides.map(|(a, b)| a < b).collect::<Vec<_>>()
+    };
+    assert_eq!(order(&seed), first);
+    assert!((100..110).any(|seed| order(&seed.to_string()) != first), "seeds 100 to 109");
+}
+
+#[test]
+fn a_stored_comparison_says_later_what_it_said() {
+    let world = twins(1.04);
+    let told = compare(&world, &[]);
+    let again: Value =
+        serde_json::from_str(&world.ok(&["compare", "r1", "r2", "--json"]).out).unwrap();
+    assert_eq!(again, told);
+}
+
+#[test]
+fn a_side_named_twice_shows_what_drift_there_is() {
+    let world = twins(1.10);
+    let words = ["compare", "--live", "a.toml", "b.toml", "a.toml", "--json", "--seed", "11"];
+    let found: Value = serde_json::from_str(&world.ok(&words).out).unwrap();
+    assert_eq!(found["against"][0]["overall"]["verdict"], "different");
+    let again = &found["against"][1];
+    assert_eq!((&again["bracket"], &again["design"]), (&true.into(), &"blocks".into()));
+    assert_eq!(again["overall"]["count"], 10);
+    let far = (again["overall"]["twin"]["ratio"].as_f64().unwrap().ln()).abs().exp_m1();
+    let drift = found["against"][0]["drift"].as_f64().unwrap();
+    assert!((drift - far).abs() < 1e-9, "{drift} {far}");
 }
 
 #[test]
@@ -89,7 +122,9 @@ fn twenty_blocks_end_after_ten_when_all_is_decided() {
     let words = ["compare", "--live", "a.toml", "b.toml", "--blocks", "20", "--seed", "11"];
     let done = world.ok(&words);
     assert!(done.err.contains("decided after 10 blocks"), "{done:?}");
-    assert!(done.err.contains("two looks were planned: intervals are of 97.1 %"), "{done:?}");
+    assert!(done.out.contains("Two looks were planned"), "{done:?}");
+    assert!(done.out.contains("intervals are of 97.1 % each"), "{done:?}");
+    assert_eq!(world.ok(&["compare", "r1", "r2"]).out, done.out, "later, the same");
     let list = world.ok(&["list"]).out;
     assert_eq!(list.matches("complete").count(), 2, "{list}");
     assert_eq!(list.matches("10/10").count(), 2, "{list}");
@@ -98,6 +133,10 @@ fn twenty_blocks_end_after_ten_when_all_is_decided() {
     let done = world.ok(&words);
     assert!(!done.err.contains("decided after"), "{done:?}");
     assert_eq!(world.ok(&["list"]).out.matches("20/20").count(), 2);
+    assert_eq!(world.ok(&["compare", "r1", "r2"]).out, done.out);
+    // A number of blocks that nobody looks into is held to what was asked.
+    let done = world.ok(&["compare", "--live", "a.toml", "b.toml", "--blocks", "19"]);
+    assert!(!done.out.contains("Two looks"), "{done:?}");
 }
 
 #[test]
@@ -113,18 +152,112 @@ fn what_makes_no_sense_is_refused_with_its_line() {
     std::fs::write(world.path("b.toml"), "suite = \"steady-write\"\ntarget = \"null:\"\n").unwrap();
     let done = world.run(&["compare", "--live", "a.toml", "b.toml"]);
     assert!(done.err.contains("cannot be played in blocks"), "{done:?}");
-    for (name, depth) in [("a.toml", 1), ("b.toml", 4)] {
-        side(
-            &world,
-            name,
-            "./one.dat",
-            &format!("size = \"1MiB\"\nset = {{ queue_depth = {depth} }}\n"),
-        );
+    for (name, size) in [("a.toml", 1), ("b.toml", 2)] {
+        side(&world, name, "./one.dat", &format!("size = \"{size}MiB\"\n"));
     }
     let done = world.run(&["compare", "--live", "a.toml", "b.toml"]);
     assert_eq!(done.code, 3, "{done:?}");
-    assert!(done.err.contains("would both write"), "{done:?}");
+    assert!(done.err.contains("cannot take turns on"), "{done:?}");
+    let done = world.run(&["compare", "--live", "a.toml", "a.toml", "--verify"]);
+    assert_eq!(done.code, 3, "{done:?}");
+    assert!(done.err.contains("a side that verifies"), "{done:?}");
     assert!(!world.path("one.dat").exists() && !world.store().exists());
+}
+
+/// Two depths of one queue, writing to one target.
+fn depths(world: &World, target: &str) {
+    for (name, depth) in [("a.toml", 1), ("b.toml", 4)] {
+        let text = format!(
+            "suite = \"random-write\"\ntarget = \"{target}\"\nsize = \"1MiB\"\ntime = \"10ms\"\n\
+             backend = \"blocking\"\nset = {{ threads = {depth} }}\n"
+        );
+        std::fs::write(world.path(name), text).unwrap();
+    }
+}
+
+#[test]
+fn sides_that_write_take_turns_on_one_file() {
+    let world = World::new();
+    depths(&world, ".");
+    let done = world.ok(&["compare", "--live", "a.toml", "b.toml", "--dry-run"]);
+    assert!(done.out.contains("with a side before it"), "{done:?}");
+    let done = world.ok(&["compare", "--live", "a.toml", "b.toml", "--blocks", "6"]);
+    // Where the data lies is the same, so what was asked for can be credited.
+    assert!(done.out.contains("One thing differs: phase.write.threads (1 in r1, 4"), "{done:?}");
+    let list = world.ok(&["list"]).out;
+    assert!(list.contains("7/7") && list.contains("6/6"), "one fill is enough: {list}");
+    assert_eq!(world.files(), ["a.toml", "b.toml", "home"], "the scratch file is gone");
+    // Three sides, one of them named twice, on a file that stays.
+    depths(&world, "./kept.dat");
+    world.ok(&["compare", "--live", "a.toml", "b.toml", "a.toml", "--blocks", "2"]);
+    assert!(world.path("kept.dat").exists());
+}
+
+#[test]
+fn what_is_not_ours_is_refused_and_stays() {
+    let world = World::new();
+    depths(&world, "./theirs.dat");
+    let content = vec![7; 1 << 20];
+    std::fs::write(world.path("theirs.dat"), &content).unwrap();
+    let words = ["compare", "--live", "a.toml", "b.toml", "--blocks", "2"];
+    let done = world.run(&words);
+    assert_eq!(done.code, 3, "{done:?}");
+    assert!(done.err.contains("--overwrite"), "{done:?}");
+    assert_eq!(std::fs::read(world.path("theirs.dat")).unwrap(), content);
+    assert!(!world.store().exists());
+    world.ok(&[&words[..], &["--overwrite", "theirs.dat"]].concat());
+    assert_ne!(std::fs::read(world.path("theirs.dat")).unwrap(), content);
+}
+
+/// Begins a comparison on a scratch file and waits until it has made some blocks.
+fn begun(world: &World) -> std::process::Child {
+    depths(world, ".");
+    let words = ["compare", "--live", "a.toml", "b.toml", "--blocks", "1000"];
+    let mut command = world.command(&words);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    let mut told = String::new();
+    while !told.contains("3 blocks made") {
+        assert!(err.read_line(&mut told).unwrap() > 0, "{told}");
+    }
+    assert!(world.path("plimsoll-scratch.dat").exists());
+    child.stderr = Some(err.into_inner());
+    child
+}
+
+#[test]
+fn called_off_it_leaves_no_scratch_file() {
+    let world = World::new();
+    let mut child = begun(&world);
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert_eq!(world.files(), ["a.toml", "b.toml", "home"]);
+}
+
+#[test]
+fn killed_it_can_be_compared_and_made_anew() {
+    let world = World::new();
+    let words = ["run", "random-read", "--target", "null:", "--time", "300ms"];
+    let mut other = crate::world::start(&world, &words);
+    other.kill().unwrap();
+    other.wait().unwrap();
+    let mut child = begun(&world);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(world.ok(&["list"]).out.matches("killed").count(), 3);
+    // What was measured is there, block by block.
+    let document = world.ok(&["compare", "r2", "r3", "--json"]).out;
+    let found: Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(found["against"][0]["design"], "blocks");
+    assert!(found["against"][0]["overall"]["count"].as_u64().unwrap() >= 3, "{found}");
+    let done = world.run(&["resume", "r3"]);
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains("`compare --live` measures anew"), "{done:?}");
+    // Sides do not stand before a run that can go on.
+    assert!(world.ok(&["resume"]).err.contains("r1"));
+    // The scratch file left behind is ours: used again, and then gone.
+    world.ok(&["compare", "--live", "a.toml", "b.toml", "--blocks", "2"]);
+    assert_eq!(world.files(), ["a.toml", "b.toml", "home"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod faults;
 mod hangs;
 mod lab;
 mod limits;
+mod live;
 mod path;
 mod places;
 mod plumbing;

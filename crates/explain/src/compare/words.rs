@@ -42,11 +42,22 @@ impl Against {
         out.extend(self.cells_counted(of.confidence));
         out.extend(self.contrary());
         out.push(self.measured());
+        out.extend(self.looked_twice(of.confidence));
         out.push(margin_told(&self.overall, of.floor.as_ref(), "this comparison"));
         out.extend(self.few_bad_runs());
         out.extend(self.unmatched());
         out.extend(self.next());
         out
+    }
+
+    fn looked_twice(&self, confidence: f64) -> Option<String> {
+        (self.looks > 1).then(|| {
+            format!(
+                "Two looks were planned, after 10 and 20 blocks: intervals are of {:.1} % each, so \
+                 that both together keep what was asked (Pocock).",
+                confidence * 100.0
+            )
+        })
     }
 
     /// The verdict over all cells in a sentence.

@@ -171,7 +171,7 @@ pub fn run(id: &str) -> Run {
 /// With what schema 2 added.
 pub fn later() -> Run {
     let mut run = run("r1");
-    run.header.blocks = Some(Blocks { group: "g17".into(), side: "B".into() });
+    run.header.blocks = Some(Blocks { group: "g17".into(), side: "B".into(), looks: 2 });
     run.header.target.cache_bytes = Some(4 << 30);
     run.header.target.link =
         Some(Link { name: "PCIe 3.0 x4 of nvme0".into(), bytes_per_second: 3_938_461_538 });
