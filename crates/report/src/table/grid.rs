@@ -303,13 +303,20 @@ fn device_ratio(stream: &StreamOfCell, figures: &Figures) -> Option<f64> {
     if stream.cell.streams.len() != 1 || figures.bytes == 0 {
         return None;
     }
-    let (read, written) = stream.device_bytes()?;
-    let moved = match stream.plan.op.as_str() {
-        "read" => read,
-        "write" => written,
-        _ => read.saturating_add(written),
-    };
-    Some(moved as f64 / figures.bytes as f64)
+    stream.device_bytes()?;
+    let (mut moved, mut asked) = (0.0, 0.0);
+    for visit in stream.counted() {
+        // The counters cover the ramp, so what is held against them does, too.
+        let found = explain::cache::ledger::moved(visit, &[]);
+        let (read, written) = (found.read as f64, found.written as f64);
+        asked += (found.asked_read as f64) + (found.asked_written as f64);
+        moved += match stream.plan.op.as_str() {
+            "read" => read,
+            "write" => written,
+            _ => read + written,
+        };
+    }
+    (asked > 0.0).then(|| moved / asked)
 }
 
 fn phase_matrix(streams: &[StreamOfCell]) -> Option<String> {
