@@ -80,6 +80,7 @@ r11  2009-02-20 00:00:00  running     3/84         2  bm-flash  /ssd/\\u{1b}[31m
 fn what_the_device_moved_in_the_ramp_is_held_against_what_the_ramp_asked() {
     let shown = |ramp: u64| {
         let mut run = sample::rich();
+        run.visits[1].ledger[0].read_bytes = 40_000 * 4096;
         let visit = &mut run.visits[0];
         visit.streams[0].ramp_requests = ramp;
         visit.ledger[0].read_bytes = (20_000 + ramp) * 4096;
