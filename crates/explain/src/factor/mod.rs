@@ -85,6 +85,8 @@ pub struct Effect {
     pub pairs: u32,
     /// By swapping the labels within pairs.
     pub p: f64,
+    /// The least `p` that so few runs could have shown, however large the effect.
+    pub p_least: f64,
     /// Adjusted for the number of factors.
     pub p_adjusted: f64,
     /// Adjusted p is at most 0.05.
@@ -235,6 +237,7 @@ fn effect(table: &Table, factor: usize, pairs: &[Pair]) -> Option<Effect> {
         sigma,
         pairs: u32::try_from(pairs.len()).unwrap_or(u32::MAX),
         p,
+        p_least: least(table, factor),
         p_adjusted: 1.0,
         matters: false,
         interactions: Vec::new(),
@@ -296,6 +299,29 @@ fn permutation(table: &Table, factor: usize) -> f64 {
         as_far += usize::from(statistic(&labels) >= seen);
     }
     as_far as f64 / (DRAWS + 1) as f64
+}
+
+/// The share of all ways to lay the labels that must do as well as the best: what [`permutation`]
+/// cannot go below.
+fn least(table: &Table, factor: usize) -> f64 {
+    let levels = table.levels[factor].len();
+    let (mut ln_ways, mut even) = (0.0, true);
+    for set in table.contexts(factor) {
+        let mut counts = vec![0u32; levels];
+        for &row in &set {
+            counts[table.rows[row][factor]] += 1;
+        }
+        ln_ways += ln_factorial(set.len() as u32);
+        ln_ways -= counts.iter().map(|&count| ln_factorial(count)).sum::<f64>();
+        even &= counts.iter().all(|&count| count == counts[0]);
+    }
+    // Two levels that came equally often may change places.
+    let alike = if levels == 2 && even { 2.0 } else { 1.0 };
+    (alike / ln_ways.exp()).min(1.0)
+}
+
+fn ln_factorial(n: u32) -> f64 {
+    (2..=n).map(|k| f64::from(k).ln()).sum()
 }
 
 /// A factor works differently at another factor's levels: the spread of its pairs is more than half

@@ -1,6 +1,6 @@
 //! Factors in sentences.
 
-use super::{Effect, Factors, Refusal};
+use super::{ALPHA, Effect, Factors, Refusal};
 use crate::words::{count, list, percent};
 
 impl Factors {
@@ -22,7 +22,7 @@ impl Factors {
                 percent(ratio - 1.0)
             )),
             None if !self.effects.is_empty() => sentences.push(
-                "How large an effect would be found is unknown: nothing was repeated. Repeat the \
+                "How large an effect would be found is unknown: too little was repeated. Repeat the \
                  base at least 3 times."
                     .to_owned(),
             ),
@@ -52,6 +52,18 @@ fn refusal_words(refusal: &Refusal) -> String {
     }
 }
 
+/// So few runs that no effect, however large, could have been told from chance.
+fn too_few(effect: &Effect, range: &str) -> String {
+    let Effect { factor, from, to, ratio, .. } = effect;
+    format!(
+        "{factor}: too few runs to say. From {from} to {to} it is x{ratio:.2}{range} over {}, and \
+         however large that were, shuffled runs would do as well in {} of cases. Measure each \
+         level several times, in random order; for two runs alone there is `plimsoll compare`.",
+        count(u64::from(effect.pairs), "pair"),
+        percent(effect.p_least)
+    )
+}
+
 fn effect_words(effect: &Effect) -> Vec<String> {
     let Effect { factor, from, to, ratio, .. } = effect;
     let range = match (effect.low, effect.high) {
@@ -61,6 +73,7 @@ fn effect_words(effect: &Effect) -> Vec<String> {
     let verdict = match (effect.matters, effect.interactions.is_empty()) {
         (true, true) => "it matters",
         (_, false) => "it depends on others",
+        (false, true) if effect.p_least > ALPHA => return vec![too_few(effect, &range)],
         (false, true) => "not shown to matter",
     };
     let share =
@@ -84,4 +97,36 @@ fn effect_words(effect: &Effect) -> Vec<String> {
         ));
     }
     sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Observation, factors};
+
+    fn runs(levels: &[&str], values: &[f64]) -> Vec<Observation> {
+        let of = |(level, value): (&&str, &f64)| Observation {
+            levels: vec![("depth".to_owned(), (*level).to_owned())],
+            block: None,
+            ln_value: value.ln(),
+        };
+        levels.iter().zip(values).map(of).collect()
+    }
+
+    #[test]
+    fn so_few_runs_that_nothing_could_show_are_called_too_few() {
+        for (levels, values, least) in [
+            (&["1", "4"][..], &[1.0, 2.4][..], 1.0),
+            (&["1", "4", "1"], &[1.0, 2.4, 1.01], 1.0 / 3.0),
+        ] {
+            let found = factors(&runs(levels, values));
+            assert!((found.effects[0].p_least - least).abs() < 1e-9, "{:?}", found.effects);
+            assert!(found.sentences()[0].contains("too few runs to say"));
+        }
+        // Four of each: 2 of 70 ways are as far apart.
+        let levels = ["1", "4", "1", "4", "1", "4", "1", "4"];
+        let values = [1.0, 2.4, 1.02, 2.3, 0.98, 2.5, 1.01, 2.4];
+        let found = factors(&runs(&levels, &values));
+        assert!((found.effects[0].p_least - 2.0 / 70.0).abs() < 1e-9);
+        assert!(found.effects[0].matters, "{:?}", found.sentences());
+    }
 }
