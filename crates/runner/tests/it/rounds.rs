@@ -21,7 +21,9 @@ fn model(place: &Place, more: &str) -> String {
 }
 
 fn rounds(place: &Place, more: &str, sets: &[&str]) -> Order {
-    let sets = [&["file_size=256MiB", "time=10s"], sets].concat();
+    let sets =
+        [&["file_size=256MiB", "time=10s", "rounds.visit_time=2s", "rounds.ramp=500ms"], sets]
+            .concat();
     order_in_rounds(place, "random-read", &model(place, more), &sets)
 }
 
