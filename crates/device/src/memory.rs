@@ -7,6 +7,7 @@ use crate::hash::FastHash;
 use crate::{Clock, Completion, Device, DeviceError, Errno, FileIndex, Full, Op, Request, Slot};
 
 const CHUNK: u64 = 64 << 10;
+const ENOMEM: Errno = Errno(12);
 
 /// What a [`Memory`] is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +94,7 @@ impl<C> Memory<C> {
             if u64::from(request.length) > self.shape.buffer.get() {
                 return Err(Errno::EINVAL);
             }
-            grow(buffer, request.length as usize);
+            grow(buffer, request.length as usize)?;
         }
         if start >= end {
             let beyond = request.op == Op::Write && request.length > 0;
@@ -103,6 +104,7 @@ impl<C> Memory<C> {
         while at < end {
             let piece = (CHUNK - at % CHUNK).min(end - at) as usize;
             let within = (at % CHUNK) as usize..(at % CHUNK) as usize + piece;
+            self.chunks.try_reserve(1).map_err(|_| ENOMEM)?;
             let chunk = self.chunks.entry((request.file, at / CHUNK));
             let place = (at - start) as usize..(at - start) as usize + piece;
             match request.op {
@@ -110,9 +112,16 @@ impl<C> Memory<C> {
                     Entry::Occupied(chunk) => buffer[place].copy_from_slice(&chunk.get()[within]),
                     Entry::Vacant(_) => buffer[place].fill(0),
                 },
-                Op::Write => chunk.or_insert_with(|| vec![0; CHUNK as usize].into_boxed_slice())
-                    [within]
-                    .copy_from_slice(&buffer[place]),
+                Op::Write => match chunk {
+                    Entry::Occupied(mut chunk) => {
+                        chunk.get_mut()[within].copy_from_slice(&buffer[place]);
+                    }
+                    Entry::Vacant(vacant) => {
+                        let mut fresh = zeros(CHUNK as usize)?.into_boxed_slice();
+                        fresh[within].copy_from_slice(&buffer[place]);
+                        vacant.insert(fresh);
+                    }
+                },
                 Op::Trim => {
                     if let Entry::Occupied(mut chunk) = chunk {
                         if piece as u64 == CHUNK {
@@ -170,17 +179,28 @@ impl<C: Clock> Device for Memory<C> {
 
     fn buffer(&mut self, slot: Slot) -> &mut [u8] {
         let Some(buffer) = self.buffers.get_mut(slot.0 as usize) else { return &mut [] };
-        // A buffer beyond the address space cannot be had: the allocation says so.
-        grow(buffer, usize::try_from(self.shape.buffer.get()).unwrap_or(usize::MAX));
-        buffer
+        // Where there is no memory for it, there is no buffer.
+        match grow(buffer, usize::try_from(self.shape.buffer.get()).unwrap_or(usize::MAX)) {
+            Ok(()) => buffer,
+            Err(_) => &mut [],
+        }
     }
 }
 
 /// Lengthens a buffer with zeros. Zeroed anew, for pages that nobody touches are then not taken.
-fn grow(buffer: &mut Vec<u8>, length: usize) {
+fn grow(buffer: &mut Vec<u8>, length: usize) -> Result<(), Errno> {
     if buffer.len() < length {
-        let mut longer = vec![0; length];
+        let mut longer = zeros(length)?;
         longer[..buffer.len()].copy_from_slice(buffer);
         *buffer = longer;
     }
+    Ok(())
+}
+
+/// Zeros, where there is memory for them: an allocation that cannot fail ends the process instead.
+fn zeros(length: usize) -> Result<Vec<u8>, Errno> {
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(length).map_err(|_| ENOMEM)?;
+    zeros.resize(length, 0);
+    Ok(zeros)
 }

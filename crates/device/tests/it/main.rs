@@ -10,4 +10,5 @@ mod drive;
 mod faulty;
 mod memory;
 mod model;
+mod recording;
 mod twin;

@@ -1,16 +1,14 @@
 //! Streams, visits and devices for the tests.
 
-use std::collections::BTreeMap;
-
-use device::{Completion, Device, DeviceError, Full, Memory, MemoryShape, Null, Op, Request, Slot};
-use device::{Model, ModelSpec, VirtualClock};
+pub use device::Recording;
+use device::{Device, DeviceError, Memory, MemoryShape, Model, ModelSpec, Null, Op, VirtualClock};
 use engine::{Drive, Limits, Observer, Shared, Visit, VisitResult, WorkerId, WorkerResult, merge};
 use record::OpRecord;
 use suite::model::{
     Access, Backend, Choice, Class, Data, Mix, Operation, Pacing, Region, Spread, Stop, Stream,
     WriteThrough,
 };
-use units::{Bytes, Instant, Nanos};
+use units::{Bytes, Nanos};
 
 pub const BLOCK: u64 = 4096;
 
@@ -71,90 +69,14 @@ pub fn depth(visit: &Visit) -> u32 {
     visit.streams.iter().map(|s| s.threads * s.queue_depth).sum()
 }
 
-/// One request as the device saw it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
-    pub request: Request,
-    /// Device clock at submission.
-    pub submitted: Instant,
-    /// Device clock when it was handed back; `None` if never.
-    pub completed: Option<Instant>,
-    pub result: Option<Result<u32, device::Errno>>,
+/// Offsets of everything, in order, in units of [`BLOCK`].
+pub trait Blocks {
+    fn blocks(&self) -> Vec<u64>;
 }
 
-/// Wraps any device and writes down everything that passes.
-#[derive(Debug)]
-pub struct Recording<D> {
-    pub inner: D,
-    pub log: Vec<Event>,
-    /// Contents of writes as submitted, if wanted.
-    pub contents: Option<Vec<Vec<u8>>>,
-    open: BTreeMap<Slot, usize>,
-    /// Largest number of completions handed over at once.
-    pub batch_max: usize,
-}
-
-impl<D: Device> Recording<D> {
-    pub fn new(inner: D) -> Self {
-        Self { inner, log: Vec::new(), contents: None, open: BTreeMap::new(), batch_max: 0 }
-    }
-
-    pub fn requests(&self) -> Vec<Request> {
-        self.log.iter().map(|event| event.request).collect()
-    }
-
-    /// Requests of an operation as (file, offset, length).
-    pub fn places(&self, op: Op) -> Vec<(u32, u64, u32)> {
-        let of = self.log.iter().filter(|e| e.request.op == op).map(|e| e.request);
-        of.map(|r| (r.file.0, r.offset.get(), r.length)).collect()
-    }
-
-    /// Offsets of everything, in order, in units of [`BLOCK`].
-    pub fn blocks(&self) -> Vec<u64> {
+impl<D> Blocks for Recording<D> {
+    fn blocks(&self) -> Vec<u64> {
         self.log.iter().map(|e| e.request.offset.get() / BLOCK).collect()
-    }
-
-    pub fn count(&self, op: Op) -> usize {
-        self.log.iter().filter(|e| e.request.op == op).count()
-    }
-}
-
-impl<D: Device> Device for Recording<D> {
-    fn submit(&mut self, request: Request) -> Result<(), Full> {
-        let submitted = self.inner.now();
-        let open = self.open.insert(request.slot, self.log.len());
-        assert_eq!(open, None, "slot {:?} is in flight twice", request.slot);
-        self.log.push(Event { request, submitted, completed: None, result: None });
-        if let Some(contents) = self.contents.as_mut().filter(|_| request.op == Op::Write) {
-            contents.push(self.inner.buffer(request.slot)[..request.length as usize].to_vec());
-        }
-        self.inner.submit(request)
-    }
-
-    fn reap(
-        &mut self,
-        min: usize,
-        until: Instant,
-        done: &mut Vec<Completion>,
-    ) -> Result<(), DeviceError> {
-        let before = done.len();
-        let result = self.inner.reap(min, until, done);
-        let now = self.inner.now();
-        for completion in &done[before..] {
-            let index = self.open.remove(&completion.slot).expect("it was in flight");
-            self.log[index].completed = Some(now);
-            self.log[index].result = Some(completion.result());
-        }
-        self.batch_max = self.batch_max.max(done.len() - before);
-        result
-    }
-
-    fn now(&self) -> Instant {
-        self.inner.now()
-    }
-
-    fn buffer(&mut self, slot: Slot) -> &mut [u8] {
-        self.inner.buffer(slot)
     }
 }
 
