@@ -21,16 +21,44 @@ macro_rules! builtin {
     };
 }
 
-const BUILTIN: [Builtin; 9] = [
+const BUILTIN: [Builtin; 37] = [
     builtin!("bm-flash"),
     builtin!("calibration"),
+    builtin!("crystaldiskmark"),
+    builtin!("dd-40g"),
+    builtin!("dd-big"),
+    builtin!("dd-small"),
+    builtin!("iometer-4k"),
+    builtin!("iometer-database"),
+    builtin!("iometer-file-server"),
+    builtin!("iometer-streaming-read"),
+    builtin!("iometer-streaming-write"),
+    builtin!("iometer-web-server"),
+    builtin!("iometer-workstation"),
+    builtin!("ioping"),
+    builtin!("orion-dss"),
+    builtin!("orion-normal"),
+    builtin!("orion-oltp"),
+    builtin!("orion-simple"),
+    builtin!("pg-test-fsync"),
     builtin!("random-read"),
     builtin!("random-write"),
+    builtin!("read-write-mix"),
     builtin!("reread"),
     builtin!("sequential-read"),
     builtin!("sequential-write"),
+    builtin!("snia-write-saturation"),
     builtin!("steady-write"),
+    builtin!("sysbench-fsync-rate"),
+    builtin!("sysbench-rndrd"),
+    builtin!("sysbench-rndrw"),
+    builtin!("sysbench-rndwr"),
+    builtin!("sysbench-seek-rate"),
+    builtin!("sysbench-seqrd"),
+    builtin!("sysbench-seqrewr"),
+    builtin!("wal"),
     builtin!("working-set"),
+    builtin!("xdd"),
 ];
 
 /// Every suite that comes with the program.

@@ -9,10 +9,17 @@ use anyhow::Result;
 use super::Verdict;
 use crate::repo::Repo;
 
-/// Suites of one cell share a page.
-const SINGLE_CELL: &[&str] =
-    &["random-read", "random-write", "sequential-read", "sequential-write"];
-const SINGLE_CELL_PAGE: &str = "single-cell";
+/// Pages that several suites share: each suite by its name, or all whose names begin so if it ends
+/// with a hyphen.
+const FAMILIES: &[(&str, &[&str])] = &[
+    ("single-cell", &["random-read", "random-write", "sequential-read", "sequential-write"]),
+    ("dd", &["dd-", "copy-40g"]),
+    ("iometer", &["iometer-"]),
+    ("orion", &["orion-"]),
+    ("snia", &["snia-"]),
+    ("studies", &["one-dvd-per-second", "100k-iops", "postgresql-disks", "sara-ssd", "mysql-mft"]),
+    ("sysbench", &["sysbench-"]),
+];
 
 /// A page about all suites, not one.
 const OVERVIEW: &[&str] = &["README", "index", "format"];
@@ -44,7 +51,11 @@ pub fn look(repo: &Repo) -> Result<Verdict> {
 }
 
 fn page_of(suite: &str) -> &str {
-    if SINGLE_CELL.contains(&suite) { SINGLE_CELL_PAGE } else { suite }
+    let belongs = |member: &&str| {
+        *member == suite || (member.ends_with('-') && suite.starts_with(member))
+    };
+    let family = FAMILIES.iter().find(|(_, members)| members.iter().any(|m| belongs(&m)));
+    family.map_or(suite, |(page, _)| page)
 }
 
 #[cfg(test)]
@@ -57,14 +68,18 @@ mod tests {
         let scratch = Scratch::with(&[
             ("suites/bm-flash.toml", ""),
             ("suites/random-read.toml", ""),
-            ("suites/orion.toml", ""),
+            ("suites/peace.toml", ""),
+            ("suites/orion-simple.toml", ""),
+            ("suites/copy-40g.toml", ""),
             ("docs/suites/bm-flash.md", ""),
             ("docs/suites/single-cell.md", ""),
+            ("docs/suites/orion.md", ""),
+            ("docs/suites/dd.md", ""),
             ("docs/suites/gone.md", ""),
             ("docs/suites/README.md", ""),
         ]);
         let faults = look(&scratch.repo).unwrap().faults;
         assert_eq!(faults.len(), 2, "{faults:?}");
-        assert!(faults[0].contains("orion") && faults[1].contains("gone"), "{faults:?}");
+        assert!(faults[0].contains("peace") && faults[1].contains("gone"), "{faults:?}");
     }
 }
