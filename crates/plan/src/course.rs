@@ -16,6 +16,9 @@ use crate::{CellStanding, Left, Made, PlannedVisit, Schedule, Standing, Veto, Vi
 /// Of the intervals that decide.
 const CONFIDENCE: f64 = 0.95;
 
+/// Share of the time to spare that longer ramps may take; waits for an idle device need some, too.
+const FOR_RAMPS: (u64, u64) = (3, 4);
+
 /// A schedule with the visits made along it so far.
 ///
 /// What comes next depends on nothing but those visits and their order: a course that was fed the
@@ -32,6 +35,8 @@ pub struct Course {
     queue: Vec<Due>,
     /// Longest ramp that the pilots of the phase under way ask for, and whether one did.
     ramp: Option<Nanos>,
+    /// What the pilots asked for where there was no time for it.
+    ramp_wanted: Option<Nanos>,
     elapsed: Nanos,
     visits: u32,
 }
@@ -114,6 +119,7 @@ impl Course {
             round: None,
             queue: Vec::new(),
             ramp: None,
+            ramp_wanted: None,
             elapsed: Nanos::ZERO,
             visits: 0,
         }
@@ -191,6 +197,12 @@ impl Course {
         })
     }
 
+    /// In the phase under way: the ramp that the pilots asked for and the shorter one that there is
+    /// time for.
+    pub fn ramp_cut(&self) -> Option<(Nanos, Nanos)> {
+        self.ramp_wanted.zip(self.ramp)
+    }
+
     /// Visits made to be counted.
     pub fn visits_counted(&self) -> u32 {
         self.cells.values().map(Cell::visits).fold(0, u32::saturating_add)
@@ -248,6 +260,7 @@ impl Course {
                 self.phase += 1;
                 self.round = None;
                 self.ramp = None;
+                self.ramp_wanted = None;
             }
         }
     }
@@ -279,6 +292,8 @@ impl Course {
         };
         if round > 0 {
             self.close(phase);
+        } else {
+            self.cut_ramp();
         }
         let open = self.open(phase);
         let mut chosen = self.that_fit(&open, round);
@@ -294,6 +309,31 @@ impl Course {
         self.queue = due.collect();
         self.round = Some(round + 1);
         true
+    }
+
+    /// Ramps that would leave no time for as many visits as an interval needs are shortened.
+    fn cut_ramp(&mut self) {
+        let rounds = &self.schedule.rounds;
+        let Some(ramp) = self.ramp.filter(|&ramp| ramp > rounds.ramp) else { return };
+        let (mut cells, mut pilots_to_come) = (0, 0);
+        for (place, phase) in self.schedule.phases.iter().enumerate().skip(self.phase) {
+            if let Way::Rounds { pilots } = &phase.way {
+                cells += phase.cells.len() as u64;
+                pilots_to_come += if place > self.phase { pilots.len() as u64 } else { 0 };
+            }
+        }
+        let visits = cells.saturating_mul(u64::from(rounds.visits_min)).max(1);
+        let least = self.schedule.round_from(self.phase).get();
+        let least = Nanos::new(least.saturating_mul(u64::from(rounds.visits_min)));
+        let pilots = Nanos::new(PILOT.get().saturating_mul(pilots_to_come));
+        let left = rounds.time_max.saturating_sub(self.elapsed);
+        let left = left.saturating_sub(least).saturating_sub(pilots);
+        let each = Nanos::new((left.get() / visits).saturating_mul(FOR_RAMPS.0) / FOR_RAMPS.1);
+        let longest = rounds.ramp + each;
+        if ramp > longest {
+            self.ramp_wanted = Some(ramp);
+            self.ramp = Some(longest);
+        }
     }
 
     /// Those of the open cells that the next round visits: all, if there is time; else those with

@@ -161,7 +161,7 @@ fn an_outlier_asks_for_more_visits() {
 
 #[test]
 fn pilots_come_first_in_their_phase_and_set_its_ramp() {
-    let suite = suite(12, 12, "pilot = true");
+    let suite = suite(12, 12, "pilot = true\ntime_max = \"20min\"");
     let (visits, _) = QUIET.play(&schedule(&suite, 7));
     let pilots = |cells: std::ops::Range<u32>| -> Vec<u32> {
         let of = visits.iter().filter(|v| cells.contains(&v.cell));
@@ -176,6 +176,24 @@ fn pilots_come_first_in_their_phase_and_set_its_ramp() {
     }
     let seeds: BTreeSet<u64> = visits.iter().map(|visit| visit.seed).collect();
     assert_eq!(seeds.len(), visits.len(), "a pilot shares a seed with a visit");
+}
+
+#[test]
+fn ramps_leave_time_for_three_visits_of_every_cell() {
+    // Pilots ask for 1.5 s. 72 visits of 2.5 s and three pilots each phase: 240 s.
+    let of = |time: &str| {
+        let suite = suite(12, 12, &format!("pilot = true\ntime_max = \"{time}\""));
+        let mut course = schedule(&suite, 7).begin();
+        while let Some(visit) = course.next().filter(|v| v.purpose == Purpose::Pilot) {
+            course.add(&QUIET.visit(&visit));
+        }
+        (course.next().unwrap().ramp, course.ramp_cut())
+    };
+    let millis = Nanos::millis;
+    // Of 36 s to spare three quarters are for ramps: 375 ms for each visit.
+    assert_eq!(of("276s"), (Some(millis(875)), Some((millis(1500), millis(875)))));
+    assert_eq!(of("240s"), (Some(millis(500)), Some((millis(1500), millis(500)))));
+    assert_eq!(of("20min"), (Some(millis(1500)), None));
 }
 
 #[test]
