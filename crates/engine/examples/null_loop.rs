@@ -20,7 +20,12 @@ fn main() {
         name: "read".to_owned(),
         access: Access::Uniform,
         mix: Mix {
-            classes: vec![Class { weight: 1.0, op: Operation::Read, block_size: Bytes::kib(4) }],
+            classes: vec![Class {
+                weight: 1.0,
+                op: Operation::Read,
+                block_size: Bytes::kib(4),
+                line: None,
+            }],
             choice: Choice::Dice,
         },
         align: Bytes::kib(4),

@@ -147,6 +147,10 @@ struct Worker<'a> {
     flows: bool,
     closed: bool,
     pace: Pace,
+    /// Requests may have to wait although a slot is free for them: see [`Self::not_before`].
+    waits: bool,
+    /// Nothing is issued before.
+    held_until: Instant,
     free: Vec<u32>,
     in_flight: u32,
     depth: u32,
@@ -232,7 +236,7 @@ impl<'a> Drive<'a> {
         };
         Ok(Self {
             shared,
-            paced: states.iter().any(|w| !matches!(w.pace, Pace::Closed)),
+            paced: states.iter().any(|w| w.waits || !matches!(w.pace, Pace::Closed)),
             unfinished: states.len(),
             workers: states,
             slots,
@@ -413,6 +417,10 @@ impl<'a> Drive<'a> {
     /// The next request of the slot's worker, on that slot; none when its budget is used up.
     fn issue_next<D: Device>(&mut self, slot: u32, start: Instant, device: &mut D) {
         let worker = &mut self.workers[self.slots[slot as usize].worker as usize];
+        if let Some(due) = worker.not_before(start) {
+            self.timers.push(Reverse((due, slot)));
+            return;
+        }
         match worker.source.next(worker.stream) {
             Some(next) => self.issue(slot, next, start, device),
             None => {
@@ -757,16 +765,21 @@ impl<'a> Worker<'a> {
         let ops = operations(stream);
         let expected = stream.stop.time_longest().map(|time| time + stream.stop.ramp);
         let pace = Pace::new(stream, id.worker, first_slot);
+        let source = Source::new(visit, id)?;
+        let waits = source.pauses();
+        let closed = matches!(pace, Pace::Closed) && !waits;
         let before: u32 = visit.streams[..id.stream as usize].iter().map(|s| s.threads).sum();
         Ok(Self {
             id,
             stream: &shared.streams[id.stream as usize],
-            source: Source::new(visit, id)?,
+            source,
             flows: false,
-            closed: matches!(pace, Pace::Closed) && visit.verify.is_none(),
-            recorder: Recorder::new(&ops, expected, !matches!(pace, Pace::Closed)),
+            closed: closed && visit.verify.is_none(),
+            recorder: Recorder::new(&ops, expected, !closed),
             pulse: &shared.pulses()[(before + id.worker) as usize],
             pace,
+            waits,
+            held_until: Instant::ZERO,
             free: (first_slot..first_slot + stream.queue_depth).collect(),
             in_flight: 0,
             depth: stream.queue_depth,
@@ -845,6 +858,19 @@ impl<'a> Worker<'a> {
         if let Some(next) = shared.end_after(end, next) {
             self.end = next;
         }
+    }
+
+    /// When the next request may be issued, if not at `now`.
+    fn not_before(&mut self, now: Instant) -> Option<Instant> {
+        if !self.waits {
+            return None;
+        }
+        if now >= self.held_until
+            && let Some(pause) = self.source.pause(self.stream)
+        {
+            self.held_until = now + pause;
+        }
+        (now < self.held_until).then_some(self.held_until)
     }
 
     /// Issues no more.

@@ -8,7 +8,9 @@
 //! plays all workers on the one device. What the drives share ([`Shared`]) is a few atomics.
 
 mod access;
+mod choice;
 mod drive;
+mod lines;
 mod merge;
 mod overload;
 mod payload;

@@ -140,6 +140,7 @@ fn op_record(op: Op, parts: Vec<OpRecorder>) -> OpRecord {
         series: series(&parts),
         slow,
         slow_dropped,
+        reported: None,
     }
 }
 

@@ -24,6 +24,7 @@ pub struct Shared {
 #[repr(align(128))]
 pub(crate) struct StreamShared {
     sequence: AtomicU64,
+    tickets: AtomicU64,
     operations_taken: AtomicU64,
     bytes_taken: AtomicU64,
     since_sync: AtomicU64,
@@ -129,6 +130,7 @@ impl StreamShared {
     fn new(stream: &Stream) -> Self {
         Self {
             sequence: AtomicU64::new(0),
+            tickets: AtomicU64::new(0),
             operations_taken: AtomicU64::new(0),
             bytes_taken: AtomicU64::new(0),
             since_sync: AtomicU64::new(0),
@@ -141,6 +143,11 @@ impl StreamShared {
     #[inline]
     pub(crate) fn take_sequence(&self, units: u64) -> u64 {
         self.sequence.fetch_add(units, Ordering::Relaxed)
+    }
+
+    /// The number of the stream's next request, from 0.
+    pub(crate) fn take_ticket(&self) -> u64 {
+        self.tickets.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Whether one more request may be issued under a limit of `limit` requests.

@@ -3,11 +3,13 @@
 use device::{FileIndex, Op};
 use stats::Random;
 use stats::random::derive_seed;
-use suite::model::{Access, Choice, Operation, ReplayRequest, Spread, Stream, SyncAtEnd};
-use units::ByteOffset;
+use suite::model::{Access, Operation, ReplayRequest, Spread, Stream, SyncAtEnd};
+use units::{ByteOffset, Nanos};
 
 use crate::access::Cursor;
+use crate::choice::Chooser;
 use crate::drive::DriveError;
+use crate::lines::Lines;
 use crate::shared::StreamShared;
 use crate::{Visit, WorkerId};
 
@@ -26,7 +28,9 @@ pub(crate) struct Source {
     random: Random,
     cursor: Cursor,
     classes: Box<[ClassState]>,
-    choice: Choice,
+    chooser: Chooser,
+    /// Classes with places and pauses of their own, if the stream has such.
+    lines: Option<Lines>,
     place: Place,
     /// Requests that may still be issued before anything beyond class, cursor and place is to
     /// be looked after.
@@ -45,11 +49,6 @@ struct ClassState {
     /// Length in units of the alignment, rounded up, at least 1.
     units: u64,
     positions: u64,
-    /// Share of the requests, and the sum of shares up to and with this class.
-    share: f64,
-    cumulative: f64,
-    /// Interleave: how much of a request it is owed.
-    credit: f64,
 }
 
 /// From positions to files and offsets.
@@ -104,8 +103,6 @@ impl Source {
         let place = Place::new(visit, stream, id.worker);
         let align = place.align;
         let span = stream.region.length.get();
-        let total: f64 = stream.mix.classes.iter().map(|c| c.weight).sum();
-        let mut cumulative = 0.0;
         let mut classes = Vec::new();
         for class in &stream.mix.classes {
             let length = class.block_size.get();
@@ -115,16 +112,11 @@ impl Source {
                 region: stream.region.length,
                 block_size: class.block_size,
             })?;
-            let share = class.weight / total;
-            cumulative += share;
             classes.push(ClassState {
                 op: seam_op(class.op),
                 length: length as u32,
                 units: length.div_ceil(align).max(1),
                 positions: fits / align + 1,
-                share,
-                cumulative,
-                credit: 0.0,
             });
         }
         let longest = classes.iter().min_by_key(|c| c.positions);
@@ -165,12 +157,16 @@ impl Source {
             bytes_taken: 0,
             counting: false,
         };
-        let plain = if syncs.is_some() || replay.is_some() { 0 } else { u64::MAX };
+        let part = (id.worker, stream.threads);
+        let lines = Lines::new(&stream.mix.classes, align, span / align, part);
+        let rare = syncs.is_some() || replay.is_some() || lines.is_some();
+        let plain = if rare { 0 } else { u64::MAX };
         Ok(Self {
             random: Random::new(seed),
             cursor,
             classes: classes.into_boxed_slice(),
-            choice: stream.mix.choice,
+            chooser: Chooser::new(&stream.mix, alone),
+            lines,
             written_file: place.file,
             place,
             plain,
@@ -233,41 +229,43 @@ impl Source {
 
     #[inline]
     fn generate(&mut self, shared: &StreamShared) -> Next {
-        let index = if self.classes.len() == 1 { 0 } else { self.choose() };
+        let index = if self.classes.len() == 1 { 0 } else { self.choose(shared) };
         let class = &self.classes[index];
         let position = self.cursor.next(&mut self.random, shared, class.positions, class.units);
         let (file, offset) = self.place.locate(position, class.length);
         Next { op: class.op, file, offset, length: class.length }
     }
 
-    fn choose(&mut self) -> usize {
-        let last = self.classes.len() - 1;
-        match self.choice {
-            Choice::Dice => {
-                let dice = self.random.unit();
-                self.classes.iter().position(|c| dice < c.cumulative).unwrap_or(last)
-            }
-            Choice::Interleave => self.deal(),
-        }
+    fn choose(&mut self, shared: &StreamShared) -> usize {
+        self.chooser.choose(&mut self.random, shared)
     }
 
-    /// Of the classes owed enough, the one that would first be owed too much: whoever is owed
-    /// most, the plain rule, lets classes wait for each other until one is more than a request
-    /// behind. Within `1 - 1/(2k - 2)` for k classes (Tijdeman 1980, The chairman assignment
-    /// problem).
-    fn deal(&mut self) -> usize {
-        let enough = 1.0 / (2.0 * (self.classes.len() - 1) as f64);
-        let (mut chosen, mut soonest) = (0, f64::INFINITY);
-        for (index, class) in self.classes.iter_mut().enumerate() {
-            class.credit += class.share;
-            let left = (1.0 - enough - class.credit) / class.share;
-            // A tenth of a millionth against decisions by rounding.
-            if class.credit >= enough - 1e-7 && left < soonest - 1e-7 {
-                (chosen, soonest) = (index, left);
-            }
+    /// The pause of the worker before the next request, if it begins a burst whose class has one.
+    /// To be asked once per request, before [`Self::next`]; what it drew that will take.
+    pub(crate) fn pause(&mut self, shared: &StreamShared) -> Option<Nanos> {
+        let lines = self.lines.as_mut()?;
+        if !lines.burst_over() {
+            return None;
         }
-        self.classes[chosen].credit -= 1.0;
-        chosen
+        let index = self.chooser.choose(&mut self.random, shared);
+        Some(lines.begin_burst(index)).filter(|&think| think > Nanos::ZERO)
+    }
+
+    /// Whether [`Self::pause`] is ever anything.
+    pub(crate) fn pauses(&self) -> bool {
+        self.lines.as_ref().is_some_and(Lines::pauses)
+    }
+
+    fn generate_line(&mut self, shared: &StreamShared) -> Next {
+        let Some(lines) = self.lines.as_mut() else { return self.generate(shared) };
+        if lines.burst_over() {
+            lines.begin_burst(self.chooser.choose(&mut self.random, shared));
+        }
+        let index = lines.class();
+        let class = &self.classes[index];
+        let position = lines.next(&mut self.random, class.positions, class.units);
+        let (file, offset) = self.place.locate(position, class.length);
+        Next { op: class.op, file, offset, length: class.length }
     }
 
     #[cold]
@@ -280,6 +278,7 @@ impl Source {
         }
         let next = match &mut self.replay {
             Some(replay) => replay.next(shared, &self.place)?,
+            None if self.lines.is_some() => self.generate_line(shared),
             None => self.generate(shared),
         };
         if !self.limits.take_bytes(shared, u64::from(next.length)) {

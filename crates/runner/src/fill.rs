@@ -80,7 +80,12 @@ fn stream(suite: &Suite, block: Bytes, access: Access, direct: bool, volume: Byt
         name: "write".to_owned(),
         access,
         mix: Mix {
-            classes: vec![Class { weight: 1.0, op: Operation::Write, block_size: block }],
+            classes: vec![Class {
+                weight: 1.0,
+                op: Operation::Write,
+                block_size: block,
+                line: None,
+            }],
             choice: Choice::Dice,
         },
         align: block,

@@ -317,6 +317,26 @@ pub struct Class {
     pub op: Operation,
     /// Bytes per request; 0 for fsync and fdatasync.
     pub block_size: Bytes,
+    /// Where its requests go and when, if classes of the stream differ in that: then every class
+    /// has one. The stream's access is [`Access::Mixed`] in that case.
+    pub line: Option<Line>,
+}
+
+/// A class as a line of an IOMeter access specification.
+///
+/// Sequential requests go on where the worker's last request ended, whatever its class; random
+/// ones are uniform. Both are rounded up to `align`, and go to the region's start where they would
+/// no longer fit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// In `0.0..=1.0`.
+    pub random_share: f64,
+    /// Offsets are multiples of this from the region's start.
+    pub align: Bytes,
+    /// The worker issues nothing for so long before each burst.
+    pub think: Nanos,
+    /// So many requests in a row of a worker are of this class once it was chosen.
+    pub burst: u32,
 }
 
 /// What a class does. The same words as the seam's operations; this room does not know the seam.
@@ -347,6 +367,12 @@ pub enum Choice {
     Dice,
     /// Deterministic: at any point each class's count is within one of its share, per worker.
     Interleave,
+    /// By the number of the request in the stream, whichever worker makes it: the classes in
+    /// their order, as many of each as its weight says, over and over.
+    Shared,
+    /// Of two classes: the first while (firsts + 1) / (seconds + 1) is less than its weight over
+    /// the other's, per worker. That is sysbench's rule.
+    Ratio,
 }
 
 /// A part of the file set, seen as one space (file after file) or per worker.

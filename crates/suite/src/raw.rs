@@ -390,7 +390,8 @@ pub(crate) struct RawStream {
     /// Instead of `operation`: classes of requests with weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<RawClass>>,
-    /// How the next class of a mix is chosen: "dice" (the default) or "interleave".
+    /// How the next class of a mix is chosen: "dice" (the default), "interleave", "shared" or
+    /// "ratio".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
     /// Bytes per request. 4KiB if left out.
@@ -567,10 +568,37 @@ pub(crate) struct RawClass {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
     /// What it does.
-    pub operation: Operation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<Operation>,
+    /// Instead of `operation`: reads with this share, else writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_share: Option<f64>,
     /// Bytes per request. The stream's if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_size: Option<Size>,
+    /// Share of random requests, the others go on where the worker's last one ended. The
+    /// stream's if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub random_share: Option<f64>,
+    /// Offsets are rounded up to multiples of this. The stream's if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub align: Option<Size>,
+    /// Pause of the worker before each burst. 0s if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub think: Option<Time>,
+    /// Requests in a row once the class was chosen. 1 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u32>,
+}
+
+impl RawClass {
+    /// Whether it says where its requests go or when.
+    pub(crate) fn is_line(&self) -> bool {
+        self.random_share.is_some()
+            || self.align.is_some()
+            || self.think.is_some()
+            || self.burst.is_some()
+    }
 }
 
 /// A part of the space.

@@ -7,11 +7,13 @@ use crate::check::{
 };
 use crate::error::Problem;
 use crate::model::{
-    Access, Arrivals, Backend, Choice, Class, Data, FileSet, Mix, Operation, Pacing, Region,
+    Access, Arrivals, Backend, Choice, Class, Data, FileSet, Line, Mix, Operation, Pacing, Region,
     ReplayRequest, Spread, Stop, Stream, SyncAtEnd, SyncPolicy, WriteThrough, Zone,
 };
 use crate::node::{At, Table};
-use crate::raw::{AccessKind, Extent, RawAccess, RawRequest, RawStream, RawSync, RawZone, SyncOp};
+use crate::raw::{
+    AccessKind, Extent, RawAccess, RawClass, RawRequest, RawStream, RawSync, RawZone, SyncOp,
+};
 use crate::resolve::THETA;
 use crate::source::{Located, out_of_range};
 
@@ -55,9 +57,11 @@ pub(crate) fn stream(
     let direct = fields.direct(backend)?;
     let (threads, queue_depth) = fields.concurrency()?;
     let access = fields.access()?;
-    let mix = fields.mix(&access)?;
+    let mut mix = fields.mix(&access)?;
+    fields.check_choice(&mix)?;
     let longest = fields.blocks(&mix, &access, direct)?;
-    let align = fields.align(&mix, direct)?;
+    let align = fields.align(&mut mix)?;
+    let access = lines_access(&mix).unwrap_or(access);
     let spread = raw.spread.unwrap_or(Spread::Concatenated);
     let region = fields.region(spread, align, longest, direct)?;
     let stop = fields.stop(name, &access)?;
@@ -149,9 +153,9 @@ impl Fields<'_> {
         let classes = match access {
             Access::Replay { requests } => requests
                 .iter()
-                .map(|r| Class { weight: 1.0, op: r.op, block_size: r.length })
+                .map(|r| Class { weight: 1.0, op: r.op, block_size: r.length, line: None })
                 .collect(),
-            _ => self.classes()?,
+            _ => self.classes(access)?,
         };
         let classes = merged(classes);
         if classes.len() > CLASSES_MAX && !matches!(access, Access::Replay { .. }) {
@@ -161,22 +165,23 @@ impl Fields<'_> {
         Ok(Mix { classes, choice })
     }
 
-    fn classes(&self) -> Located<Vec<Class>> {
+    fn classes(&self, access: &Access) -> Located<Vec<Class>> {
         let sizes = self.sizes()?;
         let mut classes = Vec::new();
-        for (weight, op, size) in self.operations()? {
+        for Part { weight, op, size, line } in self.parts(access)? {
             if !moves_range(op) {
-                classes.push(Class { weight, op, block_size: Bytes::ZERO });
+                classes.push(Class { weight, op, block_size: Bytes::ZERO, line });
                 continue;
             }
             match size {
-                Some(block_size) => classes.push(Class { weight, op, block_size }),
+                Some(block_size) => classes.push(Class { weight, op, block_size, line }),
                 None => {
                     let total: f64 = sizes.iter().map(|(_, part)| part).sum();
                     classes.extend(sizes.iter().map(|&(block_size, part)| Class {
                         weight: if sizes.len() == 1 { weight } else { weight * (part / total) },
                         op,
                         block_size,
+                        line,
                     }));
                 }
             }
@@ -198,25 +203,95 @@ impl Fields<'_> {
         Ok(mix.0.clone())
     }
 
-    fn operations(&self) -> Located<Vec<(f64, Operation, Option<Bytes>)>> {
+    fn parts(&self, access: &Access) -> Located<Vec<Part>> {
+        let part = |weight, op| Part { weight, op, size: None, line: None };
         if let Some(seen) = self.raw.read_share {
             let reads = share("read_share", seen, self.place("read_share"))?;
-            let both = [(reads, Operation::Read, None), (1.0 - reads, Operation::Write, None)];
-            return Ok(both.into_iter().filter(|(weight, _, _)| *weight > 0.0).collect());
+            return Ok(reads_and_writes(reads, part(1.0, Operation::Read)).collect());
         }
         let Some(classes) = &self.raw.classes else {
-            return Ok(vec![(1.0, self.raw.operation.unwrap_or(Operation::Read), None)]);
+            return Ok(vec![part(1.0, self.raw.operation.unwrap_or(Operation::Read))]);
         };
         let at = self.place("classes");
         if classes.is_empty() {
             return Err((at, needs("`classes`", "at least one class")));
         }
-        let classes = classes.iter().map(|class| {
+        let lines = classes.iter().any(RawClass::is_line);
+        let random_share = if lines { Some(self.share_of_lines(access, at)?) } else { None };
+        let mut parts = Vec::new();
+        for class in classes {
             let weight = class.weight.unwrap_or(1.0);
             check_weight(weight, at)?;
-            Ok((weight, class.operation, class.block_size.map(|size| size.0)))
-        });
-        classes.collect()
+            let line = random_share.map(|otherwise| self.line(class, otherwise, at)).transpose()?;
+            let size = class.block_size.map(|size| size.0);
+            let part = |op| Part { weight, op, size, line };
+            match (class.operation, class.read_share) {
+                (Some(op), None) => parts.push(part(op)),
+                (None, Some(seen)) => {
+                    let reads = share("read_share", seen, at)?;
+                    if reads > 0.0 && reads < 1.0 && class.burst.is_some_and(|burst| burst > 1) {
+                        let what = "a class with a `burst`";
+                        return Err((at, needs(what, "an `operation`: a burst has one")));
+                    }
+                    parts.extend(reads_and_writes(reads, part(Operation::Read)));
+                }
+                _ => return Err((at, needs("a class", "an `operation` or a `read_share`"))),
+            }
+        }
+        Ok(parts)
+    }
+
+    /// The share of random requests of classes that have none of their own.
+    fn share_of_lines(&self, access: &Access, at: At) -> Located<f64> {
+        match access {
+            Access::Uniform => Ok(1.0),
+            Access::Sequential { shared: false } => Ok(0.0),
+            Access::Mixed { random_share } => Ok(*random_share),
+            _ => Err((
+                at,
+                needs(
+                    "a class with `random_share`, `align`, `think` or `burst`",
+                    "access `uniform`, `sequential` or `mixed`",
+                ),
+            )),
+        }
+    }
+
+    /// Its alignment is 0 where it is the stream's, which is not known yet.
+    fn line(&self, class: &RawClass, random_share: f64, at: At) -> Located<Line> {
+        let random_share = class.random_share.unwrap_or(random_share);
+        let think = class.think.map_or(Nanos::ZERO, |time| time.0);
+        if think > TIME_MAX {
+            return Err((at, out_of_range("think", think.exact(), "at most a year")));
+        }
+        let align = class.align.map(|size| self.checked_align(size.0, at)).transpose()?;
+        Ok(Line {
+            random_share: share("random_share", random_share, at)?,
+            align: align.unwrap_or(Bytes::ZERO),
+            think,
+            burst: in_range("burst", class.burst.unwrap_or(1), 1, BURST_MAX, at)?,
+        })
+    }
+
+    fn check_choice(&self, mix: &Mix) -> Located<()> {
+        let at = self.place("choice");
+        let weights = || mix.classes.iter().map(|class| class.weight);
+        match mix.choice {
+            Choice::Dice | Choice::Interleave => Ok(()),
+            Choice::Ratio if mix.classes.len() == 2 => Ok(()),
+            Choice::Ratio => {
+                let wanted = "exactly two classes";
+                Err((at, needs("choice `ratio`", wanted)))
+            }
+            Choice::Shared => {
+                let whole = weights().all(|weight| weight.fract() == 0.0);
+                if whole && weights().sum::<f64>() <= 1e9 {
+                    return Ok(());
+                }
+                let wanted = "`classes` with whole weights, such as 9 and 1";
+                Err((at, needs("choice `shared`", wanted)))
+            }
+        }
     }
 
     /// Checks every request size; gives the longest.
@@ -244,20 +319,38 @@ impl Fields<'_> {
         Ok(())
     }
 
-    fn align(&self, mix: &Mix, direct: bool) -> Located<Bytes> {
-        let Some(align) = self.raw.align else {
-            let common = mix.classes.iter().fold(0, |n, class| gcd(n, class.block_size.get()));
-            let otherwise = self.raw.block_size.map_or(Bytes::kib(4), |size| size.0);
-            return Ok(if common == 0 { otherwise.max(Bytes::new(1)) } else { Bytes::new(common) });
+    /// What all offsets are multiples of. Classes that leave their alignment to the stream get it.
+    fn align(&self, mix: &mut Mix) -> Located<Bytes> {
+        let own = |class: &Class| class.line.filter(|line| line.align > Bytes::ZERO);
+        let align = match self.raw.align {
+            Some(align) => self.checked_align(align.0, self.place("align"))?,
+            None => {
+                let leave_it = mix.classes.iter().filter(|class| own(class).is_none());
+                let common = leave_it.fold(0, |n, class| gcd(n, class.block_size.get()));
+                let otherwise = self.raw.block_size.map_or(Bytes::kib(4), |size| size.0);
+                if common == 0 { otherwise.max(Bytes::new(1)) } else { Bytes::new(common) }
+            }
         };
-        let at = self.place("align");
-        if align.0 == Bytes::ZERO || align.0 > BLOCK_MAX {
-            return Err((at, out_of_range("align", align.0.exact(), "1B to 1GiB")));
+        let mut unit = 0;
+        for class in &mut mix.classes {
+            let Some(line) = &mut class.line else { return Ok(align) };
+            if line.align == Bytes::ZERO {
+                line.align = align;
+            }
+            unit = gcd(unit, line.align.get());
         }
-        if direct && !align.0.is_multiple_of(self.space.sector) {
-            return Err((at, not_multiple("alignment", align.0, self.space.sector)));
+        Ok(Bytes::new(unit.max(1)))
+    }
+
+    fn checked_align(&self, align: Bytes, at: At) -> Located<Bytes> {
+        if align == Bytes::ZERO || align > BLOCK_MAX {
+            return Err((at, out_of_range("align", align.exact(), "1B to 1GiB")));
         }
-        Ok(align.0)
+        let direct = self.raw.direct.unwrap_or(true);
+        if direct && !align.is_multiple_of(self.space.sector) {
+            return Err((at, not_multiple("alignment", align, self.space.sector)));
+        }
+        Ok(align)
     }
 
     fn region(
@@ -315,6 +408,14 @@ impl Fields<'_> {
         if think > TIME_MAX {
             let problem = out_of_range("think", think.exact(), "at most a year");
             return Err((self.place("think"), problem));
+        }
+        let pauses = |class: &RawClass| class.think.is_some_and(|think| think.0 > Nanos::ZERO);
+        let class_pauses = self.raw.classes.iter().flatten().any(pauses);
+        if class_pauses && (think > Nanos::ZERO || self.raw.rate.is_some()) {
+            let second = if self.raw.rate.is_some() { "rate" } else { "think" }.to_owned();
+            let first = "classes.think".to_owned();
+            let hint = Some("leave one of them out".to_owned());
+            return Err((self.place("classes"), Problem::Conflict { first, second, hint }));
         }
         let Some(rate) = self.raw.rate else {
             if self.raw.arrivals == Some(Arrivals::Poisson) {
@@ -412,6 +513,32 @@ impl Fields<'_> {
     }
 }
 
+/// A class before its size is known.
+#[derive(Clone, Copy)]
+struct Part {
+    weight: f64,
+    op: Operation,
+    size: Option<Bytes>,
+    line: Option<Line>,
+}
+
+/// A part as reads with a share and writes; whichever there are none of is left out.
+fn reads_and_writes(reads: f64, part: Part) -> impl Iterator<Item = Part> {
+    let both = [(reads, Operation::Read), (1.0 - reads, Operation::Write)];
+    let present = both.into_iter().filter(|(share, _)| *share > 0.0);
+    present.map(move |(share, op)| Part { weight: part.weight * share, op, ..part })
+}
+
+/// The access of a stream whose classes have shares of their own: random with their mean.
+fn lines_access(mix: &Mix) -> Option<Access> {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for class in &mix.classes {
+        sum += class.weight * class.line?.random_share;
+        weights += class.weight;
+    }
+    (weights > 0.0).then(|| Access::Mixed { random_share: (sum / weights).clamp(0.0, 1.0) })
+}
+
 /// Whether an operation has an offset and a length.
 fn moves_range(op: Operation) -> bool {
     !matches!(op, Operation::Fsync | Operation::Fdatasync)
@@ -429,7 +556,11 @@ fn merged(classes: Vec<Class>) -> Vec<Class> {
     let mut indices = std::collections::HashMap::new();
     let mut merged: Vec<Class> = Vec::new();
     for class in classes {
-        let index = *indices.entry((class.op, class.block_size)).or_insert(merged.len());
+        let line = class.line.map(|line| {
+            let Line { random_share, align, think, burst } = line;
+            (random_share.to_bits(), align, think, burst)
+        });
+        let index = *indices.entry((class.op, class.block_size, line)).or_insert(merged.len());
         match merged.get_mut(index) {
             Some(known) => known.weight += class.weight,
             None => merged.push(class),

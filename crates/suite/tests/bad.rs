@@ -294,7 +294,32 @@ fn bad_phase() {
             "classes = [{ weight = 0, operation = \"read\" }]",
             "t.toml:8: `weight` is `0`, wanted more than 0, at most 1000000000",
         ),
-        ("classes = [{ weight = 1 }]", "t.toml:8: `classes` has no `operation`"),
+        ("classes = [{ weight = 1 }]", "t.toml:8: a class needs an `operation` or a `read_share`"),
+        (
+            "classes = [{ operation = \"read\", read_share = 0.5 }]",
+            "t.toml:8: a class needs an `operation` or a `read_share`",
+        ),
+        (
+            "classes = [{ read_share = 0.5, burst = 2 }]",
+            "t.toml:8: a class with a `burst` needs an `operation`: a burst has one",
+        ),
+        (
+            "classes = [{ operation = \"read\", align = 1000 }]",
+            "t.toml:8: alignment `1000` is not a multiple of sector `512`\n  hint: use `512` or `1024`",
+        ),
+        (
+            "access = \"zipf\"\nclasses = [{ operation = \"read\", burst = 2 }]",
+            "t.toml:9: a class with `random_share`, `align`, `think` or `burst` needs access `uniform`, `sequential` or `mixed`",
+        ),
+        (
+            "rate = 10\nclasses = [{ operation = \"read\", think = 1 }]",
+            "t.toml:9: `classes.think` and `rate` exclude each other\n  hint: leave one of them out",
+        ),
+        (
+            "choice = \"shared\"\nread_share = 0.9",
+            "t.toml:8: choice `shared` needs `classes` with whole weights, such as 9 and 1",
+        ),
+        ("choice = \"ratio\"", "t.toml:8: choice `ratio` needs exactly two classes"),
         (
             "classes = [{ operation = \"read\", block_size = 1000 }]",
             "t.toml:8: block size `1000` is not a multiple of sector `512`\n  hint: use `512` or `1024`",

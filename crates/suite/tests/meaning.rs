@@ -62,7 +62,7 @@ fn owned(axes: &[(&str, &[&str])]) -> Vec<(String, Vec<String>)> {
 }
 
 fn class(weight: f64, op: Operation, block_size: Bytes) -> Class {
-    Class { weight, op, block_size }
+    Class { weight, op, block_size, line: None }
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn assignment() -> impl Strategy<Value = String> {
         share().prop_map(field("read_share")),
         share().prop_map(field("random_share")),
         of(&["\"read\"", "\"write\"", "\"fsync\"", "\"trim\""]).prop_map(field("operation")),
-        of(&["\"dice\"", "\"interleave\""]).prop_map(field("choice")),
+        of(&["\"dice\"", "\"interleave\"", "\"shared\"", "\"ratio\""]).prop_map(field("choice")),
         of(&["true", "false"]).prop_map(field("direct")),
         of(&["\"no\"", "\"data\"", "\"data-and-meta\""]).prop_map(field("write_through")),
         of(&["\"auto\"", "\"blocking\"", "\"mmap\"", "\"libaio\""]).prop_map(field("backend")),
@@ -61,6 +61,7 @@ fn assignment() -> impl Strategy<Value = String> {
         of(&[
             "[{ operation = \"read\" }, { weight = 0.3, operation = \"write\", block_size = \"16K\" }]",
             "[{ operation = \"fdatasync\" }, { weight = 7, operation = \"write\" }]",
+            "[{ read_share = 0.7, burst = 1, think = \"2ms\" }, { operation = \"read\", align = 1536, random_share = 0.1 }]",
         ])
         .prop_map(field("classes")),
     ]

@@ -168,7 +168,8 @@ fn stack(cap: usize, iops: f64, shift: f64) -> ModelSpec {
 
 fn visit(in_flight: u32, seed: u64) -> Visit {
     let size = Bytes::gib(1);
-    let classes = vec![Class { op: Operation::Read, weight: 1.0, block_size: Bytes::kib(4) }];
+    let classes =
+        vec![Class { op: Operation::Read, weight: 1.0, block_size: Bytes::kib(4), line: None }];
     let stream = Stream {
         name: "read".to_owned(),
         access: Access::Uniform,

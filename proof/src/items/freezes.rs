@@ -273,7 +273,7 @@ fn lognormal(median: Nanos, sigma: f64) -> ModelSpec {
 
 fn stream(threads: u32, pacing: Pacing, ramp: Nanos, time: Nanos) -> Stream {
     let block = Bytes::kib(4);
-    let class = Class { weight: 1.0, op: Operation::Read, block_size: block };
+    let class = Class { weight: 1.0, op: Operation::Read, block_size: block, line: None };
     Stream {
         name: "load".to_owned(),
         access: Access::Uniform,

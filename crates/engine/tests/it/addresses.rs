@@ -328,7 +328,12 @@ fn a_replay_is_played_once_in_order_by_all_workers_together() {
         };
         s.mix.classes = list
             .iter()
-            .map(|r| suite::model::Class { weight: 1.0, op: r.op, block_size: r.length })
+            .map(|r| suite::model::Class {
+                weight: 1.0,
+                op: r.op,
+                block_size: r.length,
+                line: None,
+            })
             .collect();
         let v = visit(vec![s]);
         let mut device = memory(&v);

@@ -13,7 +13,7 @@ use units::{Bytes, Nanos};
 pub const BLOCK: u64 = 4096;
 
 pub fn class(op: Operation, weight: f64, bytes: u64) -> Class {
-    Class { weight, op, block_size: Bytes::new(bytes) }
+    Class { weight, op, block_size: Bytes::new(bytes), line: None }
 }
 
 /// 4 KiB reads, uniform over 1 MiB, one worker, depth 1, 100 of them.

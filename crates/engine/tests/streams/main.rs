@@ -2,4 +2,5 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod bm_flash;
+mod language;
 mod support;

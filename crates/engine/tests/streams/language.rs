@@ -1,0 +1,173 @@
+//! What each word of the suite language makes of a stream, on suites written for it.
+
+use device::Op;
+
+use crate::support::*;
+
+/// The requests of a suite of one phase with these fields.
+fn play(head: &str, phase: &str) -> Vec<Request> {
+    let text = format!(
+        "schema = 1\nname = \"made\"\nfile_size = \"1MiB\"\n{head}\n[[phase]]\nname = \"p\"\n{phase}\n"
+    );
+    let mut cells = play_text(&text, &[]);
+    assert_eq!(cells.len(), 1);
+    cells.remove(0).requests
+}
+
+const K: u64 = 1024;
+
+#[test]
+fn sequential_lines_share_one_pointer_and_round_up_to_their_alignment() {
+    // At depth 3: in order of issue the next begins where the last one ends, whoever has it.
+    let seen = play(
+        "",
+        "operations = 8\nqueue_depth = 3\nchoice = \"shared\"\naccess = \"sequential\"\n\
+         classes = [{ weight = 1, operation = \"read\", block_size = \"512B\", align = \"512B\" },\n\
+         { weight = 1, operation = \"write\", block_size = \"6KiB\", align = \"4KiB\" }]",
+    );
+    let seen: Vec<_> = seen.iter().map(|r| (r.op, r.offset, r.length)).collect();
+    let (r, w) = (Op::Read, Op::Write);
+    let wanted = [
+        (r, 0, 512),
+        (w, 4 * K, 6144),
+        (r, 10 * K, 512),
+        (w, 12 * K, 6144),
+        (r, 18 * K, 512),
+        (w, 20 * K, 6144),
+        (r, 26 * K, 512),
+        (w, 28 * K, 6144),
+    ];
+    assert_eq!(seen, wanted);
+}
+
+#[test]
+fn a_line_that_no_longer_fits_goes_to_the_start() {
+    let seen = play(
+        "",
+        "operations = 5\nregion = \"20KiB\"\naccess = \"sequential\"\n\
+         classes = [{ operation = \"read\", block_size = \"6KiB\", align = \"4KiB\" }]",
+    );
+    assert_eq!(offsets(&seen), [0, 8 * K, 0, 8 * K, 0], "16 KiB and 6 more do not fit in 20");
+}
+
+#[test]
+fn random_lines_are_rounded_up_and_what_does_not_fit_goes_to_the_start() {
+    let n = 40_000;
+    let seen = play(
+        "",
+        "operations = 40000\nregion = \"64KiB\"\nalign = \"1KiB\"\n\
+         classes = [{ operation = \"read\", block_size = \"8KiB\", align = \"8KiB\", random_share = 1 },\n\
+         { operation = \"write\", block_size = \"24KiB\", align = \"8KiB\" }]",
+    );
+    let share = |op: Op, offset: u64| {
+        let of: Vec<_> = seen.iter().filter(|r| r.op == op).collect();
+        of.iter().filter(|r| r.offset == offset).count() as f64 / of.len() as f64
+    };
+    // Eight places. Of those of 24 KiB the last two do not fit and make the first three times as
+    // likely.
+    for place in 0..8 {
+        let eighth = share(Op::Read, place * 8 * K);
+        assert!((eighth - 0.125).abs() < 0.012, "read at {place}: {eighth}, {n} requests");
+        let wanted = [0.375, 0.125, 0.125, 0.125, 0.125, 0.125, 0.0, 0.0][place as usize];
+        let found = share(Op::Write, place * 8 * K);
+        assert!((found - wanted).abs() < 0.015, "write at {place}: {found}, wanted {wanted}");
+    }
+}
+
+#[test]
+fn lines_have_their_shares_of_size_of_reads_and_of_jumps() {
+    let seen = play(
+        "",
+        "operations = 40000\nrandom_share = 0\nclasses = [\n\
+         { weight = 60, read_share = 0.8, block_size = \"4KiB\", random_share = 0.25 },\n\
+         { weight = 40, read_share = 0.25, block_size = \"512B\", random_share = 1 }]",
+    );
+    let share = |of: &dyn Fn(&&Request) -> bool, among: &dyn Fn(&&Request) -> bool| {
+        let among = seen.iter().filter(among);
+        let total = among.clone().count() as f64;
+        among.filter(of).count() as f64 / total
+    };
+    let near = |seen: f64, wanted: f64| assert!((seen - wanted).abs() < 0.015, "{seen} {wanted}");
+    near(share(&|r| r.length == 4096, &|_| true), 0.6);
+    near(share(&|r| r.op == Op::Read, &|r| r.length == 4096), 0.8);
+    near(share(&|r| r.op == Op::Read, &|r| r.length == 512), 0.25);
+    let goes_on = |pair: &[Request]| {
+        let end = pair[0].offset + u64::from(pair[0].length);
+        pair[1].offset == end
+    };
+    let pairs: Vec<_> = seen.windows(2).filter(|pair| pair[1].length == 4096).collect();
+    let jumps = pairs.iter().filter(|pair| !goes_on(pair)).count() as f64 / pairs.len() as f64;
+    near(jumps, 0.25);
+}
+
+#[test]
+fn a_line_pauses_its_worker_before_each_burst() {
+    let seen = play(
+        "",
+        "operations = 8\nchoice = \"shared\"\nqueue_depth = 2\nclasses = [\n\
+         { operation = \"read\", burst = 3, think = \"10ms\" }, { operation = \"write\" }]",
+    );
+    let starts: Vec<u64> = seen.iter().map(|r| r.start.get() / 1000).collect();
+    assert_eq!(letters(&seen), "rrrwrrrw");
+    // Two at a time, 100 us each; the fifth waits 10 ms from when it could have been issued.
+    let first = [10_000, 10_000, 10_100, 10_100];
+    let again = first.map(|us| us + 10_200);
+    assert_eq!(starts[..4], first);
+    assert_eq!(starts[4..], again);
+    assert_eq!(seen[0].end.get(), 10_100_000);
+}
+
+#[test]
+fn a_shared_choice_counts_the_requests_of_all_workers() {
+    for (threads, depth) in [(1, 1), (5, 1), (3, 4)] {
+        let seen = play(
+            "",
+            &format!(
+                "operations = 1000\nthreads = {threads}\nqueue_depth = {depth}\n\
+                 choice = \"shared\"\nclasses = [{{ weight = 9, operation = \"read\" }},\n\
+                 {{ weight = 1, operation = \"write\" }}]"
+            ),
+        );
+        assert_eq!(letters(&seen), "rrrrrrrrrw".repeat(100), "{threads} x {depth}");
+    }
+}
+
+/// sysbench's rule, written down from its description.
+fn ratio(ratio: f64, n: usize) -> String {
+    let (mut reads, mut writes) = (0.0, 0.0);
+    let next = |_| {
+        if (reads + 1.0) / (writes + 1.0) < ratio {
+            reads += 1.0;
+            'r'
+        } else {
+            writes += 1.0;
+            'w'
+        }
+    };
+    (0..n).map(next).collect()
+}
+
+#[test]
+fn a_ratio_is_kept_per_worker_as_sysbench_keeps_it() {
+    let phase = |choice: &str, threads: u32, first: f64| {
+        format!(
+            "operations = {}\nthreads = {threads}\nchoice = \"{choice}\"\n\
+             classes = [{{ weight = {first}, operation = \"read\" }}, {{ operation = \"write\" }}]",
+            300 * threads
+        )
+    };
+    for (threads, first) in [(1, 1.5), (4, 1.5), (1, 1.0), (1, 9.0), (1, 0.25)] {
+        let seen = play("", &phase("ratio", threads, first));
+        for worker in 0..threads {
+            let own: Vec<_> = seen.iter().copied().filter(|r| r.worker == worker).collect();
+            assert_eq!(letters(&own), ratio(first, 300), "{threads} threads, {first}");
+        }
+    }
+    assert_eq!(&ratio(1.5, 10), "rwrwrrwrwr");
+    // An interleave of the same weights is the same stream at sysbench's default, but not at any
+    // ratio: it writes first when it owes half a write, sysbench once it would owe a whole one.
+    let interleaved = |first: f64| letters(&play("", &phase("interleave", 1, first)));
+    assert_eq!(interleaved(1.5), ratio(1.5, 300));
+    assert_eq!(interleaved(9.0)[..20], *"rrrrrwrrrrrrrrrwrrrr");
+    assert_eq!(ratio(9.0, 20), "rrrrrrrrwrrrrrrrrrwr");
+}
