@@ -177,6 +177,7 @@ fn kind_name(kind: TargetKind) -> &'static str {
         TargetKind::BlockDevice => "block device",
         TargetKind::CharacterDevice => "character device",
         TargetKind::Twin => "simulated",
+        TargetKind::Unknown => "unknown",
     }
 }
 

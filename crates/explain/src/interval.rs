@@ -369,6 +369,7 @@ mod tests {
             series: Series { interval_ns: 100_000_000, rows: rows.collect() },
             slow: vec![],
             slow_dropped: 0,
+            reported: None,
         };
         VisitRecord {
             cell,
@@ -442,6 +443,7 @@ mod tests {
             state: RunState::Complete,
             visits_planned: 0,
             blocks: None,
+            imported: None,
             warnings: vec![],
         };
         Run { header, cells: (0..=last).map(cell).collect(), visits }

@@ -149,6 +149,7 @@ fn header(suite_text: &str, size_bytes: u64) -> RunHeader {
         state: RunState::Complete,
         visits_planned: 1,
         blocks: None,
+        imported: None,
         warnings: Vec::new(),
     }
 }
@@ -174,6 +175,7 @@ fn visit(cell: u32, order: u32, plan: &StreamPlan, direct: bool) -> VisitRecord 
         series: Series { interval_ns: 100_000_000, rows },
         slow: Vec::new(),
         slow_dropped: 0,
+        reported: None,
     };
     let stream = StreamRecord {
         name: plan.name.clone(),

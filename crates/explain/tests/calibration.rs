@@ -176,6 +176,7 @@ fn header() -> RunHeader {
         state: RunState::Complete,
         visits_planned: 0,
         blocks: None,
+        imported: None,
         warnings: vec![],
     }
 }
@@ -200,6 +201,7 @@ fn visit(cell: u32, repeat: u32, rate: f64) -> VisitRecord {
         series: Series::default(),
         slow: vec![],
         slow_dropped: 0,
+        reported: None,
     };
     VisitRecord {
         cell,

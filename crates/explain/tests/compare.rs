@@ -416,6 +416,7 @@ impl Planted {
                 side: self.id.into(),
                 looks: 1,
             }),
+            imported: None,
             warnings: vec![],
         }
     }
@@ -457,6 +458,7 @@ fn visit(cell: u32, repeat: u32, rate: f64) -> VisitRecord {
         series: Series::default(),
         slow: vec![],
         slow_dropped: 0,
+        reported: None,
     };
     VisitRecord {
         cell,

@@ -54,8 +54,31 @@ pub struct RunHeader {
     pub visits_planned: u32,
     /// Its part in a comparison measured in blocks, if it is one side of such.
     pub blocks: Option<Blocks>,
+    /// Where it came from, if another tool made it. Then what that tool did not say is empty or
+    /// 0 in this header, and is not known.
+    #[serde(default)]
+    pub imported: Option<Imported>,
     /// Doubts about the run as a whole.
     pub warnings: Vec<Warning>,
+}
+
+/// Where a run came from that another tool made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    /// The tool: `fio`, `bm-flash`.
+    pub tool: String,
+    /// Its version, if it says one.
+    pub version: Option<String>,
+    /// The file it was read from, as the user named it.
+    pub file: String,
+    /// Bytes of that file.
+    pub bytes: u64,
+    /// XXH3 of those bytes, 16 hex digits: the same output can be told when it comes again.
+    pub xxh3: String,
+    /// How the tool says it was set, and what it says besides: (name, value).
+    pub settings: Vec<(String, String)>,
+    /// What a reader of the figures has to know.
+    pub remarks: Vec<String>,
 }
 
 /// A side of a comparison that was measured in blocks: every block visits every side once, close
@@ -178,6 +201,8 @@ pub enum TargetKind {
     CharacterDevice,
     /// A twin: null, memory, model, faulty.
     Twin,
+    /// Not told by the tool that the run was imported from.
+    Unknown,
 }
 
 /// Where a run ran.
@@ -222,9 +247,9 @@ pub struct StreamPlan {
     pub op: String,
     /// Bytes per request, if all are alike.
     pub block_bytes: Option<u64>,
-    /// Workers.
+    /// Workers. 0 in imported runs: not known.
     pub threads: u32,
-    /// Requests in flight per worker.
+    /// Requests in flight per worker. 0 in imported runs: not known.
     pub queue_depth: u32,
 }
 
@@ -239,7 +264,8 @@ pub struct VisitRecord {
     pub order: u32,
     /// Wall clock at the start of the measured part, ns since 1970.
     pub started_unix_ns: i64,
-    /// Measured part: from the first worker's start to the last completion counted.
+    /// Measured part: from the first worker's start to the last completion counted. 0 in imported
+    /// runs: not known.
     pub elapsed_ns: u64,
     /// How it ended.
     pub end: VisitEnd,
@@ -373,6 +399,43 @@ pub struct OpRecord {
     pub slow: Vec<SlowRequest>,
     /// How many more of those there were than `slow` has room for.
     pub slow_dropped: u64,
+    /// What another tool says about the operation. Then the counts above are 0 where it did not
+    /// count, there is no histogram, and the rates and latencies are those in here.
+    pub reported: Option<Reported>,
+}
+
+/// What another tool says about an operation. What it does not say is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reported {
+    /// Completed, as it counted them.
+    pub requests: Option<u64>,
+    /// Moved by those.
+    pub bytes: Option<u64>,
+    /// Requests per second, as printed.
+    pub iops: Option<f64>,
+    /// Bytes per second, as printed.
+    pub bytes_per_s: Option<f64>,
+    /// CPU busy, in percent of one processor or as the tool counts it.
+    pub cpu_percent: Option<f64>,
+    /// Latency.
+    pub latency: ReportedLatency,
+}
+
+/// Latency in ns, as another tool says it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReportedLatency {
+    /// Shortest.
+    pub min: Option<u64>,
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Longest.
+    pub max: Option<u64>,
+    /// Standard deviation.
+    pub sd: Option<f64>,
+    /// (share, latency that so many did not exceed), shares rising.
+    pub quantiles: Vec<(f64, u64)>,
+    /// (latency, how many), as the tool binned them; latencies rising.
+    pub buckets: Vec<(u64, u64)>,
 }
 
 /// A request that took long.

@@ -63,7 +63,7 @@ pub struct Target {
     pub given: String,
     /// With symbolic links resolved.
     pub resolved: String,
-    /// `file`, `block-device`, `character-device` or `twin`.
+    /// `file`, `block-device`, `character-device` or `twin`; `unknown` in imported runs.
     pub kind: String,
     /// Bytes of one file, or of the device.
     pub size_bytes: u64,
@@ -514,6 +514,7 @@ const fn kind(kind: record::TargetKind) -> &'static str {
         record::TargetKind::BlockDevice => "block-device",
         record::TargetKind::CharacterDevice => "character-device",
         record::TargetKind::Twin => "twin",
+        record::TargetKind::Unknown => "unknown",
     }
 }
 

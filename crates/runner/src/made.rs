@@ -124,6 +124,7 @@ mod tests {
             series: Series { interval_ns: 100_000_000, rows },
             slow: Vec::new(),
             slow_dropped: 0,
+            reported: None,
         };
         VisitRecord {
             cell: 3,

@@ -604,6 +604,7 @@ fn finish(
         state: RunState::Running,
         visits_planned: 0,
         blocks: None,
+        imported: None,
         warnings: Vec::new(),
     };
     let mut prepared = Prepared {

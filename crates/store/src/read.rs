@@ -149,6 +149,7 @@ impl Columns<'_> {
             state: self.word("state")?,
             visits_planned: self.get("visits_planned")?,
             blocks: self.blocks()?,
+            imported: None,
             warnings,
         })
     }
@@ -212,6 +213,7 @@ impl Columns<'_> {
             series: self.blob("series", blob::read_series)?,
             slow: self.blob("slow", blob::read_slow)?,
             slow_dropped: self.u64("slow_dropped")?,
+            reported: None,
         })
     }
 

@@ -270,6 +270,7 @@ fn visit(cell: u32, repeat: u32, order: u32, seconds: &[Second]) -> VisitRecord 
         series: Series { interval_ns: 100_000_000, rows },
         slow: Vec::new(),
         slow_dropped: 0,
+        reported: None,
     };
     VisitRecord {
         cell,
@@ -351,6 +352,7 @@ fn header() -> RunHeader {
         state: RunState::Complete,
         visits_planned: (CELLS * ROUNDS) as u32,
         blocks: None,
+        imported: None,
         warnings: Vec::new(),
     }
 }

@@ -45,6 +45,7 @@ pub(crate) fn visit(order: u32, op: &str, silent: &[(u64, u64)]) -> VisitRecord 
         series: Series::default(),
         slow,
         slow_dropped: 0,
+        reported: None,
     };
     VisitRecord {
         cell: u32::from(op.op == "write"),
@@ -124,6 +125,7 @@ pub(crate) fn run(kind: TargetKind, visits: Vec<VisitRecord>) -> Run {
         state: RunState::Complete,
         visits_planned: 2,
         blocks: None,
+        imported: None,
         warnings: vec![],
     };
     Run { header, cells: vec![cell(0, "read"), cell(1, "write")], visits }

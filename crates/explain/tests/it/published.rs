@@ -119,6 +119,7 @@ pub fn visit(cell: u32, order: u32, op: &str, requests: u64, block: u64, secs: u
                 series: Series::default(),
                 slow: Vec::new(),
                 slow_dropped: 0,
+                reported: None,
             }],
             workers: Vec::new(),
             ramp_requests: 0,
@@ -166,6 +167,7 @@ pub fn header(id: &str) -> RunHeader {
         state: RunState::Complete,
         visits_planned: 84,
         blocks: None,
+        imported: None,
         warnings: Vec::new(),
     }
 }

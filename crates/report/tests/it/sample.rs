@@ -43,6 +43,7 @@ pub fn header(suite: &str) -> RunHeader {
         state: RunState::Complete,
         visits_planned: 2,
         blocks: None,
+        imported: None,
         warnings: vec![],
     }
 }
@@ -89,6 +90,7 @@ pub fn op(name: &str, requests: u64, block: u64) -> OpRecord {
         series: Series { interval_ns: 1_000_000_000, rows: vec![row.clone(), row] },
         slow: vec![],
         slow_dropped: 0,
+        reported: None,
     }
 }
 

@@ -43,6 +43,7 @@ pub fn header() -> RunHeader {
         state: RunState::Running,
         visits_planned: 4,
         blocks: None,
+        imported: None,
         warnings: vec![Warning::new("tmpfs", "the target is memory")],
     }
 }
@@ -98,6 +99,7 @@ fn op(name: &str, scale: u64) -> OpRecord {
         },
         slow: vec![SlowRequest { at_ns: 7, latency_ns: 1 << 40, worker: 2, offset: 8192 }],
         slow_dropped: 3,
+        reported: None,
     }
 }
 
