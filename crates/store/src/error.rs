@@ -20,6 +20,12 @@ pub enum StoreError {
     /// A file, but of someone else.
     #[error("{} is not a plimsoll store", .0.display())]
     NotAStore(PathBuf),
+    /// A directory, where a file is wanted.
+    #[error("{} is a directory, wanted a file", .0.display())]
+    IsDirectory(PathBuf),
+    /// Removed or exchanged while it was open.
+    #[error("the store {} went away: it was removed or exchanged while it was in use", .0.display())]
+    Gone(PathBuf),
     /// Made, but nothing is in it: the first run is making it just now, or was killed doing so.
     #[error("the store {} is empty", .0.display())]
     Empty(PathBuf),
@@ -171,6 +177,14 @@ impl StoreError {
             }
             Self::NotAStore(_) => {
                 "nothing was changed in it; name another file with `--store FILE`"
+            }
+            Self::IsDirectory(path) => {
+                let file = path.join("plimsoll.db");
+                return Some(format!("name a file in it: `--store {}`", file.display()));
+            }
+            Self::Gone(_) => {
+                "what was measured since then is lost, and what was before unless there is a copy; \
+                 measure again"
             }
             Self::Empty(_) => "`plimsoll run` puts something in",
             Self::Newer { .. } => {

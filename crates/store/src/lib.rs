@@ -15,6 +15,7 @@ mod resolve;
 mod write;
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,17 @@ pub struct Store {
     connection: Connection,
     path: PathBuf,
     opened: Instant,
+    /// Which file it was when it was opened; `None` before that is known.
+    file: Option<FileId>,
+    /// Nothing is ever added to it: what was there for others to find is there in any case.
+    reads_only: bool,
+}
+
+/// Device and inode.
+type FileId = (u64, u64);
+
+fn file_id(path: &Path) -> Option<FileId> {
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// Who had the store open for longer tidies up when closing.
@@ -45,7 +57,9 @@ impl Drop for Store {
         // Moving the log into the file and syncing both takes some ten ms: nothing after a run of
         // minutes, but most of a run of one request. Short ones leave the log for the next to
         // move (SQLite does at 4 MiB, whoever writes).
-        let keep_log = self.opened.elapsed() < TIDY_AFTER;
+        // Who only reads tidies up as well: the log's index that it made is of use to nobody. SQLite
+        // does so only where nobody else has the store open.
+        let keep_log = !self.reads_only && self.opened.elapsed() < TIDY_AFTER;
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep_log);
     }
 }
@@ -67,9 +81,8 @@ pub fn default_path(lookup: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf
 /// end, without a word.
 fn never_a_store(path: &Path) -> Result<(), StoreError> {
     match std::fs::metadata(path) {
-        Ok(found) if !found.is_file() && !found.is_dir() => {
-            Err(StoreError::NotAStore(path.to_owned()))
-        }
+        Ok(found) if found.is_dir() => Err(StoreError::IsDirectory(path.to_owned())),
+        Ok(found) if !found.is_file() => Err(StoreError::NotAStore(path.to_owned())),
         _ => Ok(()),
     }
 }
@@ -92,12 +105,15 @@ impl Store {
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )
         .map_err(|error| StoreError::sql(path, error))?;
-        let mut store = Self { connection, path: path.to_owned(), opened: Instant::now() };
+        let opened = Instant::now();
+        let path = path.to_owned();
+        let mut store = Self { connection, path, opened, file: None, reads_only: false };
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
         // Before any pragma that writes: the file may be someone else's.
         let found = store.schema()?;
         store.settle_modes_patiently(found).map_err(|e| store.sql(e))?;
         store.migrate()?;
+        store.file = file_id(&store.path);
         Ok(store)
     }
 
@@ -125,7 +141,14 @@ impl Store {
 
     fn connect_read_only(path: &Path, query: &str) -> Result<Self, StoreError> {
         never_a_store(path)?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        // Who opens it for reading alone makes the log's index and may not remove it. Where the file
+        // may not be written SQLite opens it for reading by itself.
+        let access = if query.is_empty() {
+            OpenFlags::SQLITE_OPEN_READ_WRITE
+        } else {
+            OpenFlags::SQLITE_OPEN_READ_ONLY
+        };
+        let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = if query.is_empty() {
             Connection::open_with_flags(path, flags)
         } else {
@@ -133,8 +156,11 @@ impl Store {
             Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
         };
         let connection = connection.map_err(|error| StoreError::sql(path, error))?;
-        let store = Self { connection, path: path.to_owned(), opened: Instant::now() };
+        let opened = Instant::now();
+        let path = path.to_owned();
+        let store = Self { connection, path, opened, file: None, reads_only: true };
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
+        store.connection.pragma_update(None, "query_only", true).map_err(|e| store.sql(e))?;
         store.connection.pragma_update(None, "foreign_keys", true).map_err(|e| store.sql(e))?;
         Ok(store)
     }
@@ -182,6 +208,22 @@ impl Store {
     pub fn claim(&self, id: &str) -> Result<Claim, StoreError> {
         self.number(id)?;
         claim::claim(&self.path, id)
+    }
+
+    /// Whether a process holds the run now. A run that says running and is not held was killed.
+    pub fn is_live(&self, id: &str) -> bool {
+        claim::is_claimed(&self.path, id)
+    }
+
+    /// Whether the file of that name is still the one that was opened: SQLite goes on with one that
+    /// nobody can open any more.
+    pub(crate) fn is_there(&self) -> Result<(), StoreError> {
+        match self.file {
+            Some(file) if file_id(&self.path) != Some(file) => {
+                Err(StoreError::Gone(self.path.clone()))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn sql(&self, error: rusqlite::Error) -> StoreError {
@@ -308,7 +350,7 @@ mod tests {
         assert_eq!(ask("synchronous"), "1"); // NORMAL
         assert_eq!(ask("foreign_keys"), "1");
         assert_eq!(ask("auto_vacuum"), "2"); // INCREMENTAL
-        assert_eq!(ask("user_version"), "3");
+        assert_eq!(ask("user_version"), "4");
         discard(store);
     }
 }

@@ -6,10 +6,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::{Store, StoreError};
 
 /// In order; only ever added to.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../migrations/0001_runs.sql"),
     include_str!("../migrations/0002_rounds.sql"),
     include_str!("../migrations/0003_looks.sql"),
+    include_str!("../migrations/0004_alignment.sql"),
 ];
 /// The schema this program reads and writes.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;

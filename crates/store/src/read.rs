@@ -9,10 +9,13 @@ use serde::de::DeserializeOwned;
 use crate::blob::{self, BlobError};
 use crate::{Store, StoreError, claim};
 
+/// What scratch files are called.
+const SCRATCH: &str = "plimsoll-scratch.dat";
+
 impl Store {
     /// Every run on a line, newest last.
     pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
-        let query = "SELECT id, suite, target_given, started_unix_ns, state, visits_planned,
+        let query = "SELECT id, suite, target_given, target_resolved, started_unix_ns, state, visits_planned,
                  (SELECT count(DISTINCT cell || '/' || repeat) FROM visit
                       WHERE run = number AND end <> 'interrupted' AND purpose = 'measure')
                       AS visits_made,
@@ -119,11 +122,23 @@ impl Columns<'_> {
         StoreError::bad(&self.store.path, column, self.run, why)
     }
 
+    /// As the user named it; a scratch file by the directory that it was made in, since `.` is
+    /// another one tomorrow.
+    fn named_target(&self) -> Result<String, StoreError> {
+        let given: String = self.get("target_given")?;
+        let resolved: String = self.get("target_resolved")?;
+        let scratch = format!("/{SCRATCH}");
+        Ok(match resolved.strip_suffix(&scratch) {
+            Some(directory) if !given.ends_with(SCRATCH) => format!("{directory}/ (scratch)"),
+            _ => given,
+        })
+    }
+
     fn summary(&self) -> Result<RunSummary, StoreError> {
         Ok(RunSummary {
             id: self.run.to_owned(),
             suite: self.get("suite")?,
-            target: self.get("target_given")?,
+            target: self.named_target()?,
             started_unix_ns: self.get("started_unix_ns")?,
             state: self.word::<RunState>("state")?,
             live: claim::is_claimed(&self.store.path, self.run),

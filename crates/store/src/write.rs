@@ -47,6 +47,7 @@ impl Store {
 
     /// Adds a visit, in one transaction that is on the disk when this returns.
     pub fn add_visit(&mut self, id: &str, visit: &VisitRecord) -> Result<(), StoreError> {
+        self.is_there()?;
         let run = self.number(id)?;
         let known: (bool, bool) = self
             .connection
@@ -96,8 +97,23 @@ impl Store {
         Ok(())
     }
 
+    /// Says what the unit of direct I/O is on files that the run made itself. Only once, and not
+    /// where it was known before.
+    pub fn set_direct_alignment(&mut self, id: &str, bytes: u32) -> Result<(), StoreError> {
+        let run = self.number(id)?;
+        self.transaction(|t| {
+            t.execute(
+                "UPDATE run SET target_alignment = ?2
+                 WHERE number = ?1 AND target_alignment IS NULL",
+                params![run, bytes],
+            )
+        })
+        .map(|_| ())
+    }
+
     /// Says how the run stands.
     pub fn set_state(&mut self, id: &str, state: RunState) -> Result<(), StoreError> {
+        self.is_there()?;
         let run = self.number(id)?;
         self.transaction(|t| {
             t.execute("UPDATE run SET state = ?2 WHERE number = ?1", params![run, state.name()])

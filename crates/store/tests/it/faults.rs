@@ -82,7 +82,7 @@ fn a_store_that_is_not_there() {
     assert!(!path.exists());
     // A directory in its place; a file where a directory is wanted.
     std::fs::create_dir(&path).unwrap();
-    assert!(matches!(Store::open(&path).unwrap_err(), StoreError::CannotOpen { .. }));
+    assert!(matches!(Store::open(&path).unwrap_err(), StoreError::IsDirectory(_)));
     let file = path.with_file_name("file");
     std::fs::write(&file, "").unwrap();
     let error = Store::open(&file.join("plimsoll.db")).unwrap_err();
