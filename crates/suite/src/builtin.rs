@@ -5,7 +5,7 @@
 pub struct Builtin {
     /// Its name on the command line.
     pub name: &'static str,
-    /// The name for messages: `suites/bm-flash.toml`.
+    /// The name for messages, of which nobody has the file: `suite bm-flash`.
     pub file: &'static str,
     /// Its text.
     pub text: &'static str,
@@ -15,7 +15,7 @@ macro_rules! builtin {
     ($name:literal) => {
         Builtin {
             name: $name,
-            file: concat!("suites/", $name, ".toml"),
+            file: concat!("suite ", $name),
             text: include_str!(concat!("../../../suites/", $name, ".toml")),
         }
     };

@@ -103,8 +103,14 @@ fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
+fn is_too_large(text: &str) -> bool {
+    text.len() > 18 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn describe(seen: Unexpected<'_>) -> String {
     match seen {
+        // An override that is no number for us is a text: one of digits alone is still meant as one.
+        Unexpected::Str(text) if is_too_large(text) => format!("the number {text}, too large"),
         Unexpected::Str(text) => format!("the string \"{text}\""),
         Unexpected::Signed(n) => format!("the number {n}"),
         Unexpected::Unsigned(n) => format!("the number {n}"),

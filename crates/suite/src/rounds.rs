@@ -30,6 +30,9 @@ pub const PILOT: Nanos = Nanos::secs(10);
 /// So many cells of a phase are watched by pilots.
 pub const PILOTS: usize = 3;
 
+/// Nobody waits for visits that know a rate better.
+const PRECISION_MIN: f64 = 0.001;
+const RAMP_MAX: Nanos = Nanos::secs(3600);
 const PILOT_CELLS: usize = 12;
 const PILOT_VISIT: Nanos = Nanos::secs(1);
 const VISITS_MAX: u32 = 10_000;
@@ -43,11 +46,9 @@ pub(crate) fn rounds(suite: &Suite, raw: &RawRounds, head: &Table) -> Located<Ro
         own.or(table).map_or(At::Text(0), |node| node.at)
     };
     let precision = raw.precision.unwrap_or(DEFAULT.precision);
-    if !(precision > 0.0 && precision <= 1.0) {
-        return Err((
-            at("precision"),
-            out_of_range("precision", precision, "more than 0, at most 1"),
-        ));
+    if !(PRECISION_MIN..=1.0).contains(&precision) {
+        let wanted = format!("{PRECISION_MIN} to 1: 0.1 % to 100 %");
+        return Err((at("precision"), out_of_range("precision", precision, &wanted)));
     }
     let visits_max = raw.visits_max.unwrap_or(DEFAULT.visits_max.max(raw.visits_min.unwrap_or(0)));
     let visits_max = in_range("visits_max", visits_max, 1, VISITS_MAX, at("visits_max"))?;
@@ -69,12 +70,16 @@ pub(crate) fn rounds(suite: &Suite, raw: &RawRounds, head: &Table) -> Located<Ro
         let problem = out_of_range("visit_time_max", visit_time_max.exact(), &wanted);
         return Err((at("visit_time_max"), problem));
     }
+    let ramp = time("ramp", raw.ramp, DEFAULT.ramp, true)?;
+    if ramp > RAMP_MAX {
+        return Err((at("ramp"), out_of_range("ramp", ramp.exact(), "at most an hour")));
+    }
     let mut rounds = Rounds {
         precision,
         visits_min,
         visits_max,
         visit_time,
-        ramp: time("ramp", raw.ramp, DEFAULT.ramp, true)?,
+        ramp,
         least_operations: raw.least_operations.unwrap_or(DEFAULT.least_operations),
         visit_time_max,
         time_max: Nanos::ZERO,

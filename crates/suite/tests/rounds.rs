@@ -115,7 +115,7 @@ fn what_cannot_be_is_refused_at_its_place() {
     let rounds = |fields: &str| says(&format!("[rounds]\n{fields}"), &grid(4));
     assert_eq!(
         rounds("precision = 0"),
-        "t.toml:4: `precision` is `0`, wanted more than 0, at most 1"
+        "t.toml:4: `precision` is `0`, wanted 0.001 to 1: 0.1 % to 100 %"
     );
     assert_eq!(
         rounds("visits_max = 2\nvisits_min = 3"),

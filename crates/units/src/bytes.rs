@@ -133,7 +133,7 @@ pub enum ParseBytesError {
         unit: String,
     },
     /// More than 2^64 - 1 bytes, or less than one.
-    #[error("`{0}` is not a whole number of bytes below 2^64")]
+    #[error("`{0}` is not a whole number of bytes from 0 to 2^64 - 1, just below 16 EiB")]
     OutOfRange(String),
 }
 
@@ -156,10 +156,14 @@ impl FromStr for Bytes {
             "m" | "M" | "Mi" | "MiB" | "mib" => 1 << 20,
             "g" | "G" | "Gi" | "GiB" | "gib" => 1 << 30,
             "t" | "T" | "Ti" | "TiB" | "tib" => 1 << 40,
+            "p" | "P" | "Pi" | "PiB" | "pib" => 1 << 50,
+            "e" | "E" | "Ei" | "EiB" | "eib" => 1 << 60,
             "kB" | "KB" => 1_000,
             "MB" => 1_000_000,
             "GB" => 1_000_000_000,
             "TB" => 1_000_000_000_000,
+            "PB" => 1_000_000_000_000_000,
+            "EB" => 1_000_000_000_000_000_000,
             other => {
                 return Err(ParseBytesError::UnknownUnit {
                     text: text.to_owned(),
