@@ -121,6 +121,20 @@ pub enum RunError {
         /// What the kernel says it can give.
         available: Bytes,
     },
+    /// The memory twin would take more than there is: it would end in the kernel's hands, and
+    /// perhaps other processes with it.
+    #[error(
+        "{target} takes {wanted} of memory for this suite, {available} are available and a fifth \
+         of them is left to others"
+    )]
+    TwinMemory {
+        /// As given.
+        target: String,
+        /// What its files and buffers take.
+        wanted: Bytes,
+        /// What the kernel says it can give.
+        available: Bytes,
+    },
     /// The target cannot be opened.
     #[error(transparent)]
     Open(#[from] uring::OpenError),
@@ -192,6 +206,13 @@ impl RunError {
             }
             Self::TooShort { size, .. } => Some(format!("use `--size {}`", size.exact())),
             Self::NoRoom { .. } => Some("name another place with `--target`".to_owned()),
+            Self::TwinMemory { available, .. } => {
+                let most = Bytes::new(crate::prepare::usable(*available).get() >> 20 << 20);
+                Some(format!(
+                    "ask for less, with `memory:SIZE` or `--size`: at most {}",
+                    most.exact()
+                ))
+            }
             Self::NotWritable { .. } => {
                 Some("use a suite that reads, or another target".to_owned())
             }
@@ -213,6 +234,11 @@ impl RunError {
         }
     }
 
+    /// Whether nothing that was measured is there any more.
+    pub const fn lost_the_store(&self) -> bool {
+        matches!(self, Self::Store(store::StoreError::Gone(_)))
+    }
+
     /// What kind of trouble, for exit codes.
     pub const fn kind(&self) -> ErrorKind {
         match self {
@@ -227,6 +253,7 @@ impl RunError {
             | Self::Resume { .. } => ErrorKind::Usage,
             Self::Refused(_)
             | Self::NotWritable { .. }
+            | Self::TwinMemory { .. }
             | Self::Confirm(_)
             | Self::NoRoom { .. } => ErrorKind::Refused,
             Self::Store(_) => ErrorKind::Store,

@@ -22,6 +22,7 @@ use crate::layers;
 use crate::prepare::{Ground, Paths};
 use crate::quiet::Level;
 use crate::visit::Stage;
+use crate::watch::Watch;
 
 /// `O_EXCL` without `O_CREAT` on a block device: refused while the kernel has it in any use.
 const O_EXCL: i32 = 0o200;
@@ -44,6 +45,8 @@ pub(crate) struct Files {
     cached_before: Option<f64>,
     /// After the files were closed, before the locks are let go.
     leaving: Leaving,
+    /// Whether others leave the files alone.
+    watch: Watch,
     /// Holds block devices and locks files for us alone as long as the run lasts.
     guards: Vec<File>,
 }
@@ -210,6 +213,15 @@ impl Field {
         }
     }
 
+    /// What others did to the files since the last visit; nothing is asked of a place where
+    /// requests hang.
+    pub(crate) fn changes(&mut self, trims: bool) -> Vec<Warning> {
+        match self {
+            Self::Files(files) if !files.leaving.hangs => files.watch.look(trims),
+            _ => Vec::new(),
+        }
+    }
+
     /// Requests did not come back: nor may what else is asked of the same place.
     pub(crate) fn hangs(&mut self) {
         if let Self::Files(files) = self {
@@ -222,6 +234,14 @@ impl Field {
         let Self::Files(files) = self else { return Ok(None) };
         let Some(stream) = cell.streams.iter().find(|s| s.direct) else { return Ok(None) };
         Ok(files.open(stream)?.offset_alignment())
+    }
+
+    /// The unit of direct I/O on files that are there now, for who reads the figures.
+    pub(crate) fn alignment(&self) -> Option<u32> {
+        let Self::Files(files) = self else { return None };
+        let path = files.names.first()?;
+        let unit = stack::direct_alignment(path, &files.paths.target.devices).unit()?;
+        u32::try_from(unit.get()).ok()
     }
 
     /// Cache handling before a visit.
@@ -319,9 +339,10 @@ impl Files {
         }
         let ledger = Ledger::new(&Host::this(), &paths.target.devices);
         let before = ledger.snapshot();
+        let watch = Watch::of(&names);
         let opened = HashMap::new();
         let cached_before = None;
-        Ok(Self { paths, names, opened, ledger, before, cached_before, leaving, guards })
+        Ok(Self { paths, names, opened, ledger, before, cached_before, leaving, watch, guards })
     }
 
     /// Takes the locks that had to be let go.
@@ -410,7 +431,9 @@ impl Files {
                 self.opened.clear();
                 // An open file keeps a file system mounted.
                 self.guards.clear();
+                self.watch.let_go();
                 remount(&self.paths).map_err(|why| failed("mounting anew", why))?;
+                self.watch = Watch::of(&self.names);
                 self.guard_again()
             }
         }

@@ -17,6 +17,7 @@ mod resume;
 mod run;
 mod target;
 mod visit;
+mod watch;
 mod watchdog;
 
 pub use error::{ErrorKind, RunError};

@@ -581,6 +581,9 @@ fn finish(
     if matches!(found.ground, Ground::Paths(_) | Ground::Memory) {
         buffers_fit(host, &suite)?;
     }
+    if matches!(found.ground, Ground::Memory) {
+        twin_fits(&found.record.given, suite.files.total(), host.memory_available())?;
+    }
     if let Ground::Paths(paths) = &found.ground {
         can_handle_caches(paths, &suite)?;
     }
@@ -693,11 +696,26 @@ fn buffers_fit(host: &Host, suite: &Suite) -> Result<(), RunError> {
         each.fold((0u64, 0u64), |(n, bytes), (m, more)| (n + m, bytes.saturating_add(more)))
     });
     let (requests, bytes) = needs.max_by_key(|&(_, bytes)| bytes).unwrap_or((0, 0));
-    // A fifth stays for everybody else.
-    if bytes > available.get() / 5 * 4 {
+    if bytes > usable(available).get() {
         return Err(RunError::Memory { requests, needed: Bytes::new(bytes), available });
     }
     Ok(())
+}
+
+/// A fifth of the memory stays for everybody else.
+pub(crate) const fn usable(available: Bytes) -> Bytes {
+    Bytes::new(available.get() / 5 * 4)
+}
+
+/// Whether the memory twin may be filled: what is not there is not asked for, since the kernel
+/// gives it and then ends whom it likes.
+fn twin_fits(target: &str, wanted: Bytes, available: Option<Bytes>) -> Result<(), RunError> {
+    match available {
+        Some(available) if wanted > usable(available) => {
+            Err(RunError::TwinMemory { target: target.to_owned(), wanted, available })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What needs root, or cannot be at all, is said before a file is made.
@@ -778,4 +796,23 @@ const fn gcd(a: u64, b: u64) -> u64 {
 pub(crate) fn planned(cell: &Cell) -> Option<Nanos> {
     let ends = cell.streams.iter().map(|s| Some(s.stop.time? + s.stop.ramp));
     ends.collect::<Option<Vec<_>>>()?.into_iter().max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn a_twin_larger_than_the_memory_is_refused_before_it_is_filled() {
+        let fits = |wanted, available| twin_fits("memory:100TiB", wanted, available);
+        assert!(fits(Bytes::gib(8), Some(Bytes::gib(10))).is_ok());
+        assert!(fits(Bytes::new(u64::MAX), None).is_ok(), "nobody knows");
+        let error = fits(Bytes::gib(100 << 10), Some(Bytes::gib(10))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        let text = error.to_string();
+        assert!(text.contains("100 TiB") && text.contains("10 GiB"), "{text}");
+        assert!(error.hint().unwrap().ends_with("at most 8GiB"), "{:?}", error.hint());
+        assert!(fits(Bytes::new((8 << 30) + 1), Some(Bytes::gib(10))).is_err());
+    }
 }

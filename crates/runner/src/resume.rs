@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use plan::Made;
 use record::{Run, RunState, TargetKind, VisitEnd};
 use stack::{Action, PathKind, Permit};
+use units::Nanos;
 
 use crate::made::made;
 use crate::prepare::{Ground, Prepared, SCRATCH, prepare};
@@ -24,7 +25,13 @@ pub(crate) struct Resumed {
 
 /// Decides how to go on with `run`. What the user must allow anew (`--destroy`) is in
 /// `settings`: leave to destroy is not kept.
-pub fn prepare_resume(run: &Run, settings: Settings) -> Result<Prepared, RunError> {
+///
+/// * `time_max`: longest time of all visits together, where it is not to be what it was.
+pub fn prepare_resume(
+    run: &Run,
+    settings: Settings,
+    time_max: Option<Nanos>,
+) -> Result<Prepared, RunError> {
     let header = &run.header;
     let no = |why: &str| RunError::Resume { run: header.id.clone(), why: why.to_owned() };
     if header.state == RunState::Complete {
@@ -33,7 +40,13 @@ pub fn prepare_resume(run: &Run, settings: Settings) -> Result<Prepared, RunErro
     if header.blocks.is_some() {
         return Err(no("it is one side of a comparison, whose sides have to take turns"));
     }
-    let source = suite::parse(&header.suite_text, &format!("suite of run {}", header.id))?;
+    let mut source = suite::parse(&header.suite_text, &format!("suite of run {}", header.id))?;
+    if let Some(time) = time_max {
+        if !source.in_rounds() {
+            return Err(no("a longest time says how rounds end, and it is not played in rounds"));
+        }
+        source.set_time_max(time)?;
+    }
     let target = target_of(run)?;
     let order =
         Order { source, target: Some(target), seed: Some(header.seed), size_given: true, settings };

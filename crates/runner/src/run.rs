@@ -14,7 +14,7 @@ use record::{
 };
 use store::{Claim, Store};
 use suite::PILOT;
-use suite::model::{Cell, Method, Stop, Suite};
+use suite::model::{Cell, Method, Operation, Stop, Suite};
 use units::{Bytes, Instant, Nanos};
 use uring::{BackendReport, MonotonicClock};
 
@@ -139,6 +139,15 @@ impl Prepared {
         };
         if makes_files && let Err(error) = run.look_again() {
             return Err(run.failed(error));
+        }
+        // Of files that were made only now it was not known before.
+        if header.target.direct_alignment.is_none()
+            && let Some(bytes) = run.field.alignment()
+        {
+            if let Err(error) = run.store.set_direct_alignment(&run.outcome.run, bytes) {
+                return Err(run.failed(error.into()));
+            }
+            header.target.direct_alignment = Some(bytes);
         }
         run.schedule(&made);
         run.fill = if filled { 0..0 } else { 0..run.passes };
@@ -339,6 +348,7 @@ impl Running<'_> {
         if round != self.round {
             self.tell_visits()?;
             self.tell_round(round);
+            self.tell_ramp()?;
         }
         let steady = |round: Option<Round>| round.filter(|r| r.of == RoundOf::Steady);
         // The rounds of a steady phase follow each other without a pause.
@@ -369,6 +379,18 @@ impl Running<'_> {
             Next::Interrupted => Some(Next::Interrupted),
             Next::On | Next::Failed(_) => Some(not_filled()),
         })
+    }
+
+    /// Says, once in a phase, that ramps are shorter than the pilots wanted them.
+    fn tell_ramp(&mut self) -> Result<(), RunError> {
+        let Some((wanted, given)) = self.course.ramp_cut() else { return Ok(()) };
+        let phase = self.course.round().map_or(0, |round| round.phase);
+        let phase = self.suite.phases.get(phase).map_or("", |phase| phase.name.as_str());
+        let text = format!(
+            "{phase}: the pilots took {wanted} to come up to speed, and there is time for ramps of \
+             {given}: what is measured may still be rising or falling; give it more by --max-time"
+        );
+        self.warn(Warning::new("ramp-cut", text))
     }
 
     fn tell_round(&mut self, round: Option<Round>) {
@@ -537,6 +559,10 @@ impl Running<'_> {
                 .map(|error| Warning::new("device-failed", error.to_string())),
         );
         let end = end_of(&played, found.hanging, found.failed, self.interrupt.stops());
+        if end != VisitEnd::Hanging {
+            let mut ops = cell.streams.iter().flat_map(|stream| &stream.mix.classes);
+            warnings.extend(self.field.changes(ops.any(|class| class.op == Operation::Trim)));
+        }
         // What was measured during the ramp began earlier on the wall clock too.
         let ramp = cell.streams.iter().map(|s| s.stop.ramp).min().unwrap_or_default();
         Ok(VisitRecord {
@@ -569,6 +595,8 @@ impl Running<'_> {
         }
         let gone = if code("device-failed") {
             Some("the device failed".to_owned())
+        } else if code("target-gone") {
+            Some("what is measured has no name any more, and others cannot see it".to_owned())
         } else if let Some(errno) = lost_device(record) {
             Some(format!("{errno} leaves nothing to measure"))
         } else {

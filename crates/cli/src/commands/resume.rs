@@ -3,6 +3,7 @@
 use clap::Args;
 use record::RunState;
 use store::Store;
+use units::Nanos;
 
 use crate::args::Common;
 use crate::commands::run;
@@ -26,6 +27,10 @@ Examples:
 pub struct ResumeArgs {
     /// r17, 17, last, last-1, or the beginning of a suite's name
     run: Option<String>,
+    /// Begin no round that would end later than this after the first visit, instead of what `run`
+    /// was told
+    #[arg(long, value_name = "TIME")]
+    max_time: Option<Nanos>,
     #[command(flatten)]
     consent: ConsentOptions,
     #[command(flatten)]
@@ -42,7 +47,7 @@ pub fn resume(args: &ResumeArgs, common: &Common, output: Output) -> Result<Exit
         let store = order::store_to_read(common)?;
         match &args.run {
             Some(run) => store.resolve(run)?,
-            None => newest_unfinished(&store)?,
+            None => newest_unfinished(&store, &output)?,
         }
     };
     let mut store = Store::open(&path)?;
@@ -57,17 +62,30 @@ pub fn resume(args: &ResumeArgs, common: &Common, output: Output) -> Result<Exit
         return Err(Failure::new(ExitCode::Usage, message).hint(hint));
     }
     let settings = order::settings(&args.consent, &args.manner, path);
-    let prepared = runner::prepare_resume(&so_far, settings)?;
+    let prepared = runner::prepare_resume(&so_far, settings, args.max_time)?;
     run::play(prepared, &mut store, &args.talk, &output, Some(&so_far))
 }
 
-fn newest_unfinished(store: &Store) -> Result<String, Failure> {
+fn newest_unfinished(store: &Store, output: &Output) -> Result<String, Failure> {
     let runs = store.list()?;
+    let mut found: Vec<&str> = Vec::new();
     for run in runs.iter().rev().filter(|run| run.state != RunState::Complete && !run.live) {
         // A side of a comparison cannot go on alone, and must not stand before one that can.
         if store.load(&run.id)?.header.blocks.is_none() {
-            return Ok(run.id.clone());
+            found.push(&run.id);
         }
+    }
+    if let Some((newest, others)) = found.split_first() {
+        output.note(&match others {
+            [] => format!("resuming {newest}"),
+            _ => format!(
+                "resuming {newest}, the newest that did not come to its end; {} did not either: \
+                 `plimsoll resume {}` takes that one",
+                others.join(", "),
+                others[0]
+            ),
+        });
+        return Ok((*newest).to_owned());
     }
     Err(Failure::new(ExitCode::Usage, "no run is left to go on with")
         .hint("`plimsoll list` shows how they stand"))

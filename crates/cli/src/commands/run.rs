@@ -105,7 +105,7 @@ pub fn play(
     let outcome = match played {
         Ok(outcome) => outcome,
         Err(error) => {
-            if let Some(id) = progress.run_id() {
+            if let Some(id) = progress.run_id().filter(|_| !error.lost_the_store()) {
                 output.note(&format!("what was measured is stored as {id}"));
             }
             return Err(error.into());

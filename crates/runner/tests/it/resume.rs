@@ -27,14 +27,14 @@ fn an_interrupted_run_goes_on_where_it_was() {
     assert_eq!(run.visits.len(), 3);
 
     let mut store = store::Store::open(&place.join("store.db")).unwrap();
-    let prepared = prepare_resume(&run, settings(&place)).unwrap();
+    let prepared = prepare_resume(&run, settings(&place), None).unwrap();
     let outcome = prepared.run(&mut store, &mut |_: Event<'_>| {}, &Interrupt::default()).unwrap();
     assert_eq!(outcome.state, RunState::Complete);
     let run = store.load(&outcome.run).unwrap();
     let cells: Vec<u32> = run.visits.iter().map(|v| v.cell).collect();
     assert_eq!(cells, [6, 0, 1, 2, 3, 4, 5], "the fill is not repeated");
     assert!(run.visits.iter().all(|v| v.end == VisitEnd::Complete));
-    let again = prepare_resume(&run, settings(&place)).unwrap_err();
+    let again = prepare_resume(&run, settings(&place), None).unwrap_err();
     assert!(matches!(again, RunError::Resume { .. }), "{again}");
 }
 
@@ -78,7 +78,7 @@ fn a_verifying_run_still_verifies_when_resumed() {
     data.write_all_at(&[0; 512], 512 * 8).unwrap();
     data.sync_all().unwrap();
     let mut store = store::Store::open(&place.join("store.db")).unwrap();
-    let prepared = prepare_resume(&run, settings(&place)).unwrap();
+    let prepared = prepare_resume(&run, settings(&place), None).unwrap();
     let outcome = prepared.run(&mut store, &mut |_: Event<'_>| {}, &Interrupt::default()).unwrap();
     assert!(outcome.mismatches);
 }

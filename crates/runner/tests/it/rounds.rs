@@ -165,7 +165,7 @@ fn a_run_that_was_stopped_goes_on_as_it_would_have() {
         "rounds.visit_time=20ms",
         "rounds.ramp=1ms",
         "rounds.visits_max=5",
-        "rounds.precision=0.0001",
+        "rounds.precision=0.001",
         "threads=1,2,3",
     ];
     let order = order_in_rounds(&place, "random-read", "null:", &sets);
@@ -184,7 +184,7 @@ fn a_run_that_was_stopped_goes_on_as_it_would_have() {
     assert_eq!((outcome.state, part.visits.len()), (RunState::Interrupted, 7));
     assert_eq!(part.header.visits_planned, 15, "at most");
     let mut store = store::Store::open(&place.join("store.db")).unwrap();
-    let resumed = prepare_resume(&part, settings(&place)).unwrap();
+    let resumed = prepare_resume(&part, settings(&place), None).unwrap();
     let outcome = resumed.run(&mut store, &mut |_: Event<'_>| {}, &Interrupt::default()).unwrap();
     assert_eq!(outcome.state, RunState::Complete);
     let run = store.load(&outcome.run).unwrap();
