@@ -84,6 +84,10 @@ pub enum Command {
     Generate(generate::GenerateArgs),
 }
 
+/// Options of `compare` that say how to measure.
+const ONLY_LIVE: [&str; 7] =
+    ["even_though", "verify", "keep", "cpus", "hang_limit", "tolerate", "cache_size"];
+
 /// The grammar, with what is worked out at run time.
 pub fn grammar() -> clap::Command {
     let codes = ExitCode::table();
@@ -93,14 +97,32 @@ pub fn grammar() -> clap::Command {
         .mut_subcommand("calibrate", |c| {
             c.after_long_help(format!("{}\n\n{codes}", calibrate::EXAMPLES))
         })
+        .mut_subcommand("compare", |mut c| {
+            for option in ONLY_LIVE {
+                c = c.mut_arg(option, |arg| arg.requires("live"));
+            }
+            c
+        })
         .mut_subcommand("resume", |c| c.after_long_help(format!("{}\n\n{codes}", resume::EXAMPLES)))
 }
 
 /// Reads the words of a command line, the program first.
 pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut grammar = grammar();
-    let matches = grammar.try_get_matches_from_mut(words)?;
+    let matches = grammar.try_get_matches_from_mut(help_as_option(words))?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))
+}
+
+/// `help run` is `run --help`. A command of clap's own would be listed once for every command that
+/// it explains, in every page that is made of the grammar.
+fn help_as_option(words: &[OsString]) -> Vec<OsString> {
+    match words {
+        [program, help, command @ ..] if help == "help" => {
+            let program = std::iter::once(program).chain(command).cloned();
+            program.chain([OsString::from("--help")]).collect()
+        }
+        _ => words.to_vec(),
+    }
 }
 
 /// Says what clap has to say: help that was asked for, or what is wrong with the arguments.

@@ -33,6 +33,11 @@ impl Failure {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// Whether it tells the user about `what`.
+    pub fn hints_at(&self, what: &str) -> bool {
+        self.hint.as_ref().is_some_and(|hint| hint.contains(what))
+    }
+
     /// Says it on stderr; the code to end with.
     pub fn tell(&self, output: &Output) -> ExitCode {
         let mut told = self.error.to_string();

@@ -25,7 +25,7 @@ pub struct SuiteOptions {
     #[arg(long, value_name = "TIME")]
     pub time: Option<Nanos>,
     /// Visit each cell until its rate is known so well: 5%, 2%, 0.05
-    #[arg(long, value_name = "SHARE", conflicts_with = "classic")]
+    #[arg(long, value_name = "SHARE", conflicts_with = "classic", allow_hyphen_values = true)]
     pub precision: Option<Share>,
     /// Begin no round that would end later than this after the first visit: 20min
     #[arg(long, value_name = "TIME", conflicts_with = "classic")]
@@ -59,9 +59,9 @@ impl FromStr for Share {
             None => (text.trim(), 1.0),
         };
         let share = number.parse::<f64>().ok().map(|number| number / scale);
-        match share.filter(|&share| share > 0.0 && share <= 1.0) {
+        match share.filter(|share| (0.001..=1.0).contains(share)) {
             Some(share) => Ok(Self(share)),
-            None => Err("wanted a share such as 5% or 0.05".to_owned()),
+            None => Err("wanted 0.1% to 100%, such as 5% or 0.05".to_owned()),
         }
     }
 }
@@ -163,10 +163,12 @@ mod tests {
 
     #[test]
     fn shares_are_written_in_percent_or_as_parts_of_one() {
-        for (text, share) in [("5%", 0.05), ("0.05", 0.05), (" 2.5 % ", 0.025), ("100%", 1.0)] {
+        for (text, share) in
+            [("5%", 0.05), ("0.05", 0.05), (" 2.5 % ", 0.025), ("0.1%", 0.001), ("100%", 1.0)]
+        {
             assert_eq!(text.parse::<Share>(), Ok(Share(share)), "{text}");
         }
-        for bad in ["", "5", "0", "-1%", "101%", "%", "nan", "few"] {
+        for bad in ["", "5", "0", "-1%", "101%", "%", "nan", "few", "1e-30", "0.09%"] {
             assert!(bad.parse::<Share>().is_err(), "{bad}");
         }
     }

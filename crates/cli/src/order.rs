@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use record::{RunHeader, RunState};
 use runner::Settings;
 use store::Store;
 use suite::SuiteSource;
@@ -159,6 +160,15 @@ pub fn store_path(common: &Common) -> Result<PathBuf, Failure> {
         let message = "nowhere to keep results: neither XDG_DATA_HOME nor HOME is a directory";
         Failure::new(ExitCode::Store, message).hint("name a file with `--store FILE`")
     })
+}
+
+/// How a run stands: one that says it is running and that no process holds was killed.
+pub fn standing(store: &Store, header: &RunHeader) -> &'static str {
+    match (header.state, store.is_live(&header.id)) {
+        (_, true) => RunState::Running.name(),
+        (RunState::Running, false) => "killed",
+        (state, false) => state.name(),
+    }
 }
 
 /// The store for looking things up; brought up to date if it is an old one.

@@ -198,7 +198,7 @@ fn whole_run(store: &Store, word: &str) -> Result<String, Failure> {
         return Err(Failure::new(ExitCode::Usage, message));
     }
     if header.state != RunState::Complete {
-        let message = format!("run {id} is not complete: it is {}", header.state.name());
+        let message = format!("run {id} is not complete: it is {}", order::standing(store, header));
         let hint = format!("`plimsoll resume {id}` goes on with it");
         return Err(Failure::new(ExitCode::Usage, message).hint(hint));
     }
@@ -256,7 +256,16 @@ fn play(
     let mut progress = Progress::new(*output, None, signals.interrupt().clone());
     let played = prepared.run(store, &mut progress, signals.interrupt());
     progress.finish();
-    Ok(played?)
+    played.map_err(|error| {
+        let failure = Failure::from(error);
+        if failure.hints_at("plimsoll resume") {
+            return failure.hint(
+                "visits stored before are safe; free some space, then `plimsoll resume` and \
+                 `plimsoll calibrate --from RUN`, or calibrate anew",
+            );
+        }
+        failure
+    })
 }
 
 /// The clock that times of requests are taken by. The best of a few tries: others only make it

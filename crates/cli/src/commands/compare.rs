@@ -28,6 +28,9 @@ Examples:
   plimsoll compare r17 r18 --json       # one document (plimsoll.comparison/1)
   plimsoll compare --live a.toml b.toml # measure both now, in turn, then compare";
 
+/// One for each letter.
+const RUNS_MAX: usize = 26;
+
 /// Compare runs: is the difference real, how large, and what can have made it
 ///
 /// The first run is the reference. What differs between the stacks and plans is said first: where
@@ -43,13 +46,14 @@ Examples:
 pub struct CompareArgs {
     /// Two runs or more, the reference first: r17, 17, last, last-1, or the beginning of a
     /// suite's name; with --live, a file for each side
-    #[arg(required = true, num_args = 2..=26, value_name = "RUN|FILE")]
+    #[arg(required = true, num_args = 2.., value_name = "RUN|FILE")]
     pub runs: Vec<String>,
     /// Differences up to this do not matter; where the machine's own A/A floor is larger, that
-    #[arg(long, value_name = "SHARE", default_value = "3%")]
+    #[arg(long, value_name = "SHARE", default_value = "3%", allow_hyphen_values = true)]
     margin: Share,
     /// Confidence of the intervals
     #[arg(long, value_name = "SHARE", default_value = "95%", value_parser = confidence)]
+    #[arg(allow_hyphen_values = true)]
     pub confidence: Share,
     /// Show what is behind each cell's verdict: counts, method, p, latencies, stalls
     #[arg(long, conflicts_with = "json")]
@@ -65,6 +69,11 @@ pub struct CompareArgs {
 }
 
 pub fn compare(args: &CompareArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
+    if args.runs.len() > RUNS_MAX {
+        let message = format!("{} runs are named, at most {RUNS_MAX} can be", args.runs.len());
+        let hint = "each has a letter; compare the others with the same reference, too";
+        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+    }
     if args.live.live {
         return live::live(args, common, output);
     }
@@ -89,7 +98,7 @@ pub fn conclude(
     if args.json {
         output.print(&json(&comparison)?)?;
     } else {
-        output.print(&text(&comparison, runs, args.cells))?;
+        output.print(&text(&comparison, store, runs, args.cells))?;
     }
     let worse = comparison.against.iter().any(is_worse);
     Ok(if args.exit_code && worse { ExitCode::Slower } else { ExitCode::Ok })
@@ -125,12 +134,11 @@ fn is_worse(against: &Against) -> bool {
 }
 
 fn confidence(text: &str) -> Result<Share, String> {
-    let share: Share = text.parse()?;
-    let sensible = (0.5..1.0).contains(&share.0);
-    sensible.then_some(share).ok_or_else(|| "wanted 50% or more, and less than 100%".to_owned())
+    let share = text.parse::<Share>().ok().filter(|share| (0.5..=0.9999).contains(&share.0));
+    share.ok_or_else(|| "wanted 50% to 99.99%".to_owned())
 }
 
-fn text(comparison: &Comparison, runs: &[Run], details: bool) -> String {
+fn text(comparison: &Comparison, store: &Store, runs: &[Run], details: bool) -> String {
     let mut out = String::new();
     for (side, run) in comparison.sides.iter().zip(runs) {
         let header = &run.header;
@@ -143,7 +151,7 @@ fn text(comparison: &Comparison, runs: &[Run], details: bool) -> String {
             side.run,
             report::plain(&side.suite),
             report::plain(&side.target),
-            header.state.name(),
+            order::standing(store, header),
             header.visits_planned,
         );
     }
@@ -264,7 +272,7 @@ mod tests {
     #[test]
     fn certainty_is_not_for_sale() {
         assert_eq!(confidence("95%"), Ok(Share(0.95)));
-        for bad in ["100%", "1", "20%", "nan%", "95", ""] {
+        for bad in ["100%", "1", "99.999%", "20%", "-5%", "nan%", "95", ""] {
             assert!(confidence(bad).is_err(), "{bad}");
         }
     }

@@ -54,7 +54,18 @@ pub fn explain(args: &ExplainArgs, common: &Common, output: &Output) -> Result<(
 
 /// The runs, and what calibrations of their machines found.
 fn load(args: &ExplainArgs, common: &Common) -> Result<(Vec<Run>, Context), Failure> {
-    for (name, levels) in &args.factor {
+    for (at, (name, levels)) in args.factor.iter().enumerate() {
+        if args.factor.iter().take(at).any(|(before, _)| before == name) {
+            let message = format!("factor `{name}` is given twice");
+            let hint = "give each factor once, with a level per run";
+            return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+        }
+        if args.runs.len() < 2 {
+            let message =
+                format!("factor `{name}` needs several runs to differ in, and one is named");
+            let hint = "name two runs or more: `plimsoll explain r4 r12 --factor disks=4,12`";
+            return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+        }
         if levels.len() != args.runs.len() {
             let message =
                 format!("factor `{name}` has {} levels for {} runs", levels.len(), args.runs.len());

@@ -10,7 +10,7 @@ use clap::Args;
 use explain::compare::{Comparison, Verdict};
 use explain::view::is_preparation;
 use record::{Blocks, Run};
-use runner::{Event, Order, Outcome, Prepared, Running, TargetName, Watcher};
+use runner::{Event, Order, Outcome, Prepared, RunError, Running, TargetName, Watcher};
 use serde::Deserialize;
 use stats::Random;
 use stats::random::derive_seed;
@@ -38,7 +38,7 @@ const TURN: u64 = 0x7475_726e;
 /// Between two lines about requests that do not come back.
 const WAITING_EVERY: Duration = Duration::from_secs(5);
 /// Between two lines about a block that takes long.
-const PROGRESS_EVERY: Duration = Duration::from_secs(30);
+const PROGRESS_EVERY: Duration = Duration::from_secs(8);
 
 /// Measuring instead of looking up.
 #[derive(Clone, Debug, Args)]
@@ -62,7 +62,7 @@ pub struct LiveArgs {
     #[arg(long, requires = "live", conflicts_with = "json")]
     pub dry_run: bool,
     /// No progress and no notes on stderr; errors still are
-    #[arg(long, short)]
+    #[arg(long, short, requires = "live")]
     pub quiet: bool,
     #[command(flatten)]
     pub consent: ConsentOptions,
@@ -341,15 +341,28 @@ fn play(
             Ok(begun) => running.push(begun),
             Err(error) => {
                 take_back(running, &path);
-                return Err(error.into());
+                return Err(no_resume(error));
             }
         }
     }
     let complete = turns(&mut running, seed, &panel, looks)?;
     running
         .into_iter()
-        .map(|side| Ok(if complete { side.end_as_complete()? } else { side.end()? }))
+        .map(|side| if complete { side.end_as_complete() } else { side.end() })
+        .map(|ended| ended.map_err(no_resume))
         .collect()
+}
+
+/// A side does not go on alone: what is said of other runs is not to be said of it.
+fn no_resume(error: RunError) -> Failure {
+    let failure = Failure::from(error);
+    if failure.hints_at("plimsoll resume") {
+        return failure.hint(
+            "what was stored before is safe, and `plimsoll compare` makes of it what can be made; \
+             free some space and measure anew for more",
+        );
+    }
+    failure
 }
 
 /// The other side could not begin: those that did were nothing yet.

@@ -38,7 +38,11 @@ pub fn show(args: &ShowArgs, common: &Common, output: &Output) -> Result<(), Fai
     if args.json {
         return output.print(&json(&report::document(&run))?);
     }
-    output.print(&format!("{}\n{}", facts(&run), table::text(&run, Layout::Auto)))
+    output.print(&format!(
+        "{}\n{}",
+        facts(&run, order::standing(&store, &run.header)),
+        table::text(&run, Layout::Auto)
+    ))
 }
 
 /// The plan that a run played, checked anew from what was stored.
@@ -48,7 +52,7 @@ pub fn plan(run: &Run) -> Result<suite::model::Suite, SuiteError> {
 }
 
 /// What stands above the tables: label and value, one a line.
-fn facts(run: &Run) -> String {
+fn facts(run: &Run, standing: &str) -> String {
     let header = &run.header;
     let mut out = String::new();
     let mut fact = |label: &str, value: String| {
@@ -56,7 +60,7 @@ fn facts(run: &Run) -> String {
         let _ = writeln!(out, "{label:<11}{}", report::plain(&value));
     };
     fact("run", header.id.clone());
-    fact("state", state(run));
+    fact("state", state(run, standing));
     fact("suite", header.suite.clone());
     fact("plan", plan_text(run));
     fact("seed", header.seed.to_string());
@@ -74,10 +78,10 @@ fn facts(run: &Run) -> String {
     out
 }
 
-fn state(run: &Run) -> String {
+fn state(run: &Run, standing: &str) -> String {
     let made = run.visits_made();
     let planned = run.header.visits_planned;
-    format!("{}, {made} of {planned} visits", run.header.state.name())
+    format!("{standing}, {made} of {planned} visits")
 }
 
 fn plan_text(run: &Run) -> String {

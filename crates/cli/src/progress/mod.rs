@@ -81,10 +81,13 @@ impl Progress {
         }
     }
 
-    fn say(&self, line: &str) {
-        match &self.face {
+    fn say(&mut self, line: &str) {
+        match &mut self.face {
             Face::Live(live) => live.print(line),
-            Face::Plain(_) => self.output.note(line),
+            Face::Plain(plain) => {
+                plain.said();
+                self.output.note(line);
+            }
             Face::Silent => {}
         }
     }
@@ -106,8 +109,11 @@ impl Watcher for Progress {
                 }
             }
             Event::Step(step) => {
-                if let Face::Live(live) = &self.face {
-                    live.status(&report::plain(step));
+                let step = report::plain(step);
+                match &mut self.face {
+                    Face::Live(live) => live.status(&step),
+                    Face::Plain(plain) => plain.step(&step, &self.output),
+                    Face::Silent => {}
                 }
             }
             Event::Round { phase, round } => self.round(phase, round),

@@ -9,8 +9,8 @@ use super::text;
 use super::time::TimeLeft;
 use crate::output::Output;
 
-/// Between two lines about the visit under way, and between two about what hangs in it.
-const STATUS_EVERY: Duration = Duration::from_secs(30);
+/// Longest silence while something goes on, so that a log has a line every ten seconds; and between two about what hangs in it.
+const STATUS_EVERY: Duration = Duration::from_secs(8);
 const WAITING_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -22,6 +22,19 @@ pub struct Plain {
 impl Plain {
     pub fn new() -> Self {
         Self { status: Instant::now(), waiting: None }
+    }
+
+    /// What is said anyway breaks the silence.
+    pub fn said(&mut self) {
+        self.status = Instant::now();
+    }
+
+    /// What is done between two visits, if nothing was said for long.
+    pub fn step(&mut self, step: &str, output: &Output) {
+        if self.status.elapsed() >= STATUS_EVERY {
+            self.said();
+            output.note(step);
+        }
     }
 
     pub fn tick(&mut self, tick: &Tick<'_>, time: &TimeLeft, left: Option<Nanos>, output: &Output) {

@@ -68,7 +68,7 @@ fn comparisons_know_the_floor_of_their_machine() {
     // One mean for a class is too few for a floor of its own.
     assert_eq!(after["floor"]["classes"], Value::Array(Vec::new()));
     // Asked for no margin, the floor is the margin.
-    let words = ["compare", "r1", "r2", "--json", "--margin", "0.00001"];
+    let words = ["compare", "r1", "r2", "--json", "--margin", "0.001"];
     let strict = document(&world.ok(&words).out);
     assert_eq!(strict["against"][0]["overall"]["margin_from"], "floor");
 }

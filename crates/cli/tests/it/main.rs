@@ -8,6 +8,7 @@ mod export;
 mod help;
 mod live;
 mod odd;
+mod refused;
 mod run;
 mod signals;
 mod suites;

@@ -71,6 +71,33 @@ fn a_file_cut_under_us_is_a_short_read() {
 }
 
 #[test]
+fn a_file_that_is_removed_under_us_ends_the_run() {
+    let lab = Lab::new("gone");
+    let mut running =
+        lab.start("run random-read --target data --size 8MiB --time 1s --set threads=1,2,3 --json");
+    running.until_it_says("fill ");
+    a_while();
+    fs::remove_file(lab.path("data")).unwrap();
+    let said = running.end();
+    said.is(5, &["data was removed while it was measured", "the run ends here"]);
+    assert_eq!(ends(&said.document()), ["complete"], "what was measured until then is kept");
+    assert_eq!(lab.list()[0]["state"], "failed");
+}
+
+#[test]
+fn a_file_that_is_cut_and_written_again_is_told() {
+    let lab = Lab::new("cut");
+    let mut running =
+        lab.start("run random-write --target data --size 64MiB --time 1s --set threads=1 --json");
+    running.until_it_says("fill ");
+    a_while();
+    cut(&lab.path("data"), 0);
+    let said = running.end();
+    said.is(0, &["data was changed by someone else while it was measured"]);
+    assert_eq!(ends(&said.document()), ["complete"]);
+}
+
+#[test]
 fn a_mapped_file_cut_under_us_is_an_error_not_a_crash() {
     let lab = Lab::new("mmap");
     let words = "run random-read --target data --size 8MiB --time 1s --backend mmap --set direct=false --json";

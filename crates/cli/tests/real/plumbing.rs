@@ -316,3 +316,13 @@ fn a_visit_lost_in_the_kernel_is_never_called_free_of_freezes() {
     drop(frozen);
     running.end().is(4, &["is stuck in the kernel"]);
 }
+
+#[test]
+fn the_unit_of_direct_io_is_stored_of_files_that_the_run_makes() {
+    let lab = Lab::new("unit");
+    lab.ok("run random-read --target data --size 1MiB --time 20ms");
+    let made = lab.export("r1")["target"]["direct_alignment_bytes"].clone();
+    lab.ok("run random-read --target data --size 1MiB --time 20ms");
+    let found = lab.export("r2")["target"]["direct_alignment_bytes"].clone();
+    assert_eq!(made, found, "seen afterwards, and seen before");
+}

@@ -90,3 +90,26 @@ fn nowhere_to_keep_results_is_said_before_anything_is_done() {
     );
     assert!(!lab.path("data").exists());
 }
+
+#[test]
+fn a_store_that_is_removed_under_us_is_noticed() {
+    let lab = Lab::new("store-gone");
+    let run = "run random-read --target null: --time 1s --set threads=1,2,3 --store s.db";
+    for side in ["a.toml", "b.toml"] {
+        let text = "suite = \"random-read\"\ntarget = \"null:\"\ntime = \"1s\"\n";
+        fs::write(lab.path(side), text).unwrap();
+    }
+    let live = "compare --live a.toml b.toml --blocks 2 --store s.db";
+    for words in [run, live] {
+        let mut running = lab.start(words);
+        running.until_it_says("to make");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        fs::remove_file(lab.path("s.db")).unwrap();
+        let said = running.end();
+        said.is(6, &["error: the store s.db went away", "hint: what was measured"]);
+        assert!(!said.err.contains("stored as"), "{said}");
+        for rest in ["s.db", "s.db-wal", "s.db-shm"] {
+            let _ = fs::remove_file(lab.path(rest));
+        }
+    }
+}
