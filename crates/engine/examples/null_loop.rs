@@ -29,6 +29,7 @@ fn main() {
             choice: Choice::Dice,
         },
         align: Bytes::kib(4),
+        copy_to: None,
         region: Region { start: Bytes::ZERO, length: Bytes::gib(1), spread: Spread::Concatenated },
         sync: None,
         threads: 1,

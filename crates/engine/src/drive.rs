@@ -20,7 +20,7 @@ use crate::overload::Overload;
 use crate::payload::Payload;
 use crate::recorder::{Failure, INTERVAL, Outcome, Recorder, WorkerResult};
 use crate::shared::{Pulse, Shared, StreamShared};
-use crate::source::{Next, Source, operations};
+use crate::source::{Next, Second, Source, operations};
 use crate::verify::{Floors, Mismatch};
 
 /// A worker of a visit.
@@ -116,6 +116,8 @@ pub struct Drive<'a> {
     /// Buffers are stamped before each write.
     stamps: bool,
     floors: Vec<Floors>,
+    /// By slot, what follows on the request in flight; empty if nothing ever does.
+    seconds: Vec<Option<Second>>,
     limits: Limits,
     batch_max: usize,
     stamp_error: Nanos,
@@ -234,6 +236,8 @@ impl<'a> Drive<'a> {
             Some(verifier) => vec![verifier.floors(longest(visit)); depth],
             None => Vec::new(),
         };
+        let pairs = states.iter().any(|worker| worker.source.has_pairs());
+        let seconds = if pairs { vec![None; depth] } else { Vec::new() };
         Ok(Self {
             shared,
             paced: states.iter().any(|w| w.waits || !matches!(w.pace, Pace::Closed)),
@@ -247,6 +251,7 @@ impl<'a> Drive<'a> {
             stamps: payload.stamps(),
             payload,
             floors,
+            seconds,
             limits,
             batch_max: 0,
             stamp_error: Nanos::ZERO,
@@ -394,6 +399,12 @@ impl<'a> Drive<'a> {
         }
         self.in_flight -= 1;
         self.workers[owner].in_flight -= 1;
+        let second = self.seconds.get_mut(completion.slot.0 as usize).and_then(Option::take);
+        if let Some(second) = second.filter(|_| completion.result() == Ok(slot.expected)) {
+            // Begun is finished, whether or not anything new is begun.
+            self.issue_second(completion.slot.0, second, now, device);
+            return;
+        }
         self.release(completion.slot.0, now, device);
         self.after_last(owner, now, device, observer);
     }
@@ -422,7 +433,12 @@ impl<'a> Drive<'a> {
             return;
         }
         match worker.source.next(worker.stream) {
-            Some(next) => self.issue(slot, next, start, device),
+            Some(next) => {
+                if let Some(second) = self.seconds.get_mut(slot as usize) {
+                    *second = worker.source.take_second();
+                }
+                self.issue(slot, next, start, device);
+            }
             None => {
                 worker.stop(start);
                 if worker.in_flight == 0 {
@@ -434,17 +450,44 @@ impl<'a> Drive<'a> {
     }
 
     fn issue<D: Device>(&mut self, slot: u32, next: Next, start: Instant, device: &mut D) {
-        let state = &mut self.slots[slot as usize];
-        state.take(next, start);
-        let worker = &mut self.workers[state.worker as usize];
-        if worker.depth == 1 {
-            worker.pulse.issued(start, next.offset.get(), next.op);
-        }
         let buffer =
             if self.stamps && next.op == Op::Write { device.buffer(Slot(slot)) } else { &mut [] };
         match self.floors.get_mut(slot as usize) {
             Some(floors) => self.payload.describe(floors, next, buffer),
             None => self.payload.stamp(buffer, next.length),
+        }
+        self.send(slot, next, start, device);
+    }
+
+    /// The write of a pair: its data is what the read left in the buffer. Under verification it
+    /// must say where it lies, which a copy would not, so both are made anew.
+    #[cold]
+    fn issue_second<D: Device>(
+        &mut self,
+        slot: u32,
+        second: Second,
+        start: Instant,
+        device: &mut D,
+    ) {
+        let buffer = device.buffer(Slot(slot));
+        match (self.floors.get_mut(slot as usize), second.change) {
+            (Some(floors), _) => self.payload.describe(floors, second.next, buffer),
+            (None, Some(place)) => {
+                if let Some(byte) = buffer.get_mut(place as usize) {
+                    *byte = byte.wrapping_add(1);
+                }
+            }
+            (None, None) => {}
+        }
+        self.send(slot, second.next, start, device);
+    }
+
+    fn send<D: Device>(&mut self, slot: u32, next: Next, start: Instant, device: &mut D) {
+        let state = &mut self.slots[slot as usize];
+        state.take(next, start);
+        let worker = &mut self.workers[state.worker as usize];
+        if worker.depth == 1 {
+            worker.pulse.issued(start, next.offset.get(), next.op);
         }
         worker.in_flight += 1;
         self.in_flight += 1;
@@ -768,13 +811,14 @@ impl<'a> Worker<'a> {
         let source = Source::new(visit, id)?;
         let waits = source.pauses();
         let closed = matches!(pace, Pace::Closed) && !waits;
+        let flows = closed && visit.verify.is_none() && !source.has_pairs();
         let before: u32 = visit.streams[..id.stream as usize].iter().map(|s| s.threads).sum();
         Ok(Self {
             id,
             stream: &shared.streams[id.stream as usize],
             source,
             flows: false,
-            closed: closed && visit.verify.is_none(),
+            closed: flows,
             recorder: Recorder::new(&ops, expected, !closed),
             pulse: &shared.pulses()[(before + id.worker) as usize],
             pace,

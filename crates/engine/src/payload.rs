@@ -5,7 +5,7 @@ use std::sync::Arc;
 use device::Op;
 use stats::Random;
 use stats::random::{derive_seed, mix};
-use suite::model::{Access, Data, Operation, Stream};
+use suite::model::{Access, Data, Stream};
 
 use crate::source::Next;
 use crate::verify::{Floors, Mismatch, Verifier};
@@ -177,8 +177,8 @@ impl Payload {
 /// Whether the stream brings data into its buffers.
 fn reads(stream: &Stream) -> bool {
     match &stream.access {
-        Access::Replay { requests } => requests.iter().any(|r| r.op == Operation::Read),
-        _ => stream.mix.classes.iter().any(|c| c.op == Operation::Read),
+        Access::Replay { requests } => requests.iter().any(|r| r.op.reads()),
+        _ => stream.mix.classes.iter().any(|c| c.op.reads()),
     }
 }
 

@@ -32,6 +32,10 @@ pub(crate) struct Source {
     /// Classes with places and pauses of their own, if the stream has such.
     lines: Option<Lines>,
     place: Place,
+    /// Where copies go.
+    copies: Option<Place>,
+    /// Of the request last given out.
+    second: Option<Second>,
     /// Requests that may still be issued before anything beyond class, cursor and place is to
     /// be looked after.
     plain: u64,
@@ -42,13 +46,30 @@ pub(crate) struct Source {
     written_file: u32,
 }
 
+/// The second request of a pair: made of what the first one read, once that came back whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Second {
+    pub next: Next,
+    /// Of an update: the place in the buffer whose byte is another one.
+    pub change: Option<u32>,
+}
+
 #[derive(Debug)]
 struct ClassState {
     op: Op,
+    /// What follows on its request.
+    pair: Pair,
     length: u32,
     /// Length in units of the alignment, rounded up, at least 1.
     units: u64,
     positions: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pair {
+    No,
+    Update,
+    Copy,
 }
 
 /// From positions to files and offsets.
@@ -100,7 +121,8 @@ struct Replay {
 impl Source {
     pub(crate) fn new(visit: &Visit, id: WorkerId) -> Result<Self, DriveError> {
         let stream = &visit.streams[id.stream as usize];
-        let place = Place::new(visit, stream, id.worker);
+        let place = Place::new(visit, stream, stream.region.start.get(), id.worker);
+        let copies = stream.copy_to.map(|start| Place::new(visit, stream, start.get(), id.worker));
         let align = place.align;
         let span = stream.region.length.get();
         let mut classes = Vec::new();
@@ -114,6 +136,11 @@ impl Source {
             })?;
             classes.push(ClassState {
                 op: seam_op(class.op),
+                pair: match class.op {
+                    Operation::Update => Pair::Update,
+                    Operation::Copy => Pair::Copy,
+                    _ => Pair::No,
+                },
                 length: length as u32,
                 units: length.div_ceil(align).max(1),
                 positions: fits / align + 1,
@@ -159,7 +186,8 @@ impl Source {
         };
         let part = (id.worker, stream.threads);
         let lines = Lines::new(&stream.mix.classes, align, span / align, part);
-        let rare = syncs.is_some() || replay.is_some() || lines.is_some();
+        let pairs = classes.iter().any(|class| class.pair != Pair::No);
+        let rare = syncs.is_some() || replay.is_some() || lines.is_some() || pairs;
         let plain = if rare { 0 } else { u64::MAX };
         Ok(Self {
             random: Random::new(seed),
@@ -169,6 +197,8 @@ impl Source {
             lines,
             written_file: place.file,
             place,
+            copies,
+            second: None,
             plain,
             limits,
             syncs,
@@ -240,6 +270,50 @@ impl Source {
         self.chooser.choose(&mut self.random, shared)
     }
 
+    /// The same for classes that are more than an operation and a length.
+    fn generate_rare(&mut self, shared: &StreamShared) -> Next {
+        let index = match self.lines.as_mut() {
+            None if self.classes.len() == 1 => 0,
+            None => self.choose(shared),
+            Some(lines) => {
+                if lines.burst_over() {
+                    lines.begin_burst(self.chooser.choose(&mut self.random, shared));
+                }
+                lines.class()
+            }
+        };
+        let class = &self.classes[index];
+        let (positions, units) = (class.positions, class.units);
+        let position = match self.lines.as_mut() {
+            Some(lines) => lines.next(&mut self.random, positions, units),
+            None => self.cursor.next(&mut self.random, shared, positions, units),
+        };
+        let (file, offset) = self.place.locate(position, class.length);
+        let next = Next { op: class.op, file, offset, length: class.length };
+        self.second = match (class.pair, &self.copies) {
+            (Pair::Update, _) => Some(Second {
+                next: Next { op: Op::Write, ..next },
+                change: Some(self.random.below(u64::from(next.length)) as u32),
+            }),
+            (Pair::Copy, Some(copies)) => {
+                let (file, offset) = copies.locate(position, class.length);
+                Some(Second { next: Next { op: Op::Write, file, offset, ..next }, change: None })
+            }
+            _ => None,
+        };
+        next
+    }
+
+    /// What follows on the request last given out, if it is the first of a pair.
+    pub(crate) fn take_second(&mut self) -> Option<Second> {
+        self.second.take()
+    }
+
+    /// Whether [`Self::take_second`] is ever anything.
+    pub(crate) fn has_pairs(&self) -> bool {
+        self.classes.iter().any(|class| class.pair != Pair::No)
+    }
+
     /// The pause of the worker before the next request, if it begins a burst whose class has one.
     /// To be asked once per request, before [`Self::next`]; what it drew that will take.
     pub(crate) fn pause(&mut self, shared: &StreamShared) -> Option<Nanos> {
@@ -256,18 +330,6 @@ impl Source {
         self.lines.as_ref().is_some_and(Lines::pauses)
     }
 
-    fn generate_line(&mut self, shared: &StreamShared) -> Next {
-        let Some(lines) = self.lines.as_mut() else { return self.generate(shared) };
-        if lines.burst_over() {
-            lines.begin_burst(self.chooser.choose(&mut self.random, shared));
-        }
-        let index = lines.class();
-        let class = &self.classes[index];
-        let position = lines.next(&mut self.random, class.positions, class.units);
-        let (file, offset) = self.place.locate(position, class.length);
-        Next { op: class.op, file, offset, length: class.length }
-    }
-
     #[cold]
     fn next_rare(&mut self, shared: &StreamShared) -> Option<Next> {
         if let Some(next) = self.pending_sync() {
@@ -278,8 +340,7 @@ impl Source {
         }
         let next = match &mut self.replay {
             Some(replay) => replay.next(shared, &self.place)?,
-            None if self.lines.is_some() => self.generate_line(shared),
-            None => self.generate(shared),
+            None => self.generate_rare(shared),
         };
         if !self.limits.take_bytes(shared, u64::from(next.length)) {
             return None;
@@ -301,9 +362,13 @@ impl Source {
 
     fn note_for_sync(&mut self, next: Next, shared: &StreamShared) {
         let Some(syncs) = self.syncs.as_mut() else { return };
-        if next.op.modifies() {
+        let written = match self.second {
+            Some(second) => Some(second.next.file),
+            None => Some(next.file).filter(|_| next.op.modifies()),
+        };
+        if let Some(file) = written {
             syncs.dirty = true;
-            self.written_file = next.file.0;
+            self.written_file = file.0;
             if syncs.shared {
                 shared.note_write();
             }
@@ -389,7 +454,8 @@ impl Replay {
 }
 
 impl Place {
-    fn new(visit: &Visit, stream: &Stream, worker: u32) -> Self {
+    /// * `start`: where the space begins within the files.
+    fn new(visit: &Visit, stream: &Stream, start: u64, worker: u32) -> Self {
         let concatenated = stream.region.spread == Spread::Concatenated && visit.files > 1;
         let file = match stream.region.spread {
             Spread::FilePerWorker => worker % visit.files.max(1),
@@ -397,8 +463,8 @@ impl Place {
         };
         Self {
             align: stream.align.get().max(1),
-            start: stream.region.start.get(),
-            end: stream.region.start.get().saturating_add(stream.region.length.get()),
+            start,
+            end: start.saturating_add(stream.region.length.get()),
             file_size: visit.file_size.get(),
             file,
             concatenated,
@@ -443,7 +509,8 @@ impl Place {
 /// From the suite's word to the seam's.
 pub(crate) const fn seam_op(operation: Operation) -> Op {
     match operation {
-        Operation::Read => Op::Read,
+        // A pair begins with the read.
+        Operation::Read | Operation::Update | Operation::Copy => Op::Read,
         Operation::Write => Op::Write,
         Operation::Fsync => Op::Fsync,
         Operation::Fdatasync => Op::Fdatasync,
@@ -459,6 +526,9 @@ pub(crate) fn operations(stream: &Stream) -> Vec<Op> {
         _ => stream.mix.classes.iter().map(|c| seam_op(c.op)).collect(),
     };
     ops.extend(stream.sync.map(|policy| seam_op(policy.op)));
+    if stream.mix.classes.iter().any(|class| class.op.is_pair()) {
+        ops.push(Op::Write);
+    }
     ops.sort_unstable();
     ops.dedup();
     ops

@@ -89,6 +89,7 @@ fn stream(suite: &Suite, block: Bytes, access: Access, direct: bool, volume: Byt
             choice: Choice::Dice,
         },
         align: block,
+        copy_to: None,
         region: Region {
             start: Bytes::ZERO,
             length: suite.files.total(),

@@ -137,7 +137,7 @@ impl Stream {
             let writes = requests.iter().filter(|r| r.op == Operation::Write);
             return Bytes::new(writes.fold(0, |sum, r| sum.saturating_add(r.length.get())));
         }
-        let only_writes = self.mix.classes.iter().all(|class| class.op == Operation::Write);
+        let only_writes = self.mix.classes.iter().all(|class| class.op.writes());
         let smallest = self.mix.classes.iter().map(|class: &Class| class.block_size).min();
         let (true, Some(smallest)) = (only_writes, smallest) else { return Bytes::ZERO };
         let by_operations = self.stop.operations.map(|n| n.saturating_mul(smallest.get()));

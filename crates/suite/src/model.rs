@@ -209,6 +209,8 @@ pub struct Stream {
     pub align: Bytes,
     /// Which part of the files.
     pub region: Region,
+    /// Where copies go, from the beginning of the space; set if there are any.
+    pub copy_to: Option<Bytes>,
     /// When and what to flush.
     pub sync: Option<SyncPolicy>,
     /// Workers, each an OS thread on real devices.
@@ -357,6 +359,11 @@ pub enum Operation {
     SyncRange,
     /// Discard.
     Trim,
+    /// Read, change a byte, write back: two requests, one after the other.
+    Update,
+    /// Read, and write the same bytes as far behind [`Stream::copy_to`] as they were behind the
+    /// region's start: two requests, one after the other.
+    Copy,
 }
 
 /// How the next class is chosen.
@@ -493,9 +500,11 @@ pub struct Stop {
     pub ramp: Nanos,
     /// Measured time.
     pub time: Option<Nanos>,
-    /// Bytes of all workers together, from the end of the ramp.
+    /// Bytes of all workers together, from the end of the ramp; those of an update or a copy count
+    /// once.
     pub bytes: Option<Bytes>,
-    /// Requests of all workers together (syncs of a policy not counted), likewise.
+    /// Requests of all workers together (syncs of a policy not counted, an update or a copy as
+    /// one), likewise.
     pub operations: Option<u64>,
     /// `time` is stretched where too little completed.
     pub extend: Option<Extend>,
@@ -526,7 +535,7 @@ impl Mix {
 
     /// Whether any class can change what is stored.
     pub fn modifies(&self) -> bool {
-        self.classes.iter().any(|c| matches!(c.op, Operation::Write | Operation::Trim))
+        self.classes.iter().any(|c| c.op.modifies())
     }
 }
 
@@ -534,9 +543,7 @@ impl Stream {
     /// Whether the stream can change what is stored.
     pub fn modifies(&self) -> bool {
         match &self.access {
-            Access::Replay { requests } => {
-                requests.iter().any(|r| matches!(r.op, Operation::Write | Operation::Trim))
-            }
+            Access::Replay { requests } => requests.iter().any(|r| r.op.modifies()),
             _ => self.mix.modifies(),
         }
     }
@@ -569,6 +576,28 @@ impl Operation {
             Self::Fdatasync => "fdatasync",
             Self::SyncRange => "sync-range",
             Self::Trim => "trim",
+            Self::Update => "update",
+            Self::Copy => "copy",
         }
+    }
+
+    /// Whether it brings data from what is stored.
+    pub const fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::Update | Self::Copy)
+    }
+
+    /// Whether it stores data.
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::Update | Self::Copy)
+    }
+
+    /// Whether it can change what is stored.
+    pub const fn modifies(self) -> bool {
+        self.writes() || matches!(self, Self::Trim)
+    }
+
+    /// Whether it is a read and then a write.
+    pub const fn is_pair(self) -> bool {
+        matches!(self, Self::Update | Self::Copy)
     }
 }

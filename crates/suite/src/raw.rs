@@ -384,6 +384,10 @@ pub(crate) struct RawStream {
     /// What requests do. "read" if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<Operation>,
+    /// Where copies go, from the beginning of the files: as far behind it as what is copied lies
+    /// behind the region's start. "none" (the default) where nothing is copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_to: Option<Extent>,
     /// Instead of `operation`: reads with this share, else writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_share: Option<f64>,
@@ -782,7 +786,7 @@ pub(crate) fn takes_list(path: &[String]) -> bool {
 /// The word that stands for "as if not set", where a field has one.
 pub(crate) fn unset_word(field: &str) -> Option<&'static str> {
     match field {
-        "time" | "bytes" | "operations" | "rate" | "sync" => Some("none"),
+        "time" | "bytes" | "operations" | "rate" | "sync" | "copy_to" => Some("none"),
         "align" => Some("block-size"),
         _ => None,
     }

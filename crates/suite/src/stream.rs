@@ -72,11 +72,13 @@ pub(crate) fn stream(
     }
     fields.check_staggered(&access, &stop, region.length, align)?;
     fields.check_replay(&access, region.length)?;
+    let copy_to = fields.copy_to(&mix, region, align)?;
     Ok(Stream {
         name: name.to_owned(),
         mix,
         align,
         region,
+        copy_to,
         sync: fields.sync()?,
         threads,
         queue_depth,
@@ -313,7 +315,7 @@ impl Fields<'_> {
     fn check_self_describing(&self, class: &Class, at: At) -> Located<()> {
         let unit = Bytes::new(512);
         let stamped = self.space.files.data == Data::SelfDescribing;
-        if stamped && class.op == Operation::Write && !class.block_size.is_multiple_of(unit) {
+        if stamped && class.op.writes() && !class.block_size.is_multiple_of(unit) {
             return Err((at, not_multiple("block size", class.block_size, unit)));
         }
         Ok(())
@@ -361,11 +363,7 @@ impl Fields<'_> {
         direct: bool,
     ) -> Located<Region> {
         let at = self.place("region");
-        let files = self.space.files;
-        let space = match spread {
-            Spread::Concatenated => files.total(),
-            Spread::FilePerWorker => files.size,
-        };
+        let space = self.space_of(spread);
         let raw = self.raw.region.unwrap_or_default();
         let start = match raw.start {
             None => Bytes::ZERO,
@@ -394,6 +392,40 @@ impl Fields<'_> {
             return Err((at, problem));
         }
         Ok(Region { start, length, spread })
+    }
+
+    fn copy_to(&self, mix: &Mix, region: Region, align: Bytes) -> Located<Option<Bytes>> {
+        if mix.classes.iter().all(|class| class.op != Operation::Copy) {
+            return Ok(None);
+        }
+        let at = self.place("copy_to");
+        let Some(extent) = self.raw.copy_to.filter(|extent| *extent != Extent::Rest) else {
+            let at = self.place(if self.raw.copy_to.is_some() { "copy_to" } else { "operation" });
+            return Err((at, needs("operation `copy`", "`copy_to`, a size or a share")));
+        };
+        let space = self.space_of(region.spread);
+        let to = resolved(extent, space, align, Bytes::ZERO);
+        if self.raw.direct.unwrap_or(true) && !to.is_multiple_of(self.space.sector) {
+            return Err((at, not_multiple("copy_to", to, self.space.sector)));
+        }
+        let end = Bytes::new(to.get().saturating_add(region.length.get()));
+        if end > space {
+            return Err((at, too_large("end of the copy", end, "the files'", space, None)));
+        }
+        let from_end = region.start.get() + region.length.get();
+        if to.get() < from_end && region.start < end {
+            let wanted = format!("a place outside of the region, {} long", region.length.exact());
+            return Err((at, out_of_range("copy_to", to.exact(), &wanted)));
+        }
+        Ok(Some(to))
+    }
+
+    /// Bytes of the space.
+    fn space_of(&self, spread: Spread) -> Bytes {
+        match spread {
+            Spread::Concatenated => self.space.files.total(),
+            Spread::FilePerWorker => self.space.files.size,
+        }
     }
 
     fn sync(&self) -> Located<Option<SyncPolicy>> {
@@ -677,6 +709,10 @@ fn replay(raw: &RawAccess, at: At) -> Located<Vec<ReplayRequest>> {
         return Err((at, needs("access `replay`", "`requests`")));
     }
     let request = |raw: &RawRequest| match (moves_range(raw.op), raw.length.0) {
+        _ if raw.op.is_pair() => {
+            let wanted = "a single request: write it as a read and a write";
+            Err((at, out_of_range("op", raw.op.name(), wanted)))
+        }
         (true, Bytes::ZERO) => Err((at, out_of_range("length", "0B", "1B to 1GiB"))),
         (true, length) => Ok(ReplayRequest { op: raw.op, offset: raw.offset.0, length }),
         (false, _) => Ok(ReplayRequest { op: raw.op, offset: raw.offset.0, length: Bytes::ZERO }),

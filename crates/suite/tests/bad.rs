@@ -282,7 +282,7 @@ fn bad_phase() {
         ),
         (
             "operation = \"reed\"",
-            "t.toml:8: `operation` is `reed`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range` or `trim`\n  hint: did you mean `read`?",
+            "t.toml:8: `operation` is `reed`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range`, `trim`, `update` or `copy`\n  hint: did you mean `read`?",
         ),
         ("read_share = 67", "t.toml:8: `read_share` is `67`, wanted a share from 0 to 1"),
         (
@@ -318,6 +318,23 @@ fn bad_phase() {
         (
             "choice = \"shared\"\nread_share = 0.9",
             "t.toml:8: choice `shared` needs `classes` with whole weights, such as 9 and 1",
+        ),
+        ("operation = \"copy\"", "t.toml:8: operation `copy` needs `copy_to`, a size or a share"),
+        (
+            "operation = \"copy\"\ncopy_to = \"50%\"",
+            "t.toml:9: end of the copy `1536MiB` is more than the files' `1GiB`",
+        ),
+        (
+            "operation = \"copy\"\ncopy_to = \"255MiB\"\nregion = \"25%\"",
+            "t.toml:9: `copy_to` is `255MiB`, wanted a place outside of the region, 256MiB long",
+        ),
+        (
+            "operation = \"copy\"\ncopy_to = 1000000001\nregion = \"1M\"",
+            "t.toml:9: copy_to `1000000001` is not a multiple of sector `512`\n  hint: use `1000000000` or `1000000512`",
+        ),
+        (
+            "access = { kind = \"replay\", requests = [{ op = \"update\", length = \"4K\" }] }",
+            "t.toml:8: `op` is `update`, wanted a single request: write it as a read and a write",
         ),
         ("choice = \"ratio\"", "t.toml:8: choice `ratio` needs exactly two classes"),
         (
@@ -440,7 +457,7 @@ fn bad_grid_and_streams() {
         ),
         (
             "[phase.grid]\nname = [\"a\"]",
-            "t.toml:10: unknown key `name`\n  hint: known here: access, random_share, operation, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, direct, write_through, backend, ramp, time, bytes, operations",
+            "t.toml:10: unknown key `name`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, direct, write_through, backend, ramp, time, bytes, operations",
         ),
         ("grid = 7", "t.toml:9: `grid` is the number 7, wanted a table"),
         (
@@ -547,7 +564,7 @@ fn bad_overrides() {
         ),
         (
             "name=x",
-            "--set name=x: unknown key `name`\n  hint: known here: file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, steady, access, random_share, operation, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, direct, write_through, backend, ramp, time, bytes, operations, main",
+            "--set name=x: unknown key `name`\n  hint: known here: file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, steady, access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, direct, write_through, backend, ramp, time, bytes, operations, main",
         ),
         ("mian.time=1", "--set mian.time=1: unknown key `mian`\n  hint: did you mean `main`?"),
         (
@@ -560,7 +577,7 @@ fn bad_overrides() {
         ),
         (
             "main.main.threads=1",
-            "--set main.main.threads=1: unknown key `main`\n  hint: known here: access, random_share, operation, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, direct, write_through, backend, ramp, time, bytes, operations",
+            "--set main.main.threads=1: unknown key `main`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, direct, write_through, backend, ramp, time, bytes, operations",
         ),
         ("access.theta=1", "--set access.theta=1: a table of `access` needs a `kind`"),
         (

@@ -550,6 +550,7 @@ fn every_settable_field_can_be_set() {
             "choice" => "interleave",
             "block_sizes" => "[\"4K\", \"8K\"]",
             "region" => "50%",
+            "copy_to" => "512MiB",
             "spread" => "file-per-worker",
             "sync" => "fsync",
             "arrivals" => "fixed",
@@ -564,7 +565,7 @@ fn every_settable_field_can_be_set() {
         let mut fresh = checked(&source);
         let plain = checked(&phase("time = 1"));
         fresh.files.size = fresh.files.size.min(plain.files.size);
-        let default = ["arrivals=fixed", "table=plain", "burst=2x"];
+        let default = ["copy_to=512MiB", "arrivals=fixed", "table=plain", "burst=2x"];
         if !default.contains(&set.as_str()) && !set.starts_with("classes") {
             assert_ne!(fresh, plain, "`{set}` changed nothing");
         }

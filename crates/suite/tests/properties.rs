@@ -41,13 +41,14 @@ fn assignment() -> impl Strategy<Value = String> {
         count().prop_map(field("rate")),
         share().prop_map(field("read_share")),
         share().prop_map(field("random_share")),
-        of(&["\"read\"", "\"write\"", "\"fsync\"", "\"trim\""]).prop_map(field("operation")),
+        of(&["\"read\"", "\"write\"", "\"fsync\"", "\"trim\"", "\"update\"", "\"copy\""]).prop_map(field("operation")),
         of(&["\"dice\"", "\"interleave\"", "\"shared\"", "\"ratio\""]).prop_map(field("choice")),
         of(&["true", "false"]).prop_map(field("direct")),
         of(&["\"no\"", "\"data\"", "\"data-and-meta\""]).prop_map(field("write_through")),
         of(&["\"auto\"", "\"blocking\"", "\"mmap\"", "\"libaio\""]).prop_map(field("backend")),
         of(&["\"fixed\"", "\"poisson\""]).prop_map(field("arrivals")),
         of(&["\"concatenated\"", "\"file-per-worker\""]).prop_map(field("spread")),
+        of(&["\"none\"", "\"96M\"", "\"75%\""]).prop_map(field("copy_to")),
         of(&["\"none\"", "\"fsync\"", "{ every = 3 }", "{ at_end = \"timed\", shared = true }"])
             .prop_map(field("sync")),
         of(&["\"37%\"", "{ start = \"12.5%\" }", "{ start = \"1M\", length = \"7M\" }"])

@@ -279,6 +279,7 @@ fn stream(threads: u32, pacing: Pacing, ramp: Nanos, time: Nanos) -> Stream {
         access: Access::Uniform,
         mix: Mix { classes: vec![class], choice: Choice::Dice },
         align: block,
+        copy_to: None,
         region: Region { start: Bytes::ZERO, length: Bytes::gib(1), spread: Spread::Concatenated },
         sync: None,
         threads,

@@ -171,3 +171,80 @@ fn a_ratio_is_kept_per_worker_as_sysbench_keeps_it() {
     assert_eq!(interleaved(9.0)[..20], *"rrrrrwrrrrrrrrrwrrrr");
     assert_eq!(ratio(9.0, 20), "rrrrrrrrwrrrrrrrrrwr");
 }
+
+#[test]
+fn an_update_is_a_read_and_a_write_of_the_same_place_and_one_request_to_every_count() {
+    for (threads, depth) in [(1, 1), (2, 1), (2, 3)] {
+        let seen = play(
+            "",
+            &format!(
+                "operation = \"update\"\naccess = {{ kind = \"sequential\", shared = true }}\n\
+                 block_size = \"8KiB\"\nthreads = {threads}\nqueue_depth = {depth}\noperations = 50"
+            ),
+        );
+        let (reads, writes): (Vec<Request>, Vec<Request>) =
+            seen.iter().copied().partition(|r| r.op == Op::Read);
+        let places: Vec<_> = reads.iter().map(|r| (r.offset, r.length)).collect();
+        let wanted: Vec<_> = (0..50).map(|i| (i * 8 * K, 8192)).collect();
+        assert_eq!(places, wanted, "{threads} x {depth}");
+        for read in reads {
+            let write = writes.iter().find(|w| w.offset == read.offset).expect("written back");
+            assert_eq!((write.length, write.worker), (8192, read.worker));
+            assert_eq!(write.start, read.end, "as soon as it was read");
+        }
+    }
+}
+
+#[test]
+fn every_tenth_ticket_updates_and_is_flushed_alone() {
+    let seen = play(
+        "",
+        "choice = \"shared\"\noperations = 40\nsync = \"fsync\"\n\
+         classes = [{ weight = 9, operation = \"read\" }, { operation = \"update\" }]",
+    );
+    assert_eq!(letters(&seen), "rrrrrrrrrrwf".repeat(4));
+}
+
+#[test]
+fn bytes_of_a_pair_count_once() {
+    let seen = play(
+        "",
+        "operation = \"copy\"\naccess = \"sequential\"\nbytes = \"256KiB\"\nblock_size = \"64KiB\"\n\
+         region = \"256KiB\"\ncopy_to = \"50%\"",
+    );
+    let seen: Vec<_> = seen.iter().map(|r| (r.op, r.offset / K, r.length)).collect();
+    let (r, w) = (Op::Read, Op::Write);
+    let l = 65536;
+    let wanted = [
+        (r, 0, l),
+        (w, 512, l),
+        (r, 64, l),
+        (w, 576, l),
+        (r, 128, l),
+        (w, 640, l),
+        (r, 192, l),
+        (w, 704, l),
+    ];
+    assert_eq!(seen, wanted);
+}
+
+#[test]
+fn a_copy_goes_from_file_to_file() {
+    let seen = play(
+        "file_count = 2",
+        "operation = \"copy\"\naccess = \"sequential\"\nbytes = \"1MiB\"\nblock_size = \"256KiB\"\n\
+         region = \"50%\"\ncopy_to = \"1MiB\"",
+    );
+    let places: Vec<_> = seen.iter().map(|r| (r.op, r.file, r.offset / K)).collect();
+    let both = |at| [(Op::Read, 0, at), (Op::Write, 1, at)];
+    let wanted: Vec<_> = [0, 256, 512, 768].into_iter().flat_map(both).collect();
+    assert_eq!(places, wanted);
+}
+
+#[test]
+fn a_pause_after_updates_counts_them_as_one() {
+    let seen = play("", "operation = \"update\"\nburst = 2\nthink = \"1ms\"\noperations = 4");
+    let starts: Vec<u64> = seen.iter().map(|r| r.start.get() / 1000).collect();
+    assert_eq!(letters(&seen), "rwrwrwrw");
+    assert_eq!(starts, [0, 100, 200, 300, 1400, 1500, 1600, 1700]);
+}
