@@ -243,6 +243,12 @@ pub fn sweep(cells: &[SweepCell], context: &Context) -> Gaps {
             .collect();
         for (at, &cell) in column.iter().enumerate() {
             let bounds = law::bounds(&shape, at);
+            let alone = !shape.iter().any(|(_, level)| level.is_some());
+            if alone && levels[cell].is_none() {
+                // No neighbour promises anything.
+                sheet.unjudged += 1;
+                continue;
+            }
             sheet.judge(cell, levels[cell], &bounds, noise[cell], &mut student);
         }
     }
@@ -688,6 +694,15 @@ mod tests {
             });
             assert_eq!(sweep(&cells, &Context::default()).flagged.len(), flagged, "{share}");
         }
+    }
+
+    #[test]
+    fn a_cell_without_neighbours_is_no_gap() {
+        let mut cells = column(|_, healthy| vec![(healthy, 1)]);
+        cells.truncate(1);
+        cells[0].visits.clear();
+        let gaps = sweep(&cells, &Context::default());
+        assert!(gaps.flagged.is_empty() && gaps.unjudged == 1, "{gaps:?}");
     }
 
     #[test]
