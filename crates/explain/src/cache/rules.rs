@@ -65,7 +65,9 @@ pub(super) fn size(
 ) -> Option<Finding> {
     let header = &view.run.header;
     let direct = cell.visits.iter().all(|v| v.visit.streams.iter().all(|s| s.backend.direct));
-    let memory = if direct || device { 0 } else { header.machine.memory_bytes };
+    // A twin has no page cache: what its model says it has is among the declared ones.
+    let twin = header.target.kind == record::TargetKind::Twin;
+    let memory = if direct || device || twin { 0 } else { header.machine.memory_bytes };
     let cache_bytes = memory.saturating_add(header.target.cache_bytes.unwrap_or(0));
     let working_set_bytes = plan.working_set(cell.cell);
     if cache_bytes == 0 || working_set_bytes == 0 {
