@@ -16,6 +16,7 @@ use stats::Random;
 use stats::random::derive_seed;
 
 use crate::compare::{ClassName, Floor};
+use crate::differ::kind_name;
 use crate::view::{CellView, View};
 
 /// The name of the contract that [`Calibration`] is written by.
@@ -78,6 +79,9 @@ pub struct Place {
     pub target: String,
     /// The block devices below it, top first.
     pub devices: Vec<String>,
+    /// What kind of target: `file`, `block device`, `simulated`; null in old records.
+    #[serde(default)]
+    pub kind: Option<String>,
 }
 
 /// How far two measurements of the same lie apart.
@@ -201,7 +205,8 @@ impl Calibration {
         let overall = self.overall.floor?;
         let known = self.classes.iter().filter(|c| c.noise.values as usize >= VALUES_MIN);
         let classes = known.filter_map(|c| Some((c.class.clone(), c.noise.floor?))).collect();
-        let mut from = format!("calibrate of {} on {}", self.day(), self.place.host);
+        let place = &self.place;
+        let mut from = format!("calibrate of {} on {}, {}", self.day(), place.host, place.target);
         let doubts = self.place.doubts(&Place::of(of));
         if !doubts.is_empty() {
             from.push_str(&format!(", measured {}", doubts.join(" and ")));
@@ -224,6 +229,7 @@ impl Place {
             program: header.program.clone(),
             target: header.target.given.clone(),
             devices: header.target.devices.clone(),
+            kind: Some(kind_name(header.target.kind).to_owned()),
         }
     }
 
@@ -240,20 +246,38 @@ impl Place {
         let unknown = self.devices.is_empty() && now.devices.is_empty();
         let here = if unknown { self.target == now.target } else { self.devices == now.devices };
         if !here {
-            doubts.push(format!("on {}", self.target));
+            doubts.push("on another target".to_owned());
+        }
+        match (&self.kind, &now.kind) {
+            (Some(then), Some(now)) if then != now => {
+                doubts.push(format!("on a {then}, not a {now}"))
+            }
+            _ => {}
         }
         doubts
     }
 }
 
-/// Which machine a calibration of this run holds for, as a name to store it by. Twins have one of
-/// their own: what a simulated device does says nothing about a real one. Memory is in GiB, since
-/// kernels keep a few MiB more or less for themselves.
+/// Which machine a calibration of this run holds for, as a name to store it by. Twins have names of
+/// their own, each kind and each model: what one simulated device does says nothing about a real
+/// one, nor about another. Memory is in GiB, since kernels keep a few MiB more or less for
+/// themselves.
 pub fn machine_key(header: &RunHeader) -> String {
     let machine = &header.machine;
     let memory = machine.memory_bytes.div_ceil(1 << 30);
-    let twin = if header.target.kind == TargetKind::Twin { " twin" } else { "" };
+    let twin = match header.target.kind {
+        TargetKind::Twin => format!(" twin {}", twin_of(&header.target.given)),
+        _ => String::new(),
+    };
     format!("{} {} {memory} GiB {}{twin}", machine.host, machine.architecture, machine.processor)
+}
+
+/// `memory` whatever its size, `null`; others by all of their name, as a model by its file.
+fn twin_of(given: &str) -> &str {
+    match given.split_once(':') {
+        Some((kind @ ("memory" | "null"), _)) => kind,
+        _ => given,
+    }
 }
 
 fn blocks(cell: &CellView<'_>, seed: u64) -> Cell {

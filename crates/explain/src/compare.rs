@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::differ::{Differences, differences};
 use crate::view::{CellView, Load, View};
+use crate::whole::Whole;
 use judge::{Evidence, judge};
 use pairs::{Matched, matched};
 
@@ -182,6 +183,10 @@ pub struct Against {
     pub only_other: Vec<String>,
     /// Whether a stream's rate was set by a schedule: such rates compare schedules.
     pub scheduled: bool,
+    /// What the reference lacks: visits that failed, are missing, or hold numbers that cannot be.
+    pub reference_whole: Whole,
+    /// The same of this side.
+    pub other_whole: Whole,
 }
 
 /// How two runs were measured.
@@ -348,6 +353,9 @@ pub enum Doubt {
     WithinDrift,
     /// The estimate lies so near the margin that no sensible count settles it.
     AtTheMargin,
+    /// At 95 % so many or a sensible number more would settle it: it is the confidence asked for
+    /// that so few cannot give.
+    FewForConfidence,
 }
 
 /// The JSON schema of [`Comparison`].
@@ -423,7 +431,11 @@ fn against_all(sides: &[View<'_>], terms: &Terms) -> Vec<Against> {
         let matched = matched(reference, other);
         let cells = cells(&matched, terms, drift);
         let margin = margin(terms, None, drift.map(|d| d.overall));
-        let overall = judge(&[matched.overall()], &[margin], terms.confidence).pop();
+        // One cell is all there is: one answer, not two ways to the same.
+        let overall = match cells.as_slice() {
+            [only] => Some(only.outcome.clone()),
+            _ => judge(&[matched.overall()], &[margin], terms.confidence).pop(),
+        };
         Against {
             label: label(k + 1),
             differences,
@@ -436,6 +448,8 @@ fn against_all(sides: &[View<'_>], terms: &Terms) -> Vec<Against> {
             only_reference: matched.only_reference.clone(),
             only_other: matched.only_other.clone(),
             scheduled: is_scheduled(reference) || is_scheduled(other),
+            reference_whole: Whole::of(reference),
+            other_whole: Whole::of(other),
         }
     });
     each.collect()

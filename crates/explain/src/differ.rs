@@ -22,6 +22,9 @@ pub struct Differences {
     /// Everything recorded that differs and could make a difference: stack, machine, plan,
     /// program. The seed and how often a cell is visited are none.
     pub factors: Vec<Factor>,
+    /// The back end in force, where it was left to us in both runs and followed from something
+    /// among the factors.
+    pub followed: Option<Factor>,
 }
 
 /// One thing that differs.
@@ -55,6 +58,9 @@ pub enum Kind {
 /// Fields of a suite that are words about it, or say how often, not what.
 const NO_FACTORS: [&str; 8] =
     ["schema", "name", "title", "description", "table", "seed", "repeats", "grid"];
+/// A longer list of factors is not read; of such the [`TELLING`] first are shown.
+const LIST_MAX: usize = 8;
+const TELLING: usize = 5;
 /// Value of what is not there.
 const NONE: &str = "none";
 
@@ -71,12 +77,14 @@ pub fn differences(a: &Run, b: &Run) -> Differences {
     let asked = plan.iter().any(|f| ["backend", "direct"].iter().any(|key| ends(&f.name, key)));
     factors.extend(plan);
     let twins = [&left.target, &right.target].iter().any(|t| t.kind == TargetKind::Twin);
-    if !asked && !twins {
-        factors.extend(back_ends(a, b));
-    }
+    let mut met = if asked || twins { None } else { back_ends(a, b) };
+    // Nobody chose it, so it changed because something else did; if nothing did, it is a factor.
+    let automatic = [left, right].iter().all(|header| is_automatic(header));
+    let followed = met.take_if(|_| automatic && !factors.is_empty());
+    factors.extend(met);
     factors.extend(factor(Kind::Program, "version", &left.program, &right.program));
     factors.sort();
-    Differences { left: left.id.clone(), right: right.id.clone(), factors }
+    Differences { left: left.id.clone(), right: right.id.clone(), factors, followed }
 }
 
 impl Differences {
@@ -97,7 +105,19 @@ impl Differences {
             }
             [one] => vec![format!("One thing differs: {}.", one.text(left, right))],
             many => {
-                let list: Vec<_> = many.iter().map(|one| one.text(left, right)).collect();
+                let mut told: Vec<&Factor> = many.iter().collect();
+                let left_out = match many.len() {
+                    n if n > LIST_MAX => n - TELLING,
+                    _ => 0,
+                };
+                if left_out > 0 {
+                    told.sort_by_key(|factor| factor.rank());
+                    told.truncate(TELLING);
+                }
+                let mut list: Vec<_> = told.iter().map(|one| one.text(left, right)).collect();
+                if left_out > 0 {
+                    list.push(format!("and {left_out} more (--json)"));
+                }
                 vec![
                     format!(
                         "{} things changed together, and no single one can be credited: {}.",
@@ -108,6 +128,13 @@ impl Differences {
                 ]
             }
         };
+        if let Some(followed) = &self.followed {
+            out.push(format!(
+                "The back end followed by itself: {} in {left}, {} in {right}; name one with \
+                 --backend to hold it.",
+                followed.left, followed.right
+            ));
+        }
         if self.factors.iter().any(|f| f.kind == Kind::Plan) {
             out.push(
                 "The two were not asked for the same: a difference may be the question's, not \
@@ -120,6 +147,22 @@ impl Differences {
 }
 
 impl Factor {
+    /// How much a factor tells by itself: small first.
+    fn rank(&self) -> (usize, Kind) {
+        const FIRST: [&str; 8] = [
+            "suite",
+            "kind of target",
+            "devices",
+            "target",
+            "file system",
+            "size",
+            "host",
+            "file_size",
+        ];
+        let place = FIRST.iter().position(|name| *name == self.name);
+        (place.unwrap_or(FIRST.len()), self.kind)
+    }
+
     /// `file system (jfs in r1, xfs in r2)`.
     fn text(&self, left: &str, right: &str) -> String {
         format!("{} ({} in {left}, {} in {right})", self.name, self.left, self.right)
@@ -158,7 +201,10 @@ fn stack(left: &TargetRecord, right: &TargetRecord) -> Vec<Factor> {
     add("size", &|t| Some(bytes(t.size_bytes)));
     add("files", &|t| Some(t.files.to_string()));
     if !elsewhere {
-        add("unit of direct I/O", &|t| t.direct_alignment.map(|n| bytes(n.into())));
+        // A run that made its file had none to ask: what nobody recorded is no difference.
+        if left.direct_alignment.is_some() && right.direct_alignment.is_some() {
+            add("unit of direct I/O", &|t| t.direct_alignment.map(|n| bytes(n.into())));
+        }
         // Another device has another place anyway: only on the same one is the place a factor.
         elsewhere = add("mount point", &|t| mount(t).map(|(point, _)| point));
     }
@@ -171,7 +217,7 @@ fn stack(left: &TargetRecord, right: &TargetRecord) -> Vec<Factor> {
     out
 }
 
-fn kind_name(kind: TargetKind) -> &'static str {
+pub(crate) fn kind_name(kind: TargetKind) -> &'static str {
     match kind {
         TargetKind::File => "file",
         TargetKind::BlockDevice => "block device",
@@ -330,13 +376,24 @@ fn ends(path: &str, key: &str) -> bool {
     path.rsplit('.').next() == Some(key)
 }
 
+/// Whether no phase and no stream of a suite names a back end.
+fn is_automatic(header: &RunHeader) -> bool {
+    let named = |(path, value): (&String, &String)| ends(path, "backend") && value != "auto";
+    fields(&header.suite_text).is_some_and(|fields| !fields.iter().any(named))
+}
+
 /// Which back ends were in force, where the plan does not already say why they differ.
 fn back_ends(a: &Run, b: &Run) -> Option<Factor> {
     let met = |run: &Run| {
         // A fill has a back end of its own, and one of two may have found its file full.
-        let fills = run.cells.iter().filter(|cell| is_preparation(&cell.phase));
-        let fills: std::collections::BTreeSet<u32> = fills.map(|cell| cell.index).collect();
-        let measured = run.visits.iter().filter(|visit| !fills.contains(&visit.cell));
+        // Cells of phases that only one has are in no comparison.
+        let counts = |cell: &&record::CellRecord| {
+            let both = [a, b].iter().all(|run| run.cells.iter().any(|c| c.phase == cell.phase));
+            both && !is_preparation(&cell.phase)
+        };
+        let counted: std::collections::BTreeSet<u32> =
+            run.cells.iter().filter(counts).map(|cell| cell.index).collect();
+        let measured = run.visits.iter().filter(|visit| counted.contains(&visit.cell));
         let streams = measured.flat_map(|visit| &visit.streams);
         let name = |s: &record::StreamRecord| {
             format!("{} {}", s.backend.name, if s.backend.direct { "direct" } else { "buffered" })

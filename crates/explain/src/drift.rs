@@ -107,15 +107,17 @@ impl Step {
     }
 }
 
-/// How fast rates change, as a share: 0.01 is 1 % faster.
+/// How fast rates change, as a share: 0.01 is 1 % faster. None is above 1000, which stands for
+/// that and more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Slope {
-    /// Per hour or per GiB.
-    pub middle: f64,
+    /// Per hour, per GiB or per fill; null where less than a third of that was looked at, and the
+    /// number would be a guess about the rest.
+    pub middle: Option<f64>,
     /// Lower end of the 95 % interval.
-    pub low: f64,
+    pub low: Option<f64>,
     /// Upper end.
-    pub high: f64,
+    pub high: Option<f64>,
     /// What it makes over the time or the bytes looked at.
     pub over_all: f64,
     /// Lower end of that.
@@ -124,26 +126,30 @@ pub struct Slope {
     pub over_all_high: f64,
 }
 
+/// A change is told of one unit where this much of it was seen: 20 min of an hour.
+const SEEN_MIN: f64 = 1.0 / 3.0;
+/// A larger share says no more than that it is larger.
+const SHARE_MAX: f64 = 1000.0;
+
 impl Slope {
     pub(crate) fn of(slope: Estimate, span: f64) -> Option<Self> {
-        // Stored as a number, which infinity is not.
-        let share = |ln: f64| ln.exp_m1().min(f64::MAX);
+        let share = |ln: f64| ln.exp_m1().min(SHARE_MAX);
+        let per_unit = |ln: f64| (span >= SEEN_MIN).then(|| share(ln)).filter(|x| x.is_finite());
         let all = Self {
-            middle: share(slope.middle),
-            low: share(slope.low),
-            high: share(slope.high),
+            middle: per_unit(slope.middle),
+            low: per_unit(slope.low),
+            high: per_unit(slope.high),
             over_all: share(slope.middle * span),
             over_all_low: share(slope.low * span),
             over_all_high: share(slope.high * span),
         };
-        // A short look can leave everything open an hour ahead.
-        let told = [all.middle, all.over_all, all.over_all_low, all.over_all_high];
+        let told = [all.over_all, all.over_all_low, all.over_all_high];
         told.iter().all(|x| x.is_finite()).then_some(all)
     }
 
     /// Whether the interval excludes that nothing changes.
     pub fn is_real(&self) -> bool {
-        self.low > 0.0 || self.high < 0.0
+        self.over_all_low > 0.0 || self.over_all_high < 0.0
     }
 }
 
@@ -328,7 +334,9 @@ fn run_drift(points: &[Point]) -> Option<RunDrift> {
         let penalty = noise.penalty(points.len());
         let stairs = squares(points, &levels) + steps.len() as f64 * penalty;
         let hours: Vec<f64> = points.iter().map(|point| point.hours).collect();
-        let slope = common_slope(points, |point| point.hours).map_or(0.0, |s| s.middle.ln_1p());
+        let span = range(hours.iter().copied());
+        let slope = common_slope(points, |point| point.hours);
+        let slope = slope.map_or(0.0, |s| s.over_all.ln_1p() / span);
         let line: Vec<f64> = hours.iter().map(|hours| slope * hours).collect();
         if squares(points, &line) + penalty <= stairs {
             (steps, last) = (Vec::new(), 0);
@@ -430,4 +438,20 @@ fn block_slope(hours: &[f64], ln_rates: &[f64], segment: Segment, noise: Noise) 
     let span = range(hours.iter().copied());
     let (x, y) = thinned(x, y);
     Slope::of(theil_sen(&x, &y, CONFIDENCE)?, span)
+}
+
+#[cfg(test)]
+mod slope_tests {
+    use super::*;
+
+    #[test]
+    fn a_short_look_says_nothing_of_an_hour() {
+        let steep = Estimate { middle: -900.0, low: -2000.0, high: 4e6, confidence: 0.95 };
+        let short = Slope::of(steep, 80.0 / 3600.0).unwrap();
+        assert_eq!((short.middle, short.low, short.high), (None, None, None));
+        assert!(short.over_all_high <= 1000.0, "{short:?}");
+        let slow = Estimate { middle: -0.1, low: -0.2, high: -0.05, confidence: 0.95 };
+        let long = Slope::of(slow, 0.4).unwrap();
+        assert!(long.is_real() && long.middle.is_some_and(|x| x < 0.0), "{long:?}");
+    }
 }

@@ -12,6 +12,7 @@ use crate::findings::Findings;
 use crate::latency::{Latencies, latencies};
 use crate::mark::Mark;
 use crate::view::View;
+use crate::whole::Whole;
 
 /// The name of the contract.
 pub const SCHEMA: &str = "plimsoll.explanation/1";
@@ -42,6 +43,8 @@ pub struct OfRun {
     pub sections: Vec<Section>,
     /// Reasons to look twice at a cell.
     pub marks: Vec<Mark>,
+    /// What of the run is missing or broken.
+    pub whole: Whole,
     /// The numbers behind.
     pub findings: Findings,
     /// Where the rate ends.
@@ -113,9 +116,11 @@ impl OfRun {
         let findings = Findings::of(view);
         let barriers = barriers(view, null_rate);
         let latencies = latencies(view);
-        let mut sure = how_sure(&findings);
+        let whole = Whole::of(view);
+        let mut sure = how_sure(view, &findings);
         sure.extend(floor.and_then(|floor| floor.beside(view)));
         let sections = [
+            section("The run itself", whole.sentences(&header.id)),
             section("How sure", sure),
             section("Freezes", findings.freezes.sentences()),
             section("Caches", findings.caches.sentences()),
@@ -131,6 +136,7 @@ impl OfRun {
             target: header.target.given.clone(),
             sections: sections.into_iter().flatten().collect(),
             marks: findings.marks(view),
+            whole,
             findings,
             barriers,
             latencies,
@@ -155,27 +161,30 @@ fn waits(latencies: &Latencies) -> Vec<String> {
     said
 }
 
-/// One sentence about all intervals, and those that have more to say.
-fn how_sure(findings: &Findings) -> Vec<String> {
+/// One sentence about all intervals; a cell alone in full.
+fn how_sure(view: &View<'_>, findings: &Findings) -> Vec<String> {
+    if let [Some(only)] = findings.intervals.as_slice() {
+        return only.sentences();
+    }
     let mut widths: Vec<f64> =
         findings.intervals.iter().flatten().map(|interval| interval.half_width).collect();
     widths.sort_by(f64::total_cmp);
-    let mut said = match (widths.get(widths.len() / 2), widths.last()) {
-        (Some(middle), Some(worst)) => vec![format!(
-            "{} with an interval at 95 %: half of them within +-{}, the widest +-{}.",
-            crate::words::count(widths.len() as u64, "cell"),
-            crate::words::percent(*middle),
-            crate::words::percent(*worst),
-        )],
-        _ => vec![
+    let reach = crate::words::reach;
+    match widths.as_slice() {
+        [] if view.cells.iter().all(|cell| cell.visits.is_empty()) => {
+            vec!["Unknown: no visit can be counted, so there is no rate to be sure of.".to_owned()]
+        }
+        [] => vec![
             "No cell has an interval: a single short visit does not say how sure it is.".to_owned(),
         ],
-    };
-    // A cell alone can be told in full.
-    if let [Some(only)] = findings.intervals.as_slice() {
-        said.extend(only.sentences());
+        [one] => vec![format!("1 cell has an interval at 95 %: {}.", reach(*one))],
+        [.., worst] => vec![format!(
+            "{} with an interval at 95 %: half of them {} or narrower, the widest {}.",
+            crate::words::count(widths.len() as u64, "cell"),
+            reach(widths[widths.len() / 2]),
+            reach(*worst),
+        )],
     }
-    said
 }
 
 impl Together {
@@ -191,7 +200,10 @@ impl Together {
         };
         let views: Vec<&View<'_>> = views.iter().collect();
         let numbers: Vec<(String, Vec<f64>)> = levels.iter().filter_map(as_numbers).collect();
-        let elasticities = across(&views, &numbers, context.null_rate);
+        let mut elasticities = across(&views, &numbers, context.null_rate);
+        if context.factors.is_empty() {
+            elasticities.tell_alone(|factor| alone(&views, factor));
+        }
         let factors = factors(&from_views(&views, &levels));
         let differs = if context.factors.is_empty() {
             differences.iter().flat_map(Differences::sentences).collect()
@@ -211,6 +223,16 @@ impl Together {
             factors,
         }
     }
+}
+
+/// Whether two of the runs differ in one recorded thing only, and that is this factor.
+fn alone(views: &[&View<'_>], factor: &str) -> bool {
+    views.iter().enumerate().any(|(at, a)| {
+        views.iter().skip(at + 1).any(|b| {
+            let found = differences(a.run, b.run);
+            matches!(found.factors.as_slice(), [one] if one.name == factor)
+        })
+    })
 }
 
 /// What differs when the user named it: the records may know of more.

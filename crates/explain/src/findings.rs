@@ -14,7 +14,7 @@ use crate::interval::{self, Basis, CellInterval};
 use crate::mark::{MEANINGS, Mark};
 use crate::steady::{self, SteadyStates, Verdict};
 use crate::view::{CellView, View};
-use crate::words::{count, iops, list, percent, seconds};
+use crate::words::{count, iops, list, percent, percents_apart, seconds};
 
 /// What was found in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -67,7 +67,7 @@ impl Findings {
 }
 
 /// The plan that a run played, as it was stored; `None` where this version cannot read it.
-fn plan(view: &View<'_>) -> Option<Suite> {
+pub(crate) fn plan(view: &View<'_>) -> Option<Suite> {
     let header = &view.run.header;
     let source = suite::parse(&header.suite_text, &header.id).ok()?;
     suite::check(&source, &suite::CheckContext::default()).ok()
@@ -97,7 +97,7 @@ impl Marks {
             return;
         };
         let visits = count(found.visits.into(), "visit");
-        let (seen, wanted) = (percent(found.half_width), percent(wanted));
+        let (seen, wanted) = percents_apart(found.half_width, wanted);
         self.add("not-converged", index, format!("+-{seen} after {visits}, wanted {wanted}"));
     }
 

@@ -261,16 +261,16 @@ impl CellInterval {
 
     fn rate_sentence(&self) -> String {
         let (mean, low, high) = (rate(self.mean), rate(self.low), rate(self.high));
-        let width = percent(self.half_width);
+        let width = crate::words::reach(self.half_width);
         match self.basis {
             Basis::Visits => format!(
-                "{mean} requests/s +-{width}: {} visits spread over the run put the mean between \
+                "{mean} requests/s {width}: {} visits spread over the run put the mean between \
                  {low} and {high}; such intervals hold it {} times in 100.",
                 self.visits,
                 (self.confidence * 100.0).round()
             ),
             Basis::OneVisit => format!(
-                "{mean} requests/s +-{width} within one visit, between {low} and {high}: excludes \
+                "{mean} requests/s {width} within one visit, between {low} and {high}: excludes \
                  run-to-run variation, which is often larger. Only further visits show that."
             ),
         }
@@ -331,12 +331,6 @@ fn rate(value: f64) -> String {
         _ => 2,
     };
     format!("{scaled:.digits$}{unit}")
-}
-
-/// A share as a percentage: one digit after the point below 10 %.
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ pub mod latency;
 pub mod mark;
 pub mod steady;
 pub mod view;
+pub mod whole;
 mod words;
 
 pub use explanation::Explanation;

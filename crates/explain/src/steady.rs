@@ -1,6 +1,6 @@
 //! Whether a drive came to rest before it was measured, and what is not excluded.
 
-use record::{Purpose, VisitEnd, VisitRecord};
+use record::{Purpose, TargetKind, VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::steady::{self, SNIA_ROUNDS, Volume};
@@ -48,6 +48,9 @@ pub struct SteadyState {
     pub written_bytes: u64,
     /// Size of the target.
     pub target_bytes: u64,
+    /// So much has to be written before it can be called steady: what the suite asks of its phase,
+    /// else twice the target.
+    pub wanted_bytes: u64,
     /// Change of the rate for each time the whole target is written, over the horizon; `None`
     /// when nothing was written or the rounds are too few.
     pub per_fill: Option<Slope>,
@@ -81,7 +84,7 @@ pub struct LastHalfTest {
 pub enum Verdict {
     /// Both tests hold and enough was written.
     Steady,
-    /// Both tests hold, but less than twice the target was written: a cliff can still come.
+    /// Both tests hold, but too little was written: a cliff can still come.
     NotEnoughWritten,
     /// SNIA's test holds; there are too few rounds for the other.
     TooFewRounds,
@@ -128,9 +131,43 @@ struct Series<'a> {
 /// Whether the run's series of rounds came to rest, and where its writes fell.
 pub fn steady(view: &View<'_>) -> SteadyStates {
     let all = series(view);
+    let rules = rules(view);
+    let rule = |s: &Series<'_>| rules.iter().find(|r| r.phase == s.cell.cell.phase);
+    let rounds = all.iter().filter(|s| rule(s).is_some() || s.is_rounds());
     SteadyStates {
-        series: all.iter().filter(|s| s.is_rounds()).map(|s| state(view, s)).collect(),
+        series: rounds.map(|s| state(view, s, rule(s))).collect(),
         cliffs: all.iter().flat_map(cliffs).collect(),
+    }
+}
+
+/// What the suite asks of a phase that is played until it is steady.
+struct Rule {
+    phase: String,
+    /// To be written in the phase.
+    volume: Bytes,
+}
+
+fn rules(view: &View<'_>) -> Vec<Rule> {
+    let Some(plan) = crate::findings::plan(view) else { return Vec::new() };
+    let rule = |phase: &suite::model::Phase| {
+        let steady = phase.steady?;
+        let active = phase.cells.first().map_or(Bytes::ZERO, |cell| cell.active_range());
+        // As whoever ends the phase counts.
+        let volume = Bytes::new((active.get() as f64 * steady.volume) as u64);
+        Some(Rule { phase: phase.name.clone(), volume })
+    };
+    plan.phases.iter().filter_map(rule).collect()
+}
+
+/// What the rule that ends a phase counts as written: on a twin what its media wrote.
+fn counted_bytes(view: &View<'_>, visit: &VisitRecord) -> u64 {
+    let deepest = visit.ledger.iter().map(|entry| entry.depth).max();
+    match deepest.filter(|_| view.run.header.target.kind == TargetKind::Twin) {
+        None => written_bytes(visit),
+        Some(deepest) => {
+            let media = visit.ledger.iter().filter(|entry| entry.depth == deepest);
+            media.fold(0, |sum, entry| sum.saturating_add(entry.write_bytes))
+        }
     }
 }
 
@@ -164,7 +201,7 @@ impl Series<'_> {
     }
 }
 
-fn state(view: &View<'_>, series: &Series<'_>) -> SteadyState {
+fn state(view: &View<'_>, series: &Series<'_>, rule: Option<&Rule>) -> SteadyState {
     let rounds: Vec<f64> = series.visits.iter().map(|v| v.requests_per_second).collect();
     let snia = steady::snia(&rounds).map(|test| SniaTest {
         range: test.range,
@@ -196,7 +233,14 @@ fn state(view: &View<'_>, series: &Series<'_>) -> SteadyState {
     let target = &view.run.header.target;
     let target_bytes = target.size_bytes.saturating_mul(u64::from(target.files.max(1)));
     let volume = Volume { written: Bytes::new(written), active: Bytes::new(target_bytes) };
-    let enough = horizon.written_bytes == 0 || volume.holds();
+    let in_series =
+        series.visits.iter().fold(0u64, |n, v| n.saturating_add(counted_bytes(view, v.visit)));
+    // The rule that ended the phase, where there is one: two answers to one question help nobody.
+    let enough = match rule {
+        Some(rule) => in_series >= rule.volume.get(),
+        None => horizon.written_bytes == 0 || volume.holds(),
+    };
+    let wanted_bytes = rule.map_or(target_bytes.saturating_mul(2), |rule| rule.volume.get());
     SteadyState {
         cell: series.cell.cell.index,
         cell_name: series.cell.name(),
@@ -206,8 +250,9 @@ fn state(view: &View<'_>, series: &Series<'_>) -> SteadyState {
         snia,
         last_half,
         horizon,
-        written_bytes: written,
+        written_bytes: if rule.is_some() { in_series } else { written },
         target_bytes,
+        wanted_bytes,
         per_fill: per_fill(window, target_bytes),
     }
 }
@@ -219,6 +264,7 @@ fn verdict(
     enough: bool,
 ) -> Verdict {
     match (snia, last_half) {
+        (None, _) if rounds < SNIA_ROUNDS => Verdict::TooFewRounds,
         (None, _) => Verdict::Unknown,
         (Some(snia), _) if !snia.holds => Verdict::NotSteady,
         (_, Some(half)) if !half.holds => Verdict::NotSteady,
@@ -317,9 +363,14 @@ impl SteadyState {
             Verdict::Steady => format!("`{name}` is steady {over}."),
             Verdict::NotEnoughWritten => format!(
                 "`{name}` looks steady {over}, but a cliff can still come: {} were written, and \
-                 only twice the target's {} excludes it.",
+                 only {} would exclude it.",
                 words::size(self.written_bytes),
-                words::size(self.target_bytes)
+                words::size(self.wanted_bytes)
+            ),
+            Verdict::TooFewRounds if self.snia.is_none() => format!(
+                "`{name}` is not known to be steady: there were {rounds}, and {} at least are \
+                 needed to tell.",
+                steady::LAST_HALF_ROUNDS_MIN
             ),
             Verdict::TooFewRounds => format!(
                 "Whether `{name}` is steady is not known: five rounds agree, but only {} or more \
@@ -356,13 +407,18 @@ impl SteadyState {
         match (self.horizon.written_bytes, self.per_fill) {
             (0, _) => format!("over the last {time}, in which nothing was written"),
             (_, None) => format!("over the last {time} = {fills:.2} x device writes"),
-            (_, Some(slope)) => format!(
-                "over the last {time} = {fills:.2} x device writes; drift {} [{}, {}] per drive \
-                 fill",
-                signed(slope.middle),
-                signed(slope.low),
-                signed(slope.high)
-            ),
+            (_, Some(slope)) => {
+                let (middle, low, high, unit) = match (slope.middle, slope.low, slope.high) {
+                    (Some(middle), Some(low), Some(high)) => (middle, low, high, " per drive fill"),
+                    _ => (slope.over_all, slope.over_all_low, slope.over_all_high, " in it"),
+                };
+                format!(
+                    "over the last {time} = {fills:.2} x device writes; drift {} [{}, {}]{unit}",
+                    signed(middle),
+                    signed(low),
+                    signed(high)
+                )
+            }
         }
     }
 

@@ -98,10 +98,22 @@ impl<'a> CellView<'a> {
     }
 }
 
+/// More than this is no time and no count that a visit can have: 146 years in ns. What is
+/// negative in a damaged store reads as more.
+const SANE_MAX: u64 = 1 << 62;
+
+/// Whether a visit's time and counts can be.
+pub fn is_sane(visit: &VisitRecord) -> bool {
+    let ops = visit.streams.iter().flat_map(|stream| &stream.ops);
+    let mut counts = ops.flat_map(|op| [op.requests, op.bytes]);
+    visit.elapsed_ns <= SANE_MAX && counts.all(|n| n <= SANE_MAX)
+}
+
 fn view(visit: &VisitRecord) -> Option<VisitView<'_>> {
     let counts = matches!(visit.end, VisitEnd::Complete | VisitEnd::Hanging)
         && visit.purpose == Purpose::Measure
-        && visit.elapsed_ns > 0;
+        && visit.elapsed_ns > 0
+        && is_sane(visit);
     counts.then(|| {
         let ops = || visit.streams.iter().flat_map(|stream| &stream.ops);
         let has_data = ops().any(|op| is_data(&op.op));

@@ -38,14 +38,77 @@ pub(crate) fn seconds(seconds: f64) -> String {
     Nanos::new((seconds.max(0.0) * 1e9).round() as u64).to_string()
 }
 
-/// A share: `39 %`, `0.1 %`.
+/// A share: `39 %`, `0.1 %`, `>1000 %`.
 pub(crate) fn percent(share: f64) -> String {
     let value = share * 100.0;
     match value {
+        x if share.is_finite() && x > 1000.0 => ">1000 %".to_owned(),
         x if !x.is_finite() => "unknown".to_owned(),
         x if x.abs() >= 9.95 || x == 0.0 => format!("{x:.0} %"),
         x => format!("{x:.1} %"),
     }
+}
+
+/// Two shares so that a reader sees that they differ: `5.02 %` and `5 %`.
+pub(crate) fn percents_apart(seen: f64, other: f64) -> (String, String) {
+    let same = |digits: usize| {
+        let text = |share: f64| trimmed(format!("{:.digits$}", share * 100.0));
+        (text(seen), text(other))
+    };
+    let plain = (percent(seen), percent(other));
+    let told = |text: &str| !text.starts_with("0 ") && !text.starts_with("0.0 ");
+    if plain.0 != plain.1 && told(&plain.0) && told(&plain.1) || seen == other {
+        return plain;
+    }
+    let pair = (2..=12).map(same).find(|(a, b)| a != b && a != "0" && b != "0");
+    pair.map_or(plain, |(a, b)| (format!("{a} %"), format!("{b} %")))
+}
+
+fn trimmed(text: String) -> String {
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// How far an interval reaches to either side: `+-1.2 %`; beyond 100 % as a factor, since no rate
+/// is below 0: `within a factor of 6.1`.
+pub(crate) fn reach(share: f64) -> String {
+    match share {
+        x if x <= 1.0 => format!("+-{}", percent(x)),
+        x if x > 1000.0 => "within a factor of over 1000".to_owned(),
+        x => format!("within a factor of {}", digits(1.0 + x)),
+    }
+}
+
+/// A ratio with the ends of its interval: `x1.92 [1.73, 2.13]`, `x0.0031`, `x1.005 [0.998, 1.012]`.
+/// Always significant digits; beyond a thousand either way only that is said.
+pub(crate) fn ratio(middle: f64, ends: Option<(f64, f64)>) -> String {
+    let narrow = ends.is_some_and(|(low, high)| high - low < 0.05);
+    let near = (0.5..2.0).contains(&middle);
+    let digits = if narrow && near { 3 } else { 2 };
+    let number = |value: f64| match value {
+        x if !x.is_finite() && x.is_nan() => "unknown".to_owned(),
+        x if x > 1000.0 => ">1000".to_owned(),
+        x if x < 0.001 => "<0.001".to_owned(),
+        x if x >= 99.95 => format!("{x:.0}"),
+        x if x >= 9.995 => format!("{x:.1}"),
+        x if x < 0.009_95 => format!("{x:.4}"),
+        x if x < 0.099_5 => format!("{x:.3}"),
+        x => format!("{x:.digits$}"),
+    };
+    match ends {
+        Some((low, high)) => format!("x{} [{}, {}]", number(middle), number(low), number(high)),
+        None => format!("x{}", number(middle)),
+    }
+}
+
+/// The ratios that a margin counts for nothing, `0.03` being 3 %: it is as far down as up in
+/// logarithms, so of a large one both edges have to be said.
+pub(crate) fn margin(share: f64) -> String {
+    let (low, high) = (1.0 / (1.0 + share), 1.0 + share);
+    let digits = if share < 0.1 { 3 } else { 2 };
+    format!("x{low:.digits$} and x{high:.digits$}")
 }
 
 /// `1 thread`, `10 threads`.
@@ -89,6 +152,28 @@ mod tests {
         assert_eq!(percent(0.394), "39 %");
         assert_eq!(percent(0.000_8), "0.1 %");
         assert_eq!(seconds(5.61), "5.61 s");
+    }
+
+    #[test]
+    fn ratios_have_significant_digits() {
+        assert_eq!(ratio(0.0031, None), "x0.0031");
+        assert_eq!(ratio(0.000_31, Some((0.0, 0.012))), "x<0.001 [<0.001, 0.012]");
+        assert_eq!(ratio(1.92, Some((1.73, 2.13))), "x1.92 [1.73, 2.13]");
+        assert_eq!(ratio(1.005, Some((0.998, 1.012))), "x1.005 [0.998, 1.012]");
+        assert_eq!(ratio(12.34, Some((1.0, 1e240))), "x12.3 [1.00, >1000]");
+        assert_eq!(ratio(2.0, Some((0.5, f64::INFINITY))), "x2.00 [0.50, >1000]");
+        assert_eq!(percent(1e200), ">1000 %");
+        assert_eq!(reach(5.14), "within a factor of 6.14");
+        assert_eq!(margin(0.7), "x0.59 and x1.70");
+        assert_eq!(margin(0.03), "x0.971 and x1.030");
+    }
+
+    #[test]
+    fn shares_that_differ_are_told_apart() {
+        let apart = |a, b| percents_apart(a, b);
+        assert_eq!(apart(0.0502, 0.05), ("5.02 %".to_owned(), "5 %".to_owned()));
+        assert_eq!(apart(0.08, 0.05), ("8.0 %".to_owned(), "5.0 %".to_owned()));
+        assert_eq!(apart(0.02, 1e-11).1, "0.000000001 %");
     }
 
     #[test]

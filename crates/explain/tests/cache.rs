@@ -83,7 +83,7 @@ impl Bench {
     fn caches(&self) -> Caches {
         let found = caches(&View::new(&self.run));
         // Whatever is found can be said and stored.
-        assert!(!found.sentences().is_empty());
+        assert!(found.cells.is_empty() || !found.sentences().is_empty());
         serde_json::to_string(&found).unwrap();
         found
     }

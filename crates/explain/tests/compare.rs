@@ -341,6 +341,109 @@ fn the_committed_schema_is_the_current_one() {
     }
 }
 
+fn sentences(a: &Run, b: &Run, terms: &Terms) -> String {
+    compare(&[View::new(a), View::new(b)], terms).sentences().join("\n")
+}
+
+#[test]
+fn too_few_visits_for_a_confidence_are_not_a_ratio_at_the_margin() {
+    let one = |id| Planted { cells: 1, visits: 3, ..Planted::new(id) };
+    let (a, b) = (one("r1").run(), one("r2").faster(0.12).run());
+    let terms = Terms { confidence: 1.0 - f64::EPSILON / 2.0, ..Terms::default() };
+    let text = sentences(&a, &b, &terms);
+    assert!(text.contains("too few visits for that confidence"), "{text}");
+    assert!(!text.contains("too near"), "{text}");
+    assert!(text.lines().all(|line| line.len() < 600), "{text}");
+    let seen = compare(&[View::new(&a), View::new(&b)], &terms);
+    assert_eq!(seen.against[0].overall.direction, None, "p is no smaller than that level");
+}
+
+#[test]
+fn one_cell_has_one_answer_and_counts_of_both_sides() {
+    let some = |id, visits| Planted { cells: 1, visits, ..Planted::new(id) };
+    for visits in [1, 5] {
+        let (a, b) = (some("r1", 9).run(), some("r2", visits).faster(2.4).run());
+        let seen = compare(&[View::new(&a), View::new(&b)], &Terms::default());
+        assert_eq!(seen.against[0].overall, seen.against[0].cells[0].outcome);
+        let text = seen.sentences().join("\n");
+        assert!(text.contains(&format!("(9 visits of A, {visits} of B)")), "{text}");
+    }
+}
+
+#[test]
+fn both_edges_of_a_large_margin_are_told() {
+    let (a, b) = (Planted::new("r1").run(), Planted::new("r2").faster(0.42).run());
+    let text = sentences(&a, &b, &Terms { margin: 0.7, ..Terms::default() });
+    assert!(text.starts_with("Different: B is slower than A, x0.42"), "{text}");
+    assert!(text.contains("Ratios between x0.59 and x1.70 count for nothing"), "{text}");
+}
+
+#[test]
+fn nothing_in_common_is_said_first_and_shortly() {
+    let (a, mut b) = (Planted::new("r1").run(), Planted::new("r2").run());
+    b.cells.iter_mut().for_each(|cell| cell.phase = "other".into());
+    let keys = (0..29).map(|k| format!("key{k} = {k}\n")).collect::<String>();
+    b.header.suite_text.push_str(&keys);
+    let text = sentences(&a, &b, &Terms::default());
+    assert!(text.starts_with("Unknown: A and B have no cell in common"), "{text}");
+    assert!(text.contains("and 24 more (--json)"), "{text}");
+    assert!(!text.contains("drift") && !text.contains("rounds each"), "{text}");
+}
+
+#[test]
+fn failed_missing_and_mad_visits_are_named() {
+    let (a, mut b) = (Planted::new("r1").run(), Planted::new("r2").run());
+    for visit in &mut b.visits {
+        visit.end = VisitEnd::Failed;
+        let text = "stream `read`, worker 0: read of 4096 bytes at byte 7 of file 0 failed: EIO";
+        visit.warnings = vec![record::Warning::new("io-error", text)];
+    }
+    let text = sentences(&a, &b, &Terms::default());
+    assert!(text.starts_with("Unknown: visits failed in B"), "{text}");
+    assert!(text.contains("168 of 168 visits of B failed: EIO."), "{text}");
+
+    let mut b = Planted::new("r2").run();
+    b.visits.truncate(1);
+    let text = sentences(&a, &b, &Terms::default());
+    assert!(text.contains("B says that it is complete, yet 1 of 168 visits"), "{text}");
+    b.header.state = RunState::Running;
+    let text = sentences(&a, &b, &Terms::default());
+    assert!(text.contains("B is unfinished: 1 of 168 visits"), "{text}");
+
+    let mut b = Planted { cells: 1, ..Planted::new("r2") }.run();
+    let a = Planted { cells: 1, ..Planted::new("r1") }.run();
+    for visit in &mut b.visits {
+        visit.elapsed_ns = (-5i64).cast_unsigned();
+    }
+    let text = sentences(&a, &b, &Terms::default());
+    assert!(text.starts_with("Unknown") && text.contains("4 visits of B hold numbers"), "{text}");
+}
+
+#[test]
+fn a_back_end_that_followed_is_no_second_factor() {
+    let of = |depth: u32, backend: &str, asked: &str| {
+        let mut run = Planted::new("r1").run();
+        run.header.suite_text = format!("queue_depth = {depth}\nbackend = \"{asked}\"\n");
+        let streams = run.visits.iter_mut().flat_map(|visit| &mut visit.streams);
+        streams.for_each(|stream| stream.backend.name = backend.to_owned());
+        run
+    };
+    let found = differences(&of(1, "blocking", "auto"), &of(8, "io_uring", "auto"));
+    assert_eq!(found.factors.len(), 1, "{found:?}");
+    let text = found.sentences().join(" ");
+    assert!(text.contains("One thing differs: queue_depth"), "{text}");
+    assert!(text.contains("back end followed by itself") && text.contains("--backend"), "{text}");
+    let found = differences(&of(1, "blocking", "auto"), &of(1, "io_uring", "auto"));
+    assert_eq!(found.factors.len(), 1, "nothing else that it can have followed: {found:?}");
+}
+
+#[test]
+fn what_nobody_recorded_is_no_difference() {
+    let (mut a, b) = (Planted::new("r1").run(), Planted::new("r2").run());
+    a.header.target.direct_alignment = None;
+    assert!(differences(&a, &b).is_none());
+}
+
 /// A run of so many cells and visits with noise of 1 %.
 struct Planted {
     id: &'static str,

@@ -192,8 +192,9 @@ fn runs(lot: &Lot) -> Vec<Claim> {
         let slope = -0.20f64;
         let drifting = run(&mut random, |hours| slope * hours);
         if let Some(hour) = drifting.as_ref().and_then(|run| run.per_hour) {
-            covered += usize::from(hour.low <= slope.exp_m1() && slope.exp_m1() <= hour.high);
-            found += usize::from(hour.is_real() && hour.middle < 0.0);
+            let within = |low: f64, high: f64| low <= slope.exp_m1() && slope.exp_m1() <= high;
+            covered += usize::from(hour.low.zip(hour.high).is_some_and(|(l, h)| within(l, h)));
+            found += usize::from(hour.is_real() && hour.over_all < 0.0);
         }
         let flat = run(&mut random, |_| 0.0);
         if let Some(flat) = &flat {

@@ -84,6 +84,8 @@ pub struct Elasticity {
     pub points: Vec<(f64, f64)>,
     /// Factors that changed whenever this one did.
     pub together_with: Vec<String>,
+    /// Whether nothing else that is recorded differs between some two of the runs.
+    pub alone: bool,
 }
 
 /// Where a cap sits.
@@ -176,6 +178,24 @@ pub fn across(
     }
 }
 
+impl Elasticities {
+    /// Takes back what is credited to a factor that never changed alone.
+    pub(crate) fn tell_alone(&mut self, alone: impl Fn(&str) -> bool) {
+        for verdict in &mut self.verdicts {
+            for elasticity in &mut verdict.elasticities {
+                elasticity.alone = alone(&elasticity.factor);
+            }
+            if verdict.elasticities.iter().any(|elasticity| !elasticity.alone) {
+                verdict.seat = Seat::Unknown;
+                let alone = |name: &String| {
+                    verdict.elasticities.iter().any(|e| e.alone && e.factor == *name)
+                };
+                verdict.acquitted.retain(alone);
+            }
+        }
+    }
+}
+
 /// How one cap follows each factor, and where it sits.
 ///
 /// * `factors`: names; `caps[run].levels` has one level for each.
@@ -211,6 +231,7 @@ fn elasticity(at: usize, factors: &[String], caps: &[&CapOfRun]) -> Elasticity {
         ratio: None,
         points: Vec::new(),
         together_with: Vec::new(),
+        alone: true,
     };
     let varies = |cap: &&CapOfRun| caps.iter().any(|other| other.levels[at] != cap.levels[at]);
     let comparable = same_otherwise(at, caps);

@@ -292,8 +292,9 @@ fn factor_words(e: &Elasticity, kind: CapKind) -> String {
             ),
             Follows::Inconclusive => format!("The {factor} are the same in all runs."),
             _ => format!(
-                "{symbol} is not known in two runs that differ in the {factor} alone: it was not \
-                 reached there, or the law does not fit."
+                "{symbol} is not known in two runs that differ in the {factor}{}: it was not \
+                 reached there, or the law does not fit.",
+                if e.alone { " alone" } else { " (and in more, see above)" }
             ),
         };
     };
@@ -308,6 +309,10 @@ fn factor_words(e: &Elasticity, kind: CapKind) -> String {
         format!(", x{:.3} [{:.3}, {:.3}]", ratio.value, ratio.low, ratio.high)
     });
     let so = match e.follows {
+        _ if !e.alone => {
+            "other things that are recorded changed as well, so nothing is credited to it or taken \
+             from it"
+        }
         Follows::No => "it does not follow them",
         Follows::Yes => "it follows them",
         Follows::Partly => "it follows them in part: another limit is near",

@@ -8,7 +8,7 @@ use stats::paired::{
     signed_rank_p,
 };
 
-use super::{Direction, Doubt, MarginFrom, Method, Outcome, Ratio, Verdict};
+use super::{CONFIDENCE, Direction, Doubt, MarginFrom, Method, Outcome, Ratio, Verdict};
 
 /// From this many blocks on the ranks decide: they keep their level whatever the noise is.
 const BLOCKS_FOR_RANKS: usize = 10;
@@ -227,8 +227,9 @@ fn outcome(
     let drifts = margin_from == MarginFrom::Drift;
     let (p, p_beyond) = (p.filter(|_| claims), p_beyond.filter(|_| claims));
     let is_beyond = reading.ratio.is_some_and(|r| r.is_beyond(margin));
-    // A tenth of a millionth: levels that are met exactly are not lost to rounding.
-    let below = |p: Option<f64>| p.is_some_and(|p| p <= level + 1e-7);
+    // A hair more: levels that are met exactly are not lost to rounding. A share of the level, so
+    // that a level of next to nothing is one.
+    let below = |p: Option<f64>| p.is_some_and(|p| p <= level * (1.0 + 1e-5));
     let verdict = if claims && is_beyond && below(p_beyond) {
         Verdict::Different
     } else if claims && !drifts && reading.narrow.is_some_and(|r| r.is_within(margin)) {
@@ -238,6 +239,11 @@ fn outcome(
     };
     let middle = reading.ratio.map(|r| r.middle).or_else(|| evidence.middle());
     let hidden = drifts && verdict != Verdict::Different;
+    let more = more(evidence, reading, margin, confidence);
+    let more = more.filter(|_| verdict == Verdict::Inconclusive && !hidden);
+    // At the usual confidence it would be settled: the confidence is what it lacks.
+    let usual =
+        confidence > CONFIDENCE && needed_at(evidence, reading, margin, CONFIDENCE).is_some();
     let direction = middle.filter(|_| below(p) && !hidden).map(|middle| match middle > 0.0 {
         true => Direction::Faster,
         false => Direction::Slower,
@@ -250,10 +256,10 @@ fn outcome(
     doubt(Doubt::FewBadRuns, reading.disagrees(&evidence.blocks, margin));
     doubt(Doubt::OddBlock, reading.odd);
     let open = verdict == Verdict::Inconclusive;
-    let more = more(evidence, reading, margin, confidence).filter(|_| open && !hidden);
     let settled_never = open && claims && more.is_none() && evidence.contrast.is_some();
     doubt(Doubt::WithinDrift, hidden && evidence.middle().is_some());
-    doubt(Doubt::AtTheMargin, settled_never && !hidden);
+    doubt(Doubt::FewForConfidence, settled_never && !hidden && usual);
+    doubt(Doubt::AtTheMargin, settled_never && !hidden && !usual);
     Outcome {
         method: reading.method,
         count: u32::try_from(evidence.count).unwrap_or(u32::MAX),
@@ -273,13 +279,25 @@ fn outcome(
 /// How many more settle it: until the interval reaches from the estimate to the margin and no
 /// further. The estimate may move by then, so this is a guess, and said to be one.
 fn more(evidence: &Evidence, reading: &Reading, margin: f64, confidence: f64) -> Option<u32> {
-    let middle = reading.ratio?.middle.abs();
-    let confidence = if middle < margin { equivalence_confidence(confidence) } else { confidence };
     let least = if evidence.is_blocks() { BLOCKS_MIN } else { 2 };
-    let needed = blocks_needed(evidence.deviation?, (middle - margin).abs(), confidence)?;
+    let needed = needed_at(evidence, reading, margin, confidence)?;
     // What there is was not enough, whatever the formula says.
     let more = needed.max(least).saturating_sub(evidence.count).max(1);
-    u32::try_from(more).ok().filter(|_| needed <= MORE_MAX)
+    u32::try_from(more).ok()
+}
+
+/// How many a confidence takes in all, if that is a sensible number.
+fn needed_at(
+    evidence: &Evidence,
+    reading: &Reading,
+    margin: f64,
+    confidence: f64,
+) -> Option<usize> {
+    let estimate = reading.ratio.map(|r| r.middle).or(evidence.contrast.map(|c| c.middle));
+    let middle = estimate?.abs();
+    let confidence = if middle < margin { equivalence_confidence(confidence) } else { confidence };
+    blocks_needed(evidence.deviation?, (middle - margin).abs(), confidence)
+        .filter(|needed| *needed <= MORE_MAX)
 }
 
 impl Ratio {

@@ -4,10 +4,12 @@ use super::{
     Against, CellComparison, Comparison, Design, Direction, Doubt, Floor, MarginFrom, Method,
     Outcome, Ratio, Stalls, ValuesComparison, Verdict,
 };
-use crate::words::{count, iops, list, percent, seconds};
+use crate::words::{self, count, iops, list, percent, seconds};
 
 /// Cells that a sentence names one by one.
 const NAMED_MAX: usize = 5;
+/// Up to this a share is as good as a ratio, down and up: 1/1.1 is 0.91.
+const SMALL_MARGIN: f64 = 0.1;
 
 impl Comparison {
     /// Plain English for every side held against the reference: verdict, evidence, what next.
@@ -21,6 +23,7 @@ impl Against {
     pub fn sentences(&self, of: &Comparison) -> Vec<String> {
         let mut out = vec![self.headline()];
         if self.bracket {
+            out.extend(self.remarks());
             return out;
         }
         out.extend(self.differences.sentences());
@@ -32,6 +35,13 @@ impl Against {
     /// differs already.
     pub fn evidence(&self, of: &Comparison) -> Vec<String> {
         let mut out = Vec::new();
+        if self.cells.is_empty() {
+            // Nothing was compared: neither how it was measured nor a margin matters.
+            out.extend(self.remarks());
+            out.extend(self.unmatched());
+            return out;
+        }
+        out.extend(self.remarks());
         if self.scheduled {
             out.push(
                 "The rate was set by a schedule: the ratio compares what was offered, not what \
@@ -50,6 +60,21 @@ impl Against {
         out
     }
 
+    fn remarks(&self) -> Vec<String> {
+        let mut out = self.reference_whole.sentences("A");
+        out.extend(self.other_whole.sentences(&self.label));
+        out
+    }
+
+    fn who_failed(&self) -> Option<String> {
+        match (self.reference_whole.failed > 0, self.other_whole.failed > 0) {
+            (true, true) => Some(format!("A and {}", self.label)),
+            (true, false) => Some("A".to_owned()),
+            (false, true) => Some(self.label.clone()),
+            (false, false) => None,
+        }
+    }
+
     fn looked_twice(&self, confidence: f64) -> Option<String> {
         (self.looks > 1).then(|| {
             format!(
@@ -63,6 +88,12 @@ impl Against {
     /// The verdict over all cells in a sentence.
     pub fn headline(&self) -> String {
         let label = &self.label;
+        if let (true, Some(which)) = (self.cells.is_empty(), self.who_failed()) {
+            return format!(
+                "Unknown: visits failed in {which}, and no cell is left that both measured; nothing \
+                 can be compared."
+            );
+        }
         if self.cells.is_empty() {
             return format!(
                 "Unknown: A and {label} have no cell in common that both measured; nothing can \
@@ -128,10 +159,26 @@ impl Against {
                 count(n, "block")
             ),
             Design::Apart => format!(
-                "Measured one after the other ({} each): drift between them cannot be told from \
-                 a difference.",
-                count(n, "round")
+                "Measured one after the other ({}): drift between them cannot be told from a \
+                 difference.",
+                self.rounds_told()
             ),
+        }
+    }
+
+    /// How often each side was visited, as far as the verdict over all cells is from it.
+    fn rounds_told(&self) -> String {
+        let n = u64::from(self.overall.count);
+        let visits = |of: fn(&CellComparison) -> u32| {
+            let each = || self.cells.iter().map(of);
+            (each().min().unwrap_or(0), each().max().unwrap_or(0))
+        };
+        let (a, b) = (visits(|c| c.reference.visits), visits(|c| c.other.visits));
+        let label = &self.label;
+        match self.cells.len() {
+            _ if a == b && a.0 == a.1 => format!("{} each", count(a.0.into(), "round")),
+            1 => format!("{} of A, {} of {label}", count(a.0.into(), "visit"), b.0),
+            _ => format!("over all cells {} that both have", count(n, "round")),
         }
     }
 
@@ -209,7 +256,7 @@ impl Against {
 /// Verdict first, then ratio, then what is open.
 fn verdict(outcome: &Outcome, a: &str, b: &str, over: &str) -> String {
     let ratio = told(outcome.ratio);
-    let margin = share(outcome.margin);
+    let margin = within(outcome.margin);
     let faster = match outcome.direction {
         Some(Direction::Faster) => "faster",
         Some(Direction::Slower) => "slower",
@@ -217,6 +264,9 @@ fn verdict(outcome: &Outcome, a: &str, b: &str, over: &str) -> String {
     };
     match outcome.verdict {
         Verdict::Different => format!("Different: {b} is {faster} than {a}, {ratio} {over}."),
+        Verdict::Same if outcome.margin > SMALL_MARGIN => {
+            format!("Same: {b} is between {margin} of {a}, {ratio} {over}.")
+        }
         Verdict::Same => format!("Same: {a} and {b} are within {margin}, {ratio} {over}."),
         Verdict::Inconclusive => format!("Inconclusive: {ratio} {over}. {}", open(outcome, a, b)),
     }
@@ -228,15 +278,20 @@ fn open(outcome: &Outcome, a: &str, b: &str) -> String {
     let unit = if blocks { "block" } else { "visit" };
     let on_each = if blocks { "" } else { " on each side" };
     let has = |doubt| outcome.doubts.contains(&doubt);
-    let margin = share(outcome.margin);
+    let margin = within(outcome.margin);
+    let open = match outcome.margin > SMALL_MARGIN {
+        true => format!("beyond {margin} is open"),
+        false => format!("by more than {margin} is open"),
+    };
     let more = outcome.more.map(|n| {
         let plural = if n == 1 { "" } else { "s" };
         format!("about {n} more {unit}{plural}{on_each}")
     });
     if has(Doubt::WithinDrift) {
         return format!(
-            "A measured again lies as far from itself ({margin}): drift can have made the \
-             difference, or hidden one. Measure in blocks."
+            "A measured again lies as far from itself ({}): drift can have made the \
+             difference, or hidden one. Measure in blocks.",
+            share(outcome.margin)
         );
     }
     if outcome.ratio.is_none() {
@@ -250,46 +305,61 @@ fn open(outcome: &Outcome, a: &str, b: &str) -> String {
         let more = more.unwrap_or_else(|| "more".to_owned());
         return format!("Fewer than 6 blocks allow no claim: measure {more}.");
     }
+    if has(Doubt::FewForConfidence) {
+        return format!(
+            "There are too few {unit}s for that confidence: ask for less (95 % is usual), or \
+             measure many more."
+        );
+    }
     let known = match outcome.direction {
         Some(Direction::Faster) => {
-            format!("{b} is faster than {a}, but whether by more than {margin} is open. ")
+            format!("{b} is faster than {a}, but whether {open}. ")
         }
         Some(Direction::Slower) => {
-            format!("{b} is slower than {a}, but whether by more than {margin} is open. ")
+            format!("{b} is slower than {a}, but whether {open}. ")
         }
         None => String::new(),
     };
     let next = match more {
         Some(more) => format!("It takes {more} to say more."),
         None => format!(
-            "The ratio lies too near the margin of {margin} for any sensible number of {unit}s to settle it."
+            "The ratio lies too near the margin ({margin}) for any sensible number of {unit}s to settle it."
         ),
     };
     known + &next
 }
 
 fn margin_told(outcome: &Outcome, floor: Option<&Floor>, what: &str) -> String {
-    let margin = share(outcome.margin);
+    let between = match outcome.margin > 0.0 {
+        true => format!("Ratios between {} count for nothing", words::margin(outcome.margin)),
+        false => "Every difference counts".to_owned(),
+    };
     match (outcome.margin_from, floor) {
         (MarginFrom::Floor, Some(floor)) => format!(
-            "Differences up to {margin} count for nothing in {what}: that is the machine's own \
-             A/A floor ({}).",
+            "{between} in {what}: that is the machine's own A/A floor of {} ({}).",
+            share(outcome.margin),
             floor.from
         ),
-        (MarginFrom::Drift, _) => format!(
-            "Differences up to {margin} count for nothing in {what}: A measured again lies that \
-             far from A."
-        ),
+        (MarginFrom::Drift, _) => {
+            format!("{between} in {what}: A measured again lies that far from A.")
+        }
         (_, Some(floor)) => format!(
-            "Differences up to {margin} count for nothing, as asked; the machine's own A/A floor \
-             is lower ({}: {}).",
+            "{between}, as asked; the machine's own A/A floor is lower ({}: {}).",
             floor.from,
             share(floor.overall)
         ),
         (_, None) => format!(
-            "Differences up to {margin} count for nothing, as asked; how far this machine differs \
-             from itself is not known: `plimsoll calibrate` measures it."
+            "{between}, as asked; how far this machine differs from itself is not known: \
+             `plimsoll calibrate` measures it."
         ),
+    }
+}
+
+/// A margin in a sentence about two sides: `3 %`; of a large one both edges.
+fn within(margin: f64) -> String {
+    match margin {
+        m if m <= SMALL_MARGIN => share(m),
+        m => words::margin(m),
     }
 }
 
@@ -319,23 +389,17 @@ pub(super) fn told(ratio: Option<Ratio>) -> String {
 impl Ratio {
     /// `x1.92 [1.73, 2.13]`; three decimals where the interval is narrow.
     pub fn text(&self) -> String {
-        let narrow = self.low.zip(self.high).is_some_and(|(low, high)| high - low < 0.05);
-        let near = (0.5..2.0).contains(&self.ratio);
-        let digits = if narrow && near { 3 } else { 2 };
-        let middle = format!("x{:.digits$}", self.ratio);
-        match (self.low, self.high) {
-            (Some(low), Some(high)) => format!("{middle} [{low:.digits$}, {high:.digits$}]"),
-            _ => middle,
-        }
+        words::ratio(self.ratio, self.low.zip(self.high))
     }
 }
 
 impl super::Rate {
-    /// `63.1 K +-1.2 %`; the larger side of the interval.
+    /// `63.1 K +-1.2 %`; the larger side of the interval, and of a wide one both ends.
     pub fn text(&self) -> String {
         let Some(rate) = self.per_second else { return "nothing".to_owned() };
-        let reach = self.low.zip(self.high).map(|(low, high)| {
-            format!(" +-{}", percent((high / rate - 1.0).max(1.0 - low / rate)))
+        let reach = self.low.zip(self.high).map(|(low, high)| match high / rate - 1.0 {
+            up if up > 1.0 => format!(" [{}, {}]", iops(low), iops(high)),
+            up => format!(" +-{}", percent(up.max(1.0 - low / rate))),
         });
         format!("{}{}", iops(rate), reach.unwrap_or_default())
     }

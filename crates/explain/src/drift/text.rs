@@ -62,13 +62,12 @@ impl RunDrift {
         match self.per_hour {
             Some(slope) if slope.is_real() && slope.over_all.abs() >= WORTH_TELLING => {
                 lines.push(format!(
-                    "The whole run drifted by {} from its beginning to its end, {} an hour ({on}){}.",
+                    "The whole run drifted by {} from its beginning to its end{} ({on}){}.",
                     over_all(slope),
-                    signed(slope.middle),
-                    match self.per_gib_written {
-                        Some(gib) if gib.is_real() =>
-                            format!(", or {} for each GiB written", interval(gib)),
-                        _ => String::new(),
+                    slope.middle.map_or(String::new(), |x| format!(", {} an hour", signed(x))),
+                    match self.per_gib_written.filter(Slope::is_real).and_then(interval) {
+                        Some(gib) => format!(", or {gib} for each GiB written"),
+                        None => String::new(),
                     }
                 ));
             }
@@ -114,10 +113,10 @@ impl VisitDrift {
             lines.push(format!("{visit}: the rate changed {}.", words::list(&steps)));
         }
         if let Some(slope) = self.per_hour {
+            let hourly = interval(slope).map_or(String::new(), |hour| format!(", {hour} an hour"));
             lines.push(format!(
-                "{visit}: the rate drifted by {} an hour, {} while it was measured.",
-                interval(slope),
-                signed(slope.over_all)
+                "{visit}: the rate drifted by {} while it was measured{hourly}.",
+                over_all(slope)
             ));
         }
         lines
@@ -133,14 +132,17 @@ fn over_all(slope: Slope) -> String {
     format!("{} [{low}, {high}]", signed(slope.over_all))
 }
 
-fn interval(slope: Slope) -> String {
-    format!("{} [{}, {}]", signed(slope.middle), signed(slope.low), signed(slope.high))
+/// By the unit, where that is told.
+fn interval(slope: Slope) -> Option<String> {
+    let (middle, low, high) = (slope.middle?, slope.low?, slope.high?);
+    Some(format!("{} [{}, {}]", signed(middle), signed(low), signed(high)))
 }
 
 pub(crate) fn signed(share: f64) -> String {
     let text = words::percent(share.abs());
     match share {
         _ if text == "0 %" || text == "0.0 %" => "0 %".to_owned(),
+        _ if text.starts_with('>') => text.replace('>', ">+"),
         x if x < 0.0 => format!("-{text}"),
         _ => format!("+{text}"),
     }

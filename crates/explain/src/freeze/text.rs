@@ -63,10 +63,10 @@ impl Freezes {
         };
         if all.events() == 0 {
             return format!(
-                "{} never stood still for 100 ms or more in {watched} of measuring. \
-                 That excludes (95 %) more than {} of it an hour, and nothing rarer.",
+                "{} never stood still for 100 ms or more in {watched} of measuring. In so long it \
+                 can be excluded (95 %) only that it stands still more often than {}.",
                 if self.lost_visits > 0 { "Otherwise the device" } else { "The device" },
-                times(often.high)
+                frequency(often.high, all.watched_ns)
             );
         }
         let kinds = [(all.freezes, "freeze"), (all.stalls, "stall"), (all.hiccups, "hiccup")];
@@ -82,15 +82,15 @@ impl Freezes {
         };
         format!(
             "The device stood still {} in {watched} of measuring: {} (100 ms, 1 s and 5 s are the \
-             limits). {} were lost, {} of the time{host}. By this count it happens {} times an \
-             hour of load, 95 % interval {} to {}.",
+             limits). {} were lost, {} of the time{host}. By this count it happens \
+             {} of load, 95 % interval {} to {}.",
             occasions(all.events()),
             words::list(&kinds),
             Nanos::new(all.lost_ns),
             words::percent(all.lost_share),
-            times(often.rate),
-            times(often.low),
-            times(often.high)
+            frequency(often.rate, all.watched_ns),
+            frequency(often.low, all.watched_ns),
+            frequency(often.high, all.watched_ns)
         )
     }
 
@@ -192,13 +192,23 @@ fn occasions(n: u32) -> String {
     }
 }
 
-/// Times an hour, two digits.
-fn times(rate: f64) -> String {
-    match rate {
+/// `12 times an hour`, and of less than that was watched `once in 2 s`: nobody who looked for
+/// seconds knows of hours.
+fn frequency(per_hour: f64, watched_ns: u64) -> String {
+    const HOURLY_FROM_NS: u64 = 1_200_000_000_000;
+    match per_hour {
         x if !x.is_finite() => "unknown".to_owned(),
-        x if x >= 9.95 => format!("{x:.0}"),
-        x => format!("{x:.1}"),
+        x if x <= 0.0 => "never".to_owned(),
+        x if watched_ns < HOURLY_FROM_NS => format!("once in {}", roughly(3600.0 / x)),
+        x if x >= 9.95 => format!("{x:.0} times an hour"),
+        x => format!("{x:.1} times an hour"),
     }
+}
+
+/// Two digits of a time in seconds.
+fn roughly(seconds: f64) -> String {
+    let scale = 10f64.powf(seconds.log10().floor() - 1.0);
+    words::seconds((seconds / scale).round() * scale)
 }
 
 fn capital(word: &str) -> String {
