@@ -21,7 +21,7 @@ macro_rules! builtin {
     };
 }
 
-const BUILTIN: [Builtin; 37] = [
+const BUILTIN: [Builtin; 40] = [
     builtin!("bm-flash"),
     builtin!("calibration"),
     builtin!("crystaldiskmark"),
@@ -29,6 +29,7 @@ const BUILTIN: [Builtin; 37] = [
     builtin!("dd-big"),
     builtin!("dd-small"),
     builtin!("iometer-4k"),
+    builtin!("iometer-all-in-one"),
     builtin!("iometer-database"),
     builtin!("iometer-file-server"),
     builtin!("iometer-streaming-read"),
@@ -47,6 +48,8 @@ const BUILTIN: [Builtin; 37] = [
     builtin!("reread"),
     builtin!("sequential-read"),
     builtin!("sequential-write"),
+    builtin!("snia-cross-stimulus"),
+    builtin!("snia-enterprise-composite"),
     builtin!("snia-write-saturation"),
     builtin!("steady-write"),
     builtin!("sysbench-fsync-rate"),
