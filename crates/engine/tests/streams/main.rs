@@ -2,5 +2,16 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod bm_flash;
+mod crystaldiskmark;
+mod dd;
+mod iometer;
+mod ioping;
 mod language;
+mod mixes;
+mod orion;
+mod pg_test_fsync;
+mod snia;
 mod support;
+mod sysbench;
+mod wal;
+mod xdd;
