@@ -22,11 +22,11 @@ pub struct Row {
 #[derive(Debug, Serialize)]
 pub struct Compared {
     pub figure: Figure,
-    pub fio: Option<Spread>,
+    pub peer: Option<Spread>,
     pub fio_batched: Option<Spread>,
     pub ours: Option<Spread>,
-    /// Ours over fio's.
-    pub against_fio: Option<Ratio>,
+    /// Ours over the other's.
+    pub against_peer: Option<Ratio>,
     /// Ours over fio's with batches like ours.
     pub against_batched: Option<Ratio>,
     /// Ours again over ours.
@@ -68,13 +68,13 @@ pub enum Verdict {
 impl Compared {
     /// `values[side][block]`, sides as in `Side::ALL`; `None` where a program gave none.
     pub fn new(figure: Figure, values: &[Vec<Option<f64>>; 4]) -> Self {
-        let [fio, batched, ours, again] = values;
+        let [peer, batched, ours, again] = values;
         Self {
             figure,
-            fio: Spread::of(fio),
+            peer: Spread::of(peer),
             fio_batched: Spread::of(batched),
             ours: Spread::of(ours),
-            against_fio: Ratio::of(fio, ours),
+            against_peer: Ratio::of(peer, ours),
             against_batched: Ratio::of(batched, ours),
             against_itself: Ratio::of(ours, again),
         }
@@ -152,9 +152,9 @@ pub fn table(rows: &[Row]) -> String {
     let title = [
         "pattern",
         "figure",
-        "fio",
+        "the other",
         "Plimsoll",
-        "Plimsoll / fio",
+        "Plimsoll / other",
         "verdict",
         "by the mean",
         "Plimsoll / batched fio",
@@ -185,11 +185,11 @@ fn cells(pattern: &str, compared: &Compared) -> [String; 10] {
     [
         pattern.to_owned(),
         compared.figure.to_string(),
-        spread(compared.fio),
+        spread(compared.peer),
         spread(compared.ours),
-        ratio(compared.against_fio),
-        verdict(compared.against_fio),
-        compared.against_fio.map_or_else(none, |r| show(r.student)),
+        ratio(compared.against_peer),
+        verdict(compared.against_peer),
+        compared.against_peer.map_or_else(none, |r| show(r.student)),
         ratio(compared.against_batched),
         verdict(compared.against_batched),
         ratio(compared.against_itself),
@@ -200,8 +200,8 @@ impl Spread {
     fn show(self, kind: Kind) -> String {
         let deviation = percent(self.deviation);
         match kind {
-            Kind::Iops => format!("{:.0} ± {deviation} %", self.median),
-            Kind::P50 | Kind::P99 => format!("{:.1} µs ± {deviation} %", self.median / 1e3),
+            Kind::Iops | Kind::Syncs => format!("{:.0} ± {deviation} %", self.median),
+            Kind::P50 | Kind::P99 | Kind::Mean => format!("{:.1} µs ± {deviation} %", self.median / 1e3),
         }
     }
 }
@@ -267,13 +267,13 @@ mod tests {
 
     #[test]
     fn a_planted_ratio_is_found_and_ours_is_on_top() {
-        let ratio = compared(100.0, 110.0).against_fio.unwrap();
+        let ratio = compared(100.0, 110.0).against_peer.unwrap();
         assert!((ratio.rank.middle.exp() - 1.10).abs() < 0.01, "{ratio:?}");
         assert!((ratio.student.middle.exp() - 1.10).abs() < 0.01, "{ratio:?}");
         assert_eq!(ratio.verdict(0.0), Verdict::Differs);
-        assert_eq!(compared(100.0, 100.0).against_fio.unwrap().verdict(0.0), Verdict::Same);
+        assert_eq!(compared(100.0, 100.0).against_peer.unwrap().verdict(0.0), Verdict::Same);
         // On the margin itself nothing can be said.
-        let on = compared(100.0, 103.0).against_fio.unwrap();
+        let on = compared(100.0, 103.0).against_peer.unwrap();
         assert!(matches!(on.verdict(0.0), Verdict::Open { blocks: 10.. }), "{on:?}");
     }
 
@@ -282,7 +282,7 @@ mod tests {
         let mut ours = values(100.0, &OTHER);
         ours[4] = Some(10.0);
         let ratio = Ratio::of(&values(100.0, &NOISE), &ours).unwrap();
-        let calm = compared(100.0, 100.0).against_fio.unwrap();
+        let calm = compared(100.0, 100.0).against_peer.unwrap();
         assert!(!calm.is_carried_by_few());
         assert!((ratio.rank.middle - calm.rank.middle).abs() < 0.01, "{ratio:?}");
         assert!(ratio.student.middle < -0.2, "{ratio:?}");
@@ -294,16 +294,16 @@ mod tests {
         ours[3] = None;
         let fio = values(100.0, &NOISE);
         let compared = Compared::new(IOPS, &[fio, vec![None; 10], ours.clone(), ours]);
-        assert!(compared.against_fio.is_none() && compared.ours.is_none());
-        assert!(compared.fio.is_some());
+        assert!(compared.against_peer.is_none() && compared.ours.is_none());
+        assert!(compared.peer.is_some());
         assert!(cells("x", &compared).contains(&"-".to_owned()));
     }
 
     #[test]
     fn noise_of_our_own_hides_a_difference_and_makes_nothing_equal() {
-        let ratio = compared(100.0, 110.0).against_fio.unwrap();
+        let ratio = compared(100.0, 110.0).against_peer.unwrap();
         assert!(matches!(ratio.verdict(0.2), Verdict::Open { .. }));
-        let small = compared(100.0, 105.0).against_fio.unwrap();
+        let small = compared(100.0, 105.0).against_peer.unwrap();
         assert!(matches!(small.verdict(0.2), Verdict::Open { .. }));
     }
 
@@ -324,7 +324,7 @@ mod tests {
         let rows = [Row { name: "x", title: "X", figures: vec![compared(100.0, 110.0)] }];
         let text = table(&rows);
         let lines: Vec<_> = text.lines().collect();
-        assert!(lines[0].starts_with("| pattern | figure | fio "), "{text}");
+        assert!(lines[0].starts_with("| pattern | figure | the other "), "{text}");
         assert!(lines[1].starts_with("|---"), "{text}");
         assert!(
             lines[2].starts_with("| X       | IOPS   | 100 ± 0.6 % | 110 ± 0.6 % | 1.1"),

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::pattern::{Pattern, Side};
+use super::pattern::{Compares, Pattern, Phase, Side};
 
 /// What a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +23,12 @@ pub enum Kind {
     Iops,
     P50,
     P99,
+    Mean,
+    Syncs,
 }
 
 impl Kind {
-    pub const ALL: [Self; 3] = [Self::Iops, Self::P50, Self::P99];
+    pub const ALL: [Self; 5] = [Self::Iops, Self::P50, Self::P99, Self::Mean, Self::Syncs];
 }
 
 impl fmt::Display for Kind {
@@ -35,6 +37,8 @@ impl fmt::Display for Kind {
             Self::Iops => "IOPS",
             Self::P50 => "p50",
             Self::P99 => "p99",
+            Self::Mean => "mean",
+            Self::Syncs => "flushes/s",
         })
     }
 }
@@ -57,10 +61,10 @@ impl Serialize for Figure {
 /// A figure's value; `None` where the program gave none.
 pub type Values = Vec<(Figure, Option<f64>)>;
 
-/// The figures of one visit: IOPS, then p50 and p99 in ns of each operation.
+/// The figures of one visit, of both sides the same in the same order; times in ns.
 pub fn read(side: Side, pattern: &Pattern, text: &str) -> Result<Values> {
     match side {
-        Side::Fio | Side::FioBatched => fio(pattern, text),
+        Side::Peer | Side::FioBatched => pattern.peer.read(pattern, text),
         Side::Ours | Side::OursAgain => ours(pattern, text),
     }
 }
@@ -71,53 +75,61 @@ fn ours(pattern: &Pattern, text: &str) -> Result<Values> {
         bail!("schema {} instead of plimsoll.run/1", run["schema"]);
     }
     let cells = run["cells"].as_array().context("no cells")?;
-    let [cell] = cells.as_slice() else { bail!("{} cells instead of one", cells.len()) };
+    if let Compares::Phases(phases) = pattern.compares {
+        let of = |phase: &Phase| {
+            let cell = cells.iter().find(|cell| cell["phase"] == phase.name);
+            let cell = cell.with_context(|| format!("no phase `{}`", phase.name))?;
+            let rate = cell["iops"].as_f64().filter(|&rate| rate > 0.0);
+            let rate = rate.with_context(|| format!("`{}` completed nothing", phase.name))?;
+            Ok((Figure { kind: Kind::Iops, operation: phase.label }, Some(rate / phase.together)))
+        };
+        return phases.iter().map(of).collect();
+    }
+    let measured: Vec<&Value> = cells.iter().filter(|cell| cell["phase"] != "fill").collect();
+    let [cell] = measured.as_slice() else { bail!("{} cells instead of one", measured.len()) };
     let of = |operation: &str| {
-        let ops = cell["ops"].as_array().into_iter().flatten();
-        ops.filter(|op| op["op"] == operation).map(|op| &op["latency_ns"]).next()
+        let mut ops = cell["ops"].as_array().into_iter().flatten();
+        let found = ops.find(|op| op["op"] == operation);
+        found.with_context(|| format!("no `{operation}` in ours"))
     };
     let mut values = vec![iops(cell["iops"].as_f64())?];
-    for &operation in pattern.operations {
-        let latency = of(operation).with_context(|| format!("no `{operation}` in ours"))?;
-        values.extend(pair(pattern, operation, latency["p50"].as_f64(), latency["p99"].as_f64()));
+    match pattern.compares {
+        Compares::Latencies(operations) => {
+            for &operation in operations {
+                let latency = &of(operation)?["latency_ns"];
+                let (p50, p99) = (latency["p50"].as_f64(), latency["p99"].as_f64());
+                values.extend(pair(operations, operation, p50, p99));
+            }
+        }
+        Compares::Mean(operation) => {
+            let mean = of(operation)?["latency_ns"]["mean"].as_f64();
+            values.push((Figure { kind: Kind::Mean, operation: "" }, mean));
+        }
+        Compares::Syncs(operation) => {
+            let rate = of(operation)?["iops"].as_f64();
+            values.push((Figure { kind: Kind::Syncs, operation: "" }, rate));
+        }
+        Compares::Rate | Compares::Phases(_) => {}
     }
     Ok(values)
 }
 
-fn fio(pattern: &Pattern, text: &str) -> Result<Values> {
-    // Notes may stand before the object.
-    let start = text.find('{').context("no JSON")?;
-    let mut documents = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
-    let document = documents.next().context("no JSON")?.context("no JSON")?;
-    let job = &document["jobs"][0];
-    if job["error"] != 0 {
-        bail!("fio's job ended with error {}", job["error"]);
-    }
-    let rates = ["read", "write"].iter().filter_map(|way| job[way]["iops"].as_f64());
-    let mut values = vec![iops(Some(rates.sum()))?];
-    for &operation in pattern.operations {
-        let part = if operation == "fdatasync" { "sync" } else { operation };
-        let percentile = &job[part]["lat_ns"]["percentile"];
-        let (p50, p99) = (percentile["50.000000"].as_f64(), percentile["99.000000"].as_f64());
-        values.extend(pair(pattern, operation, p50, p99));
-    }
-    Ok(values)
-}
-
-fn iops(value: Option<f64>) -> Result<(Figure, Option<f64>)> {
+/// The rate of the whole pattern.
+pub fn iops(value: Option<f64>) -> Result<(Figure, Option<f64>)> {
     match value {
         Some(rate) if rate > 0.0 => Ok((Figure { kind: Kind::Iops, operation: "" }, value)),
         _ => bail!("nothing was completed"),
     }
 }
 
-fn pair(
-    pattern: &Pattern,
+/// Median and 99th percentile of one of `operations`, which is named where it is not the only one.
+pub fn pair(
+    operations: &[&str],
     operation: &'static str,
     p50: Option<f64>,
     p99: Option<f64>,
 ) -> [(Figure, Option<f64>); 2] {
-    let operation = if pattern.operations.len() > 1 { operation } else { "" };
+    let operation = if operations.len() > 1 { operation } else { "" };
     [(Kind::P50, p50), (Kind::P99, p99)]
         .map(|(kind, value)| (Figure { kind, operation }, value.filter(|&ns| ns > 0.0)))
 }
@@ -154,13 +166,13 @@ mod tests {
         .map(|(name, value)| (name.to_owned(), value));
         let pattern = pattern("commit-4k-1");
         assert_eq!(shown(read(Side::OursAgain, pattern, ours).unwrap()), wanted);
-        assert_eq!(shown(read(Side::Fio, pattern, fio).unwrap()), wanted);
+        assert_eq!(shown(read(Side::Peer, pattern, fio).unwrap()), wanted);
     }
 
     #[test]
     fn the_rates_of_a_mix_are_added() {
         let fio = r#"{"jobs":[{"error":0,"read":{"iops":70.0},"write":{"iops":30.0}}]}"#;
-        let values = read(Side::Fio, pattern("mix-8k-8"), fio).unwrap();
+        let values = read(Side::Peer, pattern("mix-8k-8"), fio).unwrap();
         assert_eq!(values[0].1, Some(100.0));
         assert_eq!(values[1].0.to_string(), "p50 read");
     }
@@ -174,7 +186,7 @@ mod tests {
             r#"{"jobs":[{"error":5,"read":{"iops":1.0}}]}"#,
             r#"{"jobs":[{"error":0,"read":{"iops":0.0}}]}"#,
         ] {
-            assert!(read(Side::Fio, pattern, text).is_err(), "{text}");
+            assert!(read(Side::Peer, pattern, text).is_err(), "{text}");
         }
         for text in [
             "",

@@ -1,10 +1,11 @@
-//! Whether Plimsoll and fio agree: the same patterns on the same file in blocks of fio, us and
+//! Whether Plimsoll and others agree: the same patterns on the same file in blocks of them, us and
 //! us again, each block in its own random order. What drifts falls out of the differences, and
 //! the two visits of ours say how far a program agrees with itself here.
 
 mod compare;
 mod figures;
 mod pattern;
+mod peers;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,7 +20,7 @@ use stats::Random;
 use stats::paired::{BLOCKS_MAX, BLOCKS_MIN};
 use stats::random::derive_seed;
 
-use crate::repo::{Repo, find_program};
+use crate::repo::Repo;
 use compare::{Compared, Row};
 use figures::Values;
 use pattern::{FileSize, Pattern, Setting, Side};
@@ -71,7 +72,7 @@ pub fn run(repo: &Repo, options: &Options) -> Result<()> {
     let bench = Bench::new(repo, options)?;
     let chosen = choose(&options.patterns)?;
     println!(
-        "{} blocks of fio, fio batched, ours and ours again, {} s each, one dropped before; processors {:?}, seed {}",
+        "{} blocks of the other, fio batched, ours and ours again, {} s each, one dropped before; processors {:?}, seed {}",
         bench.blocks, bench.setting.seconds, bench.cpus, bench.seed
     );
     for (name, version) in &bench.versions {
@@ -80,6 +81,12 @@ pub fn run(repo: &Repo, options: &Options) -> Result<()> {
     let made = bench.make_file()?;
     let (mut rows, mut records) = (Vec::new(), Vec::new());
     for pattern in chosen {
+        let peer = pattern.peer;
+        if !bench.setting.peers.contains_key(peer.name()) {
+            let (name, package) = (peer.name(), peer.package());
+            println!("\n{}: left out: no {name} here; package {package}", pattern.name);
+            continue;
+        }
         let load = load_average();
         let blocks = bench.measure(pattern).with_context(|| format!("pattern {}", pattern.name))?;
         let row = Row { name: pattern.name, title: pattern.title, figures: compared(&blocks) };
@@ -90,7 +97,7 @@ pub fn run(repo: &Repo, options: &Options) -> Result<()> {
             "name": pattern.name,
             "title": pattern.title,
             "load_average": [load, load_average()],
-            "commands": commands(pattern, &bench.setting),
+            "commands": commands(pattern, &bench.setting)?,
             "blocks": blocks,
         }));
         rows.push(row);
@@ -106,6 +113,18 @@ fn choose(names: &[String]) -> Result<Vec<&'static Pattern>> {
     }
     let wanted = |p: &&Pattern| names.is_empty() || names.iter().any(|name| name == p.name);
     Ok(pattern::ALL.iter().filter(wanted).collect())
+}
+
+/// Those of the others that are here.
+fn peers(fio: Option<&PathBuf>) -> BTreeMap<&'static str, PathBuf> {
+    let mut found = BTreeMap::new();
+    for peer in pattern::ALL.iter().map(|pattern| pattern.peer) {
+        let given = fio.filter(|_| peer.name() == "fio").cloned();
+        if let Some(path) = given.or_else(|| peers::find(peer)) {
+            found.insert(peer.name(), path);
+        }
+    }
+    found
 }
 
 /// Everything that stays the same from visit to visit.
@@ -176,10 +195,7 @@ impl Bench {
                 Some(path) => path.clone(),
                 None => repo.release_binary("plimsoll"),
             },
-            fio: match &options.fio {
-                Some(path) => path.clone(),
-                None => find_program("fio").context("no fio in PATH; package fio")?,
-            },
+            peers: peers(options.fio.as_ref()),
             file: place.join("plimsoll-agree.dat"),
             store: directory.join("store"),
             seconds: if options.quick { 1 } else { options.seconds.max(1) },
@@ -234,7 +250,7 @@ impl Bench {
 
     fn visit(&self, pattern: &Pattern, side: Side, seed: u32) -> Result<Visit> {
         self.settle(pattern)?;
-        let command = pattern.command(side, &self.setting, seed);
+        let command = pattern.command(side, &self.setting, seed)?;
         let (measured, text) = self.start(&command)?;
         let values = figures::read(side, pattern, &text)
             .with_context(|| format!("what `{}` printed", command.join(" ")))?;
@@ -247,6 +263,12 @@ impl Bench {
         let path = &self.setting.file;
         let mut file = File::open(path).with_context(|| format!("opening {}", path.display()))?;
         file.sync_all().with_context(|| format!("flushing {}", path.display()))?;
+        for link in pattern.peer.links() {
+            let link = self.directory.join(link);
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(path, &link)
+                .with_context(|| format!("making {}", link.display()))?;
+        }
         if pattern.cached {
             std::io::copy(&mut file, &mut std::io::sink())
                 .with_context(|| format!("reading {}", path.display()))?;
@@ -350,9 +372,9 @@ fn compared(blocks: &[Vec<Visit>]) -> Vec<Compared> {
         .collect()
 }
 
-fn commands(pattern: &Pattern, setting: &Setting) -> Vec<String> {
+fn commands(pattern: &Pattern, setting: &Setting) -> Result<Vec<String>> {
     let sides = pattern.sides().into_iter().filter(|&side| side != Side::OursAgain);
-    sides.map(|side| pattern.command(side, setting, 1).join(" ")).collect()
+    sides.map(|side| Ok(pattern.command(side, setting, 1)?.join(" "))).collect()
 }
 
 fn versions(setting: &Setting) -> Result<BTreeMap<&'static str, String>> {
@@ -361,14 +383,20 @@ fn versions(setting: &Setting) -> Result<BTreeMap<&'static str, String>> {
             .arg(argument)
             .output()
             .with_context(|| format!("starting {}", program.display()))?;
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        let said = String::from_utf8_lossy(&output.stdout);
+        Ok(said.lines().next().unwrap_or_default().trim().to_owned())
     };
-    Ok(BTreeMap::from([
-        ("fio", say(&setting.fio, "--version")?),
+    let mut versions = BTreeMap::from([
         ("plimsoll", say(&setting.plimsoll, "--version")?),
         ("kernel", say(Path::new("uname"), "-r")?),
         ("processor", processor()),
-    ]))
+    ]);
+    for peer in pattern::ALL.iter().map(|pattern| pattern.peer) {
+        if let Some(path) = setting.peers.get(peer.name()) {
+            versions.insert(peer.name(), say(path, peer.version_word())?);
+        }
+    }
+    Ok(versions)
 }
 
 fn processor() -> String {
@@ -410,7 +438,7 @@ mod tests {
         };
         let block = |turn: usize| {
             let mut visits = vec![
-                visit(Side::Fio, 100.0 + turn as f64),
+                visit(Side::Peer, 100.0 + turn as f64),
                 visit(Side::FioBatched, 50.0 + turn as f64),
                 visit(Side::Ours, 200.0 + turn as f64),
                 visit(Side::OursAgain, 400.0 + turn as f64),
@@ -421,7 +449,7 @@ mod tests {
         let compared = compared(&(0..6).map(block).collect::<Vec<_>>());
         let [only] = compared.as_slice() else { unreachable!("one figure") };
         let near = |ratio: Option<compare::Ratio>| (ratio.unwrap().rank.exp().middle - 2.0).abs();
-        assert!(near(only.against_fio) < 0.1, "{only:?}");
+        assert!(near(only.against_peer) < 0.1, "{only:?}");
         assert!(near(only.against_itself) < 0.1, "{only:?}");
         assert!(only.against_batched.unwrap().rank.exp().middle > 3.5, "{only:?}");
     }

@@ -1,44 +1,78 @@
-//! The patterns, each as a command line of fio and one of ours.
+//! The patterns, each as a command line of another program and one of ours.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result};
 use serde::Serialize;
 
+use super::peers::{BATCHED, Fio, Ioping, Peer, PgTestFsync, Sysbench};
+
 /// A load that both programs can play.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Pattern {
     pub name: &'static str,
     pub title: &'static str,
     suite: &'static str,
     ours: &'static [&'static str],
-    fio: &'static [&'static str],
+    pub peer: &'static dyn Peer,
+    /// What it is told.
+    theirs: &'static [&'static str],
     /// Through the page cache, with the whole file in it.
     pub cached: bool,
-    /// Operations whose latency is compared.
-    pub operations: &'static [&'static str],
+    pub compares: Compares,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+pub enum Compares {
+    /// The rate, and median and 99th percentile of these operations.
+    Latencies(&'static [&'static str]),
+    /// The rate alone.
+    Rate,
+    /// The rate and the mean time of this operation.
+    Mean(&'static str),
+    /// The rate, and how often this operation flushed.
+    Syncs(&'static str),
+    /// The rates of several phases.
+    Phases(&'static [Phase]),
+}
+
+/// A phase of ours and what the other calls it.
+#[derive(Clone, Copy, Debug)]
+pub struct Phase {
+    pub name: &'static str,
+    pub label: &'static str,
+    /// The other counts so many of our requests as one.
+    pub together: f64,
+}
+
+const fn phase(name: &'static str, label: &'static str, together: f64) -> Phase {
+    Phase { name, label, together }
 }
 
 /// Whose turn it is. We come twice, so that the same blocks say how far a program agrees with
 /// itself. fio comes twice where there is a ring: it submits each request by itself unless told
-/// otherwise, we submit in the place of all that came back at once.
+/// otherwise, we submit in the place of all that came back at once. Others are in fio's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    Fio,
+    Peer,
     FioBatched,
     Ours,
     OursAgain,
 }
 
 impl Side {
-    pub const ALL: [Self; 4] = [Self::Fio, Self::FioBatched, Self::Ours, Self::OursAgain];
+    pub const ALL: [Self; 4] = [Self::Peer, Self::FioBatched, Self::Ours, Self::OursAgain];
 }
 
 /// Where and how long both play.
 #[derive(Clone, Debug, Serialize)]
 pub struct Setting {
     pub plimsoll: PathBuf,
-    pub fio: PathBuf,
+    /// The others that are here, by name.
+    pub peers: BTreeMap<&'static str, PathBuf>,
     pub file: PathBuf,
     pub store: PathBuf,
     pub seconds: u32,
@@ -62,16 +96,18 @@ pub const ALL: &[Pattern] = &[
         title: "random read 4 KiB, direct, blocking, QD 1",
         suite: "random-read",
         ours: &[BLOCKING],
-        fio: &["--rw=randread", "--bs=4k", "--ioengine=psync", "--direct=1", "--norandommap"],
+        peer: &Fio,
+        theirs: &["--rw=randread", "--bs=4k", "--ioengine=psync", "--direct=1", "--norandommap"],
         cached: false,
-        operations: &["read"],
+        compares: Compares::Latencies(&["read"]),
     },
     Pattern {
         name: "read-4k-32",
         title: "random read 4 KiB, direct, io_uring, QD 32",
         suite: "random-read",
         ours: &[RING, "queue_depth=32"],
-        fio: &[
+        peer: &Fio,
+        theirs: &[
             "--rw=randread",
             "--bs=4k",
             "--ioengine=io_uring",
@@ -80,23 +116,25 @@ pub const ALL: &[Pattern] = &[
             "--norandommap",
         ],
         cached: false,
-        operations: &["read"],
+        compares: Compares::Latencies(&["read"]),
     },
     Pattern {
         name: "write-4k-1",
         title: "random write 4 KiB, direct, blocking, QD 1",
         suite: "random-write",
         ours: &[BLOCKING],
-        fio: &["--rw=randwrite", "--bs=4k", "--ioengine=psync", "--direct=1", "--norandommap"],
+        peer: &Fio,
+        theirs: &["--rw=randwrite", "--bs=4k", "--ioengine=psync", "--direct=1", "--norandommap"],
         cached: false,
-        operations: &["write"],
+        compares: Compares::Latencies(&["write"]),
     },
     Pattern {
         name: "write-4k-32",
         title: "random write 4 KiB, direct, io_uring, QD 32",
         suite: "random-write",
         ours: &[RING, "queue_depth=32"],
-        fio: &[
+        peer: &Fio,
+        theirs: &[
             "--rw=randwrite",
             "--bs=4k",
             "--ioengine=io_uring",
@@ -105,23 +143,25 @@ pub const ALL: &[Pattern] = &[
             "--norandommap",
         ],
         cached: false,
-        operations: &["write"],
+        compares: Compares::Latencies(&["write"]),
     },
     Pattern {
         name: "sequential-128k-8",
         title: "sequential read 128 KiB, direct, io_uring, QD 8",
         suite: "sequential-read",
         ours: &[RING, "queue_depth=8"],
-        fio: &["--rw=read", "--bs=128k", "--ioengine=io_uring", "--iodepth=8", "--direct=1"],
+        peer: &Fio,
+        theirs: &["--rw=read", "--bs=128k", "--ioengine=io_uring", "--iodepth=8", "--direct=1"],
         cached: false,
-        operations: &["read"],
+        compares: Compares::Latencies(&["read"]),
     },
     Pattern {
         name: "mix-8k-8",
         title: "random 8 KiB, 70 % reads, direct, io_uring, QD 8",
         suite: "random-read",
         ours: &[RING, "queue_depth=8", "block_size=8K", "read_share=0.7"],
-        fio: &[
+        peer: &Fio,
+        theirs: &[
             "--rw=randrw",
             "--rwmixread=70",
             "--bs=8k",
@@ -131,14 +171,15 @@ pub const ALL: &[Pattern] = &[
             "--norandommap",
         ],
         cached: false,
-        operations: &["read", "write"],
+        compares: Compares::Latencies(&["read", "write"]),
     },
     Pattern {
         name: "commit-4k-1",
         title: "random write 4 KiB, fdatasync after each, direct, blocking, QD 1",
         suite: "random-write",
         ours: &[BLOCKING, "sync=fdatasync"],
-        fio: &[
+        peer: &Fio,
+        theirs: &[
             "--rw=randwrite",
             "--bs=4k",
             "--ioengine=psync",
@@ -147,7 +188,7 @@ pub const ALL: &[Pattern] = &[
             "--fdatasync=1",
         ],
         cached: false,
-        operations: &["write", "fdatasync"],
+        compares: Compares::Latencies(&["write", "fdatasync"]),
     },
     Pattern {
         name: "cached-4k-1",
@@ -155,53 +196,108 @@ pub const ALL: &[Pattern] = &[
         suite: "random-read",
         ours: &[BLOCKING, "direct=false"],
         // fio empties the page cache of its files before it starts unless told not to.
-        fio: &["--rw=randread", "--bs=4k", "--ioengine=psync", "--norandommap", "--invalidate=0"],
+        peer: &Fio,
+        theirs: &[
+            "--rw=randread",
+            "--bs=4k",
+            "--ioengine=psync",
+            "--norandommap",
+            "--invalidate=0",
+        ],
         cached: true,
-        operations: &["read"],
+        compares: Compares::Latencies(&["read"]),
     },
-];
-
-/// As many at once as there are, on either way.
-const BATCHED: [&str; 3] = [
-    "--iodepth_batch_submit=32",
-    "--iodepth_batch_complete_min=1",
-    "--iodepth_batch_complete_max=32",
+    Pattern {
+        name: "sysbench-rndrd",
+        title: "sysbench rndrd, 16 KiB, direct",
+        suite: "sysbench-rndrd",
+        ours: &["file_count=1", "direct=true", BLOCKING],
+        peer: &Sysbench,
+        theirs: &["--file-test-mode=rndrd", "--file-extra-flags=direct"],
+        cached: false,
+        compares: Compares::Rate,
+    },
+    Pattern {
+        name: "sysbench-rndwr",
+        title: "sysbench rndwr, 16 KiB, fsync per 100",
+        suite: "sysbench-rndwr",
+        ours: &["file_count=1", BLOCKING],
+        peer: &Sysbench,
+        theirs: &["--file-test-mode=rndwr"],
+        cached: true,
+        compares: Compares::Syncs("fsync"),
+    },
+    Pattern {
+        name: "sysbench-rndrw",
+        title: "sysbench rndrw 3:2, 16 KiB, fsync per 100",
+        suite: "sysbench-rndrw",
+        ours: &["file_count=1", BLOCKING],
+        peer: &Sysbench,
+        theirs: &["--file-test-mode=rndrw"],
+        cached: true,
+        compares: Compares::Syncs("fsync"),
+    },
+    Pattern {
+        name: "sysbench-seqrd",
+        title: "sysbench seqrd, 16 KiB, direct",
+        suite: "sysbench-seqrd",
+        ours: &["file_count=1", "direct=true", BLOCKING],
+        peer: &Sysbench,
+        theirs: &["--file-test-mode=seqrd", "--file-extra-flags=direct"],
+        cached: false,
+        compares: Compares::Rate,
+    },
+    Pattern {
+        name: "ioping-seek-rate",
+        title: "ioping -R -D over the whole file",
+        suite: "random-read",
+        ours: &[BLOCKING],
+        peer: &Ioping,
+        theirs: &["-direct"],
+        cached: false,
+        compares: Compares::Mean("read"),
+    },
+    Pattern {
+        name: "pg-test-fsync",
+        title: "pg_test_fsync, commits by method",
+        suite: "pg-test-fsync",
+        ours: &[BLOCKING],
+        peer: &PgTestFsync,
+        theirs: &[],
+        cached: false,
+        compares: Compares::Phases(&[
+            phase("one-open-datasync", "one open_datasync", 1.0),
+            phase("one-fdatasync", "one fdatasync", 1.0),
+            phase("one-fsync", "one fsync", 1.0),
+            phase("one-open-sync", "one open_sync", 1.0),
+            phase("two-open-datasync", "two open_datasync", 2.0),
+            phase("two-fdatasync", "two fdatasync", 2.0),
+            phase("two-fsync", "two fsync", 2.0),
+            phase("two-open-sync", "two open_sync", 2.0),
+        ]),
+    },
 ];
 
 impl Pattern {
     /// Who takes part.
     pub fn sides(&self) -> Vec<Side> {
-        let has_ring = self.ours.contains(&RING);
+        let has_ring = self.peer.name() == "fio" && self.ours.contains(&RING);
         Side::ALL.into_iter().filter(|&side| has_ring || side != Side::FioBatched).collect()
     }
 
     /// The words that play this pattern once.
-    pub fn command(&self, side: Side, setting: &Setting, seed: u32) -> Vec<String> {
-        match side {
-            Side::Fio => self.fio_command(setting, seed),
-            Side::FioBatched => {
-                let mut words = self.fio_command(setting, seed);
-                words.extend(BATCHED.map(str::to_owned));
-                words
-            }
-            Side::Ours | Side::OursAgain => self.our_command(setting, seed),
+    pub fn command(&self, side: Side, setting: &Setting, seed: u32) -> Result<Vec<String>> {
+        if matches!(side, Side::Ours | Side::OursAgain) {
+            return Ok(self.our_command(setting, seed));
         }
-    }
-
-    fn fio_command(&self, setting: &Setting, seed: u32) -> Vec<String> {
-        let mut words = vec![
-            text(&setting.fio),
-            "--name=agree".to_owned(),
-            format!("--filename={}", setting.file.display()),
-            format!("--size={}M", setting.size.mebibytes),
-            "--time_based".to_owned(),
-            format!("--runtime={}", setting.seconds),
-            format!("--randseed={seed}"),
-            "--lat_percentiles=1".to_owned(),
-            "--output-format=json".to_owned(),
-        ];
-        words.extend(self.fio.iter().map(|&word| word.to_owned()));
-        words
+        let name = self.peer.name();
+        let program = setting.peers.get(name).with_context(|| format!("no {name} here"))?;
+        let mut words = vec![text(program)];
+        words.extend(self.peer.words(self.theirs, setting, seed));
+        if side == Side::FioBatched {
+            words.extend(BATCHED.map(str::to_owned));
+        }
+        Ok(words)
     }
 
     fn our_command(&self, setting: &Setting, seed: u32) -> Vec<String> {
@@ -255,7 +351,7 @@ pub mod tests {
     pub fn setting() -> Setting {
         Setting {
             plimsoll: "plimsoll".into(),
-            fio: "fio".into(),
+            peers: ALL.iter().map(|p| (p.peer.name(), p.peer.name().into())).collect(),
             file: "FILE".into(),
             store: "STORE".into(),
             seconds: 3,
@@ -265,9 +361,9 @@ pub mod tests {
 
     #[test]
     fn both_sides_are_told_the_same_depth_and_directness() {
-        for pattern in ALL {
-            let fio = pattern.command(Side::Fio, &setting(), 7).join(" ");
-            let ours = pattern.command(Side::Ours, &setting(), 7).join(" ");
+        for pattern in ALL.iter().filter(|pattern| pattern.peer.name() == "fio") {
+            let fio = pattern.command(Side::Peer, &setting(), 7).unwrap().join(" ");
+            let ours = pattern.command(Side::Ours, &setting(), 7).unwrap().join(" ");
             let depth = |words: &str, key: &str| {
                 let rest = words.split_once(key)?.1;
                 rest.split_whitespace().next()?.parse::<u32>().ok()
@@ -286,11 +382,12 @@ pub mod tests {
 
     #[test]
     fn only_rings_are_batched() {
-        for pattern in ALL {
+        for pattern in ALL.iter().filter(|pattern| pattern.peer.name() == "fio") {
             let batched = pattern.sides().contains(&Side::FioBatched);
-            let plain = pattern.command(Side::Fio, &setting(), 7);
+            let plain = pattern.command(Side::Peer, &setting(), 7).unwrap();
             assert_eq!(batched, plain.contains(&"--ioengine=io_uring".to_owned()), "{plain:?}");
-            assert_eq!(pattern.command(Side::FioBatched, &setting(), 7)[..plain.len()], plain);
+            let more = pattern.command(Side::FioBatched, &setting(), 7).unwrap();
+            assert_eq!(more[..plain.len()], plain);
         }
     }
 
