@@ -21,9 +21,10 @@ macro_rules! builtin {
     };
 }
 
-const BUILTIN: [Builtin; 40] = [
+const BUILTIN: [Builtin; 41] = [
     builtin!("bm-flash"),
     builtin!("calibration"),
+    builtin!("copy-40g"),
     builtin!("crystaldiskmark"),
     builtin!("dd-40g"),
     builtin!("dd-big"),

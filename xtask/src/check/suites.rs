@@ -15,6 +15,7 @@ const FAMILIES: &[(&str, &[&str])] = &[
     ("single-cell", &["random-read", "random-write", "sequential-read", "sequential-write"]),
     ("dd", &["dd-", "copy-40g"]),
     ("iometer", &["iometer-"]),
+    ("iozone", &["iozone-"]),
     ("orion", &["orion-"]),
     ("snia", &["snia-"]),
     ("studies", &["one-dvd-per-second", "100k-iops", "postgresql-disks", "sara-ssd", "mysql-mft"]),
@@ -51,9 +52,8 @@ pub fn look(repo: &Repo) -> Result<Verdict> {
 }
 
 fn page_of(suite: &str) -> &str {
-    let belongs = |member: &&str| {
-        *member == suite || (member.ends_with('-') && suite.starts_with(member))
-    };
+    let belongs =
+        |member: &&str| *member == suite || (member.ends_with('-') && suite.starts_with(member));
     let family = FAMILIES.iter().find(|(_, members)| members.iter().any(|m| belongs(&m)));
     family.map_or(suite, |(page, _)| page)
 }

@@ -64,3 +64,19 @@ fn a_flush_at_the_end_is_one() {
     let all = record_suite("dd-40g", &sets);
     assert_eq!(letters(&all[..129]), format!("{}f", "w".repeat(128)));
 }
+
+#[test]
+fn a_copy_reads_a_block_and_writes_it_to_the_other_file() {
+    let all = record_suite("copy-40g", &["file_size=2MiB", "bytes=2MiB"]);
+    assert_eq!(letters(&all), "rw".repeat(16));
+    let mut at = Nanos::ZERO;
+    for (pair, n) in all.chunks(2).zip(0u64..) {
+        for (request, file) in pair.iter().zip(0u32..) {
+            assert_eq!((request.file, request.offset), (file, n * (128 << 10)));
+            assert_eq!((request.length, request.start), (128 << 10, at));
+            at = request.end;
+        }
+    }
+    let suite = checked(suite::find_builtin("copy-40g").unwrap().text, &[]);
+    assert_eq!(suite.files.size, units::Bytes::gib(40));
+}
