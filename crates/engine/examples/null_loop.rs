@@ -8,7 +8,7 @@ use device::{Null, VirtualClock};
 use engine::{Drive, Limits, Shared, Visit};
 use suite::model::{
     Access, Backend, Choice, Class, Data, Mix, Operation, Pacing, Region, Spread, Stop, Stream,
-    WriteThrough,
+    Until, WriteThrough,
 };
 use units::{Bytes, Instant, Nanos};
 
@@ -35,6 +35,7 @@ fn main() {
         threads: 1,
         queue_depth: depth,
         pacing: Pacing::Closed { think: Nanos::ZERO, burst: 1 },
+        duty: None,
         direct: false,
         write_through: WriteThrough::No,
         backend: Backend::Auto,
@@ -43,6 +44,7 @@ fn main() {
             time: None,
             bytes: None,
             operations: Some(operations),
+            until: Until::All,
             extend: None,
         },
     };

@@ -12,16 +12,16 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use device::{Completion, Device, DeviceError, FileIndex, Op, Request, Slot};
-use suite::model::{Arrivals, Extend, Pacing, Stream, SyncAtEnd};
+use suite::model::{Stream, SyncAtEnd};
 use units::{ByteOffset, Bytes, Instant, Nanos};
 
 use crate::Visit;
-use crate::overload::Overload;
 use crate::payload::Payload;
-use crate::recorder::{Failure, INTERVAL, Outcome, Recorder, WorkerResult};
-use crate::shared::{Pulse, Shared, StreamShared};
-use crate::source::{Next, Second, Source, operations};
-use crate::verify::{Floors, Mismatch};
+use crate::recorder::{Failure, INTERVAL, Outcome, WorkerResult};
+use crate::shared::Shared;
+use crate::source::{Next, Second};
+use crate::verify::Floors;
+use crate::worker::{Pace, State, Worker};
 
 /// A worker of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -135,65 +135,6 @@ struct SlotState {
     file: u32,
     op: Op,
     busy: bool,
-}
-
-#[derive(Debug)]
-struct Worker<'a> {
-    id: WorkerId,
-    stream: &'a StreamShared,
-    source: Source,
-    recorder: Recorder,
-    pulse: &'a Pulse,
-    /// Every completion is followed by the next request at once: neither paced nor verified nor
-    /// ending.
-    flows: bool,
-    closed: bool,
-    pace: Pace,
-    /// Requests may have to wait although a slot is free for them: see [`Self::not_before`].
-    waits: bool,
-    /// Nothing is issued before.
-    held_until: Instant,
-    free: Vec<u32>,
-    in_flight: u32,
-    depth: u32,
-    first_slot: u32,
-    state: State,
-    /// The ramp was over before the worker was.
-    measured: bool,
-    ramp_end: Instant,
-    end: Instant,
-    stretch: Option<Extend>,
-    stopped_at: Instant,
-    idle_since: Instant,
-    backlog: u64,
-    overload: Overload,
-    overloaded: bool,
-    mismatches: Vec<Mismatch>,
-    mismatches_dropped: u64,
-    hanging: Vec<Hanging>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Ramp,
-    Measuring,
-    /// Issues no more, waits for what is in flight.
-    Draining,
-    /// Flushes files one by one, counted or not.
-    Syncing {
-        timed: bool,
-    },
-    Done,
-}
-
-#[derive(Debug)]
-enum Pace {
-    /// The next as soon as one ends.
-    Closed,
-    /// A pause of a slot after so many requests of it.
-    Think { think: Nanos, burst: u32, issued: Vec<u32>, first_slot: u32 },
-    /// At planned times.
-    Open { due: Instant, fraction: f64, gap_ns: f64, arrivals: Arrivals },
 }
 
 /// A list of mismatches longer than this helps nobody.
@@ -710,6 +651,9 @@ impl<'a> Drive<'a> {
             State::Ramp | State::Measuring | State::Done => return,
             State::Syncing { .. } => {}
             State::Draining => {
+                if worker.source.ends_stream(worker.stream) {
+                    worker.stream.end();
+                }
                 let last = worker.stream.last_to_finish();
                 let at_end = worker.source.sync_at_end();
                 if last && at_end != SyncAtEnd::No && !self.shared.stopping() {
@@ -796,271 +740,6 @@ fn submit<D: Device>(device: &mut D, next: Next, slot: Slot) {
 
 /// Completions taken with one time stamp at most: bounds the stamp's error at great depth.
 const BATCH_MAX: usize = 32;
-
-impl<'a> Worker<'a> {
-    fn new(
-        visit: &Visit,
-        stream: &Stream,
-        id: WorkerId,
-        first_slot: u32,
-        shared: &'a Shared,
-    ) -> Result<Self, DriveError> {
-        let ops = operations(stream);
-        let expected = stream.stop.time_longest().map(|time| time + stream.stop.ramp);
-        let pace = Pace::new(stream, id.worker, first_slot);
-        let source = Source::new(visit, id)?;
-        let waits = source.pauses();
-        let closed = matches!(pace, Pace::Closed) && !waits;
-        let flows = closed && visit.verify.is_none() && !source.has_pairs();
-        let before: u32 = visit.streams[..id.stream as usize].iter().map(|s| s.threads).sum();
-        Ok(Self {
-            id,
-            stream: &shared.streams[id.stream as usize],
-            source,
-            flows: false,
-            closed: flows,
-            recorder: Recorder::new(&ops, expected, !closed),
-            pulse: &shared.pulses()[(before + id.worker) as usize],
-            pace,
-            waits,
-            held_until: Instant::ZERO,
-            free: (first_slot..first_slot + stream.queue_depth).collect(),
-            in_flight: 0,
-            depth: stream.queue_depth,
-            first_slot,
-            state: State::Ramp,
-            measured: false,
-            ramp_end: Instant::ZERO + stream.stop.ramp,
-            end: stream.stop.time.map_or(Instant::MAX, |t| Instant::ZERO + t + stream.stop.ramp),
-            stretch: stream.stop.extend,
-            stopped_at: Instant::MAX,
-            idle_since: Instant::ZERO,
-            backlog: 0,
-            overload: Overload::default(),
-            overloaded: false,
-            mismatches: Vec::new(),
-            mismatches_dropped: 0,
-            hanging: Vec::new(),
-        })
-    }
-
-    /// Its slots among the drive's.
-    fn slots(&self) -> std::ops::Range<usize> {
-        self.first_slot as usize..(self.first_slot + self.depth) as usize
-    }
-
-    /// Whether what completes now is part of the result.
-    fn counts(&self) -> bool {
-        self.state != State::Syncing { timed: false }
-    }
-
-    /// Plan times become clock times.
-    fn begin(&mut self, begin: Instant) {
-        self.flows = self.closed;
-        let origin = begin.since(Instant::ZERO);
-        self.ramp_end = self.ramp_end + origin;
-        self.end = self.end + origin;
-        self.idle_since = begin;
-        self.recorder.begin = begin;
-        if let Pace::Open { due, .. } = &mut self.pace {
-            *due = *due + origin;
-        }
-    }
-
-    /// From here on it counts.
-    ///
-    /// * `requests`, `bytes`: in flight; they will be counted, so the budgets pay for them.
-    fn measure<O: Observer>(&mut self, requests: u64, bytes: u64, observer: &mut O) {
-        self.recorder.begin(self.ramp_end);
-        self.source.count_from_here(self.stream, requests, bytes);
-        self.state = State::Measuring;
-        self.measured = true;
-        self.pulse.measure(self.recorder.ramp_requests);
-        observer.measured_begins(self.id);
-    }
-
-    /// At its end: takes a later one if too little completed in the visit by now.
-    ///
-    /// The next end is when enough will have completed at the pace so far, and an eighth more, so
-    /// that a visit is rarely stretched twice.
-    fn stretch(&mut self, shared: &Shared) {
-        let Some(Extend { operations, time_max }) = self.stretch else { return };
-        self.pulse.progress(
-            self.recorder.completed() + self.recorder.ramp_requests,
-            self.recorder.bytes() + self.recorder.ramp_bytes,
-        );
-        let (begin, end) = (self.ramp_end, self.end);
-        let next = |measured: u64| {
-            if measured >= operations {
-                return None;
-            }
-            let elapsed = end.since(begin).get() as f64;
-            let wanted = elapsed * operations as f64 / measured.max(1) as f64 * 1.125;
-            let wanted = Nanos::new(wanted as u64).max(end.since(begin) + INTERVAL);
-            Some(begin + wanted.min(time_max))
-        };
-        if let Some(next) = shared.end_after(end, next) {
-            self.end = next;
-        }
-    }
-
-    /// When the next request may be issued, if not at `now`.
-    fn not_before(&mut self, now: Instant) -> Option<Instant> {
-        if !self.waits {
-            return None;
-        }
-        if now >= self.held_until
-            && let Some(pause) = self.source.pause(self.stream)
-        {
-            self.held_until = now + pause;
-        }
-        (now < self.held_until).then_some(self.held_until)
-    }
-
-    /// Issues no more.
-    fn stop(&mut self, at: Instant) {
-        if matches!(self.state, State::Ramp | State::Measuring) {
-            self.state = State::Draining;
-            self.flows = false;
-            self.stopped_at = at;
-            self.backlog = self.arrivals_left(at);
-        }
-    }
-
-    /// Offers no more when what is due can no longer be caught up with.
-    fn stop_if_overloaded(&mut self, now: Instant) {
-        let Pace::Open { due, .. } = self.pace else { return };
-        if self.state == State::Measuring
-            && self.overload.look(now, now.since(due), self.recorder.completed())
-        {
-            self.overloaded = true;
-            self.stop(now);
-        }
-    }
-
-    fn finish<O: Observer>(&mut self, observer: &mut O) {
-        observer.measured_ends(self.id);
-        self.state = State::Done;
-        self.pulse.progress(
-            self.recorder.completed() + self.recorder.ramp_requests,
-            self.recorder.bytes() + self.recorder.ramp_bytes,
-        );
-        if self.hanging.is_empty() {
-            self.pulse.idle();
-        }
-        self.pulse.finish();
-    }
-
-    /// Something is issued after a time of idleness.
-    fn wakes(&mut self, now: Instant) {
-        if self.in_flight == 0 {
-            self.recorder.idle(self.idle_since, now);
-        }
-    }
-
-    fn next_due(&self) -> Instant {
-        match &self.pace {
-            Pace::Open { due, .. }
-                if !self.free.is_empty()
-                    && matches!(self.state, State::Ramp | State::Measuring) =>
-            {
-                *due
-            }
-            _ => Instant::MAX,
-        }
-    }
-
-    /// A slot for the next arrival, and when that was planned, if it is due and there is one.
-    fn take_due(&mut self, now: Instant) -> Option<(u32, Instant)> {
-        let planned = self.next_due();
-        if planned > now || planned >= self.end {
-            return None;
-        }
-        let slot = self.free.pop()?;
-        self.advance_arrival();
-        Some((slot, planned))
-    }
-
-    fn advance_arrival(&mut self) {
-        let Pace::Open { due, fraction, gap_ns, arrivals } = &mut self.pace else { return };
-        let gap = match arrivals {
-            Arrivals::Fixed => *gap_ns,
-            Arrivals::Poisson => *gap_ns * self.source.random().exponential(),
-        };
-        // Whole ns go to the clock, the rest is carried: the rate is exact in the long run.
-        let exact = gap + *fraction;
-        *due = *due + Nanos::new(exact as u64);
-        *fraction = exact.fract();
-    }
-
-    /// Arrivals due before `at` that were not issued; of random ones, as many as there are on
-    /// average. One due at the end itself is of the time after it.
-    fn arrivals_left(&self, at: Instant) -> u64 {
-        match &self.pace {
-            Pace::Open { due, gap_ns, .. } if *due < at => {
-                ((at.since(*due).get() - 1) as f64 / gap_ns) as u64 + 1
-            }
-            _ => 0,
-        }
-    }
-
-    fn result(mut self, batch_max: u32, stamp_error: Nanos) -> WorkerResult {
-        if !self.measured {
-            // It never got past its ramp, of which nothing counts.
-            self.recorder.begin(self.ramp_end);
-        }
-        let (begin, last) = (self.recorder.begin, self.recorder.last);
-        let (ramp_requests, first_failure) =
-            (self.recorder.ramp_requests, self.recorder.first_failure);
-        let (ops, bitmap, gaps) = self.recorder.finish();
-        WorkerResult {
-            id: self.id,
-            ops,
-            bitmap,
-            begin,
-            last,
-            ramp_requests,
-            backlog: self.backlog,
-            overloaded: self.overloaded,
-            gaps,
-            batch_max,
-            stamp_error,
-            hanging: self.hanging,
-            first_failure,
-            gave_up: false,
-            mismatches: self.mismatches,
-            mismatches_dropped: self.mismatches_dropped,
-            cpu: None,
-            switches: None,
-        }
-    }
-}
-
-impl Pace {
-    fn new(stream: &Stream, worker: u32, first_slot: u32) -> Self {
-        match stream.pacing {
-            Pacing::Closed { think, .. } if think == Nanos::ZERO => Self::Closed,
-            Pacing::Closed { think, burst } => Self::Think {
-                think,
-                burst: burst.max(1),
-                issued: vec![0; stream.queue_depth as usize],
-                first_slot,
-            },
-            Pacing::Open { rate, arrivals } => {
-                let threads = f64::from(stream.threads);
-                let gap_ns = threads * 1e9 / rate;
-                // Fixed arrivals of different workers interleave evenly.
-                let first = gap_ns * f64::from(worker) / threads;
-                Self::Open {
-                    due: Instant::new(first as u64),
-                    fraction: first.fract(),
-                    gap_ns,
-                    arrivals,
-                }
-            }
-        }
-    }
-}
 
 fn longest(visit: &Visit) -> Bytes {
     visit.streams.iter().map(Stream::block_size_max).max().unwrap_or(Bytes::ZERO)

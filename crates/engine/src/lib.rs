@@ -18,6 +18,7 @@ mod recorder;
 mod shared;
 mod source;
 pub mod verify;
+mod worker;
 
 pub use drive::{Drive, DriveError, Hanging, Limits, Observer, WorkerId};
 pub use merge::{VisitResult, merge};

@@ -29,6 +29,8 @@ pub(crate) struct StreamShared {
     bytes_taken: AtomicU64,
     since_sync: AtomicU64,
     dirty: AtomicBool,
+    /// A worker finished its part and so ended the stream.
+    ended: AtomicBool,
     unfinished: AtomicU32,
 }
 
@@ -135,6 +137,7 @@ impl StreamShared {
             bytes_taken: AtomicU64::new(0),
             since_sync: AtomicU64::new(0),
             dirty: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
             unfinished: AtomicU32::new(stream.threads),
         }
     }
@@ -188,6 +191,15 @@ impl StreamShared {
     /// Counts a request towards the stream's sync policy; true for the `every`-th.
     pub(crate) fn due_for_sync(&self, every: u64) -> bool {
         (self.since_sync.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(every)
+    }
+
+    /// No worker is to issue any more.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// A worker has nothing in flight and issues no more; true for the last one, whose

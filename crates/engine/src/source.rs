@@ -3,7 +3,7 @@
 use device::{FileIndex, Op};
 use stats::Random;
 use stats::random::derive_seed;
-use suite::model::{Access, Operation, ReplayRequest, Spread, Stream, SyncAtEnd};
+use suite::model::{Access, Operation, ReplayRequest, Spread, Stream, SyncAtEnd, Until};
 use units::{ByteOffset, Nanos};
 
 use crate::access::Cursor;
@@ -95,6 +95,8 @@ struct Limits {
     bytes_taken: u64,
     /// Budgets count from the end of the ramp.
     counting: bool,
+    /// The budget is this worker's part, and with it the stream ends.
+    first_ends: bool,
 }
 
 #[derive(Debug)]
@@ -150,10 +152,11 @@ impl Source {
         let space = longest.map_or((1, 1), |c| (c.positions, c.units));
         let seed = derive_seed(visit.seed, &[1, u64::from(id.stream), u64::from(id.worker)]);
         let stream_seed = derive_seed(visit.seed, &[2, u64::from(id.stream)]);
+        let part = neighbours(stream, id.worker, visit.files);
         let cursor = Cursor::new(
             &stream.access,
             space,
-            (id.worker, stream.threads),
+            part,
             stream_seed,
             visit.run_seed,
             stream.stop.operations,
@@ -176,18 +179,23 @@ impl Source {
             }
             _ => None,
         };
+        let first_ends = stream.stop.until == Until::FirstWorker;
+        let budget = |limit: u64| match first_ends {
+            true => limit.div_ceil(u64::from(stream.threads.max(1))),
+            false => limit,
+        };
         let limits = Limits {
-            operations: stream.stop.operations,
-            bytes: stream.stop.bytes.map(units::Bytes::get),
-            alone,
+            operations: stream.stop.operations.map(budget),
+            bytes: stream.stop.bytes.map(units::Bytes::get).map(budget),
+            alone: alone || first_ends,
+            first_ends,
             operations_taken: 0,
             bytes_taken: 0,
             counting: false,
         };
-        let part = (id.worker, stream.threads);
         let lines = Lines::new(&stream.mix.classes, align, span / align, part);
         let pairs = classes.iter().any(|class| class.pair != Pair::No);
-        let rare = syncs.is_some() || replay.is_some() || lines.is_some() || pairs;
+        let rare = syncs.is_some() || replay.is_some() || lines.is_some() || pairs || first_ends;
         let plain = if rare { 0 } else { u64::MAX };
         Ok(Self {
             random: Random::new(seed),
@@ -240,6 +248,11 @@ impl Source {
             && !owed
             && (limits.operations.is_some_and(|limit| operations >= limit)
                 || limits.bytes.is_some_and(|limit| bytes >= limit))
+    }
+
+    /// Whether the worker has finished the part of its own with which the stream ends.
+    pub(crate) fn ends_stream(&self, shared: &StreamShared) -> bool {
+        self.limits.first_ends && self.used_up(shared)
     }
 
     /// Whether such a request is one of the policy's, which no budget counts.
@@ -334,6 +347,9 @@ impl Source {
     fn next_rare(&mut self, shared: &StreamShared) -> Option<Next> {
         if let Some(next) = self.pending_sync() {
             return Some(next);
+        }
+        if self.limits.first_ends && shared.ended() {
+            return None;
         }
         if !self.limits.take_operation(shared) {
             return None;
@@ -503,6 +519,18 @@ impl Place {
             return (FileIndex(file as u32 + 1), ByteOffset::ZERO);
         }
         (FileIndex(file as u32), ByteOffset::new(last))
+    }
+}
+
+/// Which of how many workers a worker is among those that share its space: cursors of their own
+/// start at equal parts of it.
+fn neighbours(stream: &Stream, worker: u32, files: u32) -> (u32, u32) {
+    match stream.region.spread {
+        Spread::Concatenated => (worker, stream.threads),
+        Spread::FilePerWorker => {
+            let files = files.max(1);
+            (worker / files, stream.threads.saturating_sub(worker % files).div_ceil(files))
+        }
     }
 }
 

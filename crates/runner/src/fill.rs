@@ -4,7 +4,7 @@
 use record::CellRecord;
 use suite::model::{
     Access, Backend, Cell, Choice, Class, Mix, Operation, Pacing, Region, Spread, Stop, Stream,
-    Suite, SyncAtEnd, SyncPolicy, WriteThrough,
+    Suite, SyncAtEnd, SyncPolicy, Until, WriteThrough,
 };
 use units::{Bytes, Nanos};
 
@@ -105,6 +105,7 @@ fn stream(suite: &Suite, block: Bytes, access: Access, direct: bool, volume: Byt
         threads: 1,
         queue_depth: FILL_DEPTH,
         pacing: Pacing::Closed { think: Nanos::ZERO, burst: 1 },
+        duty: None,
         // Odd sizes have a tail that direct I/O cannot reach.
         direct: direct && block.get() >= 4096,
         write_through: WriteThrough::No,
@@ -114,6 +115,7 @@ fn stream(suite: &Suite, block: Bytes, access: Access, direct: bool, volume: Byt
             time: None,
             bytes: Some(volume),
             operations: None,
+            until: Until::All,
             extend: None,
         },
     }

@@ -13,7 +13,7 @@ use crate::source::{Located, SuiteSource};
 
 /// What a stream has where nobody said otherwise, as people would write it. The checker knows
 /// the same values; the law that resolved text means the same holds the two together.
-const STREAM_DEFAULTS: [(&str, &str); 22] = [
+const STREAM_DEFAULTS: [(&str, &str); 24] = [
     ("access", r#"{ kind = "uniform" }"#),
     ("operation", r#""read""#),
     ("copy_to", r#""none""#),
@@ -29,6 +29,7 @@ const STREAM_DEFAULTS: [(&str, &str); 22] = [
     ("arrivals", r#""fixed""#),
     ("think", r#""0s""#),
     ("burst", "1"),
+    ("duty", r#""none""#),
     ("direct", "true"),
     ("write_through", r#""no""#),
     ("backend", r#""auto""#),
@@ -36,6 +37,7 @@ const STREAM_DEFAULTS: [(&str, &str); 22] = [
     ("time", r#""none""#),
     ("bytes", r#""none""#),
     ("operations", r#""none""#),
+    ("stop", r#""all""#),
 ];
 
 /// The suite as it will be played: TOML with overrides worked in and every default filled in.

@@ -2,7 +2,7 @@
 
 use units::{Bytes, Nanos};
 
-use crate::model::{Access, Cell, Class, Method, Operation, Pacing, Stop, Stream, Suite};
+use crate::model::{Access, Cell, Class, Method, Operation, Pacing, Stop, Stream, Suite, Until};
 
 impl Suite {
     /// Cells of all phases.
@@ -142,6 +142,10 @@ impl Stream {
         let (true, Some(smallest)) = (only_writes, smallest) else { return Bytes::ZERO };
         let by_operations = self.stop.operations.map(|n| n.saturating_mul(smallest.get()));
         let by_bytes = self.stop.bytes.map(Bytes::get);
-        Bytes::new([by_operations, by_bytes].into_iter().flatten().min().unwrap_or(0))
+        let least = [by_operations, by_bytes].into_iter().flatten().min().unwrap_or(0);
+        match self.stop.until {
+            Until::All => Bytes::new(least),
+            Until::FirstWorker => Bytes::new(least / u64::from(self.threads.max(1))),
+        }
     }
 }

@@ -55,7 +55,7 @@ pub(crate) fn apply_entry(base: &mut Table, entry: &Entry) {
 /// names its kind is whole: another kind's details would make no sense in it.
 fn refines(field: &str, node: &Node) -> bool {
     let names_kind = node.as_table().is_some_and(|table| table.contains("kind"));
-    matches!(field, "access" | "data" | "sync" | "region" | "rounds") && !names_kind
+    matches!(field, "access" | "data" | "sync" | "region" | "rounds" | "duty") && !names_kind
 }
 
 /// Puts a value at a path (one step or two) over `base`.

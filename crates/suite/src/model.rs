@@ -219,6 +219,8 @@ pub struct Stream {
     pub queue_depth: u32,
     /// When requests start.
     pub pacing: Pacing,
+    /// It runs and rests by turns, if set.
+    pub duty: Option<Duty>,
     /// Around the page cache.
     pub direct: bool,
     /// Open flags for synchronous writes.
@@ -506,8 +508,31 @@ pub struct Stop {
     /// Requests of all workers together (syncs of a policy not counted, an update or a copy as
     /// one), likewise.
     pub operations: Option<u64>,
+    /// Whose end it is.
+    pub until: Until,
     /// `time` is stretched where too little completed.
     pub extend: Option<Extend>,
+}
+
+/// Whose end is the end of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Until {
+    /// The workers share `bytes` and `operations`, and all go on until nothing is left.
+    All,
+    /// Each worker has an equal part of `bytes` and `operations`, and once one has finished its
+    /// own all issue no more: IOZone's stonewall. What is in flight then is waited for and
+    /// counted.
+    FirstWorker,
+}
+
+/// Work and rest by turns, beginning with work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Duty {
+    /// Requests are issued for so long...
+    pub on: Nanos,
+    /// ...and none for so long.
+    pub off: Nanos,
 }
 
 /// How the time of a visit is stretched: the visit's, so it is the same in all its streams that

@@ -13,7 +13,7 @@ use units::{Bytes, Nanos};
 
 use crate::model::{
     Arrivals, Backend, CacheStep, Choice, Method, Operation, Order, Spread, SyncAtEnd, TableLayout,
-    WriteThrough,
+    Until, WriteThrough,
 };
 use crate::reader::field_names;
 
@@ -441,6 +441,10 @@ pub(crate) struct RawStream {
     /// Requests between pauses. 1 if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
+    /// Work and rest by turns: { on = "5s", off = "10s" }. "none" (the default): work only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "word_or_table::<RawDuty>")]
+    pub duty: Option<RawDuty>,
     /// Around the page cache. true if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direct: Option<bool>,
@@ -464,6 +468,25 @@ pub(crate) struct RawStream {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "count_or_none")]
     pub operations: Option<u64>,
+    /// "all" (the default): the workers share `bytes` and `operations`; "first-worker": each has
+    /// an equal part of its own, and the first to finish it ends the stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Until>,
+}
+
+/// Work and rest by turns.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "\"none\" or a table such as { on = \"5s\", off = \"10s\" }"
+)]
+pub(crate) struct RawDuty {
+    /// Requests are issued for so long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on: Option<Time>,
+    /// And none for so long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub off: Option<Time>,
 }
 
 /// Where requests go.
@@ -786,7 +809,7 @@ pub(crate) fn takes_list(path: &[String]) -> bool {
 /// The word that stands for "as if not set", where a field has one.
 pub(crate) fn unset_word(field: &str) -> Option<&'static str> {
     match field {
-        "time" | "bytes" | "operations" | "rate" | "sync" | "copy_to" => Some("none"),
+        "time" | "bytes" | "operations" | "rate" | "sync" | "copy_to" | "duty" => Some("none"),
         "align" => Some("block-size"),
         _ => None,
     }

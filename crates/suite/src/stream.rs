@@ -7,12 +7,12 @@ use crate::check::{
 };
 use crate::error::Problem;
 use crate::model::{
-    Access, Arrivals, Backend, Choice, Class, Data, FileSet, Line, Mix, Operation, Pacing, Region,
-    ReplayRequest, Spread, Stop, Stream, SyncAtEnd, SyncPolicy, WriteThrough, Zone,
+    Access, Arrivals, Backend, Choice, Class, Data, Duty, FileSet, Line, Mix, Operation, Pacing,
+    Region, ReplayRequest, Spread, Stop, Stream, SyncAtEnd, SyncPolicy, Until, WriteThrough, Zone,
 };
 use crate::node::{At, Table};
 use crate::raw::{
-    AccessKind, Extent, RawAccess, RawClass, RawRequest, RawStream, RawSync, RawZone, SyncOp,
+    AccessKind, Extent, RawAccess, RawClass, RawRequest, RawStream, RawSync, RawZone, SyncOp, Time,
 };
 use crate::resolve::THETA;
 use crate::source::{Located, out_of_range};
@@ -83,6 +83,7 @@ pub(crate) fn stream(
         threads,
         queue_depth,
         pacing: fields.pacing()?,
+        duty: fields.duty()?,
         direct,
         write_through: raw.write_through.unwrap_or(WriteThrough::No),
         backend,
@@ -471,6 +472,26 @@ impl Fields<'_> {
         Ok(Pacing::Open { rate, arrivals: self.raw.arrivals.unwrap_or(Arrivals::Fixed) })
     }
 
+    fn duty(&self) -> Located<Option<Duty>> {
+        let Some(raw) = &self.raw.duty else { return Ok(None) };
+        let at = self.place("duty");
+        let (Some(Time(on)), Some(Time(off))) = (raw.on, raw.off) else {
+            return Err((at, needs("`duty`", "both `on` and `off`")));
+        };
+        if on == Nanos::ZERO || on > TIME_MAX {
+            return Err((at, out_of_range("on", on.exact(), "more than 0, at most a year")));
+        }
+        if off > TIME_MAX {
+            return Err((at, out_of_range("off", off.exact(), "at most a year")));
+        }
+        if self.raw.rate.is_some() {
+            let hint = Some("an open loop does not rest: leave one of them out".to_owned());
+            let (first, second) = ("duty".to_owned(), "rate".to_owned());
+            return Err((at, Problem::Conflict { first, second, hint }));
+        }
+        Ok(Some(Duty { on, off }))
+    }
+
     fn stop(&self, name: &str, access: &Access) -> Located<Stop> {
         let raw = self.raw;
         let ramp = raw.ramp.map_or(Nanos::ZERO, |time| time.0);
@@ -492,6 +513,7 @@ impl Fields<'_> {
             time: raw.time.map(|time| time.0),
             bytes: raw.bytes.map(|size| size.0),
             operations: raw.operations,
+            until: raw.stop.unwrap_or(Until::All),
             extend: None,
         };
         if let Access::Replay { requests } = access {
@@ -500,6 +522,11 @@ impl Fields<'_> {
         }
         if stop.time.is_none() && stop.bytes.is_none() && stop.operations.is_none() {
             return Err((self.at, Problem::NoStop { stream: name.to_owned() }));
+        }
+        let parts = stop.bytes.is_some() || stop.operations.is_some();
+        if stop.until == Until::FirstWorker && !parts {
+            let what = "`stop = \"first-worker\"`";
+            return Err((self.place("stop"), needs(what, "`bytes` or `operations`")));
         }
         Ok(stop)
     }

@@ -336,6 +336,19 @@ fn bad_phase() {
             "access = { kind = \"replay\", requests = [{ op = \"update\", length = \"4K\" }] }",
             "t.toml:8: `op` is `update`, wanted a single request: write it as a read and a write",
         ),
+        (
+            "stop = \"first-worker\"",
+            "t.toml:8: `stop = \"first-worker\"` needs `bytes` or `operations`",
+        ),
+        ("duty = { on = 1 }", "t.toml:8: `duty` needs both `on` and `off`"),
+        (
+            "duty = { on = 0, off = 1 }",
+            "t.toml:8: `on` is `0s`, wanted more than 0, at most a year",
+        ),
+        (
+            "rate = 9\nduty = { on = 1, off = 1 }",
+            "t.toml:9: `duty` and `rate` exclude each other\n  hint: an open loop does not rest: leave one of them out",
+        ),
         ("choice = \"ratio\"", "t.toml:8: choice `ratio` needs exactly two classes"),
         (
             "classes = [{ operation = \"read\", block_size = 1000 }]",
@@ -457,7 +470,7 @@ fn bad_grid_and_streams() {
         ),
         (
             "[phase.grid]\nname = [\"a\"]",
-            "t.toml:10: unknown key `name`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, direct, write_through, backend, ramp, time, bytes, operations",
+            "t.toml:10: unknown key `name`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop",
         ),
         ("grid = 7", "t.toml:9: `grid` is the number 7, wanted a table"),
         (
@@ -564,7 +577,7 @@ fn bad_overrides() {
         ),
         (
             "name=x",
-            "--set name=x: unknown key `name`\n  hint: known here: file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, steady, access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, direct, write_through, backend, ramp, time, bytes, operations, main",
+            "--set name=x: unknown key `name`\n  hint: known here: file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, steady, access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, main",
         ),
         ("mian.time=1", "--set mian.time=1: unknown key `mian`\n  hint: did you mean `main`?"),
         (
@@ -577,7 +590,7 @@ fn bad_overrides() {
         ),
         (
             "main.main.threads=1",
-            "--set main.main.threads=1: unknown key `main`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, direct, write_through, backend, ramp, time, bytes, operations",
+            "--set main.main.threads=1: unknown key `main`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop",
         ),
         ("access.theta=1", "--set access.theta=1: a table of `access` needs a `kind`"),
         (

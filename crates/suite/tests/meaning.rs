@@ -551,6 +551,8 @@ fn every_settable_field_can_be_set() {
             "block_sizes" => "[\"4K\", \"8K\"]",
             "region" => "50%",
             "copy_to" => "512MiB",
+            "duty" => "{ on = 1, off = 2 }",
+            "stop" => "all",
             "spread" => "file-per-worker",
             "sync" => "fsync",
             "arrivals" => "fixed",
@@ -565,7 +567,7 @@ fn every_settable_field_can_be_set() {
         let mut fresh = checked(&source);
         let plain = checked(&phase("time = 1"));
         fresh.files.size = fresh.files.size.min(plain.files.size);
-        let default = ["copy_to=512MiB", "arrivals=fixed", "table=plain", "burst=2x"];
+        let default = ["stop=all", "copy_to=512MiB", "arrivals=fixed", "table=plain", "burst=2x"];
         if !default.contains(&set.as_str()) && !set.starts_with("classes") {
             assert_ne!(fresh, plain, "`{set}` changed nothing");
         }

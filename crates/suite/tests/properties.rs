@@ -48,6 +48,8 @@ fn assignment() -> impl Strategy<Value = String> {
         of(&["\"auto\"", "\"blocking\"", "\"mmap\"", "\"libaio\""]).prop_map(field("backend")),
         of(&["\"fixed\"", "\"poisson\""]).prop_map(field("arrivals")),
         of(&["\"concatenated\"", "\"file-per-worker\""]).prop_map(field("spread")),
+        of(&["\"all\"", "\"first-worker\""]).prop_map(field("stop")),
+        of(&["\"none\"", "{ on = 1, off = \"10ms\" }", "{ off = 2 }"]).prop_map(field("duty")),
         of(&["\"none\"", "\"96M\"", "\"75%\""]).prop_map(field("copy_to")),
         of(&["\"none\"", "\"fsync\"", "{ every = 3 }", "{ at_end = \"timed\", shared = true }"])
             .prop_map(field("sync")),

@@ -10,7 +10,7 @@ use explain::barrier::{
 use stats::Random;
 use suite::model::{
     Access, Backend, Choice, Class, Data, Mix, Operation, Pacing, Region, Spread, Stop, Stream,
-    WriteThrough,
+    Until, WriteThrough,
 };
 use units::{Bytes, Nanos};
 
@@ -181,6 +181,7 @@ fn visit(in_flight: u32, seed: u64) -> Visit {
         threads: 1,
         queue_depth: in_flight,
         pacing: Pacing::Closed { think: Nanos::ZERO, burst: 1 },
+        duty: None,
         direct: false,
         write_through: WriteThrough::No,
         backend: Backend::Auto,
@@ -189,6 +190,7 @@ fn visit(in_flight: u32, seed: u64) -> Visit {
             time: None,
             bytes: None,
             operations: Some(6000),
+            until: Until::All,
             extend: None,
         },
     };

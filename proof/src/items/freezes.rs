@@ -8,7 +8,7 @@ use record::{Purpose, VisitEnd, VisitRecord};
 use stats::{LatencyHistogram, Random, exposure};
 use suite::model::{
     Access, Arrivals, Backend, Choice, Class, Data, Mix, Operation, Pacing, Region, Spread, Stop,
-    Stream, WriteThrough,
+    Stream, Until, WriteThrough,
 };
 use units::{Bytes, Nanos};
 
@@ -285,10 +285,18 @@ fn stream(threads: u32, pacing: Pacing, ramp: Nanos, time: Nanos) -> Stream {
         threads,
         queue_depth: 1,
         pacing,
+        duty: None,
         direct: true,
         write_through: WriteThrough::No,
         backend: Backend::Auto,
-        stop: Stop { ramp, time: Some(time), bytes: None, operations: None, extend: None },
+        stop: Stop {
+            ramp,
+            time: Some(time),
+            bytes: None,
+            operations: None,
+            until: Until::All,
+            extend: None,
+        },
     }
 }
 

@@ -102,6 +102,7 @@ fn the_first_limit_met_ends_the_stream() {
         time: Some(Nanos::millis(1)),
         bytes: Some(Bytes::mib(1)),
         operations: Some(1000),
+        until: suite::model::Until::All,
         extend: None,
     };
     // 100 us a request: time is first. Then operations, then bytes.

@@ -6,7 +6,7 @@ use engine::{Drive, Limits, Observer, Shared, Visit, VisitResult, WorkerId, Work
 use record::OpRecord;
 use suite::model::{
     Access, Backend, Choice, Class, Data, Mix, Operation, Pacing, Region, Spread, Stop, Stream,
-    WriteThrough,
+    Until, WriteThrough,
 };
 use units::{Bytes, Nanos};
 
@@ -29,6 +29,7 @@ pub fn stream() -> Stream {
         threads: 1,
         queue_depth: 1,
         pacing: Pacing::Closed { think: Nanos::ZERO, burst: 1 },
+        duty: None,
         direct: false,
         write_through: WriteThrough::No,
         backend: Backend::Auto,
@@ -37,6 +38,7 @@ pub fn stream() -> Stream {
             time: None,
             bytes: None,
             operations: Some(100),
+            until: Until::All,
             extend: None,
         },
     }
@@ -47,11 +49,25 @@ pub fn ops(stream: &mut Stream, classes: &[(Operation, f64)]) {
 }
 
 pub const fn for_time(time: Nanos) -> Stop {
-    Stop { ramp: Nanos::ZERO, time: Some(time), bytes: None, operations: None, extend: None }
+    Stop {
+        ramp: Nanos::ZERO,
+        time: Some(time),
+        bytes: None,
+        operations: None,
+        until: Until::All,
+        extend: None,
+    }
 }
 
 pub const fn for_operations(n: u64) -> Stop {
-    Stop { ramp: Nanos::ZERO, time: None, bytes: None, operations: Some(n), extend: None }
+    Stop {
+        ramp: Nanos::ZERO,
+        time: None,
+        bytes: None,
+        operations: Some(n),
+        until: Until::All,
+        extend: None,
+    }
 }
 
 pub fn visit(streams: Vec<Stream>) -> Visit {

@@ -95,6 +95,7 @@ fn stops() -> impl Strategy<Value = Stop> {
             time: time.map(Nanos::new),
             bytes: bytes.map(Bytes::new),
             operations: Some(operations),
+            until: suite::model::Until::All,
             extend: None,
         })
 }

@@ -248,3 +248,66 @@ fn a_pause_after_updates_counts_them_as_one() {
     assert_eq!(letters(&seen), "rwrwrwrw");
     assert_eq!(starts, [0, 100, 200, 300, 1400, 1500, 1600, 1700]);
 }
+
+#[test]
+fn the_first_worker_to_finish_its_part_ends_the_stream() {
+    let phase = |stop: &str| {
+        format!(
+            "operation = \"write\"\naccess = \"sequential\"\nspread = \"file-per-worker\"\n\
+             threads = 4\nblock_size = \"64KiB\"\nbytes = \"4MiB\"\nstop = \"{stop}\""
+        )
+    };
+    let seen = play("file_count = 4", &phase("first-worker"));
+    for worker in 0..4 {
+        let own: Vec<_> = seen.iter().filter(|r| r.worker == worker).collect();
+        assert_eq!(own.len(), 16);
+        assert!(own.iter().zip(0..).all(|(r, i)| r.file == worker && r.offset == i * 64 * K));
+    }
+    assert_eq!(play("file_count = 4", &phase("all")).len(), 64);
+}
+
+#[test]
+fn others_stop_where_they_are_when_the_first_worker_is_done() {
+    // Whoever draws a pause more often than the others falls behind.
+    let text = |stop: &str| {
+        format!(
+            "threads = 3\noperations = 300\nqueue_depth = 2\nstop = \"{stop}\"\n\
+             classes = [{{ operation = \"read\", burst = 3 }}, {{ weight = 0.05, operation = \
+             \"write\", think = \"5ms\" }}]"
+        )
+    };
+    let seen = play("", &text("first-worker"));
+    let counts: Vec<usize> =
+        (0..3).map(|worker| seen.iter().filter(|r| r.worker == worker).count()).collect();
+    assert_eq!(counts.iter().max(), Some(&100), "{counts:?}");
+    assert!(counts.iter().any(|&n| n < 100), "{counts:?}");
+    // What was in flight is waited for: nothing is issued after the first was done.
+    let first = (0..3).find(|&worker| counts[worker] == 100).unwrap() as u32;
+    let done = seen.iter().filter(|r| r.worker == first).map(|r| r.end).max().unwrap();
+    assert!(seen.iter().all(|r| r.start <= done));
+    assert_eq!(play("", &text("all")).len(), 300);
+}
+
+#[test]
+fn a_duty_issues_nothing_while_it_rests() {
+    for (depth, threads) in [(1, 1), (4, 2)] {
+        let seen = play(
+            "",
+            &format!(
+                "operation = \"write\"\ntime = \"10ms\"\nqueue_depth = {depth}\nthreads = {threads}\n\
+                 duty = {{ on = \"1050us\", off = \"2ms\" }}"
+            ),
+        );
+        let cycle = 3_050_000;
+        assert!(seen.iter().all(|r| r.start.get() % cycle < 1_050_000));
+        for turn in 0..4 {
+            let begin = turn * cycle;
+            let of_turn = seen.iter().filter(|r| r.start.get() / cycle == turn);
+            let starts: Vec<u64> = of_turn.map(|r| r.start.get() - begin).collect();
+            // Eleven in a row of 100 us fit; the last turn is cut by the end.
+            let each = if turn == 3 { 9 } else { 11 };
+            assert_eq!(starts.len(), each * depth * threads, "turn {turn}");
+            assert_eq!(starts[0], 0);
+        }
+    }
+}
