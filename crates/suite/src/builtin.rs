@@ -21,11 +21,12 @@ macro_rules! builtin {
     };
 }
 
-const BUILTIN: [Builtin; 41] = [
+const BUILTIN: [Builtin; 42] = [
     builtin!("bm-flash"),
     builtin!("calibration"),
     builtin!("copy-40g"),
     builtin!("crystaldiskmark"),
+    builtin!("database-server"),
     builtin!("dd-40g"),
     builtin!("dd-big"),
     builtin!("dd-small"),

@@ -3,6 +3,7 @@
 
 mod bm_flash;
 mod crystaldiskmark;
+mod database_server;
 mod dd;
 mod iometer;
 mod ioping;

@@ -1,0 +1,117 @@
+//! A database server: every stream is the same alone and with the others, and keeps to its part.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use device::Op;
+use suite::model::Stream;
+use units::Nanos;
+
+use crate::support::*;
+
+const SETS: [&str; 3] = ["file_size=256MiB", "time=200ms", "ramp=0s"];
+
+fn cells() -> Vec<Played> {
+    play_suite("database-server", &SETS)
+}
+
+fn of<'a>(cell: &'a Played, name: &str) -> Vec<&'a Request> {
+    let index = cell.streams.iter().position(|stream| stream.name == name).unwrap() as u32;
+    cell.requests.iter().filter(|request| request.stream == index).collect()
+}
+
+/// The requests of one cell whose only stream is `name`.
+fn alone(name: &str, time: &str) -> Vec<Request> {
+    let text = suite::find_builtin("database-server").unwrap().text;
+    let suite = checked(text, &["file_size=256MiB", time, "ramp=0s"]);
+    let phase = suite.phases.iter().find(|phase| phase.name == format!("{name}-alone")).unwrap();
+    play_cell(&suite, &phase.cells[0], 1)
+}
+
+#[test]
+fn alone_and_together_the_streams_are_the_same() {
+    let mut seen: BTreeMap<String, Stream> = BTreeMap::new();
+    let mut who = Vec::new();
+    for cell in cells() {
+        let names: Vec<_> = cell.streams.iter().map(|stream| stream.name.clone()).collect();
+        who.push(names.join(" "));
+        for stream in cell.streams {
+            let first = seen.entry(stream.name.clone()).or_insert_with(|| stream.clone());
+            assert_eq!(*first, stream);
+        }
+    }
+    let alone = ["log", "reads", "writes", "checkpoint", "scan"];
+    assert_eq!(who[..5], alone);
+    assert_eq!(who[5..8], ["log reads", "log reads writes", "log reads writes checkpoint"]);
+    assert_eq!(who[8..], ["log reads writes scan", "log reads writes checkpoint scan"]);
+}
+
+#[test]
+fn the_log_has_the_first_eighth_and_data_the_rest() {
+    for cell in cells() {
+        for request in cell.requests.iter().filter(|request| request.length > 0) {
+            let end = request.offset + u64::from(request.length);
+            let is_log = cell.streams[request.stream as usize].name == "log";
+            let place = if is_log { 0..=32 << 20 } else { 32 << 20..=256 << 20 };
+            assert!(place.contains(&request.offset) && place.contains(&end), "{request:?}");
+        }
+    }
+}
+
+#[test]
+fn eight_sessions_append_and_flush() {
+    let all = cells().remove(0);
+    let log = of(&all, "log");
+    for worker in 0..8 {
+        let own: Vec<_> = log.iter().filter(|r| r.worker == worker).map(|r| **r).collect();
+        assert!(own.iter().all(|r| matches!(r.op, Op::Write | Op::Fdatasync)));
+        assert!(letters(&own).starts_with("wfwfwf"));
+    }
+    let mut places: Vec<u64> = log.iter().filter(|r| r.op == Op::Write).map(|r| r.offset).collect();
+    places.sort_unstable();
+    assert_eq!(places, (0..places.len() as u64).map(|n| n * 8192).collect::<Vec<_>>());
+}
+
+#[test]
+fn reads_are_skewed_and_the_scan_is_in_order() {
+    let cells = cells();
+    let reads = of(&cells[1], "reads");
+    assert_eq!(reads.len(), 2000 * 16);
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for request in &reads {
+        assert_eq!((request.op, request.length), (Op::Read, 8192));
+        *counts.entry(request.offset).or_default() += 1;
+    }
+    let mut counts: Vec<usize> = counts.into_values().collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let hot: usize = counts[..287].iter().sum();
+    // Of 28 672 pages the first hundredth has 0.57 of all by zipf 0.99.
+    assert!((0.5..0.65).contains(&(hot as f64 / reads.len() as f64)), "{hot}");
+    for (request, n) in of(&cells[4], "scan").iter().zip(0u64..) {
+        assert_eq!((request.offset, request.length), ((32 + n % 224) << 20, 1 << 20));
+    }
+}
+
+#[test]
+fn background_writes_come_400_a_second_at_random_moments() {
+    let writes = alone("writes", "time=10s");
+    assert!((3700..4300).contains(&writes.len()), "{}", writes.len());
+    let gaps: Vec<f64> = writes
+        .windows(2)
+        .map(|pair| pair[1].start.saturating_sub(pair[0].start).as_secs_f64())
+        .collect();
+    let long = gaps.iter().filter(|gap| **gap > 1.0 / 400.0).count() as f64 / gaps.len() as f64;
+    assert!((0.32..0.42).contains(&long), "1/e of exponential gaps are above their mean: {long}");
+}
+
+#[test]
+fn a_checkpoint_is_so_many_pages_once_each_and_a_pause() {
+    let pages = alone("checkpoint", "time=12s");
+    let first: Vec<_> = pages.iter().filter(|r| r.start < Nanos::secs(10)).collect();
+    assert_eq!(first.len(), 32 * 512);
+    let last = first.iter().map(|request| request.end).max().unwrap();
+    assert_eq!(last, Nanos::new(LATENCY.get() * 512), "as fast as they go");
+    let again = pages.iter().find(|r| r.start > last).unwrap().start;
+    assert_eq!(again, last + Nanos::secs(10));
+    let places: BTreeSet<u64> = first.iter().map(|request| request.offset).collect();
+    assert_eq!(places.len(), first.len());
+}
