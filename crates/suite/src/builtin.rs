@@ -21,7 +21,7 @@ macro_rules! builtin {
     };
 }
 
-const BUILTIN: [Builtin; 42] = [
+const BUILTIN: [Builtin; 43] = [
     builtin!("bm-flash"),
     builtin!("calibration"),
     builtin!("copy-40g"),
@@ -52,6 +52,7 @@ const BUILTIN: [Builtin; 42] = [
     builtin!("sequential-write"),
     builtin!("snia-cross-stimulus"),
     builtin!("snia-enterprise-composite"),
+    builtin!("snia-host-idle-recovery"),
     builtin!("snia-write-saturation"),
     builtin!("steady-write"),
     builtin!("sysbench-fsync-rate"),

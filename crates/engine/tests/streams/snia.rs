@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use device::Op;
+use units::Nanos;
 
 use crate::support::*;
 
@@ -83,4 +84,27 @@ fn cross_stimulus_is_in_order_at_random_and_in_order() {
     let suite = checked(suite::find_builtin("snia-cross-stimulus").unwrap().text, &[]);
     let hours = suite.phases.iter().map(|phase| phase.cells[0].streams[0].stop.time.unwrap());
     assert!(hours.eq([8, 6, 8].map(|hours| units::Nanos::secs(hours * 3600))));
+}
+
+#[test]
+fn idle_recovery_writes_for_five_seconds_and_rests_longer_each_time() {
+    let text = suite::find_builtin("snia-host-idle-recovery").unwrap().text;
+    let suite = checked(text, &["file_size=64MiB", "queue_depth=1"]);
+    assert!(suite.phases[0].steady.is_some());
+    let pairs: Vec<_> = suite.phases[1..].chunks(2).collect();
+    let rests = [5, 10, 15, 25, 50];
+    assert_eq!(pairs.len(), rests.len());
+    for (pair, rest) in pairs.iter().zip(rests) {
+        let stop = |n: usize| pair[n].cells[0].streams[0].stop.time.unwrap();
+        assert_eq!(pair[0].name, format!("idle-{rest}s"));
+        assert_eq!(stop(0), Nanos::secs(360 * (5 + rest)), "360 times");
+        assert_eq!((pair[1].name.clone(), stop(1)), (format!("back-{rest}s"), Nanos::secs(1800)));
+    }
+    // Two turns of the shortest.
+    let suite = checked(text, &["file_size=64MiB", "queue_depth=1", "idle-5s.time=20s"]);
+    let requests = play_cell(&suite, &suite.phases[1].cells[0], 1);
+    assert!(requests.iter().all(|r| r.op == Op::Write && r.length == 4096));
+    let seconds: std::collections::BTreeSet<u64> =
+        requests.iter().map(|request| request.start.get() / 1_000_000_000).collect();
+    assert_eq!(seconds.into_iter().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 10, 11, 12, 13, 14]);
 }
