@@ -201,7 +201,9 @@ impl Spread {
         let deviation = percent(self.deviation);
         match kind {
             Kind::Iops | Kind::Syncs => format!("{:.0} ± {deviation} %", self.median),
-            Kind::P50 | Kind::P99 | Kind::Mean => format!("{:.1} µs ± {deviation} %", self.median / 1e3),
+            Kind::P50 | Kind::P99 | Kind::Mean => {
+                format!("{:.1} µs ± {deviation} %", self.median / 1e3)
+            }
         }
     }
 }
