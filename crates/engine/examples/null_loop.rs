@@ -7,8 +7,8 @@
 use device::{Null, VirtualClock};
 use engine::{Drive, Limits, Shared, Visit};
 use suite::model::{
-    Access, Backend, Choice, Class, Data, Mix, Operation, Pacing, Region, Spread, Stop, Stream,
-    Until, WriteThrough,
+    Access, Backend, Choice, Class, Data, Last, Mix, Operation, Pacing, Region, Spread, Stop,
+    Stream, Until, WriteThrough,
 };
 use units::{Bytes, Instant, Nanos};
 
@@ -45,6 +45,7 @@ fn main() {
             bytes: None,
             operations: Some(operations),
             until: Until::All,
+            last: Last::Whole,
             extend: None,
         },
     };

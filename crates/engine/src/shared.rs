@@ -159,11 +159,10 @@ impl StreamShared {
         self.operations_taken.fetch_add(1, Ordering::Relaxed) < limit
     }
 
-    /// Whether a request of `bytes` may be issued under a limit of `limit` bytes: the one that
-    /// reaches it is the last.
+    /// Charges a request of `bytes`; gives what was charged before.
     #[inline]
-    pub(crate) fn take_bytes(&self, bytes: u64, limit: u64) -> bool {
-        self.bytes_taken.fetch_add(bytes, Ordering::Relaxed) < limit
+    pub(crate) fn take_bytes(&self, bytes: u64) -> u64 {
+        self.bytes_taken.fetch_add(bytes, Ordering::Relaxed)
     }
 
     /// Charges what was in flight when the budgets began to count.

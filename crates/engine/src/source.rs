@@ -3,7 +3,7 @@
 use device::{FileIndex, Op};
 use stats::Random;
 use stats::random::derive_seed;
-use suite::model::{Access, Operation, ReplayRequest, Spread, Stream, SyncAtEnd, Until};
+use suite::model::{Access, Last, Operation, ReplayRequest, Spread, Stream, SyncAtEnd, Until};
 use units::{ByteOffset, Nanos};
 
 use crate::access::Cursor;
@@ -34,6 +34,8 @@ pub(crate) struct Source {
     place: Place,
     /// Where copies go.
     copies: Option<Place>,
+    /// Bytes of the space, if requests at its end are cut.
+    cut_at: Option<u64>,
     /// Of the request last given out.
     second: Option<Second>,
     /// Requests that may still be issued before anything beyond class, cursor and place is to
@@ -83,6 +85,9 @@ struct Place {
     /// All positions are in this file, unless `concatenated`.
     file: u32,
     concatenated: bool,
+    /// Bytes of a stripe, and over how many files; 0 where there are none.
+    stripe: u64,
+    files: u64,
 }
 
 #[derive(Debug)]
@@ -127,6 +132,7 @@ impl Source {
         let copies = stream.copy_to.map(|start| Place::new(visit, stream, start.get(), id.worker));
         let align = place.align;
         let span = stream.region.length.get();
+        let short = stream.stop.last == Last::Short;
         let mut classes = Vec::new();
         for class in &stream.mix.classes {
             let length = class.block_size.get();
@@ -145,7 +151,7 @@ impl Source {
                 },
                 length: length as u32,
                 units: length.div_ceil(align).max(1),
-                positions: fits / align + 1,
+                positions: if short { span.div_ceil(align) } else { fits / align + 1 },
             });
         }
         let longest = classes.iter().min_by_key(|c| c.positions);
@@ -195,7 +201,8 @@ impl Source {
         };
         let lines = Lines::new(&stream.mix.classes, align, span / align, part);
         let pairs = classes.iter().any(|class| class.pair != Pair::No);
-        let rare = syncs.is_some() || replay.is_some() || lines.is_some() || pairs || first_ends;
+        let rare =
+            syncs.is_some() || replay.is_some() || lines.is_some() || pairs || first_ends || short;
         let plain = if rare { 0 } else { u64::MAX };
         Ok(Self {
             random: Random::new(seed),
@@ -206,6 +213,7 @@ impl Source {
             written_file: place.file,
             place,
             copies,
+            cut_at: short.then_some(span),
             second: None,
             plain,
             limits,
@@ -301,15 +309,19 @@ impl Source {
             Some(lines) => lines.next(&mut self.random, positions, units),
             None => self.cursor.next(&mut self.random, shared, positions, units),
         };
-        let (file, offset) = self.place.locate(position, class.length);
-        let next = Next { op: class.op, file, offset, length: class.length };
+        let length = match self.cut_at {
+            Some(end) => (end - position * self.place.align).min(class.length.into()) as u32,
+            None => class.length,
+        };
+        let (file, offset) = self.place.locate(position, length);
+        let next = Next { op: class.op, file, offset, length };
         self.second = match (class.pair, &self.copies) {
             (Pair::Update, _) => Some(Second {
                 next: Next { op: Op::Write, ..next },
                 change: Some(self.random.below(u64::from(next.length)) as u32),
             }),
             (Pair::Copy, Some(copies)) => {
-                let (file, offset) = copies.locate(position, class.length);
+                let (file, offset) = copies.locate(position, length);
                 Some(Second { next: Next { op: Op::Write, file, offset, ..next }, change: None })
             }
             _ => None,
@@ -358,11 +370,20 @@ impl Source {
             Some(replay) => replay.next(shared, &self.place)?,
             None => self.generate_rare(shared),
         };
-        if !self.limits.take_bytes(shared, u64::from(next.length)) {
-            return None;
-        }
+        let left = self.limits.take_bytes(shared, u64::from(next.length))?;
+        let next = if self.cut_at.is_some() { self.cut(next, left) } else { next };
         self.note_for_sync(next, shared);
         Some(next)
+    }
+
+    /// The request no longer than what the budget has left.
+    fn cut(&mut self, next: Next, left: u64) -> Next {
+        let length = u64::from(next.length).min(left) as u32;
+        if let Some(second) = &mut self.second {
+            second.next.length = length;
+            second.change = second.change.map(|place| place % length.max(1));
+        }
+        Next { length, ..next }
     }
 
     /// A sync the policy owes, if any.
@@ -439,18 +460,17 @@ impl Limits {
         }
     }
 
-    fn take_bytes(&mut self, shared: &StreamShared, bytes: u64) -> bool {
-        match self.bytes {
-            Some(limit) if self.counting => {
-                if !self.alone {
-                    return shared.take_bytes(bytes, limit);
-                }
-                let before = self.bytes_taken;
+    /// What was left of the budget before a request of `bytes`; `None` if nothing was.
+    fn take_bytes(&mut self, shared: &StreamShared, bytes: u64) -> Option<u64> {
+        let Some(limit) = self.bytes.filter(|_| self.counting) else { return Some(u64::MAX) };
+        let before = match self.alone {
+            false => shared.take_bytes(bytes),
+            true => {
                 self.bytes_taken += bytes;
-                before < limit
+                self.bytes_taken - bytes
             }
-            _ => true,
-        }
+        };
+        limit.checked_sub(before).filter(|&left| left > 0)
     }
 }
 
@@ -472,11 +492,12 @@ impl Replay {
 impl Place {
     /// * `start`: where the space begins within the files.
     fn new(visit: &Visit, stream: &Stream, start: u64, worker: u32) -> Self {
-        let concatenated = stream.region.spread == Spread::Concatenated && visit.files > 1;
-        let file = match stream.region.spread {
-            Spread::FilePerWorker => worker % visit.files.max(1),
-            Spread::Concatenated => 0,
+        let (file, stripe) = match stream.region.spread {
+            Spread::FilePerWorker => (worker % visit.files.max(1), 0),
+            Spread::Concatenated => (0, 0),
+            Spread::Striped { stripe } => (0, stripe.get()),
         };
+        let concatenated = stream.region.spread != Spread::FilePerWorker && visit.files > 1;
         Self {
             align: stream.align.get().max(1),
             start,
@@ -484,6 +505,8 @@ impl Place {
             file_size: visit.file_size.get(),
             file,
             concatenated,
+            stripe,
+            files: visit.files.into(),
         }
     }
 
@@ -498,12 +521,25 @@ impl Place {
         if !self.concatenated {
             return (FileIndex(self.file), ByteOffset::new(linear));
         }
+        if self.stripe > 0 {
+            return self.locate_striped(linear, u64::from(length));
+        }
         let file = linear / self.file_size;
         let within = linear % self.file_size;
         if within > self.file_size.saturating_sub(u64::from(length)) {
             return self.locate_crossing(file, u64::from(length));
         }
         (FileIndex(file as u32), ByteOffset::new(within))
+    }
+
+    /// A request that would cross its stripe's end moves back to the last place where it fits.
+    fn locate_striped(&self, linear: u64, length: u64) -> (FileIndex, ByteOffset) {
+        let (stripe, mut within) = (linear / self.stripe, linear % self.stripe);
+        if within + length > self.stripe {
+            within = self.stripe.saturating_sub(length) / self.align * self.align;
+        }
+        let offset = stripe / self.files * self.stripe + within;
+        (FileIndex((stripe % self.files) as u32), ByteOffset::new(offset))
     }
 
     /// A request that would cross the end of `file` moves back to the last place where it fits;
@@ -526,7 +562,7 @@ impl Place {
 /// start at equal parts of it.
 fn neighbours(stream: &Stream, worker: u32, files: u32) -> (u32, u32) {
     match stream.region.spread {
-        Spread::Concatenated => (worker, stream.threads),
+        Spread::Concatenated | Spread::Striped { .. } => (worker, stream.threads),
         Spread::FilePerWorker => {
             let files = files.max(1);
             (worker / files, stream.threads.saturating_sub(worker % files).div_ceil(files))

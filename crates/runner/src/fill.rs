@@ -3,8 +3,8 @@
 
 use record::CellRecord;
 use suite::model::{
-    Access, Backend, Cell, Choice, Class, Mix, Operation, Pacing, Region, Spread, Stop, Stream,
-    Suite, SyncAtEnd, SyncPolicy, Until, WriteThrough,
+    Access, Backend, Cell, Choice, Class, Last, Mix, Operation, Pacing, Region, Spread, Stop,
+    Stream, Suite, SyncAtEnd, SyncPolicy, Until, WriteThrough,
 };
 use units::{Bytes, Nanos};
 
@@ -116,6 +116,7 @@ fn stream(suite: &Suite, block: Bytes, access: Access, direct: bool, volume: Byt
             bytes: Some(volume),
             operations: None,
             until: Until::All,
+            last: Last::Whole,
             extend: None,
         },
     }

@@ -13,7 +13,7 @@ use crate::source::{Located, SuiteSource};
 
 /// What a stream has where nobody said otherwise, as people would write it. The checker knows
 /// the same values; the law that resolved text means the same holds the two together.
-const STREAM_DEFAULTS: [(&str, &str); 24] = [
+const STREAM_DEFAULTS: [(&str, &str); 25] = [
     ("access", r#"{ kind = "uniform" }"#),
     ("operation", r#""read""#),
     ("copy_to", r#""none""#),
@@ -38,6 +38,7 @@ const STREAM_DEFAULTS: [(&str, &str); 24] = [
     ("bytes", r#""none""#),
     ("operations", r#""none""#),
     ("stop", r#""all""#),
+    ("last", r#""whole""#),
 ];
 
 /// The suite as it will be played: TOML with overrides worked in and every default filled in.

@@ -396,13 +396,18 @@ pub struct Region {
 }
 
 /// How the files make one address space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
     /// File after file, as sysbench counts; requests never cross a file's end.
     Concatenated,
     /// Worker w uses file w modulo the count, alone its space.
     FilePerWorker,
+    /// `stripe` bytes of each file in turn, as RAID 0 does; requests never cross a stripe's end.
+    Striped {
+        /// At least the longest request; every file is a whole number of them.
+        stripe: Bytes,
+    },
 }
 
 /// When and what to flush.
@@ -510,6 +515,8 @@ pub struct Stop {
     pub operations: Option<u64>,
     /// Whose end it is.
     pub until: Until,
+    /// What becomes of a request that is longer than what is left.
+    pub last: Last,
     /// `time` is stretched where too little completed.
     pub extend: Option<Extend>,
 }
@@ -524,6 +531,16 @@ pub enum Until {
     /// own all issue no more: IOZone's stonewall. What is in flight then is waited for and
     /// counted.
     FirstWorker,
+}
+
+/// What becomes of the request with which `bytes` or the region come to their end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Last {
+    /// It is as long as any, and what would reach beyond the region is left out.
+    Whole,
+    /// It is as long as what is left.
+    Short,
 }
 
 /// Work and rest by turns, beginning with work.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use units::{Bytes, Nanos};
 
 use crate::model::{
-    Arrivals, Backend, CacheStep, Choice, Method, Operation, Order, Spread, SyncAtEnd, TableLayout,
+    Arrivals, Backend, CacheStep, Choice, Last, Method, Operation, Order, SyncAtEnd, TableLayout,
     Until, WriteThrough,
 };
 use crate::reader::field_names;
@@ -197,6 +197,80 @@ impl JsonSchema for SizeMix {
             "anyOf": [
                 { "type": "array", "items": size, "minItems": 1 },
                 { "type": "object", "additionalProperties": { "type": "number" } }
+            ]
+        })
+    }
+}
+
+/// How the files make one space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RawSpread {
+    Concatenated,
+    FilePerWorker,
+    Striped(Bytes),
+}
+
+/// The words of [`RawSpread`]; a stripe is a table.
+const SPREADS: &[&str] = &["concatenated", "file-per-worker"];
+
+/// A stripe.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { stripe = \"1MiB\" }")]
+struct RawStripe {
+    stripe: Size,
+}
+
+impl<'de> Deserialize<'de> for RawSpread {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SpreadVisitor;
+        impl<'de> Visitor<'de> for SpreadVisitor {
+            type Value = RawSpread;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"concatenated\", \"file-per-worker\" or { stripe = \"1MiB\" }")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<RawSpread, E> {
+                match text {
+                    "concatenated" => Ok(RawSpread::Concatenated),
+                    "file-per-worker" => Ok(RawSpread::FilePerWorker),
+                    _ => Err(E::unknown_variant(text, SPREADS)),
+                }
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawSpread, A::Error> {
+                let table = RawStripe::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(RawSpread::Striped(table.stripe.0))
+            }
+        }
+        deserializer.deserialize_any(SpreadVisitor)
+    }
+}
+
+impl Serialize for RawSpread {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Concatenated => serializer.serialize_str("concatenated"),
+            Self::FilePerWorker => serializer.serialize_str("file-per-worker"),
+            Self::Striped(stripe) => RawStripe { stripe: Size(*stripe) }.serialize(serializer),
+        }
+    }
+}
+
+impl JsonSchema for RawSpread {
+    fn schema_name() -> Cow<'static, str> {
+        "Spread".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let size = generator.subschema_for::<Size>();
+        json_schema!({
+            "description": "How the files make one address space.",
+            "anyOf": [
+                { "type": "string", "enum": SPREADS },
+                {
+                    "type": "object",
+                    "properties": { "stripe": size },
+                    "required": ["stripe"],
+                    "additionalProperties": false
+                }
             ]
         })
     }
@@ -413,9 +487,10 @@ pub(crate) struct RawStream {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "word_or_table::<RawRegion>")]
     pub region: Option<RawRegion>,
-    /// "concatenated" (the default): file after file; "file-per-worker": one file each.
+    /// "concatenated" (the default): file after file; "file-per-worker": one file each;
+    /// { stripe = "1MiB" }: so much of each file in turn.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub spread: Option<Spread>,
+    pub spread: Option<RawSpread>,
     /// When to flush: "none" (the default), "fsync" and its like (after every request), or a
     /// table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -472,6 +547,10 @@ pub(crate) struct RawStream {
     /// an equal part of its own, and the first to finish it ends the stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Until>,
+    /// The request with which `bytes` or the region end: "whole" (the default), or "short", as
+    /// long as what is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<Last>,
 }
 
 /// Work and rest by turns.

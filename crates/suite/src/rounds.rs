@@ -179,7 +179,7 @@ impl Cell {
     pub fn active_range(&self) -> Bytes {
         let writing = self.streams.iter().filter(|stream| stream.modifies());
         let ranges = writing.map(|stream| match stream.region.spread {
-            Spread::Concatenated => stream.region.length,
+            Spread::Concatenated | Spread::Striped { .. } => stream.region.length,
             Spread::FilePerWorker => {
                 Bytes::new(stream.region.length.get().saturating_mul(u64::from(stream.threads)))
             }

@@ -7,12 +7,14 @@ use crate::check::{
 };
 use crate::error::Problem;
 use crate::model::{
-    Access, Arrivals, Backend, Choice, Class, Data, Duty, FileSet, Line, Mix, Operation, Pacing,
-    Region, ReplayRequest, Spread, Stop, Stream, SyncAtEnd, SyncPolicy, Until, WriteThrough, Zone,
+    Access, Arrivals, Backend, Choice, Class, Data, Duty, FileSet, Last, Line, Mix, Operation,
+    Pacing, Region, ReplayRequest, Spread, Stop, Stream, SyncAtEnd, SyncPolicy, Until,
+    WriteThrough, Zone,
 };
 use crate::node::{At, Table};
 use crate::raw::{
-    AccessKind, Extent, RawAccess, RawClass, RawRequest, RawStream, RawSync, RawZone, SyncOp, Time,
+    AccessKind, Extent, RawAccess, RawClass, RawRequest, RawSpread, RawStream, RawSync, RawZone,
+    SyncOp, Time,
 };
 use crate::resolve::THETA;
 use crate::source::{Located, out_of_range};
@@ -62,7 +64,7 @@ pub(crate) fn stream(
     let longest = fields.blocks(&mix, &access, direct)?;
     let align = fields.align(&mut mix)?;
     let access = lines_access(&mix).unwrap_or(access);
-    let spread = raw.spread.unwrap_or(Spread::Concatenated);
+    let spread = fields.spread(longest)?;
     let region = fields.region(spread, align, longest, direct)?;
     let stop = fields.stop(name, &access)?;
     // Requests that move nothing never reach a number of bytes.
@@ -73,6 +75,9 @@ pub(crate) fn stream(
     fields.check_staggered(&access, &stop, region.length, align)?;
     fields.check_replay(&access, region.length)?;
     let copy_to = fields.copy_to(&mix, region, align)?;
+    if stop.last == Last::Short {
+        fields.check_short(&mix, &access, align, region, &stop)?;
+    }
     Ok(Stream {
         name: name.to_owned(),
         mix,
@@ -421,10 +426,83 @@ impl Fields<'_> {
         Ok(Some(to))
     }
 
+    fn spread(&self, longest: Bytes) -> Located<Spread> {
+        let stripe = match self.raw.spread {
+            None | Some(RawSpread::Concatenated) => return Ok(Spread::Concatenated),
+            Some(RawSpread::FilePerWorker) => return Ok(Spread::FilePerWorker),
+            Some(RawSpread::Striped(stripe)) => stripe,
+        };
+        let at = self.place("spread");
+        let file = self.space.files.size;
+        if stripe == Bytes::ZERO || stripe > file {
+            let wanted = format!("1B to a file's {}", file.exact());
+            return Err((at, out_of_range("stripe", stripe.exact(), &wanted)));
+        }
+        if longest > stripe {
+            return Err((at, too_large("block size", longest, "the stripe's", stripe, None)));
+        }
+        if self.raw.direct.unwrap_or(true) && !stripe.is_multiple_of(self.space.sector) {
+            return Err((at, not_multiple("stripe", stripe, self.space.sector)));
+        }
+        if !file.is_multiple_of(stripe) {
+            let wanted = format!("a part of the file size, {}, without remainder", file.exact());
+            return Err((at, out_of_range("stripe", stripe.exact(), &wanted)));
+        }
+        Ok(Spread::Striped { stripe })
+    }
+
+    /// Requests can be cut where it is known which is the last: in sequence, of one size.
+    fn check_short(
+        &self,
+        mix: &Mix,
+        access: &Access,
+        align: Bytes,
+        region: Region,
+        stop: &Stop,
+    ) -> Located<()> {
+        let at = self.place("last");
+        let what = "`last = \"short\"`";
+        if !matches!(access, Access::Sequential { .. }) || mix.block_size() != Some(align) {
+            return Err((
+                at,
+                needs(what, "access `sequential` in blocks of one size, aligned to it"),
+            ));
+        }
+        // Who of several took the last block and who the last of the budget need not be the same.
+        let threads = self.raw.threads.unwrap_or(1);
+        if matches!(access, Access::Sequential { shared: true }) && threads > 1 {
+            return Err((at, needs(what, "one thread, or a cursor for each")));
+        }
+        let files = self.space.files;
+        let split = region.spread == Spread::Concatenated && files.count > 1;
+        if (split && !files.size.is_multiple_of(align))
+            || matches!(region.spread, Spread::Striped { .. })
+        {
+            return Err((at, needs(what, "files that are whole numbers of blocks")));
+        }
+        let parts = match stop.until {
+            Until::All => 1,
+            Until::FirstWorker => u64::from(threads),
+        };
+        let bytes = stop.bytes.map(|bytes| Bytes::new(bytes.get().div_ceil(parts.max(1))));
+        let stamped = self.space.files.data == Data::SelfDescribing && mix.modifies();
+        if self.raw.direct.unwrap_or(true) || stamped {
+            for length in [Some(region.length), bytes].into_iter().flatten() {
+                if !length.is_multiple_of(self.space.sector) {
+                    return Err((
+                        at,
+                        not_multiple("length of the last", length, self.space.sector),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Bytes of the space.
     fn space_of(&self, spread: Spread) -> Bytes {
         match spread {
-            Spread::Concatenated => self.space.files.total(),
+            Spread::Concatenated | Spread::Striped { .. } => self.space.files.total(),
             Spread::FilePerWorker => self.space.files.size,
         }
     }
@@ -514,6 +592,7 @@ impl Fields<'_> {
             bytes: raw.bytes.map(|size| size.0),
             operations: raw.operations,
             until: raw.stop.unwrap_or(Until::All),
+            last: raw.last.unwrap_or(Last::Whole),
             extend: None,
         };
         if let Access::Replay { requests } = access {

@@ -337,6 +337,30 @@ fn bad_phase() {
             "t.toml:8: `op` is `update`, wanted a single request: write it as a read and a write",
         ),
         (
+            "spread = { stripe = \"100M\" }",
+            "t.toml:8: `stripe` is `100MiB`, wanted a part of the file size, 1GiB, without remainder",
+        ),
+        (
+            "spread = { stripe = \"2K\" }",
+            "t.toml:8: block size `4KiB` is more than the stripe's `2KiB`",
+        ),
+        (
+            "spread = { strip = \"1M\" }",
+            "t.toml:8: unknown key `strip`\n  hint: did you mean `stripe`?",
+        ),
+        (
+            "spread = \"stripe\"",
+            "t.toml:8: `spread` is `stripe`, wanted `concatenated` or `file-per-worker`",
+        ),
+        (
+            "last = \"short\"",
+            "t.toml:8: `last = \"short\"` needs access `sequential` in blocks of one size, aligned to it",
+        ),
+        (
+            "access = \"sequential\"\nlast = \"short\"\nbytes = 10000",
+            "t.toml:9: length of the last `10000` is not a multiple of sector `512`\n  hint: use `9728` or `10240`",
+        ),
+        (
             "stop = \"first-worker\"",
             "t.toml:8: `stop = \"first-worker\"` needs `bytes` or `operations`",
         ),
@@ -470,7 +494,7 @@ fn bad_grid_and_streams() {
         ),
         (
             "[phase.grid]\nname = [\"a\"]",
-            "t.toml:10: unknown key `name`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop",
+            "t.toml:10: unknown key `name`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last",
         ),
         ("grid = 7", "t.toml:9: `grid` is the number 7, wanted a table"),
         (
@@ -577,7 +601,7 @@ fn bad_overrides() {
         ),
         (
             "name=x",
-            "--set name=x: unknown key `name`\n  hint: known here: file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, steady, access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, main",
+            "--set name=x: unknown key `name`\n  hint: known here: file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, steady, access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last, main",
         ),
         ("mian.time=1", "--set mian.time=1: unknown key `mian`\n  hint: did you mean `main`?"),
         (
@@ -590,7 +614,7 @@ fn bad_overrides() {
         ),
         (
             "main.main.threads=1",
-            "--set main.main.threads=1: unknown key `main`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop",
+            "--set main.main.threads=1: unknown key `main`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last",
         ),
         ("access.theta=1", "--set access.theta=1: a table of `access` needs a `kind`"),
         (

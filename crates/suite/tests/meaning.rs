@@ -553,6 +553,7 @@ fn every_settable_field_can_be_set() {
             "copy_to" => "512MiB",
             "duty" => "{ on = 1, off = 2 }",
             "stop" => "all",
+            "last" => "whole",
             "spread" => "file-per-worker",
             "sync" => "fsync",
             "arrivals" => "fixed",
@@ -567,7 +568,14 @@ fn every_settable_field_can_be_set() {
         let mut fresh = checked(&source);
         let plain = checked(&phase("time = 1"));
         fresh.files.size = fresh.files.size.min(plain.files.size);
-        let default = ["stop=all", "copy_to=512MiB", "arrivals=fixed", "table=plain", "burst=2x"];
+        let default = [
+            "stop=all",
+            "last=whole",
+            "copy_to=512MiB",
+            "arrivals=fixed",
+            "table=plain",
+            "burst=2x",
+        ];
         if !default.contains(&set.as_str()) && !set.starts_with("classes") {
             assert_ne!(fresh, plain, "`{set}` changed nothing");
         }

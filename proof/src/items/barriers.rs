@@ -9,8 +9,8 @@ use explain::barrier::{
 };
 use stats::Random;
 use suite::model::{
-    Access, Backend, Choice, Class, Data, Mix, Operation, Pacing, Region, Spread, Stop, Stream,
-    Until, WriteThrough,
+    Access, Backend, Choice, Class, Data, Last, Mix, Operation, Pacing, Region, Spread, Stop,
+    Stream, Until, WriteThrough,
 };
 use units::{Bytes, Nanos};
 
@@ -191,6 +191,7 @@ fn visit(in_flight: u32, seed: u64) -> Visit {
             bytes: None,
             operations: Some(6000),
             until: Until::All,
+            last: Last::Whole,
             extend: None,
         },
     };

@@ -7,8 +7,8 @@ use explain::freeze::{self, DeviceGap};
 use record::{Purpose, VisitEnd, VisitRecord};
 use stats::{LatencyHistogram, Random, exposure};
 use suite::model::{
-    Access, Arrivals, Backend, Choice, Class, Data, Mix, Operation, Pacing, Region, Spread, Stop,
-    Stream, Until, WriteThrough,
+    Access, Arrivals, Backend, Choice, Class, Data, Last, Mix, Operation, Pacing, Region, Spread,
+    Stop, Stream, Until, WriteThrough,
 };
 use units::{Bytes, Nanos};
 
@@ -295,6 +295,7 @@ fn stream(threads: u32, pacing: Pacing, ramp: Nanos, time: Nanos) -> Stream {
             bytes: None,
             operations: None,
             until: Until::All,
+            last: Last::Whole,
             extend: None,
         },
     }

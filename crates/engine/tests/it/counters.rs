@@ -103,6 +103,7 @@ fn the_first_limit_met_ends_the_stream() {
         bytes: Some(Bytes::mib(1)),
         operations: Some(1000),
         until: suite::model::Until::All,
+        last: suite::model::Last::Whole,
         extend: None,
     };
     // 100 us a request: time is first. Then operations, then bytes.

@@ -5,8 +5,8 @@ use device::{Device, DeviceError, Memory, MemoryShape, Model, ModelSpec, Null, O
 use engine::{Drive, Limits, Observer, Shared, Visit, VisitResult, WorkerId, WorkerResult, merge};
 use record::OpRecord;
 use suite::model::{
-    Access, Backend, Choice, Class, Data, Mix, Operation, Pacing, Region, Spread, Stop, Stream,
-    Until, WriteThrough,
+    Access, Backend, Choice, Class, Data, Last, Mix, Operation, Pacing, Region, Spread, Stop,
+    Stream, Until, WriteThrough,
 };
 use units::{Bytes, Nanos};
 
@@ -39,6 +39,7 @@ pub fn stream() -> Stream {
             bytes: None,
             operations: Some(100),
             until: Until::All,
+            last: Last::Whole,
             extend: None,
         },
     }
@@ -55,6 +56,7 @@ pub const fn for_time(time: Nanos) -> Stop {
         bytes: None,
         operations: None,
         until: Until::All,
+        last: Last::Whole,
         extend: None,
     }
 }
@@ -66,6 +68,7 @@ pub const fn for_operations(n: u64) -> Stop {
         bytes: None,
         operations: Some(n),
         until: Until::All,
+        last: Last::Whole,
         extend: None,
     }
 }

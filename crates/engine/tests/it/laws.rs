@@ -96,6 +96,7 @@ fn stops() -> impl Strategy<Value = Stop> {
             bytes: bytes.map(Bytes::new),
             operations: Some(operations),
             until: suite::model::Until::All,
+            last: suite::model::Last::Whole,
             extend: None,
         })
 }

@@ -311,3 +311,107 @@ fn a_duty_issues_nothing_while_it_rests() {
         }
     }
 }
+
+#[test]
+fn a_short_last_request_ends_a_file_exactly() {
+    let phase = |more: &str| {
+        format!(
+            "operation = \"write\"\naccess = \"sequential\"\ndirect = false\nblock_size = \"4KiB\"\n\
+             last = \"short\"\n{more}"
+        )
+    };
+    let places =
+        |seen: &[Request]| -> Vec<_> { seen.iter().map(|r| (r.offset, r.length)).collect() };
+    // The file ends in the middle of a block, and is written twice.
+    let seen = play("file_count = 1", &phase("region = \"10000B\"\nbytes = 20000"));
+    let pass = [(0, 4096), (4096, 4096), (8192, 1808)];
+    assert_eq!(places(&seen), pass.repeat(2));
+    // The total does.
+    let seen = play("", &phase("bytes = 10000"));
+    assert_eq!(places(&seen), pass);
+    // Two workers, each with a file and a part of 5000.
+    let more = "bytes = 10000\nthreads = 2\nspread = \"file-per-worker\"\nstop = \"first-worker\"";
+    let seen = play("file_count = 2", &phase(more));
+    for worker in 0..2 {
+        let own: Vec<_> = seen.iter().copied().filter(|r| r.worker == worker).collect();
+        assert_eq!(places(&own), [(0, 4096), (4096, 904)]);
+    }
+    // Deep queues: each byte once.
+    let mut seen = places(&play("", &phase("bytes = 100000\nqueue_depth = 4")));
+    seen.sort_unstable();
+    assert_eq!(seen.iter().map(|(_, length)| u64::from(*length)).sum::<u64>(), 100_000);
+    assert!(seen.windows(2).all(|pair| pair[0].0 + u64::from(pair[0].1) == pair[1].0));
+}
+
+#[test]
+fn without_it_the_request_that_reaches_the_total_is_whole() {
+    let phase = "operation = \"write\"\naccess = \"sequential\"\nbytes = 10000\nregion = \"12KiB\"";
+    let seen = play("", phase);
+    assert_eq!(offsets(&seen), [0, 4096, 8192]);
+    assert!(seen.iter().all(|r| r.length == 4096));
+}
+
+#[test]
+fn a_copy_can_end_short() {
+    let seen = play(
+        "file_count = 2",
+        "operation = \"copy\"\naccess = \"sequential\"\ndirect = false\nblock_size = \"4KiB\"\n\
+         last = \"short\"\nregion = \"10000B\"\ncopy_to = \"1MiB\"\nbytes = 10000",
+    );
+    let last: Vec<_> = seen.iter().rev().map(|r| (r.op, r.file, r.offset, r.length)).collect();
+    assert_eq!(last[..2], [(Op::Write, 1, 8192, 1808), (Op::Read, 0, 8192, 1808)]);
+}
+
+#[test]
+fn single_bytes_can_be_written_and_read() {
+    let phase = |op: &str| {
+        format!(
+            "operation = \"{op}\"\naccess = \"sequential\"\ndirect = false\nblock_size = \"1B\"\n\
+             operations = 3000"
+        )
+    };
+    for op in ["write", "read"] {
+        let seen = play("", &phase(op));
+        assert!(seen.iter().zip(0..).all(|(r, i)| (r.offset, r.length) == (i, 1)), "{op}");
+        assert_eq!(seen.len(), 3000);
+    }
+}
+
+#[test]
+fn stripes_take_turns() {
+    // Three files of 1 MiB in stripes of 64 KiB.
+    let at = |r: &Request| (u64::from(r.file), r.offset);
+    let place = |linear: u64| {
+        let stripe = linear / (64 * K);
+        (stripe % 3, stripe / 3 * 64 * K + linear % (64 * K))
+    };
+    for block in [16u64, 64] {
+        let n = 3 * 1024 / block;
+        let seen = play(
+            "file_count = 3",
+            &format!(
+                "access = \"sequential\"\nspread = {{ stripe = \"64KiB\" }}\noperations = {n}\n\
+                 block_size = \"{block}KiB\""
+            ),
+        );
+        let wanted: Vec<_> = (0..n).map(|i| place(i * block * K)).collect();
+        assert_eq!(seen.iter().map(at).collect::<Vec<_>>(), wanted);
+    }
+    // Random requests reach every block of every file, and only those.
+    let seen = play(
+        "file_count = 3",
+        "access = \"uniform-once\"\nspread = { stripe = \"64KiB\" }\noperations = 384\n\
+         block_size = \"8KiB\"",
+    );
+    let mut places: Vec<_> = seen.iter().map(at).collect();
+    places.sort_unstable();
+    let wanted: Vec<_> = (0..3).flat_map(|file| (0..128).map(move |i| (file, i * 8 * K))).collect();
+    assert_eq!(places, wanted);
+    // What does not divide the stripe stays inside of it all the same.
+    let seen = play(
+        "file_count = 3",
+        "spread = { stripe = \"64KiB\" }\noperations = 5000\nblock_size = \"24KiB\"\nalign = \"4KiB\"",
+    );
+    assert!(seen.iter().all(|r| r.offset % (64 * K) + 24 * K <= 64 * K));
+    assert!(seen.iter().all(|r| r.offset % (4 * K) == 0));
+}

@@ -35,7 +35,7 @@ impl Plan {
         let regions = cell.streams.iter().map(|stream| {
             let of_each = match stream.region.spread {
                 Spread::FilePerWorker => stream.threads.min(files),
-                Spread::Concatenated => 1,
+                Spread::Concatenated | Spread::Striped { .. } => 1,
             };
             stream.region.length.get().saturating_mul(of_each.into())
         });
