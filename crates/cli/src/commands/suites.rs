@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Write;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use suite::model::{Cell, Method, Order, Phase, Suite};
 use suite::{CheckContext, SuiteError};
@@ -27,7 +27,8 @@ const SHOW_EXAMPLES: &str = "\
 Examples:
   plimsoll suite show bm-flash
   plimsoll suite show random-read --set queue_depth=1,8,64 --time 5s
-  plimsoll suite show bm-flash --toml > mine.toml";
+  plimsoll suite show bm-flash --toml > mine.toml
+  plimsoll suite show bm-flash --format fio > bm-flash.fio";
 
 /// Look at suites: what is measured, how, for how long
 #[derive(Debug, Args)]
@@ -67,6 +68,25 @@ struct ShowArgs {
     /// Print the suite as TOML with every default filled in
     #[arg(long, help_heading = "Output")]
     toml: bool,
+    /// Print it as another program's input, with what that cannot say as comments
+    #[arg(long, value_enum, conflicts_with_all = ["toml", "json"], help_heading = "Output")]
+    format: Option<Format>,
+    /// The file or device to name in `--format fio`
+    #[arg(
+        long,
+        value_name = "PATH",
+        requires = "format",
+        default_value = "plimsoll.dat",
+        help_heading = "Output"
+    )]
+    file: String,
+}
+
+/// Whose input.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// A job file
+    Fio,
 }
 
 pub fn suite(args: &SuiteArgs, output: &Output) -> Result<(), Failure> {
@@ -116,6 +136,9 @@ struct Plan<'a> {
 fn show(args: &ShowArgs, output: &Output) -> Result<(), Failure> {
     let source = order::suite(&args.suite, &args.options)?;
     let checked = suite::check(&source, &CheckContext::default())?;
+    if let Some(Format::Fio) = args.format {
+        return output.print(&suite::fio_job(&checked, &args.file));
+    }
     if args.toml {
         return output.print(&suite::resolved_text(&source)?);
     }

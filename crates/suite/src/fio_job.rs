@@ -1,0 +1,473 @@
+//! A suite as a job file of fio: what fio can say as options, the rest as comments.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use units::{Bytes, Nanos};
+
+use crate::model::{
+    Access, Arrivals, Backend, CacheStep, Cell, Choice, Class, Data, Method, Operation, Pacing,
+    Phase, Spread, Stream, Suite, SyncAtEnd, SyncPolicy, WriteThrough,
+};
+
+/// A section of the file.
+#[derive(Default)]
+struct Job {
+    options: Vec<(&'static str, String)>,
+    /// What fio cannot do, or does otherwise.
+    otherwise: BTreeSet<&'static str>,
+}
+
+impl Job {
+    fn set(&mut self, option: &'static str, value: impl ToString) {
+        self.options.push((option, value.to_string()));
+    }
+
+    fn otherwise(&mut self, what: &'static str) {
+        self.otherwise.insert(what);
+    }
+}
+
+/// The job file that comes closest.
+///
+/// * `file`: the file or device to name in it.
+///
+/// One job a cell and stream, the cells one after the other. Above each job stands, as comments,
+/// what fio cannot say or does otherwise; what holds for all stands at the top.
+pub fn fio_job(suite: &Suite, file: &str) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "; {}: {}", suite.name, suite.title);
+    for line in of_all(suite) {
+        let _ = writeln!(text, "; {line}");
+    }
+    text.push_str("\n[global]\n");
+    write_options(&mut text, &global(suite, file));
+    for phase in &suite.phases {
+        for cell in &phase.cells {
+            for (place, stream) in cell.streams.iter().enumerate() {
+                write_job(&mut text, suite, phase, cell, stream, place == 0);
+            }
+        }
+    }
+    text
+}
+
+/// What holds for the whole file.
+fn of_all(suite: &Suite) -> Vec<String> {
+    let mut said = Vec::new();
+    match suite.method {
+        Method::Rounds => said.push(
+            "cells are visited here once and in this order; the suite visits them in rounds of \
+             random order until each is known"
+                .to_owned(),
+        ),
+        Method::Classic if suite.repeats > 1 => {
+            said.push(format!(
+                "the suite visits each cell {} times: repeat this file",
+                suite.repeats
+            ));
+        }
+        Method::Classic => {}
+    }
+    if suite.files.fill {
+        said.push(
+            "the suite writes every byte first; fio lays a file out only if it is not there"
+                .to_owned(),
+        );
+    }
+    if !suite.files.precondition.is_empty() {
+        said.push("preconditioning before the first phase is not in here".to_owned());
+    }
+    for step in &suite.caches {
+        match step {
+            CacheStep::Flush | CacheStep::Purge => {}
+            CacheStep::Drop => said.push(
+                "dropping the machine's caches: exec_prerun needs root and a shell".to_owned(),
+            ),
+            CacheStep::Reopen => {}
+            CacheStep::Remount => said.push("no remounting before each visit".to_owned()),
+        }
+    }
+    if suite.files.data == Data::SelfDescribing {
+        said.push("data that describes itself: fio's verify has a format of its own".to_owned());
+    }
+    said
+}
+
+fn global(suite: &Suite, file: &str) -> Vec<(&'static str, String)> {
+    let mut job = Job::default();
+    if suite.files.count == 1 {
+        // A colon parts names.
+        job.set("filename", file.replace(':', "\\:"));
+    } else {
+        job.set("filename_format", format!("{file}.$filenum"));
+        job.set("nrfiles", suite.files.count);
+        job.set("filesize", suite.files.size.get());
+    }
+    job.set("thread", 1);
+    job.set("group_reporting", 1);
+    let purges = suite.caches.contains(&CacheStep::Purge);
+    job.set("invalidate", u8::from(purges));
+    if suite.caches.contains(&CacheStep::Flush) {
+        job.set("exec_prerun", "sync");
+    }
+    match suite.files.data {
+        Data::Incompressible | Data::SelfDescribing => job.set("refill_buffers", 1),
+        Data::Zero => job.set("zero_buffers", 1),
+        Data::Pattern { byte } => job.set("buffer_pattern", format!("0x{byte:02x}")),
+        Data::Compressible { random_share } => {
+            job.set("refill_buffers", 1);
+            job.set("buffer_compress_percentage", percent(1.0 - random_share));
+            job.set("buffer_compress_chunk", 4096);
+        }
+    }
+    if suite.settle > Nanos::ZERO {
+        job.set("startdelay", seconds(suite.settle));
+    }
+    job.options
+}
+
+fn write_job(
+    text: &mut String,
+    suite: &Suite,
+    phase: &Phase,
+    cell: &Cell,
+    stream: &Stream,
+    first: bool,
+) {
+    let mut job = Job::default();
+    if first {
+        job.set("stonewall", 1);
+    }
+    if phase.steady.is_some() {
+        job.otherwise(
+            "played until it is steady: see fio's steadystate, which stops by another rule",
+        );
+    }
+    mix(&mut job, stream);
+    access(&mut job, stream);
+    place(&mut job, suite, stream);
+    load(&mut job, stream);
+    if let Some(policy) = &stream.sync {
+        syncs(&mut job, policy, suite.files.count);
+    }
+    stops(&mut job, stream);
+    text.push('\n');
+    for what in &job.otherwise {
+        let _ = writeln!(text, "; {what}");
+    }
+    let _ = writeln!(text, "[{}]", name(phase, cell, stream));
+    write_options(text, &job.options);
+}
+
+fn write_options(text: &mut String, options: &[(&'static str, String)]) {
+    for (option, value) in options {
+        let _ = writeln!(text, "{option}={value}");
+    }
+}
+
+/// `read-block_size=4KiB-threads=10`, as fio allows it.
+fn name(phase: &Phase, cell: &Cell, stream: &Stream) -> String {
+    let mut parts = vec![phase.name.clone()];
+    if cell.streams.len() > 1 {
+        parts.push(stream.name.clone());
+    }
+    for (axis, &place) in phase.axes.iter().zip(&cell.coordinates) {
+        let value = axis.values.get(place).map_or("", String::as_str);
+        parts.push(format!("{}={value}", axis.field));
+    }
+    let joined = parts.join("-");
+    joined
+        .chars()
+        .map(|c| if matches!(c, '[' | ']') || c.is_whitespace() { '_' } else { c })
+        .collect()
+}
+
+/// What requests are.
+fn mix(job: &mut Job, stream: &Stream) {
+    let random = !matches!(
+        stream.access,
+        Access::Sequential { .. }
+            | Access::Backward { .. }
+            | Access::Stride { .. }
+            | Access::Staggered
+            | Access::Same
+    );
+    let classes = &stream.mix.classes;
+    let weight = |wanted: fn(Operation) -> bool| -> f64 {
+        classes.iter().filter(|class| wanted(class.op)).map(|class| class.weight).sum()
+    };
+    let reads = weight(|op| matches!(op, Operation::Read));
+    let writes = weight(|op| matches!(op, Operation::Write));
+    let trims = weight(|op| matches!(op, Operation::Trim));
+    let both = weight(|op| matches!(op, Operation::Update | Operation::Copy));
+    let flushes =
+        weight(|op| matches!(op, Operation::Fsync | Operation::Fdatasync | Operation::SyncRange));
+    if both > 0.0 {
+        job.otherwise("reads that are written back, or elsewhere: fio reads and writes apart");
+    }
+    if flushes > 0.0 {
+        job.otherwise("flushes as requests of their own: fio flushes after writes only");
+    }
+    let (reads, writes) = (reads + both, writes + both);
+    let way = match (reads > 0.0, writes > 0.0, trims > 0.0) {
+        (true, true, _) => "rw",
+        (_, true, _) => "write",
+        (_, false, true) => "trim",
+        _ => "read",
+    };
+    if trims > 0.0 && (reads > 0.0 || writes > 0.0) {
+        job.otherwise("discards among reads and writes: left out");
+    }
+    let random_word = if random { "rand" } else { "" };
+    job.set("rw", format!("{random_word}{way}{}", step(stream)));
+    if reads > 0.0 && writes > 0.0 {
+        job.set("rwmixread", percent(reads / (reads + writes)));
+        match stream.mix.choice {
+            Choice::Dice => {}
+            Choice::Interleave | Choice::Shared | Choice::Ratio => {
+                job.otherwise("reads and writes alternate in a fixed pattern: fio throws dice");
+            }
+        }
+    }
+    if classes.iter().any(|class| class.line.is_some()) {
+        job.otherwise("each kind of request has its own randomness, alignment and pauses");
+    }
+    sizes(job, stream);
+}
+
+/// Bytes per request, apart for reads and writes where they differ.
+fn sizes(job: &mut Job, stream: &Stream) {
+    let of = |wanted: fn(Operation) -> bool| -> Vec<&Class> {
+        let classes = stream.mix.classes.iter();
+        classes.filter(|class| wanted(class.op) && class.block_size > Bytes::ZERO).collect()
+    };
+    let reads = of(|op| op != Operation::Write);
+    let writes = of(|op| !matches!(op, Operation::Read | Operation::Trim));
+    let split = |classes: &[&Class]| -> String {
+        let total: f64 = classes.iter().map(|class| class.weight).sum();
+        let parts: Vec<String> = classes
+            .iter()
+            .map(|class| {
+                let share = if total > 0.0 { class.weight / total } else { 0.0 };
+                format!("{}/{}", class.block_size.get(), percent(share))
+            })
+            .collect();
+        parts.join(":")
+    };
+    let largest = stream.block_size_max();
+    if stream.mix.block_size().is_some() || largest == Bytes::ZERO {
+        job.set("bs", largest.get().max(512));
+        return;
+    }
+    let (reads, writes) = (split(&reads), split(&writes));
+    job.set(
+        "bssplit",
+        match (reads.is_empty(), writes.is_empty()) {
+            (false, false) => format!("{reads},{writes}"),
+            (true, _) => writes,
+            (_, true) => reads,
+        },
+    );
+    job.set("bs_unaligned", 0);
+}
+
+/// What follows `rw=read` where offsets go by steps.
+fn step(stream: &Stream) -> String {
+    let block = stream.block_size_max().get();
+    match &stream.access {
+        Access::Backward { .. } => format!(":-{}", block.saturating_mul(2)),
+        Access::Stride { step } => format!(":{}", block.saturating_mul(step.saturating_sub(1))),
+        Access::Staggered => {
+            let count = stream.stop.operations.unwrap_or(1).max(1);
+            format!(":{}", (stream.region.length.get() / count).saturating_sub(block))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Where requests go.
+fn access(job: &mut Job, stream: &Stream) {
+    match &stream.access {
+        Access::Sequential { shared } | Access::Backward { shared } => {
+            let alone = stream.threads == 1;
+            if !alone && *shared {
+                job.otherwise("one cursor for all threads: fio's jobs each have their own");
+            } else if !alone {
+                job.set("offset_increment", stream.region.length.get() / u64::from(stream.threads));
+            }
+        }
+        Access::Stride { .. } => {
+            job.otherwise("strides wrap until every block was met: fio starts over");
+        }
+        Access::Staggered | Access::Same => {}
+        Access::Uniform => job.set("norandommap", 1),
+        Access::UniformOnce => job.set("random_generator", "lfsr"),
+        Access::Permutation => {
+            job.set("random_generator", "lfsr");
+            job.set("randrepeat", 1);
+            job.otherwise("one order for reads and writes: fio draws one for each");
+        }
+        Access::Zipf { theta } => {
+            job.set("norandommap", 1);
+            job.set("random_distribution", format!("zipf:{theta}"));
+        }
+        Access::Hot { zones } => {
+            let zone = |zone: &crate::model::Zone| {
+                format!("{}/{}", percent(zone.access_share), percent(zone.space_share))
+            };
+            let zones: Vec<String> = zones.iter().map(zone).collect();
+            job.set("norandommap", 1);
+            job.set("random_distribution", format!("zoned:{}", zones.join(":")));
+        }
+        Access::Mixed { random_share } => {
+            job.set("norandommap", 1);
+            job.set("percentage_random", percent(*random_share));
+        }
+        Access::Replay { .. } => job.otherwise("a list of requests: fio has read_iolog"),
+    }
+    let usual = stream.mix.block_size().is_some_and(|block| block == stream.align);
+    if !usual && stream.align > Bytes::ZERO {
+        job.set("blockalign", stream.align.get());
+    }
+}
+
+/// Which part of the files.
+fn place(job: &mut Job, suite: &Suite, stream: &Stream) {
+    let region = &stream.region;
+    let same = matches!(stream.access, Access::Same);
+    let length = if same { stream.block_size_max() } else { region.length };
+    if region.start > Bytes::ZERO {
+        job.set("offset", region.start.get());
+    }
+    job.set("size", length.get());
+    if suite.files.count > 1 {
+        match region.spread {
+            Spread::Concatenated => {
+                let random = !matches!(stream.access, Access::Sequential { .. });
+                job.set("file_service_type", if random { "random" } else { "sequential" });
+                job.otherwise(
+                    "files are one space: fio chooses the file first, then the place in it",
+                );
+            }
+            Spread::FilePerWorker => {
+                job.otherwise("each thread has a file of its own: give each job its filename");
+            }
+            Spread::Striped { .. } => job.otherwise("files are striped as one space: fio cannot"),
+        }
+    }
+    if stream.copy_to.is_some() {
+        job.otherwise("copies from one place to another");
+    }
+}
+
+/// How many at once, when, through what.
+fn load(job: &mut Job, stream: &Stream) {
+    job.set("numjobs", stream.threads);
+    job.set("iodepth", stream.queue_depth);
+    let engine = match stream.backend {
+        Backend::IoUring | Backend::IoUringSqpoll | Backend::IoUringIopoll => "io_uring",
+        Backend::Libaio => "libaio",
+        Backend::Blocking => "psync",
+        Backend::Mmap => "mmap",
+        Backend::Auto if stream.queue_depth > 1 => "io_uring",
+        Backend::Auto => "psync",
+    };
+    if stream.backend == Backend::Blocking && stream.queue_depth > 1 {
+        job.otherwise("blocking calls on as many threads as requests in flight: raise numjobs");
+    }
+    job.set("ioengine", engine);
+    match stream.backend {
+        Backend::IoUringSqpoll => job.set("sqthread_poll", 1),
+        Backend::IoUringIopoll => job.set("hipri", 1),
+        _ => {}
+    }
+    job.set("direct", u8::from(stream.direct));
+    match stream.write_through {
+        WriteThrough::No => {}
+        WriteThrough::Data => job.set("sync", "dsync"),
+        WriteThrough::DataAndMeta => job.set("sync", "sync"),
+    }
+    match stream.pacing {
+        Pacing::Closed { think, burst } if think > Nanos::ZERO => {
+            job.set("thinktime", think.get().div_ceil(1000));
+            job.set("thinktime_blocks", burst);
+        }
+        Pacing::Closed { .. } => {}
+        Pacing::Open { rate, arrivals } => {
+            // fio takes whole requests per second and job.
+            let each = (rate / f64::from(stream.threads.max(1))).round().max(1.0);
+            job.set("rate_iops", format!("{each:.0}"));
+            if arrivals == Arrivals::Poisson {
+                job.set("rate_process", "poisson");
+            }
+            job.otherwise("latency counts from when a request was due: fio counts from its issue");
+        }
+    }
+    if stream.duty.is_some() {
+        job.otherwise("works and rests by turns: fio has no clock for that");
+    }
+}
+
+fn syncs(job: &mut Job, policy: &SyncPolicy, files: u32) {
+    if let Some(every) = policy.every {
+        match policy.op {
+            Operation::Fdatasync => job.set("fdatasync", every),
+            Operation::SyncRange => job.set("sync_file_range", format!("write:{every}")),
+            _ => job.set("fsync", every),
+        }
+        if policy.shared {
+            job.otherwise("flushes after so many requests of all threads: fio counts each job's");
+        }
+        if policy.each_file && files > 1 {
+            job.otherwise("each file is flushed in turn: fio flushes the one just written");
+        }
+    }
+    match policy.at_end {
+        SyncAtEnd::No => {}
+        SyncAtEnd::Timed => job.set("end_fsync", 1),
+        SyncAtEnd::Untimed => {
+            job.set("end_fsync", 1);
+            job.otherwise("the flush at the end is not in the suite's time");
+        }
+    }
+}
+
+fn stops(job: &mut Job, stream: &Stream) {
+    let stop = &stream.stop;
+    let threads = u64::from(stream.threads.max(1));
+    if stop.ramp > Nanos::ZERO {
+        job.set("ramp_time", seconds(stop.ramp));
+    }
+    if let Some(time) = stop.time {
+        job.set("runtime", seconds(time));
+        job.set("time_based", 1);
+    }
+    if let Some(bytes) = stop.bytes {
+        job.set("io_size", bytes.get() / threads);
+    }
+    if let Some(operations) = stop.operations {
+        job.set("number_ios", operations / threads);
+    }
+    if threads > 1 && (stop.bytes.is_some() || stop.operations.is_some()) {
+        job.otherwise("totals are of all threads together: fio's jobs have equal parts");
+    }
+    if stop.until == crate::model::Until::FirstWorker {
+        job.set("exitall", 1);
+    }
+}
+
+/// Whole percent, as fio takes it.
+fn percent(share: f64) -> String {
+    format!("{:.0}", share * 100.0)
+}
+
+/// Seconds, or the next smaller unit that is whole.
+fn seconds(time: Nanos) -> String {
+    let ns = time.get();
+    match (ns % 1_000_000_000, ns % 1_000_000) {
+        (0, _) => format!("{}s", ns / 1_000_000_000),
+        (_, 0) => format!("{}ms", ns / 1_000_000),
+        _ => format!("{}us", ns.div_ceil(1000)),
+    }
+}
