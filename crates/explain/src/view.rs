@@ -1,6 +1,6 @@
 //! A run as verdicts look at it: cells with the visits that count, and their rates.
 
-use record::{CellRecord, OpRecord, Purpose, Run, VisitEnd, VisitRecord};
+use record::{CellRecord, OpRecord, Purpose, Run, StreamPlan, VisitEnd, VisitRecord};
 
 /// A run, cell by cell.
 #[derive(Clone, Debug)]
@@ -55,7 +55,12 @@ impl<'a> View<'a> {
     pub fn new(run: &'a Run) -> Self {
         let cell = |cell: &'a CellRecord| CellView {
             cell,
-            visits: run.visits.iter().filter(|v| v.cell == cell.index).filter_map(view).collect(),
+            visits: run
+                .visits
+                .iter()
+                .filter(|v| v.cell == cell.index)
+                .filter_map(|visit| view(visit, &cell.streams))
+                .collect(),
         };
         Self { run, cells: run.cells.iter().map(cell).collect() }
     }
@@ -82,10 +87,13 @@ impl<'a> CellView<'a> {
     /// Its load, if all its streams' requests are of one kind and size.
     pub fn load(&self) -> Option<Load> {
         let [stream] = self.cell.streams.as_slice() else { return None };
+        let in_flight = u64::from(stream.threads).saturating_mul(u64::from(stream.queue_depth));
+        // Imported runs need not tell.
+        (in_flight > 0).then_some(())?;
         Some(Load {
             op: stream.op.clone(),
             block_bytes: stream.block_bytes?,
-            in_flight: u64::from(stream.threads).saturating_mul(u64::from(stream.queue_depth)),
+            in_flight,
             threads: stream.threads,
         })
     }
@@ -109,12 +117,63 @@ pub fn is_sane(visit: &VisitRecord) -> bool {
     visit.elapsed_ns <= SANE_MAX && counts.all(|n| n <= SANE_MAX)
 }
 
-fn view(visit: &VisitRecord) -> Option<VisitView<'_>> {
+/// What an operation did in a second; `None` where that is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OpRate {
+    /// Requests.
+    pub requests: Option<f64>,
+    /// Bytes.
+    pub bytes: Option<f64>,
+}
+
+/// What an operation did in a second: counts by time; where another tool reported it, what that
+/// tool says, and its counts by time or bytes by bytes per request where it does not.
+pub fn rate_of(op: &OpRecord, visit: &VisitRecord, plan: Option<&StreamPlan>) -> OpRate {
+    let seconds = visit.elapsed_ns as f64 / 1e9;
+    let by_time = |n: u64| (seconds > 0.0).then(|| n as f64 / seconds);
+    let Some(told) = &op.reported else {
+        return OpRate { requests: by_time(op.requests), bytes: by_time(op.bytes) };
+    };
+    let block = plan.and_then(|plan| plan.block_bytes).filter(|&n| n > 0).map(|n| n as f64);
+    let requests = told.iops.or_else(|| by_time(told.requests?));
+    let bytes = told.bytes_per_s.or_else(|| by_time(told.bytes?));
+    // Only data has a size: a transaction is no request of the block size.
+    let block = block.filter(|_| is_data(&op.op) || told.bytes_per_s.is_some());
+    OpRate {
+        requests: requests.or_else(|| Some(bytes? / block?)),
+        bytes: bytes.or_else(|| Some(requests? * block?)),
+    }
+}
+
+/// A visit that another tool made: the sums of what it says. Not in view where it says nothing.
+fn told<'a>(visit: &'a VisitRecord, plans: &[StreamPlan]) -> Option<VisitView<'a>> {
+    let ops = || {
+        let streams = visit.streams.iter().enumerate();
+        streams.flat_map(|(k, stream)| stream.ops.iter().map(move |op| (op, plans.get(k))))
+    };
+    let has_data = ops().any(|(op, _)| is_data(&op.op));
+    let counted = ops().filter(|(op, _)| !has_data || is_data(&op.op));
+    let rates: Vec<OpRate> = counted.map(|(op, plan)| rate_of(op, visit, plan)).collect();
+    let sane = |sum: f64| (sum.is_finite() && sum >= 0.0).then_some(sum);
+    let all: Vec<f64> = rates.iter().filter_map(|rate| rate.requests).collect();
+    if all.is_empty() {
+        return None;
+    }
+    Some(VisitView {
+        visit,
+        requests_per_second: sane(all.iter().sum())?,
+        bytes_per_second: sane(rates.iter().filter_map(|rate| rate.bytes).sum())?,
+    })
+}
+
+fn view<'a>(visit: &'a VisitRecord, plans: &[StreamPlan]) -> Option<VisitView<'a>> {
     let counts = matches!(visit.end, VisitEnd::Complete | VisitEnd::Hanging)
         && visit.purpose == Purpose::Measure
-        && visit.elapsed_ns > 0
         && is_sane(visit);
-    counts.then(|| {
+    if visit.streams.iter().flat_map(|s| &s.ops).any(|op| op.reported.is_some()) {
+        return if counts { told(visit, plans) } else { None };
+    }
+    (counts && visit.elapsed_ns > 0).then(|| {
         let ops = || visit.streams.iter().flat_map(|stream| &stream.ops);
         let has_data = ops().any(|op| is_data(&op.op));
         let sum = |of: fn(&OpRecord) -> u64| {

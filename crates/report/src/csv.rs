@@ -5,7 +5,7 @@ use std::fmt::Write;
 use record::{OpRecord, Run, VisitRecord};
 use units::Nanos;
 
-use crate::figures::{self, Figures, StreamOfCell};
+use crate::figures::{self, Figures, StreamOfCell, known};
 
 /// The columns, in order; see `docs/formats.md`.
 pub const COLUMNS: [&str; 37] = [
@@ -90,7 +90,7 @@ fn fields(run: &Run, stream: &StreamOfCell, visit: &VisitRecord, op: &OpRecord) 
     let StreamOfCell { cell, plan, .. } = stream;
     let record = stream.record(visit);
     let mut figures = Figures::over(Nanos::new(visit.elapsed_ns));
-    figures.add(op);
+    figures.add(op, visit, Some(plan));
     let cpu = figures::cpu(record.into_iter());
     let alone = StreamOfCell { visits: vec![visit], ..*stream };
     let device = alone.device_bytes();
@@ -100,22 +100,22 @@ fn fields(run: &Run, stream: &StreamOfCell, visit: &VisitRecord, op: &OpRecord) 
         run.header.id.clone(),
         run.header.suite.clone(),
         run.header.target.given.clone(),
-        run.header.seed.to_string(),
+        or_empty(known(run, run.header.seed)),
         cell.index.to_string(),
         cell.phase.clone(),
         coordinates.join(";"),
         plan.name.clone(),
         or_empty(plan.block_bytes),
-        plan.threads.to_string(),
-        plan.queue_depth.to_string(),
+        or_empty(known(run, plan.threads)),
+        or_empty(known(run, plan.queue_depth)),
         visit.order.to_string(),
         visit.repeat.to_string(),
-        visit.started_unix_ns.to_string(),
-        visit.elapsed_ns.to_string(),
+        or_empty(known(run, visit.started_unix_ns)),
+        or_empty(known(run, visit.elapsed_ns)),
         visit.end.name().to_owned(),
         op.op.clone(),
-        op.requests.to_string(),
-        op.bytes.to_string(),
+        or_empty(figures.requests_known()),
+        or_empty(figures.bytes_known()),
         figures.errors.to_string(),
         op.short.to_string(),
         or_empty(figures.iops()),

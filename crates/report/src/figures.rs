@@ -2,9 +2,15 @@
 //!
 //! Each report shows the same figures because each takes them from here.
 
+use std::collections::BTreeSet;
+
 use explain::interval::CellInterval;
+use explain::view::rate_of;
 use explain::{Findings, Mark, View};
-use record::{CellRecord, OpRecord, Purpose, Run, StreamPlan, StreamRecord, VisitEnd, VisitRecord};
+use record::{
+    CellRecord, OpRecord, Purpose, Reported, ReportedLatency, Run, StreamPlan, StreamRecord,
+    VisitEnd, VisitRecord,
+};
 use stats::LatencyHistogram;
 use units::Nanos;
 
@@ -29,6 +35,20 @@ pub struct Figures {
     latency_ns_min: u64,
     latency_ns_max: u64,
     latency_ns_sum: u128,
+    told: Told,
+}
+
+/// What other tools reported, where they did.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    /// Rates with the visit they are of.
+    iops: Vec<(u32, f64)>,
+    bytes: Vec<(u32, f64)>,
+    /// Latency of each operation and visit, with its weight in a mean.
+    latency: Vec<(Option<f64>, ReportedLatency)>,
+    /// Whether requests, and bytes, of all of them were counted.
+    no_requests: bool,
+    no_bytes: bool,
 }
 
 /// CPU time per completed request, ns.
@@ -47,7 +67,10 @@ impl Figures {
     }
 
     /// Counts in what an operation did; its time is counted apart.
-    pub fn add(&mut self, op: &OpRecord) {
+    pub fn add(&mut self, op: &OpRecord, visit: &VisitRecord, plan: Option<&StreamPlan>) {
+        if let Some(told) = &op.reported {
+            self.told.add(op, told, visit, plan);
+        }
         if op.requests > 0 {
             self.latency_ns_min = match self.requests {
                 0 => op.latency_ns_min,
@@ -68,43 +91,143 @@ impl Figures {
     }
 
     /// Completed requests per second of measured time: over several visits the ratio of the
-    /// sums. `None` when no time was measured.
+    /// sums. `None` when no time was measured. What another tool reported is the mean over the
+    /// visits for which it did.
     pub fn iops(&self) -> Option<f64> {
-        self.per_second(self.requests)
+        if self.is_told() {
+            mean_of_visits(&self.told.iops)
+        } else {
+            self.per_second(self.requests)
+        }
     }
 
     /// Bytes per second likewise.
     pub fn bytes_per_second(&self) -> Option<f64> {
-        self.per_second(self.bytes)
+        if self.is_told() { mean_of_visits(&self.told.bytes) } else { self.per_second(self.bytes) }
+    }
+
+    /// Whether another tool reported these figures.
+    pub fn is_told(&self) -> bool {
+        !self.told.latency.is_empty()
+    }
+
+    /// Completed in full; `None` where a tool reported something and did not count.
+    pub fn requests_known(&self) -> Option<u64> {
+        (!self.told.no_requests).then_some(self.requests)
+    }
+
+    /// Moved by those, likewise.
+    pub fn bytes_known(&self) -> Option<u64> {
+        (!self.told.no_bytes).then_some(self.bytes)
     }
 
     /// Exact mean latency in ns; `None` when nothing completed.
     pub fn latency_ns_mean(&self) -> Option<f64> {
+        if self.is_told() {
+            return self.told.mean();
+        }
         (self.requests > 0).then(|| self.latency_ns_sum as f64 / self.requests as f64)
     }
 
     /// Exact shortest latency in ns.
     pub fn latency_ns_min(&self) -> Option<u64> {
+        if self.is_told() {
+            return self.told.all(|latency| latency.min)?.into_iter().min();
+        }
         (self.requests > 0).then_some(self.latency_ns_min)
     }
 
     /// Exact longest latency in ns.
     pub fn latency_ns_max(&self) -> Option<u64> {
+        if self.is_told() {
+            return self.told.all(|latency| latency.max)?.into_iter().max();
+        }
         (self.requests > 0).then_some(self.latency_ns_max)
     }
 
     /// Latency that a share `q` (in `0.0..=1.0`) of the requests did not exceed, in ns, at most
-    /// 0.4 % off. `None` when fewer than [`ABOVE_MIN`] values lie above it.
+    /// 0.4 % off. `None` when fewer than [`ABOVE_MIN`] values lie above it. What another tool
+    /// reported is as it reported it, and `None` over several operations or visits.
     pub fn latency_ns(&self, q: f64) -> Option<u64> {
+        if self.is_told() {
+            return self.told.quantile(q);
+        }
         let quantile = self.latency.quantile_with(q, ABOVE_MIN)?.get();
         // The middle of a bucket can lie outside what was seen.
         Some(quantile.max(self.latency_ns_min).min(self.latency_ns_max.max(self.latency_ns_min)))
     }
 }
 
+/// The mean over visits of the sums in each.
+fn mean_of_visits(rates: &[(u32, f64)]) -> Option<f64> {
+    let visits: BTreeSet<u32> = rates.iter().map(|(visit, _)| *visit).collect();
+    let sum: f64 = rates.iter().map(|(_, rate)| rate).sum();
+    (!visits.is_empty()).then(|| sum / visits.len() as f64)
+}
+
+impl Told {
+    fn add(
+        &mut self,
+        op: &OpRecord,
+        told: &Reported,
+        visit: &VisitRecord,
+        plan: Option<&StreamPlan>,
+    ) {
+        let rate = rate_of(op, visit, plan);
+        self.iops.extend(rate.requests.map(|rate| (visit.order, rate)));
+        self.bytes.extend(rate.bytes.map(|rate| (visit.order, rate)));
+        self.no_requests |= told.requests.is_none();
+        self.no_bytes |= told.bytes.is_none();
+        let weight = told.requests.map(|n| n as f64).or(rate.requests);
+        self.latency.push((weight, told.latency.clone()));
+    }
+
+    /// A value of each; `None` if one does not have it.
+    fn all<T>(&self, value: impl Fn(&ReportedLatency) -> Option<T>) -> Option<Vec<T>> {
+        self.latency.iter().map(|(_, latency)| value(latency)).collect()
+    }
+
+    fn mean(&self) -> Option<f64> {
+        let means = self.all(|latency| latency.mean)?;
+        if let [only] = means.as_slice() {
+            return Some(*only);
+        }
+        let weights: Vec<f64> =
+            self.latency.iter().map(|(weight, _)| *weight).collect::<Option<_>>()?;
+        let total: f64 = weights.iter().sum();
+        let sum: f64 = weights.iter().zip(&means).map(|(weight, mean)| weight * mean).sum();
+        (total > 0.0).then(|| sum / total)
+    }
+
+    fn quantile(&self, q: f64) -> Option<u64> {
+        let [(_, only)] = self.latency.as_slice() else { return None };
+        if let Some((_, value)) = only.quantiles.iter().find(|(share, _)| (share - q).abs() < 1e-9)
+        {
+            return Some(*value);
+        }
+        let count = total(only.buckets.iter().map(|(_, n)| *n));
+        // Nearest rank, as for our own.
+        let rank = ((count as f64 * q).ceil() as u64).max(1);
+        if count.checked_sub(rank)? < ABOVE_MIN {
+            return None;
+        }
+        let mut seen = 0u64;
+        let found = only.buckets.iter().find(|(_, n)| {
+            seen = seen.saturating_add(*n);
+            seen >= rank
+        });
+        found.map(|(value, _)| *value)
+    }
+}
+
 /// A sum that stays at the top instead of wrapping: counters from a damaged store must not panic.
 pub fn total(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0, u64::saturating_add)
+}
+
+/// A number of a record that is 0 in imported runs where it is not known.
+pub fn known<T: Default + PartialEq>(run: &Run, number: T) -> Option<T> {
+    (run.header.imported.is_none() || number != T::default()).then_some(number)
 }
 
 pub use explain::view::is_data;
@@ -196,9 +319,11 @@ impl<'a> StreamOfCell<'a> {
     pub fn figures_of(&self, wanted: impl Fn(&str) -> bool) -> Figures {
         let counted = self.counted();
         let mut figures = Figures::over(Nanos::new(total(counted.iter().map(|v| v.elapsed_ns))));
-        for op in counted.iter().filter_map(|v| self.record(v)).flat_map(|s| &s.ops) {
-            if wanted(&op.op) {
-                figures.add(op);
+        for visit in &counted {
+            for op in self.record(visit).into_iter().flat_map(|s| &s.ops) {
+                if wanted(&op.op) {
+                    figures.add(op, visit, Some(self.plan));
+                }
             }
         }
         figures

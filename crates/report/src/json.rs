@@ -36,8 +36,9 @@ pub struct Document {
     pub seed: u64,
     /// `running` (under way, or killed), `complete`, `interrupted` or `failed`.
     pub state: String,
-    /// Wall clock at the start, ns since 1970.
-    pub started_unix_ns: i64,
+    /// Wall clock at the start, ns since 1970; null where the tool of an imported run does not
+    /// tell.
+    pub started_unix_ns: Option<i64>,
     /// How many visits the plan has.
     pub visits_planned: u32,
     /// Version of the program.
@@ -50,6 +51,9 @@ pub struct Document {
     pub suite_text: String,
     /// Its part in a comparison measured in blocks; null if it is none.
     pub blocks: Option<Blocks>,
+    /// Where it came from, if another tool made it. Then texts that the tool did not tell are
+    /// empty in this document, and sizes and the seed 0.
+    pub imported: Option<Imported>,
     /// One element per grid cell and stream, in the suite's order.
     pub cells: Vec<Cell>,
     /// Doubts about the run as a whole; those about a visit are with the visit.
@@ -92,6 +96,65 @@ pub struct Link {
     pub name: String,
     /// What it can carry in one direction.
     pub bytes_per_second: u64,
+}
+
+/// Where a run came from that another tool made.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Imported {
+    /// The tool: `fio`, `bm-flash`.
+    pub tool: String,
+    /// Its version.
+    pub version: Option<String>,
+    /// The file it was read from.
+    pub file: String,
+    /// Bytes of that file.
+    pub bytes: u64,
+    /// XXH3 of those bytes, 16 hex digits.
+    pub xxh3: String,
+    /// How the tool says it was set, and what it says besides.
+    pub settings: Vec<Setting>,
+    /// What a reader of the figures has to know.
+    pub remarks: Vec<String>,
+}
+
+/// A setting of another tool.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Setting {
+    /// As the tool names it.
+    pub name: String,
+    /// As it prints it.
+    pub value: String,
+}
+
+/// What another tool says about an operation, beyond what is in its place already.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Reported {
+    /// CPU busy, in percent as the tool counts it.
+    pub cpu_percent: Option<f64>,
+    /// Standard deviation of latency.
+    pub latency_ns_sd: Option<f64>,
+    /// Latencies that a share of the requests did not exceed, as printed.
+    pub latency_ns_quantiles: Vec<Quantile>,
+    /// The tool's own bins of latency.
+    pub latency_ns_bins: Vec<Bin>,
+}
+
+/// A latency that a share of requests did not exceed.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Quantile {
+    /// 0.95 for the 95th percentile.
+    pub share: f64,
+    /// Latency.
+    pub ns: u64,
+}
+
+/// A bin of another tool's histogram.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Bin {
+    /// The latency that the tool names it by.
+    pub ns: u64,
+    /// How many.
+    pub count: u64,
 }
 
 /// The part of a run in a comparison measured in blocks.
@@ -155,10 +218,10 @@ pub struct Cell {
     pub op: String,
     /// Bytes per request, if all are alike.
     pub block_bytes: Option<u64>,
-    /// Workers.
-    pub threads: u32,
-    /// Requests in flight per worker.
-    pub queue_depth: u32,
+    /// Workers; null where the tool of an imported run does not tell.
+    pub threads: Option<u32>,
+    /// Requests in flight per worker, likewise.
+    pub queue_depth: Option<u32>,
     /// Completed requests per second.
     pub iops: Option<f64>,
     /// How sure that is: the geometric mean over the visits with its interval. Null for cells of
@@ -184,7 +247,7 @@ pub struct Cell {
 }
 
 /// Latency in ns. Percentiles are at most 0.4 % off and null unless at least ten values lie
-/// above them; mean and max are exact.
+/// above them; mean and max are exact. In imported runs all are as the tool printed them.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Latency {
     /// Exact mean.
@@ -226,10 +289,10 @@ pub struct DeviceBytes {
 pub struct Operation {
     /// `read`, `write`, `fsync`, ...
     pub op: String,
-    /// Completed in full.
-    pub requests: u64,
-    /// Moved by those.
-    pub bytes: u64,
+    /// Completed in full; null where the tool of an imported run did not count.
+    pub requests: Option<u64>,
+    /// Moved by those, likewise.
+    pub bytes: Option<u64>,
     /// Failed.
     pub errors: u64,
     /// Completed with fewer bytes than asked; not in `requests`.
@@ -249,10 +312,11 @@ pub struct Visit {
     pub order: u32,
     /// How many visits of the cell came before.
     pub repeat: u32,
-    /// Wall clock at the start of the measured part, ns since 1970.
-    pub started_unix_ns: i64,
-    /// Measured part.
-    pub elapsed_ns: u64,
+    /// Wall clock at the start of the measured part, ns since 1970; null where the tool of an
+    /// imported run does not tell.
+    pub started_unix_ns: Option<i64>,
+    /// Measured part, likewise.
+    pub elapsed_ns: Option<u64>,
     /// `complete`, `interrupted`, `failed` or `hanging`.
     pub end: String,
     /// Whether it counts in the cell's figures: visits that were cut short count only where
@@ -270,10 +334,10 @@ pub struct Visit {
     pub resident_before_permille: Option<u32>,
     /// The same after it.
     pub resident_after_permille: Option<u32>,
-    /// Completed data requests.
-    pub requests: u64,
-    /// Moved by those.
-    pub bytes: u64,
+    /// Completed data requests; null where the tool of an imported run did not count.
+    pub requests: Option<u64>,
+    /// Moved by those, likewise.
+    pub bytes: Option<u64>,
     /// Failed requests of any operation.
     pub errors: u64,
     /// Data requests that completed with fewer bytes than asked.
@@ -315,11 +379,11 @@ pub struct Visit {
 pub struct VisitOperation {
     /// `read`, `write`, `fsync`, ...
     pub op: String,
-    /// Completed in full.
-    pub requests: u64,
-    /// Moved by those.
-    pub bytes: u64,
-    /// Failed, by error number.
+    /// Completed in full; null where the tool of an imported run did not count.
+    pub requests: Option<u64>,
+    /// Moved by those, likewise.
+    pub bytes: Option<u64>,
+    /// Failed, by error number; 0 where another tool did not number them.
     pub errors: Vec<ErrorCount>,
     /// Completed with fewer bytes than asked; not in `requests`.
     pub short: u64,
@@ -335,6 +399,8 @@ pub struct VisitOperation {
     pub slow: Vec<Slow>,
     /// How many more of those there were than the record has room for.
     pub slow_dropped: u64,
+    /// What another tool says besides; null in runs of our own.
+    pub reported: Option<Reported>,
 }
 
 /// Requests that failed alike.
@@ -465,7 +531,7 @@ pub fn document(run: &Run) -> Document {
         target: target(&header.target),
         seed: header.seed,
         state: header.state.name().to_owned(),
-        started_unix_ns: header.started_unix_ns,
+        started_unix_ns: figures::known(run, header.started_unix_ns),
         visits_planned: header.visits_planned,
         program: header.program.clone(),
         command_line: header.command_line.clone(),
@@ -475,6 +541,7 @@ pub fn document(run: &Run) -> Document {
             .blocks
             .as_ref()
             .map(|b| Blocks { group: b.group.clone(), side: b.side.clone() }),
+        imported: header.imported.as_ref().map(imported),
         cells: figures::streams_of(run).iter().map(|stream| cell(&judged, stream)).collect(),
         warnings: warnings(&header.warnings),
     }
@@ -486,6 +553,31 @@ pub fn schema() -> schemars::Schema {
         .for_serialize()
         .into_generator()
         .into_root_schema_for::<Document>()
+}
+
+fn imported(imported: &record::Imported) -> Imported {
+    let setting =
+        |(name, value): &(String, String)| Setting { name: name.clone(), value: value.clone() };
+    Imported {
+        tool: imported.tool.clone(),
+        version: imported.version.clone(),
+        file: imported.file.clone(),
+        bytes: imported.bytes,
+        xxh3: imported.xxh3.clone(),
+        settings: imported.settings.iter().map(setting).collect(),
+        remarks: imported.remarks.clone(),
+    }
+}
+
+fn reported(told: &record::Reported) -> Reported {
+    let quantiles = &told.latency.quantiles;
+    let bins = &told.latency.buckets;
+    Reported {
+        cpu_percent: told.cpu_percent,
+        latency_ns_sd: told.latency.sd,
+        latency_ns_quantiles: quantiles.iter().map(|&(share, ns)| Quantile { share, ns }).collect(),
+        latency_ns_bins: bins.iter().map(|&(ns, count)| Bin { ns, count }).collect(),
+    }
 }
 
 fn target(target: &record::TargetRecord) -> Target {
@@ -545,7 +637,8 @@ fn cell(judged: &Judged, stream: &StreamOfCell) -> Cell {
         value: value.clone(),
     };
     let counted = stream.counted();
-    let visit = |v: &&VisitRecord| visit(stream, v, counted.iter().any(|c| c.order == v.order));
+    let visit =
+        |v: &&VisitRecord| visit(judged.run, stream, v, counted.iter().any(|c| c.order == v.order));
     Cell {
         cell: cell.index,
         phase: cell.phase.clone(),
@@ -553,8 +646,8 @@ fn cell(judged: &Judged, stream: &StreamOfCell) -> Cell {
         stream: plan.name.clone(),
         op: plan.op.clone(),
         block_bytes: plan.block_bytes,
-        threads: plan.threads,
-        queue_depth: plan.queue_depth,
+        threads: figures::known(judged.run, plan.threads),
+        queue_depth: figures::known(judged.run, plan.queue_depth),
         iops: figures.iops(),
         interval: judged.interval(stream).cloned(),
         bytes_per_s: figures.bytes_per_second(),
@@ -590,8 +683,8 @@ fn operation(stream: &StreamOfCell, name: &str) -> Operation {
     let figures = stream.figures_of(|op| op == name);
     Operation {
         op: name.to_owned(),
-        requests: figures.requests,
-        bytes: figures.bytes,
+        requests: figures.requests_known(),
+        bytes: figures.bytes_known(),
         errors: figures.errors,
         short: figures.short,
         iops: figures.iops(),
@@ -611,19 +704,20 @@ fn marks(judged: &Judged, stream: &StreamOfCell) -> Vec<String> {
     marks
 }
 
-fn visit(stream: &StreamOfCell, visit: &VisitRecord, counted: bool) -> Visit {
+fn visit(run: &Run, stream: &StreamOfCell, visit: &VisitRecord, counted: bool) -> Visit {
     let record = visit.streams.get(stream.position);
     let ops: &[OpRecord] = record.map_or(&[], |r| &r.ops);
     let has_data = ops.iter().any(|op| figures::is_data(&op.op));
     let mut data = Figures::over(Nanos::new(visit.elapsed_ns));
-    ops.iter().filter(|op| !has_data || figures::is_data(&op.op)).for_each(|op| data.add(op));
+    let of_data = ops.iter().filter(|op| !has_data || figures::is_data(&op.op));
+    of_data.for_each(|op| data.add(op, visit, Some(stream.plan)));
     let syncs = ops.iter().filter(|op| !figures::is_data(&op.op)).map(|op| op.requests);
     let errors = ops.iter().flat_map(|op| &op.errors).map(|&(_, n)| n);
     Visit {
         order: visit.order,
         repeat: visit.repeat,
-        started_unix_ns: visit.started_unix_ns,
-        elapsed_ns: visit.elapsed_ns,
+        started_unix_ns: figures::known(run, visit.started_unix_ns),
+        elapsed_ns: figures::known(run, visit.elapsed_ns),
         end: visit.end.name().to_owned(),
         counted,
         purpose: visit.purpose.name().to_owned(),
@@ -632,8 +726,8 @@ fn visit(stream: &StreamOfCell, visit: &VisitRecord, counted: bool) -> Visit {
         quiet: visit.quiet,
         resident_before_permille: visit.resident_before,
         resident_after_permille: visit.resident_after,
-        requests: data.requests,
-        bytes: data.bytes,
+        requests: data.requests_known(),
+        bytes: data.bytes_known(),
         errors: total(errors),
         short: data.short,
         syncs: total(syncs),
@@ -641,7 +735,7 @@ fn visit(stream: &StreamOfCell, visit: &VisitRecord, counted: bool) -> Visit {
         bytes_per_s: data.bytes_per_second(),
         latency_ns: latency(&data),
         cpu_ns_per_io: cpu(figures::cpu(record.into_iter())),
-        ops: ops.iter().map(|op| visit_operation(visit, op)).collect(),
+        ops: ops.iter().map(|op| visit_operation(stream, visit, op)).collect(),
         backend: record.map(backend),
         workers: record.map(workers).unwrap_or_default(),
         stamp_error_ns_max: record
@@ -702,9 +796,9 @@ fn ledger(entry: &record::LedgerEntry) -> Ledger {
     }
 }
 
-fn visit_operation(visit: &VisitRecord, op: &OpRecord) -> VisitOperation {
+fn visit_operation(stream: &StreamOfCell, visit: &VisitRecord, op: &OpRecord) -> VisitOperation {
     let mut figures = Figures::over(Nanos::new(visit.elapsed_ns));
-    figures.add(op);
+    figures.add(op, visit, Some(stream.plan));
     let bucket = |(index, count): (u32, u64)| {
         let (from_ns, to_ns) = bucket_bounds(index as usize);
         Bucket { from_ns, to_ns, count }
@@ -717,8 +811,8 @@ fn visit_operation(visit: &VisitRecord, op: &OpRecord) -> VisitOperation {
     };
     VisitOperation {
         op: op.op.clone(),
-        requests: op.requests,
-        bytes: op.bytes,
+        requests: figures.requests_known(),
+        bytes: figures.bytes_known(),
         errors: op.errors.iter().map(|&(errno, count)| ErrorCount { errno, count }).collect(),
         short: op.short,
         iops: figures.iops(),
@@ -727,6 +821,7 @@ fn visit_operation(visit: &VisitRecord, op: &OpRecord) -> VisitOperation {
         series: series(&op.series, Nanos::new(visit.elapsed_ns)),
         slow: op.slow.iter().map(slow).collect(),
         slow_dropped: op.slow_dropped,
+        reported: op.reported.as_ref().map(reported),
     }
 }
 

@@ -100,7 +100,7 @@ fn table(streams: &[StreamOfCell]) -> String {
             columns.push(threads);
         }
         let figures = stream.figures();
-        if figures.requests > 0
+        if (figures.is_told() || figures.requests > 0)
             && let (Some(rate), Some(bytes)) = (figures.iops(), figures.bytes_per_second())
         {
             cells.insert((block, threads), (iops(rate), bandwidth(bytes)));

@@ -79,14 +79,23 @@ fn heading(run: &Run) -> String {
         RunState::Running => "not finished",
         other => other.name(),
     };
+    let on = if target.given.is_empty() { "a target not told" } else { target.given.as_str() };
     let mut out = format!(
         "{} {} on {}: {state}, {} of {} visits\n",
         plain(&header.id),
         plain(&header.suite),
-        plain(&target.given),
+        plain(on),
         run.visits_made(),
         header.visits_planned
     );
+    if let Some(imported) = &header.imported {
+        let version = imported.version.as_ref().map(|v| format!(" {v}")).unwrap_or_default();
+        let tool = format!("{}{version}", imported.tool);
+        let _ = writeln!(out, "imported: {} from {}", plain(&tool), plain(&imported.file));
+        for remark in &imported.remarks {
+            out.push_str(&wrapped("  ", &plain(remark)));
+        }
+    }
     for remark in &target.remarks {
         let _ = writeln!(out, "target: {}", plain(remark));
     }
@@ -256,6 +265,9 @@ fn figure_columns(judged: &Judged, streams: &[StreamOfCell]) -> Vec<Column> {
     let iops = |(f, i): (&Figures, &Option<&CellInterval>)| i.map_or(f.iops(), |i| Some(i.mean));
     let rates: Vec<_> = all.iter().zip(&intervals).map(iops).collect();
     let bandwidth = |(f, rate): (&Figures, &Option<f64>)| {
+        if f.is_told() {
+            return f.bytes_per_second().map(|bytes| bytes / 1_048_576.0);
+        }
         (f.requests > 0).then_some((*rate)? * f.bytes as f64 / f.requests as f64 / 1_048_576.0)
     };
     let bandwidths = all.iter().zip(&rates).map(bandwidth).collect();

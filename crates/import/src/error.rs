@@ -1,0 +1,80 @@
+use std::fmt;
+
+use crate::tool::Tool;
+
+/// Why an output was refused: file, line if one is to blame, and what is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ImportError {
+    file: String,
+    line: Option<usize>,
+    problem: Problem,
+}
+
+/// What is wrong with an output.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// Nothing in it.
+    #[error("nothing in it, wanted the output of a tool")]
+    Empty,
+    /// Not UTF-8.
+    #[error("this is not text")]
+    NotText,
+    /// No tool known here prints this.
+    #[error("no tool known here begins like this: seen {seen}")]
+    Unknown {
+        /// The first line with something on it.
+        seen: String,
+    },
+    /// Not what the tool prints, or not all of it.
+    #[error("read as {}: seen {seen}, wanted {wanted}", tool.title())]
+    Unfit {
+        /// How it was read.
+        tool: Tool,
+        /// What stands there.
+        seen: String,
+        /// What should.
+        wanted: String,
+    },
+    /// Every line can be read, but together they are no run.
+    #[error("{0}")]
+    NoRun(String),
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.problem),
+            None => write!(f, "{}: {}", self.file, self.problem),
+        }
+    }
+}
+
+impl ImportError {
+    pub(crate) fn new(file: &str, line: Option<usize>, problem: Problem) -> Self {
+        Self { file: file.to_owned(), line, problem }
+    }
+
+    /// Line of the file, from 1.
+    pub fn line(&self) -> Option<usize> {
+        self.line
+    }
+
+    /// What is wrong.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// What to do about it, if that can be told.
+    pub fn hint(&self) -> Option<String> {
+        match &self.problem {
+            Problem::Unknown { .. } => {
+                let names: Vec<_> = Tool::ALL.iter().map(|tool| tool.name()).collect();
+                Some(format!("say with `--as` which tool it is: {}", names.join(", ")))
+            }
+            Problem::Unfit { seen, .. } if seen == crate::text::END => {
+                Some("the output was cut short: nothing of it was taken".to_owned())
+            }
+            _ => None,
+        }
+    }
+}

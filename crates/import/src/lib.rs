@@ -1,0 +1,67 @@
+//! Outputs of other tools to records: what a tool printed becomes a run like our own.
+//!
+//! Nothing is made up. What the tool did not say is not known in the record either, and an
+//! output that is cut short, or that is of no tool known here, is refused as a whole with the
+//! line, what was seen there and what was wanted.
+//!
+//! One file per tool; [`Tool`] is the list of them. Text comes in and runs come out: this room
+//! opens no file and asks no clock.
+
+mod bm_flash;
+mod bonnie;
+mod csv;
+mod draft;
+mod error;
+mod fio;
+mod fio_terse;
+mod iometer;
+mod ioping;
+mod iozone;
+mod oltp;
+mod orion;
+mod pg_test_fsync;
+mod pgbench;
+mod run;
+mod sysbench;
+mod text;
+mod tool;
+mod xdd;
+
+pub use error::{ImportError, Problem};
+pub use run::{Origin, together};
+pub use tool::{Tool, recognise};
+
+use record::Run;
+use text::Text;
+
+/// Longest output that is read: a megabyte holds some thousand fio jobs.
+pub const BYTES_MAX: u64 = 256 << 20;
+
+/// Reads what a tool printed: the runs found in it, at least one, in the order of the text.
+///
+/// * `bytes`: all of the output; it has to be UTF-8.
+/// * `tool`: which tool it is from; found out from the text if not given.
+/// * `origin`: what is to stand in the runs about this import.
+pub fn read(bytes: &[u8], tool: Option<Tool>, origin: &Origin) -> Result<Vec<Run>, ImportError> {
+    let fail = |line, problem| ImportError::new(&origin.file, line, problem);
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        fail(Some(line), Problem::NotText)
+    })?;
+    if text.trim().is_empty() {
+        return Err(fail(None, Problem::Empty));
+    }
+    let tool = match tool.or_else(|| recognise(text)) {
+        Some(tool) => tool,
+        None => return Err(fail(Some(1), Problem::Unknown { seen: text::first_line(text) })),
+    };
+    let drafts = tool.parse(&Text::new(&origin.file, text)).map_err(|fault| {
+        let problem = Problem::Unfit { tool, seen: fault.seen, wanted: fault.wanted };
+        fail(fault.line, problem)
+    })?;
+    drafts
+        .into_iter()
+        .map(|draft| run::from(draft, tool, bytes, origin).map_err(|problem| fail(None, problem)))
+        .collect()
+}

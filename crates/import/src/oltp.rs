@@ -1,0 +1,122 @@
+//! sysbench OLTP, 0.4 to 1.x: one operation, the transaction. Statements are settings of the
+//! result: they differ between versions, so that only transactions compare.
+
+use crate::draft::{Cell, Draft, Figure, Stream};
+use crate::sysbench::{alike, head, histogram, outputs, tail};
+use crate::text::{Found, Line, Reader, Text};
+
+const OTHERS: [&str; 6] = [
+    "deadlocks:",
+    "read/write requests:",
+    "other operations:",
+    "queries:",
+    "ignored errors:",
+    "reconnects:",
+];
+const TITLES: [&str; 2] = ["General statistics:", "Test execution summary:"];
+
+pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
+    let mut drafts: Vec<Draft> = Vec::new();
+    for output in outputs(text) {
+        let draft = one(&output)?;
+        match drafts.iter_mut().find(|other| alike(other, &draft)) {
+            Some(other) => other.cells.extend(draft.cells),
+            None => drafts.push(draft),
+        }
+    }
+    if drafts.is_empty() { Err(text.ended("the output of a run")) } else { Ok(drafts) }
+}
+
+fn one(text: &Text) -> Found<Draft> {
+    let head = head(text)?;
+    let mut draft =
+        Draft { suite: "sysbench-oltp".to_owned(), version: head.version, ..Draft::default() };
+    for line in &text.lines {
+        let text = line.text.trim();
+        let tells = ["Running ", "Doing ", "Using ", "Maximum number of requests"];
+        if tells.iter().any(|t| text.starts_with(t)) && !text.starts_with("Running the test") {
+            draft.settings.push(("test".to_owned(), text.to_owned()));
+        }
+    }
+    let mut reader = text.reader();
+    reader.find("queries performed:")?;
+    let mut sum = 0u64;
+    for label in ["read:", "write:", "other:"] {
+        let (line, word) = reader.want(label)?;
+        let count = line.whole(word, "a count")?;
+        sum = sum.saturating_add(count);
+        draft.settings.push((
+            format!("result statements {}", label.trim_end_matches(':')),
+            count.to_string(),
+        ));
+    }
+    let (line, word) = reader.want("total:")?;
+    if line.whole(word, "a count")? != sum {
+        return Err(line.unfit_word(word, format!("the sum of the counts, {sum}")));
+    }
+    let (requests, rate) = paired(&mut reader, "transactions:")?;
+    let errors = others(&mut reader)?;
+    let tail = tail(&mut reader, histogram(text)?)?;
+    let figure = Figure {
+        requests: Some(requests),
+        errors,
+        iops: Some(rate),
+        latency: tail.latency,
+        ..Figure::of("transaction")
+    };
+    let stream = Stream {
+        threads: head.threads,
+        queue_depth: head.threads.map(|_| 1),
+        ops: vec![figure],
+        ..Stream::of("transaction")
+    };
+    draft.cells.push(Cell {
+        phase: "oltp".to_owned(),
+        streams: vec![stream],
+        elapsed_ns: tail.elapsed_ns,
+        ..Cell::default()
+    });
+    Ok(draft)
+}
+
+/// The counts below the transactions, in the words of the version; how many errors.
+fn others(reader: &mut Reader) -> Found<u64> {
+    let mut errors = 0u64;
+    let mut labels = Vec::new();
+    loop {
+        let Some(line) = reader.next() else { return Err(reader.ended("`total time:`")) };
+        if TITLES.iter().any(|title| line.text.trim() == *title) {
+            let old = ["read/write requests:", "other operations:"];
+            let new = ["queries:", "ignored errors:", "reconnects:"];
+            let all = |wanted: &[&str]| wanted.iter().all(|w| labels.contains(w));
+            return if all(&old) || all(&new) {
+                Ok(errors)
+            } else {
+                Err(line.unfit("counts of requests before it"))
+            };
+        }
+        let label = OTHERS.into_iter().find(|label| line.after(label).is_some());
+        let label = label.ok_or_else(|| line.unfit("a count of the result"))?;
+        let (count, _) = pair(line, label)?;
+        labels.push(label);
+        if matches!(label, "ignored errors:" | "deadlocks:") {
+            errors = errors.saturating_add(count);
+        }
+    }
+}
+
+fn paired(reader: &mut Reader, label: &str) -> Found<(u64, f64)> {
+    let (line, _) = reader.want(label)?;
+    pair(line, label)
+}
+
+/// `50007 (131.93 per sec.)`.
+fn pair(line: &Line, label: &str) -> Found<(u64, f64)> {
+    let rest = line.after(label).unwrap_or_default();
+    let words: Vec<_> = rest.split_whitespace().collect();
+    let [count, rate, "per", "sec.)"] = words.as_slice() else {
+        return Err(line.unfit("a count and a rate, `1784 (592.21 per sec.)`"));
+    };
+    let count = line.whole(count, "a count")?;
+    Ok((count, line.number(rate.trim_start_matches('('), "a rate")?))
+}

@@ -1,0 +1,336 @@
+//! Orion's summary, and its matrices of rates and latencies.
+//!
+//! Orion does not say how many bytes its MB has; its large requests of 1024 KB are 1 MB to it,
+//! so it is taken for 2^20.
+
+use crate::csv;
+use crate::draft::{Cell, Draft, Figure, Latency, Stream, axis};
+use crate::text::{self, Found, Line, Text};
+
+const MIB: f64 = 1024.0 * 1024.0;
+const SMALL: u64 = 8 << 10;
+const LARGE: u64 = 1 << 20;
+
+/// Whether a text is one of the matrices: `Large/Small, 0, 1, 2` above rows of numbers.
+pub(crate) fn is_csv(text: &str) -> bool {
+    text.lines().any(|line| is_head(line))
+}
+
+fn is_head(line: &str) -> bool {
+    let fields = csv::fields(line);
+    fields.first().is_some_and(|f| f == "Large/Small")
+        && fields.len() > 1
+        && fields.iter().skip(1).all(|f| f.is_empty() || f.bytes().all(|b| b.is_ascii_digit()))
+}
+
+pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
+    if text.lines.iter().any(|line| is_head(&line.text)) {
+        return matrix(text).map(|draft| vec![draft]);
+    }
+    let starts = |line: &&Line| line.text.trim().starts_with("ORION VERSION");
+    let mut outputs: Vec<Vec<&Line>> = vec![Vec::new()];
+    for line in &text.lines {
+        if starts(&line) {
+            outputs.push(Vec::new());
+        }
+        if let Some(last) = outputs.last_mut() {
+            last.push(line);
+        }
+    }
+    let blank = |lines: &Vec<&Line>| lines.iter().all(|l| l.text.trim().is_empty());
+    if outputs.len() > 1
+        && outputs.first().is_some_and(|first| !first.iter().any(|l| l.text.contains('@')))
+    {
+        outputs.remove(0);
+    }
+    outputs.retain(|lines| !blank(lines));
+    outputs.iter().map(|lines| summary(text, lines)).collect()
+}
+
+/// What a summary says about how it was made.
+#[derive(Default)]
+struct Setup {
+    run: Option<String>,
+    small: Option<u64>,
+    large: Option<u64>,
+    writes: Option<u64>,
+    seconds: Option<u64>,
+    sequential: bool,
+}
+
+impl Setup {
+    fn op(&self) -> &'static str {
+        match self.writes {
+            Some(0) => "read",
+            Some(100) => "write",
+            _ => "mixed",
+        }
+    }
+
+    fn cell(&self, phase: &str, (small, large): (u64, u64)) -> Cell {
+        let (count, block) = match phase {
+            "large" => (large, self.large.unwrap_or(LARGE)),
+            _ => (small, self.small.unwrap_or(SMALL)),
+        };
+        let stream = Stream {
+            name: phase.to_owned(),
+            op: self.op().to_owned(),
+            block: Some(block),
+            threads: Some(1),
+            queue_depth: u32::try_from(count).ok(),
+            ..Stream::default()
+        };
+        Cell {
+            phase: phase.to_owned(),
+            coordinates: vec![axis("small", small), axis("large", large)],
+            streams: vec![stream],
+            elapsed_ns: self.seconds.and_then(|s| s.checked_mul(1_000_000_000)),
+            ..Cell::default()
+        }
+    }
+}
+
+fn summary(whole: &Text, lines: &[&Line]) -> Found<Draft> {
+    let mut draft = Draft { suite: "orion".to_owned(), ..Draft::default() };
+    let mut setup = Setup::default();
+    let (mut large, mut iops, mut least) = (None, None, None);
+    let mut targets: Vec<String> = Vec::new();
+    let mut latencies: Vec<(&Line, &str)> = Vec::new();
+    for (k, line) in lines.iter().enumerate() {
+        let text = line.text.trim();
+        if let Some(rest) = line.after("ORION VERSION") {
+            draft.version = Some(rest.to_owned());
+        } else if text.starts_with("Command") && text.ends_with(':') {
+            let command = lines.get(k + 1).map_or("", |line| line.text.trim());
+            draft.settings.push(("command line".to_owned(), command.to_owned()));
+            let mut words = command.split_whitespace().skip_while(|w| *w != "-run").skip(1);
+            setup.run = words.next().map(str::to_owned);
+        } else if let Some(rest) = line.after("Small IO size:") {
+            setup.small = Some(kilobytes(line, rest)?);
+        } else if let Some(rest) = line.after("Large IO size:") {
+            setup.large = Some(kilobytes(line, rest)?);
+        } else if let Some(rest) = line.after("Write:") {
+            setup.writes = Some(line.whole(rest.trim_end_matches('%'), "a share in percent")?);
+        } else if let Some(rest) = line.after("Duration for each Data Point:") {
+            let seconds = rest.split_whitespace().next().unwrap_or_default();
+            setup.seconds = Some(line.whole(seconds, "seconds")?);
+        } else if let Some(rest) = line.after("Name:") {
+            targets.extend(rest.split("Size:").next().map(|name| name.trim().to_owned()));
+        } else if let Some(rest) = line.after("Maximum Large MBPS=") {
+            large = Some(best(line, rest)?);
+        } else if let Some(rest) = line.after("Maximum Small IOPS=") {
+            iops = Some(best(line, rest)?);
+        } else if let Some(rest) = line.after("Minimum Small Latency=") {
+            least = Some(latency_best(line, rest)?);
+        } else if text.starts_with("Small Read Latency:")
+            || text.starts_with("Small Write Latency:")
+        {
+            latencies.push((line, text));
+        } else if let Some((name, value)) = text.split_once(':')
+            && [
+                "IO Types",
+                "IO Type",
+                "Simulated Array Type",
+                "Cache Size",
+                "Small Columns",
+                "Large Columns",
+                "Total Data Points",
+                "Test",
+                "Stripe Depth",
+            ]
+            .contains(&name)
+        {
+            setup.sequential |= name.starts_with("IO Type") && value.contains("Sequential");
+            draft
+                .settings
+                .push((name.to_ascii_lowercase(), value.trim_matches([',', ' ']).to_owned()));
+        }
+    }
+    let wants = |what: &str, found: bool| {
+        if found { Ok(()) } else { Err(whole.ended(format!("`{what}`"))) }
+    };
+    let run = setup.run.as_deref();
+    if !matches!(run, Some("oltp" | "advanced")) {
+        wants("Maximum Large MBPS=", large.is_some())?;
+    }
+    if !matches!(run, Some("dss" | "advanced")) || iops.is_some() {
+        wants("Maximum Small IOPS=", iops.is_some())?;
+        wants("Minimum Small Latency=", least.is_some())?;
+    }
+    wants("Maximum Small IOPS=` or `Maximum Large MBPS=", large.is_some() || iops.is_some())?;
+    draft.target = (!targets.is_empty()).then(|| targets.join(", "));
+    draft.files = u32::try_from(targets.len()).ok().filter(|&n| n > 0);
+    if let Some((rate, at)) = large {
+        let figure = Figure { bytes_per_s: Some(rate * MIB), ..Figure::of(setup.op()) };
+        push(&mut draft, &setup, "large", at, figure);
+    }
+    if let Some((rate, at)) = iops {
+        let latency = told(&latencies, at, &setup)?;
+        push(
+            &mut draft,
+            &setup,
+            "small",
+            at,
+            Figure { iops: Some(rate), latency, ..Figure::of(setup.op()) },
+        );
+    }
+    if let Some((mean, at)) = least {
+        let mut latency = told(&latencies, at, &setup)?;
+        latency.mean = Some(mean);
+        match (iops, draft.cells.last_mut()) {
+            // One point is both.
+            (Some((_, same)), Some(cell)) if same == at => {
+                if let Some(figure) = cell.streams.first_mut().and_then(|s| s.ops.first_mut()) {
+                    figure.latency = latency;
+                }
+            }
+            _ => {
+                push(&mut draft, &setup, "small", at, Figure { latency, ..Figure::of(setup.op()) })
+            }
+        }
+    }
+    draft.remarks.push("Orion's MB is taken for 2^20 bytes.".to_owned());
+    draft
+        .remarks
+        .push("A summary holds the best points only: noise makes them look better.".to_owned());
+    Ok(draft)
+}
+
+fn push(draft: &mut Draft, setup: &Setup, phase: &str, at: (u64, u64), figure: Figure) {
+    let mut cell = setup.cell(phase, at);
+    if let Some(stream) = cell.streams.first_mut() {
+        stream.ops.push(figure);
+    }
+    draft.cells.push(cell);
+}
+
+/// `8 KB`.
+fn kilobytes(line: &Line, words: &str) -> Found<u64> {
+    let count = words.strip_suffix("KB").map(str::trim);
+    let count = count.ok_or_else(|| line.unfit("a size in KB"))?;
+    Ok(line.whole(count, "a size in KB")?.saturating_mul(1024))
+}
+
+/// `9899 @ Small=17 and Large=0`.
+fn best(line: &Line, rest: &str) -> Found<(f64, (u64, u64))> {
+    let (value, at) =
+        rest.split_once('@').ok_or_else(|| line.unfit("`@ Small=... and Large=...`"))?;
+    Ok((line.number(value.trim(), "a rate")?, point(line, at)?))
+}
+
+/// `123.58 usecs @ Small=1 and Large=0`; before 11.2 in ms without a unit.
+fn latency_best(line: &Line, rest: &str) -> Found<(f64, (u64, u64))> {
+    let (value, at) =
+        rest.split_once('@').ok_or_else(|| line.unfit("`@ Small=... and Large=...`"))?;
+    let mut words = value.split_whitespace();
+    let number = line.number(words.next().unwrap_or_default(), "a latency")?;
+    let scale = match words.next() {
+        None => 1e6,
+        Some(unit) => {
+            text::time_unit(unit).ok_or_else(|| line.unfit_word(unit, "a unit of time"))?
+        }
+    };
+    Ok((number * scale, point(line, at)?))
+}
+
+fn point(line: &Line, at: &str) -> Found<(u64, u64)> {
+    let found = at.trim().strip_prefix("Small=").and_then(|rest| rest.split_once(" and Large="));
+    let (small, large) = found.ok_or_else(|| line.unfit("`@ Small=... and Large=...`"))?;
+    Ok((line.whole(small, "a load")?, line.whole(large, "a load")?))
+}
+
+/// `Small Read Latency: avg=1711 us, min=791 us, max=12316 us, std dev=454 us @ Small=17 and
+/// Large=0`, of that point, where all its requests are of one kind.
+fn told(lines: &[(&Line, &str)], at: (u64, u64), setup: &Setup) -> Found<Latency> {
+    let mut latency = Latency::default();
+    for (line, text) in lines {
+        let (values, place) =
+            text.split_once('@').ok_or_else(|| line.unfit("`@ Small=... and Large=...`"))?;
+        let kind = if text.starts_with("Small Read") { "read" } else { "write" };
+        if point(line, place)? != at || kind != setup.op() {
+            continue;
+        }
+        let (_, values) = values.split_once(':').unwrap_or_default();
+        for value in values.split(',') {
+            let (name, value) = value.split_once('=').ok_or_else(|| line.unfit("`name=value`"))?;
+            let found = value.trim().split_once(' ');
+            let found = found.and_then(|(v, unit)| Some(text::number(v)? * text::time_unit(unit)?));
+            let ns = found.ok_or_else(|| line.unfit_word(value, "a time with its unit"))?;
+            match name.trim() {
+                "avg" => latency.mean = Some(ns),
+                "min" => latency.min = text::ns(ns),
+                "max" => latency.max = text::ns(ns),
+                "std dev" => latency.sd = Some(ns),
+                other => return Err(line.unfit_word(other, "`avg`, `min`, `max` or `std dev`")),
+            }
+        }
+    }
+    Ok(latency)
+}
+
+/// What a matrix holds.
+#[derive(Clone, Copy, PartialEq)]
+enum Holds {
+    Iops,
+    Mbps,
+    Micros,
+    Millis,
+}
+
+fn matrix(text: &Text) -> Found<Draft> {
+    let head = text.lines.iter().position(|line| is_head(&line.text)).unwrap_or(0);
+    let (above, rest) = text.lines.split_at(head);
+    let Some((head, rows)) = rest.split_first() else { return Err(text.ended("`Large/Small`")) };
+    let said = above.iter().map(|l| l.text.to_lowercase()).collect::<Vec<_>>().join(" ");
+    let name = text.name.to_lowercase();
+    let holds = match () {
+        () if said.contains("microseconds") => Holds::Micros,
+        () if said.contains("latency") || name.contains("_lat") => Holds::Millis,
+        () if said.contains("in iops") || name.contains("_iops") => Holds::Iops,
+        () if said.contains("mbps") || name.contains("_mbps") => Holds::Mbps,
+        () => return Err(head.unfit("a title, or a file name with _iops, _mbps or _lat")),
+    };
+    let fields = csv::fields(&head.text);
+    let columns: Vec<&str> =
+        fields.iter().skip(1).map(String::as_str).filter(|f| !f.is_empty()).collect();
+    let mut draft = Draft { suite: "orion".to_owned(), ..Draft::default() };
+    // A matrix does not say what was asked.
+    let setup = Setup::default();
+    for line in rows.iter().filter(|line| !line.text.trim().is_empty()) {
+        let fields = csv::fields(&line.text);
+        let large = line.whole(fields.first().map_or("", String::as_str), "a load")?;
+        let values = fields.get(1..).unwrap_or_default();
+        if values.len() < columns.len() || values.iter().skip(columns.len()).any(|v| !v.is_empty())
+        {
+            return Err(line.unfit(format!("{} figures or blanks", columns.len())));
+        }
+        for (small, value) in columns.iter().zip(values).filter(|(_, value)| !value.is_empty()) {
+            let small = head.whole(small, "a load")?;
+            let value = line.number(value, "a figure")?;
+            // There is no point without any load, and no rate of what was not asked for.
+            let phase = if holds == Holds::Mbps { "large" } else { "small" };
+            let load = if phase == "large" { large } else { small };
+            if load == 0 && value == 0.0 {
+                continue;
+            }
+            let mut figure = Figure::of("mixed");
+            match holds {
+                Holds::Iops => figure.iops = Some(value),
+                Holds::Mbps => figure.bytes_per_s = Some(value * MIB),
+                Holds::Micros => figure.latency.mean = Some(value * 1e3),
+                Holds::Millis => figure.latency.mean = Some(value * 1e6),
+            }
+            let mut cell = setup.cell(phase, (small, large));
+            for stream in &mut cell.streams {
+                // Sizes can be asked for; a matrix names none.
+                stream.block = None;
+                stream.ops.push(figure.clone());
+            }
+            draft.cells.push(cell);
+        }
+    }
+    if draft.cells.is_empty() {
+        return Err(text.ended("a row of figures"));
+    }
+    Ok(draft)
+}

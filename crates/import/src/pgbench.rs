@@ -1,0 +1,134 @@
+//! pgbench's report, 8.x to today: one operation, the transaction.
+
+use crate::draft::{Cell, Draft, Figure, Latency, Stream};
+use crate::text::{Found, Line, Reader, Text};
+
+pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
+    let mut reader = text.reader();
+    let mut drafts: Vec<Draft> = Vec::new();
+    let version = text.lines.iter().find_map(|line| line.after("pgbench (")).map(|rest| {
+        rest.split(|c: char| c.is_whitespace() || c == ')').next().unwrap_or_default().to_owned()
+    });
+    while let Some(line) = reader.seek("transaction type:") {
+        let draft = one(line, &mut reader, version.clone())?;
+        match drafts.iter_mut().find(|other| crate::sysbench::alike(other, &draft)) {
+            Some(other) => other.cells.extend(draft.cells),
+            None => drafts.push(draft),
+        }
+    }
+    if drafts.is_empty() { Err(text.ended("`transaction type:`")) } else { Ok(drafts) }
+}
+
+fn one(first: &Line, reader: &mut Reader, version: Option<String>) -> Found<Draft> {
+    let mut draft = Draft { suite: "pgbench".to_owned(), version, ..Draft::default() };
+    let kind = first.after("transaction type:").unwrap_or_default();
+    draft.settings.push(("transaction type".to_owned(), kind.to_owned()));
+    let mut figure = Figure::of("transaction");
+    let mut latency = Latency::default();
+    let (mut clients, mut elapsed_ns) = (None, None);
+    let rate = loop {
+        let Some(line) = reader.next() else { return Err(reader.ended("`tps =`")) };
+        let (name, value) = line
+            .text
+            .trim()
+            .split_once([':', '='])
+            .map(|(name, value)| (name.trim(), value.trim()))
+            .ok_or_else(|| line.unfit("a line of the report, `name: value` or `tps = ...`"))?;
+        match name {
+            "tps" => break rate(line, value, reader)?,
+            "number of clients" => {
+                clients = u32::try_from(line.whole(value, "a number of clients")?).ok();
+                set(&mut draft, name, value);
+            }
+            "duration" => {
+                let seconds = value.strip_suffix(" s").unwrap_or(value);
+                let seconds = line.whole(seconds, "seconds")?;
+                elapsed_ns = seconds.checked_mul(1_000_000_000);
+                set(&mut draft, name, value);
+            }
+            "number of transactions actually processed" => {
+                let count = value.split('/').next().unwrap_or_default();
+                figure.requests = Some(line.whole(count.trim(), "a number of transactions")?);
+            }
+            "number of failed transactions" => {
+                let count = value.split_whitespace().next().unwrap_or_default();
+                figure.errors = line.whole(count, "a number of failed transactions")?;
+            }
+            "latency average" => latency.mean = Some(millis(line, value)?),
+            "latency stddev" => latency.sd = Some(millis(line, value)?),
+            "initial connection time" => set(&mut draft, "result initial connection time", value),
+            _ if known(name) => set(&mut draft, name, value),
+            _ => return Err(line.unfit("a line of the report, or `tps =`")),
+        }
+    };
+    if figure.requests.is_none() {
+        let wanted = "`number of transactions actually processed:` before `tps =`";
+        return Err(reader.ended(wanted));
+    }
+    figure.iops = Some(rate);
+    figure.latency = latency;
+    let stream = Stream {
+        threads: clients,
+        queue_depth: clients.map(|_| 1),
+        ops: vec![figure],
+        ..Stream::of("transaction")
+    };
+    draft.cells.push(Cell {
+        phase: "pgbench".to_owned(),
+        streams: vec![stream],
+        elapsed_ns,
+        ..Cell::default()
+    });
+    Ok(draft)
+}
+
+fn known(name: &str) -> bool {
+    let begins = [
+        "scaling factor",
+        "query mode",
+        "number of threads",
+        "maximum number of tries",
+        "partition",
+        "number of transactions",
+        "rate limit",
+        "latency limit",
+        "number of transactions above",
+        "number of transactions skipped",
+        "total number of retries",
+        "number of transactions retried",
+        "minimum number of tries",
+        "transaction type",
+    ];
+    begins.iter().any(|b| name.starts_with(b))
+}
+
+fn set(draft: &mut Draft, name: &str, value: &str) {
+    draft.settings.push((name.to_owned(), value.to_owned()));
+}
+
+fn millis(line: &Line, value: &str) -> Found<f64> {
+    let found = value.split_once(' ').filter(|(_, unit)| unit.starts_with("ms"));
+    let (digits, _) = found.ok_or_else(|| line.unfit_word(value, "a time in ms"))?;
+    Ok(line.number(digits, "a time in ms")? * 1e6)
+}
+
+/// `2172.354108 (without initial connection time)`. Before 14 there are two: with and without
+/// the time to connect; the latter is the one.
+fn rate(line: &Line, value: &str, reader: &mut Reader) -> Found<f64> {
+    let (digits, how) =
+        value.split_once(' ').ok_or_else(|| line.unfit("a rate and what it is of"))?;
+    let rate = line.number(digits, "a rate")?;
+    if how.starts_with("(including") {
+        let (line, value) = reader.want("tps =")?;
+        let (digits, how) = value.split_once(' ').unwrap_or_default();
+        if !how.starts_with("(excluding") {
+            return Err(line.unfit("`(excluding connections establishing)`"));
+        }
+        return line.number(digits, "a rate");
+    }
+    if how.starts_with("(without") && how.ends_with(')') {
+        Ok(rate)
+    } else {
+        Err(line.unfit("`(without initial connection time)`"))
+    }
+}

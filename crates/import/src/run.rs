@@ -1,0 +1,249 @@
+//! From what a parser found to a record.
+
+use record::{
+    BackendRecord, Bitmap, CellRecord, Imported, Machine, OpRecord, Purpose, Reported,
+    ReportedLatency, Run, RunHeader, RunState, Series, StreamPlan, StreamRecord, TargetKind,
+    TargetRecord, VERSION, VisitEnd, VisitRecord, Warning,
+};
+use stats::LatencyHistogram;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::draft::{Cell, Draft, Figure, Stream};
+use crate::error::{ImportError, Problem};
+use crate::tool::Tool;
+
+/// What is to stand in a run about its import.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The file, as the user named it; errors begin with it.
+    pub file: String,
+    /// What was measured, if the user says it.
+    pub target: Option<String>,
+    /// The words of the command, the program first.
+    pub command_line: Vec<String>,
+    /// Version of the program that imports.
+    pub program: String,
+}
+
+/// A cell's place: what repeats of it share.
+type Place = (String, Vec<(String, String)>, Vec<StreamPlan>);
+
+pub(crate) fn from(
+    draft: Draft,
+    tool: Tool,
+    bytes: &[u8],
+    origin: &Origin,
+) -> Result<Run, Problem> {
+    let mut places: Vec<Place> = Vec::new();
+    let mut repeats: Vec<u32> = Vec::new();
+    let mut run =
+        Run { header: header(&draft, tool, bytes, origin), cells: Vec::new(), visits: Vec::new() };
+    for cell in draft.cells {
+        let streams = cell.streams.iter().map(plan).collect();
+        let place = (cell.phase.clone(), cell.coordinates.clone(), streams);
+        let index = match places.iter().position(|known| *known == place) {
+            Some(index) => index,
+            None => {
+                places.push(place);
+                repeats.push(0);
+                places.len() - 1
+            }
+        };
+        if cell.blank {
+            continue;
+        }
+        let counts = (number(index)?, repeats[index], number(run.visits.len())?);
+        repeats[index] += 1;
+        run.visits.push(visit(cell, counts));
+    }
+    for (index, (phase, coordinates, streams)) in places.into_iter().enumerate() {
+        let index = number(index)?;
+        run.cells.push(CellRecord { index, phase, coordinates, streams, impossible: None });
+    }
+    run.header.visits_planned = number(run.visits.len())?;
+    if run.visits.is_empty() {
+        return Err(Problem::NoRun("there is no figure in it".to_owned()));
+    }
+    Ok(run)
+}
+
+fn number(n: usize) -> Result<u32, Problem> {
+    u32::try_from(n).map_err(|_| Problem::NoRun(format!("{n} are too many")))
+}
+
+fn header(draft: &Draft, tool: Tool, bytes: &[u8], origin: &Origin) -> RunHeader {
+    let target = origin.target.clone().or_else(|| draft.target.clone());
+    let kind = match &target {
+        Some(name) if name.starts_with("/dev/") => TargetKind::BlockDevice,
+        _ => TargetKind::Unknown,
+    };
+    let given = target.unwrap_or_default();
+    let warnings = draft.warnings.iter().map(|(code, text)| Warning::new(code, text)).collect();
+    RunHeader {
+        id: String::new(),
+        version: VERSION,
+        suite: draft.suite.clone(),
+        suite_text: String::new(),
+        target: TargetRecord {
+            resolved: given.clone(),
+            given,
+            kind,
+            size_bytes: draft.size.unwrap_or(0),
+            files: draft.files.unwrap_or(0),
+            file_system: draft.file_system.clone(),
+            mount: None,
+            devices: Vec::new(),
+            direct_alignment: None,
+            link: None,
+            cache_bytes: None,
+            remarks: Vec::new(),
+        },
+        seed: 0,
+        command_line: origin.command_line.clone(),
+        program: origin.program.clone(),
+        machine: Machine {
+            host: draft.host.clone().unwrap_or_default(),
+            kernel: String::new(),
+            architecture: String::new(),
+            processor: String::new(),
+            processors: 0,
+            memory_bytes: 0,
+        },
+        started_unix_ns: draft.started_unix_ns.unwrap_or(0),
+        state: RunState::Complete,
+        visits_planned: 0,
+        blocks: None,
+        imported: Some(Imported {
+            tool: tool.name().to_owned(),
+            version: draft.version.clone(),
+            file: origin.file.clone(),
+            bytes: bytes.len() as u64,
+            xxh3: format!("{:016x}", xxh3_64(bytes)),
+            settings: draft.settings.clone(),
+            remarks: draft.remarks.clone(),
+        }),
+        warnings,
+    }
+}
+
+fn plan(stream: &Stream) -> StreamPlan {
+    StreamPlan {
+        name: stream.name.clone(),
+        op: stream.op.clone(),
+        block_bytes: stream.block,
+        threads: stream.threads.unwrap_or(0),
+        queue_depth: stream.queue_depth.unwrap_or(0),
+    }
+}
+
+/// `counts`: index of the cell, visits of it before, visits of the run before.
+fn visit(cell: Cell, (index, repeat, order): (u32, u32, u32)) -> VisitRecord {
+    VisitRecord {
+        cell: index,
+        repeat,
+        order,
+        started_unix_ns: 0,
+        elapsed_ns: cell.elapsed_ns.unwrap_or(0),
+        end: if cell.failed { VisitEnd::Failed } else { VisitEnd::Complete },
+        purpose: Purpose::Measure,
+        ramp_ns: 0,
+        waited_ns: 0,
+        quiet: None,
+        resident_before: None,
+        resident_after: None,
+        streams: cell.streams.into_iter().map(stream).collect(),
+        completions: Bitmap::default(),
+        ledger: Vec::new(),
+        host_stalls: Vec::new(),
+        warnings: cell.warnings.iter().map(|(code, text)| Warning::new(code, text)).collect(),
+    }
+}
+
+fn stream(stream: Stream) -> StreamRecord {
+    StreamRecord {
+        name: stream.name,
+        backend: BackendRecord {
+            name: stream.engine.unwrap_or_default(),
+            direct: stream.direct,
+            ..BackendRecord::default()
+        },
+        ops: stream.ops.into_iter().map(op).collect(),
+        workers: Vec::new(),
+        ramp_requests: 0,
+        backlog: 0,
+    }
+}
+
+fn op(figure: Figure) -> OpRecord {
+    let latency = figure.latency;
+    OpRecord {
+        op: figure.op,
+        requests: figure.requests.unwrap_or(0),
+        bytes: figure.bytes.unwrap_or(0),
+        // The tools count errors and do not number them.
+        errors: if figure.errors > 0 { vec![(0, figure.errors)] } else { Vec::new() },
+        short: 0,
+        latency: LatencyHistogram::new(),
+        latency_ns_min: 0,
+        latency_ns_max: 0,
+        latency_ns_sum: 0,
+        series: Series::default(),
+        slow: Vec::new(),
+        slow_dropped: 0,
+        reported: Some(Reported {
+            requests: figure.requests,
+            bytes: figure.bytes,
+            iops: figure.iops,
+            bytes_per_s: figure.bytes_per_s,
+            cpu_percent: figure.cpu_percent,
+            latency: ReportedLatency {
+                min: latency.min,
+                mean: latency.mean,
+                max: latency.max,
+                sd: latency.sd,
+                quantiles: latency.quantiles,
+                buckets: latency.buckets,
+            },
+        }),
+    }
+}
+
+/// One run of several outputs of the same test: what each measured are repeats of the cells.
+///
+/// Refused where tool or suite differ, or where cells of one are not in the other: then they
+/// are no repeats.
+pub fn together(runs: Vec<Run>) -> Result<Run, ImportError> {
+    let mut runs = runs.into_iter();
+    let Some(mut whole) = runs.next() else {
+        return Err(ImportError::new("-", None, Problem::Empty));
+    };
+    for (k, run) in runs.enumerate() {
+        let (first, other) = (&whole.header, &run.header);
+        let file = |h: &RunHeader| h.imported.as_ref().map_or_else(String::new, |i| i.file.clone());
+        let tool = |h: &RunHeader| h.imported.as_ref().map_or_else(String::new, |i| i.tool.clone());
+        let fail = |what: String| Err(ImportError::new(&file(other), None, Problem::NoRun(what)));
+        if tool(first) != tool(other) || first.suite != other.suite {
+            return fail(format!(
+                "no repeat of {}: {} against {}",
+                file(first),
+                other.suite,
+                first.suite
+            ));
+        }
+        if whole.cells != run.cells {
+            return fail(format!("no repeat of {}: its cells or settings differ", file(first)));
+        }
+        if let (Some(mine), Some(theirs)) = (&mut whole.header.imported, &run.header.imported) {
+            mine.settings.push((format!("repeat {}", k + 2), theirs.file.clone()));
+        }
+        whole.header.warnings.extend(run.header.warnings.iter().cloned());
+        for mut visit in run.visits {
+            let before = whole.visits.iter().filter(|v| v.cell == visit.cell).count();
+            visit.repeat = u32::try_from(before).unwrap_or(u32::MAX);
+            visit.order = u32::try_from(whole.visits.len()).unwrap_or(u32::MAX);
+            whole.visits.push(visit);
+        }
+    }
+    whole.header.visits_planned = u32::try_from(whole.visits.len()).unwrap_or(u32::MAX);
+    Ok(whole)
+}

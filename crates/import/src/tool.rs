@@ -1,0 +1,180 @@
+//! The tools whose output can be read.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::draft::Draft;
+use crate::text::{Found, Text};
+use crate::{
+    bm_flash, bonnie, fio, fio_terse, iometer, ioping, iozone, oltp, orion, pg_test_fsync, pgbench,
+    sysbench, xdd,
+};
+
+/// A tool whose output can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tool {
+    /// fio's JSON, also json+ and behind its normal output.
+    Fio,
+    /// fio's terse lines.
+    FioTerse,
+    /// sysbench fileio, 0.4 to 1.x.
+    SysbenchFileio,
+    /// sysbench OLTP, 0.4 to 1.x.
+    SysbenchOltp,
+    /// bonnie++'s table or CSV, 1.03 to 2.00.
+    Bonnie,
+    /// bm-flash's tables.
+    BmFlash,
+    /// IOZone's grid or throughput mode.
+    Iozone,
+    /// Orion's summary or one of its CSV files.
+    Orion,
+    /// xdd's result lines.
+    Xdd,
+    /// ioping's statistics or batch line.
+    Ioping,
+    /// IOMeter's results file.
+    Iometer,
+    /// pg_test_fsync's tables.
+    PgTestFsync,
+    /// pgbench's report.
+    Pgbench,
+}
+
+impl Tool {
+    /// All, in the order in which they are looked for.
+    pub const ALL: [Self; 13] = [
+        Self::Fio,
+        Self::FioTerse,
+        Self::SysbenchFileio,
+        Self::SysbenchOltp,
+        Self::PgTestFsync,
+        Self::Pgbench,
+        Self::Ioping,
+        Self::Iozone,
+        Self::Iometer,
+        Self::Orion,
+        Self::Xdd,
+        Self::BmFlash,
+        Self::Bonnie,
+    ];
+
+    /// The name on the command line and in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fio => "fio",
+            Self::FioTerse => "fio-terse",
+            Self::SysbenchFileio => "sysbench-fileio",
+            Self::SysbenchOltp => "sysbench-oltp",
+            Self::Bonnie => "bonnie",
+            Self::BmFlash => "bm-flash",
+            Self::Iozone => "iozone",
+            Self::Orion => "orion",
+            Self::Xdd => "xdd",
+            Self::Ioping => "ioping",
+            Self::Iometer => "iometer",
+            Self::PgTestFsync => "pg-test-fsync",
+            Self::Pgbench => "pgbench",
+        }
+    }
+
+    /// The name in sentences.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Fio => "fio JSON",
+            Self::FioTerse => "fio terse",
+            Self::SysbenchFileio => "sysbench fileio",
+            Self::SysbenchOltp => "sysbench OLTP",
+            Self::Bonnie => "bonnie++",
+            Self::BmFlash => "bm-flash",
+            Self::Iozone => "IOZone",
+            Self::Orion => "Orion",
+            Self::Xdd => "xdd",
+            Self::Ioping => "ioping",
+            Self::Iometer => "IOMeter",
+            Self::PgTestFsync => "pg_test_fsync",
+            Self::Pgbench => "pgbench",
+        }
+    }
+
+    /// Whether a text looks like the tool's, whole or not.
+    fn knows(self, text: &str) -> bool {
+        let has = |mark: &str| text.contains(mark);
+        match self {
+            Self::Fio => has("\"fio version\"") || has("\"jobs\"") && has("\"jobname\""),
+            Self::FioTerse => text.lines().any(fio_terse::is_line),
+            Self::SysbenchFileio => {
+                has("sysbench") && has("total file size")
+                    || has("Requests/sec executed")
+                    || has("File operations:") && has("reads/s:")
+            }
+            Self::SysbenchOltp => {
+                has("OLTP test statistics:") || has("SQL statistics:") && has("transactions:")
+            }
+            Self::PgTestFsync => has("Compare file sync methods"),
+            Self::Pgbench => {
+                has("number of transactions actually processed:") || has("transaction type: ")
+            }
+            Self::Ioping => has("ioping statistics ---") || ioping::is_batch(text),
+            Self::Iozone => {
+                has("Children see throughput for")
+                    || has("iozone test complete.")
+                    || has("Iozone: Performance Test")
+                    || has("reclen") && has("rewrite") && has("reread")
+            }
+            Self::Iometer => has("'Target Type,Target Name,") || has("'Test Type,Test Description"),
+            Self::Orion => {
+                has("ORION VERSION")
+                    || has("Maximum Small IOPS=")
+                    || has("Maximum Large MBPS=")
+                    || orion::is_csv(text)
+            }
+            Self::Xdd => {
+                has("COMBINED ") || has("TARGET_PASS ") || has("What") && has("Bytes_Xfered")
+            }
+            Self::BmFlash => has("Read Tests:") || has("Write Tests:"),
+            Self::Bonnie => bonnie::is_it(text),
+        }
+    }
+
+    pub(crate) fn parse(self, text: &Text) -> Found<Vec<Draft>> {
+        match self {
+            Self::Fio => fio::read(text),
+            Self::FioTerse => fio_terse::read(text),
+            Self::SysbenchFileio => sysbench::read(text),
+            Self::SysbenchOltp => oltp::read(text),
+            Self::Bonnie => bonnie::read(text),
+            Self::BmFlash => bm_flash::read(text),
+            Self::Iozone => iozone::read(text),
+            Self::Orion => orion::read(text),
+            Self::Xdd => xdd::read(text),
+            Self::Ioping => ioping::read(text),
+            Self::Iometer => iometer::read(text),
+            Self::PgTestFsync => pg_test_fsync::read(text),
+            Self::Pgbench => pgbench::read(text),
+        }
+    }
+}
+
+/// The tool whose output a text looks like, whole or not.
+pub fn recognise(text: &str) -> Option<Tool> {
+    Tool::ALL.into_iter().find(|tool| tool.knows(text))
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Tool {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|tool| tool.name() == name);
+        found.ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|tool| tool.name()).collect();
+            format!("no tool `{name}`; known are {}", names.join(", "))
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! xdd's result lines: a line per pass and target, and one of all of them together. Its MB is
+//! 10^6 bytes; its latency is elapsed time by operations.
+
+use crate::draft::{Cell, Draft, Figure, Latency, Stream};
+use crate::text::{Found, Line, Text, ns};
+
+const MB: f64 = 1e6;
+
+pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
+    let mut draft = Draft { suite: "xdd".to_owned(), ..Draft::default() };
+    let mut columns: Vec<&str> = Vec::new();
+    let mut passes: Vec<(u64, Stream, u64)> = Vec::new();
+    let mut combined = None;
+    for line in &text.lines {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        match words.first().copied() {
+            Some("What") if words.contains(&"Ops") => columns = words,
+            Some("TARGET_PASS") => passes.push(result(line, &words, &columns)?),
+            Some("COMBINED") => combined = Some(result(line, &words, &columns)?),
+            Some("TARGET_AVERAGE") => {
+                result(line, &words, &columns)?;
+            }
+            _ => setting(line, &mut draft),
+        }
+    }
+    let Some(combined) = combined else { return Err(text.ended("the line `COMBINED`")) };
+    if passes.is_empty() {
+        passes.push(combined);
+    }
+    let op = passes.first().map_or_else(String::new, |(_, stream, _)| stream.op.clone());
+    let mut numbers: Vec<u64> = passes.iter().map(|(pass, ..)| *pass).collect();
+    numbers.dedup();
+    for number in numbers {
+        let mut cell = Cell { phase: op.clone(), ..Cell::default() };
+        for (_, stream, elapsed) in passes.iter().filter(|(pass, ..)| *pass == number) {
+            cell.streams.push(stream.clone());
+            cell.elapsed_ns = cell.elapsed_ns.max(Some(*elapsed));
+        }
+        draft.cells.push(cell);
+    }
+    draft.remarks.push("xdd works latency out of elapsed time: it has no tail.".to_owned());
+    Ok(vec![draft])
+}
+
+/// `Name, value` lines of its configuration.
+fn setting(line: &Line, draft: &mut Draft) {
+    let Some((name, value)) = line.text.split_once(", ") else { return };
+    let (name, value) = (name.trim(), value.trim());
+    match name {
+        "XDD Version" | "Version" => draft.version = Some(value.to_owned()),
+        "ID for this run"
+        | "Queue Depth"
+        | "Request size"
+        | "Per-pass time limit"
+        | "Number of passes"
+        | "Seek pattern"
+        | "Seek range"
+        | "Direct I/O"
+        | "I/O Synchronization" => {
+            draft.settings.push((name.to_ascii_lowercase(), value.to_owned()));
+        }
+        "Target device" | "Target Name" => draft.target = Some(value.trim_matches('\'').to_owned()),
+        _ => {}
+    }
+}
+
+/// Pass, stream and elapsed ns.
+fn result(line: &Line, words: &[&str], columns: &[&str]) -> Found<(u64, Stream, u64)> {
+    if columns.is_empty() {
+        return Err(line.unfit("a line of heads before it, `What Pass Target ...`"));
+    }
+    if words.len() != columns.len() {
+        return Err(line.unfit(format!(
+            "{} words, as there are heads, of {}",
+            columns.len(),
+            words.len()
+        )));
+    }
+    let word = |name: &str| {
+        let found = columns.iter().position(|c| *c == name).and_then(|k| words.get(k).copied());
+        found.ok_or_else(|| line.unfit(format!("a column `{name}`")))
+    };
+    let pass = line.whole(word("Pass")?, "a pass")?;
+    let target = word("Target")?;
+    line.whole(target, "a target")?;
+    let depth = u32::try_from(line.whole(word("Queue")?, "a queue depth")?).ok();
+    let bytes = line.whole(word("Bytes_Xfered")?, "bytes")?;
+    let requests = line.whole(word("Ops")?, "a number of operations")?;
+    let elapsed = ns(line.number(word("Elapsed")?, "seconds")? * 1e9);
+    let elapsed = elapsed.ok_or_else(|| line.unfit("elapsed seconds"))?;
+    let op = match word("Op_Type")?.to_ascii_lowercase().as_str() {
+        "read" => "read",
+        "write" => "write",
+        "mixed" | "read/write" => "mixed",
+        "no-op" | "noop" => "no-op",
+        other => return Err(line.unfit_word(other, "`read`, `write` or `mixed`")),
+    };
+    let block = line.whole(word("Xfer_Size")?, "a request size in bytes")?;
+    let cpu = match word("Pct_CPU") {
+        Ok(word) => Some(line.number(word, "CPU in percent")?),
+        Err(_) => None,
+    };
+    let figure = Figure {
+        requests: Some(requests),
+        bytes: Some(bytes),
+        iops: Some(line.number(word("IOPS")?, "operations a second")?),
+        bytes_per_s: Some(line.number(word("Bandwidth")?, "MB a second")? * MB),
+        cpu_percent: cpu,
+        latency: Latency {
+            mean: Some(line.number(word("Latency")?, "ms")? * 1e6),
+            ..Latency::default()
+        },
+        ..Figure::of(op)
+    };
+    let stream = Stream {
+        name: format!("target-{target}"),
+        block: Some(block).filter(|&b| b > 0),
+        threads: Some(1),
+        queue_depth: depth.filter(|&d| d > 0),
+        ops: vec![figure],
+        ..Stream::of(op)
+    };
+    Ok((pass, stream, elapsed))
+}
