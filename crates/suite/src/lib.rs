@@ -5,6 +5,7 @@
 //! that later rooms see. [`resolved_text`] writes down what was checked, so that it can be played
 //! again by any later version. Nothing here reads a file.
 
+mod access;
 mod builtin;
 mod check;
 mod emit;
@@ -20,12 +21,13 @@ mod resolve;
 mod rounds;
 mod source;
 mod stream;
+mod values;
 
 pub use builtin::{Builtin, builtin, find_builtin};
 pub use check::{CheckContext, check};
 pub use emit::resolved_text;
-pub use fio_job::fio_job;
 pub use error::{Place, Problem, SuiteError};
+pub use fio_job::fio_job;
 pub use raw::json_schema;
 pub use rounds::PILOT;
 pub use source::{SuiteSource, parse};
