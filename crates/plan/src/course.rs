@@ -315,19 +315,11 @@ impl Course {
     fn cut_ramp(&mut self) {
         let rounds = &self.schedule.rounds;
         let Some(ramp) = self.ramp.filter(|&ramp| ramp > rounds.ramp) else { return };
-        let (mut cells, mut pilots_to_come) = (0, 0);
-        for (place, phase) in self.schedule.phases.iter().enumerate().skip(self.phase) {
-            if let Way::Rounds { pilots } = &phase.way {
-                cells += phase.cells.len() as u64;
-                pilots_to_come += if place > self.phase { pilots.len() as u64 } else { 0 };
-            }
-        }
+        let cells: u64 = self.in_rounds(self.phase).map(|(cells, _)| cells).sum();
         let visits = cells.saturating_mul(u64::from(rounds.visits_min)).max(1);
-        let least = self.schedule.round_from(self.phase).get();
-        let least = Nanos::new(least.saturating_mul(u64::from(rounds.visits_min)));
-        let pilots = Nanos::new(PILOT.get().saturating_mul(pilots_to_come));
         let left = rounds.time_max.saturating_sub(self.elapsed);
-        let left = left.saturating_sub(least).saturating_sub(pilots);
+        let left = left.saturating_sub(self.kept(self.phase, rounds.visits_min));
+        let left = left.saturating_sub(self.pilots_after(self.phase));
         let each = Nanos::new((left.get() / visits).saturating_mul(FOR_RAMPS.0) / FOR_RAMPS.1);
         let longest = rounds.ramp + each;
         if ramp > longest {
@@ -336,13 +328,40 @@ impl Course {
         }
     }
 
+    /// How many cells and pilots the phases from `phase` on have that are played in rounds.
+    fn in_rounds(&self, phase: usize) -> impl Iterator<Item = (u64, u64)> {
+        self.schedule.phases.iter().skip(phase).filter_map(|phase| match &phase.way {
+            Way::Rounds { pilots } => Some((phase.cells.len() as u64, pilots.len() as u64)),
+            _ => None,
+        })
+    }
+
+    fn pilots_after(&self, phase: usize) -> Nanos {
+        let pilots = self.in_rounds(phase + 1).map(|(_, pilots)| pilots).sum();
+        Nanos::new(PILOT.get().saturating_mul(pilots))
+    }
+
+    /// Time for so many rounds of the phases from `phase` on. Their visits are as much longer than
+    /// the least as those were that were made: devices are waited for until they are idle.
+    fn kept(&self, phase: usize, rounds: u32) -> Nanos {
+        let (mut took, mut least) = (0.0, 0.0);
+        for (&index, cell) in &self.cells {
+            took += cell.took.as_secs_f64();
+            least += self.schedule.least_of(index).as_secs_f64() * f64::from(cell.visits());
+        }
+        let stretch = if least > 0.0 { (took / least).max(1.0) } else { 1.0 };
+        let round = self.schedule.round_from(phase).as_secs_f64() * stretch;
+        // `as` saturates.
+        Nanos::new((round * f64::from(rounds) * 1e9) as u64)
+    }
+
     /// Those of the open cells that the next round visits: all, if there is time; else those with
     /// too few visits; else none. The first round is made in any case: a cell without a visit is
     /// no result at all. Later phases keep time for as many rounds as this one had.
     fn that_fit(&self, open: &[u32], round: u32) -> Vec<u32> {
         let rounds = &self.schedule.rounds;
-        let others = self.schedule.round_from(self.phase + 1).get();
-        let kept = others.saturating_mul(u64::from((round + 1).min(rounds.visits_min)));
+        let kept = self.kept(self.phase + 1, (round + 1).min(rounds.visits_min));
+        let kept = kept.get().saturating_add(self.pilots_after(self.phase).get());
         let fits = |cells: &[u32]| {
             let times = cells.iter().map(|&cell| self.expected(cell).get());
             let needed = times.fold(kept, u64::saturating_add);

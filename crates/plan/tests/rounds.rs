@@ -197,6 +197,18 @@ fn ramps_leave_time_for_three_visits_of_every_cell() {
 }
 
 #[test]
+fn a_slow_first_phase_leaves_the_second_its_three_visits() {
+    // 40 cells of 3.5 s each: planned as 2.5 s. Three visits to all are 420 s, seven and a half to
+    // the first phase alone are 525 s.
+    let suite = suite(20, 20, "pilot = false\ntime_max = \"480s\"");
+    let slow = World { noise: |_| 0.3, took: Nanos::millis(3_500), ..QUIET };
+    let (visits, made) = slow.play(&schedule(&suite, 7));
+    assert!(counts(&visits).values().all(|&n| n >= 3), "{:?}", counts(&visits));
+    let took: u64 = made.iter().map(|made| made.took.get()).sum();
+    assert!(Nanos::new(took) <= Nanos::secs(480), "{}", Nanos::new(took));
+}
+
+#[test]
 fn no_round_is_begun_that_would_end_too_late() {
     // 30 cells of 2.5 s: 75 s a round.
     let budget = |time: &str, noise: fn(u32) -> f64| {
