@@ -9,6 +9,7 @@ use crate::compare::Floor;
 use crate::differ::{Differences, differences};
 use crate::factor::{Factors, factors, from_views};
 use crate::findings::Findings;
+use crate::history::{History, history};
 use crate::latency::{Latencies, latencies};
 use crate::mark::Mark;
 use crate::view::View;
@@ -64,6 +65,8 @@ pub struct Together {
     pub elasticities: Elasticities,
     /// Which factor matters.
     pub factors: Factors,
+    /// At which run a level changed; null unless they are six or more of one suite on one target.
+    pub history: Option<History>,
 }
 
 /// The answer to one question.
@@ -205,6 +208,7 @@ impl Together {
             elasticities.tell_alone(|factor| alone(&views, factor));
         }
         let factors = factors(&from_views(&views, &levels));
+        let history = history(&views);
         let differs = if context.factors.is_empty() {
             differences.iter().flat_map(Differences::sentences).collect()
         } else {
@@ -215,12 +219,14 @@ impl Together {
             section("What differs", differs),
             section("Which layer", barriers),
             section("Which factor matters", factors.sentences()),
+            section("History", history.as_ref().map(History::sentences).unwrap_or_default()),
         ];
         Self {
             sections: sections.into_iter().flatten().collect(),
             differences,
             elasticities,
             factors,
+            history,
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod factor;
 pub mod findings;
 pub mod freeze;
 pub mod gap;
+pub mod history;
 pub mod interval;
 pub mod latency;
 pub mod mark;

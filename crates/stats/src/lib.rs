@@ -3,6 +3,7 @@
 pub mod changepoint;
 pub mod exposure;
 pub mod histogram;
+pub mod history;
 pub mod interval;
 pub mod multiple;
 pub mod outlier;

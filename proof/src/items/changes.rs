@@ -6,6 +6,7 @@ use record::{
     StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd, VisitRecord,
 };
 use stats::changepoint::{Noise, changes, noise, partition};
+use stats::history::history;
 use stats::{LatencyHistogram, Random};
 
 use crate::Bound::{AtLeast, AtMost, Within};
@@ -28,6 +29,11 @@ pub const PROOFS: &[Proof] = &[
         name: "changes-run",
         about: "grids of 30 cells in four rounds: drift and steps of the whole run",
         run: runs,
+    },
+    Proof {
+        name: "changes-history",
+        about: "one value a run, noise of 5 % from run to run: at which run the level changed",
+        run: histories,
     },
 ];
 
@@ -120,6 +126,56 @@ fn best_split(series: &[f64]) -> bool {
         let error = (pooled * (1.0 / a.len() as f64 + 1.0 / b.len() as f64)).sqrt();
         (ma - mb).abs() > LIMIT * error
     })
+}
+
+/// Histories of runs: short, and each value apart from the next.
+fn histories(lot: &Lot) -> Vec<Claim> {
+    let times = lot.effort.times(4_000, 600);
+    let mut claims = Vec::new();
+    let points =
+        |values: &[f64]| history(values, 0.001, 3).iter().map(|c| c.at).collect::<Vec<_>>();
+    for (row, runs) in (0u64..).zip([12, 30, 50]) {
+        let (mut false_alarms, mut weak) = (0, 0);
+        for time in 0..times as u64 {
+            let mut random = lot.random(&[row, time]);
+            let flat = series(0.0, &[(0.0, runs)], &mut random);
+            false_alarms += usize::from(!points(&flat).is_empty());
+            weak += usize::from(!history(&flat, 0.05, 3).is_empty());
+        }
+        let of = |what: &str| format!("{runs} runs: {what}");
+        claims.push(Claim::share(
+            of("a change where there is none"),
+            AtMost(0.05),
+            false_alarms,
+            times,
+        ));
+        claims.push(Claim::share(of("p of 0.05, the same"), AtMost(0.05), weak, times).of_broken());
+    }
+    let (mut step, mut two, mut odd) = (0, 0, 0);
+    let mut least_squares = 0;
+    let near = |found: &[usize], wanted: &[usize]| {
+        found.len() == wanted.len()
+            && found.iter().zip(wanted).all(|(seen, wanted)| seen.abs_diff(*wanted) <= 2)
+    };
+    for time in 0..times as u64 {
+        let mut random = lot.random(&[9, time]);
+        let one = series(0.0, &[(0.0, 15), (-3.0, 15)], &mut random);
+        step += usize::from(near(&points(&one), &[15]));
+        let levels = [(0.0, 10), (-3.0, 10), (0.0, 10)];
+        let both = series(0.0, &levels, &mut random);
+        two += usize::from(near(&points(&both), &[10, 20]));
+        let mut values = series(0.0, &[(0.0, 30)], &mut random);
+        values[random.below(30) as usize] += 0.42_f64.ln();
+        odd += usize::from(!points(&values).is_empty());
+        least_squares += usize::from(changes(&values, 3).is_some_and(|f| f.segments.len() > 1));
+    }
+    let claim = |what: &str, bound, seen| Claim::share(what.to_owned(), bound, seen, times);
+    claims.push(claim("a step of 3 sigma in 30 runs, found within 2", AtLeast(0.95), step));
+    claims.push(claim("two steps in 30 runs, found as two", AtLeast(0.85), two));
+    claims.push(claim("one odd run of 30 at 42 %: a change called", AtMost(0.05), odd));
+    let broken = claim("least squares, one odd run: a change called", AtMost(0.05), least_squares);
+    claims.push(broken.of_broken());
+    claims
 }
 
 /// What one second of a record holds.

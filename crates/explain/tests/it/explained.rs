@@ -28,6 +28,41 @@ fn both_published_grids_together() {
 }
 
 #[test]
+fn a_level_that_changed_at_a_run_is_found_there() {
+    let grid = RAID0;
+    let slower = |id: &str| {
+        let mut found = run(id, grid);
+        for op in found.visits.iter_mut().flat_map(|v| &mut v.streams).flat_map(|s| &mut s.ops) {
+            op.requests = op.requests * 8 / 10;
+        }
+        found.header.program = "plimsoll 0.2.0".to_owned();
+        found
+    };
+    let runs: Vec<record::Run> = (1..=9)
+        .map(|n| {
+            let id = format!("r{n}");
+            let mut found = if n < 5 { run(&id, grid) } else { slower(&id) };
+            found.header.started_unix_ns = n * 86_400_000_000_000;
+            found
+        })
+        .collect();
+    let of = |order: &[usize]| {
+        let views: Vec<View<'_>> = order.iter().map(|&n| View::new(&runs[n])).collect();
+        Explanation::of(&views, &Context::default()).together.unwrap().history
+    };
+    let found = of(&[0, 1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
+    let shared = found.changes.iter().find(|change| change.cell.is_none()).unwrap();
+    assert_eq!((shared.last_before.as_str(), shared.first_after.as_str()), ("r4", "r5"));
+    assert_eq!(shared.runs_after, 5);
+    let sentences = found.sentences().join("\n");
+    assert!(sentences.contains("x0.80") && sentences.contains("version"), "{sentences}");
+    // In whatever order they are named, time orders them.
+    assert_eq!(of(&[8, 3, 1, 0, 2, 7, 4, 6, 5]).unwrap(), found);
+    let same = of(&[0, 1, 2, 3]);
+    assert_eq!(same, None);
+}
+
+#[test]
 fn the_same_records_are_explained_alike() {
     let json = |e: &Explanation| serde_json::to_string(e).unwrap();
     assert_eq!(json(&explanation()), json(&explanation()));
