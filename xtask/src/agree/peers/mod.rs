@@ -1,5 +1,6 @@
 //! The programs that we are held against: how each is told what to do, and what it says then.
 
+mod bonnie;
 mod fio;
 mod ioping;
 mod pg_test_fsync;
@@ -13,6 +14,7 @@ use anyhow::{Context, Result};
 use super::figures::{Figure, Kind, Values};
 use super::pattern::{Pattern, Setting};
 
+pub use bonnie::Bonnie;
 pub use fio::{BATCHED, Fio};
 pub use ioping::Ioping;
 pub use pg_test_fsync::PgTestFsync;
