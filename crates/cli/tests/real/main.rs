@@ -5,6 +5,7 @@
 #![expect(clippy::print_stderr, reason = "tests say what they skip and what they found")]
 
 mod clocks;
+mod every_suite;
 mod faults;
 mod hangs;
 mod lab;

@@ -1,0 +1,85 @@
+//! Every suite that is built in: in its short form on plain files, and as a job file that fio takes.
+
+use std::fs;
+use std::process::Command;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::lab::{Lab, tool};
+
+/// The suites are dealt out to so many tests, which run side by side.
+const HANDS: usize = 3;
+
+fn suites(lab: &Lab) -> Vec<String> {
+    let list: Value = serde_json::from_str(&lab.ok("suite list --json").out).unwrap();
+    let names = list["suites"].as_array().unwrap().iter();
+    let names: Vec<String> =
+        names.map(|suite| suite["name"].as_str().unwrap().to_owned()).collect();
+    assert!(names.len() > 40, "{names:?}");
+    names
+}
+
+fn play(hand: usize) {
+    let lab = Lab::new(&format!("every-suite-{hand}"));
+    for name in suites(&lab).iter().skip(hand).step_by(HANDS) {
+        let begin = Instant::now();
+        let place = lab.path(name);
+        fs::create_dir(&place).unwrap();
+        let said = lab.ok(&format!("run {name} --quick --target {name} --json"));
+        let seconds = begin.elapsed().as_secs_f64();
+        for document in documents(&said.document()) {
+            let cells = document["cells"].as_array().unwrap();
+            assert!(!cells.is_empty(), "{name}");
+            for cell in cells {
+                let done = cell["visits"].as_array().unwrap();
+                assert!(!done.is_empty(), "{name}: a cell without a visit: {cell}");
+                let rate = cell["iops"].as_f64().unwrap_or(0.0);
+                assert!(rate > 0.0, "{name}: a cell that did nothing: {cell}");
+            }
+        }
+        let left: Vec<_> = fs::read_dir(&place).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert!(left.is_empty(), "{name} left {left:?}");
+        eprintln!("{name}: {seconds:.1} s");
+    }
+}
+
+/// A suite of suites prints a document for each of its runs.
+fn documents(printed: &Value) -> Vec<Value> {
+    match printed["runs"].as_array() {
+        Some(runs) => runs.clone(),
+        None => vec![printed.clone()],
+    }
+}
+
+#[test]
+fn the_first_hand_of_suites_runs_on_plain_files() {
+    play(0);
+}
+
+#[test]
+fn the_second_hand_of_suites_runs_on_plain_files() {
+    play(1);
+}
+
+#[test]
+fn the_third_hand_of_suites_runs_on_plain_files() {
+    play(2);
+}
+
+#[test]
+fn fio_takes_every_suite_as_a_job() {
+    let lab = Lab::new("fio-jobs");
+    if Command::new("fio").arg("--version").output().is_err() {
+        eprintln!("skipped: needs fio");
+        return;
+    }
+    for name in suites(&lab) {
+        let job = lab.ok(&format!("suite show {name} --quick --format fio --file f.dat"));
+        let path = lab.path(&format!("{name}.fio"));
+        fs::write(&path, &job.out).unwrap();
+        tool("fio", &["--parse-only", &path.display().to_string()]);
+        let jobs = job.out.lines().filter(|line| line.starts_with('[')).count();
+        assert!(jobs > 1, "{name} is no job:\n{}", job.out);
+    }
+}
