@@ -163,6 +163,67 @@ pub enum TableLayout {
     Plain,
     /// Block size by threads, truncated IOPS and one-decimal BW, reads then writes.
     BmFlash,
+    /// A line per level: IOps, MiBps and MBps, response times, CPU.
+    Iometer,
+    /// The wide line of twelve phases: K/sec, %CP, latency.
+    Bonnie,
+    /// KiB/s, a line per record size, a column per operation.
+    Iozone,
+    /// The best points, and the matrices of small by large load.
+    Orion,
+    /// A line per pass, and all of them together.
+    Xdd,
+    /// Records, bytes, seconds and MB/s of each visit.
+    Dd,
+    /// fileio's rates, latencies and fairness, as 1.0 prints them.
+    Sysbench,
+    /// The same as 0.4 printed it.
+    #[serde(rename = "sysbench-0.4")]
+    Sysbench04,
+    /// Operations a second and microseconds each, by method.
+    PgTestFsync,
+    /// Requests, rates and the four latencies.
+    Ioping,
+    /// MB/s, IOPS and latency, reads then writes.
+    Crystaldiskmark,
+}
+
+impl TableLayout {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::Plain,
+        Self::BmFlash,
+        Self::Iometer,
+        Self::Bonnie,
+        Self::Iozone,
+        Self::Orion,
+        Self::Xdd,
+        Self::Dd,
+        Self::Sysbench,
+        Self::Sysbench04,
+        Self::PgTestFsync,
+        Self::Ioping,
+        Self::Crystaldiskmark,
+    ];
+
+    /// The name in suites and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::BmFlash => "bm-flash",
+            Self::Iometer => "iometer",
+            Self::Bonnie => "bonnie",
+            Self::Iozone => "iozone",
+            Self::Orion => "orion",
+            Self::Xdd => "xdd",
+            Self::Dd => "dd",
+            Self::Sysbench => "sysbench",
+            Self::Sysbench04 => "sysbench-0.4",
+            Self::PgTestFsync => "pg-test-fsync",
+            Self::Ioping => "ioping",
+            Self::Crystaldiskmark => "crystaldiskmark",
+        }
+    }
 }
 
 /// A part of the suite with its own grid.

@@ -122,7 +122,7 @@ fn bad_top() {
         ("caches = 7", "t.toml:3: `caches` is the number 7, wanted a list"),
         (
             "table = \"bmflash\"",
-            "t.toml:3: `table` is `bmflash`, wanted `plain` or `bm-flash`\n  hint: did you mean `bm-flash`?",
+            "t.toml:3: `table` is `bmflash`, wanted `plain`, `bm-flash`, `iometer`, `bonnie`, `iozone`, `orion`, `xdd`, `dd`, `sysbench`, `sysbench-0.4`, `pg-test-fsync`, `ioping` or `crystaldiskmark`\n  hint: did you mean `bm-flash`?",
         ),
         (
             "data = \"zeroes\"",
