@@ -145,6 +145,30 @@ impl Figures {
         (self.requests > 0).then_some(self.latency_ns_max)
     }
 
+    /// Standard deviation of the latencies in ns, from the middles of their histogram's buckets,
+    /// which are 0.8 % wide: off by at most 0.4 % of the latencies. What another tool reported is
+    /// as it reported it, and `None` over several operations or visits.
+    pub fn latency_ns_sd(&self) -> Option<f64> {
+        if self.is_told() {
+            let [(_, only)] = self.told.latency.as_slice() else { return None };
+            return only.sd;
+        }
+        let middle = |bucket: u32| {
+            let (low, high) = stats::histogram::bucket_bounds(bucket as usize);
+            (low as f64 + high as f64) / 2.0
+        };
+        let count = self.latency.count() as f64;
+        let mean = self.latency.sparse().map(|(b, n)| middle(b) * n as f64).sum::<f64>() / count;
+        let off = |b: u32| (middle(b) - mean).powi(2);
+        let squares: f64 = self.latency.sparse().map(|(b, n)| off(b) * n as f64).sum();
+        (count > 0.0).then(|| (squares / count).sqrt())
+    }
+
+    /// How often which latency was met; empty where another tool measured.
+    pub fn latencies(&self) -> &LatencyHistogram {
+        &self.latency
+    }
+
     /// Latency that a share `q` (in `0.0..=1.0`) of the requests did not exceed, in ns, at most
     /// 0.4 % off. `None` when fewer than [`ABOVE_MIN`] values lie above it. What another tool
     /// reported is as it reported it, and `None` over several operations or visits.

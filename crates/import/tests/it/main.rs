@@ -3,6 +3,7 @@
 mod broken;
 mod figures;
 mod grids;
+mod layouts;
 
 use std::path::{Path, PathBuf};
 

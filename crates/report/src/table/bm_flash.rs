@@ -1,10 +1,12 @@
 //! The two classic tables of bm-flash, to the letter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use record::Run;
 
+use super::layout::Misfit;
+use super::shape;
 use crate::figures::{self, StreamOfCell, total};
 
 const KIB: f64 = 1024.0;
@@ -35,6 +37,26 @@ fn label(bytes: u64) -> String {
         }
     }
     format!("{bytes}B")
+}
+
+/// [`bm_flash`] of a run that has block sizes and threads.
+pub(super) fn print(run: &Run) -> Result<String, Misfit> {
+    let mut known = BTreeSet::new();
+    for stream in shape::single(run)? {
+        let phase = stream.cell.phase.as_str();
+        let Some(block) = stream.plan.block_bytes else {
+            let phase = crate::text::plain(phase);
+            return Err(Misfit::new(format!("its phase {phase} has requests of several sizes")));
+        };
+        if !known.insert((phase, block, stream.plan.threads)) {
+            return Err(Misfit::new(format!(
+                "several of its cells have blocks of {} and {} threads",
+                label(block),
+                stream.plan.threads
+            )));
+        }
+    }
+    Ok(bm_flash(run))
 }
 
 /// The fill line and one table per phase: block sizes down, threads across, `IOPS` and `BW`

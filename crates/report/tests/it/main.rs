@@ -9,4 +9,5 @@ mod bm_flash;
 mod csv;
 mod grid;
 mod json;
+mod layouts;
 mod sample;
