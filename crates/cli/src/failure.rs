@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use report::table::Misfit;
 use runner::{ErrorKind, RunError};
 use store::StoreError;
 use suite::SuiteError;
@@ -84,6 +85,13 @@ impl From<StoreError> for Failure {
 
 impl From<SuiteError> for Failure {
     fn from(error: SuiteError) -> Self {
+        let hint = error.hint();
+        Self { code: ExitCode::Usage, error: error.into(), hint }
+    }
+}
+
+impl From<Misfit> for Failure {
+    fn from(error: Misfit) -> Self {
         let hint = error.hint();
         Self { code: ExitCode::Usage, error: error.into(), hint }
     }

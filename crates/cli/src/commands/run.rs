@@ -8,7 +8,7 @@ use runner::{Order, Outcome, Prepared, TargetName};
 use store::Store;
 
 use crate::args::Common;
-use crate::commands::table::{self, Layout};
+use crate::commands::table;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::options::{ConsentOptions, MannerOptions, SuiteOptions, TalkOptions};
@@ -149,7 +149,7 @@ fn show(
         output.print(&json(&report::document(&run))?)?;
     } else {
         let noise = table::noise(store, &run)?;
-        output.print(&(table::text(&run, Layout::Auto) + &noise))?;
+        output.print(&(table::both(&run) + &noise))?;
     }
     let id = &outcome.run;
     match outcome.state {

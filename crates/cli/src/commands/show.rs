@@ -10,7 +10,7 @@ use units::Bytes;
 
 use crate::args::Common;
 use crate::commands::suites::{counted, duration};
-use crate::commands::table::{self, Layout};
+use crate::commands::table;
 use crate::failure::Failure;
 use crate::order;
 use crate::output::{Output, json};
@@ -41,7 +41,7 @@ pub fn show(args: &ShowArgs, common: &Common, output: &Output) -> Result<(), Fai
     output.print(&format!(
         "{}\n{}",
         facts(&run, order::standing(&store, &run.header)),
-        table::text(&run, Layout::Auto)
+        table::both(&run)
     ))
 }
 
