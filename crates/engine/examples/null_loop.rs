@@ -48,6 +48,7 @@ fn main() {
             last: Last::Whole,
             extend: None,
         },
+        start_file: suite::model::StartFile::Keep,
     };
     let visit = Visit {
         streams: vec![stream],

@@ -197,7 +197,9 @@ impl Marks {
     fn of_steady(&mut self, steady: &SteadyStates) {
         for series in steady.series.iter().filter(|s| s.verdict != Verdict::Steady) {
             let why = series.sentences().into_iter().next().unwrap_or_default();
-            self.add("not-steady", series.cell, why);
+            for &cell in &series.decides_for {
+                self.add("not-steady", cell, why.clone());
+            }
         }
     }
 

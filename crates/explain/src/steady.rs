@@ -18,7 +18,8 @@ const CONFIDENCE: f64 = 0.95;
 /// Series of rounds of a run, and cliffs in what it wrote.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SteadyStates {
-    /// Cells visited five times and more back to back without a ramp, in the order made.
+    /// Cells visited five times and more back to back without a ramp, and those that decide when a
+    /// phase is steady, in the order made.
     pub series: Vec<SteadyState>,
     /// Falls of the write rate, in the order made; in visits of the fill and of preconditioning
     /// too.
@@ -32,6 +33,8 @@ pub struct SteadyState {
     pub cell: u32,
     /// The cell as people say it.
     pub cell_name: String,
+    /// The cells for which it decides: those of its phase where rounds visit several, else itself.
+    pub decides_for: Vec<u32>,
     /// Which visit of the run the first round was.
     pub order_first: u32,
     /// Requests per second, round by round.
@@ -122,41 +125,75 @@ pub struct WriteCliff {
     pub after: f64,
 }
 
-/// Visits of one cell made back to back.
+/// Visits of one cell made back to back, or one in each round of a grid.
 struct Series<'a> {
     cell: &'a CellView<'a>,
     visits: Vec<VisitView<'a>>,
+    /// Written in each round up to the end of its visit, by other cells before it too.
+    written: Vec<u64>,
 }
 
 /// Whether the run's series of rounds came to rest, and where its writes fell.
 pub fn steady(view: &View<'_>) -> SteadyStates {
     let all = series(view);
     let rules = rules(view);
-    let rule = |s: &Series<'_>| rules.iter().find(|r| r.phase == s.cell.cell.phase);
-    let rounds = all.iter().filter(|s| rule(s).is_some() || s.is_rounds());
-    SteadyStates {
-        series: rounds.map(|s| state(view, s, rule(s))).collect(),
-        cliffs: all.iter().flat_map(cliffs).collect(),
-    }
+    let rule = |s: &Series<'_>| rules.iter().find(|r| r.cells.contains(&s.cell.cell.index));
+    let alone = |s: &&Series<'_>| rule(s).map_or(s.is_rounds(), |rule| rule.cells.len() == 1);
+    let rounds = all.iter().filter(alone).map(|s| state(view, s, rule(s)));
+    let grids = rules.iter().filter(|rule| rule.cells.len() > 1);
+    let grids = grids.filter_map(|rule| Some(state(view, &of_grid(view, rule)?, Some(rule))));
+    let mut series: Vec<SteadyState> = rounds.chain(grids).collect();
+    series.sort_by_key(|series| series.order_first);
+    SteadyStates { series, cliffs: all.iter().flat_map(cliffs).collect() }
 }
 
 /// What the suite asks of a phase that is played until it is steady.
 struct Rule {
-    phase: String,
+    /// Indices of the phase's cells.
+    cells: std::ops::Range<u32>,
+    /// The one that decides.
+    tracked: u32,
     /// To be written in the phase.
     volume: Bytes,
 }
 
 fn rules(view: &View<'_>) -> Vec<Rule> {
     let Some(plan) = crate::findings::plan(view) else { return Vec::new() };
+    let mut first = 0u32;
     let rule = |phase: &suite::model::Phase| {
+        let start = first;
+        first = first.saturating_add(u32::try_from(phase.cells.len()).unwrap_or(u32::MAX));
         let steady = phase.steady?;
-        let active = phase.cells.first().map_or(Bytes::ZERO, |cell| cell.active_range());
         // As whoever ends the phase counts.
-        let volume = Bytes::new((active.get() as f64 * steady.volume) as u64);
-        Some(Rule { phase: phase.name.clone(), volume })
+        let volume = Bytes::new((phase.active_range().get() as f64 * steady.volume) as u64);
+        let tracked = start.saturating_add(u32::try_from(steady.track).unwrap_or(u32::MAX));
+        Some(Rule { cells: start..first, tracked, volume })
     };
     plan.phases.iter().filter_map(rule).collect()
+}
+
+/// The visits of the cell that decides for a grid, one in each round.
+fn of_grid<'a>(view: &'a View<'_>, rule: &Rule) -> Option<Series<'a>> {
+    let cell = view.cells.iter().find(|cell| cell.cell.index == rule.tracked)?;
+    let mut visits: Vec<VisitView<'a>> = cell.visits.clone();
+    visits.sort_by_key(|visit| visit.visit.order);
+    let mut before = 0;
+    let written = visits.iter().map(|visit| {
+        let until = visit.visit.order;
+        let orders = before..=until;
+        before = until.saturating_add(1);
+        let round = of_phase(view, rule).filter(|v| orders.contains(&v.order));
+        round.fold(0u64, |sum, visit| sum.saturating_add(written_bytes(visit)))
+    });
+    let written: Vec<u64> = written.collect();
+    (!visits.is_empty()).then_some(Series { cell, visits, written })
+}
+
+/// All visits of a phase that were to count.
+fn of_phase<'a>(view: &'a View<'_>, rule: &Rule) -> impl Iterator<Item = &'a VisitRecord> {
+    let cells = rule.cells.clone();
+    let visits = view.run.visits.iter();
+    visits.filter(move |v| cells.contains(&v.cell) && v.purpose == Purpose::Measure)
 }
 
 /// What the rule that ends a phase counts as written: on a twin what its media wrote.
@@ -186,9 +223,13 @@ fn series<'a>(view: &'a View<'_>) -> Vec<Series<'a>> {
             // What was cut short interrupts nothing that a drive would notice.
             continue;
         };
+        let written = written_bytes(visit);
         match all.last_mut().filter(|last| follows && last.cell.cell.index == visit.cell) {
-            Some(last) => last.visits.push(*counted),
-            None => all.push(Series { cell, visits: vec![*counted] }),
+            Some(last) => {
+                last.visits.push(*counted);
+                last.written.push(written);
+            }
+            None => all.push(Series { cell, visits: vec![*counted], written: vec![written] }),
         }
     }
     all
@@ -218,14 +259,14 @@ fn state(view: &View<'_>, series: &Series<'_>, rule: Option<&Rule>) -> SteadySta
     } else {
         SNIA_ROUNDS.min(rounds.len())
     };
-    let window = &series.visits[series.visits.len() - seen..];
-    let sum = |of: &dyn Fn(&VisitRecord) -> u64| {
-        window.iter().fold(0u64, |sum, visit| sum.saturating_add(of(visit.visit)))
-    };
+    let from = series.visits.len() - seen;
+    let window = &series.visits[from..];
+    let written_in = series.written.get(from..).unwrap_or_default();
+    let sum = |numbers: &mut dyn Iterator<Item = u64>| numbers.fold(0, u64::saturating_add);
     let horizon = Horizon {
         rounds: u32::try_from(seen).unwrap_or(u32::MAX),
-        ns: sum(&|visit| visit.elapsed_ns),
-        written_bytes: sum(&written_bytes),
+        ns: sum(&mut window.iter().map(|visit| visit.visit.elapsed_ns)),
+        written_bytes: sum(&mut written_in.iter().copied()),
     };
     let last_order = window.last().map_or(0, |visit| visit.visit.order);
     let until = view.run.visits.iter().filter(|visit| visit.order <= last_order);
@@ -233,8 +274,10 @@ fn state(view: &View<'_>, series: &Series<'_>, rule: Option<&Rule>) -> SteadySta
     let target = &view.run.header.target;
     let target_bytes = target.size_bytes.saturating_mul(u64::from(target.files.max(1)));
     let volume = Volume { written: Bytes::new(written), active: Bytes::new(target_bytes) };
-    let in_series =
-        series.visits.iter().fold(0u64, |n, v| n.saturating_add(counted_bytes(view, v.visit)));
+    let in_series = match rule.filter(|rule| rule.cells.len() > 1) {
+        Some(rule) => sum(&mut of_phase(view, rule).map(|visit| counted_bytes(view, visit))),
+        None => sum(&mut series.visits.iter().map(|v| counted_bytes(view, v.visit))),
+    };
     // The rule that ended the phase, where there is one: two answers to one question help nobody.
     let enough = match rule {
         Some(rule) => in_series >= rule.volume.get(),
@@ -244,6 +287,8 @@ fn state(view: &View<'_>, series: &Series<'_>, rule: Option<&Rule>) -> SteadySta
     SteadyState {
         cell: series.cell.cell.index,
         cell_name: series.cell.name(),
+        decides_for: rule
+            .map_or_else(|| vec![series.cell.cell.index], |r| r.cells.clone().collect()),
         order_first: series.visits.first().map_or(0, |visit| visit.visit.order),
         verdict: verdict(snia, last_half, rounds.len(), enough),
         rounds,
@@ -253,7 +298,7 @@ fn state(view: &View<'_>, series: &Series<'_>, rule: Option<&Rule>) -> SteadySta
         written_bytes: if rule.is_some() { in_series } else { written },
         target_bytes,
         wanted_bytes,
-        per_fill: per_fill(window, target_bytes),
+        per_fill: per_fill(window, written_in, target_bytes),
     }
 }
 
@@ -276,11 +321,11 @@ fn verdict(
 }
 
 /// Slope of ln rate against what was written, for one whole target of it.
-fn per_fill(window: &[VisitView<'_>], target_bytes: u64) -> Option<Slope> {
+fn per_fill(window: &[VisitView<'_>], bytes: &[u64], target_bytes: u64) -> Option<Slope> {
     let (mut x, mut y) = (Vec::new(), Vec::new());
     let mut written = 0.0;
-    for visit in window {
-        let bytes = written_bytes(visit.visit) as f64;
+    for (visit, &bytes) in window.iter().zip(bytes) {
+        let bytes = bytes as f64;
         if visit.requests_per_second > 0.0 {
             x.push((written + bytes / 2.0) / target_bytes.max(1) as f64);
             y.push(visit.requests_per_second.ln());

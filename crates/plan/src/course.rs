@@ -65,7 +65,7 @@ pub enum RoundOf {
     Pilots,
     /// Every open cell once.
     Visits,
-    /// The one cell of a steady phase.
+    /// Every cell of a steady phase once.
     Steady,
 }
 
@@ -237,7 +237,9 @@ impl Course {
             let part = match &phase.way {
                 Way::Classic(order) => self.left_of_classic(order),
                 Way::Rounds { pilots } => self.left_of_rounds(phase, pilots, index == self.phase),
-                Way::Steady { steady, .. } => self.left_of_steady(phase, steady),
+                Way::Steady { steady, tracked, .. } => {
+                    self.left_of_steady(phase, steady, *tracked, index == self.phase)
+                }
             };
             left.visits = left.visits.saturating_add(part.visits);
             left.visits_most = left.visits_most.saturating_add(part.visits_most);
@@ -254,7 +256,9 @@ impl Course {
             let goes_on = match &phase.way {
                 Way::Classic(order) => self.begin_classic(&phase, order),
                 Way::Rounds { pilots } => self.begin_round(&phase, pilots),
-                Way::Steady { steady, volume } => self.begin_steady(&phase, steady, *volume),
+                Way::Steady { steady, tracked, volume } => {
+                    self.begin_steady(&phase, steady, *tracked, *volume)
+                }
             };
             if !goes_on {
                 self.phase += 1;
@@ -402,26 +406,41 @@ impl Course {
         }
     }
 
-    /// One more round of a steady phase; false when it is steady, or given up.
-    fn begin_steady(&mut self, phase: &PhaseSchedule, steady: &Steady, volume: Bytes) -> bool {
-        let Some((&index, cell)) =
-            phase.cells.first().and_then(|index| Some((index, self.cells.get_mut(index)?)))
-        else {
-            return false;
-        };
-        if is_steady(cell, volume) {
-            cell.standing = Some(Standing::Steady);
+    /// One more round of a steady phase, in the order of its grid; false when it is steady, or
+    /// given up.
+    fn begin_steady(
+        &mut self,
+        phase: &PhaseSchedule,
+        steady: &Steady,
+        tracked: Option<u32>,
+        volume: Bytes,
+    ) -> bool {
+        let made = self.rounds_made(phase, tracked);
+        let is_steady = tracked.and_then(|index| self.cells.get(&index)).is_some_and(|cell| {
+            let of_phase = phase.cells.iter().filter_map(|index| self.cells.get(index));
+            let written = of_phase.fold(0u64, |sum, cell| sum.saturating_add(cell.written.get()));
+            written >= volume.get() && holds(&cell.ln_rates)
+        });
+        // Without the cell that decides nothing can be found out by going on.
+        let most = if tracked.is_some() { steady.rounds_max } else { steady.rounds_max.min(BLIND) };
+        if is_steady || made >= most {
+            let end = if is_steady { Standing::Steady } else { Standing::NotSteady };
+            self.end_all(phase, end);
             return false;
         }
-        if cell.visits() >= steady.rounds_max {
-            cell.standing = Some(Standing::NotSteady);
-            return false;
-        }
-        let repeat = cell.next_repeat();
-        let key = VisitKey { cell: index, repeat };
-        self.round = Some(cell.visits() + 1);
-        self.queue = vec![Due { key, purpose: Purpose::Measure }];
-        true
+        let due = phase.cells.iter().filter_map(|&cell| {
+            let repeat = self.cells.get(&cell)?.next_repeat();
+            Some(Due { key: VisitKey { cell, repeat }, purpose: Purpose::Measure })
+        });
+        self.queue = due.collect();
+        self.round = Some(made.saturating_add(1));
+        !self.queue.is_empty()
+    }
+
+    /// How many rounds of a steady phase were made.
+    fn rounds_made(&self, phase: &PhaseSchedule, tracked: Option<u32>) -> u32 {
+        let counts = tracked.or_else(|| phase.cells.last().copied());
+        counts.and_then(|index| self.cells.get(&index)).map_or(0, Cell::visits)
     }
 
     fn end_all(&mut self, phase: &PhaseSchedule, standing: Standing) {
@@ -464,18 +483,30 @@ impl Course {
         left
     }
 
-    fn left_of_steady(&self, phase: &PhaseSchedule, steady: &Steady) -> Left {
-        let Some((index, cell)) =
-            phase.cells.first().and_then(|index| Some((*index, self.cells.get(index)?)))
-        else {
-            return Left::default();
-        };
-        let most = steady.rounds_max.saturating_sub(cell.visits());
+    fn left_of_steady(
+        &self,
+        phase: &PhaseSchedule,
+        steady: &Steady,
+        tracked: Option<u32>,
+        under_way: bool,
+    ) -> Left {
+        let most = if tracked.is_some() { steady.rounds_max } else { steady.rounds_max.min(BLIND) };
         // The rule about the last half wants so many; how many more, nobody knows.
         let enough = u32::try_from(steady::LAST_HALF_ROUNDS_MIN).unwrap_or(u32::MAX);
-        let visits = enough.saturating_sub(cell.visits()).max(1).min(most);
-        let time = Nanos::new(self.expected(index).get().saturating_mul(u64::from(visits)));
-        Left { visits, visits_most: most, time }
+        let made = self.rounds_made(phase, tracked);
+        let rounds = enough.max(made.saturating_add(1)).min(most);
+        let mut left = Left::default();
+        for &index in &phase.cells {
+            let Some(cell) = self.cells.get(&index).filter(|cell| cell.is_open()) else { continue };
+            let due = under_way && self.queue.iter().any(|due| due.key.cell == index);
+            let visits = rounds.saturating_sub(cell.visits()).max(u32::from(due));
+            left.visits = left.visits.saturating_add(visits);
+            let most = most.saturating_sub(cell.visits());
+            left.visits_most = left.visits_most.saturating_add(most);
+            let each = self.expected(index).get();
+            left.time += Nanos::new(each.saturating_mul(u64::from(visits)));
+        }
+        left
     }
 
     fn left_of_rounds(&self, phase: &PhaseSchedule, pilots: &[u32], under_way: bool) -> Left {
@@ -521,10 +552,12 @@ fn wanted(cell: &Cell, interval: Option<Interval>, precision: f64, most: u32) ->
     })
 }
 
-/// SNIA's rule, the rule about the last half, and the rule about volume.
-fn is_steady(cell: &Cell, volume: Bytes) -> bool {
-    let rates: Vec<f64> = cell.ln_rates.iter().map(|rate| rate.exp()).collect();
-    cell.written >= volume
-        && steady::last_half(&rates).is_some_and(|half| half.holds())
+/// So many rounds of a steady phase are made where the cell that decides cannot be measured.
+const BLIND: u32 = 5;
+
+/// SNIA's rule, and the rule about the last half.
+fn holds(ln_rates: &[f64]) -> bool {
+    let rates: Vec<f64> = ln_rates.iter().map(|rate| rate.exp()).collect();
+    steady::last_half(&rates).is_some_and(|half| half.holds())
         && steady::snia(&rates).is_some_and(|snia| snia.holds())
 }

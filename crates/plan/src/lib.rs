@@ -7,7 +7,8 @@
 //! - *classic*: the suite's own order and repeats;
 //! - *rounds*: every cell that is open once a round, in a fresh random order, until the interval of
 //!   its rate is narrow enough;
-//! - *steady*: one cell, round after round, until its rate stays where it is.
+//! - *steady*: every cell once a round, as written, until the rate of the one that is tracked stays
+//!   where it is.
 //!
 //! Phases are never interleaved.
 

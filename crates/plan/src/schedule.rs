@@ -41,6 +41,8 @@ pub(crate) enum Way {
     },
     Steady {
         steady: Steady,
+        /// The cell that decides; `None` if it cannot be measured here.
+        tracked: Option<u32>,
         /// Bytes to be written before it can be steady.
         volume: Bytes,
     },
@@ -57,11 +59,12 @@ impl Schedule {
             let possible = |cell: &u32| !impossible.contains(cell);
             let way = match (phase.steady, suite.method) {
                 (Some(steady), _) => {
-                    let active =
-                        phase.cells.first().map_or(Bytes::ZERO, |cell| cell.active_range());
+                    let active = phase.active_range();
                     // `as` saturates, which is all that is asked of a bound this large.
                     let volume = Bytes::new((active.get() as f64 * steady.volume) as u64);
-                    Way::Steady { steady, volume }
+                    let tracked =
+                        u32::try_from(steady.track).ok().and_then(|i| first.checked_add(i));
+                    Way::Steady { steady, tracked: tracked.filter(possible), volume }
                 }
                 (None, Method::Rounds) => {
                     let pilots = suite.pilots(phase).into_iter();
@@ -74,8 +77,11 @@ impl Schedule {
             phases.push(PhaseSchedule { cells, way });
             first = first.saturating_add(count);
         }
+        let settles = suite.phases.iter();
+        let settles = settles.flat_map(|p| std::iter::repeat_n(p.settle, p.cells.len()));
         let least = suite.cells_as_played();
-        let least = least.iter().map(|cell| cell.least_duration() + suite.settle).collect();
+        let least = least.iter().zip(settles).map(|(cell, settle)| cell.least_duration() + settle);
+        let least = least.collect();
         Self { seed, rounds: suite.rounds, phases, least }
     }
 

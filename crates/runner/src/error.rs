@@ -36,6 +36,14 @@ pub enum RunError {
         /// `character device`.
         kind: &'static str,
     },
+    /// Files that begin empty, on something that has no length.
+    #[error("suite `{suite}` lets its files begin empty, but {target} is a block device")]
+    NotAFile {
+        /// The suite's name.
+        suite: String,
+        /// The target.
+        target: String,
+    },
     /// The file is shorter than asked for.
     #[error("{path} is {size} long, {wanted} wanted")]
     TooShort {
@@ -213,6 +221,9 @@ impl RunError {
                     most.exact()
                 ))
             }
+            Self::NotAFile { .. } => {
+                Some("name a file or directory, or `--set start_file=keep`".to_owned())
+            }
             Self::NotWritable { .. } => {
                 Some("use a suite that reads, or another target".to_owned())
             }
@@ -253,6 +264,7 @@ impl RunError {
             | Self::Resume { .. } => ErrorKind::Usage,
             Self::Refused(_)
             | Self::NotWritable { .. }
+            | Self::NotAFile { .. }
             | Self::TwinMemory { .. }
             | Self::Confirm(_)
             | Self::NoRoom { .. } => ErrorKind::Refused,

@@ -1,10 +1,10 @@
-//! Writing the files before the first phase: the fill, and preconditioning. Played by the same
-//! engine as everything else and stored as visits of cells of their own.
+//! Writing the files before the first phase and before a phase: the fill, and preconditioning.
+//! Played by the same engine as everything else and stored as visits of cells of their own.
 
 use record::CellRecord;
 use suite::model::{
-    Access, Backend, Cell, Choice, Class, Last, Mix, Operation, Pacing, Region, Spread, Stop,
-    Stream, Suite, SyncAtEnd, SyncPolicy, Until, WriteThrough,
+    Access, Backend, Cell, Choice, Class, Last, Mix, Operation, Pacing, Precondition, Region,
+    Spread, StartFile, Stop, Stream, Suite, SyncAtEnd, SyncPolicy, Until, WriteThrough,
 };
 use units::{Bytes, Nanos};
 
@@ -13,11 +13,15 @@ use crate::prepare::stream_plan;
 /// Requests of the fill: large enough for any device's full bandwidth.
 const FILL_BLOCK: u64 = 1 << 20;
 const FILL_DEPTH: u32 = 8;
+/// Discards: of so much at once that a whole drive is not many of them.
+const TRIM_BLOCK: u64 = 64 << 20;
 
 /// One pass over the files.
 #[derive(Clone, Debug)]
 pub(crate) struct Pass {
     pub phase: String,
+    /// The phase that it comes right before, as an index; `None` before all.
+    pub before: Option<usize>,
     pub stream: Stream,
     pub volume: Bytes,
 }
@@ -35,39 +39,61 @@ impl Pass {
 
     /// As the engine wants it.
     pub(crate) fn as_cell(&self) -> Cell {
-        Cell { coordinates: Vec::new(), streams: vec![self.stream.clone()] }
+        Cell { coordinates: Vec::new(), streams: vec![self.stream.clone()], before: None }
     }
 
-    pub(crate) fn describe(&self) -> String {
+    /// Whether it gives back what is there instead of writing.
+    pub(crate) fn trims(&self) -> bool {
+        self.stream.mix.classes.iter().any(|class| class.op == Operation::Trim)
+    }
+
+    pub(crate) fn describe(&self, suite: &Suite) -> String {
+        let when = match self.before.and_then(|phase| suite.phases.get(phase)) {
+            Some(phase) => format!("before the first visit of phase {}", phase.name),
+            None => "before the first visit".to_owned(),
+        };
+        if self.trims() {
+            return format!("Gives all {} back (trim) {when} ({}).", self.volume, self.phase);
+        }
         let how = if self.stream.access == Access::Uniform { "at random" } else { "in order" };
-        format!("Writes {} {how} before the first visit ({}).", self.volume, self.phase)
+        format!("Writes {} {how} {when} ({}).", self.volume, self.phase)
     }
 }
 
-/// The fill and the preconditioning that the suite asks for.
+/// The fill and the preconditioning that the suite asks for, in the order in which they come.
 pub(crate) fn passes(suite: &Suite) -> Vec<Pass> {
-    let total = suite.files.total();
-    let direct = suite.cells().flat_map(|c| &c.streams).any(|s| s.direct);
     let mut passes = Vec::new();
     if suite.files.fill {
-        let block = block_for(suite.files.size);
-        passes.push(Pass {
-            phase: "fill".to_owned(),
-            stream: stream(suite, block, Access::Sequential { shared: true }, direct, total),
-            volume: total,
-        });
+        let (block, volume) = (block_for(suite.files.size), suite.files.total());
+        let stream = writes(suite, block, Access::Sequential { shared: true }, volume);
+        passes.push(Pass { phase: "fill".to_owned(), before: None, stream, volume });
     }
-    for (index, wish) in suite.files.precondition.iter().enumerate() {
-        let access =
-            if wish.random { Access::Uniform } else { Access::Sequential { shared: true } };
-        let volume = Bytes::new((total.get() as f64 * wish.volume) as u64);
-        passes.push(Pass {
-            phase: format!("precondition-{}", index + 1),
-            stream: stream(suite, wish.block_size, access, direct, volume),
-            volume,
-        });
+    for (wish, number) in suite.files.precondition.iter().zip(1..) {
+        passes.push(pass(suite, wish, format!("precondition-{number}"), None));
+    }
+    for (index, phase) in suite.phases.iter().enumerate() {
+        for (wish, number) in phase.precondition.iter().zip(1..) {
+            let name = format!("precondition-{}-{number}", phase.name);
+            passes.push(pass(suite, wish, name, Some(index)));
+        }
     }
     passes
+}
+
+fn pass(suite: &Suite, wish: &Precondition, phase: String, before: Option<usize>) -> Pass {
+    let total = suite.files.total();
+    match *wish {
+        Precondition::Write { random, block_size, volume } => {
+            let volume = Bytes::new((total.get() as f64 * volume) as u64);
+            let access = match random {
+                true => Access::Uniform,
+                false => Access::Sequential { shared: true },
+            };
+            let stream = writes(suite, block_size, access, volume);
+            Pass { phase, before, stream, volume }
+        }
+        Precondition::Trim => Pass { phase, before, stream: trims(suite), volume: total },
+    }
 }
 
 /// The largest power of two up to 1 MiB that divides the file's size.
@@ -75,17 +101,44 @@ fn block_for(size: Bytes) -> Bytes {
     Bytes::new((1u64 << size.get().trailing_zeros().min(63)).min(FILL_BLOCK))
 }
 
-fn stream(suite: &Suite, block: Bytes, access: Access, direct: bool, volume: Bytes) -> Stream {
+fn writes(suite: &Suite, block: Bytes, access: Access, volume: Bytes) -> Stream {
+    let direct = suite.cells().flat_map(|cell| &cell.streams).any(|stream| stream.direct);
     Stream {
-        name: "write".to_owned(),
         access,
+        sync: Some(SyncPolicy {
+            op: Operation::Fsync,
+            every: None,
+            shared: false,
+            each_file: true,
+            at_end: SyncAtEnd::Timed,
+        }),
+        queue_depth: FILL_DEPTH,
+        // Odd sizes have a tail that direct I/O cannot reach.
+        direct: direct && block.get() >= 4096,
+        ..over_all(suite, Operation::Write, block, volume)
+    }
+}
+
+/// Every block once, one discard after the other.
+fn trims(suite: &Suite) -> Stream {
+    let size = suite.files.size;
+    let mut stream = match suite.files.count {
+        // The last one ends with the file.
+        1 => over_all(suite, Operation::Trim, size.min(Bytes::new(TRIM_BLOCK)), size),
+        _ => over_all(suite, Operation::Trim, block_for(size), suite.files.total()),
+    };
+    if suite.files.count == 1 {
+        stream.stop.last = Last::Short;
+    }
+    stream
+}
+
+fn over_all(suite: &Suite, op: Operation, block: Bytes, volume: Bytes) -> Stream {
+    Stream {
+        name: op.name().to_owned(),
+        access: Access::Sequential { shared: false },
         mix: Mix {
-            classes: vec![Class {
-                weight: 1.0,
-                op: Operation::Write,
-                block_size: block,
-                line: None,
-            }],
+            classes: vec![Class { weight: 1.0, op, block_size: block, line: None }],
             choice: Choice::Dice,
         },
         align: block,
@@ -95,19 +148,12 @@ fn stream(suite: &Suite, block: Bytes, access: Access, direct: bool, volume: Byt
             length: suite.files.total(),
             spread: Spread::Concatenated,
         },
-        sync: Some(SyncPolicy {
-            op: Operation::Fsync,
-            every: None,
-            shared: false,
-            each_file: true,
-            at_end: SyncAtEnd::Timed,
-        }),
+        sync: None,
         threads: 1,
-        queue_depth: FILL_DEPTH,
+        queue_depth: 1,
         pacing: Pacing::Closed { think: Nanos::ZERO, burst: 1 },
         duty: None,
-        // Odd sizes have a tail that direct I/O cannot reach.
-        direct: direct && block.get() >= 4096,
+        direct: false,
         write_through: WriteThrough::No,
         backend: Backend::Auto,
         stop: Stop {
@@ -119,5 +165,6 @@ fn stream(suite: &Suite, block: Bytes, access: Access, direct: bool, volume: Byt
             last: Last::Whole,
             extend: None,
         },
+        start_file: StartFile::Keep,
     }
 }

@@ -11,13 +11,16 @@ use device::{Memory, MemoryShape};
 use record::{LedgerEntry, Warning};
 use rustix::fs::FlockOperation;
 use stack::{Action, DeviceCounters, Host, Ledger, Mark};
-use suite::model::{Backend, CacheStep, Cell, Stream, Suite, WriteThrough};
+use suite::model::{
+    Access, Backend, CacheStep, Cell, Operation, StartFile, Stream, Suite, WriteThrough,
+};
 use units::{ByteOffset, Bytes, Nanos};
 use uring::{
     Allow, Choice, Create, DirectWish, FileSet, Fill, MonotonicClock, OpenSpec, Requested,
 };
 
 use crate::RunError;
+use crate::anew::Anew;
 use crate::layers;
 use crate::prepare::{Ground, Paths};
 use crate::quiet::Level;
@@ -47,8 +50,11 @@ pub(crate) struct Files {
     leaving: Leaving,
     /// Whether others leave the files alone.
     watch: Watch,
-    /// Holds block devices and locks files for us alone as long as the run lasts.
+    /// Holds block devices and locks files for us alone as long as the run lasts; one a file where
+    /// they are written.
     guards: Vec<File>,
+    /// How long each is to be, while they begin empty and grow.
+    growing: Option<Bytes>,
 }
 
 /// Streams that open their files alike share them.
@@ -91,6 +97,11 @@ impl Drop for Leaving {
 }
 
 impl Leaving {
+    /// Whether a file is ours, and so in either list.
+    fn knows(&self, path: &Path) -> bool {
+        self.scratch.iter().chain(&self.kept).any(|known| known == path)
+    }
+
     /// The list of those that go, or of those that stay.
     fn of(&mut self, goes: bool) -> &mut Vec<PathBuf> {
         if goes { &mut self.scratch } else { &mut self.kept }
@@ -128,7 +139,7 @@ impl Field {
             }
             Ground::Null => Stage::Null,
             Ground::Memory => {
-                let longest = |cell: &&Cell| cell.streams.iter().map(Stream::block_size_max).max();
+                let longest = |cell: &&Cell| cell.streams.iter().map(buffer_of).max();
                 let buffer = cells.iter().filter_map(longest).max().unwrap_or(Bytes::ZERO);
                 Stage::Memory(Box::new(Memory::new(
                     MonotonicClock,
@@ -217,8 +228,30 @@ impl Field {
     /// requests hang.
     pub(crate) fn changes(&mut self, trims: bool) -> Vec<Warning> {
         match self {
-            Self::Files(files) if !files.leaving.hangs => files.watch.look(trims),
+            Self::Files(files) if !files.leaving.hangs => {
+                files.watch.look(trims, files.growing.is_some())
+            }
             _ => Vec::new(),
+        }
+    }
+
+    /// Lets the files begin empty, before a visit.
+    ///
+    /// * `size`: how long each is otherwise.
+    pub(crate) fn begin_anew(&mut self, how: StartFile, size: Bytes) -> Result<(), RunError> {
+        match self {
+            Self::Files(files) if how != StartFile::Keep => files.begin_anew(how, size),
+            // A twin has no length that writes could extend.
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives files that began empty their length again, after the visit.
+    pub(crate) fn end_anew(&mut self) -> Result<(), RunError> {
+        match self {
+            // Where requests hang, so might we.
+            Self::Files(files) if !files.leaving.hangs => files.end_anew(),
+            _ => Ok(()),
         }
     }
 
@@ -296,7 +329,7 @@ impl Files {
         // The same files, however they were opened.
         let set = self.opened.values().next()?;
         let file = set.files().first()?;
-        let sample = file.size?.min(Bytes::mib(64));
+        let sample = file.current_size().ok()??.min(Bytes::mib(64));
         uring::residency(file, ByteOffset::ZERO, sample).ok().map(|found| found.cached)
     }
 
@@ -341,8 +374,46 @@ impl Files {
         let before = ledger.snapshot();
         let watch = Watch::of(&names);
         let opened = HashMap::new();
-        let cached_before = None;
-        Ok(Self { paths, names, opened, ledger, before, cached_before, leaving, watch, guards })
+        Ok(Self {
+            paths,
+            names,
+            opened,
+            ledger,
+            before,
+            cached_before: None,
+            leaving,
+            watch,
+            guards,
+            growing: None,
+        })
+    }
+
+    fn begin_anew(&mut self, how: StartFile, size: Bytes) -> Result<(), RunError> {
+        // What is open keeps the space of a file that is removed.
+        self.opened.clear();
+        self.watch.let_go();
+        self.growing = Some(size);
+        for (permit, guard) in self.paths.permits.iter().zip(&mut self.guards) {
+            let path = permit.path.as_path();
+            let anew = Anew { path, ours: self.leaving.knows(path), size };
+            match how {
+                StartFile::Keep => {}
+                StartFile::Truncate => anew.truncate(guard)?,
+                StartFile::Remove => *guard = anew.remake(guard)?,
+            }
+        }
+        self.watch = Watch::of(&self.names);
+        Ok(())
+    }
+
+    fn end_anew(&mut self) -> Result<(), RunError> {
+        let Some(size) = self.growing.take() else { return Ok(()) };
+        for (permit, guard) in self.paths.permits.iter().zip(&self.guards) {
+            let path = permit.path.as_path();
+            Anew { path, ours: self.leaving.knows(path), size }.restore(guard)?;
+        }
+        self.watch = Watch::of(&self.names);
+        Ok(())
     }
 
     /// Takes the locks that had to be let go.
@@ -394,7 +465,7 @@ impl Files {
             let requested = Requested {
                 choice: choice(stream.backend),
                 depth: stream.queue_depth,
-                buffer_len: stream.block_size_max(),
+                buffer_len: buffer_of(stream),
                 // The engine fills what is written; what is only read into stays as it is.
                 fill: if stream.modifies() {
                     Fill::Incompressible { seed }
@@ -440,6 +511,15 @@ impl Files {
     }
 }
 
+/// Bytes of the longest request that has data; a discard has none.
+fn buffer_of(stream: &Stream) -> Bytes {
+    let classes = stream.mix.classes.iter().filter(|class| class.op != Operation::Trim);
+    match &stream.access {
+        Access::Replay { .. } => stream.block_size_max(),
+        _ => classes.map(|class| class.block_size).max().unwrap_or(Bytes::ZERO),
+    }
+}
+
 const fn choice(backend: Backend) -> Choice {
     match backend {
         Backend::Auto => Choice::Auto,
@@ -452,7 +532,10 @@ const fn choice(backend: Backend) -> Choice {
     }
 }
 
-fn file_error(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> RunError {
+pub(crate) fn file_error(
+    what: &'static str,
+    path: &Path,
+) -> impl FnOnce(std::io::Error) -> RunError {
     move |source| RunError::File { what, path: path.to_path_buf(), source }
 }
 
@@ -464,7 +547,7 @@ fn create(path: &Path) -> Result<File, RunError> {
 }
 
 /// One run at a time writes to a file: the second would measure the first, and neither would know.
-fn lock(file: &File, path: &Path) -> Result<(), RunError> {
+pub(crate) fn lock(file: &File, path: &Path) -> Result<(), RunError> {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).or_else(|error| match error {
         rustix::io::Errno::WOULDBLOCK => Err(RunError::InUse { path: path.to_path_buf() }),
         // No locks on this file system: the check for open writers has to do.

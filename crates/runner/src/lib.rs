@@ -4,6 +4,7 @@
 //! possible, whether it may be written. [`Prepared::run`] then does what was said. All refusals
 //! come from `prepare`, so that `--dry-run` is `prepare` and [`Prepared::describe`].
 
+mod anew;
 mod error;
 mod events;
 mod fill;

@@ -8,7 +8,9 @@ use device::TwinSpec;
 use plan::Schedule;
 use record::{Blocks, CellRecord, RunHeader, RunState, StreamPlan, TargetKind, TargetRecord};
 use stack::{Access, Action, Alignment, Host, Mark, Own, PathKind, Permit, Subject, Target};
-use suite::model::{CacheStep, Cell, Data, Method, Operation, Stream, Suite};
+use suite::model::{
+    CacheStep, Cell, Data, Method, Operation, Precondition, StartFile, Stream, Suite,
+};
 use units::{Bytes, Nanos};
 
 use crate::fill::{self, Pass};
@@ -92,6 +94,9 @@ impl Prepared {
         if !(ours.writes && theirs.writes) {
             return Err("one side writes what the other reads");
         }
+        if begins_empty(&self.suite) || begins_empty(&first.suite) {
+            return Err("one side empties the files that the other has open");
+        }
         if verifies(&self.suite) || verifies(&first.suite) {
             return Err("a side that verifies would find what the other wrote");
         }
@@ -138,8 +143,9 @@ impl Prepared {
             }
         }
         for pass in &self.passes {
-            said.push(pass.describe());
+            said.push(pass.describe(&self.suite));
         }
+        said.extend(self.describe_beginnings());
         said.extend(self.describe_visits());
         for cell in self.cells.iter().filter(|c| c.impossible.is_some()) {
             let place: Vec<String> =
@@ -211,12 +217,41 @@ impl Prepared {
         }
         for phase in &self.suite.phases {
             let Some(steady) = phase.steady else { continue };
+            let each = match phase.cells.len() {
+                1 => steady.round.to_string(),
+                cells => format!("{cells} visits of {}", steady.round),
+            };
             said.push(format!(
-                "Phase {} goes on in rounds of {} until it is steady, {} at most.",
+                "Phase {} goes on in rounds of {each} until it is steady, {} at most.",
                 phase.name,
-                steady.round,
                 counted(steady.rounds_max as usize, "round"),
             ));
+        }
+        said
+    }
+
+    /// What is done before each visit of a phase to the files and with them.
+    fn describe_beginnings(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        let has_files = matches!(self.ground, Ground::Paths(_));
+        for phase in &self.suite.phases {
+            let name = &phase.name;
+            let how = phase.cells.iter().map(Cell::start_file).max().unwrap_or_default();
+            match how {
+                StartFile::Truncate if has_files => said.push(format!(
+                    "Cuts the files to nothing before each visit of phase {name}, whose writes \
+                     extend them."
+                )),
+                StartFile::Remove if has_files => said.push(format!(
+                    "Removes the files before each visit of phase {name} and makes them anew."
+                )),
+                _ => {}
+            }
+            if phase.cells.iter().any(|cell| cell.before.is_some()) {
+                said.push(format!(
+                    "Plays a stream before each visit of phase {name} that is not counted."
+                ));
+            }
         }
         said
     }
@@ -350,6 +385,10 @@ fn find_path(
             kind: "character device",
         });
     }
+    if device && begins_empty(&wanted) {
+        let target = target.path.given.display().to_string();
+        return Err(RunError::NotAFile { suite: wanted.name, target });
+    }
     let there = if device { target.top().map(|d| d.size) } else { Some(target.path.size) };
     let there = there.filter(|_| exists && !character).unwrap_or(Bytes::ZERO);
     fit_size(order, &target, source, &wanted, there, as_it_is, device)?;
@@ -416,6 +455,11 @@ fn reads_as_it_is(
 /// Whether reads are held against what the data says of itself.
 pub(crate) fn verifies(suite: &Suite) -> bool {
     suite.files.data == Data::SelfDescribing
+}
+
+/// Whether files are cut to nothing or made anew before visits.
+fn begins_empty(suite: &Suite) -> bool {
+    suite.cells().any(|cell| cell.start_file() != StartFile::Keep)
 }
 
 fn not_ours(target: &Target) -> RunError {
@@ -652,7 +696,7 @@ pub(crate) fn stream_plan(stream: &Stream) -> StreamPlan {
 
 /// Why direct I/O in multiples of `unit` cannot do the cell, if so.
 pub(crate) fn impossible(cell: &Cell, unit: Bytes) -> Option<String> {
-    let direct = cell.streams.iter().filter(|s| s.direct);
+    let direct = cell.all_streams().filter(|s| s.direct);
     for stream in direct {
         let sizes = stream.mix.classes.iter().map(|c| c.block_size).filter(|&b| b > Bytes::ZERO);
         let odd = sizes
@@ -689,7 +733,7 @@ fn processors_exist(wanted: &[uring::Cpu]) -> Result<(), RunError> {
 fn buffers_fit(host: &Host, suite: &Suite) -> Result<(), RunError> {
     let Some(available) = host.memory_available() else { return Ok(()) };
     let needs = suite.cells().map(|cell| {
-        let each = cell.streams.iter().map(|stream| {
+        let each = cell.all_streams().map(|stream| {
             let requests = u64::from(stream.threads) * u64::from(stream.queue_depth);
             (requests, requests.saturating_mul(stream.block_size_max().get()))
         });
@@ -722,7 +766,7 @@ fn twin_fits(target: &str, wanted: Bytes, available: Option<Bytes>) -> Result<()
 fn can_handle_caches(paths: &Paths, suite: &Suite) -> Result<(), RunError> {
     let no = |step: &'static str, why: &str| Err(RunError::Caches { step, why: why.to_owned() });
     let root = rustix::process::geteuid().is_root();
-    let has = |step| suite.caches.contains(&step);
+    let has = |step| suite.phases.iter().any(|phase| phase.caches.contains(&step));
     if has(CacheStep::Drop) && !root {
         return no("dropping the machine's caches", "it needs root");
     }
@@ -743,7 +787,14 @@ fn can_verify(suite: &Suite) -> Result<(), RunError> {
     let bad = |why: String| Err(RunError::Verify { why });
     let sector = Bytes::new(engine::verify::SECTOR as u64);
     let units = suite.files.total().get() / smallest_unit(suite).get().max(1);
-    for stream in suite.cells().flat_map(|cell| &cell.streams) {
+    if begins_empty(suite) {
+        return bad("files that begin empty have nothing to be held against".to_owned());
+    }
+    let passes = suite.phases.iter().flat_map(|phase| &phase.precondition);
+    if suite.files.precondition.iter().chain(passes).any(|pass| *pass == Precondition::Trim) {
+        return bad("a pass that trims takes away what would be verified".to_owned());
+    }
+    for stream in suite.cells().flat_map(Cell::all_streams) {
         let trims = stream.mix.classes.iter().any(|c| c.op == Operation::Trim);
         if trims && units > engine::verify::UNITS_MAX {
             return bad(format!(
@@ -779,7 +830,7 @@ impl Paths {
 
 /// The smallest unit in which anything is written: verification keeps a number for each.
 pub(crate) fn smallest_unit(suite: &Suite) -> Bytes {
-    let streams = suite.cells().flat_map(|cell| &cell.streams);
+    let streams = suite.cells().flat_map(Cell::all_streams);
     let sizes = streams.flat_map(|stream| {
         let blocks = stream.mix.classes.iter().map(|c| c.block_size);
         blocks.chain([stream.align]).collect::<Vec<_>>()

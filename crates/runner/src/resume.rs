@@ -1,5 +1,6 @@
 //! Going on with a run that was interrupted.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use plan::Made;
@@ -19,8 +20,8 @@ pub(crate) struct Resumed {
     pub made: Vec<Made>,
     /// How many visits are stored.
     pub visits: u32,
-    /// The files were written to the end once.
-    pub filled: bool,
+    /// Passes over the files that need not be made again.
+    pub passes: BTreeSet<u32>,
 }
 
 /// Decides how to go on with `run`. What the user must allow anew (`--destroy`) is in
@@ -76,11 +77,11 @@ pub fn prepare_resume(
         .collect();
     prepared.header.id.clone_from(&header.id);
     prepared.header.started_unix_ns = header.started_unix_ns;
-    let filled = still_there(&prepared.ground)
-        && (grid..prepared.cells.len() as u32)
-            .all(|cell| run.visits.iter().any(|v| v.cell == cell && v.end == VisitEnd::Complete));
-    prepared.resumes =
-        Some(Resumed { id: header.id.clone(), made, visits: run.visits.len() as u32, filled });
+    let whole = run.visits.iter().filter(|visit| visit.end == VisitEnd::Complete);
+    let passes = whole.filter_map(|visit| visit.cell.checked_sub(grid));
+    let passes = if still_there(&prepared.ground) { passes.collect() } else { BTreeSet::new() };
+    let visits = run.visits.len() as u32;
+    prepared.resumes = Some(Resumed { id: header.id.clone(), made, visits, passes });
     Ok(prepared)
 }
 

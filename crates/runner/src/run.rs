@@ -28,6 +28,8 @@ use crate::visit::{Play, Played, Stage, Standing, Stuck, play};
 use crate::watchdog::Watchdog;
 use crate::{Interrupt, RunError, Settings};
 
+mod lead;
+
 /// So many failed visits in a row end a run: nothing better is to be expected.
 const FAILURES_IN_A_ROW: u32 = 5;
 
@@ -77,12 +79,19 @@ impl Prepared {
         let makes_files = matches!(&ground, Ground::Paths(paths) if paths.makes_files());
         let mut played: Vec<Cell> = suite.cells_as_played();
         played.extend(passes.iter().map(Pass::as_cell));
-        let everything: Vec<&Cell> = played.iter().collect();
+        let before = played.iter().filter_map(|cell| cell.before.clone());
+        let before = before.map(|stream| Cell {
+            coordinates: Vec::new(),
+            streams: vec![stream],
+            before: None,
+        });
+        let before: Vec<Cell> = before.collect();
+        let everything: Vec<&Cell> = played.iter().chain(&before).collect();
         let is_new = resumes.is_none();
         // First of all: a store that takes nothing must not cost a file its content.
-        let (id, made, visits, filled) = match resumes {
-            Some(resumed) => (resumed.id, resumed.made, resumed.visits, resumed.filled),
-            None => (store.create_run(&header, &cells)?, Vec::new(), 0, false),
+        let (id, made, visits, done) = match resumes {
+            Some(resumed) => (resumed.id, resumed.made, resumed.visits, resumed.passes),
+            None => (store.create_run(&header, &cells)?, Vec::new(), 0, BTreeSet::new()),
         };
         let claim = store.claim(&id)?;
         header.id.clone_from(&id);
@@ -125,7 +134,13 @@ impl Prepared {
             in_a_row: 0,
             sides,
             _claim: claim,
-            fill: 0..0,
+            fill: left_to_fill(&passes, &done),
+            of_phases: left_of_phases(&passes, &done),
+            trims: (0..)
+                .zip(&passes)
+                .filter(|(_, p)| p.trims())
+                .map(|(number, _)| number)
+                .collect(),
             round: None,
             ended: None,
             outcome: Outcome {
@@ -150,7 +165,6 @@ impl Prepared {
             header.target.direct_alignment = Some(bytes);
         }
         run.schedule(&made);
-        run.fill = if filled { 0..0 } else { 0..run.passes };
         let left = run.course.left();
         if let Err(error) = run.tell_visits() {
             return Err(run.failed(error));
@@ -164,6 +178,18 @@ impl Prepared {
         });
         Ok(run)
     }
+}
+
+/// The passes before all phases: all of them, unless each was made already.
+fn left_to_fill(passes: &[Pass], done: &BTreeSet<u32>) -> Range<u32> {
+    let count = passes.iter().take_while(|pass| pass.before.is_none()).count() as u32;
+    if (0..count).all(|pass| done.contains(&pass)) { 0..0 } else { 0..count }
+}
+
+/// The passes before single phases that were not made yet: index of the phase, number of the pass.
+fn left_of_phases(passes: &[Pass], done: &BTreeSet<u32>) -> Vec<(usize, u32)> {
+    let left = (0..).zip(passes).filter(|(number, _)| !done.contains(number));
+    left.filter_map(|(number, pass)| Some((pass.before?, number))).collect()
 }
 
 /// Where the randomness of a visit's device comes from, if it is a twin: sides of a comparison play
@@ -218,6 +244,10 @@ pub struct Running<'a> {
     _claim: Claim,
     /// Passes of the fill that are left.
     fill: Range<u32>,
+    /// Passes that are left of those before a phase: its index, and the pass.
+    of_phases: Vec<(usize, u32)>,
+    /// Passes that trim.
+    trims: Vec<u32>,
     /// The round of the last visit.
     round: Option<Round>,
     /// How it ended, once it has.
@@ -355,7 +385,12 @@ impl Running<'_> {
         let same = steady(round)
             .is_some_and(|now| steady(self.round).is_some_and(|before| before.phase == now.phase));
         self.round = round;
-        if !same && !self.get_ready()? {
+        let phase = round.map(|round| round.phase);
+        if let Some(ended) = self.prepare_phase(phase)? {
+            return Ok(Some(ended));
+        }
+        self.begin_files(visit.cell)?;
+        if !same && !self.get_ready(phase)? {
             return Ok(Some(Next::Interrupted));
         }
         Ok(match self.visit(&visit)? {
@@ -400,14 +435,18 @@ impl Running<'_> {
     }
 
     /// Caches, pause, and the wait for an idle device; false if the user wants to stop.
-    fn get_ready(&mut self) -> Result<bool, RunError> {
+    fn get_ready(&mut self, phase: Option<usize>) -> Result<bool, RunError> {
         self.waited = Waited { waited: Nanos::ZERO, quiet: None, busy: None };
-        let steps = self.suite.caches.clone();
+        let phase = phase.and_then(|phase| self.suite.phases.get(phase));
+        let (steps, settle) = match phase {
+            Some(phase) => (phase.caches.clone(), phase.settle),
+            None => (self.suite.caches.clone(), self.suite.settle),
+        };
         if !steps.is_empty() {
             self.watcher.event(Event::Step("handling caches"));
             self.field.caches(&steps)?;
         }
-        if !self.settle() {
+        if !self.settle(settle) {
             return Ok(false);
         }
         if let Some(quiet) = &mut self.quiet {
@@ -454,9 +493,9 @@ impl Running<'_> {
     }
 
     /// The pause before a visit; false if the user wants to stop.
-    fn settle(&self) -> bool {
+    fn settle(&self, pause: Nanos) -> bool {
         const STEP: Nanos = Nanos::millis(50);
-        let mut left = self.suite.settle;
+        let mut left = pause;
         while left > Nanos::ZERO && !self.interrupt.stops() {
             let step = left.min(STEP);
             std::thread::sleep(step.as_std());
@@ -469,19 +508,21 @@ impl Running<'_> {
         let index = planned.cell as usize;
         let cell = as_planned(&self.played[index], planned);
         let seed = planned.seed;
+        let lost = || Warning::new("twin-lost", "the twin did not come back from its visit");
+        let mut doubts = Vec::new();
+        if let Some(before) = &cell.before {
+            match self.play_before(before, seed)? {
+                Some(warnings) => doubts = warnings,
+                None => return Ok(Next::Failed(lost())),
+            }
+            if self.interrupt.stops() {
+                return Ok(Next::Interrupted);
+            }
+        }
         let Some(stage) = self.field.stage(&cell, own_seed(seed, self.sides.as_ref()))? else {
-            let lost = Warning::new("twin-lost", "the twin did not come back from its visit");
-            return Ok(Next::Failed(lost));
+            return Ok(Next::Failed(lost()));
         };
-        let visit = Arc::new(Visit {
-            streams: cell.streams.clone(),
-            files: self.suite.files.count,
-            file_size: self.suite.files.size,
-            data: self.suite.files.data,
-            seed,
-            run_seed: self.seed,
-            verify: self.verifier.clone(),
-        });
+        let visit = self.visit_of(&cell, seed);
         let real = !matches!(stage, Stage::Model(_));
         self.watcher.event(Event::VisitBegins {
             cell: &self.cells[index],
@@ -490,6 +531,8 @@ impl Running<'_> {
             bytes: cell.streams.iter().map(|s| s.stop.bytes).sum_options(),
         });
         let mut record = self.play(&visit, &cell, planned, stage, real)?;
+        record.warnings.extend(doubts);
+        self.forgive_trim(&mut record)?;
         let next = self.judge(&cell, &mut record);
         self.store.add_visit(&self.outcome.run, &record)?;
         self.visits += 1;
@@ -505,6 +548,22 @@ impl Running<'_> {
         Ok(next)
     }
 
+    fn visit_of(&self, cell: &Cell, seed: u64) -> Arc<Visit> {
+        Arc::new(Visit {
+            streams: cell.streams.clone(),
+            files: self.suite.files.count,
+            file_size: self.suite.files.size,
+            data: self.suite.files.data,
+            seed,
+            run_seed: self.seed,
+            verify: self.verifier.clone(),
+        })
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { hang: self.settings.hang_limit, failures: self.settings.failures }
+    }
+
     fn play(
         &mut self,
         visit: &Arc<Visit>,
@@ -513,10 +572,9 @@ impl Running<'_> {
         stage: Stage,
         real: bool,
     ) -> Result<VisitRecord, RunError> {
-        let limits = Limits { hang: self.settings.hang_limit, failures: self.settings.failures };
         let order = Play {
             visit: Arc::clone(visit),
-            limits,
+            limits: self.limits(),
             cpus: &self.settings.cpus,
             interrupt: self.interrupt,
             planned: cell.longest_duration().filter(|_| real),
@@ -562,6 +620,7 @@ impl Running<'_> {
         if end != VisitEnd::Hanging {
             let mut ops = cell.streams.iter().flat_map(|stream| &stream.mix.classes);
             warnings.extend(self.field.changes(ops.any(|class| class.op == Operation::Trim)));
+            self.field.end_anew()?;
         }
         // What was measured during the ramp began earlier on the wall clock too.
         let ramp = cell.streams.iter().map(|s| s.stop.ramp).min().unwrap_or_default();

@@ -41,8 +41,9 @@ impl Watch {
     /// What became of them since the last look; each change is told once.
     ///
     /// * `trims`: the visit itself gave space back.
-    pub(crate) fn look(&mut self, trims: bool) -> Vec<Warning> {
-        self.files.iter_mut().filter_map(|file| file.look(trims)).collect()
+    /// * `grows`: its writes extend the files.
+    pub(crate) fn look(&mut self, trims: bool, grows: bool) -> Vec<Warning> {
+        self.files.iter_mut().filter_map(|file| file.look(trims, grows)).collect()
     }
 }
 
@@ -55,7 +56,7 @@ impl Watched {
         Some(Self { path: path.to_owned(), handle, size, allocated })
     }
 
-    fn look(&mut self, trims: bool) -> Option<Warning> {
+    fn look(&mut self, trims: bool, grows: bool) -> Option<Warning> {
         let name = self.path.display();
         let held = self.handle.metadata().ok()?;
         let named = std::fs::metadata(&self.path);
@@ -75,7 +76,7 @@ impl Watched {
         let (size_before, before) = (self.size, self.allocated);
         (self.size, self.allocated) = (size, now);
         let lost = (before as f64) * LOST;
-        let what = if size != size_before {
+        let what = if size != size_before && !(grows && size > size_before) {
             format!("it was {} long and is {}", exact(size_before), exact(size))
         } else if !trims && (before.saturating_sub(now) as f64) > lost {
             format!("{} were allocated and {} are", exact(before), exact(now))
@@ -102,7 +103,7 @@ mod tests {
     use super::*;
 
     fn codes(watch: &mut Watch) -> Vec<String> {
-        watch.look(false).into_iter().map(|warning| warning.code).collect()
+        watch.look(false, false).into_iter().map(|warning| warning.code).collect()
     }
 
     #[test]
@@ -120,10 +121,12 @@ mod tests {
         assert!(codes(&mut watch).is_empty(), "told once");
         std::fs::write(&path, vec![7; 1 << 20]).unwrap();
         file.sync_all().unwrap();
-        watch.look(false);
+        watch.look(false, false);
         file.set_len(0).unwrap();
         file.set_len(1 << 20).unwrap();
         assert_eq!(codes(&mut watch), ["target-changed"], "cut and grown again");
+        file.set_len(2 << 20).unwrap();
+        assert!(watch.look(false, true).is_empty(), "its own writes extend it");
         std::fs::remove_file(&path).unwrap();
         assert_eq!(codes(&mut watch), ["target-gone"], "removed");
         std::fs::write(&path, vec![7; 1 << 20]).unwrap();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 use serde::Serialize;
+use units::Bytes;
 
 use crate::signature::{Family, probe};
 
@@ -53,6 +54,25 @@ pub fn mark_value_released(file: &File) -> io::Result<Vec<u8>> {
     Ok(released(&metadata).into_bytes())
 }
 
+/// The value for a file that a run cuts to nothing and lets its writes extend again: set before it
+/// is cut, since a run can be killed at any moment, and its file is ours at every length up to
+/// `size`, as long as no signature of anything else is found on it.
+pub fn mark_value_growing(file: &File, size: Bytes) -> io::Result<Vec<u8>> {
+    let metadata = file.metadata()?;
+    Ok(format!("{}{}", growing(&metadata), size.get()).into_bytes())
+}
+
+fn growing(metadata: &Metadata) -> String {
+    format!("1 inode={} size<=", metadata.ino())
+}
+
+/// Whether a mark is one of [`mark_value_growing`] that this file meets.
+fn is_growing(answer: &[u8], metadata: &Metadata) -> bool {
+    let most = answer.strip_prefix(growing(metadata).as_bytes());
+    let most = most.and_then(|most| std::str::from_utf8(most).ok()?.parse::<u64>().ok());
+    most.is_some_and(|most| metadata.len() <= most)
+}
+
 fn value(metadata: &Metadata) -> String {
     format!("1 inode={} size={}", metadata.ino(), metadata.len())
 }
@@ -70,6 +90,11 @@ pub fn mark_of(path: &Path) -> Mark {
         Ok(metadata) => metadata,
         Err(error) => return Mark::Unreadable { why: error.to_string() },
     };
+    if let Ok(n) = answer
+        && is_growing(buffer.get(..n).unwrap_or_default(), &metadata)
+    {
+        return foreign_content(path);
+    }
     let marks = (value(&metadata), released(&metadata));
     match judge(answer.map(|n| buffer.get(..n).unwrap_or_default()), &marks) {
         Found::Released => Mark::Ours,
@@ -118,6 +143,26 @@ fn judge(answer: Result<&[u8], Errno>, (unfinished, released): &(String, String)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_grows_is_ours_up_to_its_size() {
+        let name = format!("plimsoll-mark-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let file = File::create(&path).unwrap();
+        let mark = mark_value_growing(&file, Bytes::new(4096)).unwrap();
+        for (length, ours) in [(0, true), (4095, true), (4096, true), (4097, false)] {
+            file.set_len(length).unwrap();
+            assert_eq!(is_growing(&mark, &file.metadata().unwrap()), ours, "{length}");
+        }
+        file.set_len(0).unwrap();
+        let other = File::create(path.with_extension("other")).unwrap();
+        assert!(!is_growing(&mark, &other.metadata().unwrap()), "another inode");
+        for odd in [&b"1 inode=7 size<="[..], b"", b"1 inode=7 size=0", b"\xff"] {
+            assert!(!is_growing(odd, &file.metadata().unwrap()), "{odd:?}");
+        }
+        std::fs::remove_file(path.with_extension("other")).unwrap();
+        std::fs::remove_file(&path).unwrap();
+    }
 
     #[test]
     fn only_the_exact_mark_is_ours() {

@@ -5,11 +5,13 @@ use units::{Bytes, Nanos};
 use crate::error::{Problem, SuiteError};
 use crate::layer;
 use crate::model::{
-    Axis, Cell, Data, FileSet, Method, Order, Phase, Precondition, Stream, Suite, TableLayout,
+    Axis, CacheStep, Cell, Data, FileSet, Method, Operation, Order, Phase, StartFile, Stream,
+    Suite, TableLayout,
 };
 use crate::node::{At, Node, Table};
-use crate::raw::{DataKind, RawData, RawPrecondition};
-use crate::resolve::{Layered, read, value_text};
+use crate::phase;
+use crate::raw::{DataKind, RawData};
+use crate::resolve::{Layered, LayeredStream, read, value_text};
 use crate::rounds;
 use crate::source::{AxisSource, Located, SuiteSource, out_of_range};
 use crate::stream::{Space, stream};
@@ -18,7 +20,6 @@ use crate::stream::{Space, stream};
 const STREAMS_MAX: u64 = 100_000;
 const REPEATS_MAX: u32 = 10_000;
 const FILES_MAX: u32 = 100_000;
-const VOLUME_MAX: f64 = 1000.0;
 /// Longest time of anything.
 pub(crate) const TIME_MAX: Nanos = Nanos::secs(366 * 24 * 3600);
 /// Longest request: what the seam's requests can say.
@@ -61,7 +62,10 @@ pub(crate) fn checked(source: &SuiteSource, context: &CheckContext) -> Located<S
     let layered = source.layered()?;
     limit_cells(&layered)?;
     let space = Space { files: &files, sector: context.sector };
-    let phases = layered.iter().map(|phase| expand(phase, &space)).collect::<Located<_>>()?;
+    let caches = raw.caches.clone().unwrap_or_default();
+    let otherwise = BeforeVisits { settle, caches: &caches };
+    let phases = layered.iter().map(|phase| expand(phase, &space, &otherwise));
+    let phases = phases.collect::<Located<_>>()?;
     let mut suite = Suite {
         name: raw.name.clone().unwrap_or_default(),
         title: source.title().to_owned(),
@@ -72,7 +76,7 @@ pub(crate) fn checked(source: &SuiteSource, context: &CheckContext) -> Located<S
         repeats,
         order: raw.order.unwrap_or(Order::AsWritten),
         settle,
-        caches: raw.caches.clone().unwrap_or_default(),
+        caches,
         table: raw.table.unwrap_or(TableLayout::Plain),
         files,
     };
@@ -124,25 +128,10 @@ fn file_set(source: &SuiteSource, context: &CheckContext) -> Located<FileSet> {
     }
     let precondition = raw.precondition.iter().flatten();
     let precondition = precondition
-        .map(|raw| self::precondition(raw, size, context.sector, at("precondition")))
+        .map(|raw| phase::pass(raw, size, context.sector, at("precondition")))
         .collect::<Located<_>>()?;
     let data = data(raw.data.as_ref(), at("data"))?;
     Ok(FileSet { count, size, fill: raw.fill.unwrap_or(true), data, precondition })
-}
-
-fn precondition(
-    raw: &RawPrecondition,
-    file: Bytes,
-    sector: Bytes,
-    at: At,
-) -> Located<Precondition> {
-    let block_size = raw.block_size.map_or(Bytes::kib(128), |size| size.0);
-    check_block(block_size, file, Some(sector), at)?;
-    let volume = raw.volume.unwrap_or(1.0);
-    if !(volume > 0.0 && volume <= VOLUME_MAX) {
-        return Err((at, out_of_range("volume", volume, "more than 0, at most 1000")));
-    }
-    Ok(Precondition { random: raw.random.unwrap_or(false), block_size, volume })
 }
 
 /// Whether requests of this size can be made in files of that one.
@@ -224,37 +213,40 @@ fn limit_cells(phases: &[Layered]) -> Located<()> {
     Ok(())
 }
 
-fn expand(phase: &Layered, space: &Space<'_>) -> Located<Phase> {
+/// What is done before each visit where a phase says nothing.
+struct BeforeVisits<'a> {
+    settle: Nanos,
+    caches: &'a [CacheStep],
+}
+
+fn expand(phase: &Layered, space: &Space<'_>, otherwise: &BeforeVisits<'_>) -> Located<Phase> {
     let lengths: Vec<usize> = phase.axes.iter().map(|axis| axis.values.len()).collect();
     let count: usize = lengths.iter().product();
     let mut cells = Vec::with_capacity(count);
     for index in 0..count {
         let coordinates = coordinates(index, &lengths);
         let streams = streams_at(phase, &coordinates, space)?;
-        cells.push(Cell { coordinates, streams });
+        let before = phase.before.as_ref();
+        let before = before.map(|b| b.stream(chosen(&phase.axes, &coordinates), space));
+        cells.push(Cell { coordinates, streams, before: before.transpose()? });
     }
     let axes = phase.axes.iter().map(|axis| Axis {
-        field: field_text(axis, phase),
-        values: axis.values.iter().map(value_text).collect(),
+        field: phase.field_text(axis),
+        values: match axis.is_of_streams() {
+            true => axis.values.iter().map(phase::selection_text).collect(),
+            false => axis.values.iter().map(value_text).collect(),
+        },
     });
-    let steady = match &phase.steady {
-        Some(steady) if cells.len() > 1 => {
-            let problem = rounds::steady_of_one(&phase.name, cells.len());
-            return Err((steady.at, problem));
-        }
-        Some(steady) => Some(rounds::steady(&steady.raw()?, steady.at)?),
-        None => None,
-    };
-    Ok(Phase { name: phase.name.clone(), axes: axes.collect(), cells, steady })
-}
-
-/// The axis's field as overrides name it.
-pub(crate) fn field_text(axis: &AxisSource, phase: &Layered) -> String {
-    let field = axis.path.join(".");
-    match axis.stream.and_then(|index| phase.streams.get(index)) {
-        Some(stream) => format!("{}.{field}", stream.name),
-        None => field,
-    }
+    let own = phase.own.raw()?;
+    Ok(Phase {
+        name: phase.name.clone(),
+        axes: axes.collect(),
+        steady: phase::steady(phase, &own, &cells)?,
+        settle: phase::settle(&phase.own, &own)?.unwrap_or(otherwise.settle),
+        caches: own.caches.clone().unwrap_or_else(|| otherwise.caches.to_vec()),
+        precondition: phase::passes(&phase.own, &own, space)?,
+        cells,
+    })
 }
 
 /// The place of the `index`-th cell on each axis, the last axis fastest.
@@ -270,10 +262,15 @@ fn coordinates(index: usize, lengths: &[usize]) -> Vec<usize> {
 }
 
 fn streams_at(phase: &Layered, at: &[usize], space: &Space<'_>) -> Located<Vec<Stream>> {
-    let streams = phase.streams.iter().enumerate().map(|(index, layered)| {
+    let plays = |stream: &LayeredStream| {
+        let mut of_streams = chosen(&phase.axes, at).filter(|(axis, _)| axis.is_of_streams());
+        of_streams.next().is_none_or(|(_, value)| phase::plays(value, &stream.name))
+    };
+    let playing = phase.streams.iter().enumerate().filter(|(_, stream)| plays(stream));
+    let streams = playing.map(|(index, layered)| {
         let mut fields = layered.fields.clone();
         for (axis, value) in chosen(&phase.axes, at) {
-            if axis.stream.is_none_or(|only| only == index) {
+            if axis.stream.is_none_or(|only| only == index) && !axis.is_of_streams() {
                 layer::apply_path(&mut fields, &axis.path, value);
             }
         }
@@ -281,7 +278,25 @@ fn streams_at(phase: &Layered, at: &[usize], space: &Space<'_>) -> Located<Vec<S
         let raw = read(&fields, layered.at)?;
         stream(&layered.name, &raw, &fields, layered.at, space)
     });
-    streams.collect()
+    let streams: Vec<Stream> = streams.collect::<Located<_>>()?;
+    all_write_if_begun_anew(&streams, phase.at)?;
+    Ok(streams)
+}
+
+/// Files that are cut to nothing are so for every stream of the cell.
+fn all_write_if_begun_anew(streams: &[Stream], at: At) -> Located<()> {
+    let anew = |stream: &Stream| stream.start_file != StartFile::Keep;
+    let reads = |stream: &&Stream| {
+        let classes = &stream.mix.classes;
+        classes.iter().any(|class| class.op.reads() || class.op == Operation::Trim)
+    };
+    match streams.iter().find(reads) {
+        Some(reader) if streams.iter().any(anew) => {
+            let what = format!("`start_file` beside stream `{}`", reader.name);
+            Err((at, needs(&what, "only streams that write: the files begin empty for all")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Each axis with its value at a cell.

@@ -2,18 +2,18 @@
 
 use units::Bytes;
 
-use crate::check::field_text;
 use crate::error::SuiteError;
 use crate::layer;
 use crate::node::{At, Entry, Node, Table, Value, inline_key};
+use crate::phase;
 use crate::raw::{self, Size, Time};
-use crate::resolve::{Layered, LayeredStream, fill_details, read, to_table, varies_kind};
+use crate::resolve::{Layered, fill_details, read, to_table, varies_kind};
 use crate::rounds;
 use crate::source::{Located, SuiteSource};
 
 /// What a stream has where nobody said otherwise, as people would write it. The checker knows
 /// the same values; the law that resolved text means the same holds the two together.
-const STREAM_DEFAULTS: [(&str, &str); 25] = [
+const STREAM_DEFAULTS: [(&str, &str); 26] = [
     ("access", r#"{ kind = "uniform" }"#),
     ("operation", r#""read""#),
     ("copy_to", r#""none""#),
@@ -39,6 +39,7 @@ const STREAM_DEFAULTS: [(&str, &str); 25] = [
     ("operations", r#""none""#),
     ("stop", r#""all""#),
     ("last", r#""whole""#),
+    ("start_file", r#""keep""#),
 ];
 
 /// The suite as it will be played: TOML with overrides worked in and every default filled in.
@@ -54,16 +55,23 @@ fn written(source: &SuiteSource) -> Located<String> {
     for (phase, layered) in source.phases.iter().zip(source.layered()?) {
         text.push_str("\n[[phase]]\n");
         line(&mut text, "name", &quoted(&layered.name));
-        steady(&mut text, &layered)?;
+        lines(&mut text, &phase::own_text(&layered)?);
         let implicit = phase.streams.is_empty();
         if let (true, [only]) = (implicit, layered.streams.as_slice()) {
-            fields(&mut text, only, &layered)?;
+            let varied = |field: &str| layered.varies(field);
+            fields(&mut text, &only.fields, only.at, &varied, &layered)?;
+        }
+        if let Some(before) = &layered.before {
+            text.push_str("\n[phase.before]\n");
+            let varied = |field: &str| before.is_varied(&layered.axes, field);
+            fields(&mut text, &before.written(&layered.axes), before.at, &varied, &layered)?;
         }
         grid(&mut text, &layered);
         for stream in layered.streams.iter().filter(|_| !implicit) {
             text.push_str("\n[[phase.stream]]\n");
             line(&mut text, "name", &quoted(&stream.name));
-            fields(&mut text, stream, &layered)?;
+            let varied = |field: &str| layered.varies(field);
+            fields(&mut text, &stream.fields, stream.at, &varied, &layered)?;
         }
     }
     Ok(text)
@@ -89,11 +97,7 @@ fn head(source: &SuiteSource) -> Located<String> {
     full.fill.get_or_insert(true);
     let data = full.data.get_or_insert_default();
     data.kind.get_or_insert(raw::DataKind::Incompressible);
-    for pass in full.precondition.get_or_insert_default() {
-        pass.random.get_or_insert(false);
-        pass.block_size.get_or_insert(Size(Bytes::kib(128)));
-        pass.volume.get_or_insert(1.0);
-    }
+    phase::fill_passes(full.precondition.get_or_insert_default());
     let checked = crate::check::checked(source, &crate::CheckContext::default())?;
     full.method.get_or_insert(checked.method);
     full.rounds = Some(rounds::rounds_whole(&checked.rounds));
@@ -121,48 +125,44 @@ fn head(source: &SuiteSource) -> Located<String> {
     Ok(text)
 }
 
-fn steady(text: &mut String, phase: &Layered) -> Located<()> {
-    let Some(steady) = &phase.steady else { return Ok(()) };
-    let whole = rounds::steady_whole(&steady.raw()?);
-    let value = toml::Value::try_from(&whole).map_err(|error| {
-        (steady.at, crate::error::Problem::Syntax(format!("cannot be written as TOML: {error}")))
-    })?;
-    line(text, raw::STEADY, &Node::from_toml(value, steady.at).inline());
-    Ok(())
-}
-
 fn lines(text: &mut String, table: &Table) {
     for entry in &table.entries {
         line(text, &inline_key(&entry.key), &entry.node.inline());
     }
 }
 
-fn fields(text: &mut String, stream: &LayeredStream, phase: &Layered) -> Located<()> {
-    let mut set = stream.fields.clone();
+/// The fields of a stream, all of them.
+///
+/// * `varied`: which of them the grid varies.
+fn fields(
+    text: &mut String,
+    fields: &Table,
+    at: At,
+    varied: &dyn Fn(&str) -> bool,
+    phase: &Layered,
+) -> Located<()> {
+    let mut set = fields.clone();
     layer::drop_unset(&mut set);
-    let mut raw = read(&set, stream.at)?;
+    let mut raw = read(&set, at)?;
     if !varies_kind(&phase.axes, Some(&"access".to_owned())) {
         fill_details(&mut raw);
     }
-    let mut table = to_table(&raw, stream.at)?;
-    let varied = |field: &str| {
-        phase.axes.iter().any(|axis| axis.path.first().is_some_and(|first| first == field))
-    };
-    fill_defaults(&mut table, stream, &varied);
+    let mut table = to_table(&raw, at)?;
+    fill_defaults(&mut table, at, varied);
     lines(text, &table);
     Ok(())
 }
 
 /// Adds the defaults of fields that are not set, neither they nor what takes their place.
-fn fill_defaults(table: &mut Table, stream: &LayeredStream, varied: &dyn Fn(&str) -> bool) {
+fn fill_defaults(table: &mut Table, at: At, varied: &dyn Fn(&str) -> bool) {
     for (field, default) in STREAM_DEFAULTS {
         let taken = |name: &str| table.contains(name) || varied(name);
         let alternatives = raw::alternatives(field);
         if taken(field) || alternatives.iter().any(|name| taken(name)) {
             continue;
         }
-        if let Some(node) = crate::node::parse_value(default, stream.at) {
-            table.insert(Entry { key: field.to_owned(), at: stream.at, node });
+        if let Some(node) = crate::node::parse_value(default, at) {
+            table.insert(Entry { key: field.to_owned(), at, node });
         }
     }
     let order = raw::stream_fields();
@@ -177,7 +177,7 @@ fn grid(text: &mut String, phase: &Layered) {
     for axis in &phase.axes {
         let values: Vec<String> = axis.values.iter().map(Node::inline).collect();
         // Dots stay inside quotes: dotted keys of a field that is an axis itself would clash.
-        line(text, &inline_key(&field_text(axis, phase)), &format!("[{}]", values.join(", ")));
+        line(text, &inline_key(&phase.field_text(axis)), &format!("[{}]", values.join(", ")));
     }
 }
 

@@ -2,7 +2,9 @@
 
 use units::{Bytes, Nanos};
 
-use crate::model::{Access, Cell, Class, Method, Operation, Pacing, Stop, Stream, Suite, Until};
+use crate::model::{
+    Access, Cell, Class, Method, Operation, Pacing, Precondition, Stop, Stream, Suite, Until,
+};
 
 impl Suite {
     /// Cells of all phases.
@@ -18,7 +20,7 @@ impl Suite {
     /// Whether any stream can change what is stored. The fill before the first phase is apart:
     /// see [`crate::model::FileSet::fill`].
     pub fn writes(&self) -> bool {
-        self.cells().any(|cell| cell.streams.iter().any(Stream::modifies))
+        self.cells().any(|cell| cell.all_streams().any(Stream::modifies))
     }
 
     /// Time that all visits and the pauses before them take at least: what streams that end by
@@ -33,9 +35,11 @@ impl Suite {
     /// Time that the suite's own times, order and repeats ask for at least.
     pub(crate) fn classic_duration(&self) -> Nanos {
         let classic = Self { method: Method::Classic, ..self.clone() };
-        let longest = self.phases.iter().filter_map(|phase| phase.steady).map(|steady| {
+        let longest = self.phases.iter().filter_map(|phase| {
             // Until it is steady, or given up.
-            steady.round.get().saturating_mul(u64::from(steady.rounds_max))
+            let steady = phase.steady?;
+            let rounds = steady.round.get().saturating_mul(u64::from(steady.rounds_max));
+            Some(rounds.saturating_mul(phase.cells.len() as u64))
         });
         let steady = longest.fold(0, u64::saturating_add);
         Nanos::new(classic.least_duration().get().saturating_add(steady))
@@ -58,9 +62,9 @@ impl Suite {
     }
 
     fn visits(&self, of: impl Fn(u32) -> u32) -> u32 {
-        let phases = self.phases.iter().map(|phase| match phase.steady {
-            Some(steady) => steady.rounds_max,
-            None => of(u32::try_from(phase.cells.len()).unwrap_or(u32::MAX)),
+        let phases = self.phases.iter().map(|phase| {
+            let cells = u32::try_from(phase.cells.len()).unwrap_or(u32::MAX);
+            phase.steady.map_or_else(|| of(cells), |steady| cells.saturating_mul(steady.rounds_max))
         });
         phases.fold(0, u32::saturating_add)
     }
@@ -70,12 +74,14 @@ impl Suite {
     pub fn bytes_written_least(&self) -> Bytes {
         let total = self.files.total().get();
         let fill = if self.files.fill { total } else { 0 };
-        let volumes: f64 = self.files.precondition.iter().map(|pass| pass.volume).sum();
+        let of_phases = self.phases.iter().flat_map(|phase| &phase.precondition);
+        let volumes: f64 =
+            self.files.precondition.iter().chain(of_phases).map(Precondition::volume).sum();
         // `as` saturates, which is all that is asked of a lower bound this large.
         let precondition = (volumes * total as f64) as u64;
         let once = self
             .cells()
-            .flat_map(|cell| &cell.streams)
+            .flat_map(Cell::all_streams)
             .fold(0u64, |sum, stream| sum.saturating_add(stream.bytes_written_least().get()));
         let times = match self.method {
             Method::Rounds => self.rounds.visits_min,
@@ -87,9 +93,10 @@ impl Suite {
 }
 
 impl Cell {
-    /// Time that a visit takes at least: its longest stream's.
+    /// Time that a visit takes at least: its longest stream's, after what comes before.
     pub fn least_duration(&self) -> Nanos {
-        self.streams.iter().map(Stream::least_duration).max().unwrap_or(Nanos::ZERO)
+        let before = self.before.as_ref().map_or(Nanos::ZERO, Stream::least_duration);
+        before + self.streams.iter().map(Stream::least_duration).max().unwrap_or(Nanos::ZERO)
     }
 
     /// Time after which a visit ends whatever the device does, if every stream has a time.

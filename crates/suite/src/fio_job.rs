@@ -7,7 +7,7 @@ use units::{Bytes, Nanos};
 
 use crate::model::{
     Access, Arrivals, Backend, CacheStep, Cell, Choice, Class, Data, Method, Operation, Pacing,
-    Phase, Spread, Stream, Suite, SyncAtEnd, SyncPolicy, WriteThrough,
+    Phase, Spread, StartFile, Stream, Suite, SyncAtEnd, SyncPolicy, WriteThrough,
 };
 
 /// A section of the file.
@@ -78,6 +78,9 @@ fn of_all(suite: &Suite) -> Vec<String> {
     if !suite.files.precondition.is_empty() {
         said.push("preconditioning before the first phase is not in here".to_owned());
     }
+    for phase in &suite.phases {
+        said.extend(of_phase(suite, phase).map(|what| format!("phase {}: {what}", phase.name)));
+    }
     for step in &suite.caches {
         match step {
             CacheStep::Flush | CacheStep::Purge => {}
@@ -92,6 +95,18 @@ fn of_all(suite: &Suite) -> Vec<String> {
         said.push("data that describes itself: fio's verify has a format of its own".to_owned());
     }
     said
+}
+
+/// What a phase has for itself and fio cannot.
+fn of_phase(suite: &Suite, phase: &Phase) -> impl Iterator<Item = &'static str> {
+    let before = phase.cells.iter().any(|cell| cell.before.is_some());
+    let said = [
+        (!phase.precondition.is_empty(), "preconditioning before it is not in here"),
+        (before, "what is played before each visit is not in here"),
+        (phase.caches != suite.caches, "it handles caches in its own way, which is not in here"),
+        (phase.settle != suite.settle, "its own pause before each visit is not in here"),
+    ];
+    said.into_iter().filter_map(|(is, what)| is.then_some(what))
 }
 
 fn global(suite: &Suite, file: &str) -> Vec<(&'static str, String)> {
@@ -451,6 +466,14 @@ fn stops(job: &mut Job, stream: &Stream) {
     }
     if threads > 1 && (stop.bytes.is_some() || stop.operations.is_some()) {
         job.otherwise("totals are of all threads together: fio's jobs have equal parts");
+    }
+    match stream.start_file {
+        StartFile::Keep => {}
+        StartFile::Truncate | StartFile::Remove => {
+            job.set("overwrite", 0);
+            job.set("unlink", 1);
+            job.otherwise("files begin empty: fio lays them out unless they are gone, and extends");
+        }
     }
     if stop.until == crate::model::Until::FirstWorker {
         job.set("exitall", 1);

@@ -39,6 +39,16 @@ pub(crate) fn apply_entry(base: &mut Table, entry: &Entry) {
     for other in raw::alternatives(&entry.key) {
         base.remove(other);
     }
+    if let (true, Value::Table(details)) = (is_table_of_fields(&entry.key), &entry.node.value) {
+        if base.get(&entry.key).is_none_or(|node| node.as_table().is_none()) {
+            let node = Node::new(entry.node.at, Value::Table(Table::default()));
+            base.insert(Entry { key: entry.key.clone(), at: entry.at, node });
+        }
+        if let Some(Node { value: Value::Table(fields), .. }) = base.get_mut(&entry.key) {
+            apply(fields, details);
+        }
+        return;
+    }
     let node = spelled_out(&entry.key, &entry.node);
     if let (Value::Table(details), true) = (&entry.node.value, refines(&entry.key, &entry.node))
         && let Some(Node { value: Value::Table(fields), .. }) = base.get_mut(&entry.key)
@@ -51,6 +61,11 @@ pub(crate) fn apply_entry(base: &mut Table, entry: &Entry) {
     base.insert(Entry { key: entry.key.clone(), at: entry.at, node });
 }
 
+/// Whether the details of a field are fields themselves.
+fn is_table_of_fields(field: &str) -> bool {
+    matches!(field, "before" | "steady")
+}
+
 /// Whether a table gives details to the one below it instead of taking its place. A table that
 /// names its kind is whole: another kind's details would make no sense in it.
 fn refines(field: &str, node: &Node) -> bool {
@@ -58,7 +73,7 @@ fn refines(field: &str, node: &Node) -> bool {
     matches!(field, "access" | "data" | "sync" | "region" | "rounds" | "duty") && !names_kind
 }
 
-/// Puts a value at a path (one step or two) over `base`.
+/// Puts a value at a path over `base`.
 pub(crate) fn apply_path(base: &mut Table, path: &[String], value: &Node) {
     let Some((field, rest)) = path.split_first() else { return };
     let node = rest.iter().rev().fold(value.clone(), |node, key| node.wrapped(key));

@@ -15,6 +15,7 @@ mod fio_job;
 mod layer;
 pub mod model;
 mod node;
+mod phase;
 mod raw;
 mod reader;
 mod resolve;

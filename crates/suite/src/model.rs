@@ -28,9 +28,9 @@ pub struct Suite {
     pub repeats: u32,
     /// In which order the cells of a phase are visited under [`Method::Classic`].
     pub order: Order,
-    /// Pause before every visit.
+    /// Pause before every visit, where the phase says nothing.
     pub settle: Nanos,
-    /// What to do to caches before every visit, in this order.
+    /// What to do to caches before every visit, in this order, where the phase says nothing.
     pub caches: Vec<CacheStep>,
     /// How the classic table looks.
     pub table: TableLayout,
@@ -70,15 +70,17 @@ pub struct Rounds {
     pub pilot: bool,
 }
 
-/// How a phase of one cell is played until its rate is steady.
+/// How a phase is played until its rate is steady: every cell once a round, as the grid is written.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Steady {
-    /// Length of a round: a visit without ramp, the next right after it.
+    /// Length of a cell's visit in a round: without ramp, the next right after it.
     pub round: Nanos,
     /// So many rounds without being steady end the phase.
     pub rounds_max: u32,
     /// Written in this phase before it can be steady, as a multiple of the active range.
     pub volume: f64,
+    /// The cell whose rate decides, as an index into the phase's cells.
+    pub track: usize,
 }
 
 /// The files a run addresses: `count` files of `size` each, or one device.
@@ -98,13 +100,29 @@ pub struct FileSet {
 
 /// One preconditioning pass.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Precondition {
-    /// Random instead of sequential.
-    pub random: bool,
-    /// Bytes per request.
-    pub block_size: Bytes,
-    /// How much to write, as a multiple of the file set's bytes.
-    pub volume: f64,
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Precondition {
+    /// The files are written.
+    Write {
+        /// Random instead of sequential.
+        random: bool,
+        /// Bytes per request.
+        block_size: Bytes,
+        /// How much to write, as a multiple of the file set's bytes.
+        volume: f64,
+    },
+    /// All blocks are given back: holes in files, discards on a device.
+    Trim,
+}
+
+impl Precondition {
+    /// How much is written, as a multiple of the file set's bytes.
+    pub const fn volume(&self) -> f64 {
+        match self {
+            Self::Write { volume, .. } => *volume,
+            Self::Trim => 0.0,
+        }
+    }
 }
 
 /// What writes write.
@@ -235,8 +253,14 @@ pub struct Phase {
     pub axes: Vec<Axis>,
     /// The grid expanded, in the order written (last axis fastest).
     pub cells: Vec<Cell>,
-    /// Its one cell is visited in rounds without a pause until it is steady.
+    /// Its cells are visited in rounds without a pause until one of them is steady.
     pub steady: Option<Steady>,
+    /// Pause before every visit.
+    pub settle: Nanos,
+    /// What to do to caches before every visit, in this order.
+    pub caches: Vec<CacheStep>,
+    /// Passes over the files before the first visit.
+    pub precondition: Vec<Precondition>,
 }
 
 /// One axis of a grid.
@@ -255,6 +279,9 @@ pub struct Cell {
     pub coordinates: Vec<usize>,
     /// At least one; all start together.
     pub streams: Vec<Stream>,
+    /// Played before every visit, and counted nowhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Stream>,
 }
 
 /// A homogeneous load: `threads` workers of `queue_depth` each doing the same thing.
@@ -290,6 +317,23 @@ pub struct Stream {
     pub backend: Backend,
     /// When the stream ends.
     pub stop: Stop,
+    /// What is done to its files before every visit.
+    pub start_file: StartFile,
+}
+
+/// What is done to files before a visit, all of them.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartFile {
+    /// Nothing.
+    #[default]
+    Keep,
+    /// They are cut to nothing, so that writes extend them.
+    Truncate,
+    /// They are removed and made anew, empty.
+    Remove,
 }
 
 /// Where requests go. Positions are counted in units of the stream's `align` within its region.
@@ -659,6 +703,18 @@ impl Stream {
             }
             _ => self.mix.block_size_max(),
         }
+    }
+}
+
+impl Cell {
+    /// Its streams, and the one before each visit if there is one.
+    pub fn all_streams(&self) -> impl Iterator<Item = &Stream> {
+        self.streams.iter().chain(&self.before)
+    }
+
+    /// What is done to the files before every visit: the most that a stream asks for.
+    pub fn start_file(&self) -> StartFile {
+        self.streams.iter().map(|stream| stream.start_file).max().unwrap_or_default()
     }
 }
 

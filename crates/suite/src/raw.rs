@@ -1,25 +1,28 @@
 //! The grammar of a suite: every field as it can be written, all optional. The JSON schema and
 //! the names that overrides take come from these types too.
 
+use std::collections::BTreeMap;
+
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
 use crate::model::{
-    Arrivals, Backend, CacheStep, Choice, Last, Method, Operation, Order, SyncAtEnd, TableLayout,
-    Until, WriteThrough,
+    Arrivals, Backend, CacheStep, Choice, Last, Method, Operation, Order, StartFile, SyncAtEnd,
+    TableLayout, Until, WriteThrough,
 };
+use crate::phase::{self, RawPhase};
 use crate::reader::field_names;
 pub(crate) use crate::values::{Extent, RawSpread, Size, SizeMix, Time};
 
 /// Schema of a field that is a table, or a word for short.
-fn word_or_table<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+pub(crate) fn word_or_table<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let table = generator.subschema_for::<T>();
     json_schema!({ "anyOf": [{ "type": "string" }, table]  })
 }
 
-fn word_or_list<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+pub(crate) fn word_or_list<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let list = generator.subschema_for::<T>();
     json_schema!({ "anyOf": [{ "type": "string" }, list]  })
 }
@@ -165,17 +168,28 @@ pub(crate) struct RawSteady {
     /// to. 2 if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume: Option<f64>,
+    /// The cell whose rate decides, by its place on the axes: { block_size = "4KiB" }. Needed where
+    /// the phase has several cells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "table_of_anything")]
+    pub track: Option<BTreeMap<String, toml::Value>>,
 }
 
 /// A preconditioning pass.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table such as { random = true, volume = 2 }")]
 pub(crate) struct RawPrecondition {
+    /// All blocks are given back: holes in files, discards on a device. Alone in its table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trim: Option<bool>,
     /// Random instead of sequential. false if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub random: Option<bool>,
     /// Bytes per request. 128KiB if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub block_size: Option<Size>,
     /// How much to write, as a multiple of the file set's bytes. 1 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub volume: Option<f64>,
 }
 
@@ -288,6 +302,11 @@ pub(crate) struct RawStream {
     /// long as what is left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Last>,
+    /// What is done to the files before each visit: nothing ("keep", the default), or they are
+    /// cut to nothing ("truncate"), or removed and made anew ("remove"), so that writes extend
+    /// them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_file: Option<StartFile>,
 }
 
 /// Work and rest by turns.
@@ -503,6 +522,10 @@ fn anything(_: &mut SchemaGenerator) -> Schema {
     Schema::from(true)
 }
 
+fn table_of_anything(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object" })
+}
+
 /// A suite of Plimsoll: a benchmark method as data.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -516,7 +539,7 @@ struct SuiteDocument {
     #[schemars(length(min = 1))]
     phase: Vec<PhaseDocument>,
     /// What `--quick` sets: fields as in `--set`.
-    quick: Option<std::collections::BTreeMap<String, Anything>>,
+    quick: Option<BTreeMap<String, Anything>>,
 }
 
 /// A part of the suite with its own grid.
@@ -528,12 +551,22 @@ struct PhaseDocument {
     name: String,
     #[schemars(flatten)]
     fields: RawStream,
-    /// The phase's one cell is visited in rounds, one right after the other, until it is steady.
-    steady: Option<RawSteady>,
+    #[schemars(flatten)]
+    own: RawPhase,
     /// Axes of the grid: a list of values for each field varied, the last one fastest.
-    grid: Option<std::collections::BTreeMap<String, Anything>>,
+    grid: Option<GridDocument>,
     /// The streams that run together; left out, the phase has one, made of its own fields.
     stream: Option<Vec<StreamDocument>>,
+}
+
+/// Axes of a grid.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct GridDocument {
+    /// Which of the phase's streams run: "all", a name, or a list of names.
+    streams: Option<Vec<Anything>>,
+    #[schemars(flatten)]
+    fields: BTreeMap<String, Anything>,
 }
 
 /// One load of several that run together.
@@ -593,11 +626,8 @@ pub(crate) fn is_stream_field(name: &str) -> bool {
 }
 
 pub(crate) fn is_field(name: &str) -> bool {
-    head_fields().contains(&name) || is_stream_field(name) || name == STEADY
+    head_fields().contains(&name) || is_stream_field(name) || phase::is_own_field(name)
 }
-
-/// The one field that is a phase's own.
-pub(crate) const STEADY: &str = "steady";
 
 /// The fields of which one takes the place of the others.
 pub(crate) fn alternatives(field: &str) -> &'static [&'static str] {
@@ -625,7 +655,9 @@ pub(crate) fn takes_list(path: &[String]) -> bool {
 /// The word that stands for "as if not set", where a field has one.
 pub(crate) fn unset_word(field: &str) -> Option<&'static str> {
     match field {
-        "time" | "bytes" | "operations" | "rate" | "sync" | "copy_to" | "duty" => Some("none"),
+        "time" | "bytes" | "operations" | "rate" | "sync" | "copy_to" | "duty" | "before" => {
+            Some("none")
+        }
         "align" => Some("block-size"),
         _ => None,
     }

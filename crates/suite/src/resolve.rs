@@ -3,13 +3,12 @@
 use crate::error::Problem;
 use crate::layer;
 use crate::node::{At, Node, Table, Value};
+use crate::phase::{Before, Own, STREAMS, selection};
 use units::Bytes;
 
 use crate::raw::{self, AccessKind, Extent, RawAccess, RawStream, RawSync, SyncOp};
 use crate::reader::read_table;
-use crate::source::{
-    AxisSource, Located, Override, PhaseSource, Setting, Steadied, SuiteSource, duplicate,
-};
+use crate::source::{AxisSource, Located, Override, PhaseSource, Setting, SuiteSource, duplicate};
 
 /// The exponent of YCSB's zipfian, which most people mean by "zipf".
 pub(crate) const THETA: f64 = 0.99;
@@ -21,7 +20,8 @@ pub(crate) struct Layered {
     pub at: At,
     pub streams: Vec<LayeredStream>,
     pub axes: Vec<AxisSource>,
-    pub steady: Option<Steadied>,
+    pub own: Own,
+    pub before: Option<Before>,
 }
 
 #[derive(Clone, Debug)]
@@ -39,15 +39,26 @@ impl SuiteSource {
     }
 
     fn layered_phase(&self, phase: &PhaseSource) -> Located<Layered> {
+        let mut base = Table::default();
+        layer::apply(&mut base, &self.defaults);
+        layer::apply(&mut base, &phase.fields);
         let mut layered = Layered {
             name: phase.name.clone(),
             at: phase.at,
-            streams: self.layered_streams(phase),
+            before: Before::of(&phase.own, &base),
+            streams: layered_streams(phase, base),
             axes: phase.axes.clone(),
-            steady: phase.steady.clone(),
+            own: phase.own.clone(),
         };
         let overrides = self.overrides.iter();
         for over in overrides.filter(|o| o.phase.as_ref().is_none_or(|name| *name == phase.name)) {
+            let of_streams = over.path.first().is_some_and(|field| field == STREAMS);
+            if of_streams
+                && over.phase.is_none()
+                && !layered.axes.iter().any(AxisSource::is_of_streams)
+            {
+                continue;
+            }
             match &over.stream {
                 None => layered.apply(over, None)?,
                 Some(name) => {
@@ -60,21 +71,19 @@ impl SuiteSource {
         layered.settle_axes()?;
         Ok(layered)
     }
+}
 
-    fn layered_streams(&self, phase: &PhaseSource) -> Vec<LayeredStream> {
-        let mut base = Table::default();
-        layer::apply(&mut base, &self.defaults);
-        layer::apply(&mut base, &phase.fields);
-        if phase.streams.is_empty() {
-            return vec![LayeredStream { name: phase.name.clone(), at: phase.at, fields: base }];
-        }
-        let streams = phase.streams.iter().map(|stream| {
-            let mut fields = base.clone();
-            layer::apply(&mut fields, &stream.fields);
-            LayeredStream { name: stream.name.clone(), at: stream.at, fields }
-        });
-        streams.collect()
+/// * `base`: the fields of the phase and what lies below.
+fn layered_streams(phase: &PhaseSource, base: Table) -> Vec<LayeredStream> {
+    if phase.streams.is_empty() {
+        return vec![LayeredStream { name: phase.name.clone(), at: phase.at, fields: base }];
     }
+    let streams = phase.streams.iter().map(|stream| {
+        let mut fields = base.clone();
+        layer::apply(&mut fields, &stream.fields);
+        LayeredStream { name: stream.name.clone(), at: stream.at, fields }
+    });
+    streams.collect()
 }
 
 impl Layered {
@@ -110,6 +119,9 @@ impl Layered {
                 layer::apply_path(&mut target.fields, path, value);
             }
         }
+        if let (None, Some(before)) = (stream, &mut self.before) {
+            before.set(path, value);
+        }
         Ok(())
     }
 
@@ -129,14 +141,9 @@ impl Layered {
     fn settle_axes(&mut self) -> Located<()> {
         let axes = self.axes.clone();
         for axis in &mut self.axes {
-            let base = match axis.stream.map_or(self.streams.first(), |i| self.streams.get(i)) {
-                Some(stream) => &stream.fields,
-                None => continue,
-            };
-            let fill = !varies_kind(&axes, axis.path.first());
             let mut texts: Vec<String> = Vec::with_capacity(axis.values.len());
             for value in &mut axis.values {
-                *value = canonical(base, &axis.path, value, fill)?;
+                *value = settled(&self.streams, &axes, (axis.stream, &axis.path), value)?;
                 let text = value.inline();
                 if texts.contains(&text) {
                     let what = format!("on the grid's axis `{}` the value", axis.path.join("."));
@@ -146,6 +153,44 @@ impl Layered {
             }
         }
         Ok(())
+    }
+
+    /// Where a value stands on an axis, if it does.
+    pub(crate) fn place_on(&self, axis: &AxisSource, value: &Node) -> Located<Option<usize>> {
+        let value = settled(&self.streams, &self.axes, (axis.stream, &axis.path), value)?;
+        let text = value.inline();
+        Ok(axis.values.iter().position(|known| known.inline() == text))
+    }
+
+    /// Whether the grid varies a field, for whichever stream.
+    pub(crate) fn varies(&self, field: &str) -> bool {
+        self.axes.iter().any(|axis| axis.path.first().is_some_and(|first| first == field))
+    }
+
+    /// The axis's field as overrides name it.
+    pub(crate) fn field_text(&self, axis: &AxisSource) -> String {
+        let field = axis.path.join(".");
+        match axis.stream.and_then(|index| self.streams.get(index)) {
+            Some(stream) => format!("{}.{field}", stream.name),
+            None => field,
+        }
+    }
+}
+
+/// The final form of a value of an axis: of one stream's field, or of all streams'.
+fn settled(
+    streams: &[LayeredStream],
+    axes: &[AxisSource],
+    (stream, path): (Option<usize>, &[String]),
+    value: &Node,
+) -> Located<Node> {
+    if stream.is_none() && path.first().is_some_and(|field| field == STREAMS) {
+        let names: Vec<&str> = streams.iter().map(|stream| stream.name.as_str()).collect();
+        return selection(value, &names);
+    }
+    match stream.map_or(streams.first(), |index| streams.get(index)) {
+        Some(stream) => canonical(&stream.fields, path, value, !varies_kind(axes, path.first())),
+        None => Ok(value.clone()),
     }
 }
 
@@ -175,7 +220,7 @@ fn refine(node: &mut Node, axis: &[String], path: &[String], value: &Node) {
 }
 
 /// The value at a path of a table.
-fn lookup<'a>(table: &'a Table, path: &[String]) -> Option<&'a Node> {
+pub(crate) fn lookup<'a>(table: &'a Table, path: &[String]) -> Option<&'a Node> {
     let (first, rest) = path.split_first()?;
     rest.iter().try_fold(table.get(first)?, |node, key| node.as_table()?.get(key))
 }

@@ -3,7 +3,6 @@
 use units::{Bytes, Nanos};
 
 use crate::check::{TIME_MAX, VISIT_TIME_MAX, in_range};
-use crate::error::Problem;
 use crate::model::{Cell, Extend, Method, Phase, Rounds, Spread, Steady, Stop, Suite};
 use crate::node::{At, Table};
 use crate::raw::{RawRounds, RawSteady, Time};
@@ -22,7 +21,7 @@ pub(crate) const DEFAULT: Rounds = Rounds {
     pilot: false,
 };
 
-const STEADY: Steady = Steady { round: Nanos::secs(10), rounds_max: 25, volume: 2.0 };
+const STEADY: Steady = Steady { round: Nanos::secs(10), rounds_max: 25, volume: 2.0, track: 0 };
 
 /// A pilot watches a cell for so long.
 pub const PILOT: Nanos = Nanos::secs(10);
@@ -108,7 +107,8 @@ fn default_time_max(suite: &Suite) -> Nanos {
     classic.max(visits).max(DEFAULT.time_max).min(TIME_MAX)
 }
 
-pub(crate) fn steady(raw: &RawSteady, at: At) -> Located<Steady> {
+/// * `track`: the cell that decides, as an index into the phase's cells.
+pub(crate) fn steady(raw: &RawSteady, track: usize, at: At) -> Located<Steady> {
     let round = raw.round.map_or(STEADY.round, |time| time.0);
     if round == Nanos::ZERO || round > TIME_MAX {
         let problem = out_of_range("steady.round", round.exact(), "more than 0, at most a year");
@@ -120,14 +120,7 @@ pub(crate) fn steady(raw: &RawSteady, at: At) -> Located<Steady> {
     if !(0.0..=VOLUME_MAX).contains(&volume) {
         return Err((at, out_of_range("steady.volume", volume, "from 0 to 1000")));
     }
-    Ok(Steady { round, rounds_max, volume: volume.abs() })
-}
-
-pub(crate) fn steady_of_one(phase: &str, cells: usize) -> Problem {
-    Problem::Needs {
-        what: format!("`steady` in phase `{phase}`"),
-        needs: format!("one cell, and the phase has {cells}"),
-    }
+    Ok(Steady { round, rounds_max, volume: volume.abs(), track })
 }
 
 /// The fields of a steady phase, all of them.
@@ -136,6 +129,7 @@ pub(crate) fn steady_whole(raw: &RawSteady) -> RawSteady {
         round: raw.round.or(Some(Time(STEADY.round))),
         rounds_max: raw.rounds_max.or(Some(STEADY.rounds_max)),
         volume: raw.volume.or(Some(STEADY.volume)),
+        track: raw.track.clone(),
     }
 }
 
@@ -155,6 +149,11 @@ pub(crate) fn rounds_whole(rounds: &Rounds) -> RawRounds {
 }
 
 impl Phase {
+    /// Bytes that writes of its cells go to: the largest of their ranges.
+    pub fn active_range(&self) -> Bytes {
+        self.cells.iter().map(Cell::active_range).max().unwrap_or(Bytes::ZERO)
+    }
+
     /// Its cells as a visit plays them under the suite's method: what a cell asks for, but that
     /// in rounds and until steady the time is that of a visit.
     fn as_played(&self, suite: &Suite) -> Vec<Cell> {
@@ -238,7 +237,7 @@ impl Suite {
                 None => (visits, self.pilots(phase).len() as u64),
             };
             let once = cells.iter().fold(0u64, |sum, cell| {
-                sum.saturating_add(cell.least_duration().get()).saturating_add(self.settle.get())
+                sum.saturating_add(cell.least_duration().get()).saturating_add(phase.settle.get())
             });
             let pilots = pilots.saturating_mul(PILOT.get());
             once.saturating_mul(u64::from(times)).saturating_add(pilots)

@@ -7,7 +7,8 @@ use crate::error::{Place, Problem, SuiteError};
 use crate::layer;
 use crate::model::Method;
 use crate::node::{self, At, Entry, Node, Table, Value};
-use crate::raw::{self, IDENTITY, RawHead, RawSteady, RawStream};
+use crate::phase::{self, Own, STREAMS};
+use crate::raw::{self, IDENTITY, RawHead, RawStream};
 use crate::reader::{ReadError, read_table};
 
 /// Texts longer than this are no suites.
@@ -37,14 +38,7 @@ pub(crate) struct PhaseSource {
     pub axes: Vec<AxisSource>,
     /// Empty: one stream, made of the phase's own fields.
     pub streams: Vec<StreamSource>,
-    pub steady: Option<Steadied>,
-}
-
-/// The rounds of a phase that is played until it is steady, as written and overridden.
-#[derive(Clone, Debug)]
-pub(crate) struct Steadied {
-    pub at: At,
-    pub table: Table,
+    pub own: Own,
 }
 
 /// A stream as written.
@@ -245,7 +239,8 @@ impl SuiteSource {
     /// Names of everything that [`set`](Self::set) takes, without details of tables.
     pub fn settable() -> Vec<&'static str> {
         let head = raw::head_fields().iter().copied().filter(|name| !IDENTITY.contains(name));
-        head.chain([raw::STEADY]).chain(raw::stream_fields().iter().copied()).collect()
+        let own = phase::own_fields().iter().copied().filter(|name| !raw::is_head_field(name));
+        head.chain(own).chain([STREAMS]).chain(raw::stream_fields().iter().copied()).collect()
     }
 
     pub(crate) fn error(&self, at: At, problem: Problem) -> SuiteError {
@@ -416,16 +411,19 @@ impl SuiteSource {
         let scoped = phase.is_some() || stream.is_some();
         match path {
             [field, ..] if raw::is_head_field(field) && !scoped => self.assign_head(path, &value),
-            [field, ..] if raw::is_head_field(field) => {
-                let belongs = "at the top of the suite, without a phase or stream in front";
-                Err((key_at, Problem::Misplaced { key: field.clone(), belongs }))
-            }
-            [field, ..] if field == raw::STEADY => {
+            [field, ..] if phase::is_own_field(field) => {
                 if stream.is_some() {
                     let belongs = "to a phase, not to a stream of it";
                     return Err((key_at, Problem::Misplaced { key: field.clone(), belongs }));
                 }
-                self.assign_steady(phase.as_deref(), path, &value)
+                match field.as_str() {
+                    STREAMS => self.assign_streams(phase, path, value, key_at),
+                    _ => self.assign_own(phase.as_deref(), path, &value),
+                }
+            }
+            [field, ..] if raw::is_head_field(field) => {
+                let belongs = "at the top of the suite, without a phase or stream in front";
+                Err((key_at, Problem::Misplaced { key: field.clone(), belongs }))
             }
             [field, ..] if raw::is_stream_field(field) => {
                 let value = setting(path, value, key_at)?;
@@ -449,29 +447,41 @@ impl SuiteSource {
         Ok(())
     }
 
-    /// Of one phase, or of those that are played so already.
-    fn assign_steady(&mut self, only: Option<&str>, path: &[String], value: &Node) -> Located<()> {
-        let concerned = |phase: &&mut PhaseSource| match only {
-            Some(name) => phase.name == name,
-            None => phase.steady.is_some(),
-        };
+    /// Of one phase, or of those that have such a field already.
+    fn assign_own(&mut self, only: Option<&str>, path: &[String], value: &Node) -> Located<()> {
+        let field = path.first().map_or("", String::as_str);
         let mut any = false;
-        for phase in self.phases.iter_mut().filter(concerned) {
-            let before = phase.steady.as_ref().map(|steady| steady.table.clone());
-            let mut table = before.unwrap_or_default();
-            match (path, value.as_table()) {
-                ([_], Some(new)) => layer::apply(&mut table, new),
-                ([_], None) => return Err((value.at, not_a_table(raw::STEADY, value))),
-                (path, _) => layer::apply_path(&mut table, &path[1..], value),
+        for phase in &mut self.phases {
+            if only.map_or_else(|| phase.own.has(field), |name| phase.name == name) {
+                phase.own.assign(path, value)?;
+                any = true;
             }
-            phase.steady = Some(Steadied::read(table, value.at)?);
-            any = true;
         }
-        if any {
-            return Ok(());
+        if any { Ok(()) } else { Err((value.at, needs_a_phase(field))) }
+    }
+
+    /// Which streams run: always an axis, of one phase or of those that have it.
+    fn assign_streams(
+        &mut self,
+        phase: Option<String>,
+        path: &[String],
+        value: Node,
+        at: At,
+    ) -> Located<()> {
+        let varies = |phase: &PhaseSource| phase.axes.iter().any(AxisSource::is_of_streams);
+        if phase.is_none() && !self.phases.iter().any(varies) {
+            return Err((at, needs_a_phase(STREAMS)));
         }
-        let needs = "the name of a phase in front".to_owned();
-        Err((value.at, Problem::Needs { what: "`steady`".to_owned(), needs }))
+        let values = match value.value {
+            Value::Array(items) if items.is_empty() => {
+                return Err((at, Problem::EmptyAxis { field: STREAMS.to_owned() }));
+            }
+            Value::Array(items) => items,
+            one => vec![Node::new(value.at, one)],
+        };
+        let (path, value) = (path.to_vec(), Setting::Axis(values));
+        self.overrides.push(Override { phase, stream: None, path, at, value });
+        Ok(())
     }
 
     fn has_phase(&self, name: &str) -> bool {
@@ -493,18 +503,12 @@ impl SuiteSource {
     }
 }
 
-impl Steadied {
-    fn read(table: Table, at: At) -> Located<Self> {
-        read_table::<RawSteady>(&table, at, raw::STEADY).map_err(|e| with_keys(e, at, &[]))?;
-        Ok(Self { at, table })
-    }
-
-    pub(crate) fn raw(&self) -> Located<RawSteady> {
-        read_table(&self.table, self.at, raw::STEADY).map_err(|e| with_keys(e, self.at, &[]))
-    }
+fn needs_a_phase(field: &str) -> Problem {
+    let needs = "the name of a phase in front".to_owned();
+    Problem::Needs { what: format!("`{field}`"), needs }
 }
 
-fn not_a_table(field: &str, node: &Node) -> Problem {
+pub(crate) fn not_a_table(field: &str, node: &Node) -> Problem {
     Problem::WrongType {
         field: field.to_owned(),
         seen: node.describe(),
@@ -563,7 +567,7 @@ fn check_value(path: &[String], value: &Node) -> Located<()> {
 }
 
 /// Whether a table has only fields of a stream, each of the right type, and `own` ones.
-fn check_fields(table: &Table, at: At, name: &str, own: &[&str]) -> Located<()> {
+pub(crate) fn check_fields(table: &Table, at: At, name: &str, own: &[&str]) -> Located<()> {
     if let Some(entry) = table.entries.iter().find(|e| raw::is_head_field(&e.key)) {
         let belongs = "at the top of the suite";
         return Err((entry.at, Problem::Misplaced { key: entry.key.clone(), belongs }));
@@ -604,13 +608,11 @@ fn read_phase(at: At, table: &Table) -> Located<PhaseSource> {
     let mut fields = table.clone();
     let grid = fields.remove("grid");
     let streams = fields.remove("stream");
-    let steady = fields.remove(raw::STEADY);
+    let own = Own::take(&mut fields, at)?;
     let name = take_name(&mut fields, at, "phase")?;
-    check_fields(&fields, at, "phase", &["name", "grid", "stream", raw::STEADY])?;
-    let steady = steady
-        .map(|entry| Steadied::read(table_of(&entry.node, raw::STEADY)?.clone(), entry.node.at));
-    let steady = steady.transpose()?;
-    let mut phase = PhaseSource { at, name, fields, axes: Vec::new(), streams: Vec::new(), steady };
+    let known = [&["name", "grid", "stream"], phase::own_fields()].concat();
+    check_fields(&fields, at, "phase", &known)?;
+    let mut phase = PhaseSource { at, name, fields, axes: Vec::new(), streams: Vec::new(), own };
     if let Some(entry) = streams {
         for (at, table) in tables_of(&entry, "stream")? {
             let mut fields = table.clone();
@@ -658,8 +660,12 @@ fn read_axis(path: &[String], entry: &Entry, phase: &PhaseSource) -> Located<Axi
         path = rest;
     }
     let field = path.first().cloned().unwrap_or_default();
+    if stream.is_none() && path == [STREAMS] {
+        return read_streams(path, entry, phase);
+    }
     if !raw::is_stream_field(&field) {
         let mut known = owned(raw::stream_fields());
+        known.push(STREAMS.to_owned());
         known.extend(phase.streams.iter().map(|s| s.name.clone()));
         return Err((entry.at, Problem::UnknownKey { key: field, known }));
     }
@@ -679,6 +685,25 @@ fn read_axis(path: &[String], entry: &Entry, phase: &PhaseSource) -> Located<Axi
         return Err((entry.at, duplicate("axis", &path.join("."))));
     }
     Ok(AxisSource { at: entry.at, stream, path, values })
+}
+
+/// The axis of streams. Its values are looked at when the streams are known.
+fn read_streams(path: &[String], entry: &Entry, phase: &PhaseSource) -> Located<AxisSource> {
+    let Value::Array(values) = &entry.node.value else {
+        let problem = Problem::WrongType {
+            field: STREAMS.to_owned(),
+            seen: entry.node.describe(),
+            wanted: "a list of names, of lists of names, and \"all\"".to_owned(),
+        };
+        return Err((entry.node.at, problem));
+    };
+    if values.is_empty() {
+        return Err((entry.at, Problem::EmptyAxis { field: STREAMS.to_owned() }));
+    }
+    if phase.axes.iter().any(AxisSource::is_of_streams) {
+        return Err((entry.at, duplicate("axis", STREAMS)));
+    }
+    Ok(AxisSource { at: entry.at, stream: None, path: path.to_vec(), values: values.clone() })
 }
 
 fn take_name(fields: &mut Table, at: At, of: &'static str) -> Located<String> {
@@ -728,7 +753,7 @@ fn tables_of<'a>(entry: &'a Entry, name: &str) -> Located<Vec<(At, &'a Table)>> 
     items.iter().map(|item| table_of(item, name).map(|table| (item.at, table))).collect()
 }
 
-fn with_keys(error: ReadError, at: At, more: &[&str]) -> (At, Problem) {
+pub(crate) fn with_keys(error: ReadError, at: At, more: &[&str]) -> (At, Problem) {
     let mut problem = error.problem;
     if let Problem::UnknownKey { known, .. } = &mut problem {
         known.extend(owned(more));

@@ -9,7 +9,7 @@ use crate::check::{
 use crate::error::Problem;
 use crate::model::{
     Access, Arrivals, Backend, Choice, Class, Data, Duty, FileSet, Last, Line, Mix, Operation,
-    Pacing, Region, Spread, Stop, Stream, SyncAtEnd, SyncPolicy, Until, WriteThrough,
+    Pacing, Region, Spread, StartFile, Stop, Stream, SyncAtEnd, SyncPolicy, Until, WriteThrough,
 };
 use crate::node::{At, Table};
 use crate::raw::{Extent, RawClass, RawSpread, RawStream, RawSync, SyncOp, Time};
@@ -67,6 +67,7 @@ pub(crate) fn stream(
     fields.check_staggered(&access, &stop, region.length, align)?;
     fields.check_replay(&access, region.length)?;
     let copy_to = fields.copy_to(&mix, region, align)?;
+    let start_file = fields.start_file(&mix, &access, region, backend)?;
     if stop.last == Last::Short {
         fields.check_short(&mix, &access, align, region, &stop)?;
     }
@@ -85,6 +86,7 @@ pub(crate) fn stream(
         write_through: raw.write_through.unwrap_or(WriteThrough::No),
         backend,
         stop,
+        start_file,
         access,
     })
 }
@@ -489,6 +491,37 @@ impl Fields<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What was cut to nothing cannot be read, and cannot be cut in parts.
+    fn start_file(
+        &self,
+        mix: &Mix,
+        access: &Access,
+        region: Region,
+        backend: Backend,
+    ) -> Located<StartFile> {
+        let start_file = self.raw.start_file.unwrap_or_default();
+        if start_file == StartFile::Keep {
+            return Ok(start_file);
+        }
+        let at = self.place("start_file");
+        let what = "`start_file`";
+        let reads = |op: Operation| op.reads() || op == Operation::Trim;
+        if mix.classes.iter().any(|class| reads(class.op)) || !mix.modifies() {
+            return Err((at, needs(what, "a stream that only writes: its files begin empty")));
+        }
+        let whole = region.start == Bytes::ZERO && region.length == self.space_of(region.spread);
+        if !whole {
+            return Err((at, needs(what, "the whole of the files as its region")));
+        }
+        if matches!(access, Access::Replay { .. }) || backend == Backend::Mmap {
+            let with = if backend == Backend::Mmap { "backend" } else { "access" };
+            let first = "start_file".to_owned();
+            let hint = Some("only plain writes extend a file".to_owned());
+            return Err((at, Problem::Conflict { first, second: with.to_owned(), hint }));
+        }
+        Ok(start_file)
     }
 
     /// Bytes of the space.

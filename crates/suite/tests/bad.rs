@@ -494,7 +494,7 @@ fn bad_grid_and_streams() {
         ),
         (
             "[phase.grid]\nname = [\"a\"]",
-            "t.toml:10: unknown key `name`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last",
+            "t.toml:10: unknown key `name`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last, start_file, streams",
         ),
         ("grid = 7", "t.toml:9: `grid` is the number 7, wanted a table"),
         (
@@ -601,7 +601,7 @@ fn bad_overrides() {
         ),
         (
             "name=x",
-            "--set name=x: unknown key `name`\n  hint: known here: file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, steady, access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last, main",
+            "--set name=x: unknown key `name`\n  hint: known here: file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, steady, before, streams, access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last, start_file, main",
         ),
         ("mian.time=1", "--set mian.time=1: unknown key `mian`\n  hint: did you mean `main`?"),
         (
@@ -614,7 +614,7 @@ fn bad_overrides() {
         ),
         (
             "main.main.threads=1",
-            "--set main.main.threads=1: unknown key `main`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last",
+            "--set main.main.threads=1: unknown key `main`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last, start_file",
         ),
         ("access.theta=1", "--set access.theta=1: a table of `access` needs a `kind`"),
         (

@@ -124,7 +124,7 @@ fn the_steady_state_suite_has_rounds_and_probes() {
     let suite = checked(&source("steady-write"));
     let steady = suite.phases[0].steady.unwrap();
     assert_eq!((steady.round, steady.rounds_max), (Nanos::secs(10), 25));
-    assert_eq!(suite.files.precondition[0].volume, 2.0);
+    assert_eq!(suite.files.precondition[0].volume(), 2.0);
     let stop = suite.cells_as_played()[0].streams[0].stop;
     assert_eq!((stop.ramp, stop.time, stop.extend), (Nanos::ZERO, Some(Nanos::secs(10)), None));
     let probe = suite.cells_as_played()[1].streams[0].stop;

@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use suite::model::{
-    Access, Arrivals, Backend, CacheStep, Choice, Class, Data, Operation, Pacing, Spread, Stream,
-    Suite, SyncAtEnd, SyncPolicy, WriteThrough, Zone,
+    Access, Arrivals, Backend, CacheStep, Choice, Class, Data, Operation, Pacing, Precondition,
+    Spread, Stream, Suite, SyncAtEnd, SyncPolicy, WriteThrough, Zone,
 };
 use suite::{CheckContext, SuiteSource, check, parse, resolved_text};
 use units::{Bytes, Nanos};
@@ -297,7 +297,7 @@ fn overrides_of_the_whole_suite() {
     assert_eq!((suite.files.fill, suite.files.data), (false, Data::Pattern { byte: 0x5a }));
     assert_eq!((suite.repeats, suite.settle), (5, Nanos::millis(2500)));
     assert_eq!(suite.caches, [CacheStep::Flush, CacheStep::Purge]);
-    assert!(suite.files.precondition[0].random);
+    assert!(matches!(suite.files.precondition[0], Precondition::Write { random: true, .. }));
     for (set, wanted) in [("caches=none", vec![]), ("caches=drop", vec![CacheStep::Drop])] {
         let mut source = source.clone();
         source.set(set).unwrap();
@@ -540,7 +540,7 @@ fn every_settable_field_can_be_set() {
             "settle" | "think" | "ramp" | "time" => "2s",
             "method" => "classic",
             "rounds" => "{ precision = 0.02 }",
-            "steady" => continue, // A phase's own: set with its name in front.
+            "steady" | "before" | "streams" => continue, // A phase's own: set with its name in front.
             "caches" => "purge",
             "table" => "plain",
             "access" => "sequential",
@@ -554,6 +554,7 @@ fn every_settable_field_can_be_set() {
             "duty" => "{ on = 1, off = 2 }",
             "stop" => "all",
             "last" => "whole",
+            "start_file" => "keep",
             "spread" => "file-per-worker",
             "sync" => "fsync",
             "arrivals" => "fixed",
@@ -571,6 +572,7 @@ fn every_settable_field_can_be_set() {
         let default = [
             "stop=all",
             "last=whole",
+            "start_file=keep",
             "copy_to=512MiB",
             "arrivals=fixed",
             "table=plain",

@@ -132,7 +132,7 @@ fn what_cannot_be_is_refused_at_its_place() {
     let steady = "[[phase]]\nname = \"p\"\ntime = 1\nsteady = {}\ngrid.threads = [1, 2]\n";
     assert_eq!(
         says("", steady),
-        "t.toml:7: `steady` in phase `p` needs one cell, and the phase has 2"
+        "t.toml:7: `steady` in phase `p` needs one cell, or `track` to say which of the 2 decides"
     );
     let steady = "[[phase]]\nname = \"p\"\ntime = 1\nsteady = { rounds_max = 0 }\n";
     assert_eq!(says("", steady), "t.toml:7: `steady.rounds_max` is `0`, wanted 1 to 10000");

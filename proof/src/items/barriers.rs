@@ -194,6 +194,7 @@ fn visit(in_flight: u32, seed: u64) -> Visit {
             last: Last::Whole,
             extend: None,
         },
+        start_file: suite::model::StartFile::Keep,
     };
     Visit {
         streams: vec![stream],

@@ -298,6 +298,7 @@ fn stream(threads: u32, pacing: Pacing, ramp: Nanos, time: Nanos) -> Stream {
             last: Last::Whole,
             extend: None,
         },
+        start_file: suite::model::StartFile::Keep,
     }
 }
 

@@ -201,7 +201,17 @@ fn phase_line(phase: &Phase) -> String {
         format!(", until it is steady: at most {most} of {}", steady.round)
     });
     let axes = if axes.is_empty() { axes } else { format!(" ({axes})") };
-    format!("{name}: {cells}{axes}{steady}")
+    let passes = match phase.precondition.len() {
+        0 => String::new(),
+        1 => ", after a preconditioning pass".to_owned(),
+        n => format!(", after {n} preconditioning passes"),
+    };
+    let before = if phase.cells.iter().any(|cell| cell.before.is_some()) {
+        ", a stream before each visit"
+    } else {
+        ""
+    };
+    format!("{name}: {cells}{axes}{passes}{before}{steady}")
 }
 
 fn visits(suite: &Suite) -> String {

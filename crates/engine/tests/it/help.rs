@@ -42,6 +42,7 @@ pub fn stream() -> Stream {
             last: Last::Whole,
             extend: None,
         },
+        start_file: suite::model::StartFile::Keep,
     }
 }
 

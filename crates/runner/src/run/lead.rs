@@ -1,0 +1,109 @@
+//! What comes before visits and is no visit: passes over the files before a phase, files that
+//! begin empty, a stream that is not counted.
+
+use device::Errno;
+use record::{VisitEnd, VisitRecord, Warning};
+use suite::model::{Cell, Stream};
+
+use super::{Next, Running, own_seed};
+use crate::RunError;
+use crate::events::Event;
+use crate::visit::{Play, Stage, play};
+
+/// Keeps the randomness of what comes before a visit apart from the visit's.
+const BEFORE: u64 = 7;
+
+/// What says that a discard is not to be had, rather than that something is broken: EPERM, EACCES,
+/// EINVAL, ENOTTY, ENOSYS, EOPNOTSUPP.
+const NO_DISCARD: [Errno; 6] =
+    [Errno(1), Errno(13), Errno::EINVAL, Errno(25), Errno(38), Errno::EOPNOTSUPP];
+
+impl Running<'_> {
+    /// Makes the passes that a phase wants before its first visit; how the run ended if it did.
+    pub(super) fn prepare_phase(&mut self, phase: Option<usize>) -> Result<Option<Next>, RunError> {
+        while let Some(place) = self.of_phases.iter().position(|(of, _)| Some(*of) == phase) {
+            let (_, pass) = self.of_phases.remove(place);
+            if let Some(next) = self.fill_by(pass)? {
+                return Ok(Some(next));
+            }
+            if self.interrupt.stops() {
+                return Ok(Some(Next::Interrupted));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Lets the files begin empty where the cell's streams want that.
+    pub(super) fn begin_files(&mut self, cell: u32) -> Result<(), RunError> {
+        let how = self.played.get(cell as usize).map(Cell::start_file).unwrap_or_default();
+        self.field.begin_anew(how, self.suite.files.size)
+    }
+
+    /// A pass that trims where that cannot be done is over with a warning: what follows is as the
+    /// suite wants it but for that.
+    pub(super) fn forgive_trim(&mut self, record: &mut VisitRecord) -> Result<(), RunError> {
+        let Some(pass) = (record.cell as usize).checked_sub(self.suite.cell_count()) else {
+            return Ok(());
+        };
+        if record.end != VisitEnd::Failed || !self.trims.contains(&(pass as u32)) {
+            return Ok(());
+        }
+        let errors = record.streams.iter().flat_map(|stream| &stream.ops).flat_map(|op| &op.errors);
+        let errors: Vec<Errno> = errors.map(|(code, _)| Errno(*code)).collect();
+        let Some(first) = errors.first() else { return Ok(()) };
+        if !errors.iter().all(|errno| NO_DISCARD.contains(errno)) {
+            return Ok(());
+        }
+        record.end = VisitEnd::Complete;
+        let what = &self.cells[record.cell as usize].phase;
+        let text = format!(
+            "{what}: nothing could be given back (trim): {first}; the target begins with what was \
+             on it"
+        );
+        self.warn(Warning::new("not-trimmed", text))
+    }
+
+    /// Plays what comes before a visit. What went wrong is a warning of the visit; `None` if a twin
+    /// was lost.
+    pub(super) fn play_before(
+        &mut self,
+        before: &Stream,
+        seed: u64,
+    ) -> Result<Option<Vec<Warning>>, RunError> {
+        self.watcher.event(Event::Step("playing what comes before the visit"));
+        let cell = Cell { coordinates: Vec::new(), streams: vec![before.clone()], before: None };
+        let seed = stats::random::derive_seed(seed, &[BEFORE]);
+        let Some(stage) = self.field.stage(&cell, own_seed(seed, self.sides.as_ref()))? else {
+            return Ok(None);
+        };
+        let visit = self.visit_of(&cell, seed);
+        let real = !matches!(stage, Stage::Model(_));
+        let order = Play {
+            visit: std::sync::Arc::clone(&visit),
+            limits: self.limits(),
+            cpus: &self.settings.cpus,
+            interrupt: self.interrupt,
+            planned: cell.longest_duration().filter(|_| real),
+            real,
+        };
+        let mut played = play(&order, stage, || {}, |_| {})?;
+        self.field.give_back(played.stage.take());
+        let found = engine::merge(&visit, std::mem::take(&mut played.results));
+        let hangs = found.hanging || !played.stuck.is_empty();
+        if hangs {
+            self.field.hangs();
+        }
+        let failed = found.failed || played.device_error.is_some();
+        let why = found.warnings.first().map(|warning| warning.text.clone());
+        let why = played.device_error.map(|error| error.to_string()).or(why);
+        let text = format!(
+            "what is played before the visit did not come to its end: {}",
+            why.unwrap_or_else(|| "requests did not come back".to_owned())
+        );
+        Ok(Some(if hangs || failed {
+            vec![Warning::new("before-failed", text)]
+        } else {
+            Vec::new()
+        }))
+    }
+}
