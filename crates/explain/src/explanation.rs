@@ -10,6 +10,7 @@ use crate::differ::{Differences, differences};
 use crate::factor::{Factors, factors, from_views};
 use crate::findings::Findings;
 use crate::history::{History, history};
+use crate::interference::{Interferences, interference};
 use crate::latency::{Latencies, latencies};
 use crate::mark::Mark;
 use crate::view::View;
@@ -52,6 +53,8 @@ pub struct OfRun {
     pub barriers: Barriers,
     /// How long requests that come at a random moment wait.
     pub latencies: Latencies,
+    /// What streams that run together cost each other.
+    pub interference: Interferences,
 }
 
 /// What several runs mean together.
@@ -119,6 +122,7 @@ impl OfRun {
         let findings = Findings::of(view);
         let barriers = barriers(view, null_rate);
         let latencies = latencies(view);
+        let interference = interference(view);
         let whole = Whole::of(view);
         let mut sure = how_sure(view, &findings);
         sure.extend(floor.and_then(|floor| floor.beside(view)));
@@ -129,6 +133,7 @@ impl OfRun {
             section("Caches", findings.caches.sentences()),
             section("Gaps", findings.gaps.sentences()),
             section("What limits", barriers.sentences()),
+            section("Streams beside each other", interference.sentences()),
             section("Changes and drift", findings.drift.sentences()),
             section("Steady state", findings.steady.sentences()),
             section("Waits", waits(&latencies)),
@@ -143,6 +148,7 @@ impl OfRun {
             findings,
             barriers,
             latencies,
+            interference,
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod findings;
 pub mod freeze;
 pub mod gap;
 pub mod history;
+pub mod interference;
 pub mod interval;
 pub mod latency;
 pub mod mark;

@@ -6,6 +6,7 @@ use explain::interval::CellInterval;
 use record::{Run, RunState};
 
 use crate::figures::{self, Figures, Judged, StreamOfCell};
+use crate::table::interference;
 use crate::text::{Columns, WIDTH, cut, known, plain, three_digits, wrapped};
 
 /// Longest coordinate or name in a cell of a table.
@@ -42,6 +43,9 @@ pub fn grid(run: &Run) -> String {
         out.push_str(&text);
         if let Some(table) = operations_table(streams) {
             let _ = write!(out, "\n{}, operation by operation\n{table}", plain(phase));
+        }
+        if let Some(table) = interference::table(run, phase) {
+            let _ = write!(out, "\n{}, together against alone\n{table}", plain(phase));
         }
         for head in without {
             if !left_out.contains(&head) {
@@ -437,6 +441,7 @@ fn explanation(mark: &str) -> Option<&'static str> {
         "hanging" => "requests never came back; they are in no latency",
         "errors" => "requests failed; they are not in IOPS and in no latency",
         "short" => "requests moved fewer bytes than asked; they are not in IOPS",
+        "before-failed" => "what is played before it did not come to its end",
         "buffered-fallback" => "direct I/O was asked but the page cache served it",
         _ => return None,
     })

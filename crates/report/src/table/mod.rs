@@ -5,6 +5,7 @@ mod bonnie;
 mod crystaldiskmark;
 mod dd;
 mod grid;
+mod interference;
 mod iometer;
 mod ioping;
 mod iozone;

@@ -1,0 +1,320 @@
+//! What streams that run together cost each other: each against the cell where it ran alone.
+
+use record::{OpRecord, StreamRecord};
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::LatencyHistogram;
+use stats::interval::plain;
+use stats::paired::welch;
+
+use crate::view::{CellView, View, VisitView, is_data};
+use crate::words;
+
+/// The axis that says which streams of a phase run in a cell.
+const STREAMS: &str = "streams";
+const CONFIDENCE: f64 = 0.95;
+/// How many values must lie above a percentile for it to be told, as in every table.
+const ABOVE_MIN: u64 = 10;
+/// Rates and tails closer than this to what they are alone are not called a cost.
+const SAME: f64 = 0.05;
+
+/// What streams that run together cost each other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Interferences {
+    /// In the suite's order; the operations of a stream one after the other.
+    pub found: Vec<Interference>,
+}
+
+/// An operation of a stream beside other streams, against the same one alone.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Interference {
+    /// The phase.
+    pub phase: String,
+    /// Index of the cell where it ran beside others.
+    pub cell: u32,
+    /// Index of the cell where it ran alone.
+    pub alone: u32,
+    /// The stream.
+    pub stream: String,
+    /// The others.
+    pub beside: Vec<String>,
+    /// Where both cells are on the other axes: (field, value).
+    pub place: Vec<(String, String)>,
+    /// `read`, `write`, `fdatasync`, ...
+    pub operation: String,
+    /// Requests per second beside the others: the geometric mean of the visits.
+    pub rate: f64,
+    /// Alone.
+    pub rate_alone: f64,
+    /// The first by the second.
+    pub rate_ratio: f64,
+    /// Ends of its 95 % interval, from visit to visit; `None` with fewer than two visits to either.
+    pub rate_ratio_ends: Option<(f64, f64)>,
+    /// 99th percentile of latency beside the others, ns; `None` with too few requests.
+    pub p99_ns: Option<u64>,
+    /// Alone.
+    pub p99_alone_ns: Option<u64>,
+    /// The first by the second.
+    pub p99_ratio: Option<f64>,
+}
+
+/// An operation of a stream in a cell, over the visits that count.
+struct Measured {
+    ln_rates: Vec<f64>,
+    latency: LatencyHistogram,
+}
+
+/// Every stream that ran both alone and beside others, the rest of the grid being equal.
+pub fn interference(view: &View<'_>) -> Interferences {
+    let cells: Vec<&CellView<'_>> = view.grid().filter(|cell| is_of_streams(cell)).collect();
+    let together = cells.iter().filter(|cell| cell.cell.streams.len() > 1);
+    Interferences { found: together.flat_map(|cell| of_cell(cell, &cells)).collect() }
+}
+
+fn is_of_streams(cell: &CellView<'_>) -> bool {
+    cell.cell.coordinates.iter().any(|(field, _)| field == STREAMS)
+}
+
+fn place(cell: &CellView<'_>) -> Vec<(String, String)> {
+    let others = cell.cell.coordinates.iter().filter(|(field, _)| field != STREAMS);
+    others.cloned().collect()
+}
+
+fn of_cell(cell: &CellView<'_>, cells: &[&CellView<'_>]) -> Vec<Interference> {
+    let mut found = Vec::new();
+    for plan in &cell.cell.streams {
+        let is_alone = |other: &&&CellView<'_>| {
+            let only = matches!(other.cell.streams.as_slice(), [only] if only.name == plan.name);
+            only && other.cell.phase == cell.cell.phase && place(other) == place(cell)
+        };
+        let Some(alone) = cells.iter().find(is_alone) else { continue };
+        for operation in operations(alone, &plan.name) {
+            let here = measured(cell, &plan.name, &operation);
+            let there = measured(alone, &plan.name, &operation);
+            found.extend(compared(cell, alone, &plan.name, operation, (&here, &there)));
+        }
+    }
+    found
+}
+
+fn record<'a>(
+    cell: &CellView<'_>,
+    visit: &VisitView<'a>,
+    stream: &str,
+) -> Option<&'a StreamRecord> {
+    let position = cell.cell.streams.iter().position(|plan| plan.name == stream)?;
+    visit.visit.streams.get(position)
+}
+
+/// Those that move data first.
+fn operations(cell: &CellView<'_>, stream: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let records = cell.visits.iter().filter_map(|visit| record(cell, visit, stream));
+    for op in records.flat_map(|record| &record.ops) {
+        if !names.contains(&op.op) {
+            names.push(op.op.clone());
+        }
+    }
+    names.sort_by_key(|name| !is_data(name));
+    names
+}
+
+fn measured(cell: &CellView<'_>, stream: &str, operation: &str) -> Measured {
+    let mut all = Measured { ln_rates: Vec::new(), latency: LatencyHistogram::new() };
+    for visit in &cell.visits {
+        let ops = record(cell, visit, stream).into_iter().flat_map(|record| &record.ops);
+        let ops: Vec<&OpRecord> = ops.filter(|op| op.op == operation).collect();
+        let requests = ops.iter().fold(0u64, |sum, op| sum.saturating_add(op.requests));
+        let rate = requests as f64 * 1e9 / visit.visit.elapsed_ns as f64;
+        if rate.is_finite() && rate > 0.0 {
+            all.ln_rates.push(rate.ln());
+        }
+        for op in ops {
+            all.latency.merge(&op.latency);
+        }
+    }
+    all
+}
+
+fn compared(
+    cell: &CellView<'_>,
+    alone: &CellView<'_>,
+    stream: &str,
+    operation: String,
+    (here, there): (&Measured, &Measured),
+) -> Option<Interference> {
+    let mean = |rates: &[f64]| {
+        (!rates.is_empty()).then(|| (rates.iter().sum::<f64>() / rates.len() as f64).exp())
+    };
+    let (rate, rate_alone) = (mean(&here.ln_rates)?, mean(&there.ln_rates)?);
+    let ends = plain(&there.ln_rates, CONFIDENCE).zip(plain(&here.ln_rates, CONFIDENCE));
+    let ends = ends.and_then(|(there, here)| welch(&there, &here).interval(CONFIDENCE));
+    let p99 = |all: &Measured| all.latency.quantile_with(0.99, ABOVE_MIN).map(units::Nanos::get);
+    let (p99_ns, p99_alone_ns) = (p99(here), p99(there));
+    let others = cell.cell.streams.iter().filter(|plan| plan.name != stream);
+    Some(Interference {
+        phase: cell.cell.phase.clone(),
+        cell: cell.cell.index,
+        alone: alone.cell.index,
+        stream: stream.to_owned(),
+        beside: others.map(|plan| plan.name.clone()).collect(),
+        place: place(cell),
+        operation,
+        rate,
+        rate_alone,
+        rate_ratio: rate / rate_alone,
+        rate_ratio_ends: ends.map(|ends| (ends.low.exp(), ends.high.exp())),
+        p99_ns,
+        p99_alone_ns,
+        p99_ratio: p99_ns
+            .zip(p99_alone_ns.filter(|&ns| ns > 0))
+            .map(|(here, there)| here as f64 / there as f64),
+    })
+}
+
+impl Interferences {
+    /// For each stream and operation where it suffers most; nothing where none ran both ways.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut told: Vec<(&str, &str, &str)> = Vec::new();
+        let mut said = Vec::new();
+        for one in &self.found {
+            let key = (one.phase.as_str(), one.stream.as_str(), one.operation.as_str());
+            if told.contains(&key) {
+                continue;
+            }
+            told.push(key);
+            let of_it = self.found.iter().filter(|other| {
+                (other.phase.as_str(), other.stream.as_str(), other.operation.as_str()) == key
+            });
+            said.extend(
+                of_it.max_by(|a, b| a.cost().total_cmp(&b.cost())).map(Interference::sentence),
+            );
+        }
+        said
+    }
+}
+
+impl Interference {
+    /// How much worse it is than alone, in logarithms: of its rate or of its tail, the larger.
+    fn cost(&self) -> f64 {
+        let tail = self.p99_ratio.map_or(0.0, f64::ln);
+        (-self.rate_ratio.ln()).max(tail)
+    }
+
+    /// What it costs, beside whom.
+    pub fn sentence(&self) -> String {
+        let beside =
+            words::list(&self.beside.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>());
+        let place: String =
+            self.place.iter().map(|(field, value)| format!(", {field}={value}")).collect();
+        let what = format!("`{}` ({}{place})", self.stream, self.operation);
+        let rates =
+            format!("{} of {} a second", words::iops(self.rate), words::iops(self.rate_alone));
+        let tail = match (self.p99_ns, self.p99_ratio) {
+            (Some(ns), Some(ratio)) => format!(
+                "; 99 of 100 take up to {}, {} of what they take alone",
+                words::seconds(ns as f64 / 1e9),
+                words::ratio(ratio, None)
+            ),
+            _ => "; too few requests to tell its 99th percentile".to_owned(),
+        };
+        if self.cost() < SAME.ln_1p() {
+            return format!("{what} loses nothing worth naming beside {beside}: {rates}{tail}.");
+        }
+        format!(
+            "{what} suffers most beside {beside}: {} of its rate alone ({rates}){tail}.",
+            words::ratio(self.rate_ratio, self.rate_ratio_ends)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{CellRecord, OpRecord, Run, StreamPlan, TargetKind, VisitRecord};
+    use units::Nanos;
+
+    use super::*;
+    use crate::freeze::tests::{run, visit};
+
+    /// Ten seconds of a stream: so many requests, of which the last hundredth takes longer.
+    fn stream(name: &str, requests: u64, slow: Nanos) -> StreamRecord {
+        let mut template = visit(0, "read", &[]).streams.remove(0);
+        let mut latency = LatencyHistogram::new();
+        for request in 0..requests {
+            latency.record(if request % 50 == 0 { slow } else { Nanos::micros(100) });
+        }
+        let op: &mut OpRecord = &mut template.ops[0];
+        (op.requests, op.latency) = (requests, latency);
+        template.name = name.to_owned();
+        template
+    }
+
+    fn stay(cell: u32, repeat: u32, streams: Vec<StreamRecord>) -> VisitRecord {
+        let elapsed_ns = 10_000_000_000;
+        let order = cell * 10 + repeat;
+        VisitRecord { cell, repeat, elapsed_ns, streams, ..visit(order, "read", &[]) }
+    }
+
+    /// `a` alone, `b` alone, both; three visits each.
+    fn both(rate_beside: u64, slow_beside: Nanos) -> Run {
+        let mut visits = Vec::new();
+        for repeat in 0..3u32 {
+            let noise = u64::from(repeat) * 10;
+            let fast = Nanos::millis(1);
+            visits.push(stay(0, repeat, vec![stream("a", 10_000 + noise, fast)]));
+            visits.push(stay(1, repeat, vec![stream("b", 500 + noise, fast)]));
+            let a = stream("a", rate_beside + noise, slow_beside);
+            visits.push(stay(2, repeat, vec![a, stream("b", 500 + noise, fast)]));
+        }
+        let mut run = run(TargetKind::File, visits);
+        let names: [&[&str]; 3] = [&["a"], &["b"], &["a", "b"]];
+        let plan = |name: &&str| StreamPlan {
+            name: (*name).to_owned(),
+            op: "read".to_owned(),
+            block_bytes: Some(4096),
+            threads: 1,
+            queue_depth: 1,
+        };
+        run.cells = (0u32..)
+            .zip(names)
+            .map(|(index, names)| CellRecord {
+                index,
+                phase: "p".to_owned(),
+                coordinates: vec![("streams".to_owned(), names.join("+"))],
+                streams: names.iter().map(plan).collect(),
+                impossible: None,
+            })
+            .collect();
+        run
+    }
+
+    #[test]
+    fn rate_and_tail_are_held_against_the_stream_alone() {
+        let run = both(2_500, Nanos::millis(8));
+        let found = interference(&View::new(&run)).found;
+        let names: Vec<&str> = found.iter().map(|one| one.stream.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        let a = &found[0];
+        assert_eq!((a.cell, a.alone, a.beside.as_slice()), (2, 0, &["b".to_owned()][..]));
+        assert!((a.rate_ratio - 0.25).abs() < 0.002, "{}", a.rate_ratio);
+        let (low, high) = a.rate_ratio_ends.unwrap();
+        assert!(low < 0.25 && 0.25 < high && high - low < 0.02, "{low} {high}");
+        assert!((a.p99_ratio.unwrap() - 8.0).abs() < 0.1, "{:?}", a.p99_ratio);
+        let b = &found[1];
+        assert!((b.rate_ratio - 1.0).abs() < 1e-9 && b.p99_ratio == Some(1.0));
+        let said = interference(&View::new(&run)).sentences();
+        assert!(said[0].starts_with("`a` (read) suffers most beside `b`: x0.25"), "{said:?}");
+        assert!(said[1].starts_with("`b` (read) loses nothing worth naming"), "{said:?}");
+    }
+
+    #[test]
+    fn a_stream_that_never_ran_alone_has_no_figure() {
+        let mut run = both(2_500, Nanos::millis(8));
+        run.visits.retain(|visit| visit.cell != 0);
+        let found = interference(&View::new(&run)).found;
+        assert!(found.iter().all(|one| one.stream == "b"), "{found:?}");
+        let mut run = both(0, Nanos::millis(8));
+        run.visits.truncate(2);
+        assert_eq!(interference(&View::new(&run)), Interferences::default());
+    }
+}
