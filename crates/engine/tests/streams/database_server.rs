@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use device::Op;
-use suite::model::Stream;
+use suite::model::{Cell, Stream};
 use units::Nanos;
 
 use crate::support::*;
@@ -23,8 +23,9 @@ fn of<'a>(cell: &'a Played, name: &str) -> Vec<&'a Request> {
 fn alone(name: &str, time: &str) -> Vec<Request> {
     let text = suite::find_builtin("database-server").unwrap().text;
     let suite = checked(text, &["file_size=256MiB", time, "ramp=0s"]);
-    let phase = suite.phases.iter().find(|phase| phase.name == format!("{name}-alone")).unwrap();
-    play_cell(&suite, &phase.cells[0], 1)
+    let is_it = |cell: &&Cell| matches!(cell.streams.as_slice(), [only] if only.name == name);
+    let cell = suite.phases[0].cells.iter().find(is_it).unwrap();
+    play_cell(&suite, cell, 1)
 }
 
 #[test]
