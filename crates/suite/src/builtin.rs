@@ -21,7 +21,7 @@ macro_rules! builtin {
     };
 }
 
-const BUILTIN: [Builtin; 43] = [
+const BUILTIN: [Builtin; 50] = [
     builtin!("bm-flash"),
     builtin!("calibration"),
     builtin!("copy-40g"),
@@ -39,6 +39,9 @@ const BUILTIN: [Builtin; 43] = [
     builtin!("iometer-web-server"),
     builtin!("iometer-workstation"),
     builtin!("ioping"),
+    builtin!("iozone"),
+    builtin!("iozone-phoronix"),
+    builtin!("orion-advanced"),
     builtin!("orion-dss"),
     builtin!("orion-normal"),
     builtin!("orion-oltp"),
@@ -53,6 +56,9 @@ const BUILTIN: [Builtin; 43] = [
     builtin!("snia-cross-stimulus"),
     builtin!("snia-enterprise-composite"),
     builtin!("snia-host-idle-recovery"),
+    builtin!("snia-iops"),
+    builtin!("snia-latency"),
+    builtin!("snia-throughput"),
     builtin!("snia-write-saturation"),
     builtin!("steady-write"),
     builtin!("sysbench-fsync-rate"),
@@ -62,6 +68,7 @@ const BUILTIN: [Builtin; 43] = [
     builtin!("sysbench-seek-rate"),
     builtin!("sysbench-seqrd"),
     builtin!("sysbench-seqrewr"),
+    builtin!("sysbench-seqwr"),
     builtin!("wal"),
     builtin!("working-set"),
     builtin!("xdd"),

@@ -7,6 +7,7 @@ mod database_server;
 mod dd;
 mod iometer;
 mod ioping;
+mod iozone;
 mod language;
 mod mixes;
 mod orion;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use device::Op;
-use units::Nanos;
+use suite::model::{Operation, Precondition};
+use units::{Bytes, Nanos};
 
 use crate::support::*;
 
@@ -22,6 +23,70 @@ fn write_saturation_is_4_kib_anywhere_by_four_times_32() {
     assert!(cell.requests.iter().all(|r| r.offset % 4096 == 0));
     let suite = checked(suite::find_builtin("snia-write-saturation").unwrap().text, &[]);
     assert!(!suite.files.fill && suite.files.precondition.is_empty(), "from fresh");
+}
+
+/// The cells of a matrix as (reads in percent, KiB), and the one that is tracked.
+fn matrix(name: &str) -> (Vec<(u32, f64)>, (u32, f64)) {
+    let suite = checked(suite::find_builtin(name).unwrap().text, &["file_size=64MiB"]);
+    let phase = &suite.phases[0];
+    let place = |cell: &suite::model::Cell| {
+        let mix = &cell.streams[0].mix;
+        let reads = mix.classes.iter().filter(|class| class.op == Operation::Read);
+        let percent = (reads.map(|class| class.weight).sum::<f64>() * 100.0).round() as u32;
+        (percent, mix.block_size().unwrap().get() as f64 / 1024.0)
+    };
+    let steady = phase.steady.unwrap();
+    assert_eq!((steady.round, steady.rounds_max), (Nanos::secs(60), 25));
+    let write = |block_size| Precondition::Write { random: false, block_size, volume: 2.0 };
+    assert_eq!(suite.files.precondition, [Precondition::Trim, write(Bytes::kib(128))]);
+    (phase.cells.iter().map(place).collect(), place(&phase.cells[steady.track]))
+}
+
+#[test]
+fn iops_is_seven_mixes_by_eight_sizes_and_4_kib_writes_decide() {
+    let (cells, tracked) = matrix("snia-iops");
+    let sizes = [1024.0, 128.0, 64.0, 32.0, 16.0, 8.0, 4.0, 0.5];
+    let mixes = [100, 95, 65, 50, 35, 5, 0];
+    let wanted = mixes.iter().flat_map(|mix| sizes.iter().map(move |size| (*mix, *size)));
+    assert_eq!(cells, wanted.collect::<Vec<_>>());
+    assert_eq!(tracked, (0, 4.0));
+    for cell in play_suite("snia-iops", &["time=1ms", "file_size=64MiB", "block_size=4KiB"]) {
+        assert_eq!((cell.streams[0].threads, cell.streams[0].queue_depth), (4, 32));
+        assert_eq!(cell.requests.len(), 10 * 128);
+        assert!(cell.requests.windows(2).any(|pair| pair[1].offset < pair[0].offset));
+    }
+}
+
+#[test]
+fn latency_has_one_request_in_flight() {
+    let (cells, tracked) = matrix("snia-latency");
+    let sizes = [16.0, 8.0, 4.0, 0.5];
+    let wanted = [100, 65, 0].into_iter().flat_map(|mix| sizes.map(|size| (mix, size)));
+    assert_eq!((cells, tracked), (wanted.collect(), (0, 4.0)));
+    for cell in play_suite("snia-latency", &["time=10ms", "file_size=64MiB"]) {
+        let places = cell.requests.iter().zip(0u64..);
+        assert!(places.clone().all(|(r, n)| r.start == Nanos::new(LATENCY.get() * n)));
+        assert_eq!(places.count(), 100);
+    }
+}
+
+#[test]
+fn throughput_prepares_the_drive_for_each_size_and_goes_in_order() {
+    let text = suite::find_builtin("snia-throughput").unwrap().text;
+    let suite = checked(text, &["file_size=64MiB", "time=10ms"]);
+    assert!(suite.files.precondition.is_empty());
+    for (phase, block_size) in suite.phases.iter().zip([Bytes::mib(1), Bytes::kib(128)]) {
+        let write = Precondition::Write { random: false, block_size, volume: 2.0 };
+        assert_eq!(phase.precondition, [Precondition::Trim, write]);
+        assert_eq!(phase.steady.unwrap().track, 1, "the writes");
+        for (cell, op) in phase.cells.iter().zip([Op::Read, Op::Write]) {
+            let blocks = (64 << 20) / block_size.get();
+            for (request, n) in play_cell(&suite, cell, 1).iter().zip(0u64..) {
+                let place = (request.op, request.offset, u64::from(request.length));
+                assert_eq!(place, (op, n % blocks * block_size.get(), block_size.get()));
+            }
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use device::Op;
+use suite::model::StartFile;
 use units::Nanos;
 
 use crate::support::*;
@@ -29,7 +30,7 @@ fn played(mode: &str) -> Vec<Request> {
 
 #[test]
 fn sequential_modes_go_through_the_files_with_one_cursor() {
-    for (mode, op) in [("seqrd", Op::Read), ("seqrewr", Op::Write)] {
+    for (mode, op) in [("seqrd", Op::Read), ("seqrewr", Op::Write), ("seqwr", Op::Write)] {
         let all = played(mode);
         let requests: Vec<_> = all.iter().filter(|r| r.op == op).collect();
         assert_eq!(requests.len(), 300);
@@ -65,7 +66,7 @@ fn reads_are_not_followed_by_flushes() {
 
 #[test]
 fn a_hundred_requests_are_followed_by_128_flushes_and_the_end_by_as_many() {
-    for mode in ["seqrewr", "rndwr", "rndrw"] {
+    for mode in ["seqwr", "seqrewr", "rndwr", "rndrw"] {
         let all = played(mode);
         assert_eq!(all.len(), 300 + 3 * 128 + 128, "{mode}");
         let cycles = cycles(&all);
@@ -76,6 +77,18 @@ fn a_hundred_requests_are_followed_by_128_flushes_and_the_end_by_as_many() {
         }
         assert!(all_files_in_turn(&all[3 * 228..]), "{mode}");
     }
+}
+
+#[test]
+fn only_seqwr_writes_files_that_are_not_there_yet() {
+    let mut begins = std::collections::BTreeMap::new();
+    for mode in ["seqwr", "seqrewr", "rndwr"] {
+        let suite = checked(suite::find_builtin(&format!("sysbench-{mode}")).unwrap().text, &[]);
+        begins.insert(mode, (suite.phases[0].cells[0].start_file(), suite.files.fill));
+    }
+    assert_eq!(begins["seqwr"], (StartFile::Remove, false));
+    assert_eq!(begins["seqrewr"], (StartFile::Keep, true));
+    assert_eq!(begins["rndwr"], (StartFile::Keep, true));
 }
 
 #[test]
