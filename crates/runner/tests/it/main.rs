@@ -5,6 +5,7 @@
 mod faults;
 mod files;
 mod help;
+mod phases;
 mod resume;
 mod rounds;
 mod whole;
