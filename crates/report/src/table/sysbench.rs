@@ -53,8 +53,8 @@ fn in_version(run: &Run, version: Version) -> Result<String, Misfit> {
             let _ = writeln!(out, "{}:", shape::place(stream));
         }
         match version {
-            Version::V04 => report.old(&mut out),
-            Version::V10 | Version::V11 => report.new(&mut out, version),
+            Version::V04 => report.print_old(&mut out),
+            Version::V10 | Version::V11 => report.print(&mut out, version),
         }
     }
     if out.lines().any(|l| l.ends_with(" -") || l.ends_with("/-") || l.contains(" - ")) {
@@ -155,7 +155,7 @@ impl Report {
         Some(mean * self.events.requests as f64)
     }
 
-    fn new(&self, out: &mut String, version: Version) {
+    fn print(&self, out: &mut String, version: Version) {
         match version {
             Version::V11 => self.throughput(out),
             _ => self.operations(out),
@@ -205,7 +205,7 @@ impl Report {
         let _ = writeln!(out, "         fsync: IOPS={:.2}", Self::iops(&self.others));
     }
 
-    fn old(&self, out: &mut String) {
+    fn print_old(&self, out: &mut String) {
         let count = |figures: &Figures| figures.requests_known().unwrap_or(0);
         let (reads, writes, others) =
             (count(&self.reads), count(&self.writes), count(&self.others));
