@@ -147,7 +147,7 @@ fn cell(streams: &[StreamOfCell], column: &Column, version: Version) -> Option<C
     };
     let latency = shape::ops(stream)
         .iter()
-        .filter(|op| !is_sync(&op.op))
+        .filter(|op| !shape::is_sync(&op.op))
         .map(|op| match &op.reported {
             Some(told) => told.latency.max.unwrap_or(0),
             None => op.latency_ns_max,
@@ -164,10 +164,6 @@ fn cell(streams: &[StreamOfCell], column: &Column, version: Version) -> Option<C
     };
     let cpu = shape::cpu_percent(stream).map(|cpu| shape::cut(cpu * times).to_string());
     Some(Cell { rate: rate_text(rate, column.of, version), cpu: cpu.unwrap_or_default(), latency })
-}
-
-fn is_sync(op: &str) -> bool {
-    matches!(op, "fsync" | "fdatasync" | "sync-range")
 }
 
 fn rate_text(rate: f64, of: Of, version: Version) -> String {

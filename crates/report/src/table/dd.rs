@@ -42,7 +42,7 @@ fn lines(visit: &StreamOfCell) -> Option<String> {
         (false, true) => ("write", "write"),
         (true, true) => ("read", "write"),
         (false, false) => {
-            let other = *visit.op_names().first()?;
+            let other = visit.op_names().into_iter().find(|op| !shape::is_sync(op))?;
             (other, other)
         }
     };

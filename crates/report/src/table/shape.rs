@@ -58,6 +58,11 @@ pub fn ops<'a>(stream: &StreamOfCell<'a>) -> Vec<&'a OpRecord> {
     counted.into_iter().filter_map(|v| stream.record(v)).flat_map(|s| &s.ops).collect()
 }
 
+/// Whether an operation makes earlier ones durable and nothing else.
+pub fn is_sync(op: &str) -> bool {
+    matches!(op, "fsync" | "fdatasync" | "sync-range")
+}
+
 /// Measured time of the visits that count; `None` where it is not known.
 pub fn elapsed_ns(stream: &StreamOfCell<'_>) -> Option<u64> {
     Some(total(stream.counted().iter().map(|v| v.elapsed_ns))).filter(|&ns| ns > 0)

@@ -437,6 +437,14 @@ fn dd() {
         vec![op("read", 2048, 1 << 20, &[10.0]), op("write", 2048, 1 << 20, &[10.0])],
         (2_000_000_000, 50.0),
     );
+    // The kernel copies; the flush at the end is in the time.
+    planted.add(
+        "in-kernel",
+        &[],
+        sample::stream("main", "copy-range", Some(1 << 20), 1),
+        vec![op("fsync", 1, 0, &[10.0]), op("copy-range", 2048, 1 << 20, &[10.0])],
+        (1_000_000_000, 50.0),
+    );
     assert_eq!(
         planted.print("dd"),
         "write, block_size 8KiB:
@@ -448,6 +456,11 @@ copy:
 2048+0 records in
 2048+0 records out
 2147483648 bytes (2.1 GB, 2.0 GiB) copied, 2 s, 1.1 GB/s
+
+in-kernel:
+2048+0 records in
+2048+0 records out
+2147483648 bytes (2.1 GB, 2.0 GiB) copied, 1 s, 2.1 GB/s
 "
     );
 }
