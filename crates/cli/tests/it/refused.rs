@@ -133,3 +133,17 @@ fn a_killed_run_is_called_so_everywhere() {
     let resumed = world.run(&["resume", "--max-time", "1s"]);
     is(&resumed, 2, &["resuming r2, the newest", "r1 did not either", "not played in rounds"]);
 }
+
+/// A layout of another method, and one that does not exist.
+#[test]
+fn layouts_that_do_not_fit() {
+    let world = World::new();
+    let target = ["--target", "null:", "--time", "1ms", "--set", "rounds.visits_max=3"];
+    let run = [&["run", "random-read", "--size", "1MiB"][..], &target].concat();
+    world.ok(&run);
+    let table = |layout: &str| world.run(&["table", "last", "--layout", layout]);
+    is(&table("bonnie"), 2, &["the layout bonnie does not fit", "write-block", "--layout grid"]);
+    is(&table("bonny"), 2, &["bonnie", "crystaldiskmark"]);
+    let dd = world.ok(&["table", "last", "--layout", "dd"]).out;
+    assert!(dd.contains("+0 records in\n") && dd.contains(" copied, "), "{dd}");
+}
