@@ -1,12 +1,18 @@
-//! Records to tables, CSV and JSON. Opens nothing; the same samples give the same text, byte
-//! for byte.
+//! Records to tables, CSV, JSON, Parquet and histogram logs. Opens nothing; the same samples give
+//! the same bytes.
 
 mod csv;
 pub mod figures;
+mod hlog;
 pub mod json;
+mod parquet;
+mod rows;
 pub mod table;
 mod text;
 
 pub use crate::csv::{COLUMNS as CSV_COLUMNS, csv};
+pub use crate::hlog::{HlogError, hlog};
 pub use crate::json::{Document, SCHEMA, document, schema};
+pub use crate::parquet::{ParquetFailed, parquet};
+pub use crate::rows::{COLUMNS, Column, Kind};
 pub use crate::text::{plain, wrapped};

@@ -1,12 +1,13 @@
 //! `plimsoll export`
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use record::Run;
+use report::HlogError;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::args::Common;
@@ -18,7 +19,9 @@ use crate::output::{Output, json};
 const EXAMPLES: &str = "\
 Examples:
   plimsoll export last --format json -o run.json
-  plimsoll export r17 --format csv | head -3";
+  plimsoll export r17 --format csv | head -3
+  plimsoll export r17 --format parquet -o r17.parquet
+  plimsoll export r17 --format hlog -o r17.hlog  # for HdrHistogram's tools";
 
 /// Write a run out for other programs
 #[derive(Debug, Args)]
@@ -45,27 +48,47 @@ pub enum Format {
     Json,
     /// One line per visit, stream and operation
     Csv,
+    /// The rows of the CSV with types, and null for what is not known
+    Parquet,
+    /// Latency histograms in HdrHistogram's log format: a tagged interval per visit, stream and
+    /// operation
+    Hlog,
 }
 
 pub fn export(args: &ExportArgs, common: &Common, output: &Output) -> Result<(), Failure> {
     let store = order::store_to_read(common)?;
     let run = store.load(&store.resolve(&args.run)?)?;
-    let text = text(&run, args.format)?;
+    let bytes = bytes(&run, args.format)?;
     match args.output.as_deref().filter(|path| *path != Path::new("-")) {
-        None => output.print(&text),
+        None if args.format == Format::Parquet && io::stdout().is_terminal() => {
+            let message = "Parquet is nothing for a terminal";
+            Err(Failure::new(ExitCode::Usage, message).hint("name a file with `-o FILE`"))
+        }
+        None => output.print_bytes(&bytes),
         Some(path) => {
             spare_the_store(path, store.path())?;
-            put(path, &text, args.force)?;
+            put(path, &bytes, args.force)?;
             output.note(&format!("{} is in {}", run.header.id, path.display()));
             Ok(())
         }
     }
 }
 
-fn text(run: &Run, format: Format) -> Result<String, Failure> {
+fn bytes(run: &Run, format: Format) -> Result<Vec<u8>, Failure> {
     match format {
-        Format::Json => json(&report::document(run)),
-        Format::Csv => Ok(report::csv(run)),
+        Format::Json => json(&report::document(run)).map(String::into_bytes),
+        Format::Csv => Ok(report::csv(run).into_bytes()),
+        Format::Parquet => report::parquet(run)
+            .map_err(|e| Failure::caused(ExitCode::Unexpected, "cannot export the run", e)),
+        Format::Hlog => report::hlog(run).map(String::into_bytes).map_err(no_log),
+    }
+}
+
+fn no_log(error: HlogError) -> Failure {
+    match error {
+        HlogError::None(_) => Failure::new(ExitCode::Usage, error)
+            .hint("`--format csv` has what is known of its latencies"),
+        other => Failure::caused(ExitCode::Unexpected, "cannot export the run", other),
     }
 }
 
@@ -84,7 +107,7 @@ fn spare_the_store(path: &Path, store: &Path) -> Result<(), Failure> {
 }
 
 /// Writes a whole file or none.
-fn put(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
+fn put(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     let exists = || {
         Failure::new(ExitCode::Refused, format!("{} exists", path.display()))
             .hint("`--force` replaces it")
@@ -105,7 +128,7 @@ fn put(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
     }
     // Through a symbolic link, to what it names.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let temporary = write_beside(path, text).map_err(failed)?;
+    let temporary = write_beside(path, bytes).map_err(failed)?;
     let placed = if force { fs::rename(&temporary, path) } else { place_new(&temporary, path) };
     placed.map_err(|error| {
         let _ = fs::remove_file(&temporary);
@@ -114,20 +137,20 @@ fn put(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
 }
 
 /// A new file in the directory of `path`, complete and on the disk.
-fn write_beside(path: &Path, text: &str) -> io::Result<PathBuf> {
+fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
     let file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
-    fill(file, text).inspect_err(|_| {
+    fill(file, bytes).inspect_err(|_| {
         let _ = fs::remove_file(&temporary);
     })?;
     Ok(temporary)
 }
 
-fn fill(mut file: File, text: &str) -> io::Result<()> {
-    file.write_all(text.as_bytes())?;
+fn fill(mut file: File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes)?;
     file.sync_all()
 }
 

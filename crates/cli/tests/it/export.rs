@@ -15,6 +15,22 @@ fn csv_goes_to_standard_output() {
 }
 
 #[test]
+fn parquet_and_histogram_logs_go_to_files_and_pipes() {
+    let world = with_a_run();
+    world.ok(&["export", "--format", "hlog", "-o", "run.hlog"]);
+    let log = std::fs::read_to_string(world.path("run.hlog")).unwrap();
+    assert!(log.starts_with("#[Histogram log format version 1.3]\n"), "{log}");
+    assert!(log.contains("\nTag=0/"), "{log}");
+    assert_eq!(world.ok(&["export", "--format", "hlog"]).out, log);
+    world.ok(&["export", "--format", "parquet", "-o", "run.parquet"]);
+    let bytes = std::fs::read(world.path("run.parquet")).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    let piped = world.command(&["export", "--format", "parquet"]).output().unwrap();
+    assert!(piped.stdout == bytes, "the same run gives the same file");
+    assert_eq!(world.files(), ["home", "run.hlog", "run.parquet"], "no temporary file is left");
+}
+
+#[test]
 fn a_file_is_replaced_only_by_force() {
     let world = with_a_run();
     let words = ["export", "last", "--format", "json", "-o", "run.json"];

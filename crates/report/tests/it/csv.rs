@@ -3,7 +3,7 @@ use report::{CSV_COLUMNS, csv};
 use crate::sample;
 
 /// A reader of RFC 4180 in a few lines: records of fields.
-fn parse(text: &str) -> Vec<Vec<String>> {
+pub fn parse(text: &str) -> Vec<Vec<String>> {
     let (mut records, mut record, mut field) = (Vec::new(), Vec::new(), String::new());
     let (mut quoted, mut chars) = (false, text.chars().peekable());
     while let Some(c) = chars.next() {

@@ -8,6 +8,8 @@
 mod bm_flash;
 mod csv;
 mod grid;
+mod hlog;
 mod json;
 mod layouts;
+mod parquet;
 mod sample;
