@@ -109,8 +109,12 @@ pub struct RunSummary {
     pub suite: String,
     /// The target as the user named it.
     pub target: String,
-    /// Wall clock at the start, ns since 1970.
-    pub started_unix_ns: i64,
+    /// The tool that made it, if it was imported.
+    #[serde(default)]
+    pub imported: Option<String>,
+    /// Wall clock at the start, ns since 1970; `None` where the tool of an imported run does not
+    /// tell.
+    pub started_unix_ns: Option<i64>,
     /// How it stands.
     pub state: RunState,
     /// Whether a process has claimed it now. A run that is [`RunState::Running`] and not live

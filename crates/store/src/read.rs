@@ -1,7 +1,7 @@
 use record::{
-    BackendRecord, Blocks, CellRecord, LedgerEntry, Link, Machine, OpRecord, Purpose, Run,
-    RunHeader, RunState, RunSummary, StreamPlan, StreamRecord, TargetRecord, VisitEnd, VisitRecord,
-    Warning, WorkerRecord,
+    BackendRecord, Blocks, CellRecord, Imported, LedgerEntry, Link, Machine, OpRecord, Purpose,
+    Reported, ReportedLatency, Run, RunHeader, RunState, RunSummary, StreamPlan, StreamRecord,
+    TargetRecord, VisitEnd, VisitRecord, Warning, WorkerRecord,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::de::DeserializeOwned;
@@ -19,7 +19,8 @@ impl Store {
                  (SELECT count(DISTINCT cell || '/' || repeat) FROM visit
                       WHERE run = number AND end <> 'interrupted' AND purpose = 'measure')
                       AS visits_made,
-                 (SELECT count(*) FROM warning WHERE run = number) AS warnings
+                 (SELECT count(*) FROM warning WHERE run = number) AS warnings,
+                 (SELECT tool FROM imported WHERE run = number) AS imported
              FROM run ORDER BY number";
         let mut statement = self.connection.prepare(query).map_err(|e| self.sql(e))?;
         let mut rows = statement.query([]).map_err(|e| self.sql(e))?;
@@ -30,6 +31,17 @@ impl Store {
             summaries.push(columns.summary()?);
         }
         Ok(summaries)
+    }
+
+    /// Runs that were imported from a file of this content, oldest first.
+    ///
+    /// * `xxh3`: as in [`Imported::xxh3`].
+    pub fn imported_from(&self, xxh3: &str) -> Result<Vec<String>, StoreError> {
+        let query = "SELECT id FROM run JOIN imported ON imported.run = run.number
+             WHERE xxh3 = ?1 ORDER BY number";
+        let mut statement = self.connection.prepare(query).map_err(|e| self.sql(e))?;
+        let ids = statement.query_map([xxh3], |row| row.get(0)).map_err(|e| self.sql(e))?;
+        ids.collect::<Result<_, _>>().map_err(|e| self.sql(e))
     }
 
     /// All of a run, as of one moment even while another process adds to it.
@@ -135,11 +147,14 @@ impl Columns<'_> {
     }
 
     fn summary(&self) -> Result<RunSummary, StoreError> {
+        let imported: Option<String> = self.get("imported")?;
+        let started: i64 = self.get("started_unix_ns")?;
         Ok(RunSummary {
             id: self.run.to_owned(),
             suite: self.get("suite")?,
             target: self.named_target()?,
-            started_unix_ns: self.get("started_unix_ns")?,
+            started_unix_ns: (imported.is_none() || started != 0).then_some(started),
+            imported,
             state: self.word::<RunState>("state")?,
             live: claim::is_claimed(&self.store.path, self.run),
             visits_made: self.get("visits_made")?,
@@ -148,7 +163,11 @@ impl Columns<'_> {
         })
     }
 
-    fn header(&self, warnings: Vec<Warning>) -> Result<RunHeader, StoreError> {
+    fn header(
+        &self,
+        warnings: Vec<Warning>,
+        imported: Option<Imported>,
+    ) -> Result<RunHeader, StoreError> {
         let seed: String = self.get("seed")?;
         Ok(RunHeader {
             id: self.run.to_owned(),
@@ -164,9 +183,42 @@ impl Columns<'_> {
             state: self.word("state")?,
             visits_planned: self.get("visits_planned")?,
             blocks: self.blocks()?,
-            imported: None,
+            imported,
             warnings,
         })
+    }
+
+    fn imported(&self) -> Result<Imported, StoreError> {
+        Ok(Imported {
+            tool: self.get("tool")?,
+            version: self.get("version")?,
+            file: self.get("file")?,
+            bytes: self.u64("bytes")?,
+            xxh3: self.get("xxh3")?,
+            settings: self.json("settings")?,
+            remarks: self.json("remarks")?,
+        })
+    }
+
+    /// What another tool says, and the position of the operation that it says it of.
+    fn reported(&self) -> Result<(u32, Reported), StoreError> {
+        let latency = ReportedLatency {
+            min: self.optional_u64("latency_ns_min")?,
+            mean: self.get("latency_ns_mean")?,
+            max: self.optional_u64("latency_ns_max")?,
+            sd: self.get("latency_ns_sd")?,
+            quantiles: self.json("quantiles")?,
+            buckets: self.json("buckets")?,
+        };
+        let reported = Reported {
+            requests: self.optional_u64("requests")?,
+            bytes: self.optional_u64("bytes")?,
+            iops: self.get("iops")?,
+            bytes_per_s: self.get("bytes_per_s")?,
+            cpu_percent: self.get("cpu_percent")?,
+            latency,
+        };
+        Ok((self.get("position")?, reported))
     }
 
     fn target(&self) -> Result<TargetRecord, StoreError> {
@@ -290,9 +342,12 @@ impl Reader<'_> {
             &[self.number],
             |c| c.warning(),
         )?;
+        let imported = self
+            .rows("SELECT * FROM imported WHERE run = ?1", &[self.number], |c| c.imported())?
+            .pop();
         let header = self
             .rows("SELECT * FROM run WHERE number = ?1", &[self.number], |columns| {
-                columns.header(warnings.clone())
+                columns.header(warnings.clone(), imported.clone())
             })?
             .pop()
             .ok_or_else(|| self.store.no_such_run(self.run))?;
@@ -361,6 +416,20 @@ impl Reader<'_> {
 
     fn stream(&self, visit: i64, columns: &Columns) -> Result<StreamRecord, StoreError> {
         let key = [visit, columns.get("stream")?];
+        let mut ops = self.rows(
+            "SELECT * FROM op WHERE visit = ?1 AND stream = ?2 ORDER BY position",
+            &key,
+            |c| c.op(),
+        )?;
+        let reported =
+            self.rows("SELECT * FROM reported WHERE visit = ?1 AND stream = ?2", &key, |c| {
+                c.reported()
+            })?;
+        for (position, reported) in reported {
+            if let Some(op) = ops.get_mut(position as usize) {
+                op.reported = Some(reported);
+            }
+        }
         Ok(StreamRecord {
             name: columns.get("name")?,
             backend: BackendRecord {
@@ -369,11 +438,7 @@ impl Reader<'_> {
                 reasons: columns.json("backend_reasons")?,
                 direct: columns.get("direct")?,
             },
-            ops: self.rows(
-                "SELECT * FROM op WHERE visit = ?1 AND stream = ?2 ORDER BY position",
-                &key,
-                |c| c.op(),
-            )?,
+            ops,
             workers: self.rows(
                 "SELECT * FROM worker WHERE visit = ?1 AND stream = ?2 ORDER BY worker",
                 &key,

@@ -1,6 +1,6 @@
 use record::{
-    CellRecord, LedgerEntry, OpRecord, RunHeader, RunState, StreamRecord, VisitRecord, Warning,
-    WorkerRecord,
+    CellRecord, Imported, LedgerEntry, OpRecord, Reported, Run, RunHeader, RunState, StreamRecord,
+    VisitRecord, Warning, WorkerRecord,
 };
 use rusqlite::{Transaction, TransactionBehavior, named_params, params};
 use serde::Serialize;
@@ -36,13 +36,24 @@ impl Store {
         header: &RunHeader,
         cells: &[CellRecord],
     ) -> Result<String, StoreError> {
-        self.transaction(|t| {
-            insert_header(t, header)?;
-            let run = t.last_insert_rowid();
-            cells.iter().try_for_each(|cell| insert_cell(t, run, cell))?;
-            header.warnings.iter().try_for_each(|w| insert_warning(t, run, None, w))?;
-            Ok(format!("r{run}"))
-        })
+        self.transaction(|t| insert_run(t, header, cells).map(|run| format!("r{run}")))
+    }
+
+    /// Stores whole runs, all or none, on the disk when this returns. As with
+    /// [`Self::create_run`], their ids are new: returned in the order of the runs.
+    pub fn add_runs(&mut self, runs: &[Run]) -> Result<Vec<String>, StoreError> {
+        self.is_there()?;
+        self.synchronous("FULL")?;
+        let added = self.transaction(|t| {
+            let add = |run: &Run| {
+                let number = insert_run(t, &run.header, &run.cells)?;
+                run.visits.iter().try_for_each(|visit| insert_visit(t, number, visit))?;
+                Ok(format!("r{number}"))
+            };
+            runs.iter().map(add).collect()
+        });
+        self.synchronous("NORMAL")?;
+        added
     }
 
     /// Adds a visit, in one transaction that is on the disk when this returns.
@@ -175,6 +186,33 @@ impl Store {
         transaction.commit().map_err(failed)?;
         Ok(done)
     }
+}
+
+/// The number of the new run.
+fn insert_run(t: &Transaction, header: &RunHeader, cells: &[CellRecord]) -> rusqlite::Result<i64> {
+    insert_header(t, header)?;
+    let run = t.last_insert_rowid();
+    header.imported.iter().try_for_each(|imported| insert_imported(t, run, imported))?;
+    cells.iter().try_for_each(|cell| insert_cell(t, run, cell))?;
+    header.warnings.iter().try_for_each(|w| insert_warning(t, run, None, w))?;
+    Ok(run)
+}
+
+fn insert_imported(t: &Transaction, run: i64, imported: &Imported) -> rusqlite::Result<()> {
+    t.execute(
+        "INSERT INTO imported VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        params![
+            run,
+            imported.tool,
+            imported.version,
+            imported.file,
+            bits(imported.bytes),
+            imported.xxh3,
+            json(&imported.settings)?,
+            json(&imported.remarks)?
+        ],
+    )
+    .map(|_| ())
 }
 
 fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
@@ -338,6 +376,35 @@ fn insert_op(t: &Transaction, key: (i64, i64, i64), op: &OpRecord) -> rusqlite::
         blob::write_series(&op.series),
         blob::write_slow(&op.slow),
         bits(op.slow_dropped)
+    ])?;
+    op.reported.iter().try_for_each(|reported| insert_reported(t, key, reported))
+}
+
+/// `key`: as of the operation.
+fn insert_reported(
+    t: &Transaction,
+    key: (i64, i64, i64),
+    reported: &Reported,
+) -> rusqlite::Result<()> {
+    let latency = &reported.latency;
+    t.prepare_cached(
+        "INSERT INTO reported VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+    )?
+    .execute(params![
+        key.0,
+        key.1,
+        key.2,
+        optional_bits(reported.requests),
+        optional_bits(reported.bytes),
+        reported.iops,
+        reported.bytes_per_s,
+        reported.cpu_percent,
+        optional_bits(latency.min),
+        latency.mean,
+        optional_bits(latency.max),
+        latency.sd,
+        json(&latency.quantiles)?,
+        json(&latency.buckets)?
     ])
     .map(|_| ())
 }

@@ -13,7 +13,7 @@ pub fn list(runs: &[RunSummary]) -> String {
     for run in runs {
         table.row(vec![
             plain(&run.id),
-            utc(run.started_unix_ns),
+            run.started_unix_ns.map_or_else(|| "-".to_owned(), utc),
             state(run).to_owned(),
             format!("{}/{}", run.visits_made, run.visits_planned),
             run.warnings.to_string(),
@@ -26,6 +26,7 @@ pub fn list(runs: &[RunSummary]) -> String {
 
 const fn state(run: &RunSummary) -> &'static str {
     match (run.state, run.live) {
+        _ if run.imported.is_some() => "imported",
         (_, true) => "running",
         // Says running, but no process holds it.
         (RunState::Running, false) => "killed",

@@ -11,10 +11,21 @@ fn data(name: &str) -> PathBuf {
 }
 
 #[test]
+fn a_store_of_schema_5_opens() {
+    let path = scratch("a_store_of_schema_5");
+    std::fs::copy(data("store-v5.db"), &path).unwrap();
+    let store = Store::open_read_only(&path).unwrap();
+    assert!(store.load("r1").unwrap() == sample::later());
+    assert!(store.load("r2").unwrap() == sample::imported("r2"));
+}
+
+#[test]
 fn a_store_of_schema_4_opens() {
     let path = scratch("a_store_of_schema_4");
     std::fs::copy(data("store-v4.db"), &path).unwrap();
-    assert!(Store::open_read_only(&path).unwrap().load("r1").unwrap() == sample::later());
+    let refused = Store::open_read_only(&path).unwrap_err();
+    assert!(matches!(refused, StoreError::Older { found: 4, known: 5, .. }), "{refused:?}");
+    assert!(Store::open(&path).unwrap().load("r1").unwrap() == sample::later());
 }
 
 #[test]
@@ -22,7 +33,7 @@ fn a_store_of_schema_3_opens() {
     let path = scratch("a_store_of_schema_3");
     std::fs::copy(data("store-v3.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 3, known: 4, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 3, known: 5, .. }), "{refused:?}");
     assert!(Store::open(&path).unwrap().load("r1").unwrap() == sample::later());
 }
 
@@ -31,7 +42,7 @@ fn a_store_of_schema_2_opens() {
     let path = scratch("a_store_of_schema_2");
     std::fs::copy(data("store-v2.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 2, known: 4, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 2, known: 5, .. }), "{refused:?}");
     let mut then = sample::later();
     if let Some(blocks) = &mut then.header.blocks {
         blocks.looks = 1;
@@ -44,7 +55,7 @@ fn a_store_of_schema_1_opens() {
     let path = scratch("a_store_of_schema_1");
     std::fs::copy(data("store-v1.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 1, known: 4, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 1, known: 5, .. }), "{refused:?}");
     let mut store = Store::open(&path).unwrap();
     assert!(store.load("r1").unwrap() == sample::run("r1"));
     store.add_visit("r1", &sample::visit(2)).unwrap();
@@ -55,12 +66,13 @@ fn a_store_of_schema_1_opens() {
 #[test]
 #[ignore = "writes tests/data; only for a new schema"]
 fn write_the_file_of_this_version() {
-    let path = data("store-v4.db");
+    let path = data("store-v5.db");
     assert!(!path.exists(), "old files are never written again");
     let mut store = Store::open(&path).unwrap();
     let run = sample::later();
     let id = store.create_run(&run.header, &run.cells).unwrap();
     run.visits.iter().for_each(|visit| store.add_visit(&id, visit).unwrap());
+    store.add_runs(&[sample::imported("r2")]).unwrap();
     drop(store);
     tidy(&path);
 }

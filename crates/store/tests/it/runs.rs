@@ -77,6 +77,87 @@ fn a_visit_of_an_unknown_cell_is_refused_whole() {
 }
 
 #[test]
+fn imported_runs_load_unchanged() {
+    let path = scratch("imported_runs_load_unchanged");
+    let mut store = Store::open(&path).unwrap();
+    store.create_run(&sample::header(), &[]).unwrap();
+    let ids = store.add_runs(&[sample::imported("r2"), sample::later()]).unwrap();
+    assert_eq!(ids, ["r2", "r3"]);
+    drop(store);
+    let store = Store::open_read_only(&path).unwrap();
+    assert!(store.load("r2").unwrap() == sample::imported("r2"));
+    let mut later = sample::later();
+    later.header.id = "r3".into();
+    assert!(store.load("r3").unwrap() == later);
+    let list = store.list().unwrap();
+    assert_eq!((list[1].imported.as_deref(), list[1].started_unix_ns), (Some("fio"), None));
+    assert_eq!(list[2].imported, None);
+    assert_eq!(store.imported_from("00c0ffee00c0ffee").unwrap(), ["r2"]);
+    assert!(store.imported_from("0").unwrap().is_empty());
+}
+
+#[test]
+fn runs_are_added_all_or_none() {
+    let path = scratch("runs_are_added_all_or_none");
+    let mut store = Store::open(&path).unwrap();
+    let mut broken = sample::imported("r2");
+    // A visit of a cell that is not there.
+    broken.visits[1].cell = 7;
+    store.add_runs(&[sample::imported("r1"), broken]).unwrap_err();
+    assert_eq!(store.list().unwrap(), []);
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    for table in ["run", "imported", "cell", "visit", "op", "reported", "warning"] {
+        let n: i64 =
+            raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap();
+        assert_eq!(n, 0, "{table}");
+    }
+}
+
+#[test]
+fn what_another_tool_said_is_never_rewritten_and_goes_with_its_run() {
+    let path = scratch("what_another_tool_said");
+    let mut store = Store::open(&path).unwrap();
+    store.add_runs(&[sample::imported("r1")]).unwrap();
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    for sql in ["UPDATE imported SET tool = 'x'", "UPDATE reported SET iops = 1.0"] {
+        let error = raw.execute_batch(sql).unwrap_err().to_string();
+        assert!(error.contains("never rewritten"), "{sql}: {error}");
+    }
+    store.remove(&["r1".to_owned()]).unwrap();
+    for table in ["imported", "reported"] {
+        let n: i64 =
+            raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap();
+        assert_eq!(n, 0, "{table}");
+    }
+}
+
+#[test]
+fn the_view_for_people_has_what_another_tool_said() {
+    let path = scratch("the_view_has_what_another_tool_said");
+    let mut store = Store::open(&path).unwrap();
+    let mut run = sample::imported("r1");
+    run.visits[0].elapsed_ns = 0;
+    run.cells[0].streams[0].threads = 0;
+    store.add_runs(&[run]).unwrap();
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    let figures = |op: &str| {
+        raw.query_row(
+            "SELECT imported, iops, requests, latency_ns_mean, elapsed_ns, threads FROM figure
+             WHERE stream = 'main' AND repeat = 0 AND op = ?1",
+            [op],
+            |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get(5)?)),
+        )
+        .unwrap()
+    };
+    type Row = (String, Option<f64>, Option<i64>, Option<f64>, Option<i64>, Option<i64>);
+    let read: Row = figures("read");
+    assert_eq!(read, ("fio".into(), Some(2_172.354_108), Some(-1), Some(1.0 / 3.0), None, None));
+    // It said nothing about these.
+    let write: Row = figures("write");
+    assert_eq!(write, ("fio".into(), None, None, None, None, None));
+}
+
+#[test]
 fn ids_are_never_used_again() {
     let path = scratch("ids_are_never_used_again");
     let mut store = Store::open(&path).unwrap();
@@ -120,7 +201,8 @@ fn a_listing_has_a_line_per_run_newest_last() {
             id: "r1".into(),
             suite: "bm-flash".into(),
             target: "/ssd/tést.dat".into(),
-            started_unix_ns: 1_235_088_000_000_000_000,
+            imported: None,
+            started_unix_ns: Some(1_235_088_000_000_000_000),
             state: RunState::Running,
             live: false,
             visits_made: 1,

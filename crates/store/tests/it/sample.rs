@@ -1,9 +1,10 @@
 //! A run in which every field says something.
 
 use record::{
-    BackendRecord, Bitmap, Blocks, CellRecord, Gap, LedgerEntry, Link, Machine, OpRecord, Purpose,
-    Run, RunHeader, RunState, Series, SeriesRow, SlowRequest, StreamPlan, StreamRecord, TargetKind,
-    TargetRecord, VisitEnd, VisitRecord, Warning, WorkerRecord,
+    BackendRecord, Bitmap, Blocks, CellRecord, Gap, Imported, LedgerEntry, Link, Machine, OpRecord,
+    Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, Series, SeriesRow, SlowRequest,
+    StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd, VisitRecord, Warning,
+    WorkerRecord,
 };
 use stats::LatencyHistogram;
 use units::Nanos;
@@ -181,5 +182,44 @@ pub fn later() -> Run {
     (visit.resident_before, visit.resident_after) = (Some(3), Some(1000));
     (visit.purpose, visit.ramp_ns) = (Purpose::Pilot, 500_000_001);
     (visit.waited_ns, visit.quiet) = (1_000_000_007, Some(false));
+    run
+}
+
+/// As another tool's output comes in: much is not known, and what is known is not counted by us.
+pub fn imported(id: &str) -> Run {
+    let mut run = run(id);
+    run.header.imported = Some(Imported {
+        tool: "fio".into(),
+        version: None,
+        file: "./résultat, \"2\".json".into(),
+        bytes: 22_015,
+        xxh3: "00c0ffee00c0ffee".into(),
+        settings: vec![("rw".into(), "randread".into()), ("odd \u{1b}".into(), String::new())],
+        remarks: vec!["Percentiles are of completion latency.".into()],
+    });
+    run.header.state = RunState::Complete;
+    run.header.started_unix_ns = 0;
+    run.header.target.kind = TargetKind::Unknown;
+    let everything = Reported {
+        requests: Some(u64::MAX),
+        bytes: Some(413_696),
+        iops: Some(2_172.354_108),
+        bytes_per_s: Some(0.1 + 0.2),
+        cpu_percent: Some(103.0),
+        latency: ReportedLatency {
+            min: Some(0),
+            mean: Some(1.0 / 3.0),
+            max: Some(1 << 62),
+            sd: Some(5e-324),
+            quantiles: vec![(99.0 / 100.0, 17), (99.99 / 100.0, 1 << 40), (0.1 + 0.2, 3)],
+            buckets: vec![(0, 1), (1 << 63, u64::MAX)],
+        },
+    };
+    for visit in &mut run.visits {
+        for stream in &mut visit.streams {
+            stream.ops[0].reported = Some(everything.clone());
+            stream.ops[1].reported = Some(Reported::default());
+        }
+    }
     run
 }
