@@ -10,6 +10,8 @@ use crate::text::{Fault, Found, Line, Text};
 
 /// 512 B to 4 MiB.
 const ROWS: u32 = 14;
+/// bm-flash has three; its source can be changed.
+const COLUMNS_MAX: usize = 64;
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -166,8 +168,8 @@ impl<'a> Words<'a> {
                 (word, line) => return Err(line.unfit_word(word, "`threads`")),
             }
         }
-        if threads.is_empty() {
-            return Err(self.unfit("`|` and thread counts"));
+        if threads.is_empty() || threads.len() > COLUMNS_MAX {
+            return Err(self.unfit("`|` and some thread counts"));
         }
         self.expect("Size")?;
         for _ in &threads {
@@ -212,10 +214,8 @@ impl<'a> Words<'a> {
         let begins_row = is_label(word) && self.second() == Some("|");
         if word == "|" || begins_row || !word.starts_with(|c: char| c.is_ascii_digit()) {
             // Blank. Words behind the table are not of it, words in it are a fault.
-            let is_last =
-                !self.words[self.at..].iter().any(|(_, l)| l.number == line.number && is_bar(l))
-                    || begins_row
-                    || word == "|";
+            // The words of a line stand together.
+            let is_last = !is_bar(line) || begins_row || word == "|";
             return if is_last { Ok(None) } else { Err(line.unfit_word(word, "IOPS")) };
         }
         self.at += 1;

@@ -4,7 +4,7 @@
 //! of a phase is its largest single operation. K is 1024 everywhere.
 
 use crate::csv;
-use crate::draft::{Cell, Draft, Figure, Latency, Stream, axis};
+use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream, axis};
 use crate::text::{self, Found, Line, Reader, Text};
 
 /// Without a size of its own a request has 8 KiB.
@@ -79,18 +79,12 @@ fn is_size(text: &str) -> bool {
 }
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut drafts = Drafts::default();
     let mut add =
         |row: &Row, version: Option<String>, settings: Vec<(String, String)>| -> Found<()> {
             let draft = draft(row, version, settings)?;
             // More lines of the same are repeats: `-x`.
-            let same = |d: &&mut Draft| {
-                d.host == draft.host && d.version == draft.version && d.size == draft.size
-            };
-            match drafts.iter_mut().find(same) {
-                Some(other) => other.cells.extend(draft.cells),
-                None => drafts.push(draft),
-            }
+            drafts.add(format!("{:?}", (&draft.host, &draft.version, draft.size)), draft);
             Ok(())
         };
     let mut any = false;
@@ -106,13 +100,9 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let mut reader = text.reader();
     while !any && has_table(&reader) {
         let (row, version, settings) = of_table(&mut reader)?;
-        add(&row, Some(version), settings)?;
+        add(&row, version, settings)?;
     }
-    if drafts.is_empty() {
-        Err(text.ended("a line of CSV, or the table under `Version`"))
-    } else {
-        Ok(drafts)
-    }
+    drafts.all().ok_or_else(|| text.ended("a line of CSV, or the table under `Version`"))
 }
 
 fn has_table(reader: &Reader) -> bool {
@@ -167,7 +157,7 @@ fn of_csv<'a>(line: &'a Line, fields: &[String], kind: Kind) -> Found<Told<'a>> 
     Ok((Row { line, name, size, chunk, seekers, files, phases }, version, settings))
 }
 
-fn of_table<'a>(reader: &mut Reader<'a>) -> Found<(Row<'a>, String, Vec<(String, String)>)> {
+fn of_table<'a>(reader: &mut Reader<'a>) -> Found<Told<'a>> {
     let line = loop {
         let line = reader.find("Version")?;
         if line.text.contains("Sequential Output------") {
@@ -215,7 +205,7 @@ fn of_table<'a>(reader: &mut Reader<'a>) -> Found<(Row<'a>, String, Vec<(String,
         files(reader, with_latency, &mut row)?;
     }
     row.phases.resize(12, [const { String::new() }; 3]);
-    Ok((row, version, settings))
+    Ok((row, Some(version), settings))
 }
 
 /// The second part: creating, looking up and deleting files.

@@ -1,5 +1,32 @@
 //! What a parser found, before it becomes a record.
 
+use std::collections::BTreeMap;
+
+/// Runs of one text, in its order; repeats of one put together.
+#[derive(Debug, Default)]
+pub(crate) struct Drafts {
+    all: Vec<Draft>,
+    known: BTreeMap<String, usize>,
+}
+
+impl Drafts {
+    /// Adds a run, or its cells to those of the run before it with the same `key`.
+    pub(crate) fn add(&mut self, key: String, draft: Draft) {
+        match self.known.get(&key).and_then(|&at| self.all.get_mut(at)) {
+            Some(other) => other.cells.extend(draft.cells),
+            None => {
+                self.known.insert(key, self.all.len());
+                self.all.push(draft);
+            }
+        }
+    }
+
+    /// All of them; `None` if there is none.
+    pub(crate) fn all(self) -> Option<Vec<Draft>> {
+        (!self.all.is_empty()).then_some(self.all)
+    }
+}
+
 /// A run as a tool tells it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Draft {

@@ -19,6 +19,9 @@ pub enum Problem {
     /// Not UTF-8.
     #[error("this is not text")]
     NotText,
+    /// More than is read of one output.
+    #[error("{0}, which is more than is read of one output")]
+    TooMuch(String),
     /// No tool known here prints this.
     #[error("no tool known here begins like this: seen {seen}")]
     Unknown {
@@ -69,11 +72,12 @@ impl ImportError {
         match &self.problem {
             Problem::Unknown { .. } => {
                 let names: Vec<_> = Tool::ALL.iter().map(|tool| tool.name()).collect();
-                Some(format!("say with `--as` which tool it is: {}", names.join(", ")))
+                Some(format!("say with `--tool` which tool it is: {}", names.join(", ")))
             }
             Problem::Unfit { seen, .. } if seen == crate::text::END => {
                 Some("the output was cut short: nothing of it was taken".to_owned())
             }
+            Problem::TooMuch(_) => Some("cut it into several".to_owned()),
             _ => None,
         }
     }

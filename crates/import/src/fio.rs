@@ -4,6 +4,8 @@
 //! latencies in ns and has `io_kbytes`; before it, latencies are in us and `io_bytes` is in KiB.
 //! With `group_reporting` one entry stands for all clones of a job.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value};
 
 use crate::draft::{Cell, Draft, Figure, Latency, Stream, axis, size_axis};
@@ -258,11 +260,12 @@ fn draft(root: &Object, jobs: Vec<Job>) -> Draft {
     };
     draft.target = common(&jobs, "filename").or_else(|| common(&jobs, "directory"));
     draft.size = common(&jobs, "size").and_then(|size| text::bytes(&size));
+    let mut told = BTreeSet::new();
     for job in &jobs {
         for (name, value) in job.options.iter().flatten() {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let name = if jobs.len() > 1 { format!("{}.{name}", job.name) } else { name.clone() };
-            if !draft.settings.contains(&(name.clone(), value.clone())) {
+            if told.insert((name.clone(), value.clone())) {
                 draft.settings.push((name, value));
             }
         }
@@ -285,12 +288,10 @@ fn common(jobs: &[Job], name: &str) -> Option<String> {
 }
 
 fn cells(jobs: &[Job]) -> Vec<Cell> {
-    let mut groups: Vec<(u64, Vec<&Job>)> = Vec::new();
+    // fio numbers its groups in their order.
+    let mut groups: BTreeMap<u64, Vec<&Job>> = BTreeMap::new();
     for job in jobs {
-        match groups.iter_mut().find(|(group, _)| *group == job.group) {
-            Some((_, all)) => all.push(job),
-            None => groups.push((job.group, vec![job])),
-        }
+        groups.entry(job.group).or_default().push(job);
     }
     let varies = |of: fn(&Job) -> Option<String>| {
         jobs.first().is_some_and(|first| jobs.iter().any(|job| of(job) != of(first)))
@@ -298,16 +299,21 @@ fn cells(jobs: &[Job]) -> Vec<Cell> {
     let by_block = varies(|job| job.block().map(|b| b.to_string()));
     let by_depth = varies(|job| job.depth().map(|d| d.to_string()));
     let by_clones = varies(|job| job.clones().map(|n| n.to_string()));
-    let of_group = |(_, group): &(u64, Vec<&Job>)| {
+    let of_group = |group: &Vec<&Job>| {
         let mut cell = Cell::default();
         let mut names: Vec<&str> = Vec::new();
+        let mut entries: BTreeMap<&str, u32> = BTreeMap::new();
         for job in group {
-            if !names.contains(&job.name.as_str()) {
+            let entries = entries.entry(&job.name).or_default();
+            *entries += 1;
+            if *entries == 1 {
                 names.push(&job.name);
             }
-            let entries = group.iter().filter(|other| other.name == job.name).count();
+        }
+        for job in group {
             // Clones listed one by one are workers of their own.
-            let threads = if entries > 1 { Some(1) } else { job.clones() };
+            let is_one_by_one = entries.get(job.name.as_str()).is_some_and(|n| *n > 1);
+            let threads = if is_one_by_one { Some(1) } else { job.clones() };
             cell.elapsed_ns = cell.elapsed_ns.max(job.elapsed_ns);
             if job.error != 0 {
                 cell.failed = true;
@@ -339,5 +345,5 @@ fn cells(jobs: &[Job]) -> Vec<Cell> {
         }
         cell
     };
-    groups.iter().map(of_group).collect()
+    groups.values().map(of_group).collect()
 }

@@ -2,6 +2,8 @@
 //!
 //! `MiBps (Binary)`, and the plain `MBps` of versions before 1.1, are of 2^20 bytes.
 
+use std::collections::BTreeMap;
+
 use crate::csv;
 use crate::draft::{Cell, Draft, Figure, Latency, Stream, axis};
 use crate::text::{Found, Line, Text, ns};
@@ -15,8 +17,8 @@ struct Row<'a> {
     fields: Vec<String>,
 }
 
-/// An access specification: name and (size, share of reads) of its lines.
-type Spec = (String, Vec<(u64, u64)>);
+/// Lines of an access specification: size and share of reads.
+type Lines = Vec<(u64, u64)>;
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let mut draft = Draft { suite: "iometer".to_owned(), ..Draft::default() };
@@ -62,8 +64,8 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
 }
 
 /// The head of the file: version, description, access specifications.
-fn specs(text: &Text, draft: &mut Draft) -> Found<Vec<Spec>> {
-    let mut specs: Vec<Spec> = Vec::new();
+fn specs(text: &Text, draft: &mut Draft) -> Found<BTreeMap<String, Lines>> {
+    let mut specs: Vec<(String, Lines)> = Vec::new();
     let mut lines = text.lines.iter().peekable();
     let mut in_lines = false;
     while let Some(line) = lines.next() {
@@ -92,7 +94,8 @@ fn specs(text: &Text, draft: &mut Draft) -> Found<Vec<Spec>> {
             all.push((line.whole(field(0), "a size")?, line.whole(field(2), "a share of reads")?));
         }
     }
-    Ok(specs)
+    // Of several of one name the first.
+    Ok(specs.into_iter().rev().collect())
 }
 
 impl Row<'_> {
@@ -120,14 +123,14 @@ impl Row<'_> {
 }
 
 /// The cell, and workers, disks and queue depth as printed.
-fn cell(row: &Row, specs: &[Spec]) -> Found<(Cell, [String; 3])> {
+fn cell(row: &Row, specs: &BTreeMap<String, Lines>) -> Found<(Cell, [String; 3])> {
     if row.fields.len() < row.heads.len() {
         let wanted =
             format!("{} fields, as there are heads, of {}", row.heads.len(), row.fields.len());
         return Err(row.line.unfit(wanted));
     }
     let spec = row.want(&["Access Specification Name"])?.to_owned();
-    let lines = specs.iter().find(|(name, _)| *name == spec).map(|(_, lines)| lines.as_slice());
+    let lines = specs.get(&spec).map(Vec::as_slice);
     let sizes: Vec<u64> = lines.unwrap_or_default().iter().map(|(size, _)| *size).collect();
     let block = sizes.first().copied().filter(|first| sizes.iter().all(|size| size == first));
     let mut ops = Vec::new();

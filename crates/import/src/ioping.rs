@@ -158,8 +158,10 @@ fn extremes(line: &Line) -> Found<Latency> {
 
 /// Of the lines of single requests above the statistics: `4 KiB <<< .`.
 fn block(text: &Text, before: usize) -> Found<Option<u64>> {
-    let above = text.lines.iter().filter(|line| line.number < before);
-    let Some(line) = above.filter(|line| line.text.contains(" request=")).last() else {
+    let above = text.lines.partition_point(|line| line.number < before);
+    let above = text.lines.get(..above).unwrap_or_default().iter().rev();
+    let mut own = above.take_while(|line| !line.text.trim_start().starts_with("--- "));
+    let Some(line) = own.find(|line| line.text.contains(" request=")) else {
         return Ok(None);
     };
     let size = line.text.split(['<', '>']).next().unwrap_or_default();

@@ -34,8 +34,10 @@ pub use tool::{Tool, recognise};
 use record::Run;
 use text::Text;
 
-/// Longest output that is read: a megabyte holds some thousand fio jobs.
-pub const BYTES_MAX: u64 = 256 << 20;
+/// Longest output that is read: some thousand fio jobs with all their bins.
+pub const BYTES_MAX: u64 = 32 << 20;
+/// Most lines of an output.
+const LINES_MAX: usize = 1 << 21;
 
 /// Reads what a tool printed: the runs found in it, at least one, in the order of the text.
 ///
@@ -49,6 +51,12 @@ pub fn read(bytes: &[u8], tool: Option<Tool>, origin: &Origin) -> Result<Vec<Run
         let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
         fail(Some(line), Problem::NotText)
     })?;
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err(fail(None, Problem::TooMuch(format!("more than {} MiB", BYTES_MAX >> 20))));
+    }
+    if text.lines().nth(LINES_MAX).is_some() {
+        return Err(fail(None, Problem::TooMuch(format!("more than {LINES_MAX} lines"))));
+    }
     if text.trim().is_empty() {
         return Err(fail(None, Problem::Empty));
     }

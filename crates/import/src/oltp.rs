@@ -1,8 +1,8 @@
 //! sysbench OLTP, 0.4 to 1.x: one operation, the transaction. Statements are settings of the
 //! result: they differ between versions, so that only transactions compare.
 
-use crate::draft::{Cell, Draft, Figure, Stream};
-use crate::sysbench::{alike, head, histogram, outputs, tail};
+use crate::draft::{Cell, Draft, Drafts, Figure, Stream};
+use crate::sysbench::{head, histogram, outputs, tail, test};
 use crate::text::{Found, Line, Reader, Text};
 
 const OTHERS: [&str; 6] = [
@@ -16,15 +16,12 @@ const OTHERS: [&str; 6] = [
 const TITLES: [&str; 2] = ["General statistics:", "Test execution summary:"];
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut drafts = Drafts::default();
     for output in outputs(text) {
         let draft = one(&output)?;
-        match drafts.iter_mut().find(|other| alike(other, &draft)) {
-            Some(other) => other.cells.extend(draft.cells),
-            None => drafts.push(draft),
-        }
+        drafts.add(test(&draft), draft);
     }
-    if drafts.is_empty() { Err(text.ended("the output of a run")) } else { Ok(drafts) }
+    drafts.all().ok_or_else(|| text.ended("the output of a run"))
 }
 
 fn one(text: &Text) -> Found<Draft> {

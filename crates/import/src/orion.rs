@@ -13,7 +13,7 @@ const LARGE: u64 = 1 << 20;
 
 /// Whether a text is one of the matrices: `Large/Small, 0, 1, 2` above rows of numbers.
 pub(crate) fn is_csv(text: &str) -> bool {
-    text.lines().any(|line| is_head(line))
+    text.lines().any(is_head)
 }
 
 fn is_head(line: &str) -> bool {

@@ -1,22 +1,19 @@
 //! pgbench's report, 8.x to today: one operation, the transaction.
 
-use crate::draft::{Cell, Draft, Figure, Latency, Stream};
+use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream};
 use crate::text::{Found, Line, Reader, Text};
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let mut reader = text.reader();
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut drafts = Drafts::default();
     let version = text.lines.iter().find_map(|line| line.after("pgbench (")).map(|rest| {
         rest.split(|c: char| c.is_whitespace() || c == ')').next().unwrap_or_default().to_owned()
     });
     while let Some(line) = reader.seek("transaction type:") {
         let draft = one(line, &mut reader, version.clone())?;
-        match drafts.iter_mut().find(|other| crate::sysbench::alike(other, &draft)) {
-            Some(other) => other.cells.extend(draft.cells),
-            None => drafts.push(draft),
-        }
+        drafts.add(crate::sysbench::test(&draft), draft);
     }
-    if drafts.is_empty() { Err(text.ended("`transaction type:`")) } else { Ok(drafts) }
+    drafts.all().ok_or_else(|| text.ended("`transaction type:`"))
 }
 
 fn one(first: &Line, reader: &mut Reader, version: Option<String>) -> Found<Draft> {

@@ -1,5 +1,7 @@
 //! From what a parser found to a record.
 
+use std::collections::BTreeMap;
+
 use record::{
     BackendRecord, Bitmap, CellRecord, Imported, Machine, OpRecord, Purpose, Reported,
     ReportedLatency, Run, RunHeader, RunState, Series, StreamPlan, StreamRecord, TargetKind,
@@ -25,6 +27,9 @@ pub struct Origin {
     pub program: String,
 }
 
+/// Most cells, and operations of all of them together: each takes its room in the store.
+const FIGURES_MAX: usize = 10_000;
+
 /// A cell's place: what repeats of it share.
 type Place = (String, Vec<(String, String)>, Vec<StreamPlan>);
 
@@ -34,21 +39,25 @@ pub(crate) fn from(
     bytes: &[u8],
     origin: &Origin,
 ) -> Result<Run, Problem> {
+    let figures = draft.cells.iter().flat_map(|cell| &cell.streams).map(|s| s.ops.len());
+    let (figures, cells) = (figures.sum::<usize>(), draft.cells.len());
+    if figures.max(cells) > FIGURES_MAX {
+        let what = if cells > FIGURES_MAX { "cells" } else { "figures" };
+        return Err(Problem::TooMuch(format!("more than {FIGURES_MAX} {what}")));
+    }
     let mut places: Vec<Place> = Vec::new();
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
     let mut repeats: Vec<u32> = Vec::new();
     let mut run =
         Run { header: header(&draft, tool, bytes, origin), cells: Vec::new(), visits: Vec::new() };
     for cell in draft.cells {
         let streams = cell.streams.iter().map(plan).collect();
         let place = (cell.phase.clone(), cell.coordinates.clone(), streams);
-        let index = match places.iter().position(|known| *known == place) {
-            Some(index) => index,
-            None => {
-                places.push(place);
-                repeats.push(0);
-                places.len() - 1
-            }
-        };
+        let index = *known.entry(format!("{place:?}")).or_insert_with(|| {
+            places.push(place);
+            repeats.push(0);
+            places.len() - 1
+        });
         if cell.blank {
             continue;
         }

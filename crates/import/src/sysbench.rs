@@ -5,7 +5,7 @@
 //! several kinds it stands with an operation `event`, which is in no rate. Several outputs in
 //! one file are repeats.
 
-use crate::draft::{Cell, Draft, Figure, Latency, Stream};
+use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream};
 use crate::text::{self, Found, Line, Reader, Text};
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -31,8 +31,8 @@ pub(crate) fn outputs(text: &Text) -> Vec<Text> {
     let several = found.len() > 1;
     found.retain(|lines| {
         let ran = has(lines, &["Threads started!", "Number of threads:", "statistics:"]);
-        !(has(lines, &chores) && !ran)
-            && !(several && !ran && !lines.iter().any(|l| version(l).is_some()))
+        let begun = lines.iter().any(|line| version(line).is_some());
+        ran || !has(lines, &chores) && (begun || !several)
     });
     found
         .into_iter()
@@ -47,23 +47,18 @@ fn version(line: &Line) -> Option<&str> {
 }
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut drafts = Drafts::default();
     for output in outputs(text) {
         let draft = one(&output)?;
-        match drafts.iter_mut().find(|other| alike(other, &draft)) {
-            Some(other) => other.cells.extend(draft.cells),
-            None => drafts.push(draft),
-        }
+        drafts.add(test(&draft), draft);
     }
-    if drafts.is_empty() { Err(text.ended("the output of a run")) } else { Ok(drafts) }
+    drafts.all().ok_or_else(|| text.ended("the output of a run"))
 }
 
-/// Whether two outputs are of the same test with the same settings.
-pub(crate) fn alike(a: &Draft, b: &Draft) -> bool {
-    let setting = |d: &Draft| {
-        d.settings.iter().filter(|(n, _)| !n.starts_with("result ")).cloned().collect::<Vec<_>>()
-    };
-    a.suite == b.suite && a.version == b.version && setting(a) == setting(b)
+/// What outputs of the same test with the same settings share.
+pub(crate) fn test(draft: &Draft) -> String {
+    let settings = draft.settings.iter().filter(|(name, _)| !name.starts_with("result "));
+    format!("{:?}", (&draft.suite, &draft.version, settings.collect::<Vec<_>>()))
 }
 
 /// What stands above the results.
@@ -98,7 +93,11 @@ pub(crate) fn tail(reader: &mut Reader, histogram: Vec<(u64, u64)>) -> Found<Tai
     let elapsed_ns = duration(line, word, "the total time")?;
     let (line, word) = reader.want("total number of events:")?;
     let events = line.whole(word, "a number of events")?;
-    let latency = latencies(reader, histogram, events > 0)?;
+    let (mut latency, sum) = latencies(reader, histogram, events > 0)?;
+    // Two decimals of a ms say little about fast storage; the sum says it.
+    if let Some(sum) = sum.filter(|_| events > 0) {
+        latency.mean = Some(sum / events as f64);
+    }
     reader.find("Threads fairness:")?;
     for label in ["events (avg/stddev):", "execution time (avg/stddev):"] {
         let (line, word) = reader.want(label)?;
@@ -112,13 +111,20 @@ pub(crate) fn tail(reader: &mut Reader, histogram: Vec<(u64, u64)>) -> Found<Tai
 
 /// 1.1 ends with the latency: neither time nor events.
 fn tail_of_1_1(reader: &mut Reader, histogram: Vec<(u64, u64)>) -> Found<Tail> {
-    let latency = latencies(reader, histogram, true)?;
-    let (line, word) = reader.want("sum:")?;
-    line.number(word, "the sum of latencies")?;
+    let (latency, sum) = latencies(reader, histogram, true)?;
+    if sum.is_none() {
+        reader.want("sum:")?;
+    }
     Ok(Tail { elapsed_ns: None, events: None, latency })
 }
 
-fn latencies(reader: &mut Reader, histogram: Vec<(u64, u64)>, any: bool) -> Found<Latency> {
+/// Latency, and the sum of all in ns where it is printed (1.x). A 0 is less than two decimals of a
+/// ms show, and not known.
+fn latencies(
+    reader: &mut Reader,
+    histogram: Vec<(u64, u64)>,
+    any: bool,
+) -> Found<(Latency, Option<f64>)> {
     let mut latency = Latency { buckets: histogram, ..Latency::default() };
     let line = reader.find("min:")?;
     // 1.x has the unit in the title, 0.4 and 0.5 behind each number.
@@ -136,10 +142,21 @@ fn latencies(reader: &mut Reader, histogram: Vec<(u64, u64)>, any: bool) -> Foun
     let (line, word) = reader.want("max:")?;
     let max = value(line, word, "the largest latency")?;
     if any {
-        (latency.min, latency.mean, latency.max) = (text::ns(min), Some(mean), text::ns(max));
+        let seen = |ns: &f64| *ns > 0.0;
+        latency.min = Some(min).filter(seen).and_then(text::ns);
+        latency.mean = Some(mean).filter(seen);
+        latency.max = Some(max).filter(seen).and_then(text::ns);
     }
     percentile(reader, &mut latency, &value, any)?;
-    Ok(latency)
+    let mut ahead = reader.clone();
+    let sum = match ahead.next().map(|line| (line, line.after("sum:"))) {
+        Some((line, Some(word))) => Some(line.number(word, "the sum of latencies")? * 1e6),
+        _ => None,
+    };
+    if sum.is_some() {
+        *reader = ahead;
+    }
+    Ok((latency, sum))
 }
 
 /// `95th percentile:`, `approx.  95 percentile:`; none where it was switched off.
@@ -158,7 +175,7 @@ fn percentile(
     let digits: String = label.chars().filter(char::is_ascii_digit).collect();
     let share = line.whole(&digits, "which percentile")?;
     let ns = value(line, word.trim(), "a latency")?;
-    if any && (1..=100).contains(&share) {
+    if any && ns > 0.0 && (1..=100).contains(&share) {
         latency.quantiles.extend(text::ns(ns).map(|ns| (share as f64 / 100.0, ns)));
     }
     Ok(())

@@ -4,6 +4,8 @@
 pub(crate) const END: &str = "the end of the text";
 /// Longest piece of foreign text in a message.
 const SEEN: usize = 60;
+/// Longest tag of a page.
+const TAG_MAX: usize = 4096;
 
 /// Why a text is not what a tool prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +74,8 @@ fn from_page(line: &str) -> String {
         let tag = &rest[start..];
         // `<<<` and `a < b` are text.
         let is_tag = tag[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
-        match tag.find('>').filter(|_| is_tag) {
+        let end = tag.bytes().take(TAG_MAX).position(|byte| byte == b'>');
+        match end.filter(|_| is_tag) {
             Some(end) => {
                 let name = tag[1..end].trim_start_matches('/').to_ascii_lowercase();
                 if ["br", "p", "tr", "div", "pre", "li"].iter().any(|t| name.starts_with(t)) {
@@ -96,7 +99,8 @@ fn entities(text: &str) -> String {
     while let Some(start) = rest.find('&') {
         out.push_str(&rest[..start]);
         let tail = &rest[start..];
-        let found = tail.find(';').filter(|&end| end <= 9).and_then(|end| {
+        let end = tail.bytes().take(10).position(|byte| byte == b';');
+        let found = end.and_then(|end| {
             let c = match &tail[1..end] {
                 "nbsp" => ' ',
                 "amp" => '&',

@@ -1,6 +1,8 @@
 //! xdd's result lines: a line per pass and target, and one of all of them together. Its MB is
 //! 10^6 bytes; its latency is elapsed time by operations.
 
+use std::collections::BTreeMap;
+
 use crate::draft::{Cell, Draft, Figure, Latency, Stream};
 use crate::text::{Found, Line, Text, ns};
 
@@ -28,16 +30,14 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
         passes.push(combined);
     }
     let op = passes.first().map_or_else(String::new, |(_, stream, _)| stream.op.clone());
-    let mut numbers: Vec<u64> = passes.iter().map(|(pass, ..)| *pass).collect();
-    numbers.dedup();
-    for number in numbers {
-        let mut cell = Cell { phase: op.clone(), ..Cell::default() };
-        for (_, stream, elapsed) in passes.iter().filter(|(pass, ..)| *pass == number) {
-            cell.streams.push(stream.clone());
-            cell.elapsed_ns = cell.elapsed_ns.max(Some(*elapsed));
-        }
-        draft.cells.push(cell);
+    let mut cells: BTreeMap<u64, Cell> = BTreeMap::new();
+    for (pass, stream, elapsed) in passes {
+        let cell =
+            cells.entry(pass).or_insert_with(|| Cell { phase: op.clone(), ..Cell::default() });
+        cell.streams.push(stream);
+        cell.elapsed_ns = cell.elapsed_ns.max(Some(elapsed));
     }
+    draft.cells = cells.into_values().collect();
     draft.remarks.push("xdd works latency out of elapsed time: it has no tail.".to_owned());
     Ok(vec![draft])
 }

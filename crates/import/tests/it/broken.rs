@@ -148,7 +148,7 @@ fn foreign_text_is_refused_by_line() {
     assert_eq!(told(b"one\n\xff\n"), "x.txt:2: this is not text");
     assert_eq!(told(b"\nhello\n"), "x.txt:1: no tool known here begins like this: seen `hello`");
     let hint = try_import("x.txt", b"hello").unwrap_err().hint().unwrap();
-    assert!(hint.contains("`--as`") && hint.contains("bm-flash"), "{hint}");
+    assert!(hint.contains("`--tool`") && hint.contains("bm-flash"), "{hint}");
     let mut bent = String::from_utf8(sample("sysbench-1.0.20-fileio-rndrd.txt")).unwrap();
     bent = bent.replace("writes/s:", "writs/s:");
     let error = try_import("s.txt", bent.as_bytes()).unwrap_err();
