@@ -25,6 +25,9 @@ pub struct Differences {
     /// The back end in force, where it was left to us in both runs and followed from something
     /// among the factors.
     pub followed: Option<Factor>,
+    /// Which of the two another tool made: of those only what that tool said is held against the
+    /// other.
+    pub imported: Vec<String>,
 }
 
 /// One thing that differs.
@@ -67,6 +70,9 @@ const NONE: &str = "none";
 /// What differs between two runs, as far as it was recorded.
 pub fn differences(a: &Run, b: &Run) -> Differences {
     let (left, right) = (&a.header, &b.header);
+    if left.imported.is_some() || right.imported.is_some() {
+        return of_imported(left, right);
+    }
     let mut factors = stack(&left.target, &right.target);
     factors.extend(machine(left, right));
     let sized = |name: &str| factors.iter().any(|factor| factor.name == name);
@@ -84,7 +90,43 @@ pub fn differences(a: &Run, b: &Run) -> Differences {
     factors.extend(met);
     factors.extend(factor(Kind::Program, "version", &left.program, &right.program));
     factors.sort();
-    Differences { left: left.id.clone(), right: right.id.clone(), factors, followed }
+    let (left, right) = (left.id.clone(), right.id.clone());
+    Differences { left, right, factors, followed, imported: Vec::new() }
+}
+
+/// What differs by what both tell. Neither plan nor back end is held against another tool's: their
+/// words are not ours.
+fn of_imported(left: &RunHeader, right: &RunHeader) -> Differences {
+    let nothing = ["", "0", NONE, kind_name(TargetKind::Unknown)];
+    let zero = [Bytes::new(0).exact(), Bytes::new(0).to_string()];
+    let told = |header: &RunHeader, value: &str| {
+        header.imported.is_none()
+            || !(nothing.contains(&value) || zero.iter().any(|zero| zero == value))
+    };
+    let mut factors = stack(&left.target, &right.target);
+    factors.extend(machine(left, right));
+    factors.retain(|f| told(left, &f.left) && told(right, &f.right));
+    factors.extend(factor(Kind::Plan, "suite", &left.suite, &right.suite));
+    factors.extend(factor(Kind::Program, "tool", &tool(left), &tool(right)));
+    factors.sort();
+    let imported = [left, right].into_iter().filter(|header| header.imported.is_some());
+    Differences {
+        left: left.id.clone(),
+        right: right.id.clone(),
+        factors,
+        followed: None,
+        imported: imported.map(|header| header.id.clone()).collect(),
+    }
+}
+
+fn tool(header: &RunHeader) -> String {
+    match &header.imported {
+        None => format!("plimsoll {}", header.program),
+        Some(imported) => {
+            let version = imported.version.as_ref().map(|version| format!(" {version}"));
+            imported.tool.clone() + &version.unwrap_or_default()
+        }
+    }
 }
 
 impl Differences {
@@ -97,6 +139,9 @@ impl Differences {
     pub fn sentences(&self) -> Vec<String> {
         let (left, right) = (&self.left, &self.right);
         let mut out = match self.factors.as_slice() {
+            [] if !self.imported.is_empty() => {
+                vec![format!("Nothing that both tell differs between {left} and {right}.")]
+            }
             [] => {
                 return vec![format!(
                     "Nothing that is recorded differs between {left} and {right}: this is an \
@@ -133,6 +178,14 @@ impl Differences {
                 "The back end followed by itself: {} in {left}, {} in {right}; name one with \
                  --backend to hold it.",
                 followed.left, followed.right
+            ));
+        }
+        if !self.imported.is_empty() {
+            let (it, was) = if self.imported.len() > 1 { ("they", "were") } else { ("it", "was") };
+            out.push(format!(
+                "{} {was} imported: what {it} ran on, and how, is known only as far as the tool \
+                 printed it, and may differ in more.",
+                crate::words::list(&self.imported)
             ));
         }
         if self.factors.iter().any(|f| f.kind == Kind::Plan) {
