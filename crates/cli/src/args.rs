@@ -8,7 +8,8 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    calibrate, compare, completions, explain, export, generate, list, man, path, resume, rm, run,
+    calibrate, compare, completions, explain, export, generate, import, list, man, path, resume,
+    rm, run,
 };
 use crate::commands::{show, suites, table};
 use crate::exit::ExitCode;
@@ -74,6 +75,7 @@ pub enum Command {
     Compare(compare::CompareArgs),
     Explain(explain::ExplainArgs),
     Calibrate(Box<calibrate::CalibrateArgs>),
+    Import(import::ImportArgs),
     Export(export::ExportArgs),
     Rm(rm::RmArgs),
     Path(path::PathArgs),

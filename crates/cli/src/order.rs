@@ -141,10 +141,15 @@ pub fn settings(consent: &ConsentOptions, manner: &MannerOptions, store_path: Pa
         hang_limit: manner.hang_limit,
         failures: manner.tolerate,
         cache: manner.cache_size,
-        command_line: std::env::args_os().map(text).collect(),
+        command_line: command_line(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
         store_path,
     }
+}
+
+/// The words of this command, the program first.
+pub fn command_line() -> Vec<String> {
+    std::env::args_os().map(text).collect()
 }
 
 fn text(word: OsString) -> String {
@@ -165,6 +170,7 @@ pub fn store_path(common: &Common) -> Result<PathBuf, Failure> {
 /// How a run stands: one that says it is running and that no process holds was killed.
 pub fn standing(store: &Store, header: &RunHeader) -> &'static str {
     match (header.state, store.is_live(&header.id)) {
+        _ if header.imported.is_some() => "imported",
         (_, true) => RunState::Running.name(),
         (RunState::Running, false) => "killed",
         (state, false) => state.name(),

@@ -6,6 +6,7 @@ pub mod completions;
 pub mod explain;
 pub mod export;
 pub mod generate;
+pub mod import;
 pub mod list;
 pub mod live;
 pub mod man;
@@ -38,6 +39,7 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Table(args) => table::table(&args, common, out)?,
         Command::Compare(args) => return compare::compare(&args, common, out),
         Command::Explain(args) => explain::explain(&args, common, out)?,
+        Command::Import(args) => import::import(&args, common, out)?,
         Command::Export(args) => export::export(&args, common, out)?,
         Command::Rm(args) => rm::rm(&args, common, out)?,
         Command::Path(_) => path::path(common, out)?,

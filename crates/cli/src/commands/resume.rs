@@ -52,6 +52,12 @@ pub fn resume(args: &ResumeArgs, common: &Common, output: Output) -> Result<Exit
     };
     let mut store = Store::open(&path)?;
     let so_far = store.load(&id)?;
+    if let Some(imported) = &so_far.header.imported {
+        let message =
+            format!("run {id} cannot be resumed: it was imported, {} made it", imported.tool);
+        let hint = format!("`plimsoll run` measures anew; `plimsoll show {id}` has its settings");
+        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+    }
     if so_far.header.blocks.is_some() {
         let message = format!(
             "run {id} cannot be resumed: it is one side of a comparison, whose sides have to take \

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use record::{Run, RunHeader};
+use record::{Imported, Run, RunHeader};
 use suite::model::{Method, Suite};
 use suite::{CheckContext, SuiteError};
 use units::Bytes;
@@ -62,6 +62,12 @@ fn facts(run: &Run, standing: &str) -> String {
     fact("run", header.id.clone());
     fact("state", state(run, standing));
     fact("suite", header.suite.clone());
+    if let Some(imported) = &header.imported {
+        for (label, value) in origin(run, imported) {
+            fact(label, value);
+        }
+        return out;
+    }
     fact("plan", plan_text(run));
     fact("seed", header.seed.to_string());
     for (label, value) in target(header) {
@@ -76,6 +82,38 @@ fn facts(run: &Run, standing: &str) -> String {
     fact("command", header.command_line.join(" "));
     fact("program", format!("plimsoll {}", header.program));
     out
+}
+
+/// What is known of a run that another tool made: nothing that it did not say.
+fn origin(run: &Run, imported: &Imported) -> Vec<(&'static str, String)> {
+    let header = &run.header;
+    let version = imported.version.as_ref().map(|v| format!(" {v}")).unwrap_or_default();
+    let mut facts = vec![
+        ("tool", format!("{}{version}", imported.tool)),
+        ("file", imported.file.clone()),
+        ("", format!("{} bytes, XXH3 {}", imported.bytes, imported.xxh3)),
+    ];
+    let target = &header.target;
+    if !target.given.is_empty() {
+        facts.push(("target", target.given.clone()));
+    }
+    let size = (target.size_bytes > 0).then(|| Bytes::new(target.size_bytes).to_string());
+    let size = size.map(|size| match target.files {
+        0 | 1 => size,
+        files => format!("{files} files of {size}"),
+    });
+    facts.extend(size.map(|size| ("size", size)));
+    facts.extend(target.file_system.iter().map(|name| ("on", name.clone())));
+    if !header.machine.host.is_empty() {
+        facts.push(("machine", header.machine.host.clone()));
+    }
+    for (name, value) in &imported.settings {
+        facts.push(("setting", format!("{name}: {value}")));
+    }
+    facts.extend(imported.remarks.iter().map(|remark| ("remark", remark.clone())));
+    facts.push(("command", header.command_line.join(" ")));
+    facts.push(("program", format!("plimsoll {}", header.program)));
+    facts
 }
 
 fn state(run: &Run, standing: &str) -> String {

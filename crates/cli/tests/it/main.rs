@@ -6,6 +6,7 @@ mod calibrate;
 mod compare;
 mod export;
 mod help;
+mod import;
 mod live;
 mod odd;
 mod refused;

@@ -1,0 +1,203 @@
+//! `plimsoll import`
+
+use std::fmt::Write;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use import::{ImportError, Origin, Tool};
+use record::Run;
+use serde::Serialize;
+use store::Store;
+
+use crate::args::Common;
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::order;
+use crate::output::{Output, json};
+
+const EXAMPLES: &str = "\
+Examples:
+  plimsoll import randread.json                # of fio --output-format=json+
+  plimsoll import db01.bonnie --label /mnt/wal # bonnie++ does not say what it measured
+  plimsoll import --together seek.1 seek.2 seek.3
+                                               # three repeats of one test: one run
+  plimsoll import old/*.txt --dry-run          # what would be read, and nothing stored";
+
+/// Read what another tool printed, and keep it as a run
+///
+/// Knows fio, sysbench, bonnie++, bm-flash, IOZone, Orion, xdd, ioping, IOMeter, pg_test_fsync and
+/// pgbench. What the tool did not say stays unknown. All files are read before anything is stored:
+/// one that was cut short, or that is of no tool known here, is refused with its line, and then
+/// nothing of any is stored.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ImportArgs {
+    /// What a tool printed; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Which tool printed it, instead of finding out
+    #[arg(long, value_name = "NAME", value_parser = tools())]
+    tool: Option<Tool>,
+    /// What was measured, as listings shall name it, instead of what the tool says
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// All of it are repeats of one test: make one run
+    #[arg(long)]
+    together: bool,
+    /// Show what was read, and store nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print a JSON document (plimsoll.imported/1)
+    #[arg(long)]
+    json: bool,
+}
+
+fn tools() -> impl TypedValueParser<Value = Tool> {
+    PossibleValuesParser::new(Tool::ALL.map(Tool::name)).try_map(|name| name.parse::<Tool>())
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    runs: Vec<Summary<'a>>,
+}
+
+/// A run that was read.
+#[derive(Serialize)]
+struct Summary<'a> {
+    /// Its id; null where nothing was stored.
+    run: Option<&'a str>,
+    suite: &'a str,
+    /// What was measured; null where nobody told.
+    target: Option<&'a str>,
+    tool: &'a str,
+    version: Option<&'a str>,
+    file: &'a str,
+    cells: usize,
+    visits: usize,
+    warnings: usize,
+}
+
+pub fn import(args: &ImportArgs, common: &Common, output: &Output) -> Result<(), Failure> {
+    let runs = read_all(args)?;
+    let mut ids = Vec::new();
+    if !args.dry_run {
+        let mut store = Store::open(&order::store_path(common)?)?;
+        said_before(&store, &runs, output)?;
+        ids = store.add_runs(&runs)?;
+    }
+    for warning in runs.iter().flat_map(|run| &run.header.warnings) {
+        output.warning(&warning.text);
+    }
+    if args.json {
+        let all = runs.iter().enumerate();
+        let runs = all.map(|(k, run)| summary(ids.get(k).map(String::as_str), run)).collect();
+        return output.print(&json(&Document { schema: "plimsoll.imported/1", runs })?);
+    }
+    if args.dry_run {
+        let tables: Vec<_> = runs.iter().map(report::table::grid).collect();
+        output.print(&tables.join("\n"))?;
+        output.note("nothing was stored");
+        return Ok(());
+    }
+    let lines: String = ids.iter().zip(&runs).map(|(id, run)| line(id, run)).collect();
+    output.print(&lines)
+}
+
+/// Every file, before anything is stored.
+fn read_all(args: &ImportArgs) -> Result<Vec<Run>, Failure> {
+    if args.files.iter().filter(|file| is_stdin(file)).count() > 1 {
+        let message = "standard input can be read once, and is named more often";
+        return Err(Failure::new(ExitCode::Usage, message));
+    }
+    let mut runs = Vec::new();
+    for file in &args.files {
+        let origin = Origin {
+            file: if is_stdin(file) { "stdin".to_owned() } else { file.display().to_string() },
+            target: args.label.clone(),
+            command_line: order::command_line(),
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        runs.extend(import::read(&bytes(file)?, args.tool, &origin)?);
+    }
+    if args.together { Ok(vec![import::together(runs)?]) } else { Ok(runs) }
+}
+
+fn is_stdin(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    let failed = |error: io::Error| {
+        let message = format!("cannot read {}", path.display());
+        Failure::caused(ExitCode::Usage, message, error)
+    };
+    let mut bytes = Vec::new();
+    // One more than may be, so that more can be told from all.
+    let most = import::BYTES_MAX + 1;
+    let read = if is_stdin(path) {
+        io::stdin().lock().take(most).read_to_end(&mut bytes)
+    } else {
+        File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
+    };
+    read.map_err(failed)?;
+    if bytes.len() as u64 == most {
+        let mib = import::BYTES_MAX >> 20;
+        let message = format!("{} is longer than {mib} MiB", path.display());
+        return Err(Failure::new(ExitCode::Usage, message)
+            .hint("no tool known here prints so much; cut it into several"));
+    }
+    Ok(bytes)
+}
+
+/// That a file was imported already: it is taken again, but hardly on purpose.
+fn said_before(store: &Store, runs: &[Run], output: &Output) -> Result<(), Failure> {
+    for imported in runs.iter().filter_map(|run| run.header.imported.as_ref()) {
+        let before = store.imported_from(&imported.xxh3)?;
+        if !before.is_empty() {
+            let before = before.join(", ");
+            output.warning(&format!("{} was imported before: {before}", imported.file));
+        }
+    }
+    Ok(())
+}
+
+fn summary<'a>(id: Option<&'a str>, run: &'a Run) -> Summary<'a> {
+    let header = &run.header;
+    let imported = header.imported.as_ref();
+    let of_visits = run.visits.iter().map(|visit| visit.warnings.len()).sum::<usize>();
+    Summary {
+        run: id,
+        suite: &header.suite,
+        target: Some(header.target.given.as_str()).filter(|given| !given.is_empty()),
+        tool: imported.map_or("", |i| i.tool.as_str()),
+        version: imported.and_then(|i| i.version.as_deref()),
+        file: imported.map_or("", |i| i.file.as_str()),
+        cells: run.cells.len(),
+        visits: run.visits.len(),
+        warnings: header.warnings.len() + of_visits,
+    }
+}
+
+fn line(id: &str, run: &Run) -> String {
+    let read = summary(Some(id), run);
+    let version = read.version.map(|version| format!(" {version}")).unwrap_or_default();
+    let mut out = format!("{id}  {}{version}: ", read.tool);
+    // Writing to a string cannot fail.
+    let _ = write!(out, "{} cells, {} visits from {}", read.cells, read.visits, read.file);
+    report::plain(&out) + "\n"
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        let hint = error.hint();
+        let failure = Self::new(ExitCode::Usage, error);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}

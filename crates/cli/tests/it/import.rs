@@ -1,0 +1,163 @@
+//! Runs of other tools, from the file to every later command.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::world::World;
+
+/// The samples that the parsers are tested with.
+fn samples() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/data")
+}
+
+fn sample(name: &str) -> String {
+    samples().join(name).to_str().unwrap().to_owned()
+}
+
+fn names() -> Vec<String> {
+    let all = std::fs::read_dir(samples()).unwrap();
+    let mut names: Vec<_> =
+        all.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_later_command_takes_every_sample() {
+    let world = World::new();
+    for name in names() {
+        let file = sample(&name);
+        // What was read is what is stored.
+        let dry = world.ok(&["import", "--dry-run", &file]);
+        assert!(dry.err.contains("nothing was stored"), "{name}: {}", dry.err);
+        let words = ["import", &file, "--json"];
+        let told: serde_json::Value = serde_json::from_str(&world.ok(&words).out).unwrap();
+        assert_eq!(told["schema"], "plimsoll.imported/1");
+        let runs = told["runs"].as_array().unwrap();
+        let [run] = runs.as_slice() else { panic!("{name}: {told}") };
+        let id = run["run"].as_str().unwrap();
+        let table = world.ok(&["table", id, "--layout", "grid"]).out;
+        assert_eq!(table.strip_prefix(id).unwrap(), dry.out, "{name}");
+        assert!(!table.contains("NaN") && !table.contains("inf"), "{name}: {table}");
+
+        let shown = world.ok(&["show", id]).out;
+        assert!(shown.contains("state      imported") && shown.contains(&name), "{shown}");
+        for absent in ["seed", "kernel", "back end", "error", "0 B"] {
+            assert!(!shown.lines().any(|l| l.starts_with(absent)), "{name}: {shown}");
+        }
+        world.ok(&["table", id, "--layout", "classic"]);
+        world.ok(&["explain", id]);
+        world.ok(&["explain", id, "--json"]);
+        let csv = world.ok(&["export", id, "--format", "csv"]).out;
+        assert!(csv.lines().count() > 1, "{name}: {csv}");
+        let document: serde_json::Value =
+            serde_json::from_str(&world.ok(&["export", id, "--format", "json"]).out).unwrap();
+        assert_eq!(document["imported"]["file"], *file, "{name}");
+        world.ok(&["export", id, "--format", "parquet", "-o", "run.parquet", "--force"]);
+        assert!(std::fs::read(world.path("run.parquet")).unwrap().starts_with(b"PAR1"));
+        let refused = world.run(&["resume", id]);
+        assert_eq!(refused.code, 2, "{name}: {refused:?}");
+        assert!(refused.err.contains("it was imported"), "{name}: {}", refused.err);
+        // Again, so that there are two to compare.
+        let again = world.ok(&["import", &file]);
+        assert!(again.err.contains("was imported before"), "{name}: {}", again.err);
+        let compared = world.ok(&["compare", id, "last"]).out;
+        assert!(compared.contains("imported"), "{name}: {compared}");
+        world.ok(&["compare", id, "last", "--json"]);
+        world.ok(&["explain", id, "last"]);
+    }
+    let listed = world.ok(&["list"]).out;
+    assert_eq!(listed.lines().count(), 1 + 2 * names().len());
+    assert!(!listed.contains("1970-"), "{listed}");
+    world.ok(&["rm", "r1", "last", "--yes"]);
+    assert_eq!(world.ok(&["list"]).out.lines().count(), 2 * names().len() - 1);
+}
+
+#[test]
+fn an_imported_run_stands_beside_one_of_our_own() {
+    let world = World::new();
+    world.ok(&["run", "random-read", "--target", "null:", "--time", "50ms", "--classic"]);
+    world.ok(&["import", &sample("fio-3.33-randread.json+")]);
+    let told = world.ok(&["compare", "r1", "r2"]).out;
+    assert!(told.contains("r2 was imported"), "{told}");
+    for absent in ["kernel", "processor", "seed", "memory", "suite text"] {
+        assert!(!told.contains(absent), "{absent} is not known of r2: {told}");
+    }
+    world.ok(&["explain", "r1", "r2"]);
+    world.ok(&["compare", "r2", "r1"]);
+}
+
+#[test]
+fn one_bad_file_keeps_all_out() {
+    let world = World::new();
+    let good = sample("pgbench-15.txt");
+    let text = std::fs::read_to_string(sample("bm-flash-raid5-4.txt")).unwrap();
+    let half: String = text.split_inclusive('\n').take(30).collect();
+    std::fs::write(world.path("half.txt"), half).unwrap();
+    std::fs::write(world.path("foreign.txt"), "hello\nworld\n").unwrap();
+    std::fs::write(world.path("empty.txt"), "").unwrap();
+    std::fs::write(world.path("binary"), b"one\n\xff\xfe\n").unwrap();
+    for (file, said) in [
+        ("half.txt", "half.txt:30: read as bm-flash: seen the end of the text, wanted "),
+        ("foreign.txt", "foreign.txt:1: no tool known here begins like this: seen `hello`"),
+        ("empty.txt", "empty.txt: nothing in it"),
+        ("binary", "binary:2: this is not text"),
+        ("missing", "cannot read missing"),
+        ("home", "cannot read home"),
+    ] {
+        let done = world.run(&["import", &good, file]);
+        assert_eq!((done.code, done.out.as_str()), (2, ""), "{file}: {done:?}");
+        assert!(done.err.contains(said), "{file}: {}", done.err);
+    }
+    assert!(!world.store().exists(), "nothing was stored");
+    // Read as what it is not.
+    let done = world.run(&["import", "--tool", "fio", &good]);
+    assert!(done.err.contains("read as fio JSON"), "{}", done.err);
+    assert!(!world.store().exists());
+}
+
+#[test]
+fn a_label_names_what_the_tool_did_not() {
+    let world = World::new();
+    world.ok(&["import", &sample("bonnie-1.96-wal.txt"), "--label", "/mnt/wal on H800"]);
+    assert!(world.ok(&["list"]).out.contains("/mnt/wal on H800"));
+    assert!(world.ok(&["show"]).out.contains("target     /mnt/wal on H800"));
+}
+
+#[test]
+fn repeats_become_one_run() {
+    let world = World::new();
+    let (a, b) = (sample("bonnie-1.96-h800.txt"), sample("bonnie-1.96-wal.txt"));
+    let done = world.ok(&["import", "--together", &a, &b]);
+    assert!(done.out.starts_with("r1  bonnie 1.96: 4 cells, 8 visits from "), "{}", done.out);
+    let done = world.run(&["import", "--together", &a, &sample("pgbench-15.txt")]);
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains("no repeat of"), "{}", done.err);
+    assert_eq!(world.ok(&["list"]).out.lines().count(), 2);
+}
+
+#[test]
+fn standard_input_is_read() {
+    let world = World::new();
+    let mut command = world.command(&["import", "-"]);
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().unwrap();
+    let text = std::fs::read(sample("xdd.txt")).unwrap();
+    child.stdin.take().unwrap().write_all(&text).unwrap();
+    let done = crate::world::Done::from(child.wait_with_output().unwrap());
+    assert_eq!(done.out, "r1  xdd 7.0.0.rc: 1 cells, 3 visits from stdin\n");
+    assert_eq!(world.run(&["import", "-", "-"]).code, 2);
+}
+
+#[test]
+fn an_imported_run_has_the_histogram_that_its_tool_printed_or_none() {
+    let world = World::new();
+    world.ok(&["import", &sample("fio-3.33-randread.json+")]);
+    let log = world.ok(&["export", "--format", "hlog"]).out;
+    assert!(log.contains("Tag=0/randread/randread/read,"), "{log}");
+    world.ok(&["import", &sample("pgbench-15.txt")]);
+    let done = world.run(&["export", "--format", "hlog", "-o", "x.hlog"]);
+    assert_eq!(done.code, 2, "{done:?}");
+    assert!(done.err.contains("run r2 has no latency histogram"), "{}", done.err);
+    assert_eq!(world.files(), ["home"]);
+}
