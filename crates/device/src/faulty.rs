@@ -4,12 +4,14 @@ mod spec;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use units::{Bytes, Instant};
+use units::{ByteOffset, Bytes, Instant};
 
 pub(crate) use self::spec::check;
 pub use self::spec::{Fault, FaultRange, FaultRule, VanishSeen};
 use crate::rng::Rng;
-use crate::{Completion, Device, DeviceError, Errno, Full, ModelError, Op, Request, Slot};
+use crate::{
+    Completion, Device, DeviceError, Errno, FileIndex, Full, ModelError, Op, Request, Slot,
+};
 
 /// A failing request comes back this long after its submission: a loop that submits again at
 /// once would otherwise never see the clock of a twin move.
@@ -363,6 +365,10 @@ impl<D: Device> Device for Faulty<D> {
                 Ok(())
             }
         }
+    }
+
+    fn aim(&mut self, slot: Slot, file: FileIndex, offset: ByteOffset) {
+        self.inner.aim(slot, file, offset);
     }
 
     fn reap(

@@ -31,12 +31,32 @@ pub enum Op {
     SyncRange,
     /// Discard: `fallocate` punch hole on a file, `BLKDISCARD` on a block device.
     Trim,
+    /// Makes a file of `length` bytes in [`FileIndex::DIRECTORY`] and closes it; the offset is its
+    /// number there.
+    Create,
+    /// Asks what file number `offset` of the directory is; one that holds something is read, up
+    /// to `length` bytes.
+    Stat,
+    /// Removes file number `offset` of the directory.
+    Delete,
+    /// The kernel copies the request's range to where [`Device::aim`] said.
+    CopyRange,
 }
 
 impl Op {
     /// Every operation, in the order of their numbers.
-    pub const ALL: [Self; 6] =
-        [Self::Read, Self::Write, Self::Fsync, Self::Fdatasync, Self::SyncRange, Self::Trim];
+    pub const ALL: [Self; 10] = [
+        Self::Read,
+        Self::Write,
+        Self::Fsync,
+        Self::Fdatasync,
+        Self::SyncRange,
+        Self::Trim,
+        Self::Create,
+        Self::Stat,
+        Self::Delete,
+        Self::CopyRange,
+    ];
 
     /// The name used in suites, stores and exports.
     pub const fn name(self) -> &'static str {
@@ -47,17 +67,39 @@ impl Op {
             Self::Fdatasync => "fdatasync",
             Self::SyncRange => "sync-range",
             Self::Trim => "trim",
+            Self::Create => "create",
+            Self::Stat => "stat",
+            Self::Delete => "delete",
+            Self::CopyRange => "copy-range",
         }
     }
 
     /// Whether a completion of it moves `length` bytes, so that fewer is a short transfer.
     pub const fn moves_data(self) -> bool {
-        matches!(self, Self::Read | Self::Write)
+        matches!(self, Self::Read | Self::Write | Self::CopyRange)
+    }
+
+    /// Whether it stores what is in the slot's buffer.
+    pub const fn stores(self) -> bool {
+        matches!(self, Self::Write | Self::Create)
     }
 
     /// Whether it can change what is stored.
     pub const fn modifies(self) -> bool {
-        matches!(self, Self::Write | Self::Trim)
+        matches!(self, Self::Write | Self::Trim | Self::Create | Self::Delete | Self::CopyRange)
+    }
+
+    /// Whether it is about a file as a whole in [`FileIndex::DIRECTORY`], its offset a number.
+    pub const fn in_directory(self) -> bool {
+        matches!(self, Self::Create | Self::Stat | Self::Delete)
+    }
+
+    /// For people: `read at byte 4096`, `create of file 17`.
+    pub fn at(self, offset: u64) -> String {
+        if self.in_directory() {
+            return format!("{self} of file {offset}");
+        }
+        format!("{self} at byte {offset}")
     }
 }
 
@@ -75,6 +117,12 @@ pub struct Slot(pub u32);
 /// A file of the device's file set, from 0. A block device is a set of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileIndex(pub u32);
+
+impl FileIndex {
+    /// In place of a file: the directory in which files are made, looked at and removed. Of what
+    /// is done to files it takes flushes.
+    pub const DIRECTORY: Self = Self(u32::MAX);
+}
 
 /// One block request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,12 +188,17 @@ impl Errno {
             13 => "EACCES",
             14 => "EFAULT",
             16 => "EBUSY",
+            17 => "EEXIST",
+            18 => "EXDEV",
             19 => "ENODEV",
+            20 => "ENOTDIR",
             22 => "EINVAL",
+            24 => "EMFILE",
             27 => "EFBIG",
             28 => "ENOSPC",
             30 => "EROFS",
             38 => "ENOSYS",
+            39 => "ENOTEMPTY",
             61 => "ENODATA",
             84 => "EILSEQ",
             95 => "EOPNOTSUPP",
@@ -234,6 +287,11 @@ pub trait Device {
     /// Queues one request. `Err(Full)` hands it back: reap first. A queued request may start at
     /// once or only at the next [`Self::reap`].
     fn submit(&mut self, request: Request) -> Result<(), Full>;
+
+    /// Where the next [`Op::CopyRange`] of `slot` goes; said before it is submitted. It is not in
+    /// the request, which all others would have to carry. Devices that hold no data need not
+    /// listen.
+    fn aim(&mut self, _slot: Slot, _file: FileIndex, _offset: ByteOffset) {}
 
     /// Starts what is queued and appends finished requests to `done`: waits until at least `min`
     /// have been appended by this call or until the clock reaches `until`, whichever is first.

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use units::{Bytes, Instant, Nanos};
+use units::{ByteOffset, Bytes, Instant, Nanos};
 
 use crate::hash::FastHash;
 use crate::{Clock, Completion, Device, DeviceError, Errno, FileIndex, Full, Op, Request, Slot};
@@ -31,6 +31,7 @@ pub struct MemoryShape {
 /// Files are sparse (64 KiB are allocated by the first write to them) and read as zeros until
 /// written. They have a fixed size, as a block device has: a transfer across the end is short; a
 /// read from the end on moves 0 bytes and a write from the end on fails with `ENOSPC`.
+/// It has no directory: files are made, looked at and removed there as if there were any.
 /// Requests the caller cannot mean fail as the kernel would have it: an unknown file with
 /// `EBADF`, a length beyond the buffer or an unknown slot with `EINVAL`.
 pub struct Memory<C> {
@@ -41,6 +42,8 @@ pub struct Memory<C> {
     buffers: Vec<Vec<u8>>,
     chunks: HashMap<(FileIndex, u64), Box<[u8]>, FastHash>,
     queued: Vec<Request>,
+    /// Where copies go.
+    aims: HashMap<Slot, (FileIndex, ByteOffset), FastHash>,
 }
 
 impl<C> std::fmt::Debug for Memory<C> {
@@ -62,6 +65,7 @@ impl<C: Clock> Memory<C> {
             buffers: vec![Vec::new(); shape.slots as usize],
             chunks: HashMap::default(),
             queued: Vec::with_capacity(shape.slots as usize),
+            aims: HashMap::default(),
         }
     }
 
@@ -78,9 +82,17 @@ impl<C> Memory<C> {
     }
 
     fn perform(&mut self, request: Request) -> Result<u32, Errno> {
+        if request.op == Op::CopyRange {
+            let &(file, offset) = self.aims.get(&request.slot).ok_or(Errno::EINVAL)?;
+            let length = self.perform(Request { op: Op::Read, ..request })?;
+            return self.perform(Request { op: Op::Write, file, offset, length, ..request });
+        }
         let Some(buffer) = self.buffers.get_mut(request.slot.0 as usize) else {
             return Err(Errno::EINVAL);
         };
+        if request.op.in_directory() || request.file == FileIndex::DIRECTORY {
+            return Ok(0);
+        }
         if request.file.0 >= self.shape.files {
             return Err(Errno(9)); // EBADF
         }
@@ -131,7 +143,9 @@ impl<C> Memory<C> {
                         }
                     }
                 }
+                // Of no range.
                 Op::Fsync | Op::Fdatasync | Op::SyncRange => {}
+                Op::Create | Op::Stat | Op::Delete | Op::CopyRange => {}
             }
             at += piece as u64;
         }
@@ -147,6 +161,10 @@ impl<C: Clock> Device for Memory<C> {
         }
         self.queued.push(request);
         Ok(())
+    }
+
+    fn aim(&mut self, slot: Slot, file: FileIndex, offset: ByteOffset) {
+        self.aims.insert(slot, (file, offset));
     }
 
     fn reap(

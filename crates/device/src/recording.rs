@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use units::Instant;
+use units::{ByteOffset, Instant};
 
-use crate::{Completion, Device, DeviceError, Errno, Full, Op, Request, Slot};
+use crate::{Completion, Device, DeviceError, Errno, FileIndex, Full, Op, Request, Slot};
 
 /// One request as the device saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedRequest {
     /// What was asked for.
     pub request: Request,
+    /// Where a copy goes.
+    pub to: Option<(FileIndex, ByteOffset)>,
     /// Device clock at submission.
     pub submitted: Instant,
     /// Device clock when it was handed back; `None` if never.
@@ -36,12 +38,20 @@ pub struct Recording<D> {
     /// Largest number of completions handed over at once.
     pub batch_max: usize,
     open: BTreeMap<Slot, usize>,
+    aims: BTreeMap<Slot, (FileIndex, ByteOffset)>,
 }
 
 impl<D: Device> Recording<D> {
     /// An empty list around `inner`.
     pub fn new(inner: D) -> Self {
-        Self { inner, log: Vec::new(), contents: None, batch_max: 0, open: BTreeMap::new() }
+        Self {
+            inner,
+            log: Vec::new(),
+            contents: None,
+            batch_max: 0,
+            open: BTreeMap::new(),
+            aims: BTreeMap::new(),
+        }
     }
 
     /// Every request, in order.
@@ -72,11 +82,17 @@ impl<D: Device> Device for Recording<D> {
         self.inner.submit(request)?;
         let open = self.open.insert(request.slot, self.log.len());
         debug_assert!(open.is_none(), "slot {:?} is in flight twice", request.slot);
-        self.log.push(RecordedRequest { request, submitted, completed: None, result: None });
+        let to = self.aims.get(&request.slot).copied().filter(|_| request.op == Op::CopyRange);
+        self.log.push(RecordedRequest { request, to, submitted, completed: None, result: None });
         if let Some(contents) = &mut self.contents {
             contents.extend(content);
         }
         Ok(())
+    }
+
+    fn aim(&mut self, slot: Slot, file: FileIndex, offset: ByteOffset) {
+        self.aims.insert(slot, (file, offset));
+        self.inner.aim(slot, file, offset);
     }
 
     fn reap(

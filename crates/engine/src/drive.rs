@@ -297,7 +297,7 @@ impl<'a> Drive<'a> {
             if worker.depth == 1 {
                 worker.pulse.issued(now, next.offset.get(), next.op);
             }
-            if self.stamps && next.op == Op::Write {
+            if self.stamps && next.op.stores() {
                 let buffer = device.buffer(completion.slot);
                 self.payload.stamp(buffer, next.length);
             }
@@ -377,6 +377,9 @@ impl<'a> Drive<'a> {
             Some(next) => {
                 if let Some(second) = self.seconds.get_mut(slot as usize) {
                     *second = worker.source.take_second();
+                    if let Some((file, offset)) = worker.source.take_aim() {
+                        device.aim(Slot(slot), file, offset);
+                    }
                 }
                 self.issue(slot, next, start, device);
             }
@@ -392,7 +395,7 @@ impl<'a> Drive<'a> {
 
     fn issue<D: Device>(&mut self, slot: u32, next: Next, start: Instant, device: &mut D) {
         let buffer =
-            if self.stamps && next.op == Op::Write { device.buffer(Slot(slot)) } else { &mut [] };
+            if self.stamps && next.op.stores() { device.buffer(Slot(slot)) } else { &mut [] };
         match self.floors.get_mut(slot as usize) {
             Some(floors) => self.payload.describe(floors, next, buffer),
             None => self.payload.stamp(buffer, next.length),

@@ -9,6 +9,7 @@
 
 mod access;
 mod choice;
+mod directory;
 mod drive;
 mod lines;
 mod merge;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use device::Op;
+use device::{Errno, FileIndex, Op};
 use record::{
     BackendRecord, Bitmap, OpRecord, Series, SeriesRow, StreamRecord, Warning, WorkerRecord,
 };
@@ -183,8 +183,9 @@ fn warnings(visit: &Visit, results: &[WorkerResult]) -> Vec<Warning> {
             warnings.push(Warning::new(
                 "hanging",
                 format!(
-                    "{who}: {} at byte {} of file {} had not come back after {}",
-                    hang.op, hang.offset, hang.file, hang.age
+                    "{who}: {} had not come back after {}",
+                    in_file(hang.op, hang.offset, hang.file),
+                    hang.age
                 ),
             ));
         }
@@ -240,10 +241,27 @@ fn failure_warning(who: &str, failure: Failure) -> Warning {
         Outcome::Error(errno) => ("io-error", format!("failed: {errno}")),
         Outcome::Short(bytes) => ("short-transfer", format!("moved {bytes} bytes only")),
     };
-    let place = if op.moves_data() || length > 0 {
+    let place = if op.in_directory() || file == FileIndex::DIRECTORY.0 {
+        in_file(op, offset, file)
+    } else if op.moves_data() || length > 0 {
         format!("{op} of {length} bytes at byte {offset} of file {file}")
     } else {
         format!("{op} of file {file}")
     };
-    Warning::new(code, format!("{who}: {place} {what}"))
+    let why = match outcome {
+        // Which of the two it was the kernel does not tell.
+        Outcome::Error(Errno::ENOSPC) if op == Op::Create => ": no space, or no inodes, are left",
+        _ => "",
+    };
+    Warning::new(code, format!("{who}: {place} {what}{why}"))
+}
+
+/// What a request does, and where.
+fn in_file(op: Op, offset: u64, file: u32) -> String {
+    let place = op.at(offset);
+    match (file == FileIndex::DIRECTORY.0, op.in_directory()) {
+        (true, true) => format!("{place} in the directory"),
+        (true, false) => format!("{op} of the directory"),
+        (false, _) => format!("{place} of file {file}"),
+    }
 }

@@ -49,6 +49,11 @@ pub struct Pulse {
     finished: AtomicBool,
 }
 
+/// Of the word that says where the oldest request goes, those that say what it does. What is left
+/// counts to 1 EiB.
+const OP_BITS: u32 = 4;
+const _: () = assert!(Op::ALL.len() <= 1 << OP_BITS);
+
 /// The request a worker has waited for longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oldest {
@@ -212,7 +217,7 @@ impl Pulse {
     #[inline]
     pub(crate) fn issued(&self, start: Instant, offset: u64, op: Op) {
         self.oldest_start.store(start.get(), Ordering::Relaxed);
-        self.oldest_offset_op.store((offset << 3) | op as u64, Ordering::Relaxed);
+        self.oldest_offset_op.store((offset << OP_BITS) | op as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn idle(&self) {
@@ -261,7 +266,8 @@ impl Pulse {
     pub fn oldest(&self) -> Option<Oldest> {
         let start = self.oldest_start.load(Ordering::Relaxed);
         let offset_op = self.oldest_offset_op.load(Ordering::Relaxed);
-        let op = *Op::ALL.get((offset_op & 7) as usize)?;
-        (start != 0).then_some(Oldest { start: Instant::new(start), offset: offset_op >> 3, op })
+        let op = *Op::ALL.get((offset_op & ((1 << OP_BITS) - 1)) as usize)?;
+        let (start, offset) = (Instant::new(start), offset_op >> OP_BITS);
+        (start != Instant::ZERO).then_some(Oldest { start, offset, op })
     }
 }

@@ -8,6 +8,7 @@ use units::{ByteOffset, Nanos};
 
 use crate::access::Cursor;
 use crate::choice::Chooser;
+use crate::directory::Numbers;
 use crate::drive::DriveError;
 use crate::lines::Lines;
 use crate::shared::StreamShared;
@@ -38,12 +39,16 @@ pub(crate) struct Source {
     cut_at: Option<u64>,
     /// Of the request last given out.
     second: Option<Second>,
+    /// Where it goes, if the kernel is to copy it.
+    aim: Option<(FileIndex, ByteOffset)>,
     /// Requests that may still be issued before anything beyond class, cursor and place is to
     /// be looked after.
     plain: u64,
     limits: Limits,
     syncs: Option<Syncs>,
     replay: Option<Replay>,
+    /// Whole files instead of blocks.
+    numbers: Option<Numbers>,
     /// The file last written, for syncs.
     written_file: u32,
 }
@@ -72,6 +77,8 @@ enum Pair {
     No,
     Update,
     Copy,
+    /// Both in one: a copy inside of the kernel.
+    InKernel,
 }
 
 /// From positions to files and offsets.
@@ -111,6 +118,8 @@ struct Syncs {
     shared: bool,
     each_file: bool,
     at_end: SyncAtEnd,
+    /// The stream works in a directory, which is all there is to flush.
+    directory: bool,
     files: u32,
     since: u64,
     dirty: bool,
@@ -137,7 +146,8 @@ impl Source {
         for class in &stream.mix.classes {
             let length = class.block_size.get();
             // A request without length is somewhere too, and not at the region's end.
-            let fits = span.checked_sub(length.max(1)).ok_or(DriveError::RegionTooSmall {
+            let room = if stream.directory.is_some() { u64::MAX } else { span };
+            let fits = room.checked_sub(length.max(1)).ok_or(DriveError::RegionTooSmall {
                 stream: stream.name.clone(),
                 region: stream.region.length,
                 block_size: class.block_size,
@@ -147,6 +157,7 @@ impl Source {
                 pair: match class.op {
                     Operation::Update => Pair::Update,
                     Operation::Copy => Pair::Copy,
+                    Operation::CopyRange => Pair::InKernel,
                     _ => Pair::No,
                 },
                 length: length as u32,
@@ -174,7 +185,8 @@ impl Source {
             shared: policy.shared,
             each_file: policy.each_file,
             at_end: policy.at_end,
-            files: visit.files,
+            directory: stream.directory.is_some(),
+            files: if stream.directory.is_some() { 1 } else { visit.files },
             since: 0,
             dirty: false,
             pending: 0,
@@ -185,6 +197,8 @@ impl Source {
             }
             _ => None,
         };
+        let op = classes.first().map_or(Op::Read, |class| class.op);
+        let numbers = stream.directory.map(|files| Numbers::new(files, op, stream_seed, alone));
         let first_ends = stream.stop.until == Until::FirstWorker;
         let budget = |limit: u64| match first_ends {
             true => limit.div_ceil(u64::from(stream.threads.max(1))),
@@ -201,8 +215,8 @@ impl Source {
         };
         let lines = Lines::new(&stream.mix.classes, align, span / align, part);
         let pairs = classes.iter().any(|class| class.pair != Pair::No);
-        let rare =
-            syncs.is_some() || replay.is_some() || lines.is_some() || pairs || first_ends || short;
+        let listed = replay.is_some() || numbers.is_some();
+        let rare = syncs.is_some() || listed || lines.is_some() || pairs || first_ends || short;
         let plain = if rare { 0 } else { u64::MAX };
         Ok(Self {
             random: Random::new(seed),
@@ -215,10 +229,12 @@ impl Source {
             copies,
             cut_at: short.then_some(span),
             second: None,
+            aim: None,
             plain,
             limits,
             syncs,
             replay,
+            numbers,
         })
     }
 
@@ -315,6 +331,10 @@ impl Source {
         };
         let (file, offset) = self.place.locate(position, length);
         let next = Next { op: class.op, file, offset, length };
+        self.aim = match (class.pair, &self.copies) {
+            (Pair::InKernel, Some(copies)) => Some(copies.locate(position, length)),
+            _ => None,
+        };
         self.second = match (class.pair, &self.copies) {
             (Pair::Update, _) => Some(Second {
                 next: Next { op: Op::Write, ..next },
@@ -334,7 +354,12 @@ impl Source {
         self.second.take()
     }
 
-    /// Whether [`Self::take_second`] is ever anything.
+    /// Where the request last given out goes, if it is a copy inside of the kernel.
+    pub(crate) fn take_aim(&mut self) -> Option<(FileIndex, ByteOffset)> {
+        self.aim.take()
+    }
+
+    /// Whether [`Self::take_second`] or [`Self::take_aim`] is ever anything.
     pub(crate) fn has_pairs(&self) -> bool {
         self.classes.iter().any(|class| class.pair != Pair::No)
     }
@@ -366,9 +391,13 @@ impl Source {
         if !self.limits.take_operation(shared) {
             return None;
         }
-        let next = match &mut self.replay {
-            Some(replay) => replay.next(shared, &self.place)?,
-            None => self.generate_rare(shared),
+        let next = match (&mut self.replay, &mut self.numbers) {
+            (Some(replay), _) => replay.next(shared, &self.place)?,
+            (None, Some(numbers)) => {
+                let (op, length) = self.classes.first().map(|class| (class.op, class.length))?;
+                numbers.next(shared, op, length)?
+            }
+            (None, None) => self.generate_rare(shared),
         };
         let left = self.limits.take_bytes(shared, u64::from(next.length))?;
         let next = if self.cut_at.is_some() { self.cut(next, left) } else { next };
@@ -392,16 +421,21 @@ impl Source {
         if syncs.pending == 0 {
             return None;
         }
-        let file = if syncs.each_file { syncs.files - syncs.pending } else { self.written_file };
+        let file = match (syncs.directory, syncs.each_file) {
+            (true, _) => FileIndex::DIRECTORY,
+            (false, true) => FileIndex(syncs.files - syncs.pending),
+            (false, false) => FileIndex(self.written_file),
+        };
         syncs.pending -= 1;
-        Some(Next { op: syncs.op, file: FileIndex(file), offset: ByteOffset::ZERO, length: 0 })
+        Some(Next { op: syncs.op, file, offset: ByteOffset::ZERO, length: 0 })
     }
 
     fn note_for_sync(&mut self, next: Next, shared: &StreamShared) {
         let Some(syncs) = self.syncs.as_mut() else { return };
-        let written = match self.second {
-            Some(second) => Some(second.next.file),
-            None => Some(next.file).filter(|_| next.op.modifies()),
+        let written = match (self.second, self.aim) {
+            (Some(second), _) => Some(second.next.file),
+            (None, Some((file, _))) => Some(file),
+            (None, None) => Some(next.file).filter(|_| next.op.modifies()),
         };
         if let Some(file) = written {
             syncs.dirty = true;
@@ -580,6 +614,10 @@ pub(crate) const fn seam_op(operation: Operation) -> Op {
         Operation::Fdatasync => Op::Fdatasync,
         Operation::SyncRange => Op::SyncRange,
         Operation::Trim => Op::Trim,
+        Operation::Create => Op::Create,
+        Operation::Stat => Op::Stat,
+        Operation::Delete => Op::Delete,
+        Operation::CopyRange => Op::CopyRange,
     }
 }
 

@@ -45,9 +45,9 @@ pub struct Load {
     pub threads: u32,
 }
 
-/// Whether requests of this operation move data: rates are about these.
+/// Whether requests of this operation move data, or whole files: rates are about these.
 pub fn is_data(op: &str) -> bool {
-    matches!(op, "read" | "write" | "trim")
+    matches!(op, "read" | "write" | "trim" | "copy-range" | "create" | "stat" | "delete")
 }
 
 impl<'a> View<'a> {

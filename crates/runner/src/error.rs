@@ -68,6 +68,49 @@ pub enum RunError {
         /// What is always left.
         reserve: Bytes,
     },
+    /// A suite of what only a file system can do, on a device.
+    #[error("suite `{suite}` {does}, but {target} is a {kind}")]
+    NeedsFileSystem {
+        /// The suite's name.
+        suite: String,
+        /// `makes files in a directory beside the target`.
+        does: &'static str,
+        /// The target.
+        target: String,
+        /// `block device`.
+        kind: &'static str,
+    },
+    /// A directory has the name of the run's own and is not.
+    #[error("{path} was not made by this run: it is left alone")]
+    NotOurs {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The file system has not as many inodes left as files are to be made.
+    #[error("no room for {wanted} files beside {target}: {free} inodes are free")]
+    NoInodes {
+        /// The target.
+        target: String,
+        /// Files that are made.
+        wanted: u64,
+        /// Inodes that are free.
+        free: u64,
+    },
+    /// Files that are made would fill the file system.
+    #[error(
+        "no room for the files made beside {target}: they take {wanted}, {free} are free, \
+         {reserve} stay free"
+    )]
+    NoRoomForFiles {
+        /// The target.
+        target: String,
+        /// What they take.
+        wanted: Bytes,
+        /// What is free once the target has its size.
+        free: Bytes,
+        /// What is always left.
+        reserve: Bytes,
+    },
     /// A model file that cannot be read.
     #[error("cannot use model {path}: {why}")]
     Model {
@@ -149,6 +192,9 @@ pub enum RunError {
     /// No back end.
     #[error(transparent)]
     Backend(#[from] uring::BackendError),
+    /// The kernel does not copy there.
+    #[error(transparent)]
+    Copy(#[from] uring::CopyError),
     /// Caches could not be handled as the suite asks.
     #[error("{step} before a visit failed: {why}")]
     Caches {
@@ -203,6 +249,7 @@ impl RunError {
             Self::Refused(refusal) => refusal.hint(),
             Self::Open(error) => error.hint(),
             Self::Backend(error) => error.hint(),
+            Self::Copy(error) => error.hint(),
             Self::Store(error) => error.hint(),
             Self::TargetName { .. } => Some(
                 "a path, `null:`, `memory:SIZE` or `model:FILE.toml`; a file named like that is \
@@ -223,6 +270,19 @@ impl RunError {
             }
             Self::NotAFile { .. } => {
                 Some("name a file or directory, or `--set start_file=keep`".to_owned())
+            }
+            Self::NeedsFileSystem { .. } => {
+                Some("name a directory, or a file in one, on the device's file system".to_owned())
+            }
+            Self::NotOurs { .. } => Some("look at what it is, and move or remove it".to_owned()),
+            Self::NoInodes { .. } | Self::NoRoomForFiles { .. } => {
+                Some("ask for fewer or smaller files: `--set directory.files=1000`".to_owned())
+            }
+            // ENOSPC
+            Self::File { what, source, .. }
+                if *what == "make files in" && source.raw_os_error() == Some(28) =>
+            {
+                Some("no space, or no inodes, are left: ask for fewer files".to_owned())
             }
             Self::NotWritable { .. } => {
                 Some("use a suite that reads, or another target".to_owned())
@@ -265,6 +325,10 @@ impl RunError {
             Self::Refused(_)
             | Self::NotWritable { .. }
             | Self::NotAFile { .. }
+            | Self::NeedsFileSystem { .. }
+            | Self::NotOurs { .. }
+            | Self::NoInodes { .. }
+            | Self::NoRoomForFiles { .. }
             | Self::TwinMemory { .. }
             | Self::Confirm(_)
             | Self::NoRoom { .. } => ErrorKind::Refused,

@@ -143,6 +143,7 @@ fn over_all(suite: &Suite, op: Operation, block: Bytes, volume: Bytes) -> Stream
         },
         align: block,
         copy_to: None,
+        directory: None,
         region: Region {
             start: Bytes::ZERO,
             length: suite.files.total(),

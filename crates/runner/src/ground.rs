@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use device::{Memory, MemoryShape};
-use record::{LedgerEntry, Warning};
+use device::{FileIndex, Memory, MemoryShape, Op};
+use record::{LedgerEntry, VisitRecord, Warning};
 use rustix::fs::FlockOperation;
 use stack::{Action, DeviceCounters, Host, Ledger, Mark};
 use suite::model::{
@@ -16,13 +16,14 @@ use suite::model::{
 };
 use units::{ByteOffset, Bytes, Nanos};
 use uring::{
-    Allow, Choice, Create, DirectWish, FileSet, Fill, MonotonicClock, OpenSpec, Requested,
+    Allow, Choice, Create, DirectWish, FileSet, Fill, MonotonicClock, OpenSpec, Requested, Spot,
 };
 
 use crate::RunError;
 use crate::anew::Anew;
+use crate::directory::Directories;
 use crate::layers;
-use crate::prepare::{Ground, Paths};
+use crate::prepare::{Ground, Paths, copies_in_kernel};
 use crate::quiet::Level;
 use crate::visit::Stage;
 use crate::watch::Watch;
@@ -42,6 +43,8 @@ pub(crate) enum Field {
 pub(crate) struct Files {
     paths: Paths,
     names: Vec<PathBuf>,
+    /// Of each.
+    file_size: Bytes,
     opened: HashMap<OpenKey, Arc<FileSet>>,
     ledger: Ledger,
     before: Vec<DeviceCounters>,
@@ -65,6 +68,9 @@ struct OpenKey {
     write: bool,
 }
 
+/// So much of a copy is looked at.
+const COPY_SAMPLE: Bytes = Bytes::mib(64);
+
 /// How long that is waited for where requests did not come back: it may not come back either, and
 /// the results are not printed yet.
 const LEAVING: Duration = Duration::from_secs(2);
@@ -75,18 +81,23 @@ const LEAVING: Duration = Duration::from_secs(2);
 struct Leaving {
     scratch: Vec<PathBuf>,
     kept: Vec<PathBuf>,
+    /// Goes when it is dropped.
+    directories: Option<Directories>,
     hangs: bool,
 }
 
 impl Drop for Leaving {
     fn drop(&mut self) {
         let (scratch, kept) = (std::mem::take(&mut self.scratch), std::mem::take(&mut self.kept));
-        if !self.hangs || (scratch.is_empty() && kept.is_empty()) {
+        let directories = self.directories.take();
+        let nothing = scratch.is_empty() && kept.is_empty() && directories.is_none();
+        if !self.hangs || nothing {
             return leave(&scratch, &kept);
         }
         let (sender, receiver) = std::sync::mpsc::channel();
         let leaving = move || {
             leave(&scratch, &kept);
+            drop(directories);
             let _ = sender.send(());
         };
         // Without a thread the files stay as they are; they carry the mark of a run under way.
@@ -124,18 +135,26 @@ fn leave(scratch: &[PathBuf], kept: &[PathBuf]) {
 
 impl Field {
     /// Makes files, builds twins. From here on things outside change.
+    ///
+    /// * `directory`: of a suite that makes files in one, the run's key to its own.
     pub(crate) fn enter(
         ground: Ground,
         suite: &Suite,
         cells: &[&Cell],
         seed: u64,
         keep: bool,
+        directory: Option<u64>,
     ) -> Result<Self, RunError> {
         let slots = |cell: &&Cell| cell.streams.iter().map(|s| s.threads * s.queue_depth).sum();
         let slots: u32 = cells.iter().map(slots).max().unwrap_or(1);
         let stage = match ground {
             Ground::Paths(paths) => {
-                return Files::enter(*paths, suite, keep).map(|files| Self::Files(Box::new(files)));
+                let mut files = Files::enter(*paths, suite, keep)?;
+                if let Some(key) = directory {
+                    let beside = &files.paths.target.path.resolved;
+                    files.leaving.directories = Some(Directories::enter(beside, key)?);
+                }
+                return Ok(Self::Files(Box::new(files)));
             }
             Ground::Null => Stage::Null,
             Ground::Memory => {
@@ -176,6 +195,40 @@ impl Field {
                     other => other.take(),
                 })
             }
+        }
+    }
+
+    /// Makes what a visit to `cell` finds in its directories, before its time begins. False if the
+    /// user wants to stop.
+    pub(crate) fn make_files(
+        &mut self,
+        cell: &Cell,
+        stops: &dyn Fn() -> bool,
+    ) -> Result<bool, RunError> {
+        match self {
+            Self::Files(files) => match &mut files.leaving.directories {
+                Some(directories) => directories.get_ready(cell, stops),
+                None => Ok(true),
+            },
+            Self::Twin(..) => Ok(true),
+        }
+    }
+
+    /// What a visit to `cell` made in its directories.
+    pub(crate) fn made_files(&mut self, cell: &Cell, visit: &VisitRecord) {
+        let Self::Files(files) = self else { return };
+        let Some(directories) = &mut files.leaving.directories else { return };
+        for (stream, record) in cell.streams.iter().zip(&visit.streams) {
+            let own = record.ops.iter().filter(|op| op.op == Op::Create.name());
+            directories.made(stream, own.map(|op| op.requests).sum());
+        }
+    }
+
+    /// What is to be doubted of the copies of a visit.
+    pub(crate) fn doubts_of_copies(&mut self, cell: &Cell) -> Vec<Warning> {
+        match self {
+            Self::Files(files) => files.shared_copies(cell),
+            Self::Twin(..) => Vec::new(),
         }
     }
 
@@ -373,11 +426,11 @@ impl Files {
         let ledger = Ledger::new(&Host::this(), &paths.target.devices);
         let before = ledger.snapshot();
         let watch = Watch::of(&names);
-        let opened = HashMap::new();
         Ok(Self {
             paths,
             names,
-            opened,
+            file_size: suite.files.size,
+            opened: HashMap::new(),
             ledger,
             before,
             cached_before: None,
@@ -461,9 +514,19 @@ impl Files {
     fn stage(&mut self, cell: &Cell, seed: u64) -> Result<Stage, RunError> {
         let mut streams = Vec::with_capacity(cell.streams.len());
         for stream in &cell.streams {
-            let files = self.open(stream)?;
+            let directories = self.leaving.directories.as_mut();
+            let (files, choice) = match directories.and_then(|all| all.stage(stream)) {
+                Some(directory) => (directory?, Choice::Blocking),
+                None if copies_in_kernel(stream) => {
+                    let files = self.open(stream)?;
+                    let (from, to) = self.copied(stream);
+                    files.prepare_copies(from, to)?;
+                    (files, Choice::Blocking)
+                }
+                None => (self.open(stream)?, choice(stream.backend)),
+            };
             let requested = Requested {
-                choice: choice(stream.backend),
+                choice,
                 depth: stream.queue_depth,
                 buffer_len: buffer_of(stream),
                 // The engine fills what is written; what is only read into stays as it is.
@@ -477,6 +540,40 @@ impl Files {
             streams.push((files, requested));
         }
         Ok(Stage::Files(streams))
+    }
+
+    /// Where the first copy of a stream comes from, and where it goes.
+    fn copied(&self, stream: &Stream) -> (Spot, Spot) {
+        let spot = |linear: u64| {
+            let size = self.file_size.get().max(1);
+            let last = self.names.len().saturating_sub(1) as u64;
+            let file = (linear / size).min(last);
+            let offset = ByteOffset::new(linear - file * size);
+            Spot { file: FileIndex(file as u32), offset }
+        };
+        let to = stream.copy_to.unwrap_or(Bytes::ZERO);
+        (spot(stream.region.start.get()), spot(to.get()))
+    }
+
+    /// Whether copies of the visit share blocks with what they were made of, in a sample of them.
+    fn shared_copies(&mut self, cell: &Cell) -> Vec<Warning> {
+        let mut found = Vec::new();
+        for stream in cell.streams.iter().filter(|stream| copies_in_kernel(stream)) {
+            let Ok(files) = self.open(stream) else { continue };
+            let (_, to) = self.copied(stream);
+            let length = stream.region.length.min(COPY_SAMPLE);
+            if files.is_shared(to, length) == Some(true) {
+                found.push(Warning::new(
+                    "reflinked",
+                    format!(
+                        "stream `{}`: the file system let the copy share blocks with what was \
+                         copied: this is no rate of copying",
+                        stream.name
+                    ),
+                ));
+            }
+        }
+        found
     }
 
     fn cache_step(&mut self, step: CacheStep) -> Result<(), RunError> {

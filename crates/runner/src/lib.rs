@@ -5,6 +5,7 @@
 //! come from `prepare`, so that `--dry-run` is `prepare` and [`Prepared::describe`].
 
 mod anew;
+mod directory;
 mod error;
 mod events;
 mod fill;
@@ -21,6 +22,7 @@ mod visit;
 mod watch;
 mod watchdog;
 
+pub use directory::remove_left_behind;
 pub use error::{ErrorKind, RunError};
 pub use events::{Event, Tick, Waiting, Watcher};
 pub use interrupt::Interrupt;

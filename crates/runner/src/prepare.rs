@@ -14,7 +14,7 @@ use suite::model::{
 use units::{Bytes, Nanos};
 
 use crate::fill::{self, Pass};
-use crate::{Order, RunError, Settings, TargetName};
+use crate::{Order, RunError, Settings, TargetName, directory};
 
 /// Name of a scratch file: always the same, so that one left behind by a kill is used again and
 /// not joined by another.
@@ -141,6 +141,9 @@ impl Prepared {
                     self.header.target.given
                 ));
             }
+        }
+        if let Ground::Paths(paths) = &self.ground {
+            said.extend(directory::describe(paths, &self.suite));
         }
         for pass in &self.passes {
             said.push(pass.describe(&self.suite));
@@ -630,6 +633,7 @@ fn finish(
     }
     if let Ground::Paths(paths) = &found.ground {
         can_handle_caches(paths, &suite)?;
+        can_make_files(paths, &suite)?;
     }
     let started = std::time::SystemTime::now();
     let since = started.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -781,6 +785,53 @@ fn can_handle_caches(paths: &Paths, suite: &Suite) -> Result<(), RunError> {
         }
         Some(_) => Ok(()),
     }
+}
+
+/// Whether requests of the stream are copies that the kernel makes.
+pub(crate) fn copies_in_kernel(stream: &Stream) -> bool {
+    stream.mix.classes.iter().any(|class| class.op == Operation::CopyRange)
+}
+
+/// Whether there is a file system where one is needed, with room for the files that are made.
+fn can_make_files(paths: &Paths, suite: &Suite) -> Result<(), RunError> {
+    let copies = suite.cells().flat_map(|cell| &cell.streams).any(copies_in_kernel);
+    let needs = directory::needs(suite);
+    let does = match (&needs, copies) {
+        (Some(_), _) => "makes files in a directory beside the target",
+        (None, true) => "has the kernel copy from file to file",
+        (None, false) => return Ok(()),
+    };
+    let target = paths.target.path.given.display().to_string();
+    let kind = match paths.target.path.kind {
+        PathKind::BlockDevice { .. } => Some("block device"),
+        PathKind::CharacterDevice { .. } => Some("character device"),
+        _ => None,
+    };
+    if let Some(kind) = kind {
+        let suite = suite.name.clone();
+        return Err(RunError::NeedsFileSystem { suite, does, target, kind });
+    }
+    let Some((bytes, files)) = needs else { return Ok(()) };
+    if let Some(free) = directory::inodes_left(&paths.target.path.resolved)
+        && free < files
+    {
+        return Err(RunError::NoInodes { target, wanted: files, free });
+    }
+    let Some(space) = paths.target.path.space.filter(|s| s.total > Bytes::ZERO) else {
+        return Ok(());
+    };
+    // What the target's own files have not taken yet they may take.
+    let there = match paths.target.path.kind {
+        PathKind::File { allocated, .. } => allocated,
+        _ => Bytes::ZERO,
+    };
+    let own = if paths.writes { suite.files.total().get() } else { 0 };
+    let free = Bytes::new(space.free.get().saturating_sub(own.saturating_sub(there.get())));
+    let reserve = stack::space_reserve(space.total);
+    if free.get() < bytes.get().saturating_add(reserve.get()) {
+        return Err(RunError::NoRoomForFiles { target, wanted: bytes, free, reserve });
+    }
+    Ok(())
 }
 
 fn can_verify(suite: &Suite) -> Result<(), RunError> {

@@ -26,7 +26,7 @@ use crate::prepare::{Ground, Prepared, impossible, impossible_cells, smallest_un
 use crate::quiet::{Level, Quiet, Waited, World};
 use crate::visit::{Play, Played, Stage, Standing, Stuck, play};
 use crate::watchdog::Watchdog;
-use crate::{Interrupt, RunError, Settings};
+use crate::{Interrupt, RunError, Settings, directory};
 
 mod lead;
 
@@ -98,7 +98,8 @@ impl Prepared {
         store.set_state(&id, RunState::Running)?;
         let sides = header.blocks.clone();
         let own = own_seed(header.seed, sides.as_ref());
-        let field = Field::enter(ground, &suite, &everything, own, settings.keep);
+        let directory = directory::wanted(&suite).next().map(|_| directory::key(&header));
+        let field = Field::enter(ground, &suite, &everything, own, settings.keep, directory);
         let field = match field {
             Ok(field) => field,
             Err(error) => {
@@ -390,7 +391,7 @@ impl Running<'_> {
             return Ok(Some(ended));
         }
         self.begin_files(visit.cell)?;
-        if !same && !self.get_ready(phase)? {
+        if !self.make_files(visit.cell)? || (!same && !self.get_ready(phase)?) {
             return Ok(Some(Next::Interrupted));
         }
         Ok(match self.visit(&visit)? {
@@ -432,6 +433,16 @@ impl Running<'_> {
         let Some(round) = round else { return };
         let phase = self.suite.phases.get(round.phase).map_or("", |phase| phase.name.as_str());
         self.watcher.event(Event::Round { phase, round });
+    }
+
+    /// Whole files that the visit needs; false if the user wants to stop.
+    fn make_files(&mut self, cell: u32) -> Result<bool, RunError> {
+        let cell = &self.played[cell as usize];
+        if cell.streams.iter().all(|stream| stream.directory.is_none()) {
+            return Ok(true);
+        }
+        self.watcher.event(Event::Step("making files"));
+        self.field.make_files(cell, &|| self.interrupt.stops())
     }
 
     /// Caches, pause, and the wait for an idle device; false if the user wants to stop.
@@ -533,6 +544,10 @@ impl Running<'_> {
         let mut record = self.play(&visit, &cell, planned, stage, real)?;
         record.warnings.extend(doubts);
         self.forgive_trim(&mut record)?;
+        if record.end == VisitEnd::Complete {
+            self.field.made_files(&cell, &record);
+            record.warnings.extend(self.field.doubts_of_copies(&cell));
+        }
         let next = self.judge(&cell, &mut record);
         self.store.add_visit(&self.outcome.run, &record)?;
         self.visits += 1;
@@ -866,10 +881,9 @@ fn backend(report: &BackendReport) -> BackendRecord {
 
 fn stuck_warning(stuck: &Stuck) -> Warning {
     let place = match &stuck.waiting {
-        Some(waiting) => format!(
-            "its {} at byte {} had not come back after {}",
-            waiting.op, waiting.offset, waiting.age
-        ),
+        Some(waiting) => {
+            format!("its {} had not come back after {}", waiting.op.at(waiting.offset), waiting.age)
+        }
         None => "it did not say at what".to_owned(),
     };
     Warning::new(

@@ -4,7 +4,7 @@ use units::Bytes;
 
 use crate::check::{needs, share};
 use crate::error::Problem;
-use crate::model::{Access, ReplayRequest, Zone};
+use crate::model::{Access, Operation, ReplayRequest, Zone};
 use crate::node::At;
 use crate::raw::{AccessKind, RawAccess, RawRequest, RawZone};
 use crate::resolve::THETA;
@@ -107,7 +107,7 @@ fn replay(raw: &RawAccess, at: At) -> Located<Vec<ReplayRequest>> {
         return Err((at, needs("access `replay`", "`requests`")));
     }
     let request = |raw: &RawRequest| match (moves_range(raw.op), raw.length.0) {
-        _ if raw.op.is_pair() => {
+        _ if raw.op.is_pair() || raw.op == Operation::CopyRange => {
             let wanted = "a single request: write it as a read and a write";
             Err((at, out_of_range("op", raw.op.name(), wanted)))
         }

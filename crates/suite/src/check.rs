@@ -2,6 +2,7 @@
 
 use units::{Bytes, Nanos};
 
+use crate::directory;
 use crate::error::{Problem, SuiteError};
 use crate::layer;
 use crate::model::{
@@ -226,9 +227,12 @@ fn expand(phase: &Layered, space: &Space<'_>, otherwise: &BeforeVisits<'_>) -> L
     for index in 0..count {
         let coordinates = coordinates(index, &lengths);
         let streams = streams_at(phase, &coordinates, space)?;
+        directory::check_together(&streams, phase.at)?;
         let before = phase.before.as_ref();
         let before = before.map(|b| b.stream(chosen(&phase.axes, &coordinates), space));
-        cells.push(Cell { coordinates, streams, before: before.transpose()? });
+        let before = before.transpose()?;
+        directory::check_before(before.as_ref(), phase.at)?;
+        cells.push(Cell { coordinates, streams, before });
     }
     let axes = phase.axes.iter().map(|axis| Axis {
         field: phase.field_text(axis),

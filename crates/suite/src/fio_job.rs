@@ -215,11 +215,15 @@ fn mix(job: &mut Job, stream: &Stream) {
     let reads = weight(|op| matches!(op, Operation::Read));
     let writes = weight(|op| matches!(op, Operation::Write));
     let trims = weight(|op| matches!(op, Operation::Trim));
-    let both = weight(|op| matches!(op, Operation::Update | Operation::Copy));
+    let both =
+        weight(|op| matches!(op, Operation::Update | Operation::Copy | Operation::CopyRange));
     let flushes =
         weight(|op| matches!(op, Operation::Fsync | Operation::Fdatasync | Operation::SyncRange));
     if both > 0.0 {
         job.otherwise("reads that are written back, or elsewhere: fio reads and writes apart");
+    }
+    if stream.directory.is_some() {
+        job.otherwise("files made, looked at and removed: fio has engines of their own for each");
     }
     if flushes > 0.0 {
         job.otherwise("flushes as requests of their own: fio flushes after writes only");

@@ -8,6 +8,7 @@
 mod access;
 mod builtin;
 mod check;
+mod directory;
 mod emit;
 mod error;
 mod estimate;

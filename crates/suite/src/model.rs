@@ -299,6 +299,9 @@ pub struct Stream {
     pub region: Region,
     /// Where copies go, from the beginning of the space; set if there are any.
     pub copy_to: Option<Bytes>,
+    /// Where files are made, looked at or removed; set if that is what the stream does. Its
+    /// region, alignment and access mean nothing then, and it goes through the page cache.
+    pub directory: Option<Directory>,
     /// When and what to flush.
     pub sync: Option<SyncPolicy>,
     /// Workers, each an OS thread on real devices.
@@ -408,6 +411,31 @@ pub struct ReplayRequest {
     pub length: Bytes,
 }
 
+/// Files that a stream makes, looks at or removes as a whole, one per request. Streams with the
+/// same names work on the same files: what one phase makes another removes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Directory {
+    /// How many.
+    pub files: u32,
+    /// What they are called, and in which order they are used.
+    pub names: Names,
+    /// Bytes of each.
+    pub file_size: Bytes,
+}
+
+/// Names of files, and the order in which they are used. All are made in the order of their
+/// numbers.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Names {
+    /// Number first; looked at and removed in the order in which the directory lists them.
+    Sequential,
+    /// Letters drawn at random first; looked at and removed in random order, each once.
+    Random,
+}
+
 /// What requests are: classes, and how the next one is chosen.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Mix {
@@ -471,6 +499,14 @@ pub enum Operation {
     /// Read, and write the same bytes as far behind [`Stream::copy_to`] as they were behind the
     /// region's start: two requests, one after the other.
     Copy,
+    /// Make a file of [`Stream::directory`].
+    Create,
+    /// Ask what a file of the directory is, and read it if it holds something.
+    Stat,
+    /// Remove a file of the directory.
+    Delete,
+    /// Have the kernel copy as far behind [`Stream::copy_to`]: one request.
+    CopyRange,
 }
 
 /// How the next class is chosen.
@@ -605,6 +641,21 @@ pub enum Backend {
     Mmap,
 }
 
+impl Backend {
+    /// The name used in suites.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::IoUring => "io-uring",
+            Self::IoUringSqpoll => "io-uring-sqpoll",
+            Self::IoUringIopoll => "io-uring-iopoll",
+            Self::Libaio => "libaio",
+            Self::Blocking => "blocking",
+            Self::Mmap => "mmap",
+        }
+    }
+}
+
 /// When a stream ends: the first of these that is met. At least one is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Stop {
@@ -687,8 +738,11 @@ impl Mix {
 }
 
 impl Stream {
-    /// Whether the stream can change what is stored.
+    /// Whether the stream can change what is stored. Files that are looked at are made before.
     pub fn modifies(&self) -> bool {
+        if self.directory.is_some() {
+            return true;
+        }
         match &self.access {
             Access::Replay { requests } => requests.iter().any(|r| r.op.modifies()),
             _ => self.mix.modifies(),
@@ -737,22 +791,31 @@ impl Operation {
             Self::Trim => "trim",
             Self::Update => "update",
             Self::Copy => "copy",
+            Self::Create => "create",
+            Self::Stat => "stat",
+            Self::Delete => "delete",
+            Self::CopyRange => "copy-range",
         }
     }
 
     /// Whether it brings data from what is stored.
     pub const fn reads(self) -> bool {
-        matches!(self, Self::Read | Self::Update | Self::Copy)
+        matches!(self, Self::Read | Self::Update | Self::Copy | Self::Stat | Self::CopyRange)
     }
 
     /// Whether it stores data.
     pub const fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::Update | Self::Copy)
+        matches!(self, Self::Write | Self::Update | Self::Copy | Self::Create | Self::CopyRange)
     }
 
     /// Whether it can change what is stored.
     pub const fn modifies(self) -> bool {
-        self.writes() || matches!(self, Self::Trim)
+        self.writes() || matches!(self, Self::Trim | Self::Delete)
+    }
+
+    /// Whether it is about a whole file of [`Stream::directory`].
+    pub const fn in_directory(self) -> bool {
+        matches!(self, Self::Create | Self::Stat | Self::Delete)
     }
 
     /// Whether it is a read and then a write.

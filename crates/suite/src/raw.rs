@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
+use crate::directory::RawDirectory;
 use crate::model::{
     Arrivals, Backend, CacheStep, Choice, Last, Method, Operation, Order, StartFile, SyncAtEnd,
     TableLayout, Until, WriteThrough,
@@ -213,6 +214,11 @@ pub(crate) struct RawStream {
     /// behind the region's start. "none" (the default) where nothing is copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_to: Option<Extent>,
+    /// Where operations "create", "stat" and "delete" make, look at and remove files. "none" (the
+    /// default) where there are none of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "word_or_table::<RawDirectory>")]
+    pub directory: Option<RawDirectory>,
     /// Instead of `operation`: reads with this share, else writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_share: Option<f64>,
@@ -655,9 +661,8 @@ pub(crate) fn takes_list(path: &[String]) -> bool {
 /// The word that stands for "as if not set", where a field has one.
 pub(crate) fn unset_word(field: &str) -> Option<&'static str> {
     match field {
-        "time" | "bytes" | "operations" | "rate" | "sync" | "copy_to" | "duty" | "before" => {
-            Some("none")
-        }
+        "time" | "bytes" | "operations" | "rate" | "sync" | "copy_to" | "duty" | "before"
+        | "directory" => Some("none"),
         "align" => Some("block-size"),
         _ => None,
     }

@@ -272,6 +272,9 @@ pub(crate) fn fill_details(raw: &mut RawStream) {
         region.start.get_or_insert(Extent::Bytes(Bytes::ZERO));
         region.length.get_or_insert(Extent::Rest);
     }
+    if let Some(directory) = &mut raw.directory {
+        directory.fill();
+    }
 }
 
 fn fill_access(access: &mut RawAccess) {

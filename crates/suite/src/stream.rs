@@ -6,10 +6,12 @@ use crate::access::{access, refuse_details};
 use crate::check::{
     BLOCK_MAX, TIME_MAX, check_block, in_range, needs, not_multiple, place, share, too_large,
 };
+use crate::directory;
 use crate::error::Problem;
 use crate::model::{
-    Access, Arrivals, Backend, Choice, Class, Data, Duty, FileSet, Last, Line, Mix, Operation,
-    Pacing, Region, Spread, StartFile, Stop, Stream, SyncAtEnd, SyncPolicy, Until, WriteThrough,
+    Access, Arrivals, Backend, Choice, Class, Data, Directory, Duty, FileSet, Last, Line, Mix,
+    Operation, Pacing, Region, Spread, StartFile, Stop, Stream, SyncAtEnd, SyncPolicy, Until,
+    WriteThrough,
 };
 use crate::node::{At, Table};
 use crate::raw::{Extent, RawClass, RawSpread, RawStream, RawSync, SyncOp, Time};
@@ -48,17 +50,22 @@ pub(crate) fn stream(
 ) -> Located<Stream> {
     let fields = Fields { raw, table, at, space };
     let backend = raw.backend.unwrap_or(Backend::Auto);
-    let direct = fields.direct(backend)?;
     let (threads, queue_depth) = fields.concurrency()?;
     let access = fields.access()?;
     let mut mix = fields.mix(&access)?;
+    let places = (fields.place("operation"), fields.place("directory"));
+    let directory = directory::directory(raw.directory.as_ref(), &mut mix, &access, places)?;
+    let direct = directory.is_none() && fields.direct(backend)?;
     fields.check_choice(&mix)?;
-    let longest = fields.blocks(&mix, &access, direct)?;
+    let longest = match directory {
+        Some(_) => Bytes::ZERO,
+        None => fields.blocks(&mix, &access, direct)?,
+    };
     let align = fields.align(&mut mix)?;
     let access = lines_access(&mix).unwrap_or(access);
     let spread = fields.spread(longest)?;
     let region = fields.region(spread, align, longest, direct)?;
-    let stop = fields.stop(name, &access)?;
+    let stop = fields.stop(name, &access, &mix, directory)?;
     // Requests that move nothing never reach a number of bytes.
     let only_bytes = stop.bytes.is_some() && stop.time.is_none() && stop.operations.is_none();
     if only_bytes && mix.block_size_max() == Bytes::ZERO {
@@ -68,16 +75,23 @@ pub(crate) fn stream(
     fields.check_replay(&access, region.length)?;
     let copy_to = fields.copy_to(&mix, region, align)?;
     let start_file = fields.start_file(&mix, &access, region, backend)?;
-    if stop.last == Last::Short {
+    if stop.last == Last::Short && directory.is_none() {
         fields.check_short(&mix, &access, align, region, &stop)?;
     }
+    let sync = fields.sync()?;
+    if directory.is_some() {
+        directory::check_sync(&mix, sync, fields.place("sync"))?;
+    }
+    fields.check_blocking(&mix, backend)?;
+    fields.check_in_kernel(&mix, direct)?;
     Ok(Stream {
         name: name.to_owned(),
         mix,
         align,
         region,
         copy_to,
-        sync: fields.sync()?,
+        directory,
+        sync,
         threads,
         queue_depth,
         pacing: fields.pacing()?,
@@ -395,13 +409,15 @@ impl Fields<'_> {
     }
 
     fn copy_to(&self, mix: &Mix, region: Region, align: Bytes) -> Located<Option<Bytes>> {
-        if mix.classes.iter().all(|class| class.op != Operation::Copy) {
+        let copies = |op: Operation| matches!(op, Operation::Copy | Operation::CopyRange);
+        let Some(op) = mix.classes.iter().map(|class| class.op).find(|&op| copies(op)) else {
             return Ok(None);
-        }
+        };
         let at = self.place("copy_to");
         let Some(extent) = self.raw.copy_to.filter(|extent| *extent != Extent::Rest) else {
             let at = self.place(if self.raw.copy_to.is_some() { "copy_to" } else { "operation" });
-            return Err((at, needs("operation `copy`", "`copy_to`, a size or a share")));
+            let what = format!("operation `{}`", op.name());
+            return Err((at, needs(&what, "`copy_to`, a size or a share")));
         };
         let space = self.space_of(region.spread);
         let to = resolved(extent, space, align, Bytes::ZERO);
@@ -418,6 +434,43 @@ impl Fields<'_> {
             return Err((at, out_of_range("copy_to", to.exact(), &wanted)));
         }
         Ok(Some(to))
+    }
+
+    /// What only blocking calls can do.
+    fn check_blocking(&self, mix: &Mix, backend: Backend) -> Located<()> {
+        let alone = |op: Operation| op.in_directory() || op == Operation::CopyRange;
+        let Some(op) = mix.classes.iter().map(|class| class.op).find(|&op| alone(op)) else {
+            return Ok(());
+        };
+        if matches!(backend, Backend::Auto | Backend::Blocking) {
+            return Ok(());
+        }
+        let problem = Problem::Conflict {
+            first: format!("backend = \"{}\"", backend.name()),
+            second: format!("operation = \"{}\"", op.name()),
+            hint: Some("leave `backend` out: it is done by blocking calls".to_owned()),
+        };
+        Err((self.place("backend"), problem))
+    }
+
+    /// What the kernel copies goes through the page cache and says nothing new of itself.
+    fn check_in_kernel(&self, mix: &Mix, direct: bool) -> Located<()> {
+        if mix.classes.iter().all(|class| class.op != Operation::CopyRange) {
+            return Ok(());
+        }
+        let conflict = |second: &str, hint: &str| {
+            let (first, second) = ("operation = \"copy-range\"".to_owned(), second.to_owned());
+            Problem::Conflict { first, second, hint: Some(hint.to_owned()) }
+        };
+        if direct {
+            let hint = "set `direct=false`: the kernel copies through the page cache";
+            return Err((self.place("direct"), conflict("direct = true", hint)));
+        }
+        if self.space.files.data == Data::SelfDescribing {
+            let hint = "operation `copy` describes the copy anew";
+            return Err((self.place("operation"), conflict("data = \"self-describing\"", hint)));
+        }
+        Ok(())
     }
 
     fn spread(&self, longest: Bytes) -> Located<Spread> {
@@ -595,7 +648,13 @@ impl Fields<'_> {
         Ok(Some(Duty { on, off }))
     }
 
-    fn stop(&self, name: &str, access: &Access) -> Located<Stop> {
+    fn stop(
+        &self,
+        name: &str,
+        access: &Access,
+        mix: &Mix,
+        directory: Option<Directory>,
+    ) -> Located<Stop> {
         let raw = self.raw;
         let ramp = raw.ramp.map_or(Nanos::ZERO, |time| time.0);
         for (field, time) in [("ramp", Some(ramp)), ("time", raw.time.map(|time| time.0))] {
@@ -623,6 +682,11 @@ impl Fields<'_> {
         if let Access::Replay { requests } = access {
             let listed = requests.len() as u64;
             stop.operations = Some(stop.operations.map_or(listed, |n| n.min(listed)));
+        }
+        let otherwise = [stop.time.is_some(), stop.bytes.is_some(), stop.operations.is_some()];
+        let ends = otherwise.contains(&true);
+        if let Some(files) = directory::operations(mix, directory, ends) {
+            stop.operations = Some(stop.operations.map_or(files, |n| n.min(files)));
         }
         if stop.time.is_none() && stop.bytes.is_none() && stop.operations.is_none() {
             return Err((self.at, Problem::NoStop { stream: name.to_owned() }));
@@ -704,7 +768,7 @@ fn lines_access(mix: &Mix) -> Option<Access> {
 
 /// Whether an operation has an offset and a length.
 pub(crate) fn moves_range(op: Operation) -> bool {
-    !matches!(op, Operation::Fsync | Operation::Fdatasync)
+    !matches!(op, Operation::Fsync | Operation::Fdatasync) && !op.in_directory()
 }
 
 fn check_weight(weight: f64, at: At) -> Located<()> {

@@ -282,7 +282,7 @@ fn bad_phase() {
         ),
         (
             "operation = \"reed\"",
-            "t.toml:8: `operation` is `reed`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range`, `trim`, `update` or `copy`\n  hint: did you mean `read`?",
+            "t.toml:8: `operation` is `reed`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range`, `trim`, `update`, `copy`, `create`, `stat`, `delete` or `copy-range`\n  hint: did you mean `read`?",
         ),
         ("read_share = 67", "t.toml:8: `read_share` is `67`, wanted a share from 0 to 1"),
         (
@@ -320,6 +320,22 @@ fn bad_phase() {
             "t.toml:8: choice `shared` needs `classes` with whole weights, such as 9 and 1",
         ),
         ("operation = \"copy\"", "t.toml:8: operation `copy` needs `copy_to`, a size or a share"),
+        (
+            "operation = \"copy-range\"",
+            "t.toml:8: operation `copy-range` needs `copy_to`, a size or a share",
+        ),
+        (
+            "operation = \"copy-range\"\ncopy_to = \"50%\"\nregion = \"50%\"",
+            "t.toml:5: `operation = \"copy-range\"` and `direct = true` exclude each other\n  hint: set `direct=false`: the kernel copies through the page cache",
+        ),
+        (
+            "operation = \"copy-range\"\ncopy_to = \"50%\"\nregion = \"50%\"\ndirect = false\nbackend = \"libaio\"",
+            "t.toml:12: `backend = \"libaio\"` and `operation = \"copy-range\"` exclude each other\n  hint: leave `backend` out: it is done by blocking calls",
+        ),
+        (
+            "access = { kind = \"replay\", requests = [{ op = \"copy-range\", length = \"4K\" }] }",
+            "t.toml:8: `op` is `copy-range`, wanted a single request: write it as a read and a write",
+        ),
         (
             "operation = \"copy\"\ncopy_to = \"50%\"",
             "t.toml:9: end of the copy `1536MiB` is more than the files' `1GiB`",
@@ -494,7 +510,7 @@ fn bad_grid_and_streams() {
         ),
         (
             "[phase.grid]\nname = [\"a\"]",
-            "t.toml:10: unknown key `name`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last, start_file, streams",
+            "t.toml:10: unknown key `name`\n  hint: known here: access, random_share, operation, copy_to, directory, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last, start_file, streams",
         ),
         ("grid = 7", "t.toml:9: `grid` is the number 7, wanted a table"),
         (
@@ -601,7 +617,7 @@ fn bad_overrides() {
         ),
         (
             "name=x",
-            "--set name=x: unknown key `name`\n  hint: known here: file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, steady, before, streams, access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last, start_file, main",
+            "--set name=x: unknown key `name`\n  hint: known here: file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, steady, before, streams, access, random_share, operation, copy_to, directory, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last, start_file, main",
         ),
         ("mian.time=1", "--set mian.time=1: unknown key `mian`\n  hint: did you mean `main`?"),
         (
@@ -614,7 +630,7 @@ fn bad_overrides() {
         ),
         (
             "main.main.threads=1",
-            "--set main.main.threads=1: unknown key `main`\n  hint: known here: access, random_share, operation, copy_to, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last, start_file",
+            "--set main.main.threads=1: unknown key `main`\n  hint: known here: access, random_share, operation, copy_to, directory, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last, start_file",
         ),
         ("access.theta=1", "--set access.theta=1: a table of `access` needs a `kind`"),
         (

@@ -144,10 +144,7 @@ fn an_axis_says_which_streams_run() {
 #[test]
 fn streams_that_are_not_there_cannot_run() {
     let bad = |value: &str| says(&THREE.replace("\"a\", [\"c\", \"a\"], \"all\"", value));
-    assert_eq!(
-        bad("\"a\", \"x\""),
-        "t.toml:7: `streams` is `x`, wanted `a`, `b`, `c` or `all`"
-    );
+    assert_eq!(bad("\"a\", \"x\""), "t.toml:7: `streams` is `x`, wanted `a`, `b`, `c` or `all`");
     assert!(bad("[]").contains("`streams` needs the name of a stream"), "{}", bad("[]"));
     assert!(bad("3").contains("the number 3"), "{}", bad("3"));
     assert!(bad("\"a\", [\"a\"]").contains("comes twice"), "{}", bad("\"a\", [\"a\"]"));

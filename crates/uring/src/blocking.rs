@@ -8,18 +8,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use device::{Completion, Device, DeviceError, Errno, Full, Request, Slot};
-use units::Instant;
+use device::{Completion, Device, DeviceError, Errno, FileIndex, Full, Op, Request, Slot};
+use units::{ByteOffset, Instant};
 
 use crate::buffers::Buffers;
 use crate::clock::MonotonicClock;
+use crate::copy::Spot;
 use crate::files::FileSet;
 use crate::{BackendError, BackendReport, Requested, ThreadUsage, ops};
 
 /// Whether `request` is one that this device can try at all, else the errno that says why not.
 #[inline]
 fn admissible(request: &Request, files: &FileSet, buffers: &Buffers) -> Result<(), Errno> {
-    if files.get(request.file).is_none() {
+    if files.get(request.file).is_none() && request.file != FileIndex::DIRECTORY {
         return Err(Errno(libc::EBADF));
     }
     if request.op.moves_data() && request.length as usize > buffers.length() {
@@ -33,18 +34,41 @@ fn admissible(request: &Request, files: &FileSet, buffers: &Buffers) -> Result<(
 /// # Safety
 /// The request's slot exists and nobody else uses its buffer meanwhile.
 #[inline]
-unsafe fn carry_out(request: &Request, files: &FileSet, buffers: &Buffers) -> Completion {
+unsafe fn carry_out(
+    request: &Request,
+    files: &FileSet,
+    buffers: &Buffers,
+    aim: impl FnOnce() -> Option<Spot>,
+) -> Completion {
     if let Err(errno) = admissible(request, files, buffers) {
         return Completion::failed(request.slot, errno);
     }
     let Some(file) = files.get(request.file) else {
-        return Completion::failed(request.slot, Errno(libc::EBADF));
+        // SAFETY: the slot exists and nobody else uses its buffer.
+        return unsafe { in_directory(request, files, buffers) };
     };
+    if request.op == Op::CopyRange {
+        return Completion::from_raw(request.slot, files.copy(request, aim()));
+    }
     // SAFETY: the slot exists, its buffer is at least as long as the request, and nobody else
     // uses it.
     let result =
         unsafe { ops::perform(file.as_fd(), file.kind, request, buffers.at(request.slot)) };
     Completion::from_raw(request.slot, result)
+}
+
+/// Carries out a request that is about whole files.
+///
+/// # Safety
+/// The request's slot exists and nobody else uses its buffer meanwhile.
+unsafe fn in_directory(request: &Request, files: &FileSet, buffers: &Buffers) -> Completion {
+    let Some(directory) = files.directory() else {
+        return Completion::failed(request.slot, Errno(libc::EBADF));
+    };
+    // SAFETY: the slot exists, its buffer is that long, and nobody else uses it.
+    let buffer =
+        unsafe { std::slice::from_raw_parts_mut(buffers.at(request.slot), buffers.length()) };
+    Completion::from_raw(request.slot, directory.perform(request, buffer))
 }
 
 /// One request at a time, carried out by the call to `reap`.
@@ -54,6 +78,8 @@ unsafe fn carry_out(request: &Request, files: &FileSet, buffers: &Buffers) -> Co
 #[derive(Debug)]
 pub struct Single {
     pending: Option<Request>,
+    /// Where its copy goes.
+    aim: Option<Spot>,
     files: Arc<FileSet>,
     buffers: Buffers,
     report: BackendReport,
@@ -69,7 +95,7 @@ impl Single {
         let mut report = BackendReport::new("blocking", &files);
         report.reasons.extend(reasons);
         let buffers = requested.buffers()?;
-        Ok(Self { pending: None, files, buffers, report, thread: PhantomData })
+        Ok(Self { pending: None, aim: None, files, buffers, report, thread: PhantomData })
     }
 
     pub(crate) const fn report(&self) -> &BackendReport {
@@ -85,6 +111,10 @@ impl Device for Single {
         }
         self.pending = Some(request);
         Ok(())
+    }
+
+    fn aim(&mut self, _slot: Slot, file: FileIndex, offset: ByteOffset) {
+        self.aim = Some(Spot { file, offset });
     }
 
     #[inline]
@@ -108,7 +138,7 @@ impl Device for Single {
             return Ok(());
         }
         // SAFETY: slot 0 exists; `self` is borrowed, so nobody else uses its buffer.
-        done.push(unsafe { carry_out(&request, &self.files, &self.buffers) });
+        done.push(unsafe { carry_out(&request, &self.files, &self.buffers, || self.aim) });
         Ok(())
     }
 
@@ -135,6 +165,8 @@ struct Shared {
     finished: Condvar,
     files: Arc<FileSet>,
     buffers: Buffers,
+    /// By slot, where copies go.
+    aims: Mutex<Box<[Option<Spot>]>>,
 }
 
 struct State {
@@ -155,6 +187,11 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn aim(&self, slot: Slot) -> Option<Spot> {
+        let aims = self.aims.lock().unwrap_or_else(PoisonError::into_inner);
+        aims.get(slot.0 as usize).copied().flatten()
+    }
+
     fn work(&self) {
         let mut state = self.lock();
         state.ids.push(crate::thread_id());
@@ -163,7 +200,9 @@ impl Shared {
                 drop(state);
                 // SAFETY: slots are checked and marked busy by `submit`; a busy slot belongs to
                 // the one thread that took its request.
-                let completion = unsafe { carry_out(&request, &self.files, &self.buffers) };
+                let completion = unsafe {
+                    carry_out(&request, &self.files, &self.buffers, || self.aim(request.slot))
+                };
                 state = self.lock();
                 state.done.push_back(completion);
                 if state.wanted > 0 && state.done.len() >= state.wanted {
@@ -228,6 +267,7 @@ impl Pool {
             work: Condvar::new(),
             finished: Condvar::new(),
             buffers: requested.buffers()?,
+            aims: Mutex::new(vec![None; depth as usize].into()),
             files,
         });
         let mut pool = Self {
@@ -318,6 +358,13 @@ impl Device for Pool {
             _ => self.local.push(Completion::failed(request.slot, Errno::EINVAL)),
         }
         Ok(())
+    }
+
+    fn aim(&mut self, slot: Slot, file: FileIndex, offset: ByteOffset) {
+        let mut aims = self.shared.aims.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(aim) = aims.get_mut(slot.0 as usize) {
+            *aim = Some(Spot { file, offset });
+        }
     }
 
     fn reap(

@@ -137,7 +137,7 @@ impl fmt::Debug for Buffers {
 
 /// SplitMix64 (Steele, Lea, Flood 2014, with Stafford's mix 13): enough to defeat compression and
 /// deduplication, and faster than memory.
-const fn splitmix64(state: &mut u64) -> u64 {
+pub(crate) const fn splitmix64(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

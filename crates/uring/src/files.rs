@@ -3,12 +3,15 @@
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use device::{Errno, FileIndex, Slot};
 use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, StatxFlags, XattrFlags};
 use units::Bytes;
 
 use crate::buffers::{Buffers, Fill};
+use crate::copy::Sharing;
+use crate::directory::Directory;
 
 /// Whether to go around the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -222,6 +225,8 @@ impl AsFd for OpenFile {
 #[derive(Debug)]
 pub struct FileSet {
     files: Vec<OpenFile>,
+    directory: Option<Directory>,
+    sharing: OnceLock<Sharing>,
     writable: bool,
 }
 
@@ -233,10 +238,31 @@ impl FileSet {
             return Err(OpenError::Empty);
         }
         let files = spec.files.iter().map(|path| open_one(spec, path)).collect::<Result<_, _>>()?;
-        Ok(Self { files, writable: spec.write })
+        Ok(Self { files, directory: None, sharing: OnceLock::new(), writable: spec.write })
     }
 
-    /// In the order of their index; never empty.
+    /// No files but a directory to make them in. Only blocking calls can do that.
+    pub fn of_directory(directory: Directory) -> Self {
+        let (files, sharing) = (Vec::new(), OnceLock::new());
+        Self { files, directory: Some(directory), sharing, writable: true }
+    }
+
+    /// Whether copies of the kernel's could share blocks, if that was asked.
+    pub fn sharing(&self) -> Option<Sharing> {
+        self.sharing.get().copied()
+    }
+
+    /// The first answer holds.
+    pub(crate) fn set_sharing(&self, sharing: Sharing) -> Sharing {
+        *self.sharing.get_or_init(|| sharing)
+    }
+
+    /// What [`FileIndex::DIRECTORY`] is.
+    pub const fn directory(&self) -> Option<&Directory> {
+        self.directory.as_ref()
+    }
+
+    /// In the order of their index; empty only for a directory.
     pub fn files(&self) -> &[OpenFile] {
         &self.files
     }
@@ -254,7 +280,7 @@ impl FileSet {
 
     /// Whether all of it goes around the page cache.
     pub fn direct_in_force(&self) -> bool {
-        self.files.iter().all(|file| file.direct.in_force())
+        !self.files.is_empty() && self.files.iter().all(|file| file.direct.in_force())
     }
 
     /// The multiple that offsets and lengths of direct I/O need on every file of the set; `None`

@@ -13,6 +13,8 @@ mod blocking;
 mod buffers;
 mod cache;
 mod clock;
+mod copy;
+mod directory;
 mod files;
 mod host;
 mod mapped;
@@ -30,6 +32,8 @@ pub use blocking::{Pool, Single};
 pub use buffers::Fill;
 pub use cache::{CacheError, Residency, ResidencyMethod, drop_caches, purge, residency};
 pub use clock::MonotonicClock;
+pub use copy::{CopyError, Sharing, Spot};
+pub use directory::{Directory, FileName, FileNames};
 pub use files::{
     AlignmentSource, Allocation, Create, Direct, DirectWish, FileError, FileSet, Kind, OpenError,
     OpenFile, OpenSpec, WriteThrough, allocate, block_device_size, discard, mark, set_mark,
@@ -156,7 +160,20 @@ impl BackendReport {
                 Direct::NotAsked | Direct::InForce { .. } => None,
             })
             .collect();
-        Self { name: name.to_owned(), flags: Vec::new(), reasons, direct: files.direct_in_force() }
+        let direct = files.direct_in_force();
+        let mut report = Self { name: name.to_owned(), flags: Vec::new(), reasons, direct };
+        match files.sharing() {
+            Some(Sharing::Refused) => {
+                report.flag("reflink-refused");
+                report.reason(
+                    "the file system could share blocks instead of copying them: the first byte of \
+                     each request is copied apart, which leaves nothing to share",
+                );
+            }
+            Some(Sharing::Impossible) => report.reason("the file system cannot share blocks"),
+            None => {}
+        }
+        report
     }
 
     fn flag(&mut self, flag: &str) {

@@ -41,7 +41,7 @@ impl Mapped {
             report.reason("loads and stores block: the depth is 1 in effect");
         }
         install_handler().map_err(|errno| BackendError::NoMapping {
-            path: files.files()[0].path().to_path_buf(),
+            path: files.files().first().map_or_else(Default::default, |f| f.path().to_path_buf()),
             reason: format!("sigaction failed: {errno}"),
         })?;
         let maps = files
@@ -85,6 +85,8 @@ impl Mapped {
                 ops::trim(file.as_fd(), file.kind, request.offset.get(), u64::from(request.length))
                     .map_err(|e| Errno(e.raw_os_error()))
             }
+            Op::Create | Op::Stat | Op::Delete => Err(Errno(libc::ENOTDIR)),
+            Op::CopyRange => Err(Errno::EOPNOTSUPP),
         };
         match result {
             Ok(moved) => Completion::moved(request.slot, moved as u32),

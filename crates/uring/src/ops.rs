@@ -37,6 +37,10 @@ pub(crate) unsafe fn perform(
         Op::Fdatasync => count(|| rustix::fs::fdatasync(fd).map(|()| 0)),
         Op::SyncRange => count(|| sync_range(fd, offset, u64::from(request.length))),
         Op::Trim => count(|| trim(fd, kind, offset, u64::from(request.length))),
+        // Of a directory, which no file is.
+        Op::Create | Op::Stat | Op::Delete => -Errno::NOTDIR.raw_os_error(),
+        // Of two files.
+        Op::CopyRange => -Errno::OPNOTSUPP.raw_os_error(),
     }
 }
 
@@ -68,7 +72,7 @@ fn last_error() -> Errno {
     Errno::from_raw_os_error(raw.unwrap_or(libc::EIO))
 }
 
-fn sync_range(fd: BorrowedFd<'_>, offset: u64, length: u64) -> Result<usize, Errno> {
+pub(crate) fn sync_range(fd: BorrowedFd<'_>, offset: u64, length: u64) -> Result<usize, Errno> {
     use std::os::fd::AsRawFd;
     let (offset, length) = (signed(offset)?, signed(length)?);
     // SAFETY: no memory is passed; the descriptor is borrowed and so open.

@@ -176,6 +176,7 @@ fn visit(in_flight: u32, seed: u64) -> Visit {
         mix: Mix { classes, choice: Choice::Dice },
         align: Bytes::kib(4),
         copy_to: None,
+        directory: None,
         region: Region { start: Bytes::ZERO, length: size, spread: Spread::Concatenated },
         sync: None,
         threads: 1,

@@ -39,7 +39,18 @@ pub fn rm(args: &RmArgs, common: &Common, output: &Output) -> Result<(), Failure
         }
         ids
     };
-    Store::open(&order::store_path(common)?)?.remove(&ids)?;
+    let mut store = Store::open(&order::store_path(common)?)?;
+    let headers: Result<Vec<_>, _> = ids.iter().map(|id| store.load(id)).collect();
+    let headers = headers?;
+    store.remove(&ids)?;
+    for run in &headers {
+        // What is not ours, or cannot be removed, is left and told; the run is removed all the same.
+        match runner::remove_left_behind(&run.header) {
+            Ok(false) => {}
+            Ok(true) => output.note(&format!("removed the files that {} left", run.header.id)),
+            Err(error) => output.warning(&error.to_string()),
+        }
+    }
     output.note(&format!("removed {}", ids.join(", ")));
     Ok(())
 }

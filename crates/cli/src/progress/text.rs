@@ -100,9 +100,8 @@ pub fn waiting(waiting: &[Waiting]) -> Option<String> {
         n => format!(", and {} more", n - 1),
     };
     Some(format!(
-        "{} at byte {} has not come back for {:.1} s ({}){others}",
-        longest.op.name(),
-        longest.offset,
+        "{} has not come back for {:.1} s ({}){others}",
+        longest.op.at(longest.offset),
         longest.age.as_secs_f64(),
         report::plain(&longest.worker),
     ))

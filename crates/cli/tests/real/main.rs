@@ -4,7 +4,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic")]
 #![expect(clippy::print_stderr, reason = "tests say what they skip and what they found")]
 
+mod back_ends;
 mod clocks;
+mod copies;
 mod every_suite;
 mod faults;
 mod hangs;
@@ -19,3 +21,4 @@ mod schema;
 mod store_faults;
 mod verdicts;
 mod verify;
+mod whole_files;

@@ -128,7 +128,9 @@ impl FaultRule {
 
     pub(super) fn matches(&self, request: &Request, now: Instant) -> bool {
         let possible = match self.what {
-            Fault::Short(_) | Fault::CorruptBits(_) => request.op.moves_data(),
+            Fault::Short(_) => request.op.moves_data(),
+            // What the kernel copies is not in the buffer.
+            Fault::CorruptBits(_) => matches!(request.op, Op::Read | Op::Write),
             Fault::NoSpaceAfter(_) => request.op == Op::Write,
             _ => true,
         };
@@ -166,6 +168,9 @@ impl FaultRange {
         }
         if matches!(request.op, Op::Fsync | Op::Fdatasync) {
             return true;
+        }
+        if request.op.in_directory() {
+            return false;
         }
         let start = request.offset.get();
         let end = start.saturating_add(request.length.into());

@@ -393,8 +393,11 @@ impl Model {
                 let hit = self.cache.as_mut().is_some_and(|cache| cache.touch(request));
                 self.serve(if hit { Path::ReadHit } else { Path::Read }, request.length)
             }
-            Op::Write => self.begin_write(request),
+            // Of a copy inside of the kernel the write is what takes long.
+            Op::Write | Op::CopyRange => self.begin_write(request),
             Op::Fsync | Op::Fdatasync | Op::SyncRange => self.plain(self.sync_work),
+            // What a directory costs is the file system's, of which there is no law.
+            Op::Create | Op::Stat | Op::Delete => self.plain(self.sync_work),
             Op::Trim => self.plain(self.trim_work),
         }
     }
@@ -469,6 +472,10 @@ impl Model {
                 match op {
                     Op::Read => stage.read = more(stage.read, length),
                     Op::Write => stage.written = more(stage.written, length),
+                    Op::CopyRange => {
+                        stage.read = more(stage.read, length);
+                        stage.written = more(stage.written, length);
+                    }
                     _ => {}
                 }
             }

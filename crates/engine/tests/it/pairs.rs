@@ -17,7 +17,7 @@ fn pairs(op: Operation, n: u64) -> engine::Visit {
     };
     s.mix.classes = vec![class(op, 1.0, BLOCK)];
     s.region.length = Bytes::kib(512);
-    s.copy_to = (op == Operation::Copy).then_some(Bytes::kib(512));
+    s.copy_to = (op != Operation::Update).then_some(Bytes::kib(512));
     visit(vec![s])
 }
 
@@ -63,6 +63,37 @@ fn a_copy_writes_what_it_read() {
     let before = device.contents.replace(Vec::new()).unwrap();
     play(&v, &mut device);
     assert_eq!(device.contents.unwrap(), before);
+}
+
+#[test]
+fn the_kernel_copies_what_is_there_and_bytes_count_once() {
+    let v = pairs(Operation::CopyRange, 128);
+    let mut device = written(&v);
+    let before = device.contents.replace(Vec::new()).unwrap();
+    let played = play(&v, &mut device);
+    let record = played.op(Op::CopyRange).unwrap();
+    assert_eq!((record.requests, record.bytes), (128, 128 * BLOCK));
+    assert_eq!(played.total(), 128);
+    let mut after = v.clone();
+    after.streams[0].mix.classes = vec![class(Operation::Update, 1.0, BLOCK)];
+    after.streams[0].region.start = Bytes::kib(512);
+    play(&after, &mut device);
+    let copied = device.contents.unwrap();
+    assert_eq!(copied.len(), before.len());
+    for (before, after) in before.iter().zip(&copied) {
+        let differ = before.iter().zip(after).filter(|(a, b)| a != b).count();
+        assert_eq!(differ, 1, "but for the byte of the update");
+    }
+}
+
+#[test]
+fn a_copy_that_comes_back_short_is_one_that_failed() {
+    let v = pairs(Operation::CopyRange, 10);
+    let rule = FaultRule::new(Fault::Short(Bytes::new(512))).on(Op::CopyRange).nth(3);
+    let mut device = Recording::new(Faulty::new(memory(&v).inner, &[rule], 1).unwrap());
+    let limits = engine::Limits { failures: 10, ..engine::Limits::default() };
+    let played = play_with(&v, &mut device, limits, &mut ());
+    assert_eq!(played.op(Op::CopyRange).unwrap().short, 1, "{:?}", played.warnings());
 }
 
 #[test]

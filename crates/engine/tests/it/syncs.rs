@@ -31,6 +31,10 @@ fn letters<D: device::Device>(device: &Recording<D>) -> String {
         Op::Fdatasync => 'd',
         Op::SyncRange => 's',
         Op::Trim => 't',
+        Op::Create => 'C',
+        Op::Stat => 'S',
+        Op::Delete => 'D',
+        Op::CopyRange => 'c',
     };
     device.log.iter().map(|e| letter(e.request.op)).collect()
 }

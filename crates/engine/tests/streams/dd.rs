@@ -66,9 +66,16 @@ fn a_flush_at_the_end_is_one() {
 }
 
 #[test]
-fn a_copy_reads_a_block_and_writes_it_to_the_other_file() {
-    let all = record_suite("copy-40g", &["file_size=2MiB", "bytes=2MiB"]);
-    assert_eq!(letters(&all), "rw".repeat(16));
+fn a_copy_goes_to_the_same_place_of_the_other_file_by_two_requests_or_by_one() {
+    let cells = play_suite("copy-40g", &["file_size=2MiB", "bytes=2MiB"]);
+    let [all, in_kernel] = [&cells[0].requests, &cells[1].requests];
+    assert_eq!((cells.len(), letters(all)), (2, "rw".repeat(16)));
+    assert_eq!(letters(in_kernel), "c".repeat(16));
+    for (request, n) in in_kernel.iter().zip(0u64..) {
+        let place = n * (128 << 10);
+        assert_eq!((request.file, request.offset, request.length), (0, place, 128 << 10));
+        assert_eq!(request.to, Some((1, place)));
+    }
     let mut at = Nanos::ZERO;
     for (pair, n) in all.chunks(2).zip(0u64..) {
         for (request, file) in pair.iter().zip(0u32..) {

@@ -415,3 +415,27 @@ fn stripes_take_turns() {
     assert!(seen.iter().all(|r| r.offset % (64 * K) + 24 * K <= 64 * K));
     assert!(seen.iter().all(|r| r.offset % (4 * K) == 0));
 }
+
+#[test]
+fn the_kernel_is_asked_to_copy_as_far_behind() {
+    let head = "file_count = 2";
+    let phase = "operation = \"copy-range\"\naccess = \"sequential\"\nblock_size = \"64KiB\"\n\
+                 direct = false\nregion = \"50%\"\ncopy_to = \"50%\"\nbytes = \"1MiB\"\n\
+                 sync = { every = 4, at_end = \"timed\" }";
+    let seen = play(head, phase);
+    assert_eq!(letters(&seen), format!("{}ff", "ccccf".repeat(4)), "both files at the end");
+    let copies: Vec<_> = seen.iter().filter(|r| r.op == Op::CopyRange).collect();
+    for (request, n) in copies.iter().zip(0u64..) {
+        assert_eq!((request.file, request.offset, request.length), (0, n * 64 * K, 64 << 10));
+        assert_eq!(request.to, Some((1, n * 64 * K)));
+    }
+    let flushed: Vec<u32> = seen.iter().filter(|r| r.op == Op::Fsync).map(|r| r.file).collect();
+    assert_eq!(flushed, [1, 1, 1, 1, 0, 1], "what was written to");
+    assert!(seen.iter().all(|r| (r.op == Op::CopyRange) == r.to.is_some()));
+    // At random and deep, each with its own.
+    let deep = "operation = \"copy-range\"\ndirect = false\nregion = \"512KiB\"\n\
+                copy_to = \"512KiB\"\nqueue_depth = 8\nthreads = 2\noperations = 500";
+    let seen = play("", deep);
+    assert_eq!(seen.len(), 500);
+    assert!(seen.iter().all(|r| r.to == Some((0, r.offset + 512 * K))));
+}

@@ -16,4 +16,5 @@ mod snia;
 mod support;
 mod sysbench;
 mod wal;
+mod whole_files;
 mod xdd;

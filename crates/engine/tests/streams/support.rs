@@ -21,6 +21,8 @@ pub struct Request {
     /// In the file.
     pub offset: u64,
     pub length: u32,
+    /// Where a copy inside of the kernel goes: file and offset.
+    pub to: Option<(u32, u64)>,
     /// Index of its stream in the cell, and its worker's number in the stream.
     pub stream: u32,
     pub worker: u32,
@@ -116,6 +118,7 @@ pub fn play_cell(suite: &Suite, cell: &Cell, seed: u64) -> Vec<Request> {
             file: entry.request.file.0,
             offset: entry.request.offset.get(),
             length: entry.request.length,
+            to: entry.to.map(|(file, offset)| (file.0, offset.get())),
             stream: owner.stream,
             worker: owner.worker,
             start: entry.submitted.since(begin),
@@ -125,13 +128,18 @@ pub fn play_cell(suite: &Suite, cell: &Cell, seed: u64) -> Vec<Request> {
     device.log.iter().map(request).collect()
 }
 
-/// The words of a stream: `r` and `w`, `f` for a flush of any kind, `t` for a discard.
+/// The words of a stream: `r` and `w`, `f` for a flush of any kind, `t` for a discard; `C`, `S` and
+/// `D` for files made, looked at and removed, `c` for copies inside of the kernel.
 pub fn letters(requests: &[Request]) -> String {
     let letter = |request: &Request| match request.op {
         Op::Read => 'r',
         Op::Write => 'w',
         Op::Fsync | Op::Fdatasync | Op::SyncRange => 'f',
         Op::Trim => 't',
+        Op::Create => 'C',
+        Op::Stat => 'S',
+        Op::Delete => 'D',
+        Op::CopyRange => 'c',
     };
     requests.iter().map(letter).collect()
 }

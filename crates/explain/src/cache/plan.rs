@@ -28,11 +28,15 @@ impl Plan {
         same.then_some(cell)
     }
 
-    /// Bytes that the cell's streams address: the longest region, or all files.
+    /// Bytes that the cell's streams address: the longest region, or all files; 0 where they are
+    /// about whole files, which have no blocks to be met again.
     pub(super) fn working_set(&self, record: &CellRecord) -> u64 {
         let Some(cell) = self.cell(record) else { return self.files_bytes };
         let files = self.suite.as_ref().map_or(1, |suite| suite.files.count);
         let regions = cell.streams.iter().map(|stream| {
+            if stream.directory.is_some() {
+                return 0;
+            }
             let of_each = match stream.region.spread {
                 Spread::FilePerWorker => stream.threads.min(files),
                 Spread::Concatenated | Spread::Striped { .. } => 1,

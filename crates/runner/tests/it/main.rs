@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed test is told by a panic")]
 
+mod directories;
 mod faults;
 mod files;
 mod help;

@@ -316,6 +316,7 @@ impl Ring {
             }),
             // Handled by `submit`.
             Op::Read | Op::Write => None,
+            Op::Create | Op::Stat | Op::Delete | Op::CopyRange => None,
         };
         match sqe {
             Some(sqe) => self.push(sqe),
