@@ -74,7 +74,15 @@ const BUILTIN: [Builtin; 50] = [
     builtin!("xdd"),
 ];
 
-/// Every suite that comes with the program.
+/// Lists of those: the studies' own sequences of measurements.
+const LISTS: [Builtin; 4] = [
+    builtin!("100k-iops"),
+    builtin!("mysql-mft"),
+    builtin!("one-dvd-per-second"),
+    builtin!("postgresql-disks"),
+];
+
+/// Every suite that comes with the program, and can be played by itself.
 pub fn builtin() -> &'static [Builtin] {
     &BUILTIN
 }
@@ -82,4 +90,14 @@ pub fn builtin() -> &'static [Builtin] {
 /// The one of that name.
 pub fn find_builtin(name: &str) -> Option<&'static Builtin> {
     BUILTIN.iter().find(|suite| suite.name == name)
+}
+
+/// Every list of suites that comes with the program.
+pub fn builtin_lists() -> &'static [Builtin] {
+    &LISTS
+}
+
+/// The list of that name.
+pub fn find_list(name: &str) -> Option<&'static Builtin> {
+    LISTS.iter().find(|list| list.name == name)
 }

@@ -71,6 +71,7 @@ pub(crate) fn checked(source: &SuiteSource, context: &CheckContext) -> Located<S
         name: raw.name.clone().unwrap_or_default(),
         title: source.title().to_owned(),
         description: source.description().to_owned(),
+        scaled: raw.scaled,
         phases,
         method: raw.method.unwrap_or(Method::Rounds),
         rounds: rounds::DEFAULT,

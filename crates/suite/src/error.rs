@@ -4,7 +4,8 @@ use std::fmt;
 
 use units::Bytes;
 
-use crate::builtin::builtin;
+use crate::builtin::{builtin, builtin_lists};
+use crate::node::At;
 
 /// Why a suite was refused: the place, what is wrong there, and a [`hint`](Self::hint).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -50,11 +51,29 @@ pub enum Place {
     Override(String),
 }
 
+impl Place {
+    /// * `overrides`: their texts.
+    pub(crate) fn of(file: &str, text: &str, overrides: &[String], at: At) -> Self {
+        match at {
+            At::Text(offset) => {
+                let before = text.bytes().take(offset);
+                let line = 1 + before.filter(|&byte| byte == b'\n').count();
+                Self::Line { file: file.to_owned(), line }
+            }
+            At::Override(number) => {
+                Self::Override(overrides.get(number).cloned().unwrap_or_default())
+            }
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             // Nobody has its text.
-            Self::Line { file, .. } if builtin().iter().any(|suite| suite.file == file) => {
+            Self::Line { file, .. }
+                if builtin().iter().chain(builtin_lists()).any(|suite| suite.file == file) =>
+            {
                 f.write_str(file)
             }
             Self::Line { file, line } => write!(f, "{file}:{line}"),
@@ -242,6 +261,21 @@ pub enum Problem {
         /// The phase.
         phase: String,
     },
+    /// A list of suites where one suite was wanted.
+    #[error("`{name}` is a list of suites, not one")]
+    IsAList {
+        /// The list's name.
+        name: String,
+    },
+    /// A part of a list that is a list.
+    #[error("part `{suite}` is a list of suites itself")]
+    Nested {
+        /// The part's suite.
+        suite: String,
+    },
+    /// Sizes that cannot be multiplied so.
+    #[error("the scale is `{0}`, wanted more than 0, at most 1000")]
+    Scale(String),
     /// No `[quick]` table.
     #[error("the suite has no `[quick]` table, so nobody knows what its short form is")]
     NoQuick,
@@ -262,17 +296,23 @@ impl Problem {
             Self::NoStop { .. } => Some("set `time`, `bytes` or `operations`".to_owned()),
             Self::NotAnAssignment(_) => Some("for example `block_size=8KiB`".to_owned()),
             Self::VariedForAll { field, .. } => Some(format!("set `{field}` itself")),
+            Self::IsAList { .. } => {
+                Some("`plimsoll run` plays lists; here take the suite of one part".to_owned())
+            }
+            Self::Nested { .. } => Some("name its parts here instead".to_owned()),
             Self::NoQuick => Some("shorten the cells with `--time`".to_owned()),
             Self::EmptyAxis { .. } => Some("leave the axis out or give it values".to_owned()),
-            Self::BadName { name, .. } => Some(bad_name_hint(name)),
+            Self::BadName { name, of } => Some(bad_name_hint(name, of)),
             Self::Shares { .. } => Some("each share is a part of 1, not a percentage".to_owned()),
             _ => None,
         }
     }
 }
 
-fn bad_name_hint(name: &str) -> String {
-    if crate::raw::is_field(name) {
+fn bad_name_hint(name: &str, of: &str) -> String {
+    if of == "suite" {
+        "names are 1 to 64 lower-case letters, digits and hyphens, no hyphen first".to_owned()
+    } else if crate::raw::is_field(name) {
         format!("`{name}` is the name of a field; overrides could not tell them apart")
     } else {
         "names are 1 to 64 lower-case letters, digits and hyphens, a letter first".to_owned()

@@ -42,14 +42,47 @@ pub fn fio_job(suite: &Suite, file: &str) -> String {
     }
     text.push_str("\n[global]\n");
     write_options(&mut text, &global(suite, file));
-    for phase in &suite.phases {
-        for cell in &phase.cells {
-            for (place, stream) in cell.streams.iter().enumerate() {
-                write_job(&mut text, suite, phase, cell, stream, place == 0);
+    write_jobs(&mut text, suite);
+    text
+}
+
+/// The job file that comes closest to suites played one after the other, each with a title.
+///
+/// It has no section for all: what one sets would hold for the jobs of those after it, too.
+pub fn fio_jobs(suites: &[(String, Suite)], file: &str) -> String {
+    let mut text = String::new();
+    for (number, (title, suite)) in (1..).zip(suites) {
+        let between = if number == 1 { "" } else { "\n" };
+        let _ = writeln!(text, "{between}; {title}");
+        for line in of_all(suite) {
+            let _ = writeln!(text, "; {line}");
+        }
+        let mut own = String::new();
+        write_options(&mut own, &global(suite, file));
+        let mut jobs = String::new();
+        write_jobs(&mut jobs, suite);
+        for line in jobs.lines() {
+            match line.strip_prefix('[') {
+                Some(name) => {
+                    let _ = write!(text, "[{number}-{name}\n{own}");
+                }
+                None => {
+                    let _ = writeln!(text, "{line}");
+                }
             }
         }
     }
     text
+}
+
+fn write_jobs(text: &mut String, suite: &Suite) {
+    for phase in &suite.phases {
+        for cell in &phase.cells {
+            for (place, stream) in cell.streams.iter().enumerate() {
+                write_job(text, suite, phase, cell, stream, place == 0);
+            }
+        }
+    }
 }
 
 /// What holds for the whole file.

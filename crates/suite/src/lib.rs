@@ -3,7 +3,8 @@
 //! A suite is TOML ([`parse`]); overrides go on top ([`SuiteSource::set`]); the checker
 //! ([`check`]) fills in defaults, expands the grids and gives a [`model::Suite`], which is all
 //! that later rooms see. [`resolved_text`] writes down what was checked, so that it can be played
-//! again by any later version. Nothing here reads a file.
+//! again by any later version. A text may also be a list of suites ([`read`], [`Parts`]). Nothing
+//! here reads a file.
 
 mod access;
 mod builtin;
@@ -16,20 +17,23 @@ mod fio_job;
 mod layer;
 pub mod model;
 mod node;
+mod parts;
 mod phase;
 mod raw;
 mod reader;
 mod resolve;
 mod rounds;
+mod scale;
 mod source;
 mod stream;
 mod values;
 
-pub use builtin::{Builtin, builtin, find_builtin};
+pub use builtin::{Builtin, builtin, builtin_lists, find_builtin, find_list};
 pub use check::{CheckContext, check};
 pub use emit::resolved_text;
 pub use error::{Place, Problem, SuiteError};
-pub use fio_job::fio_job;
+pub use fio_job::{fio_job, fio_jobs};
+pub use parts::{Found, Part, Parts, read};
 pub use raw::json_schema;
 pub use rounds::PILOT;
 pub use source::{SuiteSource, parse};

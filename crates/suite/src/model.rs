@@ -16,6 +16,9 @@ pub struct Suite {
     pub title: String,
     /// What the method is for and where it comes from; may have several lines.
     pub description: String,
+    /// What its sizes and totals were multiplied by, if they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scaled: Option<f64>,
     /// What the streams address.
     pub files: FileSet,
     /// In this order, never interleaved with each other.

@@ -52,6 +52,9 @@ pub(crate) struct RawHead {
     pub title: Option<String>,
     /// What the method is for and where it comes from; may have several lines.
     pub description: Option<String>,
+    /// What `--scale` multiplied the sizes below by, for who reads them: it changes nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scaled: Option<f64>,
     /// Bytes of each file; on a block device the part used. 1GiB if left out.
     pub file_size: Option<Size>,
     /// How many files. 1 if left out.
@@ -532,7 +535,7 @@ fn table_of_anything(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object" })
 }
 
-/// A suite of Plimsoll: a benchmark method as data.
+/// A suite: a benchmark method as data.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -546,6 +549,51 @@ struct SuiteDocument {
     phase: Vec<PhaseDocument>,
     /// What `--quick` sets: fields as in `--set`.
     quick: Option<BTreeMap<String, Anything>>,
+}
+
+/// A list of suites, played one after the other: each is a run of its own.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ListDocument {
+    /// Version of this grammar: 1.
+    schema: u32,
+    /// Name on the command line: lower-case letters, digits and hyphens.
+    name: String,
+    /// One line for `suite list`.
+    title: Option<String>,
+    /// What was measured so, and by whom; may have several lines.
+    description: Option<String>,
+    /// In this order.
+    #[schemars(length(min = 1))]
+    part: Vec<PartDocument>,
+}
+
+/// One suite of a list.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct PartDocument {
+    /// Name of a suite that comes with the program, or path of a file, from where the list is.
+    suite: String,
+    /// Fields as in `--set`.
+    set: Option<BTreeMap<String, Anything>>,
+    /// Those of its phases that are played, in its own order. All if left out.
+    #[schemars(length(min = 1))]
+    phases: Option<Vec<String>>,
+    /// How often it is played, each time a run of its own. 1 if left out.
+    repeats: Option<u32>,
+    /// Before each time it is played, but for the first of all. 0s if left out.
+    pause: Option<Time>,
+}
+
+/// A suite of Plimsoll, or a list of suites.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum Document {
+    Suite(Box<SuiteDocument>),
+    List(ListDocument),
 }
 
 /// A part of the suite with its own grid.
@@ -588,7 +636,7 @@ struct StreamDocument {
 
 /// The JSON schema (2020-12) of a suite's text, for editors.
 pub fn json_schema() -> Schema {
-    let mut schema = schemars::schema_for!(SuiteDocument);
+    let mut schema = schemars::schema_for!(Document);
     RecursiveTransform(without_null).transform(&mut schema);
     schema
 }
@@ -620,8 +668,8 @@ pub(crate) fn stream_fields() -> &'static [&'static str] {
     field_names::<RawStream>()
 }
 
-/// Fields at the top that name the suite rather than set something.
-pub(crate) const IDENTITY: [&str; 4] = ["schema", "name", "title", "description"];
+/// Fields at the top that say what the suite is rather than set something.
+pub(crate) const IDENTITY: [&str; 5] = ["schema", "name", "title", "description", "scaled"];
 
 pub(crate) fn is_head_field(name: &str) -> bool {
     head_fields().contains(&name) && !IDENTITY.contains(&name)

@@ -7,12 +7,13 @@ use crate::error::{Place, Problem, SuiteError};
 use crate::layer;
 use crate::model::Method;
 use crate::node::{self, At, Entry, Node, Table, Value};
+use crate::parts::placed;
 use crate::phase::{self, Own, STREAMS};
 use crate::raw::{self, IDENTITY, RawHead, RawStream};
 use crate::reader::{ReadError, read_table};
 
 /// Texts longer than this are no suites.
-const TEXT_BYTES_MAX: usize = 16 << 20;
+pub(crate) const TEXT_BYTES_MAX: usize = 16 << 20;
 
 /// A suite as written, with the overrides that were set.
 #[derive(Clone, Debug)]
@@ -20,7 +21,7 @@ pub struct SuiteSource {
     file: String,
     text: String,
     /// Texts of the overrides, for messages.
-    overrides_given: Vec<String>,
+    pub(crate) overrides_given: Vec<String>,
     pub(crate) head: Table,
     pub(crate) raw_head: RawHead,
     pub(crate) defaults: Table,
@@ -107,6 +108,11 @@ fn time_of_all(assignment: &str) -> Option<Nanos> {
     let (key, value) = assignment.split_once('=')?;
     let time: Nanos = value.trim().trim_matches(['"', '\'']).parse().ok()?;
     (key.trim() == "time" && time > Nanos::ZERO).then_some(time)
+}
+
+/// The time that a value gives to every visit, if it does.
+fn time_in(node: &Node) -> Option<Nanos> {
+    time_of_all(&format!("time = {}", node.inline()))
 }
 
 /// An error inside this room, before its place has a name.
@@ -228,6 +234,21 @@ impl SuiteSource {
         Ok(())
     }
 
+    /// Sets what a table says: names as in `[quick]`, and a `time` as in [`set`](Self::set).
+    ///
+    /// * `place`: where the table stands, for messages.
+    pub(crate) fn set_table(&mut self, place: &str, table: &Table) -> Result<(), SuiteError> {
+        let mut table = table.clone();
+        if let Some(time) = table.get("time").and_then(time_in) {
+            table.remove("time");
+            self.set_visit_time(place, "", time)?;
+        }
+        let at = At::Override(self.overrides_given.len());
+        self.overrides_given.push(place.to_owned());
+        self.apply_nested(&mut Vec::new(), &placed(&table, at))
+            .map_err(|(at, problem)| self.error(at, problem))
+    }
+
     /// Applies the suite's `[quick]` table.
     pub fn quick(&mut self) -> Result<(), SuiteError> {
         let Some(table) = self.quick.clone() else {
@@ -244,16 +265,7 @@ impl SuiteSource {
     }
 
     pub(crate) fn error(&self, at: At, problem: Problem) -> SuiteError {
-        let place = match at {
-            At::Text(offset) => {
-                let before = self.text.bytes().take(offset);
-                let line = 1 + before.filter(|&byte| byte == b'\n').count();
-                Place::Line { file: self.file.clone(), line }
-            }
-            At::Override(number) => {
-                Place::Override(self.overrides_given.get(number).cloned().unwrap_or_default())
-            }
-        };
+        let place = Place::of(&self.file, &self.text, &self.overrides_given, at);
         SuiteError::new(place, problem)
     }
 
@@ -264,6 +276,10 @@ impl SuiteSource {
         }
         let mut root =
             node::parse(&self.text).map_err(|(offset, problem)| (At::Text(offset), problem))?;
+        if let Some(entry) = root.get("part").filter(|_| !root.contains("phase")) {
+            let name = root.get("name").and_then(Node::as_str).unwrap_or_default().to_owned();
+            return Err((entry.at, Problem::IsAList { name }));
+        }
         let defaults = root.remove("defaults");
         let phases = root.remove("phase");
         let quick = root.remove("quick");
@@ -438,7 +454,7 @@ impl SuiteSource {
         }
     }
 
-    fn assign_head(&mut self, path: &[String], value: &Node) -> Located<()> {
+    pub(crate) fn assign_head(&mut self, path: &[String], value: &Node) -> Located<()> {
         let mut head = self.head.clone();
         layer::apply_path(&mut head, path, value);
         self.raw_head =
@@ -726,22 +742,23 @@ fn take_name(fields: &mut Table, at: At, of: &'static str) -> Located<String> {
     }
 }
 
-fn check_name(name: &str, of: &'static str, at: At) -> Located<()> {
+pub(crate) fn check_name(name: &str, of: &'static str, at: At) -> Located<()> {
     let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let good = (1..=64).contains(&name.len())
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.starts_with(letters) && !name.starts_with('-')
         && name.chars().all(letters)
-        // Overrides tell names and fields apart by the word alone; a suite's name is no prefix.
-        && (of == "suite" || !raw::is_field(name));
+        // Overrides tell names, values and fields apart by the word alone; a suite's name is no
+        // prefix of any.
+        && (of == "suite" || (!name.starts_with(|c: char| c.is_ascii_digit()) && !raw::is_field(name)));
     if good { Ok(()) } else { Err((at, Problem::BadName { name: name.to_owned(), of })) }
 }
 
-fn table_of<'a>(node: &'a Node, name: &str) -> Located<&'a Table> {
+pub(crate) fn table_of<'a>(node: &'a Node, name: &str) -> Located<&'a Table> {
     node.as_table().ok_or_else(|| (node.at, not_a_table(name, node)))
 }
 
 /// The tables of `[[name]]`, each with its place.
-fn tables_of<'a>(entry: &'a Entry, name: &str) -> Located<Vec<(At, &'a Table)>> {
+pub(crate) fn tables_of<'a>(entry: &'a Entry, name: &str) -> Located<Vec<(At, &'a Table)>> {
     let Value::Array(items) = &entry.node.value else {
         let problem = Problem::WrongType {
             field: name.to_owned(),
@@ -765,7 +782,7 @@ pub(crate) fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn missing(at: At, field: &str, of: &str) -> (At, Problem) {
+pub(crate) fn missing(at: At, field: &str, of: &str) -> (At, Problem) {
     (at, Problem::Missing { field: field.to_owned(), of: of.to_owned() })
 }
 

@@ -51,7 +51,7 @@ fn bad_text() {
         ),
         (
             "schema = 1\nname = \"T 1\"\n[[phase]]\nname = \"p\"",
-            "t.toml:2: `T 1` cannot be the name of a suite\n  hint: names are 1 to 64 lower-case letters, digits and hyphens, a letter first",
+            "t.toml:2: `T 1` cannot be the name of a suite\n  hint: names are 1 to 64 lower-case letters, digits and hyphens, no hyphen first",
         ),
         ("schema = 1\nname = \"t\"\n[[phase]]\ntime = 1", "t.toml:3: the phase has no `name`"),
         (
@@ -77,7 +77,7 @@ fn bad_top() {
         ("fil = true", "t.toml:3: unknown key `fil`\n  hint: did you mean `fill`?"),
         (
             "colour = true",
-            "t.toml:3: unknown key `colour`\n  hint: known here: schema, name, title, description, file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, defaults, phase, quick",
+            "t.toml:3: unknown key `colour`\n  hint: known here: schema, name, title, description, scaled, file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, defaults, phase, quick",
         ),
         (
             "block_size = \"4K\"",

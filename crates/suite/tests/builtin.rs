@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use suite::model::{Access, Backend, Operation, Order, Pacing, Stream, Suite, TableLayout};
-use suite::{CheckContext, SuiteSource, builtin, check, parse, resolved_text};
+use suite::{
+    CheckContext, Found, SuiteSource, builtin, builtin_lists, check, parse, read, resolved_text,
+};
 use units::{Bytes, Nanos};
 
 fn source(name: &str) -> SuiteSource {
@@ -25,6 +27,64 @@ fn all_are_read_and_named_for_their_file() {
         let mut quick = source.clone();
         quick.quick().unwrap();
         assert!(checked(&quick).least_duration() < Nanos::secs(65), "{}", found.name);
+    }
+}
+
+#[test]
+fn every_list_has_suites_that_take_what_it_sets() {
+    for found in builtin_lists() {
+        let Found::Parts(list) = read(found.text, found.file).unwrap() else {
+            panic!("{} is no list", found.name);
+        };
+        assert_eq!(list.name(), found.name);
+        assert!(!list.title().is_empty() && list.title().len() <= 80, "{}", list.title());
+        assert!(list.description().len() > 100, "{}", found.name);
+        for part in list.parts() {
+            for quick in [false, true] {
+                let mut source = source(&part.suite);
+                list.set(part, &mut source).unwrap();
+                if quick {
+                    source.quick().unwrap();
+                }
+                list.keep_phases(part, &mut source).unwrap();
+                let suite = checked(&source);
+                assert!(!quick || suite.least_duration() < Nanos::secs(65), "{}", part.suite);
+            }
+        }
+    }
+}
+
+#[test]
+fn all_can_be_made_smaller_and_larger() {
+    for found in builtin() {
+        for factor in [1e-5, 0.01, 0.3, 1.0, 2.0] {
+            let mut source = parse(found.text, found.file).unwrap();
+            let whole = checked(&source);
+            source.set_scale(factor).unwrap();
+            let context = CheckContext::default();
+            let scaled = check(&source, &context)
+                .unwrap_or_else(|error| panic!("{} times {factor}: {error}", found.name));
+            let (was, is) = (whole.files.size, scaled.files.size);
+            assert!(if factor <= 1.0 { is <= was } else { is >= was }, "{}", found.name);
+            for (before, after) in whole.cells().zip(scaled.cells()) {
+                for (before, after) in before.streams.iter().zip(&after.streams) {
+                    let totals = |stop: &suite::model::Stop| (stop.bytes.is_some(), stop.time);
+                    assert_eq!(totals(&before.stop), totals(&after.stop), "{}", found.name);
+                    let workers = u64::from(after.threads);
+                    let least = after.block_size_max().get().min(after.region.length.get());
+                    assert!(after.stop.bytes.is_none_or(|b| b.get() >= least), "{}", found.name);
+                    assert!(
+                        after.stop.operations.is_none_or(|n| {
+                            n >= workers.min(before.stop.operations.unwrap_or(n))
+                        }),
+                        "{}",
+                        found.name
+                    );
+                }
+            }
+            let again = parse(&resolved_text(&source).unwrap(), "resolved").unwrap();
+            assert_eq!(checked(&again), scaled);
+        }
     }
 }
 

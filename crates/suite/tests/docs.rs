@@ -1,7 +1,7 @@
 //! What the documentation shows works.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use suite::{CheckContext, SuiteSource, check, find_builtin, parse, resolved_text};
+use suite::{CheckContext, Found, SuiteSource, check, find_builtin, parse, read, resolved_text};
 
 const WRITE_A_SUITE: &str = include_str!("../../../docs/write-a-suite.md");
 /// What is in docs/suites, by name.
@@ -20,7 +20,32 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
 }
 
 fn examples() -> Vec<SuiteSource> {
-    blocks(WRITE_A_SUITE, "toml").iter().map(|text| parse(text, "example.toml").unwrap()).collect()
+    let found = blocks(WRITE_A_SUITE, "toml").into_iter().map(|text| read(text, "example.toml"));
+    let suites = found.filter_map(|found| match found.unwrap() {
+        Found::Suite(source) => Some(*source),
+        Found::Parts(_) => None,
+    });
+    suites.collect()
+}
+
+#[test]
+fn every_list_shown_names_suites_that_take_what_it_sets() {
+    let mut lists = 0;
+    for text in blocks(WRITE_A_SUITE, "toml") {
+        let Found::Parts(list) = read(text, "example.toml").unwrap() else { continue };
+        lists += 1;
+        for part in list.parts() {
+            let shown = examples().into_iter().find(|source| part.suite.contains(source.name()));
+            let mut source = match find_builtin(&part.suite) {
+                Some(found) => parse(found.text, found.file).unwrap(),
+                None => shown.unwrap_or_else(|| panic!("{} is nowhere", part.suite)),
+            };
+            list.set(part, &mut source).unwrap();
+            list.keep_phases(part, &mut source).unwrap();
+            check(&source, &CheckContext::default()).unwrap();
+        }
+    }
+    assert!(lists > 0);
 }
 
 #[test]

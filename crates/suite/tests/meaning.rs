@@ -595,11 +595,14 @@ fn the_schema_knows_every_field() {
     for field in SuiteSource::settable() {
         assert!(text.contains(&format!("\"{field}\"")), "no {field} in the schema");
     }
-    assert_eq!(
-        schema["additionalProperties"].as_bool().or(schema["unevaluatedProperties"].as_bool()),
-        Some(false),
-        "{schema:#}"
-    );
+    for document in ["SuiteDocument", "ListDocument", "PartDocument"] {
+        let part = &schema["$defs"][document];
+        assert_eq!(
+            part["additionalProperties"].as_bool().or(part["unevaluatedProperties"].as_bool()),
+            Some(false),
+            "{document}: {part:#}"
+        );
+    }
     let defaults = &schema["$defs"]["RawStream"];
     assert_eq!(defaults["additionalProperties"].as_bool(), Some(false));
 }
@@ -608,10 +611,17 @@ fn the_schema_knows_every_field() {
 #[test]
 fn the_schema_asks_for_what_must_be_there() {
     let schema = serde_json::to_value(suite::json_schema()).unwrap();
-    let mut required: Vec<&str> =
-        schema["required"].as_array().unwrap().iter().filter_map(|v| v.as_str()).collect();
-    required.sort_unstable();
-    assert_eq!(required, ["name", "phase", "schema"]);
+    for (document, wanted) in [
+        ("SuiteDocument", &["name", "phase", "schema"][..]),
+        ("ListDocument", &["name", "part", "schema"][..]),
+        ("PartDocument", &["suite"][..]),
+    ] {
+        let required = schema["$defs"][document]["required"].as_array().unwrap();
+        let mut required: Vec<&str> = required.iter().filter_map(|v| v.as_str()).collect();
+        required.sort_unstable();
+        assert_eq!(required, wanted, "{document}");
+    }
+    assert_eq!(schema["anyOf"].as_array().unwrap().len(), 2);
     assert_eq!(schema["$defs"]["RawStream"]["required"], serde_json::Value::Null);
     assert!(!schema.to_string().contains("null"), "TOML has no null");
     let phase = &schema["$defs"]["PhaseDocument"];
