@@ -34,6 +34,22 @@ impl Failure {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// What could not be done because of it.
+    pub fn of(self, message: String) -> Self {
+        Self { error: self.error.context(message), ..self }
+    }
+
+    /// Where it is wrong, in front of the message.
+    pub fn at(self, place: impl Display) -> Self {
+        let message = format!("{place}: {}", self.error);
+        self.of(message)
+    }
+
+    /// The code that the program ends with.
+    pub const fn code(&self) -> ExitCode {
+        self.code
+    }
+
     /// Whether it tells the user about `what`.
     pub fn hints_at(&self, what: &str) -> bool {
         self.hint.as_ref().is_some_and(|hint| hint.contains(what))

@@ -7,6 +7,7 @@ mod failure;
 mod options;
 mod order;
 mod output;
+mod parts;
 mod progress;
 mod signals;
 

@@ -18,6 +18,12 @@ pub struct SuiteOptions {
     /// last one wins.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// Multiply the suite's sizes, and its totals of bytes and requests: 0.01, 10%
+    ///
+    /// Rounded to whole blocks, and at least one block for every worker. What `--size` and `--set`
+    /// say is taken as it is. The tables say so.
+    #[arg(long, value_name = "FACTOR", value_parser = factor, allow_hyphen_values = true)]
+    pub scale: Option<f64>,
     /// Size of each file, or how much of a device is used: 4G, 512MiB, 100GB
     #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
@@ -44,6 +50,18 @@ pub struct SuiteOptions {
     /// auto, io-uring, io-uring-sqpoll, io-uring-iopoll, libaio, blocking or mmap.
     #[arg(long, value_name = "NAME")]
     pub backend: Option<String>,
+}
+
+/// A factor as people write it: `0.01`, `1%`, `2`.
+fn factor(text: &str) -> Result<f64, String> {
+    let (number, percent) = match text.trim().strip_suffix('%') {
+        Some(number) => (number.trim_end(), 100.0),
+        None => (text.trim(), 1.0),
+    };
+    let factor = number.parse::<f64>().ok().map(|number| number / percent);
+    factor
+        .filter(|&factor| factor > 0.0 && factor <= 1000.0)
+        .ok_or_else(|| "wanted more than 0, at most 1000, such as 0.01 or 1%".to_owned())
 }
 
 /// A share as people write it: `5%` or `0.05`.
@@ -170,6 +188,16 @@ mod tests {
         }
         for bad in ["", "5", "0", "-1%", "101%", "%", "nan", "few", "1e-30", "0.09%"] {
             assert!(bad.parse::<Share>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn factors_may_be_above_one() {
+        for (text, wanted) in [("0.01", 0.01), ("1%", 0.01), (" 250 % ", 2.5), ("1000", 1000.0)] {
+            assert_eq!(factor(text), Ok(wanted), "{text}");
+        }
+        for bad in ["", "0", "-1", "nan", "inf", "1001", "%", "half"] {
+            assert!(factor(bad).is_err(), "{bad}");
         }
     }
 

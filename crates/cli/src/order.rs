@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use record::{RunHeader, RunState};
 use runner::Settings;
 use store::Store;
-use suite::SuiteSource;
+use suite::{Found, Part, Parts, SuiteSource};
 use units::Nanos;
 
 use crate::args::Common;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::options::{ConsentOptions, MannerOptions, SuiteOptions};
+use crate::parts::List;
 
 /// Longest suite file that is read: the suite reader takes less, and `/dev/zero` has no end.
 const SUITE_BYTES_MAX: u64 = 64 << 20;
@@ -23,11 +24,62 @@ const SUITE_BYTES_MAX: u64 = 64 << 20;
 /// device.
 const WAITS: u64 = 100;
 
-/// The suite of that name or in that file, with the options worked in.
+/// What a name or a file of the command line is.
+#[derive(Debug)]
+pub enum Ordered {
+    /// One suite.
+    One(Box<SuiteSource>),
+    /// A list of them.
+    Many(List),
+}
+
+/// Where the paths in a list begin; nowhere in one that comes with the program.
+pub type Base = Option<PathBuf>;
+
+/// The suite or list of suites of that name or in that file, with the options worked in.
+pub fn ordered(name: &OsStr, options: &SuiteOptions) -> Result<Ordered, Failure> {
+    match find(name, Path::new(""))? {
+        (Found::Suite(mut source), _) => {
+            work_in(&mut source, options)?;
+            rounds(&mut source, options)?;
+            Ok(Ordered::One(source))
+        }
+        (Found::Parts(parts), base) => Ok(Ordered::Many(List::new((parts, base), options)?)),
+    }
+}
+
+/// The suite of that name or in that file, with the options worked in; lists are refused.
 pub fn suite(name: &OsStr, options: &SuiteOptions) -> Result<SuiteSource, Failure> {
-    let mut source = find(name)?;
+    match ordered(name, options)? {
+        Ordered::One(source) => Ok(*source),
+        Ordered::Many(list) => {
+            let message = format!("`{}` is a list of suites, not one", list.name());
+            let hint = "`plimsoll run` plays lists; here take the suite of one part";
+            Err(Failure::new(ExitCode::Usage, message).hint(hint))
+        }
+    }
+}
+
+/// The suite that a part of a list names.
+pub fn part(list: &Parts, part: &Part, base: &Base) -> Result<SuiteSource, Failure> {
+    let name = OsStr::new(&part.suite);
+    let found = match base {
+        Some(base) => find(name, base),
+        None => find_builtin(name).unwrap_or_else(|| Err(no_such_suite(&part.suite))),
+    };
+    match found.map_err(|failure| failure.at(list.place_of(part)))? {
+        (Found::Suite(source), _) => Ok(*source),
+        (Found::Parts(_), _) => Err(list.nested(part).into()),
+    }
+}
+
+/// Works options into a suite, but for those that say how rounds end.
+pub fn work_in(source: &mut SuiteSource, options: &SuiteOptions) -> Result<(), Failure> {
     if options.quick {
         source.quick()?;
+    }
+    if let Some(scale) = options.scale {
+        source.set_scale(scale)?;
     }
     if let Some(size) = options.size {
         source.set_size(size)?;
@@ -44,16 +96,37 @@ pub fn suite(name: &OsStr, options: &SuiteOptions) -> Result<SuiteSource, Failur
     if options.classic {
         source.set_classic()?;
     }
+    Ok(())
+}
+
+fn rounds(source: &mut SuiteSource, options: &SuiteOptions) -> Result<(), Failure> {
     if !source.in_rounds() {
-        in_rounds_only(&source, options)?;
+        in_rounds_only(source.name(), options)?;
     }
+    work_in_rounds(source, options)
+}
+
+/// Works options into a suite that say how rounds end.
+pub fn work_in_rounds(source: &mut SuiteSource, options: &SuiteOptions) -> Result<(), Failure> {
     if let Some(share) = options.precision {
         source.set_precision(share.0)?;
     }
     if let Some(time) = options.max_time {
         source.set_time_max(time)?;
     }
-    Ok(source)
+    Ok(())
+}
+
+/// Refuses what says how rounds end where no part of a list is played in rounds.
+pub fn list_in_rounds(
+    name: &str,
+    parts: &[SuiteSource],
+    options: &SuiteOptions,
+) -> Result<(), Failure> {
+    if parts.iter().any(SuiteSource::in_rounds) {
+        return Ok(());
+    }
+    in_rounds_only(name, options)
 }
 
 /// Has every cell visited so often, neither more nor less, however long that takes.
@@ -68,34 +141,41 @@ pub fn exactly(source: &mut SuiteSource, visits: u32) -> Result<(), Failure> {
 }
 
 /// Refuses what says how rounds end where there are none.
-fn in_rounds_only(source: &SuiteSource, options: &SuiteOptions) -> Result<(), Failure> {
+fn in_rounds_only(name: &str, options: &SuiteOptions) -> Result<(), Failure> {
     let given =
         [("--precision", options.precision.is_some()), ("--max-time", options.max_time.is_some())];
     let Some((option, _)) = given.iter().find(|(_, given)| *given) else { return Ok(()) };
-    let message = format!(
-        "{option} says how rounds end, but suite `{}` is not played in rounds",
-        source.name()
-    );
+    let message =
+        format!("{option} says how rounds end, but suite `{name}` is not played in rounds");
     let hint =
         "leave it out, or add `--set method=rounds` where cells may be repeated and reordered";
     Err(Failure::new(ExitCode::Usage, message).hint(hint))
 }
 
-fn find(name: &OsStr) -> Result<SuiteSource, Failure> {
-    let builtin = name.to_str().and_then(suite::find_builtin);
-    if let Some(builtin) = builtin {
-        return Ok(suite::parse(builtin.text, builtin.file)?);
+/// * `base`: where a path begins.
+fn find(name: &OsStr, base: &Path) -> Result<(Found, Base), Failure> {
+    if let Some(found) = find_builtin(name) {
+        return found;
     }
-    let path = Path::new(name);
-    let is_path = path.components().count() != 1 || path.extension().is_some() || path.exists();
+    let path = base.join(name);
+    let named = Path::new(name);
+    let is_path = named.components().count() != 1 || named.extension().is_some() || path.exists();
     if !is_path {
         return Err(no_such_suite(&name.to_string_lossy()));
     }
-    Ok(suite::parse(&read(path)?, &path.to_string_lossy())?)
+    let found = suite::read(&read(&path)?, &path.to_string_lossy())?;
+    Ok((found, path.parent().map(Path::to_path_buf)))
+}
+
+fn find_builtin(name: &OsStr) -> Option<Result<(Found, Base), Failure>> {
+    let name = name.to_str()?;
+    let found = suite::find_builtin(name).or_else(|| suite::find_list(name))?;
+    Some(suite::read(found.text, found.file).map(|found| (found, None)).map_err(Failure::from))
 }
 
 fn no_such_suite(name: &str) -> Failure {
-    let known: Vec<_> = suite::builtin().iter().map(|suite| suite.name).collect();
+    let known: Vec<_> =
+        suite::builtin().iter().chain(suite::builtin_lists()).map(|suite| suite.name).collect();
     let near = known
         .iter()
         .map(|known| (strsim::jaro_winkler(name, known), known))
@@ -124,7 +204,7 @@ pub fn size_given(options: &SuiteOptions) -> bool {
     let sets_size = |assignment: &String| {
         assignment.split_once('=').is_some_and(|(key, _)| key.trim() == "file_size")
     };
-    options.size.is_some() || options.set.iter().any(sets_size)
+    options.size.is_some() || options.scale.is_some() || options.set.iter().any(sets_size)
 }
 
 /// The runner's settings.

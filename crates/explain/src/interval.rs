@@ -437,6 +437,8 @@ mod tests {
             state: RunState::Complete,
             visits_planned: 0,
             blocks: None,
+            targets: Vec::new(),
+            part: None,
             imported: None,
             warnings: vec![],
         };

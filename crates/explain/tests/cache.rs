@@ -149,6 +149,8 @@ fn header(suite_text: &str, size_bytes: u64) -> RunHeader {
         state: RunState::Complete,
         visits_planned: 1,
         blocks: None,
+        targets: Vec::new(),
+        part: None,
         imported: None,
         warnings: Vec::new(),
     }

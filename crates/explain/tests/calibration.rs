@@ -185,6 +185,8 @@ fn header() -> RunHeader {
         state: RunState::Complete,
         visits_planned: 0,
         blocks: None,
+        targets: Vec::new(),
+        part: None,
         imported: None,
         warnings: vec![],
     }

@@ -519,6 +519,8 @@ impl Planted {
                 side: self.id.into(),
                 looks: 1,
             }),
+            targets: Vec::new(),
+            part: None,
             imported: None,
             warnings: vec![],
         }

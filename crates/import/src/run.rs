@@ -122,6 +122,8 @@ fn header(draft: &Draft, tool: Tool, bytes: &[u8], origin: &Origin) -> RunHeader
         state: RunState::Complete,
         visits_planned: 0,
         blocks: None,
+        targets: Vec::new(),
+        part: None,
         imported: Some(Imported {
             tool: tool.name().to_owned(),
             version: draft.version.clone(),

@@ -36,8 +36,11 @@ pub struct RunHeader {
     /// The suite as it was played, with overrides and every default filled in: TOML that the
     /// suite reader takes back.
     pub suite_text: String,
-    /// What was measured.
+    /// What was measured; of several targets all together, their names in a row.
     pub target: TargetRecord,
+    /// Each of several targets by itself, in the order given; empty where there is one.
+    #[serde(default)]
+    pub targets: Vec<TargetRecord>,
     /// Where all randomness came from.
     pub seed: u64,
     /// The words of the command, the program first.
@@ -54,6 +57,9 @@ pub struct RunHeader {
     pub visits_planned: u32,
     /// Its part in a comparison measured in blocks, if it is one side of such.
     pub blocks: Option<Blocks>,
+    /// Its place in a list of suites, if it was played as part of such.
+    #[serde(default)]
+    pub part: Option<PartOf>,
     /// Where it came from, if another tool made it. Then what that tool did not say is empty or
     /// 0 in this header, and is not known.
     #[serde(default)]
@@ -100,6 +106,19 @@ const fn one_look() -> u32 {
     1
 }
 
+/// A run's place in a list of suites that was played part after part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartOf {
+    /// The same for all runs of one sequence, and for nothing else: 8 hex digits.
+    pub group: String,
+    /// The list's name.
+    pub list: String,
+    /// From 1, every repeat of every part counted.
+    pub number: u32,
+    /// How many runs the whole sequence has.
+    pub of: u32,
+}
+
 /// A run on one line: what a listing shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSummary {
@@ -126,6 +145,9 @@ pub struct RunSummary {
     pub visits_planned: u32,
     /// How many warnings it has, its visits' included.
     pub warnings: u32,
+    /// Its place in a list of suites, if it was played as part of such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartOf>,
 }
 
 /// How a run stands.

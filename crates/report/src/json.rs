@@ -30,8 +30,10 @@ pub struct Document {
     pub run: String,
     /// The suite's name.
     pub suite: String,
-    /// What was measured.
+    /// What was measured; of several targets all together, their names in a row.
     pub target: Target,
+    /// Each of several targets by itself; empty where there is one.
+    pub targets: Vec<Target>,
     /// Where all randomness came from.
     pub seed: u64,
     /// `running` (under way, or killed), `complete`, `interrupted` or `failed`.
@@ -51,6 +53,8 @@ pub struct Document {
     pub suite_text: String,
     /// Its part in a comparison measured in blocks; null if it is none.
     pub blocks: Option<Blocks>,
+    /// Its place in a list of suites; null if it was not played as part of one.
+    pub part: Option<PartOf>,
     /// Where it came from, if another tool made it. Then texts that the tool did not tell are
     /// empty in this document, and sizes and the seed 0.
     pub imported: Option<Imported>,
@@ -58,6 +62,19 @@ pub struct Document {
     pub cells: Vec<Cell>,
     /// Doubts about the run as a whole; those about a visit are with the visit.
     pub warnings: Vec<Warning>,
+}
+
+/// A run's place in a list of suites that was played part after part.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PartOf {
+    /// The same for all runs of one sequence.
+    pub group: String,
+    /// The list's name.
+    pub list: String,
+    /// From 1, every repeat of every part counted.
+    pub number: u32,
+    /// How many runs the whole sequence has.
+    pub of: u32,
 }
 
 /// What was measured.
@@ -529,6 +546,7 @@ pub fn document(run: &Run) -> Document {
         run: header.id.clone(),
         suite: header.suite.clone(),
         target: target(&header.target),
+        targets: header.targets.iter().map(target).collect(),
         seed: header.seed,
         state: header.state.name().to_owned(),
         started_unix_ns: figures::known(run, header.started_unix_ns),
@@ -541,6 +559,12 @@ pub fn document(run: &Run) -> Document {
             .blocks
             .as_ref()
             .map(|b| Blocks { group: b.group.clone(), side: b.side.clone() }),
+        part: header.part.as_ref().map(|part| PartOf {
+            group: part.group.clone(),
+            list: part.list.clone(),
+            number: part.number,
+            of: part.of,
+        }),
         imported: header.imported.as_ref().map(imported),
         cells: figures::streams_of(run).iter().map(|stream| cell(&judged, stream)).collect(),
         warnings: warnings(&header.warnings),

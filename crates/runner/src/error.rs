@@ -26,6 +26,24 @@ pub enum RunError {
     /// It was exchanged under us.
     #[error(transparent)]
     Confirm(#[from] stack::ConfirmError),
+    /// Two targets are one, or one holds the other.
+    #[error("{second} {how} {first}: a target is named once")]
+    SameTarget {
+        /// One of them.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+        /// `is the same as`, `lies on`.
+        how: &'static str,
+    },
+    /// Several targets, of which one can only be measured alone.
+    #[error("{target} is a {kind}, and there are several targets")]
+    Alone {
+        /// Which.
+        target: String,
+        /// `twin`.
+        kind: &'static str,
+    },
     /// Writes to something that cannot be written.
     #[error("suite `{suite}` writes, but {target} is a {kind}: it can only be read")]
     NotWritable {
@@ -284,6 +302,7 @@ impl RunError {
             {
                 Some("no space, or no inodes, are left: ask for fewer files".to_owned())
             }
+            Self::Alone { .. } => Some("measure it alone".to_owned()),
             Self::NotWritable { .. } => {
                 Some("use a suite that reads, or another target".to_owned())
             }
@@ -314,6 +333,7 @@ impl RunError {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::TargetName { .. }
+            | Self::Alone { .. }
             | Self::Suite(_)
             | Self::Model { .. }
             | Self::Verify { .. }
@@ -329,6 +349,7 @@ impl RunError {
             | Self::NotOurs { .. }
             | Self::NoInodes { .. }
             | Self::NoRoomForFiles { .. }
+            | Self::SameTarget { .. }
             | Self::TwinMemory { .. }
             | Self::Confirm(_)
             | Self::NoRoom { .. } => ErrorKind::Refused,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use device::{FileIndex, Memory, MemoryShape, Op};
 use record::{LedgerEntry, VisitRecord, Warning};
 use rustix::fs::FlockOperation;
-use stack::{Action, DeviceCounters, Host, Ledger, Mark};
+use stack::{Action, DeviceCounters, Host, Ledger, Mark, Mount};
 use suite::model::{
     Access, Backend, CacheStep, Cell, Operation, StartFile, Stream, Suite, WriteThrough,
 };
@@ -325,8 +325,10 @@ impl Field {
     /// The unit of direct I/O on files that are there now, for who reads the figures.
     pub(crate) fn alignment(&self) -> Option<u32> {
         let Self::Files(files) = self else { return None };
-        let path = files.names.first()?;
-        let unit = stack::direct_alignment(path, &files.paths.target.devices).unit()?;
+        let units = files.paths.targets().iter().zip(files.firsts());
+        let units =
+            units.map(|(target, path)| stack::direct_alignment(path, &target.devices).unit());
+        let unit = units.collect::<Option<Vec<Bytes>>>()?.into_iter().max()?;
         u32::try_from(unit.get()).ok()
     }
 
@@ -378,6 +380,12 @@ impl Field {
 }
 
 impl Files {
+    /// The first file of every target.
+    fn firsts(&self) -> impl Iterator<Item = &PathBuf> {
+        let each = self.names.len() / self.paths.targets().len().max(1);
+        self.names.iter().step_by(each.max(1))
+    }
+
     fn cached_share(&self) -> Option<f64> {
         // The same files, however they were opened.
         let set = self.opened.values().next()?;
@@ -398,7 +406,7 @@ impl Files {
                 Action::Create | Action::ScratchInside => {
                     let file = create(&permit.path)?;
                     lock(&file, &permit.path)?;
-                    leaving.of(paths.scratch && !keep).push(permit.path.clone());
+                    leaving.of(paths.is_scratch(&permit.path) && !keep).push(permit.path.clone());
                     give_length(&file, &permit.path, suite.files.size, true).inspect_err(|_| {
                         // Without its mark it would be someone else's file from now on.
                         let _ = std::fs::remove_file(&permit.path);
@@ -412,7 +420,9 @@ impl Files {
                     lock(&file, &permit.path)?;
                     give_length(&file, &permit.path, suite.files.size, ours)?;
                     if ours {
-                        leaving.of(paths.scratch && !keep).push(permit.path.clone());
+                        leaving
+                            .of(paths.is_scratch(&permit.path) && !keep)
+                            .push(permit.path.clone());
                     }
                     guards.push(file);
                 }
@@ -578,10 +588,11 @@ impl Files {
 
     fn cache_step(&mut self, step: CacheStep) -> Result<(), RunError> {
         let failed = |step: &'static str, why: String| RunError::Caches { step, why };
-        let first = self.names.first().cloned().unwrap_or_default();
         match step {
-            CacheStep::Flush => uring::sync_file_system(&first)
-                .map_err(|error| failed("flushing the file system", error.to_string())),
+            CacheStep::Flush => self.firsts().try_for_each(|first| {
+                uring::sync_file_system(first)
+                    .map_err(|error| failed("flushing the file system", error.to_string()))
+            }),
             CacheStep::Purge => {
                 for set in self.opened.values() {
                     uring::purge(set)
@@ -674,11 +685,22 @@ fn give_length(file: &File, path: &Path, size: Bytes, ours: bool) -> Result<(), 
     Ok(())
 }
 
-/// Unmounts and mounts the target's file system as it was.
+/// Unmounts and mounts the targets' file systems as they were, each once.
 fn remount(paths: &Paths) -> Result<(), String> {
-    let Some(mount) = &paths.target.mount else {
-        return Err("the target is not on a mounted file system".to_owned());
-    };
+    let mut done: Vec<&Path> = Vec::new();
+    for target in paths.targets() {
+        let Some(mount) = &target.mount else {
+            return Err("the target is not on a mounted file system".to_owned());
+        };
+        if !done.contains(&mount.point.as_path()) {
+            remount_one(mount)?;
+            done.push(&mount.point);
+        }
+    }
+    Ok(())
+}
+
+fn remount_one(mount: &Mount) -> Result<(), String> {
     let point = mount.point.display().to_string();
     let call = |program: &str, arguments: &[&str]| {
         let said = std::process::Command::new(program)

@@ -9,6 +9,7 @@ mod directory;
 mod error;
 mod events;
 mod fill;
+mod find;
 mod ground;
 mod interrupt;
 mod layers;
@@ -17,6 +18,7 @@ mod prepare;
 mod quiet;
 mod resume;
 mod run;
+mod several;
 mod target;
 mod visit;
 mod watch;
@@ -40,8 +42,9 @@ use units::{Bytes, Nanos};
 pub struct Order {
     /// The suite, with every override set.
     pub source: SuiteSource,
-    /// `None`: a scratch file in the current directory, sized to the free space, removed after.
-    pub target: Option<TargetName>,
+    /// None: a scratch file in the current directory, sized to the free space, removed after. Each
+    /// of several has the suite's files.
+    pub targets: Vec<TargetName>,
     /// `None`: one is drawn, and stored.
     pub seed: Option<u64>,
     /// The target's size was given by the user: an existing file or device is not taken whole.

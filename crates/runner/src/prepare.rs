@@ -6,21 +6,22 @@ use std::path::{Path, PathBuf};
 
 use device::TwinSpec;
 use plan::Schedule;
-use record::{Blocks, CellRecord, RunHeader, RunState, StreamPlan, TargetKind, TargetRecord};
-use stack::{Access, Action, Alignment, Host, Mark, Own, PathKind, Permit, Subject, Target};
+use record::{Blocks, CellRecord, PartOf, RunHeader, RunState, StreamPlan};
+use stack::{Action, Host, PathKind, Permit, Target};
 use suite::model::{
     CacheStep, Cell, Data, Method, Operation, Precondition, StartFile, Stream, Suite,
 };
 use units::{Bytes, Nanos};
 
 use crate::fill::{self, Pass};
+use crate::find::{Found, checked, find_paths, set_size};
 use crate::{Order, RunError, Settings, TargetName, directory};
 
 /// Name of a scratch file: always the same, so that one left behind by a kill is used again and
 /// not joined by another.
 pub(crate) const SCRATCH: &str = "plimsoll-scratch.dat";
 /// Sizes of files are whole multiples of this, so that direct I/O reaches their end.
-const SIZE_UNIT: u64 = 4096;
+pub(crate) const SIZE_UNIT: u64 = 4096;
 
 /// A run that has only to be started.
 #[derive(Debug)]
@@ -52,12 +53,15 @@ pub(crate) enum Ground {
 /// Real files or a device, judged.
 #[derive(Debug)]
 pub(crate) struct Paths {
+    /// Of several targets the first, with what lies below all of them.
     pub target: Target,
+    /// Each of several targets by itself; empty where there is one.
+    pub each: Vec<Target>,
     pub permits: Vec<Permit>,
     /// Writes are allowed and needed.
     pub writes: bool,
-    /// Removed after the run.
-    pub scratch: bool,
+    /// Removed after the run, with a number behind each if a target has several files.
+    pub scratch: Vec<PathBuf>,
     /// A character device: no size, no cache, read only.
     pub character: bool,
     /// Another side of the same comparison makes, fills, holds and removes the files.
@@ -79,6 +83,22 @@ impl Prepared {
     /// turns and have the same seed, so that their schedules agree.
     pub fn as_side(&mut self, blocks: Blocks) {
         self.header.blocks = Some(blocks);
+    }
+
+    /// Makes it one of the runs of a list of suites.
+    pub fn as_part(&mut self, part: PartOf) {
+        self.header.part = Some(part);
+    }
+
+    /// Time that its visits take at least, as its plan expects; what the device decides is not
+    /// in it, nor are fills and flushes.
+    pub fn least_time(&self) -> Nanos {
+        self.schedule().left(&[]).time
+    }
+
+    /// What will be played: sizes as the target has them.
+    pub fn suite(&self) -> &Suite {
+        &self.suite
     }
 
     /// Has it take turns with `first` on the files that both write: `first` makes them, fills them,
@@ -129,10 +149,11 @@ impl Prepared {
                 for permit in &paths.permits {
                     said.extend(permit.describe().iter().cloned());
                 }
-                if paths.scratch {
-                    let name = paths.permits.first().map(|p| p.path.display().to_string());
+                for base in &paths.scratch {
                     let after = if self.settings.keep { "Keeps" } else { "Removes" };
-                    said.push(format!("{after} {} afterwards.", name.unwrap_or_default()));
+                    let first = paths.permits.iter().find(|permit| is_of(&permit.path, base));
+                    let name = first.map_or(base, |permit| &permit.path);
+                    said.push(format!("{after} {} afterwards.", name.display()));
                 }
             }
             Ground::Null | Ground::Memory | Ground::Model(_) => {
@@ -294,165 +315,34 @@ pub fn prepare(order: &Order) -> Result<Prepared, RunError> {
         // Part of the suite like any other choice: stored with it, and resumed with it.
         source.set("data=self-describing")?;
     }
-    let found = match &order.target {
-        None => find_path(&host, order, Path::new("."), &mut source)?,
-        Some(TargetName::Path(path)) => find_path(&host, order, path, &mut source)?,
-        Some(TargetName::Null) => Found::twin(Ground::Null, "null:", Bytes::ZERO),
-        Some(name @ TargetName::Memory(size)) => {
+    let found = match order.targets.as_slice() {
+        [] => find_paths(&host, order, &[PathBuf::from(".")], &mut source)?,
+        [TargetName::Null] => Found::twin(Ground::Null, "null:", Bytes::ZERO),
+        [name @ TargetName::Memory(size)] => {
             if !order.size_given {
                 let count = checked(&source, None)?.files.count;
                 set_size(&mut source, Bytes::new(size.get() / u64::from(count)))?;
             }
             Found::twin(Ground::Memory, &name.text(), *size)
         }
-        Some(name @ TargetName::Model(path)) => {
+        [name @ TargetName::Model(path)] => {
             let spec = read_model(path)?;
             Found::twin(Ground::Model(Box::new(spec)), &name.text(), Bytes::ZERO)
         }
+        several => find_paths(&host, order, &real(several)?, &mut source)?,
     };
     let suite = checked(&source, found.capacity)?;
     let suite_text = suite::resolved_text(&source)?;
     finish(order, &host, found, suite, suite_text)
 }
 
-/// The target, looked at.
-struct Found {
-    ground: Ground,
-    record: TargetRecord,
-    /// Limit of the files' size, for the checker.
-    capacity: Option<Bytes>,
-    /// Offsets and lengths of direct I/O are multiples of this.
-    unit: Option<Bytes>,
-    /// What is there is read, not written first.
-    as_it_is: bool,
-}
-
-impl Found {
-    fn twin(ground: Ground, name: &str, size: Bytes) -> Self {
-        let record = TargetRecord {
-            given: name.to_owned(),
-            resolved: name.to_owned(),
-            kind: TargetKind::Twin,
-            size_bytes: size.get(),
-            files: 1,
-            file_system: None,
-            mount: None,
-            devices: Vec::new(),
-            direct_alignment: None,
-            link: None,
-            cache_bytes: None,
-            remarks: vec!["a twin: no device was measured".to_owned()],
-        };
-        let as_it_is = !matches!(ground, Ground::Memory);
-        let capacity = (size > Bytes::ZERO).then_some(size);
-        Self { ground, record, capacity, unit: None, as_it_is }
-    }
-}
-
-fn checked(source: &suite::SuiteSource, capacity: Option<Bytes>) -> Result<Suite, RunError> {
-    let context = suite::CheckContext { capacity, ..suite::CheckContext::default() };
-    Ok(suite::check(source, &context)?)
-}
-
-/// Sets the size of the files, cut to whole units.
-fn set_size(source: &mut suite::SuiteSource, size: Bytes) -> Result<(), RunError> {
-    let whole = size.get() / SIZE_UNIT * SIZE_UNIT;
-    Ok(source.set_size(if whole == 0 { size } else { Bytes::new(whole) })?)
-}
-
-fn find_path(
-    host: &Host,
-    order: &Order,
-    path: &Path,
-    source: &mut suite::SuiteSource,
-) -> Result<Found, RunError> {
-    let mut target = stack::inspect(host, path)?;
-    let scratch = matches!(target.path.kind, PathKind::Directory);
-    if scratch {
-        let directory = target.path.resolved.clone();
-        size_scratch(&target, source, order.size_given)?;
-        target = stack::inspect(host, &directory.join(SCRATCH))?;
-    }
-    let wanted = checked(source, None)?;
-    let device = matches!(target.path.kind, PathKind::BlockDevice { .. });
-    let character = matches!(target.path.kind, PathKind::CharacterDevice { .. });
-    let exists = device || character || matches!(target.path.kind, PathKind::File { .. });
-    // What is there is only read if the suite only reads; a scratch file is ours to write.
-    let verified = if verifies(&wanted) { wanted.files.count } else { 0 };
-    let as_it_is =
-        exists && !scratch && !wanted.writes() && reads_as_it_is(host, order, &target, verified)?;
-    if character && wanted.writes() {
-        return Err(RunError::NotWritable {
-            suite: wanted.name,
-            target: target.path.given.display().to_string(),
-            kind: "character device",
-        });
-    }
-    if device && begins_empty(&wanted) {
-        let target = target.path.given.display().to_string();
-        return Err(RunError::NotAFile { suite: wanted.name, target });
-    }
-    let there = if device { target.top().map(|d| d.size) } else { Some(target.path.size) };
-    let there = there.filter(|_| exists && !character).unwrap_or(Bytes::ZERO);
-    fit_size(order, &target, source, &wanted, there, as_it_is, device)?;
-    let wanted = checked(source, device.then_some(there))?;
-    let permits = judge(host, order, &target, &wanted, as_it_is)?;
-    let alignment = match target.path.kind {
-        PathKind::Missing => Alignment::Unknown,
-        _ => stack::direct_alignment(&target.path.resolved, &target.devices),
+/// Paths, of which there may be several; a twin is measured alone.
+fn real(targets: &[TargetName]) -> Result<Vec<PathBuf>, RunError> {
+    let path = |name: &TargetName| match name {
+        TargetName::Path(path) => Ok(path.clone()),
+        twin => Err(RunError::Alone { target: twin.text(), kind: "twin" }),
     };
-    let unit = alignment.unit().or_else(|| target.top().and_then(|d| d.logical_sector));
-    let mut record = target.record(wanted.files.size, wanted.files.count, &alignment);
-    record.given = path.display().to_string();
-    record.link = stack::slowest_link(host, &target);
-    if as_it_is && !character {
-        record.remarks.push("read as it is, not written first".to_owned());
-        if let PathKind::File { allocated, .. } = target.path.kind
-            && allocated < target.path.size
-        {
-            record.remarks.push(format!(
-                "sparse: {allocated} of {} are allocated; reads of the rest never reach a device",
-                target.path.size
-            ));
-        }
-    }
-    if scratch {
-        record.remarks.push("a scratch file, made for this run".to_owned());
-    }
-    let paths = Paths { target, permits, writes: !as_it_is, scratch, character, shared: false };
-    let capacity = device.then_some(there);
-    Ok(Found { ground: Ground::Paths(Box::new(paths)), record, capacity, unit, as_it_is })
-}
-
-/// Whether an existing target's content will do for a suite that only reads. A file of ours whose
-/// fill was cut short is filled again: reads of its holes would never reach the device. `verified`
-/// is in how many files reads are verified.
-fn reads_as_it_is(
-    host: &Host,
-    order: &Order,
-    target: &Target,
-    verified: u32,
-) -> Result<bool, RunError> {
-    let paths = file_paths(&target.path.resolved, verified);
-    let content_will_do = paths.iter().all(|path| describes_itself(path));
-    let PathKind::File { allocated, .. } = target.path.kind else {
-        return match !content_will_do {
-            true => Err(not_ours(target)),
-            false => Ok(true),
-        };
-    };
-    let hollow = allocated < target.path.size;
-    if content_will_do && !hollow {
-        return Ok(true);
-    }
-    let own = Own::of_this_process(Some(order.settings.store_path.clone()));
-    let facts = stack::gather(host, target, Access::Read, &order.settings.consent, &own);
-    let ours = matches!(&facts.subject, Subject::File(file) if file.mark == Mark::Ours);
-    match (ours, content_will_do) {
-        (true, _) => Ok(false),
-        (false, true) => Ok(true),
-        (false, false) => Err(not_ours(target)),
-    }
+    targets.iter().map(path).collect()
 }
 
 /// Whether reads are held against what the data says of itself.
@@ -461,115 +351,8 @@ pub(crate) fn verifies(suite: &Suite) -> bool {
 }
 
 /// Whether files are cut to nothing or made anew before visits.
-fn begins_empty(suite: &Suite) -> bool {
+pub(crate) fn begins_empty(suite: &Suite) -> bool {
     suite.cells().any(|cell| cell.start_file() != StartFile::Keep)
-}
-
-fn not_ours(target: &Target) -> RunError {
-    let what = target.path.given.display();
-    RunError::Verify { why: format!("{what} does not hold data that a verifying run wrote") }
-}
-
-/// Whether the target begins with a sector that a verifying run wrote.
-fn describes_itself(path: &Path) -> bool {
-    let mut sector = [0; engine::verify::SECTOR];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut sector));
-    read.is_ok() && engine::verify::describes_itself(&sector)
-}
-
-/// A scratch file takes what the suite wants, or what the file system can give.
-fn size_scratch(
-    directory: &Target,
-    source: &mut suite::SuiteSource,
-    size_given: bool,
-) -> Result<(), RunError> {
-    let files = checked(source, None)?.files;
-    let Some(space) = directory.path.space else { return Ok(()) };
-    // The reuse of a scratch file left behind frees as much as it takes; not counted here.
-    let Some(most) = stack::suggest_scratch_size(space, files.total()) else {
-        return Err(RunError::NoRoom {
-            directory: directory.path.resolved.clone(),
-            free: space.free,
-            total: space.total,
-            reserve: stack::space_reserve(space.total),
-        });
-    };
-    if most < files.total() && !size_given {
-        set_size(source, Bytes::new(most.get() / u64::from(files.count)))?;
-    }
-    Ok(())
-}
-
-/// Takes an existing file or device whole where only reads are made of it and nobody said how
-/// much; keeps sizes to whole units.
-fn fit_size(
-    order: &Order,
-    target: &Target,
-    source: &mut suite::SuiteSource,
-    wanted: &Suite,
-    there: Bytes,
-    as_it_is: bool,
-    device: bool,
-) -> Result<(), RunError> {
-    let whole = as_it_is && there > Bytes::ZERO && wanted.files.count == 1 && !order.size_given;
-    let too_large = device && there < wanted.files.size && !order.size_given;
-    if whole || too_large {
-        return set_size(source, there);
-    }
-    let empty = there == Bytes::ZERO && matches!(target.path.kind, PathKind::File { .. });
-    let missing_part = (there > Bytes::ZERO || empty) && there < wanted.files.size;
-    if as_it_is && missing_part && wanted.files.count == 1 {
-        return Err(RunError::TooShort {
-            path: target.path.resolved.clone(),
-            size: there,
-            wanted: wanted.files.size,
-        });
-    }
-    if !wanted.files.size.get().is_multiple_of(SIZE_UNIT) {
-        set_size(source, wanted.files.size)?;
-    }
-    Ok(())
-}
-
-/// Each file of the set judged by itself.
-fn judge(
-    host: &Host,
-    order: &Order,
-    target: &Target,
-    suite: &Suite,
-    as_it_is: bool,
-) -> Result<Vec<Permit>, RunError> {
-    let own = Own::of_this_process(Some(order.settings.store_path.clone()));
-    let size = suite.files.size;
-    let also = Bytes::new(suite.files.total().get() - size.get());
-    let access = if as_it_is { Access::Read } else { Access::Write { size, also } };
-    let paths = file_paths(&target.path.resolved, suite.files.count);
-    let mut permits = Vec::with_capacity(paths.len());
-    for path in &paths {
-        let other;
-        let this = if *path == target.path.resolved {
-            target
-        } else {
-            other = stack::inspect(host, path)?;
-            &other
-        };
-        let facts = stack::gather(host, this, access, &order.settings.consent, &own);
-        permits.push(stack::decide(&facts)?);
-    }
-    Ok(permits)
-}
-
-/// One file is the path itself; of several each gets its number.
-fn file_paths(path: &Path, count: u32) -> Vec<PathBuf> {
-    if count == 1 {
-        return vec![path.to_path_buf()];
-    }
-    let numbered = |index| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{index}"));
-        PathBuf::from(name)
-    };
-    (0..count).map(numbered).collect()
 }
 
 /// A model is a page of text: what goes on for longer is a device or something else by mistake.
@@ -647,6 +430,7 @@ fn finish(
         suite: suite.name.clone(),
         suite_text,
         target: found.record,
+        targets: found.records,
         seed,
         command_line: order.settings.command_line.clone(),
         program: order.settings.program.clone(),
@@ -655,6 +439,7 @@ fn finish(
         state: RunState::Running,
         visits_planned: 0,
         blocks: None,
+        part: None,
         imported: None,
         warnings: Vec::new(),
     };
@@ -777,14 +562,17 @@ fn can_handle_caches(paths: &Paths, suite: &Suite) -> Result<(), RunError> {
     if !has(CacheStep::Remount) {
         return Ok(());
     }
-    match &paths.target.mount {
-        _ if !root => no("mounting anew", "it needs root"),
-        None => no("mounting anew", "the target is not on a mounted file system"),
-        Some(mount) if mount.point == Path::new("/") => {
-            no("mounting anew", "the root file system cannot be unmounted")
+    for target in paths.targets() {
+        match &target.mount {
+            _ if !root => return no("mounting anew", "it needs root"),
+            None => return no("mounting anew", "the target is not on a mounted file system"),
+            Some(mount) if mount.point == Path::new("/") => {
+                return no("mounting anew", "the root file system cannot be unmounted");
+            }
+            Some(_) => {}
         }
-        Some(_) => Ok(()),
     }
+    Ok(())
 }
 
 /// Whether requests of the stream are copies that the kernel makes.
@@ -801,17 +589,22 @@ fn can_make_files(paths: &Paths, suite: &Suite) -> Result<(), RunError> {
         (None, true) => "has the kernel copy from file to file",
         (None, false) => return Ok(()),
     };
-    let target = paths.target.path.given.display().to_string();
-    let kind = match paths.target.path.kind {
-        PathKind::BlockDevice { .. } => Some("block device"),
-        PathKind::CharacterDevice { .. } => Some("character device"),
-        _ => None,
-    };
-    if let Some(kind) = kind {
+    for target in paths.targets() {
+        let kind = match target.path.kind {
+            PathKind::BlockDevice { .. } => "block device",
+            PathKind::CharacterDevice { .. } => "character device",
+            _ => continue,
+        };
+        let target = target.path.given.display().to_string();
         let suite = suite.name.clone();
         return Err(RunError::NeedsFileSystem { suite, does, target, kind });
     }
     let Some((bytes, files)) = needs else { return Ok(()) };
+    if !paths.each.is_empty() {
+        let target = format!("what suite `{}` needs", suite.name);
+        return Err(RunError::Alone { target, kind: "directory of one target" });
+    }
+    let target = paths.target.path.given.display().to_string();
     if let Some(free) = directory::inodes_left(&paths.target.path.resolved)
         && free < files
     {
@@ -870,7 +663,26 @@ fn can_verify(suite: &Suite) -> Result<(), RunError> {
     Ok(())
 }
 
+/// Whether a file is `base`, or one of several that begin with its name.
+fn is_of(path: &Path, base: &Path) -> bool {
+    let (path, base) = (path.as_os_str().as_encoded_bytes(), base.as_os_str().as_encoded_bytes());
+    path.strip_prefix(base).is_some_and(|rest| {
+        rest.is_empty()
+            || rest.strip_prefix(b".").is_some_and(|number| number.iter().all(u8::is_ascii_digit))
+    })
+}
+
 impl Paths {
+    /// Every target by itself.
+    pub(crate) fn targets(&self) -> &[Target] {
+        if self.each.is_empty() { std::slice::from_ref(&self.target) } else { &self.each }
+    }
+
+    /// Whether a file of the run goes with its end.
+    pub(crate) fn is_scratch(&self, path: &Path) -> bool {
+        self.scratch.iter().any(|base| is_of(path, base))
+    }
+
     /// Whether files are made or given their length by this run.
     pub(crate) fn makes_files(&self) -> bool {
         self.permits

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use plan::Made;
-use record::{Run, RunState, TargetKind, VisitEnd};
+use record::{Run, RunState, TargetKind, TargetRecord, VisitEnd};
 use stack::{Action, PathKind, Permit};
 use units::Nanos;
 
@@ -48,9 +48,12 @@ pub fn prepare_resume(
         }
         source.set_time_max(time)?;
     }
-    let target = target_of(run)?;
-    let order =
-        Order { source, target: Some(target), seed: Some(header.seed), size_given: true, settings };
+    let targets = targets_of(run)?;
+    if let Some(first) = header.targets.first() {
+        // The suite was stored with the files of all targets.
+        source.set(&format!("file_count={}", first.files))?;
+    }
+    let order = Order { source, targets, seed: Some(header.seed), size_given: true, settings };
     let mut prepared = prepare(&order)?;
     let grid = prepared.suite.cell_count() as u32;
     let (now, then) = (&prepared.cells, &run.cells);
@@ -90,15 +93,24 @@ pub fn prepare_resume(
 fn still_there(ground: &Ground) -> bool {
     let Ground::Paths(paths) = ground else { return true };
     let made = |permit: &Permit| matches!(permit.action, Action::Create | Action::ScratchInside);
-    let hollow = matches!(paths.target.path.kind, PathKind::File { allocated, .. }
-        if allocated < paths.target.path.size);
+    let hollow = paths.targets().iter().any(|target| {
+        matches!(target.path.kind, PathKind::File { allocated, .. }
+            if allocated < target.path.size)
+    });
     !hollow && !paths.permits.iter().any(made)
 }
 
 /// Where the run was: the path it resolved to, since the directory may be another today. A
 /// scratch file is found by its directory.
-fn target_of(run: &Run) -> Result<TargetName, RunError> {
-    let target = &run.header.target;
+fn targets_of(run: &Run) -> Result<Vec<TargetName>, RunError> {
+    let header = &run.header;
+    match header.targets.as_slice() {
+        [] => Ok(vec![target_of(&header.target)?]),
+        several => several.iter().map(target_of).collect(),
+    }
+}
+
+fn target_of(target: &TargetRecord) -> Result<TargetName, RunError> {
     if target.kind == TargetKind::Twin {
         return TargetName::parse(target.given.as_ref());
     }

@@ -298,7 +298,7 @@ mod tests {
             .connection
             .execute_batch(
                 "INSERT INTO run VALUES (NULL, 1, 's', '', 't', 't', 'file', 1, 1, NULL, NULL, '[]',
-                     NULL, '[]', '1', '[]', 'p', 'h', 'k', 'a', 'c', 1, 1, 0, 'running', 1, NULL, NULL, NULL, NULL, NULL, 1)",
+                     NULL, '[]', '1', '[]', 'p', 'h', 'k', 'a', 'c', 1, 1, 0, 'running', 1, NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL, '[]')",
             )
             .unwrap();
     }
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(ask("synchronous"), "1"); // NORMAL
         assert_eq!(ask("foreign_keys"), "1");
         assert_eq!(ask("auto_vacuum"), "2"); // INCREMENTAL
-        assert_eq!(ask("user_version"), "5");
+        assert_eq!(ask("user_version"), "7");
         discard(store);
     }
 }

@@ -6,12 +6,14 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::{Store, StoreError};
 
 /// In order; only ever added to.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("../migrations/0001_runs.sql"),
     include_str!("../migrations/0002_rounds.sql"),
     include_str!("../migrations/0003_looks.sql"),
     include_str!("../migrations/0004_alignment.sql"),
     include_str!("../migrations/0005_imported.sql"),
+    include_str!("../migrations/0006_parts.sql"),
+    include_str!("../migrations/0007_targets.sql"),
 ];
 /// The schema this program reads and writes.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;

@@ -1,7 +1,7 @@
 use record::{
-    BackendRecord, Blocks, CellRecord, Imported, LedgerEntry, Link, Machine, OpRecord, Purpose,
-    Reported, ReportedLatency, Run, RunHeader, RunState, RunSummary, StreamPlan, StreamRecord,
-    TargetRecord, VisitEnd, VisitRecord, Warning, WorkerRecord,
+    BackendRecord, Blocks, CellRecord, Imported, LedgerEntry, Link, Machine, OpRecord, PartOf,
+    Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, RunSummary, StreamPlan,
+    StreamRecord, TargetRecord, VisitEnd, VisitRecord, Warning, WorkerRecord,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::de::DeserializeOwned;
@@ -16,6 +16,7 @@ impl Store {
     /// Every run on a line, newest last.
     pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
         let query = "SELECT id, suite, target_given, target_resolved, started_unix_ns, state, visits_planned,
+                 part_group, part_list, part_number, part_of, targets,
                  (SELECT count(DISTINCT cell || '/' || repeat) FROM visit
                       WHERE run = number AND end <> 'interrupted' AND purpose = 'measure')
                       AS visits_made,
@@ -73,6 +74,14 @@ struct Reader<'a> {
     number: i64,
 }
 
+fn named(given: &str, resolved: &str) -> String {
+    let scratch = format!("/{SCRATCH}");
+    match resolved.strip_suffix(&scratch) {
+        Some(directory) if !given.ends_with(SCRATCH) => format!("{directory}/ (scratch)"),
+        _ => given.to_owned(),
+    }
+}
+
 /// One row, with errors that name run and column.
 struct Columns<'a> {
     store: &'a Store,
@@ -96,6 +105,17 @@ impl Columns<'_> {
         Ok(match (self.get("blocks_group")?, self.get("blocks_side")?) {
             (Some(group), Some(side)) => {
                 Some(Blocks { group, side, looks: self.get("blocks_looks")? })
+            }
+            _ => None,
+        })
+    }
+
+    fn part(&self) -> Result<Option<PartOf>, StoreError> {
+        let names = (self.get("part_group")?, self.get("part_list")?);
+        let numbers = (self.get("part_number")?, self.get("part_of")?);
+        Ok(match (names, numbers) {
+            ((Some(group), Some(list)), (Some(number), Some(of))) => {
+                Some(PartOf { group, list, number, of })
             }
             _ => None,
         })
@@ -137,13 +157,15 @@ impl Columns<'_> {
     /// As the user named it; a scratch file by the directory that it was made in, since `.` is
     /// another one tomorrow.
     fn named_target(&self) -> Result<String, StoreError> {
-        let given: String = self.get("target_given")?;
-        let resolved: String = self.get("target_resolved")?;
-        let scratch = format!("/{SCRATCH}");
-        Ok(match resolved.strip_suffix(&scratch) {
-            Some(directory) if !given.ends_with(SCRATCH) => format!("{directory}/ (scratch)"),
-            _ => given,
-        })
+        let targets: Vec<TargetRecord> = self.json("targets")?;
+        if targets.is_empty() {
+            return Ok(named(
+                &self.get::<String>("target_given")?,
+                &self.get::<String>("target_resolved")?,
+            ));
+        }
+        let names = targets.iter().map(|target| named(&target.given, &target.resolved));
+        Ok(names.collect::<Vec<_>>().join(", "))
     }
 
     fn summary(&self) -> Result<RunSummary, StoreError> {
@@ -160,6 +182,7 @@ impl Columns<'_> {
             visits_made: self.get("visits_made")?,
             visits_planned: self.get("visits_planned")?,
             warnings: self.get("warnings")?,
+            part: self.part()?,
         })
     }
 
@@ -175,6 +198,7 @@ impl Columns<'_> {
             suite: self.get("suite")?,
             suite_text: self.get("suite_text")?,
             target: self.target()?,
+            targets: self.json("targets")?,
             seed: seed.parse().map_err(|_| self.bad("seed", format!("`{seed}` is no seed")))?,
             command_line: self.json("command_line")?,
             program: self.get("program")?,
@@ -183,6 +207,7 @@ impl Columns<'_> {
             state: self.word("state")?,
             visits_planned: self.get("visits_planned")?,
             blocks: self.blocks()?,
+            part: self.part()?,
             imported,
             warnings,
         })

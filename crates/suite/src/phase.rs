@@ -113,6 +113,14 @@ impl Own {
         read_table(&table, self.at, "phase").map_err(|e| with_keys(e, self.at, &[]))
     }
 
+    /// What was set for the stream before each visit.
+    pub(crate) fn before_mut(&mut self) -> Option<&mut Table> {
+        match &mut self.table.get_mut(BEFORE)?.value {
+            Value::Table(before) => Some(before),
+            _ => None,
+        }
+    }
+
     fn place(&self, field: &str) -> At {
         self.table.get(field).map_or(self.at, |node| node.at)
     }

@@ -4,7 +4,7 @@ use units::Bytes;
 
 use crate::check::{CheckContext, check};
 use crate::error::{Problem, SuiteError};
-use crate::model::{Spread, Stream, Suite};
+use crate::model::{Precondition, Spread, Stream, Suite};
 use crate::node::{At, Node, Table, Value};
 use crate::source::{Setting, SuiteSource};
 
@@ -65,6 +65,7 @@ impl SuiteSource {
         for phase in &mut self.phases {
             scale.table(&mut phase.fields);
             phase.streams.iter_mut().for_each(|stream| scale.table(&mut stream.fields));
+            phase.own.before_mut().into_iter().for_each(|before| scale.table(before));
             for axis in &mut phase.axes {
                 axis.values.iter_mut().for_each(|value| scale.node(&axis.path, value));
             }
@@ -130,6 +131,11 @@ impl Scale {
                 }
             }
             ["operations"] | ["directory", "files"] => self.count(node),
+            ["before"] => {
+                if let Value::Table(details) = &mut node.value {
+                    self.table(details);
+                }
+            }
             _ => {}
         }
     }
@@ -157,13 +163,17 @@ fn sized(node: &mut Node, change: impl Fn(u64) -> u64) {
 }
 
 fn streams(suite: &Suite) -> impl Iterator<Item = &Stream> {
-    suite.cells().flat_map(|cell| &cell.streams)
+    suite.cells().flat_map(|cell| cell.streams.iter().chain(&cell.before))
 }
 
 /// The largest block of preconditioning; 0 without.
 fn passes(suite: &Suite) -> u64 {
-    let passes = suite.files.precondition.iter().map(|pass| pass.block_size.get());
-    passes.max().unwrap_or(0)
+    let phases = suite.phases.iter().flat_map(|phase| &phase.precondition);
+    let blocks = suite.files.precondition.iter().chain(phases).map(|pass| match pass {
+        Precondition::Write { block_size, .. } => block_size.get(),
+        Precondition::Trim => 0,
+    });
+    blocks.max().unwrap_or(0)
 }
 
 /// What all sizes are multiples of: the largest block; of pages and stripes a multiple, too, if

@@ -277,6 +277,8 @@ fn header(suite: &Suite, suite_text: String, seed: u64) -> RunHeader {
         state: RunState::Complete,
         visits_planned: 0,
         blocks: None,
+        targets: Vec::new(),
+        part: None,
         imported: None,
         warnings: Vec::new(),
     }

@@ -409,6 +409,8 @@ fn header() -> RunHeader {
         state: RunState::Complete,
         visits_planned: (CELLS * ROUNDS) as u32,
         blocks: None,
+        targets: Vec::new(),
+        part: None,
         imported: None,
         warnings: Vec::new(),
     }

@@ -119,7 +119,7 @@ pub fn calibrate(
     let target = args.target.as_deref().map(TargetName::parse).transpose()?;
     let prepared = runner::prepare(&Order {
         source: source(args)?,
-        target,
+        targets: target.into_iter().collect(),
         seed: args.seed,
         size_given: args.size.is_some(),
         settings: settings.clone(),
@@ -231,7 +231,7 @@ fn prepare_null(settings: &Settings) -> Result<Prepared, Failure> {
     }
     Ok(runner::prepare(&Order {
         source,
-        target: Some(TargetName::Null),
+        targets: vec![TargetName::Null],
         seed: Some(0),
         size_given: false,
         settings: settings.clone(),

@@ -156,7 +156,7 @@ fn sides(args: &CompareArgs, common: &Common, blocks: u32) -> Result<Vec<Side>, 
         let (source, size_given) = source(&read, file, blocks)?;
         let prepared = runner::prepare(&Order {
             source,
-            target: Some(TargetName::parse(OsStr::new(&read.target))?),
+            targets: vec![TargetName::parse(OsStr::new(&read.target))?],
             seed,
             size_given,
             settings: settings.clone(),

@@ -14,6 +14,7 @@ pub mod path;
 pub mod resume;
 pub mod rm;
 pub mod run;
+pub mod sequence;
 pub mod show;
 pub mod suites;
 pub mod table;

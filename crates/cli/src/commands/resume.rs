@@ -1,12 +1,12 @@
 //! `plimsoll resume`
 
 use clap::Args;
-use record::RunState;
+use record::{RunHeader, RunState};
 use store::Store;
 use units::Nanos;
 
 use crate::args::Common;
-use crate::commands::run;
+use crate::commands::{run, sequence};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::options::{ConsentOptions, MannerOptions, TalkOptions};
@@ -69,7 +69,24 @@ pub fn resume(args: &ResumeArgs, common: &Common, output: Output) -> Result<Exit
     }
     let settings = order::settings(&args.consent, &args.manner, path);
     let prepared = runner::prepare_resume(&so_far, settings, args.max_time)?;
-    run::play(prepared, &mut store, &args.talk, &output, Some(&so_far))
+    let code = run::play(prepared, &mut store, &args.talk, &output, Some(&so_far))?;
+    if matches!(code, ExitCode::Ok | ExitCode::Incomplete) {
+        tell_next(&so_far.header, &output);
+    }
+    Ok(code)
+}
+
+/// How to go on with the list of suites that the run is a part of.
+fn tell_next(header: &RunHeader, output: &Output) {
+    let Some(part) = header.part.as_ref().filter(|part| part.number < part.of) else { return };
+    let next = part.number + 1;
+    output.note(&format!(
+        "part {} of {} of {}: `{}` goes on with part {next}, unless that was played",
+        part.number,
+        part.of,
+        part.list,
+        sequence::continued(&header.command_line, next, Some(&part.group)),
+    ));
 }
 
 fn newest_unfinished(store: &Store, output: &Output) -> Result<String, Failure> {

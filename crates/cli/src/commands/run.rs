@@ -8,13 +8,13 @@ use runner::{Order, Outcome, Prepared, TargetName};
 use store::Store;
 
 use crate::args::Common;
-use crate::commands::table;
+use crate::commands::{sequence, table};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::options::{ConsentOptions, MannerOptions, SuiteOptions, TalkOptions};
-use crate::order;
+use crate::order::{self, Ordered};
 use crate::output::{Output, json};
-use crate::progress::Progress;
+use crate::progress::{Later, Progress};
 use crate::signals::SignalWatch;
 
 pub const EXAMPLES: &str = "\
@@ -28,7 +28,9 @@ Examples:
         in the original's order, 10 s a cell
   plimsoll run random-write --target /dev/sdx --destroy /dev/sdx --time 60s
   plimsoll run random-read --target /dev/zero --set block_size=4K --set queue_depth=32 --json
-  plimsoll run ./mine.toml --target null: --dry-run";
+  plimsoll run ./mine.toml --target null: --dry-run
+  plimsoll run one-dvd-per-second --target /ssd/ --scale 0.01
+        a study's own sequence of suites at a hundredth of its sizes, a run for each";
 
 /// Measure a target by a suite, store the results, print the tables
 ///
@@ -44,37 +46,54 @@ Examples:
 pub struct RunArgs {
     /// A name from `plimsoll suite list`, or a file
     #[arg(value_name = "SUITE|FILE.toml")]
-    suite: OsString,
+    pub suite: OsString,
     /// What to measure: a file (made if it is not there), a directory, a device, or a twin
     ///
     /// Not given: a scratch file in the current directory, sized to the free space and removed
     /// afterwards. Twins: `null:` (our own overhead), `memory:SIZE`, `model:FILE.toml` (a
     /// simulated device on a virtual clock).
+    ///
+    /// May be repeated for files, directories and devices: each has the suite's files, and the
+    /// suite's `spread` says how requests go over them.
     #[arg(long, short, value_name = "TARGET")]
-    target: Option<OsString>,
+    pub target: Vec<OsString>,
     /// Where all randomness comes from; drawn and stored if not given
     #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+    pub seed: Option<u64>,
     /// Say what would be read, written, made and removed, and stop
     #[arg(long, conflicts_with = "json")]
-    dry_run: bool,
+    pub dry_run: bool,
+    /// Of a list of suites: begin with this run of it, counted from 1 over parts and repeats
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub from_part: Option<u32>,
+    /// Of a list of suites: the new runs belong to a group that is stored, as its end says
+    #[arg(long, value_name = "GROUP", requires = "from_part")]
+    pub group: Option<String>,
     #[command(flatten)]
-    suite_options: SuiteOptions,
+    pub suite_options: SuiteOptions,
     #[command(flatten)]
-    consent: ConsentOptions,
+    pub consent: ConsentOptions,
     #[command(flatten)]
-    manner: MannerOptions,
+    pub manner: MannerOptions,
     #[command(flatten)]
-    talk: TalkOptions,
+    pub talk: TalkOptions,
 }
 
 pub fn run(args: &RunArgs, common: &Common, output: Output) -> Result<ExitCode, Failure> {
     let output = output.quiet(args.talk.quiet);
+    let source = match order::ordered(&args.suite, &args.suite_options)? {
+        Ordered::One(source) => *source,
+        Ordered::Many(list) => return sequence::run(args, &list, common, output),
+    };
+    if args.from_part.is_some() {
+        let message = format!("--from-part is for lists, and `{}` is one suite", source.name());
+        let hint = "`plimsoll resume` goes on with a run that was interrupted";
+        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+    }
     let store_path = order::store_path(common)?;
-    let target = args.target.as_deref().map(TargetName::parse).transpose()?;
     let prepared = runner::prepare(&Order {
-        source: order::suite(&args.suite, &args.suite_options)?,
-        target,
+        source,
+        targets: targets(args)?,
         seed: args.seed,
         size_given: order::size_given(&args.suite_options),
         settings: order::settings(&args.consent, &args.manner, store_path.clone()),
@@ -88,6 +107,11 @@ pub fn run(args: &RunArgs, common: &Common, output: Output) -> Result<ExitCode, 
     play(prepared, &mut store, &args.talk, &output, None)
 }
 
+/// What is to be measured.
+pub fn targets(args: &RunArgs) -> Result<Vec<TargetName>, Failure> {
+    args.target.iter().map(|target| Ok(TargetName::parse(target)?)).collect()
+}
+
 /// Runs what was prepared, and prints what came of it.
 ///
 /// * `so_far`: the run as it is stored, if it goes on.
@@ -99,29 +123,56 @@ pub fn play(
     so_far: Option<&record::Run>,
 ) -> Result<ExitCode, Failure> {
     let signals = SignalWatch::start()?;
-    let mut progress = Progress::new(*output, so_far, signals.interrupt().clone());
-    let played = prepared.run(store, &mut progress, signals.interrupt());
-    progress.finish();
-    let outcome = match played {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            if let Some(id) = progress.run_id().filter(|_| !error.lost_the_store()) {
-                output.note(&format!("what was measured is stored as {id}"));
-            }
-            return Err(error.into());
-        }
-    };
+    let measured = measure(prepared, store, output, so_far, &signals, None);
+    let outcome = measured.map_err(|broken| broken.failure)?;
     let shown = show(&outcome, store, talk, output);
     if signals.code() != Some(ExitCode::HungUp) {
         // With the terminal gone there is nowhere to show it, which is no news.
         shown?;
     }
     let code = code(&outcome, signals.code());
-    if let Some(trouble) = trouble(&outcome, code) {
+    tell_trouble(&outcome, code, output);
+    Ok(code)
+}
+
+/// A run that ended by an error.
+#[derive(Debug)]
+pub struct Broken {
+    /// Where what was measured is stored.
+    pub run: Option<String>,
+    pub failure: Failure,
+}
+
+/// Runs what was prepared, and shows meanwhile how far it is.
+///
+/// * `so_far`: the run as it is stored, if it goes on.
+/// * `later`: what comes after it, if it is a part of a list.
+pub fn measure(
+    prepared: Prepared,
+    store: &mut Store,
+    output: &Output,
+    so_far: Option<&record::Run>,
+    signals: &SignalWatch,
+    later: Option<Later>,
+) -> Result<Outcome, Broken> {
+    let mut progress = Progress::new(*output, so_far, signals.interrupt().clone()).before(later);
+    let played = prepared.run(store, &mut progress, signals.interrupt());
+    progress.finish();
+    played.map_err(|error| {
+        let run = progress.run_id().filter(|_| !error.lost_the_store()).map(str::to_owned);
+        if let Some(id) = &run {
+            output.note(&format!("what was measured is stored as {id}"));
+        }
+        Broken { run, failure: error.into() }
+    })
+}
+
+/// Says why the exit code is not 0.
+pub fn tell_trouble(outcome: &Outcome, code: ExitCode, output: &Output) {
+    if let Some(trouble) = trouble(outcome, code) {
         output.error(&trouble);
         output.hint(&format!("`plimsoll show {}` has the warnings in full", outcome.run));
     }
-    Ok(code)
 }
 
 /// Why the exit code is not 0, for those who see nothing else.
@@ -138,7 +189,8 @@ fn trouble(outcome: &Outcome, code: ExitCode) -> Option<String> {
     })
 }
 
-fn show(
+/// Prints what came of a run.
+pub fn show(
     outcome: &Outcome,
     store: &Store,
     talk: &TalkOptions,

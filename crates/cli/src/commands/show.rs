@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use record::{Imported, Run, RunHeader};
+use record::{Imported, PartOf, Run, RunHeader};
 use suite::model::{Method, Suite};
 use suite::{CheckContext, SuiteError};
 use units::Bytes;
@@ -67,6 +67,10 @@ fn facts(run: &Run, standing: &str) -> String {
             fact(label, value);
         }
         return out;
+    }
+    if let Some(part) = &header.part {
+        let PartOf { group, list, number, of } = part;
+        fact("part", format!("{number} of {of} of {list}, group {group}"));
     }
     fact("plan", plan_text(run));
     fact("seed", header.seed.to_string());
@@ -154,7 +158,14 @@ fn method(plan: &Suite) -> String {
 fn target(header: &RunHeader) -> Vec<(&'static str, String)> {
     let target = &header.target;
     let mut facts = vec![("target", target.given.clone())];
-    if target.resolved != target.given {
+    for one in &header.targets {
+        let devices = match one.devices.as_slice() {
+            [] => String::new(),
+            devices => format!(", {}", devices.join(" > ")),
+        };
+        facts.push(("", format!("{}{devices}", one.resolved)));
+    }
+    if header.targets.is_empty() && target.resolved != target.given {
         facts.push(("", format!("is {}", target.resolved)));
     }
     let size = Bytes::new(target.size_bytes);
@@ -167,7 +178,8 @@ fn target(header: &RunHeader) -> Vec<(&'static str, String)> {
         facts.push(("", on.join(" on ")));
     }
     if !target.devices.is_empty() {
-        facts.push(("devices", target.devices.join(" > ")));
+        let between = if header.targets.is_empty() { " > " } else { ", " };
+        facts.push(("devices", target.devices.join(between)));
     }
     facts.extend(target.remarks.iter().map(|remark| ("remark", remark.clone())));
     facts

@@ -6,12 +6,13 @@ use std::fmt::Write;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use suite::model::{Cell, Method, Order, Phase, Suite};
-use suite::{CheckContext, SuiteError};
+use suite::{CheckContext, Found, SuiteError};
 
 use crate::failure::Failure;
 use crate::options::SuiteOptions;
-use crate::order;
+use crate::order::{self, Ordered};
 use crate::output::{Output, json};
+use crate::parts::List;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -107,11 +108,16 @@ struct Line {
     name: &'static str,
     title: String,
     has_quick: bool,
+    /// Of a list of suites.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<String>,
 }
 
 fn list(args: &ListArgs, output: &Output) -> Result<(), Failure> {
-    let lines: Result<Vec<_>, SuiteError> = suite::builtin().iter().map(line).collect();
-    let suites = lines?;
+    let all = suite::builtin().iter().chain(suite::builtin_lists());
+    let lines: Result<Vec<_>, SuiteError> = all.map(line).collect();
+    let mut suites = lines?;
+    suites.sort_by_key(|suite| suite.name);
     if args.json {
         return output.print(&json(&Suites { schema: "plimsoll.suites/1", suites })?);
     }
@@ -121,8 +127,14 @@ fn list(args: &ListArgs, output: &Output) -> Result<(), Failure> {
 }
 
 fn line(builtin: &suite::Builtin) -> Result<Line, SuiteError> {
-    let source = suite::parse(builtin.text, builtin.file)?;
-    Ok(Line { name: builtin.name, title: source.title().to_owned(), has_quick: source.has_quick() })
+    let (title, has_quick, parts) = match suite::read(builtin.text, builtin.file)? {
+        Found::Suite(source) => (source.title().to_owned(), source.has_quick(), Vec::new()),
+        Found::Parts(list) => {
+            let parts: Vec<_> = list.parts().iter().map(|part| part.suite.clone()).collect();
+            (list.title().to_owned(), true, parts)
+        }
+    };
+    Ok(Line { name: builtin.name, title, has_quick, parts })
 }
 
 #[derive(Serialize)]
@@ -134,7 +146,10 @@ struct Plan<'a> {
 }
 
 fn show(args: &ShowArgs, output: &Output) -> Result<(), Failure> {
-    let source = order::suite(&args.suite, &args.options)?;
+    let source = match order::ordered(&args.suite, &args.options)? {
+        Ordered::One(source) => source,
+        Ordered::Many(list) => return show_list(&list, args, output),
+    };
     let checked = suite::check(&source, &CheckContext::default())?;
     if let Some(Format::Fio) = args.format {
         return output.print(&suite::fio_job(&checked, &args.file));
@@ -156,6 +171,25 @@ fn show(args: &ShowArgs, output: &Output) -> Result<(), Failure> {
     output.print(&format!("{}{fields}", summary(&checked)))
 }
 
+fn show_list(list: &List, args: &ShowArgs, output: &Output) -> Result<(), Failure> {
+    if let Some(Format::Fio) = args.format {
+        return output.print(&suite::fio_jobs(&list.titled()?, &args.file));
+    }
+    if args.toml {
+        return output.print(&crate::output::lines(list.text()));
+    }
+    if args.json {
+        return output.print(&json(&list.document()?)?);
+    }
+    output.print(&list.summary()?)
+}
+
+/// What the sizes were multiplied by, if they were.
+pub fn scaled(suite: &Suite) -> Option<String> {
+    let factor = suite.scaled?;
+    Some(format!("sizes and totals are {factor} times the suite's"))
+}
+
 fn summary(suite: &Suite) -> String {
     let mut out = String::new();
     let mut say = |text: &str| {
@@ -169,6 +203,9 @@ fn summary(suite: &Suite) -> String {
     }
     say("");
     say(&format!("files    {}", files(suite)));
+    if let Some(scaled) = scaled(suite) {
+        say(&format!("scale    {scaled}"));
+    }
     for phase in &suite.phases {
         say(&format!("phase    {}", phase_line(phase)));
     }
@@ -178,7 +215,7 @@ fn summary(suite: &Suite) -> String {
     out
 }
 
-fn files(suite: &Suite) -> String {
+pub fn files(suite: &Suite) -> String {
     let files = &suite.files;
     let fill = if files.fill { ", filled before the first phase" } else { "" };
     let passes = match files.precondition.len() {
@@ -214,7 +251,7 @@ fn phase_line(phase: &Phase) -> String {
     format!("{name}: {cells}{axes}{passes}{before}{steady}")
 }
 
-fn visits(suite: &Suite) -> String {
+pub fn visits(suite: &Suite) -> String {
     let (least, most) = (suite.visits_least(), suite.visits_most());
     let count = match least == most {
         true => counted(u64::from(most), "visit"),
@@ -231,7 +268,7 @@ fn visits(suite: &Suite) -> String {
     format!("{count}, {how}")
 }
 
-fn time(suite: &Suite) -> String {
+pub fn time(suite: &Suite) -> String {
     let least = duration(suite.least_duration());
     if suite.method == Method::Rounds {
         let most = duration(suite.rounds.time_max);
@@ -244,7 +281,7 @@ fn time(suite: &Suite) -> String {
     }
 }
 
-fn writes(suite: &Suite) -> String {
+pub fn writes(suite: &Suite) -> String {
     let least = suite.bytes_written_least();
     match (suite.writes(), least.get()) {
         (false, 0) => "nothing".to_owned(),

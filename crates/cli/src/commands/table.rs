@@ -9,7 +9,7 @@ use store::Store;
 
 use crate::args::Common;
 use crate::commands::calibrate::floor_of;
-use crate::commands::show;
+use crate::commands::{show, suites};
 use crate::failure::Failure;
 use crate::order;
 use crate::output::Output;
@@ -86,6 +86,16 @@ pub fn noise(store: &Store, run: &Run) -> Result<String, Failure> {
 /// The tables of a run as text: the original's beside ours. Where the original's does not fit,
 /// because what it is about was changed or not measured, it is said.
 pub fn both(run: &Run) -> String {
+    scaled(run) + &beside(run)
+}
+
+/// What stands above the tables of a run whose suite was made smaller or larger.
+fn scaled(run: &Run) -> String {
+    let scaled = show::plan(run).ok().and_then(|plan| suites::scaled(&plan));
+    scaled.map_or(String::new(), |scaled| format!("Scaled: {scaled}.\n\n"))
+}
+
+fn beside(run: &Run) -> String {
     let ours = report::table::grid(run);
     match classic(run).map(|layout| layout.print(run)) {
         None => ours,
@@ -96,15 +106,16 @@ pub fn both(run: &Run) -> String {
 
 fn text(run: &Run, layout: Layout) -> Result<String, Misfit> {
     let ours = || report::table::grid(run);
-    match layout {
-        Layout::Auto => Ok(both(run)),
-        Layout::Grid => Ok(ours()),
-        Layout::Original(layout) => layout.print(run),
+    let tables = match layout {
+        Layout::Auto => beside(run),
+        Layout::Grid => ours(),
+        Layout::Original(layout) => layout.print(run)?,
         Layout::Classic => match classic(run) {
-            Some(layout) => layout.print(run),
-            None => Ok(report::table::matrix(run).unwrap_or_else(ours)),
+            Some(layout) => layout.print(run)?,
+            None => report::table::matrix(run).unwrap_or_else(ours),
         },
-    }
+    };
+    Ok(scaled(run) + &tables)
 }
 
 /// The layout of the tool that made the run or whose method its suite is.

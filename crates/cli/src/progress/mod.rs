@@ -14,6 +14,7 @@ use crate::output::Output;
 use grid::Grid;
 use live::Live;
 use plain::Plain;
+pub use time::Later;
 use time::TimeLeft;
 
 /// Warnings of a visit that are told at once; the tables list them all.
@@ -67,6 +68,12 @@ impl Progress {
             is_stopping: false,
             face,
         }
+    }
+
+    /// With what comes after the run, for the time that is left of all.
+    pub fn before(mut self, later: Option<Later>) -> Self {
+        self.time.before(later);
+        self
     }
 
     /// The run's id, once it has one.

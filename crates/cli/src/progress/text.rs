@@ -4,7 +4,7 @@ use record::{CellRecord, RunHeader};
 use runner::{Left, Round, RoundOf, Tick, Waiting};
 use units::{Bytes, Nanos};
 
-use super::time::TimeLeft;
+use super::time::{Later, TimeLeft};
 use crate::commands::suites::{counted, duration};
 
 /// At most `width` characters.
@@ -76,7 +76,7 @@ pub fn cell(cell: &CellRecord) -> String {
 pub fn status(tick: &Tick<'_>, time: &TimeLeft, left: Option<Nanos>) -> String {
     let mean = tick.bytes.get().checked_div(tick.requests).unwrap_or(0);
     let rate = Bytes::new((tick.iops * mean as f64) as u64);
-    let left = left.map_or(String::new(), |left| format!("ETA {}  ", clock(left)));
+    let left = left.map_or(String::new(), |left| eta(left, time.later()));
     format!(
         "{}/{}  {left}{} IOPS, {rate}/s  {}  {}",
         time.visit(),
@@ -85,6 +85,14 @@ pub fn status(tick: &Tick<'_>, time: &TimeLeft, left: Option<Nanos>) -> String {
         cell(tick.cell),
         clock(tick.elapsed),
     )
+}
+
+fn eta(left: Nanos, later: Option<Later>) -> String {
+    let of_all = |later: Later| {
+        let least = if later.is_least { " at least" } else { "" };
+        format!(", of all parts {}{least}", clock(left + later.time))
+    };
+    format!("ETA {}{}  ", clock(left), later.map_or(String::new(), of_all))
 }
 
 /// Whole seconds: more would only flicker.
@@ -109,7 +117,7 @@ pub fn waiting(waiting: &[Waiting]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, waiting};
+    use super::{Later, count, eta, waiting};
     use runner::Waiting;
     use units::Nanos;
 
@@ -122,6 +130,15 @@ mod tests {
         assert_eq!(waiting(std::slice::from_ref(&stuck)).unwrap(), line);
         assert_eq!(waiting(&[stuck.clone(), stuck]).unwrap(), format!("{line}, and 1 more"));
         assert_eq!(waiting(&[]), None);
+    }
+
+    #[test]
+    fn what_comes_later_is_counted() {
+        let minute = Nanos::secs(60);
+        assert_eq!(eta(minute, None), "ETA 1 min  ");
+        let later = |is_least| Some(Later { time: Nanos::secs(120), is_least });
+        assert_eq!(eta(minute, later(false)), "ETA 1 min, of all parts 3 min  ");
+        assert_eq!(eta(minute, later(true)), "ETA 1 min, of all parts 3 min at least  ");
     }
 
     #[test]

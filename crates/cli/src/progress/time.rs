@@ -19,12 +19,31 @@ pub struct TimeLeft {
     /// What the visits of this session took on the device's clock, waits included.
     spent: Nanos,
     visit: Option<Nanos>,
+    later: Option<Later>,
+}
+
+/// What comes after a run that is a part of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Later {
+    pub time: Nanos,
+    /// It may well take longer.
+    pub is_least: bool,
 }
 
 impl TimeLeft {
+    pub const fn before(&mut self, later: Option<Later>) {
+        self.later = later;
+    }
+
+    /// What comes after the run.
+    pub const fn later(&self) -> Option<Later> {
+        self.later
+    }
+
     pub fn begin(&mut self, done: usize, left: Left) {
         let made_before = u32::try_from(done).unwrap_or(u32::MAX);
-        *self = Self { begun: Some(Instant::now()), left, made_before, ..Self::default() };
+        let later = self.later;
+        *self = Self { begun: Some(Instant::now()), left, made_before, later, ..Self::default() };
     }
 
     pub const fn visit_begins(&mut self, planned: Option<Nanos>) {

@@ -9,6 +9,7 @@ mod help;
 mod import;
 mod live;
 mod odd;
+mod parts;
 mod refused;
 mod run;
 mod signals;

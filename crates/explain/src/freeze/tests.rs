@@ -125,6 +125,8 @@ pub(crate) fn run(kind: TargetKind, visits: Vec<VisitRecord>) -> Run {
         state: RunState::Complete,
         visits_planned: 2,
         blocks: None,
+        targets: Vec::new(),
+        part: None,
         imported: None,
         warnings: vec![],
     };

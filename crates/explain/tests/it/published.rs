@@ -167,6 +167,8 @@ pub fn header(id: &str) -> RunHeader {
         state: RunState::Complete,
         visits_planned: 84,
         blocks: None,
+        targets: Vec::new(),
+        part: None,
         imported: None,
         warnings: Vec::new(),
     }

@@ -58,6 +58,7 @@ fn a_listing() {
         visits_made: 3,
         visits_planned: 84,
         warnings: 2,
+        part: None,
     };
     let runs = [
         summary("r1", RunState::Complete, false),

@@ -43,6 +43,8 @@ pub fn header(suite: &str) -> RunHeader {
         state: RunState::Complete,
         visits_planned: 2,
         blocks: None,
+        targets: Vec::new(),
+        part: None,
         imported: None,
         warnings: vec![],
     }

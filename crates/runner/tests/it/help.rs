@@ -44,7 +44,7 @@ pub fn order_in_rounds(place: &Place, suite: &str, target: &str, sets: &[&str]) 
     }
     Order {
         source,
-        target: Some(TargetName::parse(target.as_ref()).unwrap()),
+        targets: vec![TargetName::parse(target.as_ref()).unwrap()],
         seed: Some(42),
         size_given: sets.iter().any(|s| s.starts_with("file_size")),
         settings: settings(place),

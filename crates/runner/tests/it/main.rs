@@ -9,4 +9,5 @@ mod help;
 mod phases;
 mod resume;
 mod rounds;
+mod targets;
 mod whole;

@@ -208,6 +208,7 @@ fn a_listing_has_a_line_per_run_newest_last() {
             visits_made: 1,
             visits_planned: 4,
             warnings: 2,
+            part: None,
         }
     );
     assert_eq!(list[1].id, "r2");

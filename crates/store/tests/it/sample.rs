@@ -2,9 +2,9 @@
 
 use record::{
     BackendRecord, Bitmap, Blocks, CellRecord, Gap, Imported, LedgerEntry, Link, Machine, OpRecord,
-    Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, Series, SeriesRow, SlowRequest,
-    StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd, VisitRecord, Warning,
-    WorkerRecord,
+    PartOf, Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, Series, SeriesRow,
+    SlowRequest, StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd, VisitRecord,
+    Warning, WorkerRecord,
 };
 use stats::LatencyHistogram;
 use units::Nanos;
@@ -44,6 +44,8 @@ pub fn header() -> RunHeader {
         state: RunState::Running,
         visits_planned: 4,
         blocks: None,
+        targets: Vec::new(),
+        part: None,
         imported: None,
         warnings: vec![Warning::new("tmpfs", "the target is memory")],
     }
@@ -169,6 +171,21 @@ pub fn run(id: &str) -> Run {
         cells: cells(),
         visits: vec![visit(0), visit(1)],
     }
+}
+
+/// With all that the sixth and seventh schema can hold.
+pub fn latest() -> Run {
+    let mut run = later();
+    run.header.part = Some(PartOf {
+        group: "1f2e3d4c".into(),
+        list: "one-dvd-per-second".into(),
+        number: 3,
+        of: 8,
+    });
+    let mut other = run.header.target.clone();
+    other.given = "/ssd/other.dat".into();
+    run.header.targets = vec![run.header.target.clone(), other];
+    run
 }
 
 /// With what schema 2 added.

@@ -1,0 +1,433 @@
+//! Targets looked at and judged: which files, how large, whether they may be written.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use record::{TargetKind, TargetRecord};
+use stack::{Access, Alignment, Host, Mark, Own, PathKind, Permit, Subject, Target};
+use suite::SuiteSource;
+use suite::model::Suite;
+use units::Bytes;
+
+use crate::prepare::{Ground, Paths, SCRATCH, SIZE_UNIT, begins_empty, verifies};
+use crate::several::{are_distinct, together};
+use crate::{Order, RunError};
+
+/// The targets of a run, looked at.
+pub(crate) struct Found {
+    pub ground: Ground,
+    /// Of all targets together.
+    pub record: TargetRecord,
+    /// Of each of several.
+    pub records: Vec<TargetRecord>,
+    /// Limit of the files' size, for the checker.
+    pub capacity: Option<Bytes>,
+    /// Offsets and lengths of direct I/O are multiples of this.
+    pub unit: Option<Bytes>,
+    /// What is there is read, not written first.
+    pub as_it_is: bool,
+}
+
+impl Found {
+    pub(crate) fn twin(ground: Ground, name: &str, size: Bytes) -> Self {
+        let record = TargetRecord {
+            given: name.to_owned(),
+            resolved: name.to_owned(),
+            kind: TargetKind::Twin,
+            size_bytes: size.get(),
+            files: 1,
+            file_system: None,
+            mount: None,
+            devices: Vec::new(),
+            direct_alignment: None,
+            link: None,
+            cache_bytes: None,
+            remarks: vec!["a twin: no device was measured".to_owned()],
+        };
+        let as_it_is = !matches!(ground, Ground::Memory);
+        let capacity = (size > Bytes::ZERO).then_some(size);
+        Self { ground, record, records: Vec::new(), capacity, unit: None, as_it_is }
+    }
+}
+
+/// A target as it is now.
+struct Seen {
+    /// As the user named it.
+    given: PathBuf,
+    /// A scratch file in it, if it is a directory.
+    target: Target,
+    /// The directory of a scratch file.
+    directory: Option<Target>,
+}
+
+impl Seen {
+    fn of(host: &Host, path: &Path) -> Result<Self, RunError> {
+        let given = path.to_path_buf();
+        let found = stack::inspect(host, path)?;
+        if !matches!(found.path.kind, PathKind::Directory) {
+            return Ok(Self { given, target: found, directory: None });
+        }
+        let target = stack::inspect(host, &found.path.resolved.join(SCRATCH))?;
+        Ok(Self { given, target, directory: Some(found) })
+    }
+
+    fn is_device(&self) -> bool {
+        matches!(self.target.path.kind, PathKind::BlockDevice { .. })
+    }
+
+    fn is_character(&self) -> bool {
+        matches!(self.target.path.kind, PathKind::CharacterDevice { .. })
+    }
+
+    fn is_file(&self) -> bool {
+        matches!(self.target.path.kind, PathKind::File { .. })
+    }
+
+    fn exists(&self) -> bool {
+        self.is_device() || self.is_character() || self.is_file()
+    }
+
+    /// Bytes that are there.
+    fn there(&self) -> Bytes {
+        let size = match self.is_device() {
+            true => self.target.top().map(|device| device.size),
+            false => Some(self.target.path.size),
+        };
+        size.filter(|_| self.exists() && !self.is_character()).unwrap_or(Bytes::ZERO)
+    }
+}
+
+pub(crate) fn checked(source: &SuiteSource, capacity: Option<Bytes>) -> Result<Suite, RunError> {
+    let context = suite::CheckContext { capacity, ..suite::CheckContext::default() };
+    Ok(suite::check(source, &context)?)
+}
+
+/// Sets the size of the files, cut to whole units.
+pub(crate) fn set_size(source: &mut SuiteSource, size: Bytes) -> Result<(), RunError> {
+    let whole = size.get() / SIZE_UNIT * SIZE_UNIT;
+    Ok(source.set_size(if whole == 0 { size } else { Bytes::new(whole) })?)
+}
+
+/// Files, directories, devices. Each has the suite's files; together they are the files of the
+/// run.
+pub(crate) fn find_paths(
+    host: &Host,
+    order: &Order,
+    paths: &[PathBuf],
+    source: &mut SuiteSource,
+) -> Result<Found, RunError> {
+    let seen = paths.iter().map(|path| Seen::of(host, path));
+    let seen = seen.collect::<Result<Vec<Seen>, RunError>>()?;
+    for directory in seen.iter().filter_map(|one| one.directory.as_ref()) {
+        size_scratch(directory, source, order.size_given)?;
+    }
+    let wanted = checked(source, None)?;
+    let character = seen.iter().find(|one| one.is_character());
+    if let Some(one) = character {
+        of_characters(one, &seen, &wanted)?;
+    }
+    if let Some(one) = seen.iter().find(|one| one.is_device() && begins_empty(&wanted)) {
+        let target = one.given.display().to_string();
+        return Err(RunError::NotAFile { suite: wanted.name, target });
+    }
+    let as_it_is = are_read_as_they_are(host, order, &seen, &wanted)?;
+    fit_size(order, &seen, source, &wanted, as_it_is)?;
+    let each = wanted.files.count;
+    let files: Vec<Vec<PathBuf>> =
+        seen.iter().map(|one| file_paths(&one.target.path.resolved, each)).collect();
+    if seen.len() > 1 {
+        let targets: Vec<Target> = seen.iter().map(|one| one.target.clone()).collect();
+        are_distinct(&targets, &files)?;
+        let all = u64::from(each).saturating_mul(seen.len() as u64);
+        source.set(&format!("file_count={all}"))?;
+    }
+    let smallest = seen.iter().filter(|one| one.is_device()).map(Seen::there).min();
+    let capacity = smallest.map(|there| Bytes::new(there.get().saturating_mul(seen.len() as u64)));
+    let wanted = checked(source, capacity)?;
+    let mut permits = Vec::new();
+    for (one, paths) in seen.iter().zip(&files) {
+        let beside: u64 = seen.iter().filter(|other| shares_space(one, other)).map(|_| 1).sum();
+        let beside = beside.saturating_mul(u64::from(each)).saturating_sub(1);
+        permits.extend(judge(host, order, &one.target, paths, &wanted, (beside, as_it_is))?);
+    }
+    let units = seen.iter().map(|one| {
+        let alignment = alignment(&one.target);
+        let sector = || one.target.top().and_then(|device| device.logical_sector);
+        alignment.unit().or_else(sector)
+    });
+    let unit = units.flatten().max();
+    let records: Vec<TargetRecord> =
+        seen.iter().map(|one| record(host, one, &wanted, each, as_it_is)).collect();
+    let targets: Vec<Target> = seen.iter().map(|one| one.target.clone()).collect();
+    let Some((target, record)) = together(&targets).zip(record_of_all(&records)) else {
+        return Err(stack::TargetError::Empty.into());
+    };
+    let several = seen.len() > 1;
+    let link = several.then(|| stack::slowest_link(host, &target)).flatten();
+    let record = if several { TargetRecord { link, ..record } } else { record };
+    let scratch = seen.iter().filter(|one| one.directory.is_some());
+    let paths = Paths {
+        target,
+        each: if several { targets } else { Vec::new() },
+        permits,
+        writes: !as_it_is,
+        scratch: scratch.map(|one| one.target.path.resolved.clone()).collect(),
+        character: character.is_some(),
+        shared: false,
+    };
+    let ground = Ground::Paths(Box::new(paths));
+    let records = if several { records } else { Vec::new() };
+    Ok(Found { ground, record, records, capacity, unit, as_it_is })
+}
+
+fn alignment(target: &Target) -> Alignment {
+    match target.path.kind {
+        PathKind::Missing => Alignment::Unknown,
+        _ => stack::direct_alignment(&target.path.resolved, &target.devices),
+    }
+}
+
+fn of_characters(one: &Seen, seen: &[Seen], wanted: &Suite) -> Result<(), RunError> {
+    let target = one.given.display().to_string();
+    if wanted.writes() {
+        let suite = wanted.name.clone();
+        return Err(RunError::NotWritable { suite, target, kind: "character device" });
+    }
+    if seen.len() > 1 {
+        return Err(RunError::Alone { target, kind: "character device" });
+    }
+    Ok(())
+}
+
+/// What is there is only read if the suite only reads; a scratch file is ours to write.
+fn are_read_as_they_are(
+    host: &Host,
+    order: &Order,
+    seen: &[Seen],
+    wanted: &Suite,
+) -> Result<bool, RunError> {
+    let verified = if verifies(wanted) { wanted.files.count } else { 0 };
+    if wanted.writes() || !seen.iter().all(|one| one.exists() && one.directory.is_none()) {
+        return Ok(false);
+    }
+    for one in seen {
+        if !reads_as_it_is(host, order, &one.target, verified)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What is stored of one target.
+fn record(host: &Host, one: &Seen, wanted: &Suite, each: u32, as_it_is: bool) -> TargetRecord {
+    let target = &one.target;
+    let mut record = target.record(wanted.files.size, each, &alignment(target));
+    record.given = one.given.display().to_string();
+    record.link = stack::slowest_link(host, target);
+    if as_it_is && !one.is_character() {
+        record.remarks.push("read as it is, not written first".to_owned());
+        if let PathKind::File { allocated, .. } = target.path.kind
+            && allocated < target.path.size
+        {
+            record.remarks.push(format!(
+                "sparse: {allocated} of {} are allocated; reads of the rest never reach a device",
+                target.path.size
+            ));
+        }
+    }
+    if one.directory.is_some() {
+        record.remarks.push("a scratch file, made for this run".to_owned());
+    }
+    record
+}
+
+/// All targets as one: names in a row, every device and remark once.
+fn record_of_all(records: &[TargetRecord]) -> Option<TargetRecord> {
+    let (first, others) = records.split_first()?;
+    let mut all = first.clone();
+    if others.is_empty() {
+        return Some(all);
+    }
+    let words = |of: fn(&TargetRecord) -> Option<String>| {
+        let mut met: Vec<String> = Vec::new();
+        for word in records.iter().filter_map(of) {
+            if !met.contains(&word) {
+                met.push(word);
+            }
+        }
+        met
+    };
+    let joined = |words: Vec<String>| (!words.is_empty()).then(|| words.join(", "));
+    all.given = words(|record| Some(record.given.clone())).join(", ");
+    all.resolved = words(|record| Some(record.resolved.clone())).join(", ");
+    all.file_system = joined(words(|record| record.file_system.clone()));
+    all.mount = joined(words(|record| record.mount.clone()));
+    let units = records.iter().map(|record| record.direct_alignment);
+    all.direct_alignment = units.collect::<Option<Vec<u32>>>().and_then(|u| u.into_iter().max());
+    for other in others {
+        all.files = all.files.saturating_add(other.files);
+        let new = |known: &[String], word: &&String| !known.contains(word);
+        let devices: Vec<_> =
+            other.devices.iter().filter(|d| new(&all.devices, d)).cloned().collect();
+        all.devices.extend(devices);
+        let remarks: Vec<_> =
+            other.remarks.iter().filter(|r| new(&all.remarks, r)).cloned().collect();
+        all.remarks.extend(remarks);
+    }
+    all.remarks.push(format!("{} targets together", records.len()));
+    Some(all)
+}
+
+/// Whether what one takes the other has no longer.
+fn shares_space(one: &Seen, other: &Seen) -> bool {
+    match (&one.target.mount, &other.target.mount) {
+        (Some(ours), Some(theirs)) => ours.device == theirs.device,
+        _ => std::ptr::eq(one, other),
+    }
+}
+
+/// Whether an existing target's content will do for a suite that only reads. A file of ours whose
+/// fill was cut short is filled again: reads of its holes would never reach the device. `verified`
+/// is in how many files reads are verified.
+fn reads_as_it_is(
+    host: &Host,
+    order: &Order,
+    target: &Target,
+    verified: u32,
+) -> Result<bool, RunError> {
+    let paths = file_paths(&target.path.resolved, verified);
+    let content_will_do = paths.iter().all(|path| describes_itself(path));
+    let PathKind::File { allocated, .. } = target.path.kind else {
+        return match !content_will_do {
+            true => Err(not_ours(target)),
+            false => Ok(true),
+        };
+    };
+    let hollow = allocated < target.path.size;
+    if content_will_do && !hollow {
+        return Ok(true);
+    }
+    let own = Own::of_this_process(Some(order.settings.store_path.clone()));
+    let facts = stack::gather(host, target, Access::Read, &order.settings.consent, &own);
+    let ours = matches!(&facts.subject, Subject::File(file) if file.mark == Mark::Ours);
+    match (ours, content_will_do) {
+        (true, _) => Ok(false),
+        (false, true) => Ok(true),
+        (false, false) => Err(not_ours(target)),
+    }
+}
+
+fn not_ours(target: &Target) -> RunError {
+    let what = target.path.given.display();
+    RunError::Verify { why: format!("{what} does not hold data that a verifying run wrote") }
+}
+
+/// Whether the target begins with a sector that a verifying run wrote.
+fn describes_itself(path: &Path) -> bool {
+    let mut sector = [0; engine::verify::SECTOR];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut sector));
+    read.is_ok() && engine::verify::describes_itself(&sector)
+}
+
+/// A scratch file takes what the suite wants, or what the file system can give.
+fn size_scratch(
+    directory: &Target,
+    source: &mut SuiteSource,
+    size_given: bool,
+) -> Result<(), RunError> {
+    let files = checked(source, None)?.files;
+    let Some(space) = directory.path.space else { return Ok(()) };
+    // The reuse of a scratch file left behind frees as much as it takes; not counted here.
+    let Some(most) = stack::suggest_scratch_size(space, files.total()) else {
+        return Err(RunError::NoRoom {
+            directory: directory.path.resolved.clone(),
+            free: space.free,
+            total: space.total,
+            reserve: stack::space_reserve(space.total),
+        });
+    };
+    if most < files.total() && !size_given {
+        set_size(source, Bytes::new(most.get() / u64::from(files.count)))?;
+    }
+    Ok(())
+}
+
+/// Takes existing files or devices whole where only reads are made of them and nobody said how
+/// much, as much of each as the smallest has; keeps sizes to whole units.
+fn fit_size(
+    order: &Order,
+    seen: &[Seen],
+    source: &mut SuiteSource,
+    wanted: &Suite,
+    as_it_is: bool,
+) -> Result<(), RunError> {
+    let smallest = seen.iter().map(Seen::there).min().unwrap_or(Bytes::ZERO);
+    let device = seen.iter().filter(|one| one.is_device()).map(Seen::there).min();
+    let whole = as_it_is && smallest > Bytes::ZERO && wanted.files.count == 1;
+    if whole && !order.size_given {
+        return set_size(source, smallest);
+    }
+    if let Some(device) = device.filter(|&d| d < wanted.files.size && !order.size_given) {
+        return set_size(source, device);
+    }
+    for one in seen {
+        let there = one.there();
+        let empty = there == Bytes::ZERO && one.is_file();
+        let missing_part = (there > Bytes::ZERO || empty) && there < wanted.files.size;
+        if as_it_is && missing_part && wanted.files.count == 1 {
+            return Err(RunError::TooShort {
+                path: one.target.path.resolved.clone(),
+                size: there,
+                wanted: wanted.files.size,
+            });
+        }
+    }
+    if !wanted.files.size.get().is_multiple_of(SIZE_UNIT) {
+        set_size(source, wanted.files.size)?;
+    }
+    Ok(())
+}
+
+/// Each file of a target judged by itself.
+///
+/// * `how`: how many files the file system has to take besides; whether they are only read.
+fn judge(
+    host: &Host,
+    order: &Order,
+    target: &Target,
+    paths: &[PathBuf],
+    suite: &Suite,
+    how: (u64, bool),
+) -> Result<Vec<Permit>, RunError> {
+    let own = Own::of_this_process(Some(order.settings.store_path.clone()));
+    let (beside, as_it_is) = how;
+    let size = suite.files.size;
+    let also = Bytes::new(size.get().saturating_mul(beside));
+    let access = if as_it_is { Access::Read } else { Access::Write { size, also } };
+    let mut permits = Vec::with_capacity(paths.len());
+    for path in paths {
+        let other;
+        let this = if *path == target.path.resolved {
+            target
+        } else {
+            other = stack::inspect(host, path)?;
+            &other
+        };
+        let facts = stack::gather(host, this, access, &order.settings.consent, &own);
+        permits.push(stack::decide(&facts)?);
+    }
+    Ok(permits)
+}
+
+/// One file is the path itself; of several each gets its number.
+fn file_paths(path: &Path, count: u32) -> Vec<PathBuf> {
+    if count == 1 {
+        return vec![path.to_path_buf()];
+    }
+    let numbered = |index| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{index}"));
+        PathBuf::from(name)
+    };
+    (0..count).map(numbered).collect()
+}
