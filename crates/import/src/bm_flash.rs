@@ -6,7 +6,7 @@
 //! label is a whole number with `B`, `K` or `M` before a bar.
 
 use crate::draft::{Cell, Draft, Figure, Stream, axis, size_axis};
-use crate::text::{Fault, Found, Line, Text};
+use crate::text::{self, Fault, Found, Line, Text};
 
 /// 512 B to 4 MiB.
 const ROWS: u32 = 14;
@@ -258,7 +258,7 @@ fn bandwidth(word: &str) -> Option<f64> {
         "M" => MIB,
         _ => return None,
     };
-    Some(digits.parse::<f64>().ok()? * scale)
+    Some(text::number(digits)? * scale)
 }
 
 fn cell(op: &str, size: u64, threads: u32, found: Option<(f64, f64)>) -> Cell {

@@ -97,11 +97,11 @@ impl Job {
             return Err(missing("`read`, `write` or `trim`"));
         }
         found.syncs(job);
-        let percent = |name: &str| job.get(name).and_then(Value::as_f64);
+        let percent = |name: &str| real(job.get(name));
         if let (Some(user), Some(system), [only]) =
             (percent("usr_cpu"), percent("sys_cpu"), found.figures.as_mut_slice())
         {
-            only.cpu_percent = Some(user + system).filter(|p| p.is_finite());
+            only.cpu_percent = Some(user + system);
         }
         Ok(found)
     }
@@ -240,7 +240,7 @@ fn pairs(found: Option<(Object, f64)>) -> Vec<(String, f64, f64)> {
 }
 
 fn real(value: Option<&Value>) -> Option<f64> {
-    value?.as_f64().filter(|v| v.is_finite() && *v >= 0.0)
+    value?.as_f64().filter(|v| (0.0..=text::NUMBER_MAX).contains(v))
 }
 
 fn whole(value: Option<&Value>) -> Option<u64> {

@@ -89,9 +89,18 @@ fn bend(random: &mut Random, bytes: &mut Vec<u8>, all: &[Vec<u8>]) {
 fn use_up(run: &Run) {
     let text = serde_json::to_string(&report::document(run)).unwrap();
     assert!(!text.is_empty());
+    for stream in report::figures::streams_of(run) {
+        let of = stream.figures_of(|_| true);
+        for rate in [of.iops(), of.bytes_per_second(), of.latency_ns_mean()] {
+            assert!(rate.is_none_or(|rate| rate.is_finite() && rate >= 0.0), "{rate:?}");
+        }
+    }
     let tables = [report::csv(run), report::table::grid(run), report::table::bm_flash(run)];
-    assert!(tables.iter().all(|table| !table.contains("NaN") && !table.contains("inf")));
+    assert!(tables.iter().any(|table| !table.is_empty()));
     let _ = report::table::matrix(run);
+    for layout in &report::table::LAYOUTS {
+        let _ = layout.print(run);
+    }
     let _ = report::hlog(run);
     report::parquet(run).unwrap();
     let mut other = run.clone();
