@@ -775,6 +775,8 @@ impl Running<'_> {
 
     /// Says in the store how it ended, whatever that was.
     fn close(mut self, ended: Result<Next, RunError>) -> Result<Outcome, RunError> {
+        // A visit that was never made leaves its files empty. What went wrong before is what to tell.
+        let _ = self.field.end_anew();
         let state = match &ended {
             Ok(Next::On) => RunState::Complete,
             Ok(Next::Interrupted) => RunState::Interrupted,

@@ -90,3 +90,39 @@ fn a_killed_run_is_resumed() {
     assert!(world.ok(&["list"]).out.contains("killed"));
     assert!(world.ok(&["resume", "r1"]).out.contains("complete"));
 }
+
+/// Files that begin empty before each visit, and grow by 64 KiB every 20 ms.
+const GROWS: &str = "schema = 1\nname = \"grows\"\nfile_size = \"1MiB\"\nfill = false\n\
+                     method = \"classic\"\nrepeats = 2\n[[phase]]\nname = \"w\"\n\
+                     operation = \"write\"\naccess = \"sequential\"\nblock_size = \"64KiB\"\n\
+                     bytes = \"1MiB\"\nthink = \"20ms\"\ndirect = false\n";
+
+#[test]
+fn killed_while_its_file_grows_it_is_resumed_without_a_word() {
+    for how in ["truncate", "remove"] {
+        let world = World::new();
+        std::fs::write(world.path("grows.toml"), format!("{GROWS}start_file = \"{how}\"\n"))
+            .unwrap();
+        let file = world.path("data");
+        let mut child = start(&world, &["run", "grows.toml", "--target", "data"]);
+        let length = || std::fs::metadata(&file).map_or(0, |found| found.len());
+        let begin = std::time::Instant::now();
+        while !(64 << 10..1 << 20).contains(&length()) {
+            assert!(begin.elapsed().as_secs() < 60, "{how}: it does not grow");
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let left = length();
+        if stack::mark_of(&file) == stack::Mark::Unsupported {
+            println!("skipped: no extended attributes here");
+            return;
+        }
+        assert!(left < 1 << 20, "{how}: {left}");
+        let done = world.run(&["resume"]);
+        assert_eq!(done.code, 0, "{how}: {done:?}");
+        assert_eq!(length(), 1 << 20, "{how}");
+        world.ok(&["rm", "r1", "--yes"]);
+        world.ok(&["run", "grows.toml", "--target", "data"]);
+    }
+}

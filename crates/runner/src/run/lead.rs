@@ -48,12 +48,7 @@ impl Running<'_> {
         if record.end != VisitEnd::Failed || !self.trims.contains(&(pass as u32)) {
             return Ok(());
         }
-        let errors = record.streams.iter().flat_map(|stream| &stream.ops).flat_map(|op| &op.errors);
-        let errors: Vec<Errno> = errors.map(|(code, _)| Errno(*code)).collect();
-        let Some(first) = errors.first() else { return Ok(()) };
-        if !errors.iter().all(|errno| NO_DISCARD.contains(errno)) {
-            return Ok(());
-        }
+        let Some(first) = no_discard(record) else { return Ok(()) };
         record.end = VisitEnd::Complete;
         let what = &self.cells[record.cell as usize].phase;
         let text = format!(
@@ -105,5 +100,76 @@ impl Running<'_> {
         } else {
             Vec::new()
         }))
+    }
+}
+
+/// The error with which discards were refused, if nothing else went wrong.
+fn no_discard(record: &VisitRecord) -> Option<Errno> {
+    let ops = record.streams.iter().flat_map(|stream| &stream.ops);
+    let mut errors = ops.flat_map(|op| &op.errors).map(|(code, _)| Errno(*code));
+    let first = errors.next()?;
+    let refused = |errno: &Errno| NO_DISCARD.contains(errno);
+    (refused(&first) && errors.all(|errno| refused(&errno))).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{BackendRecord, Bitmap, OpRecord, Purpose, Series, StreamRecord};
+    use stats::LatencyHistogram;
+
+    use super::*;
+
+    fn trim(errors: &[(i32, u64)]) -> VisitRecord {
+        let op = OpRecord {
+            op: "trim".to_owned(),
+            requests: 0,
+            bytes: 0,
+            errors: errors.to_vec(),
+            short: 0,
+            latency: LatencyHistogram::new(),
+            latency_ns_min: 0,
+            latency_ns_max: 0,
+            latency_ns_sum: 0,
+            series: Series { interval_ns: 0, rows: Vec::new() },
+            slow: Vec::new(),
+            slow_dropped: 0,
+            reported: None,
+        };
+        let stream = StreamRecord {
+            name: "trim".to_owned(),
+            backend: BackendRecord::default(),
+            ops: vec![op],
+            workers: Vec::new(),
+            ramp_requests: 0,
+            backlog: 0,
+        };
+        VisitRecord {
+            cell: 0,
+            repeat: 0,
+            order: 0,
+            started_unix_ns: 0,
+            elapsed_ns: 1,
+            end: VisitEnd::Failed,
+            purpose: Purpose::Measure,
+            ramp_ns: 0,
+            waited_ns: 0,
+            quiet: None,
+            resident_before: None,
+            resident_after: None,
+            streams: vec![stream],
+            completions: Bitmap::default(),
+            ledger: Vec::new(),
+            host_stalls: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_discard_that_is_not_to_be_had_is_told_from_one_that_broke() {
+        assert_eq!(no_discard(&trim(&[(95, 1)])), Some(Errno::EOPNOTSUPP));
+        assert_eq!(no_discard(&trim(&[(22, 1), (95, 3)])), Some(Errno::EINVAL));
+        assert_eq!(no_discard(&trim(&[(5, 1)])), None, "EIO is a fault");
+        assert_eq!(no_discard(&trim(&[(95, 1), (19, 1)])), None, "and so is ENODEV beside it");
+        assert_eq!(no_discard(&trim(&[])), None);
     }
 }
