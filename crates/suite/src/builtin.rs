@@ -75,11 +75,12 @@ const BUILTIN: [Builtin; 50] = [
 ];
 
 /// Lists of those: the studies' own sequences of measurements.
-const LISTS: [Builtin; 4] = [
+const LISTS: [Builtin; 5] = [
     builtin!("100k-iops"),
     builtin!("mysql-mft"),
     builtin!("one-dvd-per-second"),
     builtin!("postgresql-disks"),
+    builtin!("sara-ssd"),
 ];
 
 /// Every suite that comes with the program, and can be played by itself.
