@@ -21,8 +21,9 @@ macro_rules! builtin {
     };
 }
 
-const BUILTIN: [Builtin; 50] = [
+const BUILTIN: [Builtin; 51] = [
     builtin!("bm-flash"),
+    builtin!("bonnie"),
     builtin!("calibration"),
     builtin!("copy-40g"),
     builtin!("crystaldiskmark"),

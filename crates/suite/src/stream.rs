@@ -683,9 +683,9 @@ impl Fields<'_> {
             let listed = requests.len() as u64;
             stop.operations = Some(stop.operations.map_or(listed, |n| n.min(listed)));
         }
-        let otherwise = [stop.time.is_some(), stop.bytes.is_some(), stop.operations.is_some()];
-        let ends = otherwise.contains(&true);
-        if let Some(files) = directory::operations(mix, directory, ends) {
+        // Not bytes: of empty files there never are any.
+        let otherwise = stop.time.is_some() || stop.operations.is_some();
+        if let Some(files) = directory::operations(mix, directory, otherwise) {
             stop.operations = Some(stop.operations.map_or(files, |n| n.min(files)));
         }
         if stop.time.is_none() && stop.bytes.is_none() && stop.operations.is_none() {

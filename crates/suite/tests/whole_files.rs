@@ -52,6 +52,7 @@ fn looking_can_go_on_after_one_time_round() {
     assert_eq!(look("").operations, Some(100));
     assert_eq!(look("time = 9").operations, None);
     assert_eq!(look("operations = 250").operations, Some(250));
+    assert_eq!(look("bytes = 250").operations, Some(100), "empty files have none");
     // It changes nothing, but what is looked at has to be made.
     assert!(stream(&source("operation = \"stat\"\ndirectory = { files = 1 }")).modifies());
 }

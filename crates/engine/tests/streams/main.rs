@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod bm_flash;
+mod bonnie;
 mod crystaldiskmark;
 mod database_server;
 mod dd;
