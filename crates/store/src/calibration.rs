@@ -37,11 +37,22 @@ impl Store {
 
     /// The newest of a machine.
     pub fn calibration(&self, machine: &str) -> Result<Option<StoredCalibration>, StoreError> {
+        self.newest("machine = ?1", machine)
+    }
+
+    /// The newest of all machines whose words begin so.
+    pub fn calibration_of_any(&self, start: &str) -> Result<Option<StoredCalibration>, StoreError> {
+        self.newest("substr(machine, 1, length(?1)) = ?1", start)
+    }
+
+    fn newest(&self, which: &str, words: &str) -> Result<Option<StoredCalibration>, StoreError> {
         self.connection
             .query_row(
-                "SELECT machine, started_unix_ns, version, body FROM calibration
-                 WHERE machine = ?1 ORDER BY number DESC LIMIT 1",
-                [machine],
+                &format!(
+                    "SELECT machine, started_unix_ns, version, body FROM calibration
+                     WHERE {which} ORDER BY number DESC LIMIT 1"
+                ),
+                [words],
                 |row| {
                     Ok(StoredCalibration {
                         machine: row.get(0)?,

@@ -304,7 +304,11 @@ fn put(store: &mut Store, header: &RunHeader, found: &Calibration) -> Result<(),
 /// The newest calibration of the machine that a run was made on; twins have their own. `None` also
 /// where it was stored by a later version of this program.
 pub fn calibration_of(store: &Store, header: &RunHeader) -> Result<Option<Calibration>, Failure> {
-    let Some(stored) = store.calibration(&machine_key(header))? else { return Ok(None) };
+    read_stored(store.calibration(&machine_key(header))?)
+}
+
+fn read_stored(stored: Option<StoredCalibration>) -> Result<Option<Calibration>, Failure> {
+    let Some(stored) = stored else { return Ok(None) };
     if stored.version != VERSION {
         return Ok(None);
     }
@@ -333,8 +337,7 @@ fn show_stored(
 ) -> Result<ExitCode, Failure> {
     let store = order::store_to_read(common)?;
     let settings = order::settings(&args.consent, &args.manner, order::store_path(common)?);
-    // The null target's header has this machine in it, and a twin's key is the real one's but
-    // for its last word.
+    // The null target's header has this machine in it, and a twin's key is the real one's and more.
     let header = prepare_null(&settings)?.header().clone();
     let real = RunHeader {
         target: record::TargetRecord { kind: record::TargetKind::File, ..header.target.clone() },
@@ -342,7 +345,7 @@ fn show_stored(
     };
     let found = match calibration_of(&store, &real)? {
         Some(found) => Some(found),
-        None => calibration_of(&store, &header)?,
+        None => read_stored(store.calibration_of_any(&format!("{} twin ", machine_key(&real)))?)?,
     };
     let Some(found) = found else {
         let message = format!("{} was not calibrated yet", header.machine.host);
