@@ -5,7 +5,7 @@
 //! have three digits: the middle of a bucket is at most 0.4 % off, and the shortest and longest are
 //! as exact as three digits are.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -150,7 +150,7 @@ fn write(run: &Run, intervals: &[Interval], without: usize) -> Result<String, Hl
     }
     let from_epoch = |ns: i64| Duration::from_nanos(u64::try_from(ns).unwrap_or(0));
     if let Some(start) = first {
-        builder.with_start_time(SystemTime::UNIX_EPOCH + from_epoch(start));
+        builder.with_start_time(UNIX_EPOCH + from_epoch(start));
     }
     builder.with_max_value_divisor(NS_PER_MS);
     let mut out = Vec::new();

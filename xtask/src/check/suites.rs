@@ -54,7 +54,7 @@ pub fn look(repo: &Repo) -> Result<Verdict> {
 fn page_of(suite: &str) -> &str {
     let belongs =
         |member: &&str| *member == suite || (member.ends_with('-') && suite.starts_with(member));
-    let family = FAMILIES.iter().find(|(_, members)| members.iter().any(|m| belongs(m)));
+    let family = FAMILIES.iter().find(|(_, members)| members.iter().any(&belongs));
     family.map_or(suite, |(page, _)| page)
 }
 
