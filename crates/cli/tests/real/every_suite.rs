@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::lab::{Lab, tool};
+use crate::lab::{Lab, Said, tool};
 
 /// The suites are dealt out to so many tests, which run side by side.
 const HANDS: usize = 3;
@@ -28,7 +28,8 @@ fn play(hand: usize) {
         fs::create_dir(&place).unwrap();
         let said = lab.ok(&format!("run {name} --quick --target {name} --json"));
         let seconds = begin.elapsed().as_secs_f64();
-        for document in documents(&said.document()) {
+        for document in documents(&said) {
+            crate::schema::check(&document);
             let cells = document["cells"].as_array().unwrap();
             assert!(!cells.is_empty(), "{name}");
             for cell in cells {
@@ -45,10 +46,11 @@ fn play(hand: usize) {
 }
 
 /// A suite of suites prints a document for each of its runs.
-fn documents(printed: &Value) -> Vec<Value> {
+fn documents(said: &Said) -> Vec<Value> {
+    let printed: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said}"));
     match printed["runs"].as_array() {
         Some(runs) => runs.clone(),
-        None => vec![printed.clone()],
+        None => vec![printed],
     }
 }
 

@@ -521,7 +521,9 @@ fn a_cache_spares_the_stages_behind_it() {
 #[test]
 fn counters_are_what_was_asked() {
     let mut model = open(&spec(), 4);
-    run(&mut model, 4, 60, |n, slot| request(Op::ALL[(n % 6) as usize], n << 12, 4096, slot));
+    let kinds = Op::ALL.len() as u64;
+    let next = |n: u64, slot| request(Op::ALL[(n % kinds) as usize], n << 12, 4096, slot);
+    run(&mut model, 4, 10 * kinds, next);
     for op in Op::ALL {
         let seen = model.counters().of(op);
         assert_eq!((seen.requests, seen.bytes), (10, Bytes::kib(40)), "{op}");
