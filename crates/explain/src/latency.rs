@@ -103,7 +103,9 @@ impl CellLatency {
             .map(|e| format!("{} for more than {}", chance(e.share), Nanos::new(e.wait_ns)))
             .collect();
         lines.push(match (self.one_in_hundred_ns, told.is_empty()) {
-            (None, _) => format!("`{name}`: how long requests wait is unknown, none completed."),
+            (None, _) => format!(
+                "`{name}`: how long requests wait is unknown: there is no histogram of latencies."
+            ),
             (Some(ns), true) => format!(
                 "`{name}`: of requests arriving at random moments, 1 % wait longer than {}.",
                 Nanos::new(ns)

@@ -6,14 +6,15 @@
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, XattrFlags};
+use rustix::fs::{AtFlags, CWD};
 use units::Bytes;
 
 use crate::RunError;
 use crate::ground::{file_error, lock};
+use crate::own::{self, Identity};
 
 /// `O_TMPFILE`: a file without a name.
 const O_TMPFILE: i32 = 0o20_200_000;
@@ -33,7 +34,7 @@ impl Anew<'_> {
         if self.ours {
             let mark = self.mark(file).map_err(file_error("examine", self.path))?;
             // As when it was made: where there are no extended attributes it has no mark.
-            let _ = uring::set_mark(self.path, stack::MARK_NAME, &mark);
+            own::mark(file, &mark);
         }
         file.set_len(0).map_err(file_error("cut to nothing", self.path))
     }
@@ -42,22 +43,34 @@ impl Anew<'_> {
     /// there a file of that name that is ours and does not say so.
     pub(crate) fn remake(&self, old: &File) -> Result<File, RunError> {
         let mode = old.metadata().map_err(file_error("examine", self.path))?.permissions();
-        match self.nameless(&mode) {
+        let identity = Identity::of(old).map_err(file_error("examine", self.path))?;
+        let file = self.empty(&mode, identity)?;
+        let owner = old.metadata().map_err(file_error("examine", self.path))?;
+        // Whoever it belonged to must be able to use it.
+        fchown(&file, Some(owner.uid()), Some(owner.gid()))
+            .map_err(file_error("give its owner to", self.path))?;
+        Ok(file)
+    }
+
+    fn empty(&self, mode: &Permissions, identity: Identity) -> Result<File, RunError> {
+        match self.nameless(mode) {
             Some(file) => {
                 lock(&file, self.path)?;
+                identity.confirm_at(self.path)?;
                 std::fs::remove_file(self.path).map_err(file_error("remove", self.path))?;
                 rustix::fs::linkat(CWD, by_number(&file), CWD, self.path, AtFlags::SYMLINK_FOLLOW)
                     .map_err(|errno| file_error("name", self.path)(errno.into()))?;
                 Ok(file)
             }
             None => {
+                identity.confirm_at(self.path)?;
                 std::fs::remove_file(self.path).map_err(file_error("remove", self.path))?;
                 let mut options = OpenOptions::new();
                 options.write(true).create_new(true).mode(mode.mode());
                 let file = options.open(self.path).map_err(file_error("create", self.path))?;
                 if self.ours {
                     let mark = self.mark(&file).map_err(file_error("examine", self.path))?;
-                    let _ = uring::set_mark(self.path, stack::MARK_NAME, &mark);
+                    own::mark(&file, &mark);
                 }
                 lock(&file, self.path)?;
                 Ok(file)
@@ -73,7 +86,7 @@ impl Anew<'_> {
         file.set_permissions(mode.clone()).ok()?;
         if self.ours {
             let mark = self.mark(&file).ok()?;
-            let _ = rustix::fs::fsetxattr(&file, stack::MARK_NAME, &mark, XattrFlags::empty());
+            own::mark(&file, &mark);
         }
         // Without /proc it could not be named; better known before the other one is gone.
         std::fs::symlink_metadata(by_number(&file)).is_ok().then_some(file)
@@ -88,7 +101,7 @@ impl Anew<'_> {
         }
         if self.ours {
             let mark = stack::mark_value(file).map_err(file_error("examine", self.path))?;
-            let _ = uring::set_mark(self.path, stack::MARK_NAME, &mark);
+            own::mark(file, &mark);
         }
         Ok(())
     }
@@ -158,7 +171,6 @@ mod tests {
 
     #[test]
     fn a_file_made_anew_is_another_one_with_the_same_permissions() {
-        use std::os::unix::fs::MetadataExt;
         let path = place("mode");
         let file = File::create(&path).unwrap();
         file.set_permissions(Permissions::from_mode(0o640)).unwrap();

@@ -23,6 +23,7 @@ use crate::RunError;
 use crate::anew::Anew;
 use crate::directory::Directories;
 use crate::layers;
+use crate::own::{Identity, Own, mark};
 use crate::prepare::{Ground, Paths, copies_in_kernel};
 use crate::quiet::Level;
 use crate::visit::Stage;
@@ -56,6 +57,8 @@ pub(crate) struct Files {
     /// Holds block devices and locks files for us alone as long as the run lasts; one a file where
     /// they are written.
     guards: Vec<File>,
+    /// What each name stood for when the run took it, where it is written.
+    identities: Vec<Option<Identity>>,
     /// How long each is to be, while they begin empty and grow.
     growing: Option<Bytes>,
 }
@@ -79,8 +82,8 @@ const LEAVING: Duration = Duration::from_secs(2);
 /// go, others are marked as released.
 #[derive(Debug, Default)]
 struct Leaving {
-    scratch: Vec<PathBuf>,
-    kept: Vec<PathBuf>,
+    scratch: Vec<Own>,
+    kept: Vec<Own>,
     /// Goes when it is dropped.
     directories: Option<Directories>,
     hangs: bool,
@@ -110,27 +113,26 @@ impl Drop for Leaving {
 impl Leaving {
     /// Whether a file is ours, and so in either list.
     fn knows(&self, path: &Path) -> bool {
-        self.scratch.iter().chain(&self.kept).any(|known| known == path)
+        self.scratch.iter().chain(&self.kept).any(|known| known.path == path)
+    }
+
+    /// A file of ours is another one by the same name now.
+    fn renew(&mut self, path: &Path, identity: Identity) {
+        let all = self.scratch.iter_mut().chain(&mut self.kept);
+        for known in all.filter(|known| known.path == path) {
+            known.identity = identity;
+        }
     }
 
     /// The list of those that go, or of those that stay.
-    fn of(&mut self, goes: bool) -> &mut Vec<PathBuf> {
+    fn of(&mut self, goes: bool) -> &mut Vec<Own> {
         if goes { &mut self.scratch } else { &mut self.kept }
     }
 }
 
-fn leave(scratch: &[PathBuf], kept: &[PathBuf]) {
-    for path in scratch {
-        // Nothing can be done about a failure, and the file carries our mark.
-        let _ = std::fs::remove_file(path);
-    }
-    for path in kept {
-        // A file that is gone needs no mark; one without is theirs who named it.
-        let value = File::open(path).and_then(|file| stack::mark_value_released(&file));
-        if let Ok(value) = value {
-            let _ = uring::set_mark(path, stack::MARK_NAME, &value);
-        }
-    }
+fn leave(scratch: &[Own], kept: &[Own]) {
+    scratch.iter().for_each(Own::remove);
+    kept.iter().for_each(Own::release);
 }
 
 impl Field {
@@ -397,19 +399,27 @@ impl Files {
     fn enter(paths: Paths, suite: &Suite, keep: bool) -> Result<Self, RunError> {
         let names: Vec<PathBuf> = paths.permits.iter().map(|p| p.path.clone()).collect();
         let mut leaving = Leaving::default();
-        let mut guards = Vec::new();
+        let mut guards: Vec<File> = Vec::new();
+        let mut identities = Vec::new();
         for permit in &paths.permits {
+            let held = guards.len();
+            let mut identity = None;
             match permit.action {
                 Action::Read => {}
                 // Held by the first side; if it made the file there was nothing to confirm.
-                _ if paths.shared => permit.confirm(&open_existing(&permit.path, 0)?)?,
+                _ if paths.shared => {
+                    let file = open_existing(&permit.path, 0)?;
+                    permit.confirm(&file)?;
+                    identity = Some(own(&permit.path, &file)?.identity);
+                }
                 Action::Create | Action::ScratchInside => {
                     let file = create(&permit.path)?;
                     lock(&file, &permit.path)?;
-                    leaving.of(paths.is_scratch(&permit.path) && !keep).push(permit.path.clone());
+                    let own = own(&permit.path, &file)?;
+                    leaving.of(paths.is_scratch(&permit.path) && !keep).push(own.clone());
                     give_length(&file, &permit.path, suite.files.size, true).inspect_err(|_| {
                         // Without its mark it would be someone else's file from now on.
-                        let _ = std::fs::remove_file(&permit.path);
+                        own.remove();
                     })?;
                     guards.push(file);
                 }
@@ -422,7 +432,7 @@ impl Files {
                     if ours {
                         leaving
                             .of(paths.is_scratch(&permit.path) && !keep)
-                            .push(permit.path.clone());
+                            .push(own(&permit.path, &file)?);
                     }
                     guards.push(file);
                 }
@@ -432,6 +442,10 @@ impl Files {
                     guards.push(file);
                 }
             }
+            if let Some(file) = guards.get(held) {
+                identity = Some(own(&permit.path, file)?.identity);
+            }
+            identities.push(identity);
         }
         let ledger = Ledger::new(&Host::this(), &paths.target.devices);
         let before = ledger.snapshot();
@@ -447,6 +461,7 @@ impl Files {
             leaving,
             watch,
             guards,
+            identities,
             growing: None,
         })
     }
@@ -456,13 +471,19 @@ impl Files {
         self.opened.clear();
         self.watch.let_go();
         self.growing = Some(size);
-        for (permit, guard) in self.paths.permits.iter().zip(&mut self.guards) {
+        let held = self.paths.permits.iter().zip(&mut self.guards);
+        for ((permit, guard), identity) in held.zip(&mut self.identities) {
             let path = permit.path.as_path();
             let anew = Anew { path, ours: self.leaving.knows(path), size };
             match how {
                 StartFile::Keep => {}
                 StartFile::Truncate => anew.truncate(guard)?,
-                StartFile::Remove => *guard = anew.remake(guard)?,
+                StartFile::Remove => {
+                    *guard = anew.remake(guard)?;
+                    let now = own(path, guard)?.identity;
+                    *identity = Some(now);
+                    self.leaving.renew(path, now);
+                }
             }
         }
         self.watch = Watch::of(&self.names);
@@ -484,9 +505,12 @@ impl Files {
         if self.paths.shared {
             return Ok(());
         }
-        for permit in &self.paths.permits {
+        for (permit, identity) in self.paths.permits.iter().zip(&self.identities) {
             if !matches!(permit.action, Action::Read | Action::Destroy) {
                 let file = open_existing(&permit.path, 0)?;
+                if let Some(identity) = identity {
+                    identity.confirm(&file, &permit.path)?;
+                }
                 lock(&file, &permit.path)?;
                 self.guards.push(file);
             }
@@ -517,6 +541,12 @@ impl Files {
             exclusive: false,
             create: Create::No,
         })?);
+        // A name can have been given to another file since: nothing is written to that.
+        for ((path, file), identity) in self.names.iter().zip(set.files()).zip(&self.identities) {
+            if let Some(identity) = identity {
+                identity.confirm(file, path)?;
+            }
+        }
         self.opened.insert(key, Arc::clone(&set));
         Ok(set)
     }
@@ -647,6 +677,11 @@ pub(crate) fn file_error(
     move |source| RunError::File { what, path: path.to_path_buf(), source }
 }
 
+fn own(path: &Path, file: &File) -> Result<Own, RunError> {
+    let identity = Identity::of(file).map_err(file_error("examine", path))?;
+    Ok(Own { path: path.to_path_buf(), identity })
+}
+
 /// `O_CREAT | O_EXCL`: it must still not exist.
 fn create(path: &Path) -> Result<File, RunError> {
     let mut options = OpenOptions::new();
@@ -678,9 +713,7 @@ fn give_length(file: &File, path: &Path, size: Bytes, ours: bool) -> Result<(), 
     }
     if ours {
         let value = stack::mark_value(file).map_err(file_error("examine", path))?;
-        // Where there are no extended attributes the file cannot be known as ours later, which
-        // only means that it must be named to be overwritten.
-        let _ = uring::set_mark(path, stack::MARK_NAME, &value);
+        mark(file, &value);
     }
     Ok(())
 }

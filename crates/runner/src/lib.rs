@@ -14,6 +14,7 @@ mod ground;
 mod interrupt;
 mod layers;
 mod made;
+mod own;
 mod prepare;
 mod quiet;
 mod resume;

@@ -207,7 +207,7 @@ fn a_device_that_shrinks_to_nothing_while_it_is_written() {
     let device = lab.attach(&image, &[]);
     let neighbour = Neighbour::new(&lab.dir);
     let words = format!(
-        "run random-write --target {device} --destroy {device} --time 1s --set threads=1,2 --size 8MiB --json"
+        "run random-write --target {device} --destroy {device} --time 9s --set threads=1,2 --size 8MiB --json"
     );
     let mut running = lab.start(&words);
     running.until_it_says("fill ");

@@ -8,6 +8,7 @@ mod back_ends;
 mod clocks;
 mod copies;
 mod every_suite;
+mod exchanged;
 mod faults;
 mod hangs;
 mod lab;

@@ -104,7 +104,7 @@ fn a_file_system_without_inodes_is_refused_before_and_told_of_when_it_runs_out()
     let text = format!("{head}\n[[phase]]\nname = \"look\"{look}\n[[phase]]{make}");
     fs::write(lab.path("whole-files.toml"), text).unwrap();
     let mut running = lab.start(&format!(
-        "run whole-files.toml --target {} --set look.time=3s --set directory.files=450",
+        "run whole-files.toml --target {} --set look.time=8s --set directory.files=450",
         target.display()
     ));
     running.until("the first visit", |running| running.err().contains("look"));

@@ -117,7 +117,8 @@ impl Barrier {
             ));
         }
         let Some(place) = &queue.place else { return sentences };
-        let share = percent(queue.share);
+        // Flushes and others' requests wait there as well.
+        let share = if queue.share > 1.0 { "all".to_owned() } else { percent(queue.share) };
         let compared = match queue.compared {
             Some((few, most)) if few < most => format!("from {few} to {most} in flight, {share}"),
             _ => share,

@@ -29,7 +29,9 @@ impl Factors {
             _ => {}
         }
         if sentences.is_empty() {
-            sentences.push("Factors: unknown. No runs that differ in anything were given.".into());
+            sentences.push(
+                "Factors: unknown. The runs differ in nothing, or have no cell in common.".into(),
+            );
         }
         sentences
     }

@@ -1,0 +1,100 @@
+//! Which file a name stood for when the run took it: names can be given to other files meanwhile,
+//! and those are not ours to write, mark or remove.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, OFlags, Stat, XattrFlags};
+use stack::ConfirmError;
+
+use crate::RunError;
+
+/// A file or device, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// Of a file: that of its file system; of a device: its own number.
+    device: u64,
+    /// 0 of a device.
+    inode: u64,
+}
+
+impl Identity {
+    fn of_stat(stat: &Stat) -> Self {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::BlockDevice | FileType::CharacterDevice => {
+                Self { device: stat.st_rdev, inode: 0 }
+            }
+            _ => Self { device: stat.st_dev, inode: stat.st_ino },
+        }
+    }
+
+    /// Of what is open.
+    pub(crate) fn of(file: impl AsFd) -> std::io::Result<Self> {
+        Ok(Self::of_stat(&rustix::fs::fstat(file)?))
+    }
+
+    /// Whether `path` stands for it, and for it alone: no link to it counts.
+    pub(crate) fn is_at(self, path: &Path) -> bool {
+        rustix::fs::lstat(path).is_ok_and(|stat| Self::of_stat(&stat) == self)
+    }
+
+    /// Refuses what is open under `path` if it is another file.
+    pub(crate) fn confirm(self, file: impl AsFd, path: &Path) -> Result<(), RunError> {
+        let seen = Self::of(file).map_err(crate::ground::file_error("examine", path))?;
+        if seen == self { Ok(()) } else { Err(self.exchanged(seen, path)) }
+    }
+
+    /// Refuses to touch `path` if it stands for another file.
+    pub(crate) fn confirm_at(self, path: &Path) -> Result<(), RunError> {
+        let stat = rustix::fs::lstat(path)
+            .map_err(|errno| crate::ground::file_error("examine", path)(errno.into()))?;
+        let seen = Self::of_stat(&stat);
+        if seen == self { Ok(()) } else { Err(self.exchanged(seen, path)) }
+    }
+
+    fn exchanged(self, seen: Self, path: &Path) -> RunError {
+        let show = |id: Self| format!("inode {} on device {}", id.inode, id.device);
+        let path = path.display().to_string();
+        ConfirmError::Exchanged { path, seen: show(seen), wanted: show(self) }.into()
+    }
+}
+
+/// A file of ours.
+#[derive(Clone, Debug)]
+pub(crate) struct Own {
+    pub path: PathBuf,
+    pub identity: Identity,
+}
+
+impl Own {
+    /// Removes it, if its name is still its own.
+    pub(crate) fn remove(&self) {
+        if self.identity.is_at(&self.path) {
+            // Nothing can be done about a failure, and the file carries our mark.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+
+    /// Marks it as one that no run uses any more.
+    pub(crate) fn release(&self) {
+        // Whatever stands there by now must not be followed, nor waited for.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(flags.bits() as i32);
+        let Ok(file) = options.open(&self.path) else { return };
+        if Identity::of(&file).is_ok_and(|found| found == self.identity)
+            // A file that is gone needs no mark; one without is theirs who named it.
+            && let Ok(value) = stack::mark_value_released(&file)
+        {
+            mark(&file, &value);
+        }
+    }
+}
+
+/// Marks an open file. Where there are no extended attributes it cannot be known as ours later,
+/// which only means that it must be named to be overwritten.
+pub(crate) fn mark(file: &File, value: &[u8]) {
+    let _ = rustix::fs::fsetxattr(file, stack::MARK_NAME, value, XattrFlags::empty());
+}
