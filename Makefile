@@ -25,7 +25,7 @@ help:
 	@echo '             docs/proof.md made from it; a few minutes (make test runs a short form)'
 	@echo 'make bench   measure Plimsoll beside a bare loop and the peers that are installed'
 	@echo '             BENCH="--rounds 9 --peer-dir DIR" passes options to `cargo xtask bench`'
-	@echo 'make agree   compare what Plimsoll and fio say of the same patterns on the same file;'
+	@echo 'make agree   compare what Plimsoll and others say of the same patterns on the same file;'
 	@echo '             a quarter of an hour; AGREE="--dir DIR" chooses where the file is made'
 
 build:
