@@ -581,6 +581,11 @@ impl Warning {
     pub fn new(code: &str, text: impl Into<String>) -> Self {
         Self { code: code.to_owned(), text: text.into() }
     }
+
+    /// The stream that it is about, where its text begins with one: ``stream `log`: ...``.
+    pub fn stream(&self) -> Option<&str> {
+        self.text.strip_prefix("stream `")?.split_once('`').map(|(name, _)| name)
+    }
 }
 
 impl Run {
@@ -608,6 +613,13 @@ impl Bitmap {
             && bit < self.bits
         {
             *byte |= 1 << (bit % 8);
+        }
+    }
+
+    /// Clears a bit; past the end nothing happens.
+    pub fn clear(&mut self, bit: u64) {
+        if let Some(byte) = self.bytes.get_mut((bit / 8) as usize) {
+            *byte &= !(1 << (bit % 8));
         }
     }
 
@@ -666,6 +678,9 @@ mod tests {
         map.set(5);
         map.set(6);
         map.set(99);
+        map.set(7);
+        map.clear(7);
+        map.clear(99);
         assert_eq!(map.zero_runs(1), [(0, 5), (7, 13)]);
         assert_eq!(map.zero_runs(6), [(7, 13)]);
         assert!(map.get(5) && !map.get(4) && !map.get(99));
