@@ -8,7 +8,7 @@ mod text;
 
 pub(crate) use self::text::signed;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::VisitRecord;
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ use stats::paired::Estimate;
 use stats::trend::theil_sen;
 
 use self::seconds::Seconds;
-use crate::view::{CellView, View, VisitView};
+use crate::view::{CellView, View, VisitView, is_preparation};
 
 const CONFIDENCE: f64 = 0.95;
 /// Fewest visits of a level over a cell's visits.
@@ -51,8 +51,10 @@ pub struct Drifts {
 pub struct VisitDrift {
     /// Index of the cell.
     pub cell: u32,
-    /// The cell as people say it.
+    /// The cell as people say it, and its stream if it has several.
     pub cell_name: String,
+    /// The stream, of a cell that has several.
+    pub stream: Option<String>,
     /// Which visit of the cell, from 0.
     pub repeat: u32,
     /// Which visit of the run, from 0.
@@ -68,8 +70,10 @@ pub struct VisitDrift {
 pub struct CellDrift {
     /// Index of the cell.
     pub cell: u32,
-    /// The cell as people say it.
+    /// The cell as people say it, and its stream if it has several.
     pub cell_name: String,
+    /// The stream, of a cell that has several.
+    pub stream: Option<String>,
     /// Changes of level; `at_ns` is the start of the first visit on the new level.
     pub steps: Vec<Step>,
 }
@@ -153,27 +157,40 @@ impl Slope {
     }
 }
 
-/// Whether the rate changed its level within a visit, seconds with a stall left out. Visits of
-/// less than 10 s are too short to tell, and say no.
+/// Whether the rate changed its level within a visit, seconds with a stall left out; of several
+/// streams, whether any one's did. Visits of less than 10 s are too short to tell, and say no.
 pub fn changed(visit: &VisitRecord) -> bool {
-    Seconds::of(visit).and_then(|s| s.changes()).is_some_and(|c| c.segments.len() > 1)
+    let of = |stream: Option<usize>| {
+        let changes = Seconds::of(visit, stream).and_then(|s| s.changes());
+        changes.is_some_and(|c| c.segments.len() > 1)
+    };
+    match visit.streams.len() {
+        several @ 2.. => (0..several).any(|position| of(Some(position))),
+        _ => of(None),
+    }
 }
 
 /// How rates changed in a run.
 pub fn drift(view: &View<'_>) -> Drifts {
     let mut visits = Vec::new();
-    let mut long_visits = 0;
-    for cell in &view.cells {
-        for visit in &cell.visits {
-            if let Some((seconds, changes)) = Seconds::of(visit.visit).and_then(Seconds::with) {
-                long_visits += 1;
-                visits.extend(visit_drift(cell, visit.visit, &seconds, &changes));
+    let mut long = BTreeSet::new();
+    for row in &view.rows {
+        for visit in &row.visits {
+            let seconds = Seconds::of(visit.visit, visit.stream);
+            if let Some((seconds, changes)) = seconds.and_then(Seconds::with) {
+                long.insert(visit.visit.order);
+                visits.extend(visit_drift(row, visit.visit, &seconds, &changes));
             }
         }
     }
     visits.sort_by_key(|visit| visit.order);
-    let points = points(view);
-    Drifts { visits, cells: cell_drifts(view, &points), run: run_drift(&points), long_visits }
+    Drifts {
+        visits,
+        cells: cell_drifts(view, &points(view, &view.rows)),
+        // What all cells share is the device's: one value a visit.
+        run: run_drift(&points(view, &view.cells)),
+        long_visits: u32::try_from(long.len()).unwrap_or(u32::MAX),
+    }
 }
 
 fn visit_drift(
@@ -194,6 +211,7 @@ fn visit_drift(
     (!steps.is_empty() || per_hour.is_some()).then(|| VisitDrift {
         cell: cell.cell.index,
         cell_name: cell.name(),
+        stream: cell.stream_name().map(str::to_owned),
         repeat: visit.repeat,
         order: visit.order,
         steps,
@@ -201,10 +219,11 @@ fn visit_drift(
     })
 }
 
-/// A visit among those of its cell.
+/// A visit among those of its cell or row.
 #[derive(Clone, Copy, Debug)]
 struct Point {
-    cell: u32,
+    /// Place of that in the view.
+    cell: usize,
     order: u32,
     /// Middle of the visit since the start of the run, hours.
     hours: f64,
@@ -213,18 +232,19 @@ struct Point {
     ln_rate: f64,
 }
 
-/// Visits of the grid's cells that have more than one, in the order made.
-fn points(view: &View<'_>) -> Vec<Point> {
+/// Visits of those of the grid's cells or rows that have more than one, in the order made.
+fn points(view: &View<'_>, cells: &[CellView<'_>]) -> Vec<Point> {
     let gib = written_before(view);
     let mut points: Vec<Point> = Vec::new();
-    for cell in view.grid().filter(|cell| cell.visits.len() > 1) {
+    let in_grid = cells.iter().enumerate().filter(|(_, c)| !is_preparation(&c.cell.phase));
+    for (place, cell) in in_grid.filter(|(_, cell)| cell.visits.len() > 1) {
         let moving: Vec<&VisitView<'_>> =
             cell.visits.iter().filter(|visit| visit.requests_per_second > 0.0).collect();
         if moving.len() < 2 {
             continue;
         }
         points.extend(moving.iter().map(|visit| Point {
-            cell: cell.cell.index,
+            cell: place,
             order: visit.visit.order,
             hours: hours_in_run(view, visit.visit),
             gib: gib.get(&visit.visit.order).copied().unwrap_or(0.0),
@@ -264,8 +284,8 @@ pub(crate) fn written_bytes(visit: &VisitRecord) -> u64 {
     writes.fold(0, |sum, op| sum.saturating_add(op.bytes))
 }
 
-fn by_cell(points: &[Point]) -> BTreeMap<u32, Vec<Point>> {
-    let mut cells: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
+fn by_cell(points: &[Point]) -> BTreeMap<usize, Vec<Point>> {
+    let mut cells: BTreeMap<usize, Vec<Point>> = BTreeMap::new();
     for point in points {
         cells.entry(point.cell).or_default().push(*point);
     }
@@ -284,7 +304,8 @@ fn cell_drifts(view: &View<'_>, points: &[Point]) -> Vec<CellDrift> {
     let Some(&middle) = differences.get(differences.len() / 2) else { return Vec::new() };
     let pooled = 1.4826 * middle / std::f64::consts::SQRT_2;
     let mut found = Vec::new();
-    for (index, own) in &cells {
+    for (place, own) in &cells {
+        let Some(cell) = view.rows.get(*place) else { continue };
         let ln_rates: Vec<f64> = own.iter().map(|point| point.ln_rate).collect();
         let Some(alone) = noise(&ln_rates) else { continue };
         let sigma = alone.sigma.max(pooled);
@@ -297,9 +318,10 @@ fn cell_drifts(view: &View<'_>, points: &[Point]) -> Vec<CellDrift> {
                 Some(Step { at_ns, before: pair[0].mean.exp(), after: pair[1].mean.exp() })
             })
             .collect();
-        let cell = view.cells.iter().find(|cell| cell.cell.index == *index);
-        if let (false, Some(cell)) = (steps.is_empty(), cell) {
-            found.push(CellDrift { cell: *index, cell_name: cell.name(), steps });
+        if !steps.is_empty() {
+            let stream = cell.stream_name().map(str::to_owned);
+            let (cell, cell_name) = (cell.cell.index, cell.name());
+            found.push(CellDrift { cell, cell_name, stream, steps });
         }
     }
     found
@@ -310,7 +332,7 @@ fn run_drift(points: &[Point]) -> Option<RunDrift> {
     if cells.is_empty() {
         return None;
     }
-    let means: BTreeMap<u32, f64> = cells
+    let means: BTreeMap<usize, f64> = cells
         .iter()
         .map(|(cell, own)| (*cell, own.iter().map(|p| p.ln_rate).sum::<f64>() / own.len() as f64))
         .collect();
@@ -355,7 +377,7 @@ fn run_drift(points: &[Point]) -> Option<RunDrift> {
 /// Squared distance of the rates to what all cells are said to share, each cell about its own
 /// mean.
 fn squares(points: &[Point], common: &[f64]) -> f64 {
-    let mut sums: BTreeMap<u32, (f64, f64, f64)> = BTreeMap::new();
+    let mut sums: BTreeMap<usize, (f64, f64, f64)> = BTreeMap::new();
     for (point, common) in points.iter().zip(common) {
         let rest = point.ln_rate - common;
         let sum = sums.entry(point.cell).or_default();

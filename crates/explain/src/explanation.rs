@@ -11,9 +11,10 @@ use crate::factor::{Factors, factors, from_views};
 use crate::findings::Findings;
 use crate::history::{History, history};
 use crate::interference::{Interferences, interference};
+use crate::interval::CellInterval;
 use crate::latency::{Latencies, latencies};
 use crate::mark::Mark;
-use crate::view::View;
+use crate::view::{CellView, View};
 use crate::whole::Whole;
 
 /// The name of the contract.
@@ -129,7 +130,7 @@ impl OfRun {
         let sections = [
             section("The run itself", whole.sentences(&header.id)),
             section("How sure", sure),
-            section("Freezes", findings.freezes.sentences()),
+            section("Freezes", [findings.freezes.sentences(), findings.halts.sentences()].concat()),
             section("Caches", findings.caches.sentences()),
             section("Gaps", findings.gaps.sentences()),
             section("What limits", barriers.sentences()),
@@ -170,14 +171,49 @@ fn waits(latencies: &Latencies) -> Vec<String> {
     said
 }
 
-/// One sentence about all intervals; a cell alone in full.
+/// One sentence about all intervals, and what lies apart; a cell alone in full, stream by stream.
 fn how_sure(view: &View<'_>, findings: &Findings) -> Vec<String> {
-    if let [Some(only)] = findings.intervals.as_slice() {
+    let found: Vec<(&CellView<'_>, Option<&CellInterval>)> =
+        view.rows.iter().map(|row| (row, findings.interval_of(view, row))).collect();
+    if let [(_, Some(only))] = found.as_slice() {
         return only.sentences();
     }
-    let mut widths: Vec<f64> =
-        findings.intervals.iter().flatten().map(|interval| interval.half_width).collect();
+    let named = |(row, interval): &(&CellView<'_>, Option<&CellInterval>)| {
+        let said = interval.map(CellInterval::sentences).unwrap_or_default();
+        said.into_iter().map(|said| format!("`{}`: {said}", row.name())).collect::<Vec<_>>()
+    };
+    if let ([_], true) = (view.cells.as_slice(), found.iter().any(|(_, one)| one.is_some())) {
+        return found.iter().flat_map(named).collect();
+    }
+    let intervals: Vec<&CellInterval> = found.iter().filter_map(|(_, one)| *one).collect();
+    let mut said = widths(view, &intervals);
+    said.extend(apart(&found));
+    said
+}
+
+/// Rows of which visits lie apart from the others: a few by name.
+fn apart(found: &[(&CellView<'_>, Option<&CellInterval>)]) -> Vec<String> {
+    const NAMED: usize = 4;
+    let odd = found.iter().filter_map(|(row, one)| {
+        let text = one.filter(|one| !one.outliers.is_empty())?.outlier_sentence()?;
+        Some(format!("`{}`: {text}", row.name()))
+    });
+    let mut said: Vec<String> = odd.collect();
+    let more = said.len().saturating_sub(NAMED);
+    said.truncate(NAMED);
+    if more > 0 {
+        said.push(format!(
+            "Visits lie apart in {more} more as well: `plimsoll table` marks them, `--json` has all."
+        ));
+    }
+    said
+}
+
+/// How wide the intervals are.
+fn widths(view: &View<'_>, intervals: &[&CellInterval]) -> Vec<String> {
+    let mut widths: Vec<f64> = intervals.iter().map(|interval| interval.half_width).collect();
     widths.sort_by(f64::total_cmp);
+    let what = if view.is_of_streams() { "stream" } else { "cell" };
     let reach = crate::words::reach;
     match widths.as_slice() {
         [] if view.cells.iter().all(|cell| cell.visits.is_empty()) => {
@@ -186,10 +222,10 @@ fn how_sure(view: &View<'_>, findings: &Findings) -> Vec<String> {
         [] => vec![
             "No cell has an interval: a single short visit does not say how sure it is.".to_owned(),
         ],
-        [one] => vec![format!("1 cell has an interval at 95 %: {}.", reach(*one))],
+        [one] => vec![format!("1 {what} has an interval at 95 %: {}.", reach(*one))],
         [.., worst] => vec![format!(
             "{} with an interval at 95 %: half of them {} or narrower, the widest {}.",
-            crate::words::count(widths.len() as u64, "cell"),
+            crate::words::count(widths.len() as u64, what),
             reach(widths[widths.len() / 2]),
             reach(*worst),
         )],

@@ -10,7 +10,8 @@ use crate::cache::{self, Caches};
 use crate::drift::{self, Drifts, Step};
 use crate::freeze::{self, Freezes, Source};
 use crate::gap::{self, Gaps, Kind};
-use crate::interval::{self, Basis, CellInterval};
+use crate::halt::{self, Halts};
+use crate::interval::{self, Basis, CellInterval, StreamInterval};
 use crate::mark::{MEANINGS, Mark};
 use crate::steady::{self, SteadyStates, Verdict};
 use crate::view::{CellView, View};
@@ -19,10 +20,15 @@ use crate::words::{count, iops, list, percent, percents_apart, seconds};
 /// What was found in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Findings {
-    /// Per cell, in the order of the run's cells.
+    /// Per cell, in the order of the run's cells. Of a cell of several streams this is their sum,
+    /// in which a slow one does not show: see `streams`.
     pub intervals: Vec<Option<CellInterval>>,
+    /// Of cells of several streams, each stream by itself.
+    pub streams: Vec<StreamInterval>,
     /// When nothing came back.
     pub freezes: Freezes,
+    /// When nothing of a stream came back while others went on.
+    pub halts: Halts,
     /// Cells far below what their neighbours promise.
     pub gaps: Gaps,
     /// What caches have to do with it.
@@ -41,7 +47,9 @@ impl Findings {
     pub fn of(view: &View<'_>) -> Self {
         Self {
             intervals: interval::cells(view),
+            streams: interval::streams(view),
             freezes: freeze::freezes(view),
+            halts: halt::halts(view),
             gaps: gap::gaps(view),
             caches: cache::caches(view),
             drift: drift::drift(view),
@@ -49,11 +57,23 @@ impl Findings {
         }
     }
 
+    /// The interval of a row of the view: of its cell, or of one stream of it.
+    pub fn interval_of(&self, view: &View<'_>, row: &CellView<'_>) -> Option<&CellInterval> {
+        let index = row.cell.index;
+        let Some(position) = row.stream else {
+            let place = view.cells.iter().position(|cell| cell.cell.index == index)?;
+            return self.intervals.get(place)?.as_ref();
+        };
+        let of_stream = |s: &&StreamInterval| s.cell == index && s.position as usize == position;
+        self.streams.iter().find(of_stream)?.interval.as_ref()
+    }
+
     /// Reasons to look twice, by cell, in the order of [`MEANINGS`].
     pub fn marks(&self, view: &View<'_>) -> Vec<Mark> {
         let mut marks = Marks(Vec::new());
-        marks.of_intervals(view, &self.intervals);
+        marks.of_intervals(view, self);
         marks.of_freezes(&self.freezes);
+        marks.of_halts(&self.halts);
         marks.of_gaps(view, &self.gaps);
         marks.of_caches(&self.caches);
         marks.of_drift(&self.drift);
@@ -78,19 +98,23 @@ impl Marks {
         self.0.push(Mark::new(code, cell, evidence));
     }
 
-    fn of_intervals(&mut self, view: &View<'_>, intervals: &[Option<CellInterval>]) {
+    /// About one stream of a cell of several, or the only one.
+    fn add_to(&mut self, row: &CellView<'_>, code: &str, evidence: impl Into<String>) {
+        self.0.push(Mark::new(code, row.cell.index, evidence).of_stream(row.stream_name()));
+    }
+
+    fn of_intervals(&mut self, view: &View<'_>, findings: &Findings) {
         let wanted = plan(view).filter(|p| p.method == Method::Rounds).map(|p| p.rounds.precision);
-        for (cell, interval) in view.cells.iter().zip(intervals) {
-            let Some(found) = interval else { continue };
-            self.of_width(cell, found, wanted);
-            self.of_outliers(cell, found);
+        for row in &view.rows {
+            let Some(found) = findings.interval_of(view, row) else { continue };
+            self.of_width(row, found, wanted);
+            self.of_outliers(row, found);
         }
     }
 
-    fn of_width(&mut self, cell: &CellView<'_>, found: &CellInterval, wanted: Option<f64>) {
-        let index = cell.cell.index;
+    fn of_width(&mut self, row: &CellView<'_>, found: &CellInterval, wanted: Option<f64>) {
         if found.basis == Basis::OneVisit {
-            return self.add("within-one-visit", index, "");
+            return self.add_to(row, "within-one-visit", "");
         }
         // A hair wider is what the rule that ends a cell calls narrow enough.
         let Some(wanted) = wanted.filter(|wanted| found.half_width > wanted * (1.0 + 1e-9)) else {
@@ -98,10 +122,10 @@ impl Marks {
         };
         let visits = count(found.visits.into(), "visit");
         let (seen, wanted) = percents_apart(found.half_width, wanted);
-        self.add("not-converged", index, format!("+-{seen} after {visits}, wanted {wanted}"));
+        self.add_to(row, "not-converged", format!("+-{seen} after {visits}, wanted {wanted}"));
     }
 
-    fn of_outliers(&mut self, cell: &CellView<'_>, found: &CellInterval) {
+    fn of_outliers(&mut self, row: &CellView<'_>, found: &CellInterval) {
         if found.outliers.is_empty() {
             return;
         }
@@ -110,7 +134,22 @@ impl Marks {
         let apart: Vec<String> = apart.map(|&rate| iops(rate)).collect();
         let median = iops(found.median);
         let evidence = format!("{} against a median of {median} IOPS", list(&apart));
-        self.add(code, cell.cell.index, evidence);
+        self.add_to(row, code, evidence);
+    }
+
+    /// One mark a stream.
+    fn of_halts(&mut self, found: &Halts) {
+        let mut met: BTreeMap<(u32, &str), (u32, u64, u64)> = BTreeMap::new();
+        for event in &found.events {
+            let entry = met.entry((event.cell, event.stream.as_str())).or_default();
+            entry.0 += 1;
+            entry.1 = entry.1.max(event.length_ns);
+            entry.2 = entry.2.saturating_add(event.length_ns);
+        }
+        for ((cell, stream), so_often) in met {
+            let evidence = format!("{}, while other streams went on", times(so_often));
+            self.0.push(Mark::new("stalled", cell, evidence).of_stream(Some(stream)));
+        }
     }
 
     /// One mark a cell for the host's gaps and one for the others.
@@ -123,17 +162,8 @@ impl Marks {
             entry.1 = entry.1.max(event.length_ns);
             entry.2 = entry.2.saturating_add(event.length_ns);
         }
-        for ((cell, host), (times, longest, all)) in met {
-            let code = if host { "host-stalled" } else { "stalled" };
-            let longest = seconds(longest as f64 / 1e9);
-            let evidence = match times {
-                1 => format!("once, for {longest}"),
-                _ => format!(
-                    "{times} times, {longest} at most, {} in all",
-                    seconds(all as f64 / 1e9)
-                ),
-            };
-            self.add(code, cell, evidence);
+        for ((cell, host), so_often) in met {
+            self.add(if host { "host-stalled" } else { "stalled" }, cell, times(so_often));
         }
     }
 
@@ -187,10 +217,13 @@ impl Marks {
         };
         for visit in drift.visits.iter().filter(|visit| !visit.steps.is_empty()) {
             let evidence = format!("{} of visit {}", told(&visit.steps), visit.repeat + 1);
-            self.add("drifting", visit.cell, evidence);
+            let mark = Mark::new("drifting", visit.cell, evidence);
+            self.0.push(mark.of_stream(visit.stream.as_deref()));
         }
         for cell in &drift.cells {
-            self.add("drifting", cell.cell, format!("{} of the run", told(&cell.steps)));
+            let evidence = format!("{} of the run", told(&cell.steps));
+            let mark = Mark::new("drifting", cell.cell, evidence);
+            self.0.push(mark.of_stream(cell.stream.as_deref()));
         }
     }
 
@@ -198,7 +231,10 @@ impl Marks {
         for series in steady.series.iter().filter(|s| s.verdict != Verdict::Steady) {
             let why = series.sentences().into_iter().next().unwrap_or_default();
             for &cell in &series.decides_for {
-                self.add("not-steady", cell, why.clone());
+                // Where one cell decides for a grid, what its streams are called says nothing of
+                // the other cells.
+                let own = series.stream.as_deref().filter(|_| series.cell == cell);
+                self.0.push(Mark::new("not-steady", cell, why.clone()).of_stream(own));
             }
         }
     }
@@ -214,6 +250,15 @@ impl Marks {
                 self.add("generator-limited", cell.cell.index, evidence);
             }
         }
+    }
+}
+
+/// How often, for how long at most, and in all.
+fn times((times, longest, all): (u32, u64, u64)) -> String {
+    let longest = seconds(longest as f64 / 1e9);
+    match times {
+        1 => format!("once, for {longest}"),
+        _ => format!("{times} times, {longest} at most, {} in all", seconds(all as f64 / 1e9)),
     }
 }
 

@@ -87,10 +87,10 @@ pub fn history(views: &[&View<'_>]) -> Option<History> {
     })
 }
 
-/// By cell, the mean of ln rate over its visits.
+/// By cell and stream, the mean of ln rate over its visits.
 fn means(view: &View<'_>) -> BTreeMap<String, f64> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let cells = view.grid().map(|cell| (cell.name(), cell.ln_rates()));
+    let cells = view.grid_rows().map(|cell| (cell.name(), cell.ln_rates()));
     cells.filter(|(_, rates)| !rates.is_empty()).map(|(name, r)| (name, mean(&r))).collect()
 }
 

@@ -6,7 +6,7 @@ use stats::interval::{Interval, moderated, plain, pooled_scale};
 use stats::outlier::{GRID_CELLS_MIN, Verdict, alone, in_grid, median};
 use stats::within::{FIRST_LOOK, within};
 
-use crate::view::{CellView, View, is_data, is_preparation};
+use crate::view::{CellView, View, VisitView, is_preparation};
 
 /// How sure every interval of a cell is.
 pub const CONFIDENCE: f64 = 0.95;
@@ -60,45 +60,84 @@ pub enum Basis {
     OneVisit,
 }
 
-/// Intervals of all cells, in the order of `view.cells`.
-///
-/// Cells of a phase lend each other their usual noise. `None` where nothing completed, or a single visit was too short or too
-/// uneven to say how sure its rate is.
-pub fn cells(view: &View) -> Vec<Option<CellInterval>> {
-    let mut phases: Vec<Phase> = Vec::new();
-    for cell in &view.cells {
-        let name = cell.cell.phase.as_str();
-        if !is_preparation(name) && !phases.iter().any(|phase| phase.name == name) {
-            phases.push(Phase::of(view, name));
-        }
-    }
-    let in_phase = |(position, cell): (usize, &CellView)| {
-        let phase = phases.iter().find(|phase| phase.name == cell.cell.phase);
-        let pooled = phase.and_then(|phase| phase.interval(position));
-        let interval = pooled.or_else(|| plain(&cell.ln_rates(), CONFIDENCE));
-        cell_interval(cell, interval, phase.and_then(|phase| phase.s0))
-    };
-    view.cells.iter().enumerate().map(in_phase).collect()
+/// The interval of one stream of a cell of several.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct StreamInterval {
+    /// Index of the cell.
+    pub cell: u32,
+    /// Which of its streams, from 0.
+    pub position: u32,
+    /// The stream's name.
+    pub stream: String,
+    /// The cell and the stream as people say it.
+    pub name: String,
+    /// Of the stream's rate; `None` as for cells.
+    pub interval: Option<CellInterval>,
 }
 
-/// What the cells of a phase know together.
-struct Phase<'a> {
-    name: &'a str,
-    /// (position in `view.cells`, interval)
+/// Intervals of all cells, in the order of `view.cells`; the rates of a cell's streams are added
+/// up, unlike as they may be.
+///
+/// Cells of a phase with streams of the same names lend each other their usual noise. `None` where
+/// nothing completed, or a single visit was too short or too uneven to say how sure its rate is.
+pub fn cells(view: &View) -> Vec<Option<CellInterval>> {
+    of(&view.cells)
+}
+
+/// Intervals of all rows, in the order of `view.rows`: each stream by itself.
+pub fn rows(view: &View) -> Vec<Option<CellInterval>> {
+    of(&view.rows)
+}
+
+/// Intervals of the streams of cells that have several, in the suite's order.
+pub fn streams(view: &View) -> Vec<StreamInterval> {
+    let each = view.rows.iter().zip(rows(view)).filter_map(|(row, interval)| {
+        Some(StreamInterval {
+            cell: row.cell.index,
+            position: u32::try_from(row.stream?).ok()?,
+            stream: row.stream_name()?.to_owned(),
+            name: row.name(),
+            interval,
+        })
+    });
+    each.collect()
+}
+
+fn of(cells: &[CellView]) -> Vec<Option<CellInterval>> {
+    let mut groups: Vec<Group> = Vec::new();
+    for cell in cells.iter().filter(|cell| !is_preparation(&cell.cell.phase)) {
+        let alike = cell.alike();
+        if !groups.iter().any(|group| group.alike == alike) {
+            groups.push(Group::of(cells, alike));
+        }
+    }
+    let in_group = |(position, cell): (usize, &CellView)| {
+        let group = groups.iter().find(|group| group.alike == cell.alike());
+        let pooled = group.and_then(|group| group.interval(position));
+        let interval = pooled.or_else(|| plain(&cell.ln_rates(), CONFIDENCE));
+        cell_interval(cell, interval, group.and_then(|group| group.s0))
+    };
+    cells.iter().enumerate().map(in_group).collect()
+}
+
+/// What cells that are expected to be equally noisy know together.
+struct Group<'a> {
+    alike: (&'a str, Vec<&'a str>),
+    /// (position among all, interval)
     intervals: Vec<(usize, Option<Interval>)>,
     /// Usual scatter, where there are enough cells to know it.
     s0: Option<f64>,
 }
 
-impl<'a> Phase<'a> {
-    fn of(view: &View, name: &'a str) -> Self {
-        let members = view.cells.iter().enumerate().filter(|(_, cell)| cell.cell.phase == name);
+impl<'a> Group<'a> {
+    fn of(cells: &[CellView], alike: (&'a str, Vec<&'a str>)) -> Self {
+        let members = cells.iter().enumerate().filter(|(_, cell)| cell.alike() == alike);
         let (positions, values): (Vec<usize>, Vec<Vec<f64>>) =
             members.map(|(position, cell)| (position, cell.ln_rates())).unzip();
         let known = values.iter().filter(|cell| cell.len() >= 2).count();
         let s0 = pooled_scale(&values).filter(|_| known >= GRID_CELLS_MIN);
         let intervals = positions.into_iter().zip(moderated(&values, CONFIDENCE)).collect();
-        Self { name, intervals, s0 }
+        Self { alike, intervals, s0 }
     }
 
     fn interval(&self, position: usize) -> Option<Interval> {
@@ -194,7 +233,7 @@ fn resolution(cell: &CellView) -> f64 {
 
 fn one_visit(cell: &CellView, mean: f64) -> Option<Ends> {
     let [visit] = cell.visits.as_slice() else { return None };
-    let samples = samples(visit.visit)?;
+    let samples = samples(visit)?;
     // Wide ones too: to show only settled ones would select those that look too quiet.
     let half_width = within(&samples, CONFIDENCE)?.relative();
     Some(Ends {
@@ -205,21 +244,20 @@ fn one_visit(cell: &CellView, mean: f64) -> Option<Ends> {
     })
 }
 
-/// Requests in each whole interval of a visit's series, all streams together; `None` if they do
-/// not add up to what can be judged.
-fn samples(visit: &record::VisitRecord) -> Option<Vec<f64>> {
-    let ops = || visit.streams.iter().flat_map(|stream| &stream.ops);
-    let has_data = ops().any(|op| is_data(&op.op));
-    let counted = || ops().filter(|op| !has_data || is_data(&op.op));
-    let interval = counted().map(|op| op.series.interval_ns).find(|&ns| ns > 0)?;
-    let alike = counted().all(|op| op.series.rows.is_empty() || op.series.interval_ns == interval);
-    if !alike || visit.elapsed_ns < FIRST_LOOK.get() {
+/// Requests in each whole interval of a visit's series; `None` if they do not add up to what can
+/// be judged.
+fn samples(visit: &VisitView) -> Option<Vec<f64>> {
+    let interval = visit.counted().map(|op| op.series.interval_ns).find(|&ns| ns > 0)?;
+    let alike =
+        visit.counted().all(|op| op.series.rows.is_empty() || op.series.interval_ns == interval);
+    let elapsed_ns = visit.visit.elapsed_ns;
+    if !alike || elapsed_ns < FIRST_LOOK.get() {
         return None;
     }
     // Longer than any series of a record: rows are merged as a visit grows.
-    let whole = usize::try_from(visit.elapsed_ns / interval).ok().filter(|&n| n <= 10_000_000)?;
+    let whole = usize::try_from(elapsed_ns / interval).ok().filter(|&n| n <= 10_000_000)?;
     let mut sums = vec![0.0; whole];
-    for op in counted() {
+    for op in visit.counted() {
         for (sum, row) in sums.iter_mut().zip(&op.series.rows) {
             *sum += row.requests as f64;
         }
@@ -233,11 +271,12 @@ fn measured_ns(cell: &CellView) -> u64 {
 
 /// With none seen in a time T the rate is below `-ln(0.05) / T`: the rule of three.
 fn stalls_per_hour_max(cell: &CellView) -> Option<f64> {
-    let seen = |visit: &record::VisitRecord| {
-        visit.completions.bits < STALL_MS || !visit.completions.zero_runs(STALL_MS).is_empty()
+    let seen = |visit: &VisitView| {
+        let completions = visit.completions();
+        completions.bits < STALL_MS || !completions.zero_runs(STALL_MS).is_empty()
     };
     let seconds = measured_ns(cell) as f64 / 1e9;
-    let silent = seconds > 0.0 && !cell.visits.iter().any(|visit| seen(visit.visit));
+    let silent = seconds > 0.0 && !cell.visits.iter().any(seen);
     silent.then(|| -(1.0 - CONFIDENCE).ln() / seconds * 3600.0)
 }
 
@@ -276,7 +315,8 @@ impl CellInterval {
         }
     }
 
-    fn outlier_sentence(&self) -> Option<String> {
+    /// Which visits lie apart, if any do, or whether so few could tell.
+    pub fn outlier_sentence(&self) -> Option<String> {
         let visits: Vec<String> = self
             .outliers
             .iter()

@@ -2,13 +2,12 @@
 //!
 //! Percentiles count requests, and a freeze is few of those; people count moments.
 
-use record::VisitRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{LatencyHistogram, exposure};
 use units::Nanos;
 
-use crate::view::{CellView, View, is_data};
+use crate::view::{CellView, View};
 use crate::words;
 
 /// Waits that are asked about.
@@ -20,7 +19,8 @@ const SHARE_MIN: f64 = 1e-6;
 /// Waits of all cells.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Latencies {
-    /// Cells with at least one visit, in the suite's order.
+    /// Cells with at least one visit, in the suite's order; of a cell of several streams one
+    /// element for each stream.
     pub cells: Vec<CellLatency>,
 }
 
@@ -29,8 +29,10 @@ pub struct Latencies {
 pub struct CellLatency {
     /// Index of the cell.
     pub cell: u32,
-    /// The cell as people say it.
+    /// The cell as people say it, and its stream if it has several.
     pub cell_name: String,
+    /// The stream, of a cell that has several.
+    pub stream: Option<String>,
     /// The chance of waiting longer, for 1 ms, 10 ms, 100 ms and 1 s.
     pub exposure: Vec<Exposure>,
     /// Wait that one random moment in a hundred exceeds.
@@ -51,14 +53,14 @@ pub struct Exposure {
 
 /// Waits of a run's cells.
 pub fn latencies(view: &View<'_>) -> Latencies {
-    let cells = view.cells.iter().filter(|cell| !cell.visits.is_empty());
+    let cells = view.rows.iter().filter(|cell| !cell.visits.is_empty());
     Latencies { cells: cells.map(cell_latency).collect() }
 }
 
 fn cell_latency(cell: &CellView<'_>) -> CellLatency {
     let mut all = LatencyHistogram::new();
-    for visit in &cell.visits {
-        add(visit.visit, &mut all);
+    for op in cell.visits.iter().flat_map(|visit| visit.counted()) {
+        all.merge(&op.latency);
     }
     let share = |wait: Nanos| {
         exposure::from_histogram(&all, wait).map(|share| Exposure { wait_ns: wait.get(), share })
@@ -67,20 +69,14 @@ fn cell_latency(cell: &CellView<'_>) -> CellLatency {
     CellLatency {
         cell: cell.cell.index,
         cell_name: cell.name(),
+        stream: cell.stream_name().map(str::to_owned),
         exposure: LIMITS.into_iter().filter_map(share).collect(),
         one_in_hundred_ns: exposure::quantile(&all, 0.01).map(Nanos::get),
         overloaded: warnings
             .filter(|warning| warning.code == "overloaded")
+            .filter(|warning| warning.stream().is_none_or(|stream| cell.has_stream(stream)))
             .map(|warning| warning.text.clone())
             .collect(),
-    }
-}
-
-fn add(visit: &VisitRecord, all: &mut LatencyHistogram) {
-    let ops = || visit.streams.iter().flat_map(|stream| &stream.ops);
-    let has_data = ops().any(|op| is_data(&op.op));
-    for op in ops().filter(|op| !has_data || is_data(&op.op)) {
-        all.merge(&op.latency);
     }
 }
 

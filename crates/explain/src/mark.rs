@@ -10,6 +10,8 @@ pub struct Mark {
     pub code: String,
     /// Index of the cell.
     pub cell: u32,
+    /// The stream of the cell that it is about; null for the cell as a whole.
+    pub stream: Option<String>,
     /// What was seen, with its numbers: `2.1 s without a completion in visit 3`.
     pub evidence: String,
 }
@@ -17,7 +19,13 @@ pub struct Mark {
 impl Mark {
     /// A mark from its parts.
     pub fn new(code: &str, cell: u32, evidence: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), cell, evidence: evidence.into() }
+        Self { code: code.to_owned(), cell, stream: None, evidence: evidence.into() }
+    }
+
+    /// The same about one of the cell's streams, if there is one.
+    #[must_use]
+    pub fn of_stream(self, stream: Option<&str>) -> Self {
+        Self { stream: stream.map(str::to_owned), ..self }
     }
 }
 

@@ -33,6 +33,8 @@ pub struct SteadyState {
     pub cell: u32,
     /// The cell as people say it.
     pub cell_name: String,
+    /// The stream, of a cell that has several.
+    pub stream: Option<String>,
     /// The cells for which it decides: those of its phase where rounds visit several, else itself.
     pub decides_for: Vec<u32>,
     /// Which visit of the run the first round was.
@@ -127,6 +129,7 @@ pub struct WriteCliff {
 
 /// Visits of one cell made back to back, or one in each round of a grid.
 struct Series<'a> {
+    /// The cell, or one of its streams.
     cell: &'a CellView<'a>,
     visits: Vec<VisitView<'a>>,
     /// Written in each round up to the end of its visit, by other cells before it too.
@@ -139,9 +142,15 @@ pub fn steady(view: &View<'_>) -> SteadyStates {
     let rules = rules(view);
     let rule = |s: &Series<'_>| rules.iter().find(|r| r.cells.contains(&s.cell.cell.index));
     let alone = |s: &&Series<'_>| rule(s).map_or(s.is_rounds(), |rule| rule.cells.len() == 1);
-    let rounds = all.iter().filter(alone).map(|s| state(view, s, rule(s)));
+    let rounds = all.iter().filter(alone).flat_map(|s| {
+        s.by_stream(view).into_iter().map(|of| state(view, &of, rule(s))).collect::<Vec<_>>()
+    });
     let grids = rules.iter().filter(|rule| rule.cells.len() > 1);
-    let grids = grids.filter_map(|rule| Some(state(view, &of_grid(view, rule)?, Some(rule))));
+    let grids = grids.filter_map(|rule| Some((of_grid(view, rule)?, rule)));
+    let grids = grids.flat_map(|(of, rule)| {
+        let streams = of.by_stream(view).into_iter();
+        streams.map(|of| state(view, &of, Some(rule))).collect::<Vec<_>>()
+    });
     let mut series: Vec<SteadyState> = rounds.chain(grids).collect();
     series.sort_by_key(|series| series.order_first);
     SteadyStates { series, cliffs: all.iter().flat_map(cliffs).collect() }
@@ -235,7 +244,21 @@ fn series<'a>(view: &'a View<'_>) -> Vec<Series<'a>> {
     all
 }
 
-impl Series<'_> {
+impl<'a> Series<'a> {
+    /// The same visits as each of the cell's streams had them.
+    fn by_stream(&self, view: &'a View<'_>) -> Vec<Self> {
+        let rows = view.rows.iter().filter(|row| row.cell.index == self.cell.cell.index);
+        let of = |row: &'a CellView<'a>| {
+            let found = self.visits.iter().zip(&self.written).filter_map(|(visit, written)| {
+                let same = |own: &&VisitView<'a>| own.visit.order == visit.visit.order;
+                Some((*row.visits.iter().find(same)?, *written))
+            });
+            let (visits, written) = found.unzip();
+            Self { cell: row, visits, written }
+        };
+        rows.map(of).filter(|of| !of.visits.is_empty()).collect()
+    }
+
     /// Rounds are back to back: a ramp in between would be load that is not in them.
     fn is_rounds(&self) -> bool {
         self.visits.len() >= SNIA_ROUNDS && self.visits.iter().all(|v| v.visit.ramp_ns == 0)
@@ -287,6 +310,7 @@ fn state(view: &View<'_>, series: &Series<'_>, rule: Option<&Rule>) -> SteadySta
     SteadyState {
         cell: series.cell.cell.index,
         cell_name: series.cell.name(),
+        stream: series.cell.stream_name().map(str::to_owned),
         decides_for: rule
             .map_or_else(|| vec![series.cell.cell.index], |r| r.cells.clone().collect()),
         order_first: series.visits.first().map_or(0, |visit| visit.visit.order),

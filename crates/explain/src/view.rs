@@ -1,21 +1,35 @@
 //! A run as verdicts look at it: cells with the visits that count, and their rates.
+//!
+//! Two ways to look, and every verdict takes the one that fits its question. What the devices did
+//! is of a cell as a whole ([`View::cells`]): caches, queues, times in which nothing came back.
+//! How fast something was is of a row ([`View::rows`]): a cell of one stream, or one stream of a
+//! cell of several. The sum of a log and of page reads is the page reads with a little noise.
 
-use record::{CellRecord, OpRecord, Purpose, Run, StreamPlan, VisitEnd, VisitRecord};
+use std::borrow::Cow;
+
+use record::{
+    Bitmap, CellRecord, OpRecord, Purpose, Run, StreamPlan, StreamRecord, VisitEnd, VisitRecord,
+};
 
 /// A run, cell by cell.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
     /// All of it.
     pub run: &'a Run,
-    /// In the suite's order, the fill and cells without a visit included.
+    /// In the suite's order, the fill and cells without a visit included; all streams of each
+    /// together.
     pub cells: Vec<CellView<'a>>,
+    /// The same, those of several streams taken apart: what one line of a table is about.
+    pub rows: Vec<CellView<'a>>,
 }
 
-/// A cell with the visits that count.
+/// A cell, or one of its streams, with the visits that count.
 #[derive(Clone, Debug)]
 pub struct CellView<'a> {
     /// The cell.
     pub cell: &'a CellRecord,
+    /// Which of its several streams this is about, from 0; `None` for all of them.
+    pub stream: Option<usize>,
     /// Visits that ended by their stop rule and were made to be counted, in the order made.
     pub visits: Vec<VisitView<'a>>,
 }
@@ -25,8 +39,10 @@ pub struct CellView<'a> {
 pub struct VisitView<'a> {
     /// The visit.
     pub visit: &'a VisitRecord,
-    /// Requests completed per second of measured time: data operations of all streams; all
-    /// operations where no stream has other ones. 0 when nothing completed.
+    /// Which of its several streams this is about; `None` for all of them.
+    pub stream: Option<usize>,
+    /// Requests completed per second of measured time: data operations of its streams; all
+    /// operations where none of them has other ones. 0 when nothing completed.
     pub requests_per_second: f64,
     /// Bytes per second of the same.
     pub bytes_per_second: f64,
@@ -55,19 +71,32 @@ impl<'a> View<'a> {
     pub fn new(run: &'a Run) -> Self {
         let cell = |cell: &'a CellRecord| CellView {
             cell,
+            stream: None,
             visits: run
                 .visits
                 .iter()
                 .filter(|v| v.cell == cell.index)
-                .filter_map(|visit| view(visit, &cell.streams))
+                .filter_map(|visit| view(visit, &cell.streams, None))
                 .collect(),
         };
-        Self { run, cells: run.cells.iter().map(cell).collect() }
+        let cells: Vec<CellView<'a>> = run.cells.iter().map(cell).collect();
+        let rows = cells.iter().flat_map(CellView::by_stream).collect();
+        Self { run, cells, rows }
     }
 
     /// The cells of the grid: without the fill and preconditioning.
     pub fn grid(&self) -> impl Iterator<Item = &CellView<'a>> {
         self.cells.iter().filter(|cell| !is_preparation(&cell.cell.phase))
+    }
+
+    /// The rows of the grid, likewise.
+    pub fn grid_rows(&self) -> impl Iterator<Item = &CellView<'a>> {
+        self.rows.iter().filter(|row| !is_preparation(&row.cell.phase))
+    }
+
+    /// Whether a cell has several streams: then there are more rows than cells.
+    pub fn is_of_streams(&self) -> bool {
+        self.rows.len() > self.cells.len()
     }
 }
 
@@ -77,6 +106,47 @@ pub fn is_preparation(phase: &str) -> bool {
 }
 
 impl<'a> CellView<'a> {
+    /// Each of its streams by itself, if it has several; itself otherwise.
+    pub fn by_stream(&self) -> Vec<Self> {
+        if self.cell.streams.len() < 2 || self.stream.is_some() {
+            return vec![self.clone()];
+        }
+        let of = |position: usize| Self {
+            cell: self.cell,
+            stream: Some(position),
+            visits: self
+                .visits
+                .iter()
+                .filter_map(|v| view(v.visit, &self.cell.streams, Some(position)))
+                .collect(),
+        };
+        (0..self.cell.streams.len()).map(of).collect()
+    }
+
+    /// What its streams ask for.
+    pub fn plans(&self) -> &'a [StreamPlan] {
+        match self.stream {
+            None => &self.cell.streams,
+            Some(position) => self.cell.streams.get(position..=position).unwrap_or_default(),
+        }
+    }
+
+    /// The name of the stream it is about, where the cell has several.
+    pub fn stream_name(&self) -> Option<&'a str> {
+        self.stream.and_then(|k| self.cell.streams.get(k)).map(|plan| plan.name.as_str())
+    }
+
+    /// Whether it is about a stream of this name, alone or among others.
+    pub fn has_stream(&self, name: &str) -> bool {
+        self.plans().iter().any(|plan| plan.name == name)
+    }
+
+    /// Rows that are expected to be equally noisy: of one phase, and of streams of the same names.
+    pub(crate) fn alike(&self) -> (&'a str, Vec<&'a str>) {
+        let names = self.plans().iter().map(|plan| plan.name.as_str()).collect();
+        (self.cell.phase.as_str(), names)
+    }
+
     /// Natural logarithms of the visits' rates in requests per second, those of visits in which
     /// nothing completed left out.
     pub fn ln_rates(&self) -> Vec<f64> {
@@ -84,7 +154,8 @@ impl<'a> CellView<'a> {
         rates.filter(|&rate| rate > 0.0).map(f64::ln).collect()
     }
 
-    /// Its load, if all its streams' requests are of one kind and size.
+    /// Its load, if all the cell's requests are of one kind and size. A stream beside others has
+    /// none: what it does is theirs as well.
     pub fn load(&self) -> Option<Load> {
         let [stream] = self.cell.streams.as_slice() else { return None };
         let in_flight = u64::from(stream.threads).saturating_mul(u64::from(stream.queue_depth));
@@ -99,10 +170,95 @@ impl<'a> CellView<'a> {
     }
 
     /// Its place in the grid as people say it: `read 4KiB 10`: phase and values in the order of
-    /// the axes.
+    /// the axes; of one stream among several `oltp 8KiB · log`.
     pub fn name(&self) -> String {
         let values = self.cell.coordinates.iter().map(|(_, value)| value.as_str());
-        std::iter::once(self.cell.phase.as_str()).chain(values).collect::<Vec<_>>().join(" ")
+        let place: Vec<&str> = std::iter::once(self.cell.phase.as_str()).chain(values).collect();
+        match self.stream_name() {
+            None => place.join(" "),
+            Some(stream) => format!("{} · {stream}", place.join(" ")),
+        }
+    }
+}
+
+impl<'a> VisitView<'a> {
+    /// The records of its streams.
+    pub fn streams(&self) -> &'a [StreamRecord] {
+        streams_of(self.visit, self.stream)
+    }
+
+    /// The operations that its rate is about: those that move data, all where none does.
+    pub fn counted(&self) -> impl Iterator<Item = &'a OpRecord> + use<'a> {
+        counted(self.visit, self.stream)
+    }
+
+    /// In which milliseconds something of its streams completed.
+    pub fn completions(&self) -> Cow<'a, Bitmap> {
+        completions(self.visit, self.stream)
+    }
+}
+
+/// The records of a visit's streams, or of one of them.
+pub(crate) fn streams_of(visit: &VisitRecord, stream: Option<usize>) -> &[StreamRecord] {
+    match stream {
+        None => &visit.streams,
+        Some(position) => visit.streams.get(position..=position).unwrap_or_default(),
+    }
+}
+
+/// The operations that the rate of a visit, or of one of its streams, is about: those that move
+/// data, all where none does.
+pub fn counted(
+    visit: &VisitRecord,
+    stream: Option<usize>,
+) -> impl Iterator<Item = &OpRecord> + use<'_> {
+    let ops = move || streams_of(visit, stream).iter().flat_map(|stream| &stream.ops);
+    let has_data = ops().any(|op| is_data(&op.op));
+    ops().filter(move |op| !has_data || is_data(&op.op))
+}
+
+/// In which milliseconds something of a visit completed; of one of its streams, in which it did
+/// not stand still for 50 ms and more: when all its workers waited for requests.
+pub(crate) fn completions(visit: &VisitRecord, stream: Option<usize>) -> Cow<'_, Bitmap> {
+    let Some(position) = stream else { return Cow::Borrowed(&visit.completions) };
+    let workers = visit.streams.get(position).map(|s| s.workers.as_slice()).unwrap_or_default();
+    let bits = visit.completions.bits;
+    let mut map = Bitmap::zeros(bits);
+    map.bytes.fill(u8::MAX);
+    // Bits past the end are none.
+    if let (Some(last), rest @ 1..) = (map.bytes.last_mut(), bits % 8) {
+        *last = (1 << rest) - 1;
+    }
+    // Without workers nobody knows.
+    let Some((first, others)) = workers.split_first() else { return Cow::Owned(Bitmap::default()) };
+    let spans = |gaps: &[record::Gap]| -> Vec<(u64, u64)> {
+        gaps.iter().map(|gap| (gap.start_ns, gap.start_ns.saturating_add(gap.length_ns))).collect()
+    };
+    let all = others.iter().fold(spans(&first.gaps), |all, worker| {
+        let own = spans(&worker.gaps);
+        let both = |&(start, end): &(u64, u64)| {
+            let parts = own.iter().map(move |&(a, b)| (a.max(start), b.min(end)));
+            parts.filter(|(a, b)| a < b).collect::<Vec<_>>()
+        };
+        all.iter().flat_map(both).collect()
+    });
+    for (start, end) in all {
+        let end = end.div_ceil(MILLISECOND).min(bits);
+        (start / MILLISECOND..end).for_each(|bit| map.clear(bit));
+    }
+    Cow::Owned(map)
+}
+
+/// The grain of [`Bitmap`]s, ns.
+const MILLISECOND: u64 = 1_000_000;
+
+/// A visit as if one of its streams had been all there was: its records, and the milliseconds in
+/// which it did not stand still.
+pub(crate) fn as_if_alone(visit: &VisitRecord, position: usize) -> VisitRecord {
+    VisitRecord {
+        streams: streams_of(visit, Some(position)).to_vec(),
+        completions: completions(visit, Some(position)).into_owned(),
+        ..visit.clone()
     }
 }
 
@@ -146,10 +302,15 @@ pub fn rate_of(op: &OpRecord, visit: &VisitRecord, plan: Option<&StreamPlan>) ->
 }
 
 /// A visit that another tool made: the sums of what it says. Not in view where it says nothing.
-fn told<'a>(visit: &'a VisitRecord, plans: &[StreamPlan]) -> Option<VisitView<'a>> {
+fn told<'a>(
+    visit: &'a VisitRecord,
+    plans: &[StreamPlan],
+    stream: Option<usize>,
+) -> Option<VisitView<'a>> {
     let ops = || {
         let streams = visit.streams.iter().enumerate();
-        streams.flat_map(|(k, stream)| stream.ops.iter().map(move |op| (op, plans.get(k))))
+        let wanted = streams.filter(|(k, _)| stream.is_none_or(|wanted| wanted == *k));
+        wanted.flat_map(|(k, stream)| stream.ops.iter().map(move |op| (op, plans.get(k))))
     };
     let has_data = ops().any(|(op, _)| is_data(&op.op));
     let counted = ops().filter(|(op, _)| !has_data || is_data(&op.op));
@@ -161,28 +322,32 @@ fn told<'a>(visit: &'a VisitRecord, plans: &[StreamPlan]) -> Option<VisitView<'a
     }
     Some(VisitView {
         visit,
+        stream,
         requests_per_second: sane(all.iter().sum())?,
         bytes_per_second: sane(rates.iter().filter_map(|rate| rate.bytes).sum())?,
     })
 }
 
-fn view<'a>(visit: &'a VisitRecord, plans: &[StreamPlan]) -> Option<VisitView<'a>> {
+fn view<'a>(
+    visit: &'a VisitRecord,
+    plans: &[StreamPlan],
+    stream: Option<usize>,
+) -> Option<VisitView<'a>> {
     let counts = matches!(visit.end, VisitEnd::Complete | VisitEnd::Hanging)
         && visit.purpose == Purpose::Measure
-        && is_sane(visit);
+        && is_sane(visit)
+        && stream.is_none_or(|position| position < visit.streams.len());
     if visit.streams.iter().flat_map(|s| &s.ops).any(|op| op.reported.is_some()) {
-        return if counts { told(visit, plans) } else { None };
+        return if counts { told(visit, plans, stream) } else { None };
     }
     (counts && visit.elapsed_ns > 0).then(|| {
-        let ops = || visit.streams.iter().flat_map(|stream| &stream.ops);
-        let has_data = ops().any(|op| is_data(&op.op));
         let sum = |of: fn(&OpRecord) -> u64| {
-            let counted = ops().filter(|op| !has_data || is_data(&op.op)).map(of);
-            counted.fold(0u64, u64::saturating_add) as f64
+            counted(visit, stream).map(of).fold(0u64, u64::saturating_add) as f64
         };
         let seconds = visit.elapsed_ns as f64 / 1e9;
         VisitView {
             visit,
+            stream,
             requests_per_second: sum(|op| op.requests) / seconds,
             bytes_per_second: sum(|op| op.bytes) / seconds,
         }

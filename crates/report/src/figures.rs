@@ -276,16 +276,23 @@ impl<'a> Judged<'a> {
         Self { run, findings, marks }
     }
 
-    /// The interval of a stream's rate: of cells of one stream, since it is the cell's.
+    /// The interval of a stream's rate.
     pub fn interval(&self, stream: &StreamOfCell<'_>) -> Option<&CellInterval> {
-        let position = self.run.cells.iter().position(|cell| cell.index == stream.cell.index)?;
-        let interval = self.findings.intervals.get(position)?.as_ref();
-        interval.filter(|_| stream.cell.streams.len() == 1)
+        let index = stream.cell.index;
+        if stream.cell.streams.len() < 2 {
+            let position = self.run.cells.iter().position(|cell| cell.index == index)?;
+            return self.findings.intervals.get(position)?.as_ref();
+        }
+        let found = self.findings.streams.iter();
+        let mut found = found.filter(|s| s.cell == index && s.position as usize == stream.position);
+        found.next()?.interval.as_ref()
     }
 
-    /// Reasons to look twice at a cell.
-    pub fn marks_of(&self, cell: &CellRecord) -> impl Iterator<Item = &Mark> {
-        self.marks.iter().filter(move |mark| mark.cell == cell.index)
+    /// Reasons to look twice at a stream, or at all of its cell.
+    pub fn marks_of(&self, stream: &StreamOfCell<'_>) -> impl Iterator<Item = &Mark> {
+        let (index, name) = (stream.cell.index, stream.plan.name.as_str());
+        let of = move |mark: &&Mark| mark.stream.as_deref().is_none_or(|own| own == name);
+        self.marks.iter().filter(move |mark| mark.cell == index).filter(of)
     }
 }
 
@@ -408,6 +415,9 @@ impl<'a> StreamOfCell<'a> {
             marks.push("short".to_owned());
         }
         for warning in counted.iter().flat_map(|v| &v.warnings) {
+            if warning.stream().is_some_and(|stream| stream != self.plan.name) {
+                continue;
+            }
             if !marks.contains(&warning.code) {
                 marks.push(warning.code.clone());
             }

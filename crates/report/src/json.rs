@@ -241,8 +241,8 @@ pub struct Cell {
     pub queue_depth: Option<u32>,
     /// Completed requests per second.
     pub iops: Option<f64>,
-    /// How sure that is: the geometric mean over the visits with its interval. Null for cells of
-    /// several streams, and where too little was measured to say.
+    /// How sure that is: the geometric mean over the visits with its interval. Null where too
+    /// little was measured to say.
     pub interval: Option<CellInterval>,
     /// Bytes per second.
     pub bytes_per_s: Option<f64>,
@@ -683,7 +683,7 @@ fn cell(judged: &Judged, stream: &StreamOfCell) -> Cell {
         ops: stream.op_names().iter().map(|name| operation(stream, name)).collect(),
         visits: stream.visits.iter().map(visit).collect(),
         marks: marks(judged, stream),
-        evidence: judged.marks_of(cell).cloned().collect(),
+        evidence: judged.marks_of(stream).cloned().collect(),
     }
 }
 
@@ -720,7 +720,7 @@ fn operation(stream: &StreamOfCell, name: &str) -> Operation {
 /// The stream's own marks, then those found by looking at the whole run.
 fn marks(judged: &Judged, stream: &StreamOfCell) -> Vec<String> {
     let mut marks = stream.marks();
-    for mark in judged.marks_of(stream.cell) {
+    for mark in judged.marks_of(stream) {
         if !marks.contains(&mark.code) {
             marks.push(mark.code.clone());
         }

@@ -121,8 +121,8 @@ impl Floor {
     /// What it makes of a run's own intervals: those that are narrower hold within the run, and
     /// promise nothing of the next one. `None` where no cell has an interval.
     pub fn beside(&self, view: &View<'_>) -> Option<String> {
-        let intervals = interval::cells(view);
-        let floors = view.cells.iter().map(|cell| self.of(cell.load().as_ref()));
+        let intervals = interval::rows(view);
+        let floors = view.rows.iter().map(|cell| self.of(cell.load().as_ref()));
         let widths: Vec<(f64, f64)> = intervals
             .iter()
             .zip(floors)

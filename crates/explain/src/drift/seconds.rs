@@ -6,13 +6,14 @@ use stats::trend::{Line, least_squares};
 
 use super::{Slope, block_slope};
 use crate::freeze;
-use crate::view::is_data;
+use crate::view::{as_if_alone, counted, streams_of};
 
 /// Seconds a level must last to be one.
 const SEGMENT_SECONDS: usize = 5;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Requests per second, second by second, those with a stall left out.
+/// Requests per second, second by second, those left out in which something stood still or there
+/// was nothing to do.
 pub(super) struct Seconds {
     /// Length of one, ns: a second, or what the series has if that is longer.
     step_ns: u64,
@@ -23,11 +24,9 @@ pub(super) struct Seconds {
 }
 
 impl Seconds {
-    pub(super) fn of(visit: &VisitRecord) -> Option<Self> {
-        let ops = || visit.streams.iter().flat_map(|stream| &stream.ops);
-        let has_data = ops().any(|op| is_data(&op.op));
-        let series: Vec<&Series> =
-            ops().filter(|op| !has_data || is_data(&op.op)).map(|op| &op.series).collect();
+    /// Of all streams of a visit, or of one of its several.
+    pub(super) fn of(visit: &VisitRecord, stream: Option<usize>) -> Option<Self> {
+        let series: Vec<&Series> = counted(visit, stream).map(|op| &op.series).collect();
         let interval = series.iter().map(|s| s.interval_ns).max().filter(|&ns| ns > 0)?;
         let step_ns = interval.saturating_mul((SECOND_NS / interval).max(1));
         // The last one counts only if the visit lasted to its end.
@@ -36,7 +35,7 @@ impl Seconds {
         let covered = series.iter().map(rows_ns).max().unwrap_or(0).div_ceil(step_ns);
         let steps = steps.min(usize::try_from(covered).ok()?);
         let mut counts = vec![0u64; steps];
-        for series in series {
+        for series in &series {
             for (row, place) in series.rows.iter().zip(0u64..) {
                 let step = place.saturating_mul(series.interval_ns) / step_ns;
                 let count = usize::try_from(step).ok().and_then(|step| counts.get_mut(step));
@@ -45,11 +44,15 @@ impl Seconds {
                 }
             }
         }
-        let gaps = freeze::gaps(visit);
+        let mut gaps = freeze::gaps(visit);
+        gaps.extend(stream.iter().flat_map(|&k| freeze::gaps(&as_if_alone(visit, k))));
+        let mut without: Vec<(u64, u64)> =
+            gaps.iter().map(|gap| (gap.start_ns, gap.end_ns())).collect();
+        without.extend(idle(visit, stream, &series));
         let quiet = |step: usize| {
             let start = (step as u64).saturating_mul(step_ns);
             let end = start.saturating_add(step_ns);
-            !gaps.iter().any(|gap| gap.start_ns < end && gap.end_ns() > start)
+            !without.iter().any(|&(from, to)| from < end && to > start)
         };
         let index: Vec<usize> = (0..steps).filter(|&step| quiet(step)).collect();
         let seconds = step_ns as f64 / 1e9;
@@ -98,4 +101,31 @@ impl Seconds {
         let hours: Vec<f64> = self.index.iter().map(hours).collect();
         block_slope(&hours, &self.ln_rates, part, noise)
     }
+}
+
+/// Intervals of the series in which nothing completed and no worker waited for anything: between
+/// bursts, or before the next request was due. How often they come is the suite's doing.
+fn idle(visit: &VisitRecord, stream: Option<usize>, series: &[&Series]) -> Vec<(u64, u64)> {
+    let workers = || streams_of(visit, stream).iter().flat_map(|stream| &stream.workers);
+    let interval = series.iter().map(|s| s.interval_ns).max().filter(|&ns| ns > 0);
+    let (Some(interval), Some(_)) = (interval, workers().next()) else { return Vec::new() };
+    let rows = series.iter().map(|s| s.rows.len()).max().unwrap_or(0);
+    let mut waits: Vec<(u64, u64)> = workers()
+        .flat_map(|worker| &worker.gaps)
+        .map(|gap| (gap.start_ns, gap.start_ns.saturating_add(gap.length_ns)))
+        .collect();
+    waits.sort_unstable();
+    let is_idle = |&(start, end): &(u64, u64)| {
+        let early = waits.partition_point(|wait| wait.0 < end);
+        !waits.iter().take(early).any(|wait| wait.1 > start)
+    };
+    let alike = series.iter().all(|s| s.rows.is_empty() || s.interval_ns == interval);
+    let empty = (0..rows).filter(|&row| {
+        alike && series.iter().all(|s| s.rows.get(row).is_none_or(|row| row.requests == 0))
+    });
+    let span = |row: usize| {
+        let start = (row as u64).saturating_mul(interval);
+        (start, start.saturating_add(interval))
+    };
+    empty.map(span).filter(is_idle).collect()
 }

@@ -120,7 +120,7 @@ pub struct Factors {
 pub fn from_views(views: &[&View<'_>], levels: &[(String, Vec<String>)]) -> Vec<Observation> {
     let cells_of = |view: &View<'_>| -> BTreeMap<String, f64> {
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-        let cells = view.grid().filter(|cell| !cell.ln_rates().is_empty());
+        let cells = view.grid_rows().filter(|cell| !cell.ln_rates().is_empty());
         cells.map(|cell| (cell.name(), mean(cell.ln_rates()))).collect()
     };
     let runs: Vec<BTreeMap<String, f64>> = views.iter().map(|view| cells_of(view)).collect();

@@ -381,9 +381,11 @@ impl Notes {
         for mark in stream.marks() {
             numbers.push(self.number(mark, None));
         }
-        for mark in judged.marks_of(stream.cell) {
-            let evidence =
-                (!mark.evidence.is_empty()).then(|| format!("{place}: {}", plain(&mark.evidence)));
+        for mark in judged.marks_of(stream) {
+            let of = mark.stream.as_ref().map(|name| format!(" · {}", cut(&plain(name), TEXT)));
+            let of = of.unwrap_or_default();
+            let evidence = (!mark.evidence.is_empty())
+                .then(|| format!("{place}{of}: {}", plain(&mark.evidence)));
             numbers.push(self.number(mark.code.clone(), evidence));
         }
         numbers.dedup();

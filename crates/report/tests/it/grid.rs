@@ -46,6 +46,31 @@ fn no_table_is_wider_than_a_hundred_or_orders_a_terminal() {
 }
 
 #[test]
+fn each_stream_has_its_own_interval_and_marks() {
+    let mut run = sample::rich();
+    let plans = vec![
+        sample::stream("log", "write", Some(8192), 1),
+        sample::stream("reads", "read", Some(8192), 8),
+    ];
+    run.cells = vec![sample::cell(0, "oltp", &[], plans)];
+    let visit = |(order, log): (u32, u64)| {
+        let log = sample::record("log", vec![sample::op("write", log, 8192)]);
+        let reads = sample::op("read", 200_000 + u64::from(order) * 100, 8192);
+        let reads = sample::record("reads", vec![reads]);
+        let made = sample::visit(0, order, 2_000_000_000, vec![log, reads]);
+        record::VisitRecord { repeat: order, ..made }
+    };
+    run.visits = (0..).zip([4_000, 4_020, 40, 3_980, 4_010]).map(visit).collect();
+    let grid = table::grid(&run);
+    let line = |name: &str| grid.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(line("log").contains(" >100 "), "{grid}");
+    assert!(line("reads").contains(" 0.0"), "{grid}");
+    let marks = |name: &str| line(name).split_whitespace().last().unwrap().split(',').count();
+    assert_eq!((marks("log"), marks("reads")), (2, 1), "{grid}");
+    assert!(grid.contains("oltp · log: 20 against a median of 2 K IOPS"), "{grid}");
+}
+
+#[test]
 fn a_listing() {
     let summary = |id: &str, state, live| RunSummary {
         id: id.into(),

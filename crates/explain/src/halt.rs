@@ -1,0 +1,115 @@
+//! Streams that stood still while others of their cell went on.
+//!
+//! What the whole device does not show: page reads go on for the two seconds in which no session
+//! could commit. A stream's own workers tell, since each notes when it waits in vain.
+
+use record::VisitRecord;
+use schemars::JsonSchema;
+use serde::Serialize;
+use units::Nanos;
+
+use crate::freeze::{self, DeviceGap, Tier};
+use crate::view::{View, as_if_alone};
+use crate::words;
+
+/// Lists longer than this are not read.
+const LINES_MAX: usize = 8;
+
+/// Streams that stood still beside others that did not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Halts {
+    /// In the order of the visits and of time.
+    pub events: Vec<Halt>,
+}
+
+/// A time in which nothing of a stream came back although it waited for something, and others
+/// went on.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Halt {
+    /// Index of the cell.
+    pub cell: u32,
+    /// The stream.
+    pub stream: String,
+    /// The cell and the stream as people say it.
+    pub name: String,
+    /// Which visit of the cell, from 0.
+    pub repeat: u32,
+    /// Which visit of the run, from 0.
+    pub order: u32,
+    /// How bad it was: measured by what is usual in the stream itself.
+    pub tier: Tier,
+    /// Since the start of the visit's measured part; to 1 ms.
+    pub start_ns: u64,
+    /// How long; to 1 ms.
+    pub length_ns: u64,
+}
+
+/// Streams of a run that stood still beside others that did not.
+pub fn halts(view: &View<'_>) -> Halts {
+    let mut events = Vec::new();
+    for row in &view.rows {
+        let (Some(position), Some(stream)) = (row.stream, row.stream_name()) else { continue };
+        for visit in &row.visits {
+            let visit = visit.visit;
+            events.extend(gaps(visit, position).into_iter().map(|gap| Halt {
+                cell: row.cell.index,
+                stream: stream.to_owned(),
+                name: row.name(),
+                repeat: visit.repeat,
+                order: visit.order,
+                tier: gap.tier,
+                start_ns: gap.start_ns,
+                length_ns: gap.length_ns,
+            }));
+        }
+    }
+    events.sort_by_key(|event| (event.order, event.start_ns));
+    Halts { events }
+}
+
+/// Whether one of a visit's several streams stood still while others went on.
+pub fn any(visit: &VisitRecord) -> bool {
+    visit.streams.len() > 1 && (0..visit.streams.len()).any(|k| !gaps(visit, k).is_empty())
+}
+
+/// A stream's gaps, by what is usual in it, without those that were the whole device's.
+fn gaps(visit: &VisitRecord, position: usize) -> Vec<DeviceGap> {
+    let of_all = freeze::gaps(visit);
+    let common = |own: &DeviceGap| {
+        let parts = of_all.iter().map(|gap| {
+            gap.end_ns().min(own.end_ns()).saturating_sub(gap.start_ns.max(own.start_ns))
+        });
+        parts.fold(0, u64::saturating_add)
+    };
+    let mut own = freeze::gaps(&as_if_alone(visit, position));
+    own.retain(|gap| common(gap) < gap.length_ns / 2);
+    own
+}
+
+impl Halts {
+    /// Each of a few, the longest of many.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut longest: Vec<&Halt> = self.events.iter().collect();
+        longest.sort_by_key(|event| (std::cmp::Reverse(event.length_ns), event.order));
+        longest.truncate(LINES_MAX);
+        longest.sort_by_key(|event| (event.order, event.start_ns));
+        let mut lines: Vec<String> = longest.into_iter().map(Halt::sentence).collect();
+        if let Some(more @ 1..) = self.events.len().checked_sub(LINES_MAX) {
+            lines.push(format!("Streams stood still alone {more} more times, never longer."));
+        }
+        lines
+    }
+}
+
+impl Halt {
+    fn sentence(&self) -> String {
+        format!(
+            "`{}` stood still for {} in visit {} at {} while the other streams went on: it waited \
+             for something of its own, such as a flush or a lock, and its share of the device.",
+            self.name,
+            words::seconds(self.length_ns as f64 / 1e9),
+            u64::from(self.repeat) + 1,
+            Nanos::new(self.start_ns),
+        )
+    }
+}
