@@ -173,9 +173,9 @@ pub struct Against {
     /// How far such a bracket lies from the reference, as a share, where there is one: no
     /// smaller difference is claimed.
     pub drift: Option<f64>,
-    /// Geometric mean over the cells that both measured.
+    /// Geometric mean over `cells`: each stream of a cell counts as much as a cell of one.
     pub overall: Outcome,
-    /// Cells that both have, in the suite's order.
+    /// Cells that both have, in the suite's order, those of several streams stream by stream.
     pub cells: Vec<CellComparison>,
     /// Cells that only the reference has.
     pub only_reference: Vec<String>,
@@ -199,11 +199,13 @@ pub enum Design {
     Apart,
 }
 
-/// A cell of both sides.
+/// A cell of both sides; of a cell of several streams one of these for each stream.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CellComparison {
-    /// Phase and place in the grid.
+    /// Phase and place in the grid, and the stream among several: `server all · log`.
     pub cell: String,
+    /// The stream, of a cell that has several.
+    pub stream: Option<String>,
     /// Whether the two asked for the same: false where only phase and place are alike.
     pub same_load: bool,
     /// On the reference.
@@ -455,11 +457,18 @@ fn against_all(sides: &[View<'_>], terms: &Terms) -> Vec<Against> {
     each.collect()
 }
 
+/// Index of a cell, and which of its several streams.
+type Row = (u32, Option<usize>);
+
+fn row_of(cell: &CellView<'_>) -> Row {
+    (cell.cell.index, cell.stream)
+}
+
 /// How far the reference lies from its own configuration measured again: logarithms, positive.
 struct Drift {
     overall: f64,
-    /// By cell of the reference.
-    cells: Vec<(u32, f64)>,
+    /// By cell of the reference, and stream.
+    cells: Vec<(Row, f64)>,
 }
 
 impl Drift {
@@ -468,14 +477,14 @@ impl Drift {
         let overall = brackets.iter().filter_map(|m| far(&m.overall())).reduce(f64::max)?;
         let cells = brackets.iter().flat_map(|m| {
             let each = m.pairs.iter().zip(m.evidence());
-            each.filter_map(|(pair, evidence)| Some((pair.a.cell.index, far(&evidence)?)))
+            each.filter_map(|(pair, evidence)| Some((row_of(&pair.a), far(&evidence)?)))
         });
         Some(Self { overall, cells: cells.collect() })
     }
 
-    /// Of a cell: no less than over all, since one cell may have been lucky.
-    fn of_cell(&self, cell: u32) -> f64 {
-        let of = self.cells.iter().filter(|(index, _)| *index == cell).map(|(_, far)| *far);
+    /// Of a row: no less than over all, since one cell may have been lucky.
+    fn of_row(&self, row: Row) -> f64 {
+        let of = self.cells.iter().filter(|(known, _)| *known == row).map(|(_, far)| *far);
         of.fold(self.overall, f64::max)
     }
 }
@@ -503,7 +512,7 @@ fn cells(matched: &Matched<'_>, terms: &Terms, drift: Option<&Drift>) -> Vec<Cel
         .pairs
         .iter()
         .map(|pair| {
-            let drift = drift.map(|drift| drift.of_cell(pair.a.cell.index));
+            let drift = drift.map(|drift| drift.of_row(row_of(&pair.a)));
             margin(terms, pair.a.load().as_ref(), drift)
         })
         .collect();
@@ -513,7 +522,8 @@ fn cells(matched: &Matched<'_>, terms: &Terms, drift: Option<&Drift>) -> Vec<Cel
     let each = matched.pairs.iter().zip(outcomes).zip(sides);
     each.map(|((pair, outcome), (reference, other))| CellComparison {
         cell: pair.a.name(),
-        same_load: pair.a.cell.streams == pair.b.cell.streams,
+        stream: pair.a.stream_name().map(str::to_owned),
+        same_load: pair.a.plans() == pair.b.plans(),
         reference,
         other,
         outcome,

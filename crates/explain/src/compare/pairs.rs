@@ -20,7 +20,7 @@ pub(super) struct Matched<'a> {
     pub only_other: Vec<String>,
 }
 
-/// A cell of both.
+/// A cell of both, or one stream of it.
 pub(super) struct Pair<'a> {
     pub a: CellView<'a>,
     pub b: CellView<'a>,
@@ -47,7 +47,7 @@ pub(super) fn matched<'a>(reference: &View<'a>, other: &View<'a>) -> Matched<'a>
             streams.0 == streams.1 || one_suite && streams.0.len() == streams.1.len()
         };
         match theirs.get(&key(&a)).is_some_and(fits).then(|| theirs.remove(&key(&a))).flatten() {
-            Some(b) => pairs.push(Pair { rounds: rounds(&a, &b), a, b }),
+            Some(b) => pairs.extend(Pair::by_stream(&a, &b)),
             None => only_reference.push(a.name()),
         }
     }
@@ -79,12 +79,12 @@ fn rounds(a: &CellView<'_>, b: &CellView<'_>) -> Vec<(u32, f64, f64)> {
 type CellOf = for<'p, 'a> fn(&'p Pair<'a>) -> &'p CellView<'a>;
 
 impl Matched<'_> {
-    /// Of every pair, variances moderated across the cells of its phase.
+    /// Of every pair, variances moderated across those of its phase that are alike.
     pub fn evidence(&self) -> Vec<Evidence> {
         match self.design {
             Design::Blocks => {
                 let all: Vec<Vec<f64>> = self.pairs.iter().map(Pair::differences).collect();
-                let means = self.by_phase(&all);
+                let means = self.moderated(&all);
                 let each = all.into_iter().zip(means).zip(&self.pairs);
                 each.map(|((d, mean), pair)| Evidence {
                     nothing: d.is_empty() || pair.has_nothing(),
@@ -159,24 +159,38 @@ impl Matched<'_> {
 
     fn sides(&self, of: CellOf) -> Vec<Side> {
         let all: Vec<Vec<f64>> = self.pairs.iter().map(|p| of(p).ln_rates()).collect();
-        let means = self.by_phase(&all);
+        let means = self.moderated(&all);
         all.iter().zip(means).map(|(values, mean)| Side::of(values, mean)).collect()
     }
 
-    /// Means of the pairs' values, each phase's variances moderated across its cells.
-    fn by_phase(&self, all: &[Vec<f64>]) -> Vec<Option<Interval>> {
+    /// Means of the pairs' values, variances moderated across those of a phase whose streams have
+    /// the same names.
+    fn moderated(&self, all: &[Vec<f64>]) -> Vec<Option<Interval>> {
         let mut out = vec![None; all.len()];
-        let mut phases: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut groups: BTreeMap<(&str, Vec<&str>), Vec<usize>> = BTreeMap::new();
         for (k, pair) in self.pairs.iter().enumerate() {
-            phases.entry(&pair.a.cell.phase).or_default().push(k);
+            groups.entry(pair.a.alike()).or_default().push(k);
         }
-        for members in phases.values() {
+        for members in groups.values() {
             let cells: Vec<_> = members.iter().map(|&k| all[k].clone()).collect();
             for (&k, mean) in members.iter().zip(moderated(&cells, RATE_CONFIDENCE)) {
                 out[k] = mean;
             }
         }
         out
+    }
+}
+
+impl<'a> Pair<'a> {
+    /// Of cells that belong together: their streams by name, by place where names differ.
+    fn by_stream(a: &CellView<'a>, b: &CellView<'a>) -> Vec<Self> {
+        let (ours, mut theirs) = (a.by_stream(), b.by_stream());
+        let place = |b: &CellView<'a>| ours.iter().position(|a| a.stream_name() == b.stream_name());
+        if theirs.iter().all(|b| place(b).is_some()) {
+            theirs.sort_by_key(&place);
+        }
+        let both = ours.into_iter().zip(theirs);
+        both.map(|(a, b)| Self { rounds: rounds(&a, &b), a, b }).collect()
     }
 }
 

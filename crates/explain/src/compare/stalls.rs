@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::LatencyHistogram;
 
-use crate::view::{CellView, is_data};
+use crate::view::CellView;
 
 /// Shortest time without any completion that is called a stall.
 const STALL_MS_MIN: u64 = 100;
@@ -28,7 +28,7 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// In all visits of a cell that count.
+    /// In all visits of a cell, or of one of its streams, that count.
     pub(super) fn of(cell: &CellView<'_>) -> Self {
         let mut stalls = Self::default();
         for view in &cell.visits {
@@ -36,7 +36,7 @@ impl Stalls {
             stalls.measured_ns = stalls.measured_ns.saturating_add(visit.elapsed_ns);
             let usual_ms = 1_000.0 / view.requests_per_second.max(1e-9);
             let least = STALL_MS_MIN.max((STALL_USUAL * usual_ms) as u64);
-            for (_, ms) in visit.completions.zero_runs(least) {
+            for (_, ms) in view.completions().zero_runs(least) {
                 let ns = ms.saturating_mul(1_000_000);
                 stalls.count = stalls.count.saturating_add(1);
                 stalls.longest_ns = stalls.longest_ns.max(ns);
@@ -66,14 +66,9 @@ pub(super) struct Latencies {
 impl Latencies {
     /// `None` when nothing completed.
     pub fn of(cell: &CellView<'_>) -> Option<Self> {
-        let ops = || {
-            let streams = cell.visits.iter().flat_map(|view| &view.visit.streams);
-            streams.flat_map(|stream| &stream.ops)
-        };
-        let has_data = ops().any(|op| is_data(&op.op));
         let (mut requests, mut sum) = (0u64, 0u128);
         let mut all = LatencyHistogram::new();
-        for op in ops().filter(|op| !has_data || is_data(&op.op)) {
+        for op in cell.visits.iter().flat_map(|visit| visit.counted()) {
             requests = requests.saturating_add(op.requests);
             sum = sum.saturating_add(op.latency_ns_sum);
             all.merge(&op.latency);

@@ -107,8 +107,17 @@ impl Against {
                  nothing smaller is claimed."
             );
         }
-        let over = format!("over {}", count(self.cells.len() as u64, "cell"));
+        let over = format!("over {}", self.rows_told());
         verdict(&self.overall, "A", label, &over)
+    }
+
+    /// `4 cells`, and `14 streams` where a cell has several.
+    fn rows_told(&self) -> String {
+        count(self.cells.len() as u64, if self.has_streams() { "stream" } else { "cell" })
+    }
+
+    fn has_streams(&self) -> bool {
+        self.cells.iter().any(|cell| cell.stream.is_some())
     }
 
     fn cells_counted(&self, confidence: f64) -> Option<String> {
@@ -121,9 +130,10 @@ impl Against {
         let different = |way| n(&|o| o.verdict == Verdict::Different && o.direction == Some(way));
         let (faster, slower) = (different(Direction::Faster), different(Direction::Slower));
         Some(format!(
-            "Cell by cell {} is faster in {faster}, slower in {slower}, the same in {}; {} of {} \
+            "{} {} is faster in {faster}, slower in {slower}, the same in {}; {} of {} \
              are inconclusive. Looked at together, the chance of even one false difference among \
              them is at most {} (Holm).",
+            if self.has_streams() { "Stream by stream" } else { "Cell by cell" },
             self.label,
             n(&|o| o.verdict == Verdict::Same),
             n(&|o| o.verdict == Verdict::Inconclusive),

@@ -4,3 +4,4 @@
 mod explained;
 mod grids;
 mod published;
+mod streams;

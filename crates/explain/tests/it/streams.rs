@@ -1,0 +1,282 @@
+//! Cells of several streams: each is judged by itself, whatever the others do.
+
+use explain::compare::{Comparison, Design, Direction, Terms, Verdict, compare};
+use explain::explanation::{Context, Explanation};
+use explain::view::View;
+use explain::{Findings, drift, halt};
+use record::{
+    BackendRecord, Bitmap, Blocks, CellRecord, Gap, Machine, OpRecord, Purpose, Run, RunHeader,
+    RunState, Series, SeriesRow, StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd,
+    VisitRecord, WorkerRecord,
+};
+use stats::{LatencyHistogram, Random};
+use units::Nanos;
+
+const SECONDS: u64 = 20;
+const SECOND: u64 = 1_000_000_000;
+
+/// A stream of one worker that completes `rate(second)` requests in each second.
+fn stream(name: &str, op: &str, rate: impl Fn(u64) -> u64) -> StreamRecord {
+    let mut latency = LatencyHistogram::new();
+    let row = |second: u64, tenth: u64| SeriesRow {
+        requests: rate(second) / 10 + u64::from(tenth < rate(second) % 10),
+        ..SeriesRow::default()
+    };
+    let rows: Vec<SeriesRow> = (0..SECONDS * 10).map(|tenth| row(tenth / 10, tenth % 10)).collect();
+    let requests = rows.iter().map(|row| row.requests).sum();
+    (0..requests).for_each(|_| latency.record(Nanos::micros(200)));
+    StreamRecord {
+        name: name.to_owned(),
+        backend: BackendRecord::default(),
+        ops: vec![OpRecord {
+            op: op.to_owned(),
+            requests,
+            bytes: requests * 8192,
+            errors: vec![],
+            short: 0,
+            latency,
+            latency_ns_min: 200_000,
+            latency_ns_max: 200_000,
+            latency_ns_sum: u128::from(requests) * 200_000,
+            series: Series { interval_ns: SECOND / 10, rows },
+            slow: vec![],
+            slow_dropped: 0,
+            reported: None,
+        }],
+        workers: vec![WorkerRecord { requests, ..WorkerRecord::default() }],
+        ramp_requests: 0,
+        backlog: 0,
+    }
+}
+
+fn visit(repeat: u32, streams: Vec<StreamRecord>) -> VisitRecord {
+    let mut completions = Bitmap::zeros(SECONDS * 1000);
+    (0..SECONDS * 1000).for_each(|bit| completions.set(bit));
+    VisitRecord {
+        cell: 0,
+        repeat,
+        order: repeat,
+        started_unix_ns: i64::from(repeat) * 30_000_000_000,
+        elapsed_ns: SECONDS * SECOND,
+        end: VisitEnd::Complete,
+        purpose: Purpose::Measure,
+        ramp_ns: 0,
+        waited_ns: 0,
+        quiet: None,
+        resident_before: None,
+        resident_after: None,
+        streams,
+        completions,
+        ledger: vec![],
+        host_stalls: vec![],
+        warnings: vec![],
+    }
+}
+
+/// A log beside page reads, one cell.
+fn run(id: &str, visits: Vec<VisitRecord>) -> Run {
+    let plan = |name: &str, op: &str, queue_depth| StreamPlan {
+        name: name.to_owned(),
+        op: op.to_owned(),
+        block_bytes: Some(8192),
+        threads: 1,
+        queue_depth,
+    };
+    Run {
+        header: RunHeader {
+            id: id.to_owned(),
+            version: record::VERSION,
+            suite: "oltp".to_owned(),
+            suite_text: String::new(),
+            target: TargetRecord {
+                given: "/ssd/test.dat".to_owned(),
+                resolved: "/ssd/test.dat".to_owned(),
+                kind: TargetKind::File,
+                size_bytes: 1 << 30,
+                files: 1,
+                file_system: None,
+                mount: None,
+                devices: vec![],
+                direct_alignment: None,
+                link: None,
+                cache_bytes: None,
+                remarks: vec![],
+            },
+            seed: 1,
+            command_line: vec![],
+            program: "0.1.0".to_owned(),
+            machine: Machine {
+                host: "db1".to_owned(),
+                kernel: "6.1".to_owned(),
+                architecture: "x86_64".to_owned(),
+                processor: "CPU".to_owned(),
+                processors: 8,
+                memory_bytes: 1 << 36,
+            },
+            started_unix_ns: 0,
+            state: RunState::Complete,
+            visits_planned: visits.len() as u32,
+            blocks: None,
+            targets: vec![],
+            part: None,
+            imported: None,
+            warnings: vec![],
+        },
+        cells: vec![CellRecord {
+            index: 0,
+            phase: "oltp".to_owned(),
+            coordinates: vec![],
+            streams: vec![plan("log", "write", 1), plan("reads", "read", 16)],
+            impossible: None,
+        }],
+        visits,
+    }
+}
+
+/// `visits` visits with a log of `log(repeat)` and reads of `reads` a second, each with 1 % of
+/// noise.
+fn planted(id: &str, visits: u32, seed: u64, log: impl Fn(u32) -> f64, reads: f64) -> Run {
+    let mut random = Random::new(seed);
+    let each = (0..visits).map(|repeat| {
+        let mut noisy = |rate: f64| (rate * (0.01 * random.normal()).exp()) as u64;
+        let (log, reads) = (noisy(log(repeat)), noisy(reads));
+        visit(repeat, vec![stream("log", "write", |_| log), stream("reads", "read", |_| reads)])
+    });
+    run(id, each.collect())
+}
+
+#[test]
+fn a_log_that_fell_to_a_hundredth_in_one_visit_is_seen_beside_the_reads() {
+    let run = planted("r1", 5, 3, |repeat| if repeat == 2 { 10.0 } else { 1_000.0 }, 50_000.0);
+    let view = View::new(&run);
+    let found = Findings::of(&view);
+    let names: Vec<&str> = found.streams.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(names, ["oltp · log", "oltp · reads"]);
+    let interval = |position: usize| found.streams[position].interval.as_ref().unwrap();
+    assert_eq!(interval(0).outliers, [2]);
+    assert!(interval(0).half_width > 1.0 && interval(1).half_width < 0.03);
+    assert!(interval(1).outliers.is_empty());
+    // What was shown before: in the sum there is nothing to see.
+    assert!(found.intervals[0].as_ref().unwrap().outliers.is_empty());
+    let marks = found.marks(&view);
+    let outliers: Vec<_> = marks.iter().filter(|mark| mark.code == "outlier").collect();
+    assert_eq!(outliers.len(), 1);
+    assert_eq!((outliers[0].cell, outliers[0].stream.as_deref()), (0, Some("log")));
+    assert!(outliers[0].evidence.contains("against a median of"), "{}", outliers[0].evidence);
+    let explained = Explanation::of(&[View::new(&run)], &Context::default());
+    let sure = &explained.runs[0].sections[0];
+    assert_eq!(sure.title, "How sure");
+    let text = sure.sentences.join("\n");
+    assert!(text.contains("`oltp · log`: One of 5 lies apart"), "{text}");
+    assert!(!text.contains("`oltp · reads`: One of 5"), "{text}");
+}
+
+#[test]
+fn a_stream_that_changes_its_level_or_stands_still_is_told_from_its_neighbours() {
+    let steady = |name: &str| stream(name, "read", |_| 50_000);
+    let falls = |second: u64| if second < 10 { 1_000 } else { 400 };
+    let changes = visit(0, vec![stream("log", "write", falls), steady("reads")]);
+    assert!(drift::changed(&changes));
+    let drifts = drift::drift(&View::new(&run("r1", vec![changes.clone()])));
+    let [only] = drifts.visits.as_slice() else { panic!("{drifts:?}") };
+    assert_eq!(only.cell_name, "oltp · log");
+    assert_eq!((only.stream.as_deref(), only.steps.len()), (Some("log"), 1));
+
+    let pauses = |second: u64| if (8..10).contains(&second) { 0 } else { 1_000 };
+    let mut stuck = visit(1, vec![stream("log", "write", pauses), steady("reads")]);
+    assert!(!halt::any(&stuck), "nothing was in flight: there was nothing to do");
+    stuck.streams[0].workers[0].gaps = vec![Gap { start_ns: 8 * SECOND, length_ns: 2 * SECOND }];
+    assert!(halt::any(&stuck));
+    assert!(!drift::changed(&stuck), "a stall is an event, no level");
+    let run = run("r1", vec![visit(0, vec![steady("log"), steady("reads")]), stuck]);
+    let view = View::new(&run);
+    let found = Findings::of(&view);
+    assert_eq!(found.freezes.all.events(), 0, "the device went on");
+    let [halt] = found.halts.events.as_slice() else { panic!("{:?}", found.halts) };
+    assert_eq!((halt.stream.as_str(), halt.repeat), ("log", 1));
+    assert!(halt.length_ns.abs_diff(2 * SECOND) <= 2_000_000, "{halt:?}");
+    let marks = found.marks(&view);
+    let stalled = marks.iter().find(|mark| mark.code == "stalled").unwrap();
+    assert_eq!(stalled.stream.as_deref(), Some("log"));
+    let said = found.halts.sentences().join("\n");
+    assert!(said.starts_with("`oltp · log` stood still for 2 s in visit 2"), "{said}");
+}
+
+#[test]
+fn bursts_with_pauses_between_are_no_change_of_level() {
+    let bursts = |second: u64| if second % 10 < 3 { 5_000 } else { 0 };
+    let streams = vec![stream("log", "write", bursts), stream("reads", "read", |_| 50_000)];
+    assert!(!drift::changed(&visit(0, streams)));
+    assert!(!drift::changed(&visit(0, vec![stream("log", "write", bursts)])));
+}
+
+fn compared(a: &Run, b: &Run) -> Comparison {
+    compare(&[View::new(a), View::new(b)], &Terms::default())
+}
+
+#[test]
+fn a_stream_that_halves_is_told_from_one_that_stays() {
+    let a = planted("r1", 6, 5, |_| 1_000.0, 10_000.0);
+    let b = planted("r2", 6, 6, |_| 500.0, 10_000.0);
+    let seen = compared(&a, &b);
+    let against = &seen.against[0];
+    assert_eq!(against.design, Design::Apart);
+    let rows: Vec<_> = against
+        .cells
+        .iter()
+        .map(|row| (row.cell.as_str(), row.stream.as_deref(), row.outcome.verdict))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("oltp · log", Some("log"), Verdict::Different),
+            ("oltp · reads", Some("reads"), Verdict::Same)
+        ]
+    );
+    assert_eq!(against.cells[0].outcome.direction, Some(Direction::Slower));
+    let ratio = |row: usize| against.cells[row].outcome.ratio.unwrap().ratio;
+    assert!((ratio(0) - 0.5).abs() < 0.02 && (ratio(1) - 1.0).abs() < 0.02);
+    // Each row is one value of the mean over all.
+    let overall = against.overall.ratio.unwrap().ratio;
+    assert!((overall - 0.5_f64.sqrt()).abs() < 0.02, "{overall}");
+    let text = seen.sentences().join("\n");
+    assert!(text.contains("over 2 streams") && text.contains("Stream by stream"), "{text}");
+    assert!((against.cells[0].reference.per_second.unwrap() / 1_000.0 - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn blocks_are_compared_stream_by_stream() {
+    let side = |id: &str, seed: u64, log: f64| {
+        let mut run = planted(id, 10, seed, |_| log, 10_000.0);
+        let blocks = Blocks { group: "g".to_owned(), side: id.to_owned(), looks: 1 };
+        run.header.blocks = Some(blocks);
+        run
+    };
+    let seen = compared(&side("A", 1, 1_000.0), &side("B", 2, 500.0));
+    let against = &seen.against[0];
+    assert_eq!(against.design, Design::Blocks);
+    let verdicts: Vec<_> = against.cells.iter().map(|row| row.outcome.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Different, Verdict::Same]);
+}
+
+#[test]
+fn streams_in_another_order_are_matched_by_name() {
+    let a = planted("r1", 6, 5, |_| 1_000.0, 10_000.0);
+    let mut b = planted("r2", 6, 6, |_| 1_000.0, 10_000.0);
+    b.cells[0].streams.reverse();
+    b.visits.iter_mut().for_each(|visit| visit.streams.reverse());
+    let seen = compared(&a, &b);
+    let ratios = seen.against[0].cells.iter().map(|row| row.outcome.ratio.unwrap().ratio);
+    assert!(ratios.into_iter().all(|ratio| (ratio - 1.0).abs() < 0.03), "{seen:?}");
+}
+
+#[test]
+fn a_visit_that_lacks_a_stream_is_no_visit_of_it() {
+    let mut run = planted("r1", 4, 5, |_| 1_000.0, 10_000.0);
+    run.visits[1].streams.pop();
+    run.visits[2].streams.clear();
+    let view = View::new(&run);
+    let visits: Vec<usize> = view.rows.iter().map(|row| row.visits.len()).collect();
+    assert_eq!(visits, [3, 2]);
+    let _ = Explanation::of(&[view], &Context::default());
+}
