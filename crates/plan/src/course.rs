@@ -81,14 +81,34 @@ struct Cell {
     repeats: BTreeSet<u32>,
     piloted: bool,
     failed: u32,
-    ln_rates: Vec<f64>,
+    /// Stream by stream.
+    ln_rates: Vec<Vec<f64>>,
     vetoes: BTreeSet<Veto>,
     took: Nanos,
     written: Bytes,
     standing: Option<Standing>,
 }
 
+/// What is known of the rate of one stream of a cell.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    interval: Option<Interval>,
+    /// Visits in which it completed anything.
+    rates: usize,
+    /// Whether one of them lies far from the others.
+    is_odd: bool,
+}
+
 impl Cell {
+    fn add_rates(&mut self, made: &Made) {
+        if self.ln_rates.len() < made.ln_rates.len() {
+            self.ln_rates.resize(made.ln_rates.len(), Vec::new());
+        }
+        for (rates, rate) in self.ln_rates.iter_mut().zip(&made.ln_rates) {
+            rates.extend(rate.filter(|rate| made.ok && rate.is_finite()));
+        }
+    }
+
     fn visits(&self) -> u32 {
         u32::try_from(self.repeats.len()).unwrap_or(u32::MAX)
     }
@@ -139,7 +159,7 @@ impl Course {
             cell.repeats.insert(made.key.repeat);
             cell.failed = cell.failed.saturating_add(u32::from(!made.ok));
             cell.took += made.took;
-            cell.ln_rates.extend(made.ln_rate.filter(|rate| made.ok && rate.is_finite()));
+            cell.add_rates(made);
             cell.vetoes.extend(made.veto);
         }
         let classic = self.schedule.phases.get(self.phase).map(|phase| &phase.way);
@@ -213,14 +233,13 @@ impl Course {
         self.advance();
         let mut all: Vec<CellStanding> = Vec::with_capacity(self.cells.len());
         for phase in &self.schedule.phases {
-            let found = self.intervals(phase);
-            for (&index, interval) in phase.cells.iter().zip(found) {
+            for (index, known) in self.known(phase) {
                 let Some(cell) = self.cells.get(&index) else { continue };
                 all.push(CellStanding {
                     cell: index,
                     standing: cell.standing.unwrap_or(Standing::Open),
                     visits: cell.visits(),
-                    half_width: interval.map(|interval| interval.half_width),
+                    half_width: widest(&known).map(|interval| interval.half_width),
                     vetoes: cell.vetoes.iter().copied().collect(),
                 });
             }
@@ -383,24 +402,21 @@ impl Course {
     /// Ends the cells of the phase that are known well enough, or had all the visits they may.
     fn close(&mut self, phase: &PhaseSchedule) {
         let rounds = self.schedule.rounds;
-        let rates = self.ln_rates(phase);
-        let found = moderated(&rates, CONFIDENCE);
-        let scale = pooled_scale(&rates);
-        for ((index, interval), rates) in phase.cells.iter().zip(found).zip(&rates) {
-            let Some(cell) = self.cells.get_mut(index).filter(|cell| cell.is_open()) else {
+        for (index, known) in self.known(phase) {
+            let Some(cell) = self.cells.get_mut(&index).filter(|cell| cell.is_open()) else {
                 continue;
             };
-            if scale.is_some_and(|scale| !outlier::in_grid(rates, scale).is_empty()) {
+            if known.iter().any(|stream| stream.is_odd) {
                 cell.vetoes.insert(Veto::Outlier);
             }
-            let narrow = interval.is_some_and(|interval| interval.is_within(rounds.precision));
+            let narrow = widest(&known).is_some_and(|widest| widest.is_within(rounds.precision));
+            let rates = known.iter().map(|stream| stream.rates).min().unwrap_or(0);
             if cell.failed >= rounds.visits_min {
                 cell.standing = Some(Standing::NotConverged(Why::Failed));
             } else if cell.visits() >= rounds.visits_max {
                 let cap = Standing::NotConverged(Why::Cap);
                 cell.standing = Some(if narrow { Standing::Converged } else { cap });
-            } else if narrow && rates.len() >= rounds.visits_min as usize && cell.vetoes.is_empty()
-            {
+            } else if narrow && rates >= rounds.visits_min as usize && cell.vetoes.is_empty() {
                 cell.standing = Some(Standing::Converged);
             }
         }
@@ -419,7 +435,9 @@ impl Course {
         let is_steady = tracked.and_then(|index| self.cells.get(&index)).is_some_and(|cell| {
             let of_phase = phase.cells.iter().filter_map(|index| self.cells.get(index));
             let written = of_phase.fold(0u64, |sum, cell| sum.saturating_add(cell.written.get()));
-            written >= volume.get() && holds(&cell.ln_rates)
+            let streams = &cell.ln_rates;
+            let rest = !streams.is_empty() && streams.iter().all(|ln_rates| holds(ln_rates));
+            written >= volume.get() && rest
         });
         // Without the cell that decides nothing can be found out by going on.
         let most = if tracked.is_some() { steady.rounds_max } else { steady.rounds_max.min(BLIND) };
@@ -456,13 +474,35 @@ impl Course {
         phase.cells.iter().copied().filter(is_open).collect()
     }
 
-    fn ln_rates(&self, phase: &PhaseSchedule) -> Vec<Vec<f64>> {
-        let rates = |index| self.cells.get(index).map(|cell| cell.ln_rates.clone());
-        phase.cells.iter().map(|index| rates(index).unwrap_or_default()).collect()
-    }
-
-    fn intervals(&self, phase: &PhaseSchedule) -> Vec<Option<Interval>> {
-        moderated(&self.ln_rates(phase), CONFIDENCE)
+    /// What is known of each cell of a phase, stream by stream. Streams of one name lend each other
+    /// their usual noise: a log's is not that of page reads beside it.
+    fn known(&self, phase: &PhaseSchedule) -> Vec<(u32, Vec<Known>)> {
+        let mut groups: BTreeMap<&str, Vec<(usize, usize)>> = BTreeMap::new();
+        let mut rates: Vec<Vec<Vec<f64>>> = Vec::with_capacity(phase.cells.len());
+        for (place, &index) in phase.cells.iter().enumerate() {
+            let names = self.schedule.streams.get(index as usize).map_or(&[][..], Vec::as_slice);
+            for (stream, name) in names.iter().enumerate() {
+                groups.entry(name).or_default().push((place, stream));
+            }
+            let own = self.cells.get(&index).map(|cell| cell.ln_rates.clone());
+            let mut own = own.unwrap_or_default();
+            own.resize(names.len(), Vec::new());
+            rates.push(own);
+        }
+        let unknown = Known { interval: None, rates: 0, is_odd: false };
+        let mut known: Vec<Vec<Known>> =
+            rates.iter().map(|streams| vec![unknown; streams.len()]).collect();
+        for members in groups.values() {
+            let of_name: Vec<Vec<f64>> =
+                members.iter().map(|&(place, stream)| rates[place][stream].clone()).collect();
+            let scale = pooled_scale(&of_name);
+            let found = moderated(&of_name, CONFIDENCE).into_iter().zip(&of_name);
+            for (&(place, stream), (interval, rates)) in members.iter().zip(found) {
+                let is_odd = scale.is_some_and(|s| !outlier::in_grid(rates, s).is_empty());
+                known[place][stream] = Known { interval, rates: rates.len(), is_odd };
+            }
+        }
+        phase.cells.iter().copied().zip(known).collect()
     }
 
     fn expected(&self, index: u32) -> Nanos {
@@ -517,12 +557,12 @@ impl Course {
             left.visits += 1;
             left.time += PILOT;
         }
-        for (&index, interval) in phase.cells.iter().zip(self.intervals(phase)) {
+        for (index, known) in self.known(phase) {
             let Some(cell) = self.cells.get(&index).filter(|cell| cell.is_open()) else { continue };
             let made = cell.visits();
             let most = rounds.visits_max.saturating_sub(made);
             let due = under_way && self.queue.iter().any(|due| due.key.cell == index);
-            let wanted = wanted(cell, interval, rounds.precision, rounds.visits_max);
+            let wanted = wanted(cell, widest(&known), rounds.precision, rounds.visits_max);
             let wanted = wanted.max(rounds.visits_min).saturating_sub(made);
             let visits = wanted.max(u32::from(due)).min(most);
             left.visits = left.visits.saturating_add(visits);
@@ -538,6 +578,12 @@ impl Course {
         }
         left
     }
+}
+
+/// The interval of the stream that is known least; `None` if one has none.
+fn widest(known: &[Known]) -> Option<Interval> {
+    let all: Option<Vec<Interval>> = known.iter().map(|stream| stream.interval).collect();
+    all?.into_iter().max_by(|a, b| a.half_width.total_cmp(&b.half_width))
 }
 
 /// How many visits the cell will have had when its interval is narrow enough.

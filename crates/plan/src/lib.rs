@@ -6,7 +6,7 @@
 //!
 //! - *classic*: the suite's own order and repeats;
 //! - *rounds*: every cell that is open once a round, in a fresh random order, until the interval of
-//!   its rate is narrow enough;
+//!   its rate is narrow enough, of several streams that of each;
 //! - *steady*: every cell once a round, as written, until the rate of the one that is tracked stays
 //!   where it is.
 //!
@@ -61,7 +61,7 @@ impl PlannedVisit {
 }
 
 /// A visit that was made, as far as what comes next depends on it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Made {
     /// Which.
     pub key: VisitKey,
@@ -69,8 +69,9 @@ pub struct Made {
     pub purpose: Purpose,
     /// It ended by its stop rule. One that did not counts as made, and in no interval.
     pub ok: bool,
-    /// Natural logarithm of its rate in requests per second; `None` if nothing completed.
-    pub ln_rate: Option<f64>,
+    /// For each stream of its cell the natural logarithm of its rate in requests per second;
+    /// `None` if nothing completed.
+    pub ln_rates: Vec<Option<f64>>,
     /// Why its cell may not end early, if so.
     pub veto: Option<Veto>,
     /// Time it took: the wait before it, its ramp and its measured part. On the device's clock,
@@ -104,8 +105,8 @@ pub struct CellStanding {
     pub standing: Standing,
     /// Visits made to be counted.
     pub visits: u32,
-    /// Half-width of its 95 % interval in ln rate, moderated over its phase; `None` with fewer
-    /// than two visits.
+    /// Half-width of its 95 % interval in ln rate, moderated over its phase; of several streams
+    /// the widest. `None` with fewer than two visits in which something completed.
     pub half_width: Option<f64>,
     /// Why it was not let go early, if so.
     pub vetoes: Vec<Veto>,
@@ -119,7 +120,7 @@ pub enum Standing {
     Open,
     /// Its repeats were made, in the suite's own order.
     Made,
-    /// Its interval is as narrow as was asked for.
+    /// Its interval is as narrow as was asked for; that of each of its streams.
     Converged,
     /// It is not.
     NotConverged(Why),

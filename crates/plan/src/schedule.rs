@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use stats::random::derive_seed;
-use suite::model::{Method, Rounds, Steady, Suite};
+use suite::model::{Cell, Method, Rounds, Steady, Suite};
 use units::{Bytes, Nanos};
 
 use crate::classic::orders;
@@ -22,6 +22,8 @@ pub struct Schedule {
     pub(crate) phases: Vec<PhaseSchedule>,
     /// Least time of a visit to each cell of the suite, the pause before it included.
     pub(crate) least: Vec<Nanos>,
+    /// Names of the streams of each cell of the suite.
+    pub(crate) streams: Vec<Vec<String>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +84,9 @@ impl Schedule {
         let least = suite.cells_as_played();
         let least = least.iter().zip(settles).map(|(cell, settle)| cell.least_duration() + settle);
         let least = least.collect();
-        Self { seed, rounds: suite.rounds, phases, least }
+        let names = |cell: &Cell| cell.streams.iter().map(|stream| stream.name.clone()).collect();
+        let streams = suite.cells().map(names).collect();
+        Self { seed, rounds: suite.rounds, phases, least, streams }
     }
 
     /// A course along it, nothing made yet.

@@ -48,7 +48,7 @@ fn made(visit: &PlannedVisit, took: Nanos) -> Made {
         key: visit.key(),
         purpose: Purpose::Measure,
         ok: true,
-        ln_rate: Some(1.0),
+        ln_rates: vec![Some(1.0)],
         veto: None,
         took,
         written: Bytes::ZERO,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plan::{Made, PlannedVisit, RoundOf, Schedule, Standing, Veto, Why};
+use plan::{CellStanding, Made, PlannedVisit, RoundOf, Schedule, Standing, Veto, Why};
 use proptest::prelude::*;
 use record::Purpose;
 use stats::Random;
@@ -53,7 +53,7 @@ impl World {
             key: visit.key(),
             purpose: visit.purpose,
             ok: true,
-            ln_rate: Some(10.0 + (self.noise)(visit.cell) * noise),
+            ln_rates: vec![Some(10.0 + (self.noise)(visit.cell) * noise)],
             veto: (self.veto)(visit),
             took: if pilot { Nanos::secs(10) } else { self.took },
             written: Bytes::ZERO,
@@ -148,7 +148,7 @@ fn an_outlier_asks_for_more_visits() {
     while let Some(visit) = course.next() {
         let mut made = QUIET.visit(&visit);
         if (visit.cell, visit.repeat) == (6, 2) {
-            made.ln_rate = made.ln_rate.map(|rate| rate + 0.42_f64.ln());
+            made.ln_rates[0] = made.ln_rates[0].map(|rate| rate + 0.42_f64.ln());
         }
         course.add(&made);
         visits.push(visit);
@@ -274,6 +274,56 @@ fn a_failed_visit_counts_as_made_and_in_no_interval() {
     assert!(course.standing().iter().all(|c| c.half_width.is_none()));
 }
 
+/// A log beside reads in five cells, both with noise of 1 %.
+fn log_and_reads() -> Suite {
+    let text = "schema = 1\nname = \"both\"\n[rounds]\npilot = false\ntime_max = \"1h\"\n\
+                [defaults]\ntime = \"10s\"\n[[phase]]\nname = \"p\"\n\
+                grid.block_size = [\"4KiB\", \"8KiB\", \"16KiB\", \"32KiB\", \"64KiB\"]\n\
+                [[phase.stream]]\nname = \"log\"\noperation = \"write\"\n\
+                [[phase.stream]]\nname = \"reads\"\n";
+    check(&parse(text, "both.toml").unwrap(), &CheckContext::default()).unwrap()
+}
+
+/// Visits that each cell gets, with `log` making the log's ln rate of a cell's repeat from noise.
+fn visits_by_log(log: fn(&PlannedVisit, f64) -> Option<f64>) -> (Vec<u32>, Vec<CellStanding>) {
+    let suite = log_and_reads();
+    let mut course = schedule(&suite, 7).begin();
+    let mut visits = Vec::new();
+    while let Some(visit) = course.next() {
+        let labels = [9, u64::from(visit.cell), u64::from(visit.repeat)];
+        let noise = Random::new(derive_seed(1, &labels)).normal();
+        let reads = QUIET.visit(&visit).ln_rates[0];
+        let ln_rates = vec![log(&visit, noise), reads.map(|rate| rate + 2.0)];
+        course.add(&Made { ln_rates, ..QUIET.visit(&visit) });
+        visits.push(visit);
+    }
+    (counts(&visits).into_values().collect(), course.standing())
+}
+
+#[test]
+fn a_cell_of_several_streams_ends_when_each_is_known() {
+    let quiet = visits_by_log(|_, noise| Some(6.0 + 0.01 * noise));
+    assert!(quiet.0.iter().all(|&n| n <= 4), "{:?}", quiet.0);
+    // The reads are as well known as before, and in the sum the log would not show.
+    let noisy = visits_by_log(|_, noise| Some(6.0 + 0.3 * noise));
+    assert_eq!(noisy.0, [10; 5]);
+    let wide = |cell: &CellStanding| cell.half_width.is_some_and(|width| width > 0.05);
+    assert!(noisy.1.iter().all(wide), "{:?}", noisy.1);
+    let never = visits_by_log(|_, _| None);
+    assert_eq!(never.0, [10; 5], "nothing is known of the log");
+}
+
+#[test]
+fn an_outlier_of_one_stream_asks_for_more_visits() {
+    let (visits, standing) = visits_by_log(|visit, noise| {
+        let is_odd = (visit.cell, visit.repeat) == (3, 1);
+        Some(if is_odd { 5.5 } else { 6.0 } + 0.01 * noise)
+    });
+    assert_eq!(visits[3], 10);
+    assert_eq!(standing[3].vetoes, [Veto::Outlier]);
+    assert!(standing[0].vetoes.is_empty() && visits[0] <= 4, "{visits:?}");
+}
+
 #[test]
 fn a_failed_visit_that_is_left_out_is_made_again_under_its_number() {
     let suite = suite(12, 1, "pilot = false");
@@ -281,7 +331,7 @@ fn a_failed_visit_that_is_left_out_is_made_again_under_its_number() {
     let (visits, made) = QUIET.play(&schedule);
     let lost = visits.iter().position(|v| v.cell == 4 && v.repeat == 1).unwrap();
     let without: Vec<Made> =
-        made.iter().enumerate().filter(|(i, _)| *i != lost).map(|(_, made)| *made).collect();
+        made.iter().enumerate().filter(|(i, _)| *i != lost).map(|(_, made)| made.clone()).collect();
     let mut course = schedule.after(&without);
     let mut again = Vec::new();
     while let Some(visit) = course.next() {
@@ -337,7 +387,7 @@ fn steady_rounds(suite: &Suite, mib: u64, rate: fn(u32) -> f64) -> (u32, Standin
     while let Some(visit) = course.next().filter(|visit| visit.cell == 0) {
         assert_eq!(visit.repeat, rounds);
         let mut made = QUIET.visit(&visit);
-        made.ln_rate = Some(rate(rounds).ln());
+        made.ln_rates = vec![Some(rate(rounds).ln())];
         made.written = Bytes::mib(mib);
         course.add(&made);
         rounds += 1;

@@ -1,9 +1,9 @@
 //! What a stored visit means for the visits to come.
 
-use explain::view::is_data;
-use explain::{drift, freeze};
+use explain::view::counted;
+use explain::{drift, freeze, halt};
 use plan::{Made, Veto, VisitKey};
-use record::{OpRecord, Purpose, VisitEnd, VisitRecord};
+use record::{Purpose, VisitEnd, VisitRecord};
 use units::{Bytes, Nanos};
 
 /// What [`plan::Course`] is told of a visit. A function of what is stored, so that a resumed run
@@ -18,7 +18,7 @@ pub(crate) fn made(visit: &VisitRecord, twin: bool) -> Made {
         key: VisitKey { cell: visit.cell, repeat: visit.repeat },
         purpose: visit.purpose,
         ok,
-        ln_rate: ln_rate(visit),
+        ln_rates: (0..visit.streams.len()).map(|stream| ln_rate(visit, stream)).collect(),
         veto: if pilot { None } else { veto(visit) },
         took: Nanos::new(took),
         written: written(visit, twin),
@@ -26,21 +26,15 @@ pub(crate) fn made(visit: &VisitRecord, twin: bool) -> Made {
     }
 }
 
-/// The operations that rates are about: those that move data, or all where none does.
-fn counted(visit: &VisitRecord) -> impl Iterator<Item = &OpRecord> {
-    let ops = || visit.streams.iter().flat_map(|stream| &stream.ops);
-    let has_data = ops().any(|op| is_data(&op.op));
-    ops().filter(move |op| !has_data || is_data(&op.op))
-}
-
-fn ln_rate(visit: &VisitRecord) -> Option<f64> {
-    let requests = counted(visit).fold(0u64, |sum, op| sum.saturating_add(op.requests));
+fn ln_rate(visit: &VisitRecord, stream: usize) -> Option<f64> {
+    let requests =
+        counted(visit, Some(stream)).fold(0u64, |sum, op| sum.saturating_add(op.requests));
     let rate = requests as f64 * 1e9 / visit.elapsed_ns as f64;
     (requests > 0 && visit.elapsed_ns > 0).then(|| rate.ln())
 }
 
 fn veto(visit: &VisitRecord) -> Option<Veto> {
-    if freeze::stalled(visit) || visit.end == VisitEnd::Hanging {
+    if freeze::stalled(visit) || halt::any(visit) || visit.end == VisitEnd::Hanging {
         Some(Veto::Stall)
     } else {
         drift::changed(visit).then_some(Veto::Change)
@@ -53,9 +47,10 @@ pub(crate) struct Drifts;
 
 /// How long the rate of a pilot took to come to rest; `None` where it was too short to tell.
 pub(crate) fn pilot_ramp(visit: &VisitRecord) -> Option<Result<Nanos, Drifts>> {
-    let interval = counted(visit).map(|op| op.series.interval_ns).max().filter(|&ns| ns > 0)?;
+    let interval =
+        counted(visit, None).map(|op| op.series.interval_ns).max().filter(|&ns| ns > 0)?;
     let mut rates: Vec<f64> = Vec::new();
-    for op in counted(visit).filter(|op| op.series.interval_ns == interval) {
+    for op in counted(visit, None).filter(|op| op.series.interval_ns == interval) {
         for (index, row) in op.series.rows.iter().enumerate() {
             if rates.len() <= index {
                 rates.resize(index + 1, 0.0);
@@ -89,7 +84,7 @@ fn written(visit: &VisitRecord, twin: bool) -> Bytes {
     let depths = || visit.ledger.iter().map(|entry| entry.depth);
     let depth = if twin { depths().max() } else { depths().min() };
     let Some(depth) = depth else {
-        let writes = counted(visit).filter(|op| op.op == "write");
+        let writes = counted(visit, None).filter(|op| op.op == "write");
         return Bytes::new(writes.fold(0, |sum, op| sum.saturating_add(op.bytes)));
     };
     let there = visit.ledger.iter().filter(|entry| entry.depth == depth);
@@ -99,7 +94,7 @@ fn written(visit: &VisitRecord, twin: bool) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{BackendRecord, Bitmap, Series, SeriesRow, StreamRecord};
+    use record::{BackendRecord, Bitmap, OpRecord, Series, SeriesRow, StreamRecord};
     use stats::{LatencyHistogram, Random};
 
     /// Ten seconds at this rate per 100 ms, with noise of 2 %.
@@ -170,9 +165,9 @@ mod tests {
         let visit = VisitRecord { purpose: Purpose::Measure, ..pilot(|_| 1000.0) };
         let told = made(&visit, false);
         assert_eq!(told.took, Nanos::secs(11));
-        assert!((told.ln_rate.unwrap() - 10_000.0_f64.ln()).abs() < 0.01);
+        assert!((told.ln_rates[0].unwrap() - 10_000.0_f64.ln()).abs() < 0.01);
         assert_eq!((told.ok, told.ramp, told.written), (true, None, Bytes::ZERO));
         let nothing = VisitRecord { streams: Vec::new(), ..visit };
-        assert_eq!(made(&nothing, false).ln_rate, None);
+        assert!(made(&nothing, false).ln_rates.is_empty());
     }
 }

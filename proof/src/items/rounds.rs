@@ -89,7 +89,7 @@ fn play(schedule: &Schedule, device: Device<'_>, tells: bool) -> (Vec<Ended>, Na
             key: visit.key(),
             purpose: Purpose::Measure,
             ok: true,
-            ln_rate: Some(ln_rate),
+            ln_rates: vec![Some(ln_rate)],
             veto: (stalled && tells).then_some(Veto::Stall),
             took: VISIT,
             written: Bytes::ZERO,
