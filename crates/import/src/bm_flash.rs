@@ -5,20 +5,22 @@
 //! and line ends: the bars keep the columns apart. `BW` has one decimal and `K` or `M`; a row's
 //! label is a whole number with `B`, `K` or `M` before a bar.
 
-use crate::draft::{Cell, Draft, Figure, Stream, axis, size_axis};
+use crate::draft::{Cell, Draft, Drafts, Figure, Stream, axis, size_axis};
 use crate::text::{self, Fault, Found, Line, Text};
 
 /// 512 B to 4 MiB.
 const ROWS: u32 = 14;
 /// bm-flash has three; its source can be changed.
 const COLUMNS_MAX: usize = 64;
+/// A pair of its tables has some 300 words, the page around it some thousand.
+const WORDS_MAX: usize = 1 << 20;
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
 
 struct Words<'a> {
-    words: Vec<(&'a str, &'a Line)>,
+    words: Vec<(&'a str, &'a Line<'a>)>,
     at: usize,
-    text: &'a Text,
+    text: &'a Text<'a>,
 }
 
 /// Every pair of tables in the text is a run.
@@ -31,11 +33,15 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
             }
             words.extend(part.split_whitespace().map(|word| (word, line)));
         }
+        if words.len() > WORDS_MAX {
+            let what = format!("more than {WORDS_MAX} words");
+            return Err(Fault::TooMuch { line: Some(line.number), what });
+        }
     }
     let mut words = Words { words, at: 0, text };
-    let mut drafts = Vec::new();
+    let mut drafts = Drafts::default();
     while let Some(start) = words.find(&["Read", "Tests:"]) {
-        let mut draft = Draft { suite: "bm-flash".to_owned(), ..Draft::default() };
+        let mut draft = Draft::of("bm-flash");
         draft.cells.extend(words.fill(start)?);
         words.at = start + 2;
         words.table("read", &mut draft)?;
@@ -57,8 +63,7 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     // A write table without a read table before it.
     match words.find(&["Write", "Tests:"]).and_then(|at| words.words.get(at)) {
         Some((_, line)) => Err(line.unfit("`Read Tests:` and its table before it")),
-        None if drafts.is_empty() => Err(text.ended("`Read Tests:` and its table")),
-        None => Ok(drafts),
+        None => drafts.all().ok_or_else(|| text.ended("`Read Tests:` and its table")),
     }
 }
 
@@ -91,7 +96,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn take(&mut self, wanted: &str) -> Found<(&'a str, &'a Line)> {
+    fn take(&mut self, wanted: &str) -> Found<(&'a str, &'a Line<'a>)> {
         let found = self.words.get(self.at).copied().ok_or_else(|| self.unfit(wanted))?;
         self.at += 1;
         Ok(found)

@@ -2,33 +2,41 @@
 //!
 //! `+++++` stands where a phase took less than half a second: its rate is not known. The latency
 //! of a phase is its largest single operation. K is 1024 everywhere.
+//!
+//! Phases are named as in our suite `bonnie`, and what has a rate is what has one there: rewriting
+//! reads and writes every block, a seek reads one and every tenth writes it back. The rate that
+//! bonnie++ prints for these is kept as well, under a name that is in no rate.
 
 use crate::csv;
-use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream, axis};
-use crate::text::{self, Found, Line, Reader, Text};
+use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream};
+use crate::text::{self, Found, LINE_BYTES_MAX, Line, Reader, Text};
 
 /// Without a size of its own a request has 8 KiB.
 const CHUNK: u64 = 8192;
 
-/// Phase, operation, and whether its rate is in KiB a second.
+/// Our phase, operation, and whether its rate is in KiB a second.
 const PHASES: [(&str, &str, bool); 12] = [
-    ("per-char-write", "write", true),
-    ("block-write", "write", true),
+    ("write-byte", "write", true),
+    ("write-block", "write", true),
     ("rewrite", "rewrite", true),
-    ("per-char-read", "read", true),
-    ("block-read", "read", true),
-    ("seeks", "seek", false),
-    ("sequential-create", "create", false),
-    ("sequential-stat", "stat", false),
-    ("sequential-delete", "delete", false),
-    ("random-create", "create", false),
-    ("random-stat", "stat", false),
-    ("random-delete", "delete", false),
+    ("read-byte", "read", true),
+    ("read-block", "read", true),
+    ("seek", "seek", false),
+    ("create-in-order", "create", false),
+    ("stat-in-order", "stat", false),
+    ("delete-in-order", "delete", false),
+    ("create-at-random", "create", false),
+    ("stat-at-random", "stat", false),
+    ("delete-at-random", "delete", false),
 ];
+/// The first of them that is about files.
+const FIRST_OF_FILES: usize = 6;
+/// Of so many seeks one writes back what it read.
+const SEEKS_PER_UPDATE: f64 = 10.0;
 
 /// What one run's lines hold, as text.
 struct Row<'a> {
-    line: &'a Line,
+    line: &'a Line<'a>,
     name: String,
     size: String,
     chunk: String,
@@ -40,7 +48,12 @@ struct Row<'a> {
 
 pub(crate) fn is_it(text: &str) -> bool {
     text.contains("Sequential Output------")
-        || text.lines().any(|line| kind(&csv::fields(line)).is_some())
+        || text.lines().filter(|line| is_short(line)).any(|l| kind(&csv::fields(l)).is_some())
+}
+
+/// A line of CSV has some hundred characters.
+fn is_short(line: &str) -> bool {
+    line.len() <= LINE_BYTES_MAX
 }
 
 /// How the fields of a CSV line are laid out.
@@ -84,25 +97,52 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
         |row: &Row, version: Option<String>, settings: Vec<(String, String)>| -> Found<()> {
             let draft = draft(row, version, settings)?;
             // More lines of the same are repeats: `-x`.
-            drafts.add(format!("{:?}", (&draft.host, &draft.version, draft.size)), draft);
+            let same = (&draft.host, &draft.version, draft.size, &row.files);
+            drafts.add(format!("{same:?}"), draft);
             Ok(())
         };
-    let mut any = false;
+    let mut rows = 0usize;
     for line in &text.lines {
         let fields = csv::fields(&line.text);
         if let Some(kind) = kind(&fields) {
             let (row, version, settings) = of_csv(line, &fields, kind)?;
             add(&row, version, settings)?;
-            any = true;
+            rows += 1;
         }
     }
     // The table says the same as the line below it, rounded.
     let mut reader = text.reader();
-    while !any && has_table(&reader) {
+    let has_rows = rows > 0;
+    while !has_rows && has_table(&reader) {
         let (row, version, settings) = of_table(&mut reader)?;
         add(&row, version, settings)?;
     }
-    drafts.all().ok_or_else(|| text.ended("a line of CSV, or the table under `Version`"))
+    let mut all =
+        drafts.all().ok_or_else(|| text.ended("a line of CSV, or the table under `Version`"))?;
+    for draft in &mut all {
+        remarks(draft, has_rows, rows);
+    }
+    Ok(all)
+}
+
+/// What nobody can see from the output alone.
+fn remarks(draft: &mut Draft, has_rows: bool, rows: usize) {
+    if has_rows {
+        draft.remark(crate::draft::no_end_mark(rows, "line of CSV", "lines of CSV"));
+    }
+    if !has_rows {
+        draft.remark(
+            "Read from the table, which rounds; the line of CSV that bonnie++ prints as well is not \
+             in the file.",
+        );
+    }
+    let phases = PHASES.iter().skip(FIRST_OF_FILES).map(|(phase, ..)| *phase).collect::<Vec<_>>();
+    if !has_rows && !draft.cells.iter().any(|cell| phases.contains(&cell.phase.as_str())) {
+        draft.remark(
+            "It has no part about files: bonnie++ was told to make none (-n 0), or the table was cut \
+             there.",
+        );
+    }
 }
 
 fn has_table(reader: &Reader) -> bool {
@@ -111,7 +151,7 @@ fn has_table(reader: &Reader) -> bool {
 
 type Told<'a> = (Row<'a>, Option<String>, Vec<(String, String)>);
 
-fn of_csv<'a>(line: &'a Line, fields: &[String], kind: Kind) -> Found<Told<'a>> {
+fn of_csv<'a>(line: &'a Line<'a>, fields: &[String], kind: Kind) -> Found<Told<'a>> {
     let field = |k: usize| fields.get(k).cloned().unwrap_or_default();
     let old = kind == Kind::Old;
     let wanted = match kind {
@@ -311,33 +351,36 @@ fn draft(row: &Row, version: Option<String>, settings: Vec<(String, String)>) ->
         ..Draft::default()
     };
     if let Some(files) = &row.files {
-        draft.settings.push(("files (x 1024)".to_owned(), files.clone()));
+        draft.set("files (x 1024)", files.clone());
     }
     for ((phase, op, in_kib), told) in PHASES.iter().zip(&row.phases) {
         if told[0].is_empty() {
             continue;
         }
         let block = match *phase {
-            "per-char-write" | "per-char-read" => Some(1),
-            _ if *in_kib || *phase == "seeks" => Some(chunk),
+            "write-byte" | "read-byte" => Some(1),
+            _ if *in_kib || *phase == "seek" => Some(chunk),
             _ => None,
         };
         let mut cell = cell(line, phase, op, *in_kib, told)?;
-        if *phase != "seeks" {
-            cell.coordinates.extend(row.files.iter().filter(|_| !in_kib).map(|f| axis("files", f)));
-        }
         for stream in &mut cell.streams {
             stream.block = block;
             stream.threads = match (*phase, &row.seekers) {
-                ("seeks", Some(count)) => {
+                ("seek", Some(count)) => {
                     u32::try_from(line.whole(count, "a number of seekers")?).ok()
                 }
-                ("seeks", None) => None,
+                ("seek", None) => None,
                 _ => Some(1),
             };
             stream.queue_depth = stream.threads.map(|_| 1);
         }
-        draft.cells.push(cell);
+        draft.push(cell);
+    }
+    if draft.cells.iter().any(|cell| cell.phase == "seek") {
+        draft.remark(
+            "bonnie++ does not count the blocks that its seeks write back: taken as every tenth, as \
+             it does them.",
+        );
     }
     if draft.cells.is_empty() {
         return Err(line.unfit("figures of one phase at least"));
@@ -381,6 +424,27 @@ fn cell(line: &Line, phase: &str, op: &str, in_kib: bool, told: &[String; 3]) ->
         let max = found.ok_or_else(|| line.unfit_word(&told[2], "a latency, `1646ms`"))?;
         figure.latency = Latency { max: Some(max), ..Latency::default() };
     }
-    cell.streams = vec![Stream { ops: vec![figure], ..Stream::of(op) }];
+    let parts = parts(&figure);
+    // As our suite calls it.
+    let of_stream = match op {
+        "rewrite" => "update",
+        "seek" => "mixed",
+        op => op,
+    };
+    let ops = std::iter::once(figure).chain(parts).collect();
+    cell.streams = vec![Stream { name: phase.to_owned(), ops, ..Stream::of(of_stream) }];
     Ok(cell)
+}
+
+/// The requests that an operation of several is made of, as far as a rate was printed.
+fn parts(whole: &Figure) -> Vec<Figure> {
+    match (whole.op.as_str(), whole.bytes_per_s, whole.iops) {
+        ("rewrite", Some(rate), _) => ["read", "write"]
+            .map(|op| Figure { bytes_per_s: Some(rate), ..Figure::of(op) })
+            .to_vec(),
+        ("seek", _, Some(rate)) => [("read", rate), ("write", rate / SEEKS_PER_UPDATE)]
+            .map(|(op, rate)| Figure { iops: Some(rate), ..Figure::of(op) })
+            .to_vec(),
+        _ => Vec::new(),
+    }
 }

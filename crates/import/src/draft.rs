@@ -2,23 +2,58 @@
 
 use std::collections::BTreeMap;
 
+/// Most cells, and most figures, of a file: each takes its room, here and in the store.
+pub(crate) const CELLS_MAX: usize = 10_000;
+/// How names of settings begin that are no settings: what was told of the result and has no other
+/// place.
+pub(crate) const RESULT: &str = "result ";
+/// Most lines about settings of a run.
+pub(crate) const SETTINGS_MAX: usize = 100_000;
+
 /// Runs of one text, in its order; repeats of one put together.
+///
+/// What is beyond the limits is counted and not kept, so that it takes no room until it is
+/// refused: [`crate::run::limits`].
 #[derive(Debug, Default)]
 pub(crate) struct Drafts {
     all: Vec<Draft>,
-    known: BTreeMap<String, usize>,
+    /// Which of them, and how many are put together there.
+    known: BTreeMap<String, (usize, usize)>,
+    cells: usize,
 }
 
 impl Drafts {
     /// Adds a run, or its cells to those of the run before it with the same `key`.
     pub(crate) fn add(&mut self, key: String, draft: Draft) {
-        match self.known.get(&key).and_then(|&at| self.all.get_mut(at)) {
-            Some(other) => other.cells.extend(draft.cells),
-            None => {
-                self.known.insert(key, self.all.len());
-                self.all.push(draft);
-            }
+        if !self.has_room_for(&draft) {
+            return;
         }
+        let known = self.known.entry(key).or_insert((self.all.len(), 0));
+        known.1 += 1;
+        match self.all.get_mut(known.0) {
+            Some(other) => {
+                other.cells.extend(draft.cells);
+                let results = draft.settings.into_iter().filter(|(n, _)| n.starts_with(RESULT));
+                for (name, value) in results {
+                    other.set(format!("repeat {}: {name}", known.1), value);
+                }
+            }
+            None => self.all.push(draft),
+        }
+    }
+
+    /// Adds a run that is no repeat of another.
+    pub(crate) fn push(&mut self, draft: Draft) {
+        if self.has_room_for(&draft) {
+            self.all.push(draft);
+        }
+    }
+
+    /// One more than may be is kept.
+    fn has_room_for(&mut self, draft: &Draft) -> bool {
+        let before = self.cells;
+        self.cells = before.saturating_add(draft.cells.len().max(1));
+        before <= CELLS_MAX
     }
 
     /// All of them; `None` if there is none.
@@ -109,6 +144,41 @@ pub(crate) struct Latency {
     pub buckets: Vec<(u64, u64)>,
 }
 
+impl Draft {
+    /// A run of a method of ours.
+    pub(crate) fn of(suite: &str) -> Self {
+        Self { suite: suite.to_owned(), ..Self::default() }
+    }
+
+    /// Adds a cell; of too many one is kept, so that they can be told.
+    pub(crate) fn push(&mut self, cell: Cell) {
+        if self.cells.len() <= CELLS_MAX {
+            self.cells.push(cell);
+        }
+    }
+
+    /// Adds a setting, likewise.
+    pub(crate) fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        set(&mut self.settings, name, value);
+    }
+
+    /// Adds a remark.
+    pub(crate) fn remark(&mut self, text: impl Into<String>) {
+        self.remarks.push(text.into());
+    }
+}
+
+/// As [`Draft::set`].
+pub(crate) fn set(
+    settings: &mut Vec<(String, String)>,
+    name: impl Into<String>,
+    value: impl Into<String>,
+) {
+    if settings.len() <= SETTINGS_MAX {
+        settings.push((name.into(), value.into()));
+    }
+}
+
 impl Figure {
     pub(crate) fn of(op: &str) -> Self {
         Self { op: op.to_owned(), ..Self::default() }
@@ -119,6 +189,19 @@ impl Stream {
     /// A stream of one name and operation.
     pub(crate) fn of(op: &str) -> Self {
         Self { name: op.to_owned(), op: op.to_owned(), ..Self::default() }
+    }
+}
+
+/// The remark on formats whose pieces stand alone: what was cut off between two of them leaves no
+/// trace.
+pub(crate) fn no_end_mark(count: usize, one: &str, many: &str) -> String {
+    match count {
+        1 => format!(
+            "One {one} was read; there is no end mark, so whether there were more is not known."
+        ),
+        _ => format!(
+            "{count} {many} were read; there is no end mark, so whether there were more is not known."
+        ),
     }
 }
 

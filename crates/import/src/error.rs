@@ -38,6 +38,18 @@ pub enum Problem {
         /// What should.
         wanted: String,
     },
+    /// The last line can be read, but more may have stood on it.
+    #[error(
+        "read as {}: the last line ends with {seen} and without a line end, so some of it may be \
+         missing",
+        tool.title()
+    )]
+    NoLineEnd {
+        /// How it was read.
+        tool: Tool,
+        /// What the line ends with.
+        seen: String,
+    },
     /// Every line can be read, but together they are no run.
     #[error("{0}")]
     NoRun(String),
@@ -76,6 +88,9 @@ impl ImportError {
             }
             Problem::Unfit { seen, .. } if seen == crate::text::END => {
                 Some("the output was cut short: nothing of it was taken".to_owned())
+            }
+            Problem::NoLineEnd { .. } => {
+                Some("add a line end if nothing is missing; nothing of it was taken".to_owned())
             }
             Problem::TooMuch(_) => Some("cut it into several".to_owned()),
             _ => None,

@@ -4,131 +4,167 @@
 //! latencies in ns and has `io_kbytes`; before it, latencies are in us and `io_bytes` is in KiB.
 //! With `group_reporting` one entry stands for all clones of a job.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
-use serde_json::{Map, Value};
-
-use crate::draft::{Cell, Draft, Figure, Latency, Stream, axis, size_axis};
-use crate::text::{self, END, Fault, Found, Text};
-
-type Object = Map<String, Value>;
+use crate::draft::{Cell, Draft, Drafts, Figure, Latency, SETTINGS_MAX, Stream, axis, size_axis};
+use crate::fio_json::{self, Direction, Number, Options, Pairs, Root, Times};
+use crate::text::{self, END, Fault, Found};
 
 /// fio's own defaults, in force where the options are recorded and name no other.
 const BLOCK: u64 = 4096;
 const ENGINE: &str = "psync";
 
-pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
-    let start = text.lines.iter().position(|line| line.text.trim_end() == "{");
-    let start =
-        start.or_else(|| text.lines.iter().position(|l| l.text.trim_start().starts_with('{')));
-    let Some(start) = start else { return Err(text.ended("a JSON object, `{`")) };
-    let body: String = text.raw.split_inclusive('\n').skip(start).collect();
-    let mut values = serde_json::Deserializer::from_str(&body).into_iter::<Value>();
-    let at = |line: usize| Some(start + line);
-    let value = match values.next() {
-        Some(Ok(value)) => value,
-        Some(Err(error)) if error.is_eof() => {
-            let line = at(error.line());
-            return Err(Fault { line, seen: END.into(), wanted: "the rest of the JSON".into() });
-        }
-        Some(Err(error)) => {
-            let line = at(error.line());
-            return Err(Fault { line, seen: error.to_string(), wanted: "JSON".into() });
-        }
-        None => return Err(text.ended("JSON")),
-    };
-    let first = start + 1;
-    let wanted = |what: &str| Fault {
-        line: Some(first),
-        seen: "JSON without it".into(),
-        wanted: what.to_owned(),
-    };
-    let root = value.as_object().ok_or_else(|| wanted("an object with `jobs`"))?;
-    let jobs = root.get("jobs").and_then(Value::as_array);
-    let jobs = jobs.filter(|jobs| !jobs.is_empty()).ok_or_else(|| wanted("a list `jobs`"))?;
-    let global = root.get("global options").and_then(Value::as_object);
-    let mut found = Vec::new();
-    for (k, job) in jobs.iter().enumerate() {
-        let job = job.as_object().ok_or_else(|| wanted("jobs that are objects"))?;
-        let place = |what: &str| wanted(&format!("{what} of job {}", k + 1));
-        found.push(Job::new(job, global, &place)?);
+pub(crate) fn read(raw: &str) -> Found<Vec<Draft>> {
+    let mut drafts = Drafts::default();
+    let mut rest = Some((1, raw));
+    while let Some((line, start)) = rest.and_then(|(line, text)| begin(line, text)) {
+        let (draft, end) = one(line, start)?;
+        drafts.push(draft);
+        // Outputs of several runs may stand one behind the other.
+        let lines = start.get(..end).unwrap_or_default().matches('\n').count();
+        rest = start.get(end..).filter(|t| t.contains("\"jobs\"")).map(|t| (line + lines, t));
     }
-    Ok(vec![draft(root, found)])
+    let lines = raw.lines().count();
+    drafts.all().ok_or_else(|| Fault::ended(Some(lines), "a JSON object, `{`"))
+}
+
+/// Where the next object begins: number of the line, and the text from there on.
+fn begin(first: usize, text: &str) -> Option<(usize, &str)> {
+    let mut found = None;
+    let mut at = 0;
+    for (number, line) in (first..).zip(text.split_inclusive('\n')) {
+        if line.trim_end() == "{" {
+            found = Some((number, at));
+            break;
+        }
+        if found.is_none() && line.trim_start().starts_with('{') {
+            found = Some((number, at));
+        }
+        at += line.len();
+    }
+    found.and_then(|(number, at)| Some((number, text.get(at..)?)))
+}
+
+/// A run, and how many bytes of the text it took.
+fn one(first: usize, body: &str) -> Found<(Draft, usize)> {
+    let mut values = serde_json::Deserializer::from_str(body).into_iter::<Root<Job>>();
+    let unfit = |line: usize, seen: String, wanted: &str| {
+        Err(Fault::Unfit { line: Some(line), seen, wanted: wanted.to_owned() })
+    };
+    let root = match values.next() {
+        Some(Ok(root)) => root,
+        Some(Err(error)) => {
+            let line = first + error.line().saturating_sub(1);
+            return match error.is_eof() {
+                true => unfit(line, END.into(), "the rest of the JSON"),
+                false => unfit(line, error.to_string(), "JSON as fio writes it"),
+            };
+        }
+        None => return Err(Fault::ended(Some(first), "JSON")),
+    };
+    let missing = |what: &str| unfit(first, "JSON without it".into(), what);
+    if root.jobs.odd {
+        return missing("jobs that are objects");
+    }
+    if root.jobs.all.is_empty() {
+        return missing("a list `jobs`");
+    }
+    let Root { version, timestamp, timestamp_ms, options, jobs } = root;
+    let global = Rc::new(options.0.unwrap_or_default().0);
+    let mut found = jobs.all;
+    for (k, job) in found.iter_mut().enumerate() {
+        if let Some(what) = &job.missing {
+            return missing(&format!("{what} of job {}", k + 1));
+        }
+        job.global = Rc::clone(&global);
+    }
+    let head = Head { version: version.0, seconds: timestamp, millis: timestamp_ms };
+    Ok((draft(head, found), values.byte_offset()))
+}
+
+/// What is told of all jobs.
+struct Head {
+    version: Option<String>,
+    seconds: Number,
+    millis: Number,
 }
 
 /// One entry of `jobs`.
+#[derive(Default)]
 struct Job {
     group: u64,
     name: String,
-    /// The job's own and the global ones.
-    options: Option<Object>,
-    figures: Vec<Figure>,
+    /// The job's own options, where they were recorded.
+    options: Option<BTreeMap<String, String>>,
+    /// Those of all jobs, in force where its own do not say otherwise.
+    global: Rc<BTreeMap<String, String>>,
+    /// Until they are given to a cell.
+    figures: RefCell<Vec<Figure>>,
     elapsed_ns: Option<u64>,
     error: u64,
     percentiles_of_completion: bool,
+    /// What it should have and has not.
+    missing: Option<String>,
 }
 
-impl Job {
-    fn new(job: &Object, global: Option<&Object>, missing: &dyn Fn(&str) -> Fault) -> Found<Self> {
-        let name =
-            job.get("jobname").and_then(Value::as_str).ok_or_else(|| missing("`jobname`"))?;
-        let own = job.get("job options").and_then(Value::as_object);
-        let options = own.map(|own| {
-            let mut all = global.cloned().unwrap_or_default();
-            all.extend(own.iter().map(|(k, v)| (k.clone(), v.clone())));
-            all
-        });
+impl From<fio_json::Job> for Job {
+    fn from(job: fio_json::Job) -> Self {
         let mut found = Self {
-            group: whole(job.get("groupid")).unwrap_or(0),
-            name: name.to_owned(),
-            options,
-            figures: Vec::new(),
-            elapsed_ns: None,
-            error: whole(job.get("error")).unwrap_or(0),
-            percentiles_of_completion: false,
+            group: job.groupid.whole().unwrap_or(0),
+            options: job.options.0.map(|Options(own)| own),
+            error: job.error.whole().unwrap_or(0),
+            ..Self::default()
         };
+        match job.jobname.0 {
+            Some(name) => found.name = name,
+            None => found.missing = Some("`jobname`".to_owned()),
+        }
+        let directions =
+            [("read", job.read), ("write", job.write), ("trim", job.trim), ("mixed", job.mixed)];
         let mut known = false;
-        for op in ["read", "write", "trim", "mixed"] {
-            let Some(direction) = job.get(op).and_then(Value::as_object) else { continue };
+        for (op, direction) in directions {
+            let Some(direction) = direction.0 else { continue };
             known = true;
-            found.direction(op, direction, missing)?;
+            if let Err(what) = found.direction(op, direction) {
+                found.missing = found.missing.or(Some(what));
+                return found;
+            }
         }
-        if !known {
-            return Err(missing("`read`, `write` or `trim`"));
+        if !known && found.missing.is_none() {
+            found.missing = Some("`read`, `write` or `trim`".to_owned());
         }
-        found.syncs(job);
-        let percent = |name: &str| real(job.get(name));
+        found.syncs(job.sync.0);
         if let (Some(user), Some(system), [only]) =
-            (percent("usr_cpu"), percent("sys_cpu"), found.figures.as_mut_slice())
+            (job.usr_cpu.real(), job.sys_cpu.real(), found.figures.get_mut().as_mut_slice())
         {
             only.cpu_percent = Some(user + system);
         }
-        Ok(found)
+        found
     }
+}
 
-    fn direction(
-        &mut self,
-        op: &str,
-        object: &Object,
-        missing: &dyn Fn(&str) -> Fault,
-    ) -> Found<()> {
-        let need = |name: &str| {
-            real(object.get(name)).ok_or_else(|| missing(&format!("`{op}.{name}`, a number")))
+impl Job {
+    /// What is missing, where something is.
+    fn direction(&mut self, op: &str, told: Direction) -> Result<(), String> {
+        let need = |name: &str, number: Number| {
+            number.real().ok_or_else(|| format!("`{op}.{name}`, a number"))
         };
-        let (iops, runtime) = (need("iops")?, need("runtime")?);
-        let kibibytes = need("bw")?;
-        let requests = whole(object.get("total_ios"));
-        let exact = object.contains_key("io_kbytes");
-        let moved = whole(object.get("io_bytes"));
+        let (iops, runtime) = (need("iops", told.iops)?, need("runtime", told.runtime)?);
+        let kibibytes = need("bw", told.bw)?;
+        let requests = told.total_ios.whole();
+        let moved = told.io_bytes.whole();
+        let exact = told.io_kbytes.is_there();
         let bytes = if exact { moved } else { moved.and_then(|n| n.checked_mul(1024)) };
         if requests.unwrap_or(0) == 0 && bytes.unwrap_or(0) == 0 && iops == 0.0 {
             return Ok(());
         }
-        let rate = real(object.get("bw_bytes")).unwrap_or(kibibytes * 1024.0);
-        let (latency, of_completion) = latency(object);
+        let rate = told.bw_bytes.real().unwrap_or(kibibytes * 1024.0);
+        let (latency, of_completion) = latency(told);
         self.percentiles_of_completion |= of_completion;
         self.elapsed_ns = self.elapsed_ns.max(text::ns(runtime * 1e6));
-        self.figures.push(Figure {
+        self.figures.get_mut().push(Figure {
             requests,
             bytes,
             iops: Some(iops),
@@ -140,17 +176,28 @@ impl Job {
     }
 
     /// Syncs are counted with their latency; fio prints no rate for them.
-    fn syncs(&mut self, job: &Object) {
-        let Some(sync) = job.get("sync").and_then(Value::as_object) else { return };
-        let requests = whole(sync.get("total_ios")).filter(|&n| n > 0);
+    fn syncs(&mut self, sync: Option<Direction>) {
+        let Some(sync) = sync else { return };
+        let requests = sync.total_ios.whole().filter(|&n| n > 0);
         if requests.is_some() {
             let latency = latency(sync).0;
-            self.figures.push(Figure { requests, latency, ..Figure::of("fsync") });
+            self.figures.get_mut().push(Figure { requests, latency, ..Figure::of("fsync") });
         }
     }
 
+    /// Every option in force, where they were recorded.
+    fn all(&self) -> impl Iterator<Item = (&String, &String)> {
+        let own = self.options.as_ref();
+        let known = own.into_iter().flatten();
+        let is_own = move |name: &String| own.is_some_and(|own| own.contains_key(name));
+        let global = self.global.iter().filter(move |(name, _)| own.is_some() && !is_own(name));
+        let mut all: Vec<_> = known.chain(global).collect();
+        all.sort_unstable();
+        all.into_iter()
+    }
+
     fn option(&self, name: &str) -> Option<&str> {
-        self.options.as_ref()?.get(name)?.as_str()
+        self.options.as_ref()?.get(name).or_else(|| self.global.get(name)).map(String::as_str)
     }
 
     /// As named, or fio's default where the options are recorded.
@@ -183,7 +230,8 @@ impl Job {
     }
 
     fn op(&self) -> String {
-        let data: Vec<_> = self.figures.iter().filter(|f| f.op != "fsync").collect();
+        let figures = self.figures.borrow();
+        let data: Vec<_> = figures.iter().filter(|f| f.op != "fsync").collect();
         match (data.as_slice(), self.option("rw").or(self.option("readwrite"))) {
             ([only], _) => only.op.clone(),
             ([], Some(rw)) if rw.contains("read") => "read".to_owned(),
@@ -194,90 +242,75 @@ impl Job {
 }
 
 /// Latency in ns, and whether its percentiles are of completion while the rest is of the whole.
-fn latency(object: &Object) -> (Latency, bool) {
-    let part = |names: [&str; 2]| {
-        let [nano, micro] = names.map(|name| object.get(name).and_then(Value::as_object));
-        nano.map(|o| (o, 1.0)).or(micro.map(|o| (o, 1e3)))
+fn latency(told: Direction) -> (Latency, bool) {
+    let part = |nano: Option<Times>, micro: Option<Times>| {
+        nano.map(|times| (times, 1.0)).or(micro.map(|times| (times, 1e3)))
     };
-    let (whole_of, completion) = (part(["lat_ns", "lat"]), part(["clat_ns", "clat"]));
+    let whole_of = part(told.lat_ns.0, told.lat.0);
+    let completion = part(told.clat_ns.0, told.clat.0);
     let mut latency = Latency::default();
-    let Some((main, scale)) = whole_of.or(completion) else { return (latency, false) };
-    let value = |name: &str| real(main.get(name)).map(|v| v * scale);
-    latency.min = value("min").and_then(text::ns);
-    latency.max = value("max").and_then(text::ns);
-    latency.mean = value("mean");
-    latency.sd = value("stddev");
-    let listed = |found: Option<(&'_ Object, f64)>, name: &str| {
-        let (object, scale) = found?;
-        let map = object.get(name)?.as_object().filter(|map| !map.is_empty())?;
-        Some((map.clone(), scale))
+    let Some((main, scale)) = whole_of.as_ref().or(completion.as_ref()) else {
+        return (latency, false);
     };
-    let own = listed(whole_of, "percentile");
+    let value = |number: Number| number.real().map(|v| v * scale);
+    latency.min = value(main.min).and_then(text::ns);
+    latency.max = value(main.max).and_then(text::ns);
+    latency.mean = value(main.mean);
+    latency.sd = value(main.stddev);
+    let listed = |part: &'_ Option<(Times, f64)>, of: fn(&Times) -> &Pairs| {
+        let (times, scale) = part.as_ref()?;
+        let pairs = &of(times).0;
+        let scaled = |(at, value): &(f64, f64)| (*at, *value, *scale);
+        (!pairs.is_empty()).then(|| pairs.iter().map(scaled).collect::<Vec<_>>())
+    };
+    let own = listed(&whole_of, |times| &times.percentile);
     let of_completion = own.is_none() && whole_of.is_some();
-    let percentiles = own.or_else(|| listed(completion, "percentile"));
+    let percentiles = own.or_else(|| listed(&completion, |times| &times.percentile));
     let told = percentiles.is_some();
-    for (share, value, scale) in pairs(percentiles) {
-        let share = text::number(&share).filter(|share| *share > 0.0);
-        if let (Some(share), Some(ns)) = (share, text::ns(value * scale)) {
+    for (share, value, scale) in percentiles.unwrap_or_default() {
+        if let Some(ns) = text::ns(value * scale).filter(|_| share > 0.0) {
             latency.quantiles.push((share / 100.0, ns));
         }
     }
-    let bins = listed(whole_of, "bins").or_else(|| listed(completion, "bins"));
-    for (at, count, scale) in pairs(bins) {
-        if let Some(ns) = text::number(&at).and_then(|at| text::ns(at * scale)) {
-            latency.buckets.push((ns, count as u64));
-        }
+    let bins = listed(&whole_of, |times| &times.bins);
+    let bins = bins.or_else(|| listed(&completion, |times| &times.bins));
+    for (at, count, scale) in bins.unwrap_or_default() {
+        latency.buckets.extend(text::ns(at * scale).map(|ns| (ns, count as u64)));
     }
     latency.quantiles.sort_by(|a, b| a.0.total_cmp(&b.0));
     latency.buckets.sort_unstable();
     (latency, of_completion && told)
 }
 
-fn pairs(found: Option<(Object, f64)>) -> Vec<(String, f64, f64)> {
-    let Some((map, scale)) = found else { return Vec::new() };
-    let pair = |(key, value): (String, Value)| Some((key, real(Some(&value))?, scale));
-    map.into_iter().filter_map(pair).collect()
-}
-
-fn real(value: Option<&Value>) -> Option<f64> {
-    value?.as_f64().filter(|v| (0.0..=text::NUMBER_MAX).contains(v))
-}
-
-fn whole(value: Option<&Value>) -> Option<u64> {
-    value?.as_u64()
-}
-
-fn draft(root: &Object, jobs: Vec<Job>) -> Draft {
-    let string = |name: &str| root.get(name).and_then(Value::as_str).map(str::to_owned);
-    let millis = root.get("timestamp_ms").and_then(Value::as_i64);
-    let seconds = root.get("timestamp").and_then(Value::as_i64);
-    let started = millis.and_then(|ms| ms.checked_mul(1_000_000));
+fn draft(head: Head, jobs: Vec<Job>) -> Draft {
+    let nanos = |number: Number, scale: i64| {
+        number.whole().and_then(|n| i64::try_from(n).ok()?.checked_mul(scale))
+    };
+    let started = nanos(head.millis, 1_000_000).or_else(|| nanos(head.seconds, 1_000_000_000));
     let mut draft = Draft {
-        suite: "fio".to_owned(),
-        version: string("fio version").map(|v| v.trim_start_matches("fio-").to_owned()),
-        started_unix_ns: started.or_else(|| seconds?.checked_mul(1_000_000_000)),
-        ..Draft::default()
+        version: head.version.map(|v| v.trim_start_matches("fio-").to_owned()),
+        started_unix_ns: started,
+        ..Draft::of("fio")
     };
     draft.target = common(&jobs, "filename").or_else(|| common(&jobs, "directory"));
     draft.size = common(&jobs, "size").and_then(|size| text::bytes(&size));
     let mut told = BTreeSet::new();
-    for job in &jobs {
-        for (name, value) in job.options.iter().flatten() {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let name = if jobs.len() > 1 { format!("{}.{name}", job.name) } else { name.clone() };
-            if told.insert((name.clone(), value.clone())) {
-                draft.settings.push((name, value));
-            }
+    for (job, (name, value)) in jobs.iter().flat_map(|job| job.all().map(move |o| (job, o))) {
+        if told.len() > SETTINGS_MAX {
+            break;
+        }
+        let name = if jobs.len() > 1 { format!("{}.{name}", job.name) } else { name.clone() };
+        if told.insert((name.clone(), value.clone())) {
+            draft.set(name, value);
         }
     }
     if jobs.iter().any(|job| job.percentiles_of_completion) {
-        draft.remarks.push(
+        draft.remark(
             "Percentiles are of completion latency, mean and extremes of the whole: fio was not \
-             asked for other percentiles."
-                .to_owned(),
+             asked for other percentiles.",
         );
     }
-    draft.cells = cells(&jobs);
+    cells(&jobs).into_iter().for_each(|cell| draft.push(cell));
     draft
 }
 
@@ -328,7 +361,7 @@ fn cells(jobs: &[Job]) -> Vec<Cell> {
                 queue_depth: job.depth(),
                 engine: job.option_or(&["ioengine"], ENGINE.to_owned(), |v| Some(v.to_owned())),
                 direct: job.option("direct").is_some_and(|v| v == "1"),
-                ops: job.figures.clone(),
+                ops: job.figures.take(),
             });
         }
         cell.phase = names.join("+");

@@ -3,7 +3,7 @@
 //! Version 2 to 4 agree in the first 46 fields of reads (5 to 45) and of writes that are kept
 //! here; version 5 has the figures of trims behind those of writes.
 
-use crate::draft::{Cell, Draft, Figure, Latency, Stream};
+use crate::draft::{Cell, Draft, Figure, Latency, Stream, no_end_mark};
 use crate::text::{self, Found, Line, Text};
 
 /// Fields of one direction: totals, two latencies, 20 percentiles, the whole latency, bandwidth.
@@ -23,19 +23,20 @@ pub(crate) fn is_line(line: &str) -> bool {
 }
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
-    let mut draft = Draft { suite: "fio".to_owned(), ..Draft::default() };
+    let mut draft = Draft::of("fio");
     for line in text.lines.iter().filter(|line| is_line(&line.text)) {
         let fields: Vec<&str> = line.text.trim().split(';').collect();
-        let wanted = FIRST + 2 * DIRECTION + REST;
+        let wanted = FIRST + directions(&fields).len() * DIRECTION + REST;
         if fields.len() < wanted {
             return Err(line.unfit(format!("at least {wanted} fields, of {}", fields.len())));
         }
         draft.version = fields.get(1).map(|v| v.trim_start_matches("fio-").to_owned());
-        draft.cells.push(job(line, &fields)?);
+        draft.push(job(line, &fields)?);
     }
     if draft.cells.is_empty() {
         return Err(text.ended("a terse line, `3;fio-...`"));
     }
+    draft.remark(no_end_mark(draft.cells.len(), "line of a job", "lines of jobs"));
     draft.remarks.push(
         "Percentiles are of completion latency, mean and extremes of the whole; terse lines tell \
          neither the block size nor how many jobs and requests there were at once."
@@ -47,10 +48,8 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
 fn job(line: &Line, fields: &[&str]) -> Found<Cell> {
     let field = |k: usize| fields.get(k).copied().unwrap_or_default();
     let mut cell = Cell { phase: field(2).to_owned(), ..Cell::default() };
-    let directions =
-        if field(0) == "5" { ["read", "write", "trim"].as_slice() } else { &["read", "write"] };
     let mut ops = Vec::new();
-    for (k, op) in directions.iter().enumerate() {
+    for (k, op) in directions(fields).iter().enumerate() {
         let start = FIRST + k * DIRECTION;
         if let Some((figure, ms)) = direction(line, op, &|f| field(start + f))? {
             cell.elapsed_ns = cell.elapsed_ns.max(ms.checked_mul(1_000_000));
@@ -68,6 +67,14 @@ fn job(line: &Line, fields: &[&str]) -> Found<Cell> {
     };
     cell.streams = vec![Stream { name: cell.phase.clone(), op, ops, ..Stream::default() }];
     Ok(cell)
+}
+
+/// In the order of the fields.
+fn directions(fields: &[&str]) -> &'static [&'static str] {
+    match fields.first() {
+        Some(&"5") => &["read", "write", "trim"],
+        _ => &["read", "write"],
+    }
 }
 
 /// What a direction did, and for how many ms; `None` if it did nothing.

@@ -1,30 +1,125 @@
 //! IOMeter's results file: each block of results is a cell, by its row `ALL`.
 //!
 //! `MiBps (Binary)`, and the plain `MBps` of versions before 1.1, are of 2^20 bytes.
+//!
+//! Specifications with the sizes and shares of one of our suites `iometer-...` become a run of that
+//! suite; all others together one of `iometer`.
 
 use std::collections::BTreeMap;
 
 use crate::csv;
-use crate::draft::{Cell, Draft, Figure, Latency, Stream, axis};
+use crate::draft::{CELLS_MAX, Cell, Draft, Figure, Latency, Stream, axis, no_end_mark};
 use crate::text::{Found, Line, Text, ns};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// A row `ALL`, by the heads of its columns.
 struct Row<'a> {
-    line: &'a Line,
+    line: &'a Line<'a>,
     heads: &'a [String],
     fields: Vec<String>,
 }
 
-/// Lines of an access specification: size and share of reads.
-type Lines = Vec<(u64, u64)>;
+/// A line of an access specification: bytes, and shares in percent.
+#[derive(Clone, Copy, PartialEq)]
+struct SpecLine {
+    size: u64,
+    share: u64,
+    reads: u64,
+    random: u64,
+    align: u64,
+}
+
+/// Lines of an access specification.
+type Lines = Vec<SpecLine>;
+
+/// A suite of ours: sizes with their shares, share of reads and of random requests, place on the
+/// axis of reads if it has one, alignment.
+struct Known {
+    suite: &'static str,
+    sizes: &'static [(u64, u64)],
+    reads: u64,
+    random: u64,
+    read_share: Option<&'static str>,
+    align: u64,
+}
+
+const fn known(
+    suite: &'static str,
+    sizes: &'static [(u64, u64)],
+    reads: u64,
+    random: u64,
+) -> Known {
+    Known { suite, sizes, reads, random, read_share: None, align: 512 }
+}
+
+const fn of_4k(reads: u64, read_share: &'static str) -> Known {
+    Known {
+        read_share: Some(read_share),
+        align: 4096,
+        ..known("iometer-4k", &[(4096, 100)], reads, 100)
+    }
+}
+
+const FILES: [(u64, u64); 8] =
+    [(512, 10), (1024, 5), (2048, 5), (4096, 60), (8192, 2), (16384, 4), (32768, 4), (65536, 10)];
+const WEB: [(u64, u64); 10] = [
+    (512, 22),
+    (1024, 15),
+    (2048, 8),
+    (4096, 23),
+    (8192, 15),
+    (16384, 2),
+    (32768, 6),
+    (65536, 7),
+    (131_072, 1),
+    (524_288, 1),
+];
+const STREAMS: [(u64, u64); 3] = [(65536, 34), (131_072, 33), (262_144, 33)];
+const SUITES: [Known; 9] = [
+    known("iometer-file-server", &FILES, 80, 100),
+    known("iometer-web-server", &WEB, 100, 100),
+    known("iometer-database", &[(8192, 100)], 67, 100),
+    known("iometer-workstation", &[(8192, 100)], 80, 80),
+    known("iometer-streaming-read", &STREAMS, 100, 0),
+    known("iometer-streaming-write", &STREAMS, 0, 0),
+    of_4k(100, "1"),
+    of_4k(50, "0.5"),
+    of_4k(0, "0"),
+];
+
+impl Known {
+    fn of(lines: &[SpecLine]) -> Option<&'static Self> {
+        let fits = |known: &&Self| {
+            lines.len() == known.sizes.len()
+                && lines.iter().zip(known.sizes).all(|(line, (size, share))| {
+                    (line.size, line.share) == (*size, *share)
+                        && (line.reads, line.random) == (known.reads, known.random)
+                })
+        };
+        SUITES.iter().find(fits)
+    }
+
+    /// 0 is the sector's size.
+    fn aligned(&self, lines: &[SpecLine]) -> bool {
+        lines.iter().all(|line| line.align == self.align || line.align == 0 && self.align == 512)
+    }
+}
+
+/// A cell, how it was asked for, and which of our suites that is.
+struct Measured {
+    cell: Cell,
+    /// Queue depth, workers and disks, as printed.
+    at: [String; 3],
+    known: Option<&'static Known>,
+}
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
-    let mut draft = Draft { suite: "iometer".to_owned(), ..Draft::default() };
+    let mut draft = Draft::of("iometer");
     let specs = specs(text, &mut draft)?;
     let mut heads: Vec<String> = Vec::new();
-    let mut cells: Vec<(Cell, [String; 3])> = Vec::new();
+    let mut cells: Vec<Measured> = Vec::new();
+    let mut blocks = 0;
     // A block of results is whole when the time stamp below it is there.
     let mut open = false;
     let mut has_row = false;
@@ -41,7 +136,8 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
                 return Err(line.unfit("a row `ALL` before it"));
             }
             open = false;
-        } else if open && (row.starts_with("ALL,")) {
+            blocks += 1;
+        } else if open && row.starts_with("ALL,") && cells.len() <= CELLS_MAX {
             let row = Row { line, heads: &heads, fields: csv::fields(row) };
             cells.push(cell(&row, &specs)?);
             has_row = true;
@@ -50,17 +146,51 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     if open || cells.is_empty() {
         return Err(text.ended("`'Time Stamp` below the results"));
     }
-    // Only what differs between the cells names them.
-    for (k, name) in ["workers", "disks", "queue_depth"].into_iter().enumerate() {
-        let first = cells.first().map(|(_, at)| at[k].clone());
-        if cells.iter().any(|(_, at)| Some(&at[k]) != first.as_ref()) {
-            for (cell, at) in &mut cells {
-                cell.coordinates.push(axis(name, &at[k]));
+    draft.remark(no_end_mark(blocks, "block of results", "blocks of results"));
+    for spec in cells.iter().filter_map(|c| c.known).map(|known| known.suite) {
+        let lines =
+            specs.values().filter(|lines| Known::of(lines).is_some_and(|k| k.suite == spec));
+        let odd = lines.filter(|lines| Known::of(lines).is_some_and(|k| !k.aligned(lines)));
+        for line in odd.flatten().take(1) {
+            let text = format!(
+                "Requests were aligned to {} bytes, other than those of {spec}.",
+                line.align
+            );
+            if !draft.remarks.contains(&text) {
+                draft.remarks.push(text);
             }
         }
     }
-    draft.cells = cells.into_iter().map(|(cell, _)| cell).collect();
-    Ok(vec![draft])
+    Ok(by_suite(&draft, cells))
+}
+
+/// A run for each suite. Beside the axes of that only what differs between its cells names them.
+fn by_suite(head: &Draft, cells: Vec<Measured>) -> Vec<Draft> {
+    let suite_of = |cell: &Measured| cell.known.map_or("iometer", |known| known.suite);
+    let mut suites: Vec<(&str, Vec<Measured>)> = Vec::new();
+    for cell in cells {
+        let suite = suite_of(&cell);
+        match suites.iter_mut().find(|(name, _)| *name == suite) {
+            Some((_, cells)) => cells.push(cell),
+            None => suites.push((suite, vec![cell])),
+        }
+    }
+    let of_suite = |(suite, mut cells): (&str, Vec<Measured>)| {
+        let is_known = suite != head.suite;
+        for (k, name) in ["queue_depth", "workers", "disks"].into_iter().enumerate() {
+            let at = |cell: &Measured| cell.at[k].clone();
+            let first = cells.first().map(at);
+            let differs = cells.iter().any(|cell| Some(at(cell)) != first);
+            if differs || is_known && name == "queue_depth" {
+                for cell in &mut cells {
+                    cell.cell.coordinates.push(axis(name, &cell.at[k]));
+                }
+            }
+        }
+        let cells = cells.into_iter().map(|cell| cell.cell).collect();
+        Draft { suite: suite.to_owned(), cells, ..head.clone() }
+    };
+    suites.into_iter().map(of_suite).collect()
 }
 
 /// The head of the file: version, description, access specifications.
@@ -74,9 +204,9 @@ fn specs(text: &Text, draft: &mut Draft) -> Found<BTreeMap<String, Lines>> {
         if row == "'Version" {
             draft.version = Some(below());
         } else if row == "'Time Stamp" && draft.settings.iter().all(|(n, _)| n != "time stamp") {
-            draft.settings.push(("time stamp".to_owned(), below()));
+            draft.set("time stamp", below());
         } else if row.starts_with("'Test Type,") {
-            draft.settings.push(("test type, description".to_owned(), below()));
+            draft.set("test type, description", below());
         } else if row.starts_with("'Access specification name") {
             let fields = csv::fields(&below());
             specs.push((fields.first().cloned().unwrap_or_default(), Vec::new()));
@@ -91,7 +221,13 @@ fn specs(text: &Text, draft: &mut Draft) -> Found<BTreeMap<String, Lines>> {
             if fields.len() < 8 {
                 return Err(line.unfit("8 fields of an access specification"));
             }
-            all.push((line.whole(field(0), "a size")?, line.whole(field(2), "a share of reads")?));
+            all.push(SpecLine {
+                size: line.whole(field(0), "a size")?,
+                share: line.whole(field(1), "a share of the requests")?,
+                reads: line.whole(field(2), "a share of reads")?,
+                random: line.whole(field(3), "a share of random requests")?,
+                align: line.whole(field(6), "an alignment")?,
+            });
         }
     }
     // Of several of one name the first.
@@ -122,8 +258,7 @@ impl Row<'_> {
     }
 }
 
-/// The cell, and workers, disks and queue depth as printed.
-fn cell(row: &Row, specs: &BTreeMap<String, Lines>) -> Found<(Cell, [String; 3])> {
+fn cell(row: &Row, specs: &BTreeMap<String, Lines>) -> Found<Measured> {
     if row.fields.len() < row.heads.len() {
         let wanted =
             format!("{} fields, as there are heads, of {}", row.heads.len(), row.fields.len());
@@ -131,7 +266,8 @@ fn cell(row: &Row, specs: &BTreeMap<String, Lines>) -> Found<(Cell, [String; 3])
     }
     let spec = row.want(&["Access Specification Name"])?.to_owned();
     let lines = specs.get(&spec).map(Vec::as_slice);
-    let sizes: Vec<u64> = lines.unwrap_or_default().iter().map(|(size, _)| *size).collect();
+    let known = lines.and_then(Known::of);
+    let sizes: Vec<u64> = lines.unwrap_or_default().iter().map(|line| line.size).collect();
     let block = sizes.first().copied().filter(|first| sizes.iter().all(|size| size == first));
     let mut ops = Vec::new();
     for (op, title, moved) in [("read", "Read", "Bytes Read"), ("write", "Write", "Bytes Written")]
@@ -179,6 +315,9 @@ fn cell(row: &Row, specs: &BTreeMap<String, Lines>) -> Found<(Cell, [String; 3])
         direct: true,
         ..Stream::default()
     };
-    let cell = Cell { phase: spec, streams: vec![stream], ..Cell::default() };
-    Ok((cell, [workers, disks, depth]))
+    let phase = if known.is_some() { "levels".to_owned() } else { spec };
+    let share = known.and_then(|known| known.read_share).map(|share| axis("read_share", share));
+    let coordinates = share.into_iter().collect();
+    let cell = Cell { phase, coordinates, streams: vec![stream], ..Cell::default() };
+    Ok(Measured { cell, at: [depth, workers, disks], known })
 }

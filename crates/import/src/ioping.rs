@@ -1,48 +1,81 @@
 //! ioping's statistics and its batch lines.
 //!
-//! The rate of completion is kept, not the rate at which requests were generated: it says how
-//! fast the device answers.
+//! Phases are those of our suite `ioping`. Where ioping waited between its requests, as it does
+//! unless told otherwise, the phase is `latency`, and its rate is that of requests by all the time,
+//! pauses included, as ours is: how fast the device answers is in the latency. Where it did not
+//! wait (`-R`), the phase is `seek-rate`, or `sequential` for requests of 256 KiB (`-RL`).
 
-use crate::draft::{Cell, Draft, Figure, Latency, Stream};
+use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream, no_end_mark};
 use crate::text::{self, Found, Line, Text};
 
 /// A batch line: count, time, rate, bytes per second, min, mean, max, deviation; since 1.0 also
 /// what was generated. All whole numbers.
 pub(crate) fn is_batch(text: &str) -> bool {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
-    lines.peek().is_some()
-        && lines.all(|line| {
-            let words: Vec<_> = line.split_whitespace().collect();
-            matches!(words.len(), 8 | 10)
-                && words.iter().all(|w| w.bytes().all(|b| b.is_ascii_digit()))
-        })
+    lines.peek().is_some() && lines.all(is_batch_line)
+}
+
+fn is_batch_line(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let digits = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
+    let count = words.by_ref().take(11).take_while(|word| digits(word)).count();
+    matches!(count, 8 | 10) && words.next().is_none()
 }
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
-    let all: Vec<&str> = text.lines.iter().map(|line| line.text.as_str()).collect();
-    if is_batch(&all.join("\n")) {
+    let mut lines = text.lines.iter().filter(|line| !line.text.trim().is_empty()).peekable();
+    if lines.peek().is_some() && lines.all(|line| is_batch_line(&line.text)) {
         return batch(text);
     }
     let mut reader = text.reader();
-    let mut drafts = Vec::new();
+    let mut drafts = Drafts::default();
     while let Some(title) = reader.seek("--- ") {
-        let mut draft = Draft { suite: "ioping".to_owned(), ..Draft::default() };
+        let mut draft = Draft::of("ioping");
         target(title, &mut draft)?;
         let Some(line) = reader.next() else { return Err(reader.ended("`requests completed in`")) };
-        let (mut figure, moved, elapsed_ns) = completed(line)?;
+        let done = completed(line)?;
+        draft.set("result completed", line.text.trim());
         let Some(mut line) = reader.next() else { return Err(reader.ended("`generated`")) };
-        // Versions before 1.0 have no such line.
+        // Versions before 1.0 have no such line: they print the time with the pauses.
+        let mut all_ns = None;
         if let Some(rest) = line.after("generated ") {
-            draft.settings.push(("result generated".to_owned(), rest.to_owned()));
+            draft.set("result generated", rest);
+            all_ns = Some(generated(line, rest)?);
             line = reader.next().ok_or_else(|| reader.ended("`min/avg/max/mdev`"))?;
         }
-        figure.latency = extremes(line)?;
-        figure.op = if moved == "written" { "write" } else { "read" }.to_owned();
+        let latency = extremes(line)?;
         let block = block(text, title.number)?;
-        draft.cells.push(cell(figure, block, elapsed_ns));
+        draft.push(cell(Measured { latency, block, all_ns, ..done }));
         drafts.push(draft);
     }
-    if drafts.is_empty() { Err(text.ended("`--- ... ioping statistics ---`")) } else { Ok(drafts) }
+    drafts.all().ok_or_else(|| text.ended("`--- ... ioping statistics ---`"))
+}
+
+/// What ioping says about its requests.
+#[derive(Default)]
+struct Measured {
+    /// `read` or `write`.
+    op: String,
+    /// How many, if it is not rounded.
+    requests: Option<u64>,
+    /// The same, rounded or not.
+    about: f64,
+    bytes: Option<u64>,
+    iops: f64,
+    bytes_per_s: f64,
+    /// In which they were answered; in versions before 1.0 all the time.
+    answered_ns: f64,
+    /// All the time.
+    all_ns: Option<f64>,
+    latency: Latency,
+    block: Option<u64>,
+}
+
+/// `10.3 k requests in 1.00 s, 40.4 MiB, 10.3 k iops, 40.3 MiB/s`: the time, in ns.
+fn generated(line: &Line, rest: &str) -> Found<f64> {
+    let time = rest.split(", ").next().and_then(|part| part.split_once("requests in "));
+    let (_, time) = time.ok_or_else(|| line.unfit("`generated ... requests in ..., ...`"))?;
+    duration(line, time)
 }
 
 /// `--- /dev/vda (block device 252 GiB) ioping statistics ---`.
@@ -57,7 +90,7 @@ fn target(line: &Line, draft: &mut Draft) -> Found<()> {
                 .split_once(' ')
                 .map(|(kind, _)| kind.to_owned())
                 .filter(|k| k != "block" && k != "device");
-            draft.settings.push(("target".to_owned(), about.to_owned()));
+            draft.set("target", about);
         }
         None => draft.target = Some(rest.to_owned()),
     }
@@ -65,7 +98,7 @@ fn target(line: &Line, draft: &mut Draft) -> Found<()> {
 }
 
 /// `10.3 k requests completed in 940.2 ms, 40.3 MiB read, 11.0 k iops, 42.9 MiB/s`.
-fn completed(line: &Line) -> Found<(Figure, String, Option<u64>)> {
+fn completed(line: &Line) -> Found<Measured> {
     let wanted = "`... requests completed in ..., ... read, ... iops, .../s`";
     let parts: Vec<_> = line.text.split(", ").map(str::trim).collect();
     let (count, rest) = match parts.first().and_then(|p| p.split_once("requests completed in")) {
@@ -100,15 +133,17 @@ fn completed(line: &Line) -> Found<(Figure, String, Option<u64>)> {
         bytes = (exact && !rounded).then_some(found as u64);
         word = how.to_owned();
     }
-    let figure = Figure {
+    Ok(Measured {
+        op: if word == "written" { "write" } else { "read" }.to_owned(),
         // `10.3 k` is no count.
         requests: (!rounded).then_some(requests as u64),
+        about: requests,
         bytes,
-        iops: Some(scaled(line, iops.trim(), "requests a second")?),
-        bytes_per_s: Some(rate),
-        ..Figure::default()
-    };
-    Ok((figure, word, text::ns(elapsed)))
+        iops: scaled(line, iops.trim(), "requests a second")?,
+        bytes_per_s: rate,
+        answered_ns: elapsed,
+        ..Measured::default()
+    })
 }
 
 /// Bytes of `42.9 MiB`, not cut to whole ones.
@@ -169,25 +204,62 @@ fn block(text: &Text, before: usize) -> Found<Option<u64>> {
     Ok(Some(bytes as u64))
 }
 
-fn cell(figure: Figure, block: Option<u64>, elapsed_ns: Option<u64>) -> Cell {
-    let op = figure.op.clone();
+/// Above this a request is taken for one of `-L`, which has 256 KiB, below for one of 4 KiB.
+const LARGE: f64 = 181.0 * 1024.0;
+/// Waiting for less than this share of the time is no waiting: ioping itself takes some.
+const BUSY: f64 = 0.5;
+
+fn cell(done: Measured) -> Cell {
+    let busy_ns = match done.all_ns {
+        Some(_) => done.answered_ns,
+        None => done.latency.mean.map_or(done.answered_ns, |mean| mean * done.about),
+    };
+    let all_ns = done.all_ns.unwrap_or(done.answered_ns);
+    let waits = busy_ns < BUSY * all_ns;
+    let size = done.block.map_or(done.bytes_per_s / done.iops.max(1.0), |block| block as f64);
+    let phase = match waits {
+        true => "latency",
+        false if size > LARGE => "sequential",
+        false => "seek-rate",
+    };
+    let by_all = |n: f64| if all_ns > 0.0 { Some(n * 1e9 / all_ns) } else { None };
+    let figure = Figure {
+        requests: done.requests,
+        bytes: done.bytes,
+        iops: if waits { by_all(done.about) } else { Some(done.iops) },
+        bytes_per_s: match (waits, done.bytes) {
+            (true, Some(bytes)) => by_all(bytes as f64),
+            (true, None) => None,
+            (false, _) => Some(done.bytes_per_s),
+        },
+        latency: done.latency,
+        ..Figure::of(&done.op)
+    };
     let stream = Stream {
-        block,
+        name: phase.to_owned(),
+        block: done.block,
         threads: Some(1),
         queue_depth: Some(1),
         ops: vec![figure],
-        ..Stream::of(&op)
+        ..Stream::of(&done.op)
     };
-    Cell { phase: op, streams: vec![stream], elapsed_ns, ..Cell::default() }
+    let elapsed_ns = text::ns(if waits { all_ns } else { done.answered_ns });
+    Cell { phase: phase.to_owned(), streams: vec![stream], elapsed_ns, ..Cell::default() }
 }
 
 fn batch(text: &Text) -> Found<Vec<Draft>> {
-    let mut draft = Draft { suite: "ioping".to_owned(), ..Draft::default() };
+    let mut draft = Draft::of("ioping");
+    let mut words = None;
     for line in text.lines.iter().filter(|line| !line.text.trim().is_empty()) {
         let mut n = Vec::new();
         for word in line.text.split_whitespace() {
             n.push(line.whole(word, "a field of a batch line")?);
         }
+        // A version prints lines of one kind.
+        if words.is_some_and(|words| words != n.len()) {
+            return Err(line.unfit("as many whole numbers as on the lines before"));
+        }
+        words = Some(n.len());
         let &[count, time, iops, rate, min, mean, max, sd, ..] = n.as_slice() else {
             return Err(line.unfit("8 or 10 whole numbers"));
         };
@@ -198,19 +270,23 @@ fn batch(text: &Text) -> Found<Vec<Draft>> {
             sd: Some(sd as f64),
             ..Latency::default()
         };
-        let figure = Figure {
+        draft.push(cell(Measured {
+            op: "read".to_owned(),
             requests: Some(count),
-            iops: Some(iops as f64),
-            bytes_per_s: Some(rate as f64),
+            about: count as f64,
+            bytes: None,
+            iops: iops as f64,
+            bytes_per_s: rate as f64,
+            answered_ns: time as f64,
+            all_ns: n.get(9).map(|&ns| ns as f64),
             latency,
-            ..Figure::of("read")
-        };
-        draft.cells.push(cell(figure, None, Some(time)));
+            block: None,
+        }));
     }
-    draft.remarks.push(
+    draft.remark(
         "A batch line does not tell reads from writes: it is taken for reads, as ioping does \
-         unless told otherwise."
-            .to_owned(),
+         unless told otherwise.",
     );
+    draft.remark(no_end_mark(draft.cells.len(), "batch line", "batch lines"));
     Ok(vec![draft])
 }

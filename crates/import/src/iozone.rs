@@ -1,7 +1,11 @@
 //! IOZone's grid of file and record sizes, and its throughput mode. Its kB is 1024 bytes.
+//!
+//! Phases and axes are those of our suite `iozone`, whose file has one size and whose processes one
+//! number: only where an output has several of them they are axes, too.
 
-use crate::draft::{Cell, Draft, Figure, Latency, Stream, axis, size_axis};
+use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream, axis, size_axis};
 use crate::text::{Found, Line, Text};
+use units::Bytes;
 
 const KIB: f64 = 1024.0;
 
@@ -17,9 +21,9 @@ const GRID: [(&str, &str); 13] = [
     ("record-rewrite", "write"),
     ("stride-read", "read"),
     ("fwrite", "write"),
-    ("frewrite", "write"),
+    ("refwrite", "write"),
     ("fread", "read"),
-    ("freread", "read"),
+    ("refread", "read"),
 ];
 /// Their heads.
 const HEADS: [&str; 13] = [
@@ -41,7 +45,7 @@ const WORKERS: [(&str, &str, &str); 15] = [
     ("pread readers", "pread", "read"),
     ("fwriters", "fwrite", "write"),
     ("freaders", "fread", "read"),
-    ("refreaders", "freread", "read"),
+    ("refreaders", "refread", "read"),
     ("readers", "read", "read"),
     ("writers", "write", "write"),
 ];
@@ -62,7 +66,7 @@ enum Rows {
 }
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
-    let mut drafts = Vec::new();
+    let mut drafts = Drafts::default();
     let mut lines: Vec<&Line> = Vec::new();
     for line in &text.lines {
         if line.text.trim() == "iozone test complete." {
@@ -75,14 +79,12 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let more = lines.iter().any(|l| {
         l.text.contains("see throughput") || l.text.contains("reclen") || l.text.contains("Iozone:")
     });
-    if more || drafts.is_empty() {
-        return Err(text.ended("`iozone test complete.`"));
-    }
-    Ok(drafts)
+    let found = drafts.all().filter(|_| !more);
+    found.ok_or_else(|| text.ended("`iozone test complete.`"))
 }
 
 fn one(lines: &[&Line], end: &Line) -> Found<Draft> {
-    let mut draft = Draft { suite: "iozone".to_owned(), ..Draft::default() };
+    let mut draft = Draft::of("iozone");
     let mut unit = Unit::Kib;
     let mut file_size = None;
     let mut record = None;
@@ -113,7 +115,7 @@ fn one(lines: &[&Line], end: &Line) -> Found<Draft> {
             rows = Rows::Next;
         } else if let Some(rest) = line.after("Children see throughput for") {
             let cell = throughput(line, rest, file_size, record)?;
-            draft.cells.push(cell);
+            draft.push(cell);
             workers = words(rest);
         } else if text.contains(" throughput ") && text.contains('=')
             || text.starts_with("Min xfer")
@@ -128,7 +130,7 @@ fn one(lines: &[&Line], end: &Line) -> Found<Draft> {
             && (rows == Rows::Next || text.starts_with(|c: char| c.is_ascii_digit()))
             && !text.is_empty()
         {
-            draft.cells.extend(row(line, heads, unit)?);
+            row(line, heads, unit)?.into_iter().for_each(|cell| draft.push(cell));
             rows = Rows::Next;
             continue;
         }
@@ -141,7 +143,28 @@ fn one(lines: &[&Line], end: &Line) -> Found<Draft> {
     if draft.cells.is_empty() {
         return Err(end.unfit("figures before it"));
     }
+    if let Some(size) = shared(&mut draft, "file_size", |_| true) {
+        draft.size = draft.size.or_else(|| size.parse::<Bytes>().ok().map(Bytes::get));
+    }
+    // One process in throughput mode is told from none by its axis.
+    shared(&mut draft, "threads", |count| count != "1");
     Ok(draft)
+}
+
+/// Takes an axis away on which all cells have the same place, if it may be; returns that.
+fn shared(draft: &mut Draft, field: &str, may_go: fn(&str) -> bool) -> Option<String> {
+    let place = |cell: &Cell| {
+        let found = cell.coordinates.iter().find(|(name, _)| name == field);
+        found.map(|(_, value)| value.clone())
+    };
+    let first = draft.cells.first().and_then(place).filter(|value| may_go(value))?;
+    if draft.cells.iter().any(|cell| place(cell).as_ref() != Some(&first)) {
+        return None;
+    }
+    for cell in &mut draft.cells {
+        cell.coordinates.retain(|(name, _)| name != field);
+    }
+    Some(first)
 }
 
 /// `12 initial writers`, of a line of throughput.
@@ -151,7 +174,7 @@ fn words(rest: &str) -> String {
 }
 
 fn set(draft: &mut Draft, name: &str, value: &str) {
-    draft.settings.push((name.to_owned(), value.to_owned()));
+    draft.set(name, value);
 }
 
 fn unit_of(line: &Line, words: &str) -> Found<Unit> {
@@ -263,6 +286,7 @@ fn cell(
         threads,
         queue_depth: Some(1),
         ops: vec![figure],
+        name: phase.to_owned(),
         ..Stream::of(op)
     };
     Cell { phase: phase.to_owned(), coordinates, streams: vec![stream], ..Cell::default() }

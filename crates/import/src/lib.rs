@@ -13,6 +13,7 @@ mod csv;
 mod draft;
 mod error;
 mod fio;
+mod fio_json;
 mod fio_terse;
 mod iometer;
 mod ioping;
@@ -32,13 +33,10 @@ pub use run::{Origin, together};
 pub use tool::{Tool, recognise};
 
 use record::Run;
-use text::Text;
+use text::Fault;
 
 /// Longest output that is read: some thousand fio jobs with all their bins.
 pub const BYTES_MAX: u64 = 32 << 20;
-/// Most lines of an output.
-const LINES_MAX: usize = 1 << 21;
-
 /// Reads what a tool printed: the runs found in it, at least one, in the order of the text.
 ///
 /// * `bytes`: all of the output; it has to be UTF-8.
@@ -46,17 +44,15 @@ const LINES_MAX: usize = 1 << 21;
 /// * `origin`: what is to stand in the runs about this import.
 pub fn read(bytes: &[u8], tool: Option<Tool>, origin: &Origin) -> Result<Vec<Run>, ImportError> {
     let fail = |line, problem| ImportError::new(&origin.file, line, problem);
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err(fail(None, Problem::TooMuch(format!("more than {} MiB", BYTES_MAX >> 20))));
+    }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
         let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
         fail(Some(line), Problem::NotText)
     })?;
-    if bytes.len() as u64 > BYTES_MAX {
-        return Err(fail(None, Problem::TooMuch(format!("more than {} MiB", BYTES_MAX >> 20))));
-    }
-    if text.lines().nth(LINES_MAX).is_some() {
-        return Err(fail(None, Problem::TooMuch(format!("more than {LINES_MAX} lines"))));
-    }
+    let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {
         return Err(fail(None, Problem::Empty));
     }
@@ -64,10 +60,15 @@ pub fn read(bytes: &[u8], tool: Option<Tool>, origin: &Origin) -> Result<Vec<Run
         Some(tool) => tool,
         None => return Err(fail(Some(1), Problem::Unknown { seen: text::first_line(text) })),
     };
-    let drafts = tool.parse(&Text::new(&origin.file, text)).map_err(|fault| {
-        let problem = Problem::Unfit { tool, seen: fault.seen, wanted: fault.wanted };
-        fail(fault.line, problem)
+    let drafts = tool.parse(&origin.file, text).map_err(|fault| match fault {
+        Fault::Unfit { line, seen, wanted } => fail(line, Problem::Unfit { tool, seen, wanted }),
+        Fault::TooMuch { line, what } => fail(line, Problem::TooMuch(what)),
     })?;
+    if !tool.is_whole(text, &drafts) {
+        let line = text.lines().count();
+        return Err(fail(Some(line), Problem::NoLineEnd { tool, seen: text::last_words(text) }));
+    }
+    run::limits(&drafts).map_err(|problem| fail(None, problem))?;
     drafts
         .into_iter()
         .map(|draft| run::from(draft, tool, bytes, origin).map_err(|problem| fail(None, problem)))

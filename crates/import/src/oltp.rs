@@ -32,7 +32,7 @@ fn one(text: &Text) -> Found<Draft> {
         let text = line.text.trim();
         let tells = ["Running ", "Doing ", "Using ", "Maximum number of requests"];
         if tells.iter().any(|t| text.starts_with(t)) && !text.starts_with("Running the test") {
-            draft.settings.push(("test".to_owned(), text.to_owned()));
+            draft.set("test", text);
         }
     }
     let mut reader = text.reader();
@@ -54,6 +54,7 @@ fn one(text: &Text) -> Found<Draft> {
     let (requests, rate) = paired(&mut reader, "transactions:")?;
     let errors = others(&mut reader)?;
     let tail = tail(&mut reader, histogram(text)?)?;
+    draft.settings.extend(tail.told);
     let figure = Figure {
         requests: Some(requests),
         errors,

@@ -2,9 +2,12 @@
 //!
 //! Orion does not say how many bytes its MB has; its large requests of 1024 KB are 1 MB to it,
 //! so it is taken for 2^20.
+//!
+//! A summary names its run, so it is one of our suites `orion-simple`, `-normal`, ... with their
+//! phases and axes. A matrix tells neither that, nor sizes, nor the share of writes.
 
 use crate::csv;
-use crate::draft::{Cell, Draft, Figure, Latency, Stream, axis};
+use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream, axis};
 use crate::text::{self, Found, Line, Text};
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -44,7 +47,11 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
         outputs.remove(0);
     }
     outputs.retain(|lines| !blank(lines));
-    outputs.iter().map(|lines| summary(text, lines)).collect()
+    let mut drafts = Drafts::default();
+    for lines in &outputs {
+        drafts.push(summary(text, lines)?);
+    }
+    drafts.all().ok_or_else(|| text.ended("`ORION VERSION`"))
 }
 
 /// What a summary says about how it was made.
@@ -72,26 +79,43 @@ impl Setup {
             "large" => (large, self.large.unwrap_or(LARGE)),
             _ => (small, self.small.unwrap_or(SMALL)),
         };
+        let streams_of_large = phase == "large" && self.sequential;
+        let alone = if phase == "large" { small == 0 } else { large == 0 };
+        let coordinates = match (self.suite(), streams_of_large) {
+            (Some(_), false) if alone => vec![axis("queue_depth", count)],
+            // Sequential streams have several requests in flight each, which is not told.
+            (Some(_), true) if alone => vec![axis("threads", count)],
+            _ => vec![axis("small", small), axis("large", large)],
+        };
+        let count = u32::try_from(count).ok();
         let stream = Stream {
             name: phase.to_owned(),
             op: self.op().to_owned(),
             block: Some(block),
-            threads: Some(1),
-            queue_depth: u32::try_from(count).ok(),
+            threads: if streams_of_large { count } else { Some(1) },
+            queue_depth: if streams_of_large { None } else { count },
             ..Stream::default()
         };
         Cell {
             phase: phase.to_owned(),
-            coordinates: vec![axis("small", small), axis("large", large)],
+            coordinates,
             streams: vec![stream],
             elapsed_ns: self.seconds.and_then(|s| s.checked_mul(1_000_000_000)),
             ..Cell::default()
         }
     }
+
+    /// Our suite of the run.
+    fn suite(&self) -> Option<String> {
+        let run = self.run.as_deref()?;
+        ["simple", "normal", "oltp", "dss", "advanced"]
+            .contains(&run)
+            .then(|| format!("orion-{run}"))
+    }
 }
 
 fn summary(whole: &Text, lines: &[&Line]) -> Found<Draft> {
-    let mut draft = Draft { suite: "orion".to_owned(), ..Draft::default() };
+    let mut draft = Draft::of("orion");
     let mut setup = Setup::default();
     let (mut large, mut iops, mut least) = (None, None, None);
     let mut targets: Vec<String> = Vec::new();
@@ -102,7 +126,7 @@ fn summary(whole: &Text, lines: &[&Line]) -> Found<Draft> {
             draft.version = Some(rest.to_owned());
         } else if text.starts_with("Command") && text.ends_with(':') {
             let command = lines.get(k + 1).map_or("", |line| line.text.trim());
-            draft.settings.push(("command line".to_owned(), command.to_owned()));
+            draft.set("command line", command);
             let mut words = command.split_whitespace().skip_while(|w| *w != "-run").skip(1);
             setup.run = words.next().map(str::to_owned);
         } else if let Some(rest) = line.after("Small IO size:") {
@@ -141,9 +165,7 @@ fn summary(whole: &Text, lines: &[&Line]) -> Found<Draft> {
             .contains(&name)
         {
             setup.sequential |= name.starts_with("IO Type") && value.contains("Sequential");
-            draft
-                .settings
-                .push((name.to_ascii_lowercase(), value.trim_matches([',', ' ']).to_owned()));
+            draft.set(name.to_ascii_lowercase(), value.trim_matches([',', ' ']));
         }
     }
     let wants = |what: &str, found: bool| {
@@ -158,6 +180,10 @@ fn summary(whole: &Text, lines: &[&Line]) -> Found<Draft> {
         wants("Minimum Small Latency=", least.is_some())?;
     }
     wants("Maximum Small IOPS=` or `Maximum Large MBPS=", large.is_some() || iops.is_some())?;
+    details(whole, &latencies, iops.map(|(_, at)| at), least.map(|(_, at)| at))?;
+    if let Some(suite) = setup.suite() {
+        draft.suite = suite;
+    }
     draft.target = (!targets.is_empty()).then(|| targets.join(", "));
     draft.files = u32::try_from(targets.len()).ok().filter(|&n| n > 0);
     if let Some((rate, at)) = large {
@@ -196,12 +222,32 @@ fn summary(whole: &Text, lines: &[&Line]) -> Found<Draft> {
     Ok(draft)
 }
 
+/// Versions with a line about the latencies of a point have one for each point.
+fn details(
+    whole: &Text,
+    lines: &[(&Line, &str)],
+    iops: Option<(u64, u64)>,
+    least: Option<(u64, u64)>,
+) -> Found<()> {
+    let mut wanted: Vec<(u64, u64)> = iops.into_iter().chain(least).collect();
+    for (line, text) in lines {
+        let at = text.split_once('@').map(|(_, at)| point(line, at)).transpose()?;
+        if let Some(found) = wanted.iter().position(|wanted| Some(*wanted) == at) {
+            wanted.remove(found);
+        }
+    }
+    if lines.is_empty() || wanted.is_empty() {
+        return Ok(());
+    }
+    Err(whole.ended("`Small Read Latency: ...` of the point with the least latency"))
+}
+
 fn push(draft: &mut Draft, setup: &Setup, phase: &str, at: (u64, u64), figure: Figure) {
     let mut cell = setup.cell(phase, at);
     if let Some(stream) = cell.streams.first_mut() {
         stream.ops.push(figure);
     }
-    draft.cells.push(cell);
+    draft.push(cell);
 }
 
 /// `8 KB`.
@@ -293,12 +339,17 @@ fn matrix(text: &Text) -> Found<Draft> {
     let fields = csv::fields(&head.text);
     let columns: Vec<&str> =
         fields.iter().skip(1).map(String::as_str).filter(|f| !f.is_empty()).collect();
-    let mut draft = Draft { suite: "orion".to_owned(), ..Draft::default() };
+    let mut draft = Draft::of("orion");
     // A matrix does not say what was asked.
     let setup = Setup::default();
+    let mut loads = Vec::new();
     for line in rows.iter().filter(|line| !line.text.trim().is_empty()) {
         let fields = csv::fields(&line.text);
         let large = line.whole(fields.first().map_or("", String::as_str), "a load")?;
+        if loads.last().is_some_and(|before| large <= *before) {
+            return Err(line.unfit("a load above the one before"));
+        }
+        loads.push(large);
         let values = fields.get(1..).unwrap_or_default();
         if values.len() < columns.len() || values.iter().skip(columns.len()).any(|v| !v.is_empty())
         {
@@ -326,11 +377,22 @@ fn matrix(text: &Text) -> Found<Draft> {
                 stream.block = None;
                 stream.ops.push(figure.clone());
             }
-            draft.cells.push(cell);
+            draft.push(cell);
         }
     }
     if draft.cells.is_empty() {
         return Err(text.ended("a row of figures"));
+    }
+    draft.remark(crate::draft::no_end_mark(loads.len(), "row", "rows"));
+    // Five small loads and two large ones for each disk, and no large one: `simple`, `normal`.
+    let expected = 1 + columns.iter().filter(|small| **small != "0").count() / 5 * 2;
+    if loads.len() > 1 && loads.len() < expected {
+        let text = format!(
+            "{} of the {expected} rows that Orion's own matrix of so many columns has: it was told \
+             to measure fewer, or the file was cut",
+            loads.len()
+        );
+        draft.warnings.push(("rows-missing".to_owned(), text));
     }
     Ok(draft)
 }

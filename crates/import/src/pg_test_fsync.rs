@@ -1,5 +1,9 @@
 //! pg_test_fsync, 8.3 to today: flush rates by method, with one and with two writes, and by size
 //! of `open_sync` writes.
+//!
+//! Its operation is a commit. Phases are those of our suite `pg-test-fsync`, and so is what has a
+//! rate: the writes, of which a commit has one, two or up to sixteen. The commits' own rate and
+//! latency stand beside, under a name that is in no rate.
 
 use crate::draft::{Cell, Draft, Figure, Latency, Stream, axis, size_axis};
 use crate::text::{self, Found, Line, Reader, Text};
@@ -7,55 +11,84 @@ use crate::text::{self, Found, Line, Reader, Text};
 const METHODS: [&str; 5] =
     ["open_datasync", "fdatasync", "fsync", "fsync_writethrough", "open_sync"];
 
+/// What holds for every line.
+struct Sheet {
+    /// Seconds a test.
+    seconds: Option<u64>,
+    /// Whether lines have the time of an operation: from 9.3 on all of them.
+    timed: bool,
+    /// Whether the open methods go around the page cache.
+    direct: bool,
+}
+
+/// What a line measured.
+struct Place<'a> {
+    phase: &'a str,
+    coordinates: Vec<(String, String)>,
+    block: Option<u64>,
+    /// In a commit.
+    writes: u64,
+    /// Whether the write returns when it is done with, so that there is nothing beside it.
+    alone: bool,
+    direct: bool,
+}
+
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let mut reader = text.reader();
-    let mut draft = Draft { suite: "pg-test-fsync".to_owned(), ..Draft::default() };
-    let seconds = settings(text, &mut draft)?;
-    for (title, phase, writes) in [("one", "one-write", 1u64), ("two", "two-writes", 2)] {
+    let mut draft = Draft::of("pg-test-fsync");
+    let sheet = sheet(text, &mut draft)?;
+    for (title, writes) in [("one", 1u64), ("two", 2)] {
         let start = format!("Compare file sync methods using {title} ");
         let line = reader.find(&start)?;
         let block = line.after(&start).and_then(|rest| rest.split_whitespace().next());
         let block = block.and_then(text::bytes).ok_or_else(|| line.unfit("a block size, `8kB`"))?;
         for method in METHODS {
             let (line, rest) = wanted(&mut reader, method)?;
-            let coordinates = vec![axis("method", method)];
-            draft.cells.push(cell(line, rest, phase, coordinates, Some(block), writes, seconds)?);
+            let is_open = method.starts_with("open");
+            let place = Place {
+                phase: &format!("{title}-{}", method.replace('_', "-")),
+                coordinates: Vec::new(),
+                block: Some(block),
+                writes,
+                alone: is_open && writes == 1,
+                direct: is_open && sheet.direct,
+            };
+            draft.push(sheet.cell(line, rest, place)?);
         }
     }
     reader.find("Compare open_sync with different")?;
-    for count in [1u64, 2, 4, 8, 16] {
-        let (line, rest) = after_notes(&mut reader, &format!("{count} *"))?;
+    for writes in [1u64, 2, 4, 8, 16] {
+        let (line, rest) = after_notes(&mut reader, &format!("{writes} *"))?;
         let words: Vec<_> = rest.split_whitespace().collect();
         let block = words.first().and_then(|word| text::bytes(word));
         let block = block.ok_or_else(|| line.unfit("a write size, `8kB`"))?;
         let rest =
             rest.split_once("open_sync write").map(|(_, rest)| rest.trim_start_matches('s').trim());
         let rest = rest.ok_or_else(|| line.unfit("`open_sync write`"))?;
-        let coordinates = vec![size_axis("block_size", block), axis("writes", count)];
-        draft.cells.push(cell(
-            line,
-            rest,
-            "open-sync-sizes",
-            coordinates,
-            Some(block),
-            count,
-            seconds,
-        )?);
+        let place = Place {
+            phase: "split",
+            coordinates: vec![size_axis("block_size", block)],
+            block: Some(block),
+            writes,
+            alone: writes == 1,
+            direct: sheet.direct,
+        };
+        draft.push(sheet.cell(line, rest, place)?);
     }
     reader.find("Test if fsync on non-write file descriptor")?;
     for (label, name) in
         [("write, fsync, close", "write-fsync-close"), ("write, close, fsync", "write-close-fsync")]
     {
         let (line, rest) = after_notes(&mut reader, label)?;
-        draft.cells.push(cell(
-            line,
-            rest,
-            "other-descriptor",
-            vec![axis("method", name)],
-            None,
-            1,
-            seconds,
-        )?);
+        let place = Place {
+            phase: "other-descriptor",
+            coordinates: vec![axis("method", name)],
+            block: None,
+            writes: 1,
+            alone: false,
+            direct: false,
+        };
+        draft.push(sheet.cell(line, rest, place)?);
     }
     let line = reader.find("Non-sync")?;
     let block = line
@@ -63,31 +96,46 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
         .split_whitespace()
         .find_map(|word| word.ends_with("kB").then(|| text::bytes(word)).flatten());
     let (line, rest) = after_notes(&mut reader, "write")?;
-    draft.cells.push(cell(line, rest, "no-sync", Vec::new(), block, 1, seconds)?);
+    let coordinates = Vec::new();
+    let place =
+        Place { phase: "unflushed", coordinates, block, writes: 1, alone: true, direct: false };
+    draft.push(sheet.cell(line, rest, place)?);
     if draft.cells.iter().all(|cell| cell.blank) {
         return Err(line.unfit("a method that is available"));
     }
+    absent(&mut draft);
     Ok(vec![draft])
 }
 
-fn settings(text: &Text, draft: &mut Draft) -> Found<Option<u64>> {
-    let mut seconds = None;
+/// Names the methods that were not to be had.
+fn absent(draft: &mut Draft) {
+    let phases = draft.cells.iter().filter(|cell| cell.blank).map(|cell| cell.phase.as_str());
+    let phases = phases.collect::<Vec<_>>().join(", ");
+    if !phases.is_empty() {
+        draft.remark(format!("pg_test_fsync says `n/a`, so there is no figure: {phases}."));
+    }
+}
+
+fn sheet(text: &Text, draft: &mut Draft) -> Found<Sheet> {
+    let mut sheet = Sheet { seconds: None, timed: false, direct: false };
     for line in &text.lines {
+        sheet.timed |= line.text.contains("usecs/op");
         if let Some((count, _)) = line.text.split_once(" second")
             && line.text.contains("per test")
         {
-            seconds = Some(line.whole(count.trim(), "seconds a test")?);
-            draft.settings.push(("seconds per test".to_owned(), count.trim().to_owned()));
+            sheet.seconds = Some(line.whole(count.trim(), "seconds a test")?);
+            draft.set("seconds per test", count.trim());
         }
         if line.text.starts_with("O_DIRECT") || line.text.starts_with("Direct I/O") {
-            draft.settings.push(("direct".to_owned(), line.text.trim().to_owned()));
+            sheet.direct = line.text.starts_with("O_DIRECT supported");
+            draft.set("direct", line.text.trim());
         }
     }
-    Ok(seconds)
+    Ok(sheet)
 }
 
 /// The next line that is no note in brackets, which is to begin with `label`.
-fn after_notes<'a>(reader: &mut Reader<'a>, label: &str) -> Found<(&'a Line, &'a str)> {
+fn after_notes<'a>(reader: &mut Reader<'a>, label: &str) -> Found<(&'a Line<'a>, &'a str)> {
     loop {
         let mut ahead = reader.clone();
         let Some(line) = ahead.next() else { return Err(reader.ended(&format!("`{label}`"))) };
@@ -101,50 +149,56 @@ fn after_notes<'a>(reader: &mut Reader<'a>, label: &str) -> Found<(&'a Line, &'a
     }
 }
 
-fn wanted<'a>(reader: &mut Reader<'a>, method: &str) -> Found<(&'a Line, &'a str)> {
+fn wanted<'a>(reader: &mut Reader<'a>, method: &str) -> Found<(&'a Line<'a>, &'a str)> {
     let (line, rest) = after_notes(reader, method)?;
     // `fsync` begins `fsync_writethrough`, too.
     if rest.starts_with('_') { Err(line.unfit(format!("`{method}`"))) } else { Ok((line, rest)) }
 }
 
-/// `5910.119 ops/sec     169 usecs/op`, or `n/a`.
-fn cell(
-    line: &Line,
-    rest: &str,
-    phase: &str,
-    coordinates: Vec<(String, String)>,
-    block: Option<u64>,
-    writes: u64,
-    seconds: Option<u64>,
-) -> Found<Cell> {
-    let words: Vec<_> = rest.trim_end_matches('*').split_whitespace().collect();
-    let mut cell = Cell { phase: phase.to_owned(), coordinates, ..Cell::default() };
-    let (rate, latency) = match words.as_slice() {
-        ["n/a"] | ["n/a*"] => (None, None),
-        [rate, "ops/sec", us, "usecs/op"] => {
-            let rate = line.number(rate, "operations a second")?;
-            (Some(rate), Some(line.number(us, "microseconds an operation")? * 1e3))
-        }
-        // Before 9.3 there is no time.
-        [rate, "ops/sec"] => (Some(line.number(rate, "operations a second")?), None),
-        _ => return Err(line.unfit("`... ops/sec ... usecs/op`, or `n/a`")),
-    };
-    cell.blank = rate.is_none();
-    let ops = rate.map(|rate| Figure {
-        iops: Some(rate),
-        latency: Latency { mean: latency, ..Latency::default() },
-        ..Figure::of("commit")
-    });
-    let stream = Stream {
-        name: "commit".into(),
-        op: "commit".into(),
-        block: block.filter(|_| writes == 1),
-        threads: Some(1),
-        queue_depth: Some(1),
-        ops: ops.into_iter().collect(),
-        ..Stream::default()
-    };
-    cell.streams = vec![stream];
-    cell.elapsed_ns = seconds.and_then(|s| s.checked_mul(1_000_000_000)).filter(|_| !cell.blank);
-    Ok(cell)
+impl Sheet {
+    /// `5910.119 ops/sec     169 usecs/op`, or `n/a`.
+    fn cell(&self, line: &Line, rest: &str, place: Place) -> Found<Cell> {
+        let words: Vec<_> = rest.trim_end_matches('*').split_whitespace().collect();
+        let found = match words.as_slice() {
+            ["n/a"] | ["n/a*"] => None,
+            [rate, "ops/sec", us, "usecs/op"] => {
+                let mean = line.number(us, "microseconds an operation")? * 1e3;
+                Some((line.number(rate, "operations a second")?, Some(mean)))
+            }
+            [rate, "ops/sec"] if !self.timed => {
+                Some((line.number(rate, "operations a second")?, None))
+            }
+            _ => return Err(line.unfit("`... ops/sec ... usecs/op`, or `n/a`")),
+        };
+        let ops = found.map(|(rate, mean)| ops(rate, mean, &place));
+        let blank = ops.is_none();
+        let stream = Stream {
+            name: place.phase.to_owned(),
+            block: place.block,
+            threads: Some(1),
+            queue_depth: Some(1),
+            direct: place.direct,
+            ops: ops.unwrap_or_default(),
+            ..Stream::of("write")
+        };
+        Ok(Cell {
+            phase: place.phase.to_owned(),
+            coordinates: place.coordinates,
+            streams: vec![stream],
+            elapsed_ns: self.seconds.and_then(|s| s.checked_mul(1_000_000_000)).filter(|_| !blank),
+            blank,
+            ..Cell::default()
+        })
+    }
+}
+
+/// The writes; and the commits, where these are more than a write.
+fn ops(rate: f64, mean: Option<f64>, place: &Place) -> Vec<Figure> {
+    let latency = Latency { mean, ..Latency::default() };
+    let figure = |op: &str, rate: f64| Figure { iops: Some(rate), ..Figure::of(op) };
+    let writes = figure("write", rate * place.writes as f64);
+    match place.alone {
+        true => vec![Figure { latency, ..writes }],
+        false => vec![writes, Figure { latency, ..figure("commit", rate) }],
+    }
 }

@@ -17,9 +17,9 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
 }
 
 fn one(first: &Line, reader: &mut Reader, version: Option<String>) -> Found<Draft> {
-    let mut draft = Draft { suite: "pgbench".to_owned(), version, ..Draft::default() };
+    let mut draft = Draft { version, ..Draft::of("pgbench") };
     let kind = first.after("transaction type:").unwrap_or_default();
-    draft.settings.push(("transaction type".to_owned(), kind.to_owned()));
+    draft.set("transaction type", kind);
     let mut figure = Figure::of("transaction");
     let mut latency = Latency::default();
     let (mut clients, mut elapsed_ns) = (None, None);
@@ -100,7 +100,7 @@ fn known(name: &str) -> bool {
 }
 
 fn set(draft: &mut Draft, name: &str, value: &str) {
-    draft.settings.push((name.to_owned(), value.to_owned()));
+    draft.set(name, value);
 }
 
 fn millis(line: &Line, value: &str) -> Found<f64> {
@@ -118,7 +118,7 @@ fn rate(line: &Line, value: &str, reader: &mut Reader) -> Found<f64> {
     if how.starts_with("(including") {
         let (line, value) = reader.want("tps =")?;
         let (digits, how) = value.split_once(' ').unwrap_or_default();
-        if !how.starts_with("(excluding") {
+        if !(how.starts_with("(excluding") && how.ends_with(')')) {
             return Err(line.unfit("`(excluding connections establishing)`"));
         }
         return line.number(digits, "a rate");

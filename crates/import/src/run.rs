@@ -10,7 +10,7 @@ use record::{
 use stats::LatencyHistogram;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::draft::{Cell, Draft, Figure, Stream};
+use crate::draft::{CELLS_MAX, Cell, Draft, Figure, SETTINGS_MAX, Stream};
 use crate::error::{ImportError, Problem};
 use crate::tool::Tool;
 
@@ -27,8 +27,19 @@ pub struct Origin {
     pub program: String,
 }
 
-/// Most cells, and operations of all of them together: each takes its room in the store.
-const FIGURES_MAX: usize = 10_000;
+/// Whether there is room for what was read.
+pub(crate) fn limits(drafts: &[Draft]) -> Result<(), Problem> {
+    let cells = || drafts.iter().flat_map(|draft| &draft.cells);
+    let figures = cells().flat_map(|cell| &cell.streams).map(|s| s.ops.len()).sum::<usize>();
+    // An operation of several has a figure of its own beside those of its parts.
+    let most = [(cells().count(), CELLS_MAX, "cells"), (figures, 4 * CELLS_MAX, "figures")];
+    let settings = drafts.iter().map(|draft| draft.settings.len()).max().unwrap_or(0);
+    let found = most.into_iter().chain([(settings, SETTINGS_MAX, "settings")]);
+    match found.into_iter().find(|(count, most, _)| count > most) {
+        Some((_, most, what)) => Err(Problem::TooMuch(format!("more than {most} {what}"))),
+        None => Ok(()),
+    }
+}
 
 /// A cell's place: what repeats of it share.
 type Place = (String, Vec<(String, String)>, Vec<StreamPlan>);
@@ -39,12 +50,6 @@ pub(crate) fn from(
     bytes: &[u8],
     origin: &Origin,
 ) -> Result<Run, Problem> {
-    let figures = draft.cells.iter().flat_map(|cell| &cell.streams).map(|s| s.ops.len());
-    let (figures, cells) = (figures.sum::<usize>(), draft.cells.len());
-    if figures.max(cells) > FIGURES_MAX {
-        let what = if cells > FIGURES_MAX { "cells" } else { "figures" };
-        return Err(Problem::TooMuch(format!("more than {FIGURES_MAX} {what}")));
-    }
     let mut places: Vec<Place> = Vec::new();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     let mut repeats: Vec<u32> = Vec::new();

@@ -5,42 +5,42 @@
 //! several kinds it stands with an operation `event`, which is in no rate. Several outputs in
 //! one file are repeats.
 
-use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream};
+use crate::draft::{self, Cell, Draft, Drafts, Figure, Latency, RESULT, Stream};
 use crate::text::{self, Found, Line, Reader, Text};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// The outputs in a text: each begins with sysbench's version. What only made or removed files
 /// or tables is none.
-pub(crate) fn outputs(text: &Text) -> Vec<Text> {
-    let mut found: Vec<Vec<Line>> = vec![Vec::new()];
-    for line in &text.lines {
-        if version(line).is_some()
-            && found.last().is_some_and(|l| l.iter().any(|l| !l.text.trim().is_empty()))
-        {
-            found.push(Vec::new());
+pub(crate) fn outputs<'a>(text: &'a Text<'a>) -> impl Iterator<Item = Text<'a>> {
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    let mut empty = true;
+    for (k, line) in text.lines.iter().enumerate() {
+        match found.last_mut() {
+            Some((_, end)) if version(line).is_none() || empty => *end = k + 1,
+            _ => {
+                found.push((k, k + 1));
+                empty = true;
+            }
         }
-        if let Some(last) = found.last_mut() {
-            last.push(line.clone());
-        }
+        empty &= line.text.trim().is_empty();
     }
-    let has = |lines: &[Line], marks: &[&str]| {
-        lines.iter().any(|l| marks.iter().any(|mark| l.text.contains(mark)))
-    };
-    let chores = ["Creating files for", "Removing test files", "Creating table", "Dropping table"];
     let several = found.len() > 1;
-    found.retain(|lines| {
-        let ran = has(lines, &["Threads started!", "Number of threads:", "statistics:"]);
-        let begun = lines.iter().any(|line| version(line).is_some());
-        ran || !has(lines, &chores) && (begun || !several)
-    });
-    found
-        .into_iter()
-        .map(|lines| Text { name: text.name.clone(), raw: String::new(), lines })
-        .collect()
+    found.into_iter().filter_map(move |(start, end)| {
+        let lines = text.lines.get(start..end).unwrap_or_default();
+        is_output(lines, several).then(|| Text { name: text.name, lines: lines.to_vec() })
+    })
 }
 
-fn version(line: &Line) -> Option<&str> {
+fn is_output(lines: &[Line], several: bool) -> bool {
+    let has = |marks: &[&str]| lines.iter().any(|l| marks.iter().any(|mark| l.text.contains(mark)));
+    let chores = ["Creating files for", "Removing test files", "Creating table", "Dropping table"];
+    let ran = has(&["Threads started!", "Number of threads:", "statistics:"]);
+    let begun = lines.iter().any(|line| version(line).is_some());
+    ran || !has(&chores) && (begun || !several)
+}
+
+fn version<'a>(line: &'a Line) -> Option<&'a str> {
     let rest = line.after("sysbench ")?;
     let word = rest.split_whitespace().next()?.trim_end_matches(':');
     word.starts_with(|c: char| c.is_ascii_digit()).then_some(word)
@@ -57,7 +57,7 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
 
 /// What outputs of the same test with the same settings share.
 pub(crate) fn test(draft: &Draft) -> String {
-    let settings = draft.settings.iter().filter(|(name, _)| !name.starts_with("result "));
+    let settings = draft.settings.iter().filter(|(name, _)| !name.starts_with(RESULT));
     format!("{:?}", (&draft.suite, &draft.version, settings.collect::<Vec<_>>()))
 }
 
@@ -85,7 +85,14 @@ pub(crate) struct Tail {
     pub elapsed_ns: Option<u64>,
     pub events: Option<u64>,
     pub latency: Latency,
+    /// What has no place among the figures, as it is printed: the sum of latencies, and how evenly
+    /// the threads shared the work.
+    pub told: Vec<(String, String)>,
 }
+
+/// Names of what is told beside.
+const SUM: &str = "latency sum";
+const OLD_SUM: &str = "total time taken by event execution";
 
 pub(crate) fn tail(reader: &mut Reader, histogram: Vec<(u64, u64)>) -> Found<Tail> {
     let line = reader.find("total time:")?;
@@ -93,38 +100,59 @@ pub(crate) fn tail(reader: &mut Reader, histogram: Vec<(u64, u64)>) -> Found<Tai
     let elapsed_ns = duration(line, word, "the total time")?;
     let (line, word) = reader.want("total number of events:")?;
     let events = line.whole(word, "a number of events")?;
-    let (mut latency, sum) = latencies(reader, histogram, events > 0)?;
+    let mut told = Vec::new();
+    let mut tell = |name: &str, value: &str| told.push((format!("{RESULT}{name}"), value.into()));
+    // Until 0.5, in seconds.
+    let mut sum = None;
+    let mut ahead = reader.clone();
+    if let Some(line) = ahead.next()
+        && let Some(word) = line.after(OLD_SUM).map(|rest| rest.trim_start_matches(':').trim())
+    {
+        // 0.5 prints the unit.
+        let seconds = word.strip_suffix('s').unwrap_or(word);
+        sum = Some(line.number(seconds, "the sum of latencies")? * 1e9);
+        tell(OLD_SUM, word);
+    }
+    let (mut latency, of_new) = latencies(reader, histogram, events > 0)?;
+    if let Some((line, word)) = of_new {
+        sum = Some(line.number(word, "the sum of latencies")? * 1e6);
+        tell(SUM, word);
+    }
     // Two decimals of a ms say little about fast storage; the sum says it.
     if let Some(sum) = sum.filter(|_| events > 0) {
         latency.mean = Some(sum / events as f64);
     }
     reader.find("Threads fairness:")?;
-    for label in ["events (avg/stddev):", "execution time (avg/stddev):"] {
-        let (line, word) = reader.want(label)?;
+    for name in ["events (avg/stddev)", "execution time (avg/stddev)"] {
+        let (line, word) = reader.want(&format!("{name}:"))?;
         let (mean, sd) =
             word.split_once('/').ok_or_else(|| line.unfit("a mean and a deviation"))?;
         line.number(mean.trim(), "a mean")?;
         line.number(sd.trim(), "a deviation")?;
+        tell(name, word);
     }
-    Ok(Tail { elapsed_ns, events: Some(events), latency })
+    Ok(Tail { elapsed_ns, events: Some(events), latency, told })
 }
 
 /// 1.1 ends with the latency: neither time nor events.
 fn tail_of_1_1(reader: &mut Reader, histogram: Vec<(u64, u64)>) -> Found<Tail> {
     let (latency, sum) = latencies(reader, histogram, true)?;
-    if sum.is_none() {
-        reader.want("sum:")?;
-    }
-    Ok(Tail { elapsed_ns: None, events: None, latency })
+    let Some((line, word)) = sum else { return Err(reader.ended("`sum:`")) };
+    line.number(word, "the sum of latencies")?;
+    let told = vec![(format!("{RESULT}{SUM}"), word.to_owned())];
+    Ok(Tail { elapsed_ns: None, events: None, latency, told })
 }
 
-/// Latency, and the sum of all in ns where it is printed (1.x). A 0 is less than two decimals of a
+/// A line and what is told on it.
+type Told<'a> = (&'a Line<'a>, &'a str);
+
+/// Latency, and the sum of all where it is printed in ms (1.x). A 0 is less than two decimals of a
 /// ms show, and not known.
-fn latencies(
-    reader: &mut Reader,
+fn latencies<'a>(
+    reader: &mut Reader<'a>,
     histogram: Vec<(u64, u64)>,
     any: bool,
-) -> Found<(Latency, Option<f64>)> {
+) -> Found<(Latency, Option<Told<'a>>)> {
     let mut latency = Latency { buckets: histogram, ..Latency::default() };
     let line = reader.find("min:")?;
     // 1.x has the unit in the title, 0.4 and 0.5 behind each number.
@@ -149,10 +177,7 @@ fn latencies(
     }
     percentile(reader, &mut latency, &value, any)?;
     let mut ahead = reader.clone();
-    let sum = match ahead.next().map(|line| (line, line.after("sum:"))) {
-        Some((line, Some(word))) => Some(line.number(word, "the sum of latencies")? * 1e6),
-        _ => None,
-    };
+    let sum = ahead.next().and_then(|line| Some((line, line.after("sum:")?)));
     if sum.is_some() {
         *reader = ahead;
     }
@@ -248,6 +273,7 @@ fn one(text: &Text) -> Found<Draft> {
         true => tail(&mut reader, histogram)?,
         false => tail_of_1_1(&mut reader, histogram)?,
     };
+    draft.settings.extend(tail.told);
     let data: Vec<_> = rates.iter().filter(|f| f.op != "fsync").map(|f| f.op.clone()).collect();
     match rates.as_mut_slice() {
         [only] => {
@@ -267,7 +293,14 @@ fn one(text: &Text) -> Found<Draft> {
     let direct =
         draft.settings.iter().any(|(n, v)| n == "extra file open flags" && v.contains("direct"));
     let engine = draft.settings.iter().find(|(n, _)| n == "I/O mode").map(|(_, v)| v.clone());
-    let name = mode.unwrap_or("fileio").to_owned();
+    if is_commit_test(&draft, mode, block) {
+        draft.suite = "sysbench-fsync-rate".to_owned();
+    }
+    let name = match draft.suite.as_str() {
+        "sysbench-fsync-rate" => "commit",
+        _ => mode.unwrap_or("fileio"),
+    };
+    let name = name.to_owned();
     let stream = Stream {
         name: name.clone(),
         op,
@@ -288,11 +321,20 @@ fn one(text: &Text) -> Found<Draft> {
     Ok(draft)
 }
 
+/// One file of one block, flushed after each write: our suite `sysbench-fsync-rate`.
+fn is_commit_test(draft: &Draft, mode: Option<&str>, block: Option<u64>) -> bool {
+    let says = |what: &str| draft.settings.iter().any(|(n, v)| n == "fsync" && v.contains(what));
+    mode == Some("rndwr")
+        && draft.files == Some(1)
+        && draft.size.is_some()
+        && draft.size == block
+        && says("each 1 requests")
+}
+
 /// Files, sizes and flags; the block size is returned.
 fn settings(text: &Text, draft: &mut Draft) -> Found<Option<u64>> {
     let mut block = None;
-    let mut set =
-        |name: &str, value: &str| draft.settings.push((name.to_owned(), value.to_owned()));
+    let mut set = |name: &str, value: &str| draft::set(&mut draft.settings, name, value);
     for line in &text.lines {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         match words.as_slice() {

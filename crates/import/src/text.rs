@@ -1,5 +1,7 @@
 //! Lines with their numbers, and the words and numbers on them.
 
+use std::borrow::Cow;
+
 /// What is seen behind the last line.
 pub(crate) const END: &str = "the end of the text";
 /// Longest piece of foreign text in a message.
@@ -8,51 +10,76 @@ const SEEN: usize = 60;
 pub(crate) const NUMBER_MAX: f64 = 1e18;
 /// Longest tag of a page.
 const TAG_MAX: usize = 4096;
+/// Most lines of an output: what is kept of each takes more room than an empty one has.
+pub(crate) const LINES_MAX: usize = 1 << 20;
+/// Longest line: a page of the web may be all on one. Its words are looked at together.
+pub(crate) const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// Why a text is not what a tool prints.
+/// Why a text is not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub line: Option<usize>,
-    pub seen: String,
-    pub wanted: String,
+pub(crate) enum Fault {
+    /// Not what the tool prints.
+    Unfit { line: Option<usize>, seen: String, wanted: String },
+    /// More than any tool prints: reading on would only take room.
+    TooMuch { line: Option<usize>, what: String },
 }
 
 pub(crate) type Found<T> = Result<T, Fault>;
 
 /// A text, line by line; pages of the web as their reader sees them.
-pub(crate) struct Text {
+#[derive(Clone)]
+pub(crate) struct Text<'a> {
     /// Of the file it is from.
-    pub name: String,
-    /// All of it, as it came but for a byte order mark.
-    pub raw: String,
-    pub lines: Vec<Line>,
+    pub name: &'a str,
+    pub lines: Vec<Line<'a>>,
 }
 
-/// A line and its number in the file, from 1.
+/// A line and its number in the file, from 1. The text is the file's where nothing had to be
+/// changed: an output may have a million lines.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct Line<'a> {
     pub number: usize,
-    pub text: String,
+    pub text: Cow<'a, str>,
 }
 
-impl Text {
-    pub(crate) fn new(name: &str, raw: &str) -> Self {
-        let raw = raw.trim_start_matches('\u{feff}').to_owned();
-        let is_page = ["<br", "<pre", "<td", "<p>", "<code", "&nbsp;", "&#124;", "&#160;", "&lt;"]
-            .iter()
-            .any(|mark| raw.contains(mark));
-        let mut lines = Vec::new();
+/// Whether a text is a page of the web, or of its source.
+pub(crate) fn is_page(raw: &str) -> bool {
+    ["<br", "<pre", "<td", "<p>", "<code", "&nbsp;", "&#124;", "&#160;", "&lt;"]
+        .iter()
+        .any(|mark| raw.contains(mark))
+}
+
+impl<'a> Text<'a> {
+    pub(crate) fn new(name: &'a str, raw: &'a str) -> Found<Self> {
+        let is_page = is_page(raw);
+        let mut text = Self { name, lines: Vec::new() };
         for (number, line) in (1..).zip(raw.lines()) {
+            if line.len() > LINE_BYTES_MAX {
+                let what = format!("a line of more than {} MiB", LINE_BYTES_MAX >> 20);
+                return Err(Fault::TooMuch { line: Some(number), what });
+            }
+            let line = line.trim_end_matches('\r');
             if is_page {
-                let text = from_page(line);
-                lines.extend(text.split('\n').map(|text| Line { number, text: text.to_owned() }));
-            } else {
+                for line in from_page(line).split('\n') {
+                    text.push(number, Cow::Owned(line.to_owned()))?;
+                }
+            } else if line.contains('\u{a0}') {
                 // A blank that does not break stands where text was pasted from a page.
-                let text = line.replace('\u{a0}', " ");
-                lines.push(Line { number, text: text.trim_end_matches('\r').to_owned() });
+                text.push(number, Cow::Owned(line.replace('\u{a0}', " ")))?;
+            } else {
+                text.push(number, Cow::Borrowed(line))?;
             }
         }
-        Self { name: name.to_owned(), raw, lines }
+        Ok(text)
+    }
+
+    fn push(&mut self, number: usize, text: Cow<'a, str>) -> Found<()> {
+        if self.lines.len() == LINES_MAX {
+            let what = format!("more than {LINES_MAX} lines");
+            return Err(Fault::TooMuch { line: Some(number), what });
+        }
+        self.lines.push(Line { number, text });
+        Ok(())
     }
 
     /// A reader at the first line.
@@ -63,7 +90,14 @@ impl Text {
     /// What is missing behind the last line.
     pub(crate) fn ended(&self, wanted: impl Into<String>) -> Fault {
         let line = self.lines.last().map(|line| line.number);
-        Fault { line, seen: END.to_owned(), wanted: wanted.into() }
+        Fault::ended(line, wanted)
+    }
+}
+
+impl Fault {
+    /// That something is missing behind the last line.
+    pub(crate) fn ended(line: Option<usize>, wanted: impl Into<String>) -> Self {
+        Self::Unfit { line, seen: END.to_owned(), wanted: wanted.into() }
     }
 }
 
@@ -144,6 +178,13 @@ pub(crate) fn first_line(text: &str) -> String {
     quote(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default())
 }
 
+/// The end of the last line, as it stands in messages.
+pub(crate) fn last_words(text: &str) -> String {
+    let line = text.lines().next_back().unwrap_or_default().trim_end();
+    let start = line.char_indices().rev().nth(SEEN / 2).map_or(0, |(at, _)| at);
+    quote(line.get(start..).unwrap_or_default())
+}
+
 /// Foreign text in a message: quoted, cut, and harmless to a terminal.
 pub(crate) fn quote(text: &str) -> String {
     let text = text.trim();
@@ -152,10 +193,10 @@ pub(crate) fn quote(text: &str) -> String {
     if text.is_empty() { "an empty line".to_owned() } else { format!("`{cut}{more}`") }
 }
 
-impl Line {
+impl Line<'_> {
     /// That the line is not what it should be.
     pub(crate) fn unfit(&self, wanted: impl Into<String>) -> Fault {
-        Fault { line: Some(self.number), seen: quote(&self.text), wanted: wanted.into() }
+        Fault::Unfit { line: Some(self.number), seen: quote(&self.text), wanted: wanted.into() }
     }
 
     /// That a word on it is not what it should be.
@@ -163,7 +204,7 @@ impl Line {
         let seen = if word.is_empty() { "nothing".to_owned() } else { quote(word) };
         let place = quote(&self.text);
         let wanted = wanted.into();
-        Fault { line: Some(self.number), seen: format!("{seen} in {place}"), wanted }
+        Fault::Unfit { line: Some(self.number), seen: format!("{seen} in {place}"), wanted }
     }
 
     /// A number that is one: finite and not negative.
@@ -243,18 +284,18 @@ pub(crate) fn ns(value: f64) -> Option<u64> {
 /// Walks over lines.
 #[derive(Clone)]
 pub(crate) struct Reader<'a> {
-    lines: &'a [Line],
+    lines: &'a [Line<'a>],
     at: usize,
 }
 
 impl<'a> Reader<'a> {
     /// The next line, without going on to it.
-    pub(crate) fn peek(&self) -> Option<&'a Line> {
+    pub(crate) fn peek(&self) -> Option<&'a Line<'a>> {
         self.lines.get(self.at)
     }
 
     /// The next line with something on it.
-    pub(crate) fn next(&mut self) -> Option<&'a Line> {
+    pub(crate) fn next(&mut self) -> Option<&'a Line<'a>> {
         while let Some(line) = self.lines.get(self.at) {
             self.at += 1;
             if !line.text.trim().is_empty() {
@@ -265,7 +306,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next line that begins with `label`; all before it is passed over.
-    pub(crate) fn find(&mut self, label: &str) -> Found<&'a Line> {
+    pub(crate) fn find(&mut self, label: &str) -> Found<&'a Line<'a>> {
         let found = self.rest().iter().position(|line| line.text.trim().starts_with(label));
         let Some(position) = found else { return Err(self.ended(&format!("`{label}`"))) };
         self.at += position + 1;
@@ -273,12 +314,12 @@ impl<'a> Reader<'a> {
     }
 
     /// As [`Self::find`], if there is one.
-    pub(crate) fn seek(&mut self, label: &str) -> Option<&'a Line> {
+    pub(crate) fn seek(&mut self, label: &str) -> Option<&'a Line<'a>> {
         self.find(label).ok()
     }
 
     /// The next line with something on it, which is to begin with `label`: what is behind it.
-    pub(crate) fn want(&mut self, label: &str) -> Found<(&'a Line, &'a str)> {
+    pub(crate) fn want(&mut self, label: &str) -> Found<(&'a Line<'a>, &'a str)> {
         let wanted = format!("`{label}`");
         let Some(line) = self.next() else { return Err(self.ended(&wanted)) };
         match line.after(label) {
@@ -288,14 +329,14 @@ impl<'a> Reader<'a> {
     }
 
     /// What has not been read yet.
-    pub(crate) fn rest(&self) -> &'a [Line] {
+    pub(crate) fn rest(&self) -> &'a [Line<'a>] {
         self.lines.get(self.at..).unwrap_or_default()
     }
 
     /// That lines are missing.
     pub(crate) fn ended(&self, wanted: &str) -> Fault {
         let line = self.lines.last().map(|line| line.number);
-        Fault { line, seen: END.to_owned(), wanted: wanted.to_owned() }
+        Fault::ended(line, wanted)
     }
 }
 
@@ -305,11 +346,13 @@ mod tests {
 
     #[test]
     fn pages_become_text() {
-        let text = Text::new("-", "<pre>512B&nbsp;&#124; 24&#160;12.2K<br>1K &lt;<b>x</b></pre>");
-        let lines: Vec<_> = text.lines.iter().map(|l| l.text.as_str()).collect();
+        let page = "<pre>512B&nbsp;&#124; 24&#160;12.2K<br>1K &lt;<b>x</b></pre>";
+        let text = Text::new("-", page).unwrap();
+        let lines: Vec<_> = text.lines.iter().map(|l| l.text.as_ref()).collect();
         assert_eq!(lines, ["", "512B | 24 12.2K", "1K <x", ""]);
         assert!(text.lines.iter().all(|line| line.number == 1));
-        assert_eq!(Text::new("-", "4 KiB <<< . &x; &").lines[0].text, "4 KiB <<< . &x; &");
+        let text = Text::new("-", "4 KiB <<< . &x; &").unwrap();
+        assert_eq!(text.lines[0].text, "4 KiB <<< . &x; &");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::draft::Draft;
-use crate::text::{Found, Text};
+use crate::text::{self, Found, Text};
 use crate::{
     bm_flash, bonnie, fio, fio_terse, iometer, ioping, iozone, oltp, orion, pg_test_fsync, pgbench,
     sysbench, xdd,
@@ -137,9 +137,14 @@ impl Tool {
         }
     }
 
-    pub(crate) fn parse(self, text: &Text) -> Found<Vec<Draft>> {
+    /// Runs of the text; `name` is the file's, which tells what Orion's matrices hold.
+    pub(crate) fn parse(self, name: &str, raw: &str) -> Found<Vec<Draft>> {
+        if self == Self::Fio {
+            return fio::read(raw);
+        }
+        let text = &Text::new(name, raw)?;
         match self {
-            Self::Fio => fio::read(text),
+            Self::Fio => fio::read(raw),
             Self::FioTerse => fio_terse::read(text),
             Self::SysbenchFileio => sysbench::read(text),
             Self::SysbenchOltp => oltp::read(text),
@@ -153,6 +158,31 @@ impl Tool {
             Self::PgTestFsync => pg_test_fsync::read(text),
             Self::Pgbench => pgbench::read(text),
         }
+    }
+
+    /// Whether the end of the last line is there, once its parser found that no line is missing.
+    ///
+    /// Every tool ends its last line. Where that end was lost, as in what was pasted, the line is
+    /// whole only if it ends with what no shorter one does: `130us` may have been `130us,69us`, and
+    /// `0.4` may have been `0.41`.
+    pub(crate) fn is_whole(self, raw: &str, drafts: &[Draft]) -> bool {
+        let last = raw.trim_end();
+        let ends = |marks: &[&str]| marks.iter().any(|mark| last.ends_with(mark));
+        raw.ends_with('\n')
+            || text::is_page(raw) && last.ends_with('>')
+            || match self {
+                // The bracket that closes it was found.
+                Self::Fio => true,
+                Self::Iozone => ends(&["iozone test complete."]),
+                Self::PgTestFsync => ends(&[" usecs/op"]),
+                Self::Pgbench => ends(&[")"]),
+                Self::BmFlash => {
+                    let last = drafts.last().and_then(|draft| draft.cells.last());
+                    ends(&["K", "M"]) && last.is_some_and(|cell| !cell.blank)
+                }
+                Self::Ioping => ends(&[" ns", " us", " ms", " s"]),
+                _ => false,
+            }
     }
 }
 

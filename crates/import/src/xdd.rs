@@ -1,15 +1,17 @@
 //! xdd's result lines: a line per pass and target, and one of all of them together. Its MB is
 //! 10^6 bytes; its latency is elapsed time by operations.
+//!
+//! Passes that read are phase `pass` of our suite `xdd`, by the size of their requests.
 
 use std::collections::BTreeMap;
 
-use crate::draft::{Cell, Draft, Figure, Latency, Stream};
-use crate::text::{Found, Line, Text, ns};
+use crate::draft::{CELLS_MAX, Cell, Draft, Figure, Latency, Stream, size_axis};
+use crate::text::{Fault, Found, Line, Text, ns};
 
 const MB: f64 = 1e6;
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
-    let mut draft = Draft { suite: "xdd".to_owned(), ..Draft::default() };
+    let mut draft = Draft::of("xdd");
     let mut columns: Vec<&str> = Vec::new();
     let mut passes: Vec<(u64, Stream, u64)> = Vec::new();
     let mut combined = None;
@@ -17,6 +19,10 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         match words.first().copied() {
             Some("What") if words.contains(&"Ops") => columns = words,
+            Some("TARGET_PASS") if passes.len() == CELLS_MAX => {
+                let what = format!("more than {CELLS_MAX} passes");
+                return Err(Fault::TooMuch { line: Some(line.number), what });
+            }
             Some("TARGET_PASS") => passes.push(result(line, &words, &columns)?),
             Some("COMBINED") => combined = Some(result(line, &words, &columns)?),
             Some("TARGET_AVERAGE") => {
@@ -29,15 +35,23 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     if passes.is_empty() {
         passes.push(combined);
     }
-    let op = passes.first().map_or_else(String::new, |(_, stream, _)| stream.op.clone());
+    let of_first = passes.first().map(|(_, stream, _)| (stream.op.clone(), stream.block));
+    let (op, block) = of_first.unwrap_or_default();
+    let sequential = draft.settings.iter().any(|(n, v)| n == "seek pattern" && v != "random");
+    let phase = if op == "read" && !sequential { "pass".to_owned() } else { op };
+    let coordinates: Vec<_> =
+        block.map(|block| size_axis("block_size", block)).into_iter().collect();
     let mut cells: BTreeMap<u64, Cell> = BTreeMap::new();
     for (pass, stream, elapsed) in passes {
-        let cell =
-            cells.entry(pass).or_insert_with(|| Cell { phase: op.clone(), ..Cell::default() });
+        let cell = cells.entry(pass).or_insert_with(|| Cell {
+            phase: phase.clone(),
+            coordinates: coordinates.clone(),
+            ..Cell::default()
+        });
         cell.streams.push(stream);
         cell.elapsed_ns = cell.elapsed_ns.max(Some(elapsed));
     }
-    draft.cells = cells.into_values().collect();
+    cells.into_values().for_each(|cell| draft.push(cell));
     draft.remarks.push("xdd works latency out of elapsed time: it has no tail.".to_owned());
     Ok(vec![draft])
 }
@@ -57,7 +71,7 @@ fn setting(line: &Line, draft: &mut Draft) {
         | "Seek range"
         | "Direct I/O"
         | "I/O Synchronization" => {
-            draft.settings.push((name.to_ascii_lowercase(), value.to_owned()));
+            draft.set(name.to_ascii_lowercase(), value);
         }
         "Target device" | "Target Name" => draft.target = Some(value.trim_matches('\'').to_owned()),
         _ => {}

@@ -47,43 +47,6 @@ fn every_sample_is_recognised_and_read() {
 }
 
 #[test]
-fn an_output_cut_after_any_line_is_refused() {
-    for name in samples().into_iter().filter(|name| !may_be_shorter(name)) {
-        let text = String::from_utf8(sample(&name)).unwrap();
-        let whole = shape(&try_import(&name, text.as_bytes()).unwrap());
-        let lines: Vec<&str> = text.split_inclusive('\n').collect();
-        for cut in 0..lines.len() {
-            let short = lines[..cut].concat();
-            match try_import(&name, short.as_bytes()) {
-                // Only lines that say nothing are missing.
-                Ok(runs) if shape(&runs) == whole => {}
-                Ok(runs) if is_table_of_bonnie(&name) && shape(&runs) == [(6, 6, 6)] => {}
-                Ok(runs) => panic!("{name} cut after line {cut}: a part of it, {:?}", shape(&runs)),
-                Err(error) => {
-                    let told = error.to_string();
-                    assert!(told.starts_with(&name), "{told}");
-                    assert!(told.contains("wanted") || told.contains("no tool"), "{told}");
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn an_output_cut_at_any_byte_does_not_panic_or_change_a_figure() {
-    for name in samples() {
-        let bytes = sample(&name);
-        let whole = try_import(&name, &bytes).unwrap();
-        // Every byte of short ones, some hundred of long ones.
-        for cut in (0..bytes.len()).step_by(1 + bytes.len() / 400) {
-            if let Ok(runs) = try_import(&name, &bytes[..cut]) {
-                assert!(shape(&runs).len() <= shape(&whole).len(), "{name} cut at byte {cut}");
-            }
-        }
-    }
-}
-
-#[test]
 fn bent_outputs_do_not_panic_and_lose_no_cell() {
     let seed = 20_090_220;
     let mut random = Random::new(seed);

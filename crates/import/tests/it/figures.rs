@@ -2,7 +2,7 @@
 
 use record::{OpRecord, Reported, Run, TargetKind};
 
-use super::{import, only, ops, reported};
+use super::{import, only, ops, reported, sample};
 
 fn told(op: &OpRecord) -> &Reported {
     op.reported.as_ref().unwrap()
@@ -177,7 +177,7 @@ fn sysbench_0_4_counts_operations() {
     assert_eq!((read.iops, read.bytes_per_s), (Some(186.61), Some(1.4579 * 1024.0 * 1024.0)));
     let latency = &read.latency;
     assert_eq!((latency.min, latency.max), (Some(120_000), Some(48_310_000)));
-    assert_eq!((latency.mean, quantile(read, 0.95)), (Some(5_360_000.0), 8_920_000));
+    assert_eq!((latency.mean, quantile(read, 0.95)), (Some(5_356_640.0), 8_920_000));
     assert_eq!(run.header.target.files, 500);
     assert_eq!(run.visits[0].elapsed_ns, 53_587_700_000);
 
@@ -199,6 +199,34 @@ fn sysbench_1_1_has_rates_alone() {
     assert_eq!(reported(&run, "rndrw", "event").latency.mean, Some(1_380_000.0));
     assert_eq!(run.visits[0].elapsed_ns, 0);
     assert!(run.visits[0].streams[0].backend.direct);
+    assert_eq!(setting(&run, "result latency sum"), "79812.44");
+}
+
+#[test]
+fn sysbench_says_how_its_threads_shared_the_work() {
+    let run = only("sysbench-0.4-fileio-rndrw.txt");
+    assert_eq!(setting(&run, "result total time taken by event execution"), "152.7710");
+    assert_eq!(setting(&run, "result events (avg/stddev)"), "2500.7500/21.30");
+    assert_eq!(setting(&run, "result execution time (avg/stddev)"), "38.1927/0.41");
+    let mean = reported(&run, "rndrw", "event").latency.mean.unwrap();
+    assert!((mean - 152.771e9 / 10_003.0).abs() < 1e-3, "{mean}");
+    // Of repeats each says its own.
+    let two = sample("sysbench-0.4-fileio-rndrw.txt").repeat(2);
+    let run = super::try_import("two", &two).unwrap().remove(0);
+    assert_eq!(run.visits.len(), 2);
+    assert_eq!(setting(&run, "repeat 2: result events (avg/stddev)"), "2500.7500/21.30");
+}
+
+#[test]
+fn sysbench_as_a_commit_test_is_our_suite_of_that() {
+    let text = String::from_utf8(sample("sysbench-1.0.20-fileio-rndwr.txt")).unwrap();
+    let text = text.replace("4 files, 16MiB each", "1 files, 8KiB each");
+    let text = text.replace("each 100 requests", "each 1 requests");
+    let run = super::try_import("x", text.as_bytes()).unwrap().remove(0);
+    assert_eq!(
+        (run.header.suite.as_str(), run.cells[0].phase.as_str()),
+        ("sysbench-fsync-rate", "commit")
+    );
 }
 
 #[test]
@@ -206,7 +234,7 @@ fn sysbench_oltp_has_transactions() {
     let rows = [
         // The study's, as its page has it, without blanks.
         ("sysbench-0.4-oltp-mft.txt", 50_007, 131.93, 0, 379_031_000_000u64, 242.5, 704.1),
-        ("sysbench-0.5-oltp.txt", 18_001, 599.83, 3, 30_010_200_000, 26.67, 45.02),
+        ("sysbench-0.5-oltp.txt", 18_001, 599.83, 3, 30_010_200_000, 26.666_913, 45.02),
         ("sysbench-1.0.20-oltp_read_write.txt", 1_784, 592.21, 25, 3_012_100_000, 6.7357, 12.98),
     ];
     for (name, count, rate, errors, elapsed, mean, p95) in rows {
@@ -259,7 +287,7 @@ fn bonnie_of_the_study_has_its_three_blocks() {
         assert_eq!(run.header.target.size_bytes, 62 << 30);
         assert_eq!(setting(&run, "concurrency"), "4");
         let phases: Vec<_> = run.cells.iter().map(|cell| cell.phase.as_str()).collect();
-        assert_eq!(phases, ["block-write", "rewrite", "block-read", "seeks"], "{name}");
+        assert_eq!(phases, ["write-block", "rewrite", "read-block", "seek"], "{name}");
         for (k, phase) in phases.iter().enumerate() {
             let found = told(ops(&run, phase)[0]);
             match rates.get(k) {
@@ -280,28 +308,28 @@ fn bonnie_csv_says_what_its_table_says() {
     let (csv, table) = (only("bonnie-1.03.csv"), only("bonnie-1.03.txt"));
     assert_eq!(csv.cells, table.cells);
     for run in [&csv, &table] {
-        let write = reported(run, "block-write", "write");
+        let write = reported(run, "write-block", "write");
         assert_eq!(write.bytes_per_s, Some(58_211.0 * 1024.0));
-        assert_eq!(reported(run, "seeks", "seek").iops, Some(188.4));
-        assert_eq!(reported(run, "sequential-create", "create").iops, Some(12_345.0));
-        assert_eq!(reported(run, "random-delete", "delete").cpu_percent, Some(57.0));
-        assert_eq!(at(run, "random-delete", "files"), ["16"]);
+        assert_eq!(reported(run, "seek", "seek").iops, Some(188.4));
+        assert_eq!(reported(run, "create-in-order", "create").iops, Some(12_345.0));
+        assert_eq!(reported(run, "delete-at-random", "delete").cpu_percent, Some(57.0));
+        assert_eq!(setting(run, "files (x 1024)"), "16");
     }
     // `+++++`: too fast to tell.
-    let stat = reported(&csv, "sequential-stat", "stat");
+    let stat = reported(&csv, "stat-in-order", "stat");
     assert_eq!((stat.iops, stat.cpu_percent), (None, None));
-    let visit = csv.visits.iter().find(|v| csv.cells[v.cell as usize].phase == "sequential-stat");
+    let visit = csv.visits.iter().find(|v| csv.cells[v.cell as usize].phase == "stat-in-order");
     assert_eq!(visit.unwrap().warnings[0].code, "too-short");
 
     let (csv, table) = (only("bonnie-2.00.csv"), only("bonnie-2.00.table.txt"));
     assert_eq!(csv.visits.len(), 12);
     for run in [&csv, &table] {
         assert_eq!(version(run), Some("2.00a"));
-        let write = reported(run, "per-char-write", "write");
+        let write = reported(run, "write-byte", "write");
         assert_eq!((write.bytes_per_s, write.cpu_percent), (Some(1_045.0 * 1024.0), Some(97.0)));
         assert_eq!(write.latency.max, Some(12_181_000));
-        assert_eq!(reported(run, "random-delete", "delete").latency.max, Some(130_000));
-        assert_eq!(reported(run, "block-read", "read").bytes_per_s, None);
+        assert_eq!(reported(run, "delete-at-random", "delete").latency.max, Some(130_000));
+        assert_eq!(reported(run, "read-block", "read").bytes_per_s, None);
     }
 }
 
@@ -309,7 +337,7 @@ fn bonnie_csv_says_what_its_table_says() {
 fn bonnie_csv_of_several_rounds_is_repeats() {
     let run = only("bonnie-1.96.csv");
     let rates: Vec<_> =
-        ops(&run, "block-write").iter().map(|op| told(op).bytes_per_s.unwrap() / 1024.0).collect();
+        ops(&run, "write-block").iter().map(|op| told(op).bytes_per_s.unwrap() / 1024.0).collect();
     assert_eq!(rates, [68_781.0, 69_102.0]);
     assert_eq!((run.cells.len(), run.visits.len()), (4, 8));
     let fast = only("bonnie-2.00-fast.txt");
@@ -319,53 +347,98 @@ fn bonnie_csv_of_several_rounds_is_repeats() {
 }
 
 #[test]
-fn ioping_keeps_what_it_completed() {
+fn bonnie_has_the_requests_of_our_suite() {
+    let run = only("bonnie-1.03.csv");
+    // A block is read and written; K/s counts it once.
+    for op in ["read", "write", "rewrite"] {
+        assert_eq!(reported(&run, "rewrite", op).bytes_per_s, Some(25_103.0 * 1024.0), "{op}");
+    }
+    // Every tenth seek writes back what it read.
+    assert_eq!(reported(&run, "seek", "seek").iops, Some(188.4));
+    assert_eq!(reported(&run, "seek", "read").iops, Some(188.4));
+    assert_eq!(reported(&run, "seek", "write").iops, Some(18.84));
+    let view = explain::View::new(&run);
+    let rate = |phase: &str| {
+        let cell = view.cells.iter().find(|cell| cell.cell.phase == phase).unwrap();
+        cell.visits[0].requests_per_second
+    };
+    assert!((rate("rewrite") / (2.0 * 25_103.0 / 8.0) - 1.0).abs() < 1e-12);
+    assert!((rate("seek") / (1.1 * 188.4) - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn ioping_with_pauses_has_their_rate() {
     let run = only("ioping-1.3.txt");
-    let read = reported(&run, "read", "read");
-    assert_eq!((read.requests, read.bytes, read.iops), (Some(4), Some(16 << 10), Some(4_780.0)));
-    assert_eq!(read.bytes_per_s, Some(18.7 * 1024.0 * 1024.0));
+    let read = reported(&run, "latency", "read");
+    assert_eq!((read.requests, read.bytes), (Some(4), Some(16 << 10)));
+    // 4 requests in 800.4 ms.
+    assert!((read.iops.unwrap() - 4.0 / 0.8004).abs() < 1e-9, "{:?}", read.iops);
+    assert_eq!(run.visits[0].elapsed_ns, 800_400_000);
+    assert!(setting(&run, "result completed").contains("4.78 k iops"));
     let latency = &read.latency;
     assert_eq!((latency.min, latency.max), (Some(189_100), Some(221_100)));
     assert_eq!((latency.mean, latency.sd), (Some(209_300.0), Some(12_300.0)));
     assert_eq!(run.cells[0].streams[0].block_bytes, Some(4096));
     assert_eq!(run.header.target.file_system.as_deref(), Some("ext4"));
 
+    let run = only("ioping-1.3-batch.txt");
+    let read = reported(&run, "latency", "read");
+    assert_eq!(read.requests, Some(4));
+    assert!((read.iops.unwrap() - 4.0 / 0.400_300_436).abs() < 1e-9, "{:?}", read.iops);
+    assert_eq!((read.bytes_per_s, read.latency.min), (None, Some(140_162)));
+    assert_eq!((read.latency.mean, read.latency.sd), (Some(176_510.0), Some(29_633.0)));
+}
+
+#[test]
+fn ioping_without_pauses_keeps_what_it_completed() {
     let run = only("ioping-1.3-seek-rate.txt");
-    let read = reported(&run, "read", "read");
+    let read = reported(&run, "seek-rate", "read");
     // `10.3 k` and `40.3 MiB` are no counts.
     assert_eq!((read.requests, read.bytes), (None, None));
     assert_eq!((read.iops, read.latency.max), (Some(11_000.0), Some(5_130_000)));
     assert_eq!(run.visits[0].elapsed_ns, 940_200_000);
-
-    let run = only("ioping-1.3-batch.txt");
-    let read = reported(&run, "read", "read");
-    assert_eq!((read.requests, read.iops), (Some(4), Some(5_665.0)));
-    assert_eq!((read.bytes_per_s, read.latency.min), (Some(23_205_484.0), Some(140_162)));
-    assert_eq!((read.latency.mean, read.latency.sd), (Some(176_510.0), Some(29_633.0)));
+    let text = String::from_utf8(sample("ioping-1.3-seek-rate.txt")).unwrap();
+    let large = text.replace("42.9 MiB/s", "2.69 GiB/s");
+    let run = super::try_import("x", large.as_bytes()).unwrap().remove(0);
+    assert_eq!(run.cells[0].phase, "sequential");
 }
 
 #[test]
 fn pg_test_fsync_has_every_method() {
     let run = only("pg_test_fsync-15.txt");
-    let rates = |phase: &str| -> Vec<Option<f64>> {
-        ops(&run, phase).iter().map(|op| told(op).iops).collect()
+    let rate = |phase: &str, op: &str| {
+        let found = ops(&run, phase).into_iter().find(|found| found.op == op);
+        found.and_then(|op| told(op).iops)
     };
-    let methods = ["open_datasync", "fdatasync", "fsync", "fsync_writethrough", "open_sync"];
-    assert_eq!(at(&run, "one-write", "method"), methods);
-    // `n/a` has a cell and no visit.
-    let some = |all: &[f64]| all.iter().copied().map(Some).collect::<Vec<_>>();
-    assert_eq!(rates("one-write"), some(&[5_910.119, 5_312.405, 3_449.052, 300.817]));
-    assert_eq!(rates("two-writes"), some(&[245.760, 269.416, 288.154, 130.826]));
-    assert_eq!(
-        at(&run, "open-sync-sizes", "block_size"),
-        ["16KiB", "8KiB", "4KiB", "2KiB", "1KiB"]
-    );
-    assert_eq!(rates("open-sync-sizes"), some(&[309.890, 129.579, 294.696, 122.623, 18.483]));
-    assert_eq!(rates("other-descriptor"), some(&[2_818.759, 294.830]));
-    assert_eq!(rates("no-sync"), some(&[693_582.627]));
-    let first = told(ops(&run, "one-write")[0]);
+    let methods = ["open-datasync", "fdatasync", "fsync", "fsync-writethrough", "open-sync"];
+    let commits = |words: &str, op: &str| methods.map(|m| rate(&format!("{words}-{m}"), op));
+    let one = [Some(5_910.119), Some(5_312.405), Some(3_449.052), None, Some(300.817)];
+    assert_eq!(commits("one", "write"), one);
+    // A write that is durable when it returns is the commit.
+    assert_eq!(commits("one", "commit"), [None, one[1], one[2], None, None]);
+    let two = [Some(245.760), Some(269.416), Some(288.154), None, Some(130.826)];
+    assert_eq!(commits("two", "commit"), two);
+    assert_eq!(commits("two", "write"), two.map(|rate| Some(rate? * 2.0)));
+    assert_eq!(at(&run, "split", "block_size"), ["16KiB", "8KiB", "4KiB", "2KiB", "1KiB"]);
+    let split: Vec<_> = ops(&run, "split").into_iter().filter(|op| op.op == "write").collect();
+    let split: Vec<_> = split.into_iter().map(|op| told(op).iops.unwrap()).collect();
+    let commits = [309.890, 129.579, 294.696, 122.623, 18.483];
+    let counts = [1.0, 2.0, 4.0, 8.0, 16.0];
+    assert_eq!(split, commits.iter().zip(counts).map(|(c, n)| c * n).collect::<Vec<_>>());
+    let other: Vec<_> = ops(&run, "other-descriptor").into_iter().map(|op| told(op).iops).collect();
+    let (first, second) = (Some(2_818.759), Some(294.830));
+    assert_eq!(other, [first, first, second, second]);
+    assert_eq!(rate("unflushed", "write"), Some(693_582.627));
+    let first = told(ops(&run, "one-open-datasync")[0]);
     assert_eq!((first.latency.mean, first.requests), (Some(169_000.0), None));
+    assert_eq!(reported(&run, "one-fsync", "commit").latency.mean, Some(290_000.0));
     assert_eq!(run.visits[0].elapsed_ns, 1_000_000_000);
+    // `n/a` has a cell and no visit, and is named.
+    let remarks = &run.header.imported.as_ref().unwrap().remarks;
+    assert!(remarks[0].contains("one-fsync-writethrough, two-fsync-writethrough"), "{remarks:?}");
+    // O_DIRECT is of the open methods only.
+    let direct = |k: usize| run.visits[k].streams[0].backend.direct;
+    assert_eq!([direct(0), direct(1), direct(3)], [true, false, true]);
 }
 
 #[test]
@@ -396,7 +469,7 @@ fn iozone_has_its_grid_and_its_throughput() {
     assert_eq!(kib("write"), [172_945.0, 184_310.0, 191_007.0]);
     assert_eq!(kib("random-write"), [374_157.0, 380_015.0, 391_777.0]);
     assert_eq!(kib("record-rewrite"), [240_642.0, 251_007.0, 260_335.0]);
-    assert_eq!(kib("freread"), [1_450_619.0, 1_460_901.0, 1_470_338.0]);
+    assert_eq!(kib("refread"), [1_450_619.0, 1_460_901.0, 1_470_338.0]);
 
     let run = only("iozone-some.txt");
     let rate = |phase: &str| told(ops(&run, phase)[0]).bytes_per_s.unwrap() / 1024.0;
@@ -422,7 +495,7 @@ fn orion_has_its_best_points_and_its_matrices() {
     let small: Vec<_> = ops(&run, "small").into_iter().map(told).collect();
     assert_eq!((small[0].iops, small[0].latency.mean), (Some(5_120.0), None));
     assert_eq!((small[1].iops, small[1].latency.mean), (None, Some(330_000.0)));
-    assert_eq!(at(&run, "small", "small"), ["5", "1"]);
+    assert_eq!(at(&run, "small", "queue_depth"), ["5", "1"]);
 
     let run = only("orion-oltp-summary.txt");
     let small: Vec<_> = ops(&run, "small").into_iter().map(told).collect();
@@ -453,7 +526,8 @@ fn orion_has_its_best_points_and_its_matrices() {
 fn xdd_has_a_visit_per_pass() {
     let run = only("xdd.txt");
     assert_eq!(version(&run), Some("7.0.0.rc"));
-    let all: Vec<_> = ops(&run, "read").into_iter().map(told).collect();
+    assert_eq!(at(&run, "pass", "block_size"), ["8KiB"]);
+    let all: Vec<_> = ops(&run, "pass").into_iter().map(told).collect();
     let rates: Vec<_> = all.iter().map(|op| op.iops.unwrap()).collect();
     assert_eq!(rates, [8_469.235, 8_440.602, 8_485.684]);
     assert_eq!((all[0].requests, all[0].bytes), (Some(2_097_152), Some(17_179_869_184)));
@@ -468,9 +542,12 @@ fn xdd_has_a_visit_per_pass() {
 fn iometer_has_a_cell_per_block_of_results() {
     let run = only("iometer.csv");
     assert_eq!(version(&run), Some("1.1.0"));
-    assert_eq!(at(&run, "Database", "queue_depth"), ["1", "4"]);
+    assert_eq!(at(&run, "levels", "queue_depth"), ["1", "4"]);
+    assert_eq!(run.cells[0].streams[0].name, "Database");
+    let remarks = &run.header.imported.as_ref().unwrap().remarks;
+    assert!(remarks.iter().any(|r| r.contains("aligned to 8192 bytes")), "{remarks:?}");
     let of = |op: &str| -> Vec<Reported> {
-        let all = ops(&run, "Database").into_iter().filter(|o| o.op == op);
+        let all = ops(&run, "levels").into_iter().filter(|o| o.op == op);
         all.map(|op| told(op).clone()).collect()
     };
     let (read, write) = (of("read"), of("write"));

@@ -177,8 +177,17 @@ fn much_of_nothing_is_refused_before_it_takes_room() {
     let told = |bytes: &[u8]| super::try_import("x", bytes).unwrap_err().to_string();
     let too_long = vec![b'x'; import::BYTES_MAX as usize + 1];
     assert!(told(&too_long).contains("more than 32 MiB"), "{}", told(&too_long));
-    let lines = "\n".repeat((1 << 21) + 1);
-    assert!(told(lines.as_bytes()).contains("more than 2097152 lines"));
+    let lines = "sysbench 1.0\n".repeat((1 << 20) + 1);
+    let told_of = |tool| {
+        let origin = Origin { file: "x".to_owned(), ..Origin::default() };
+        read(lines.as_bytes(), Some(tool), &origin).unwrap_err().to_string()
+    };
+    assert_eq!(
+        told_of(Tool::SysbenchFileio),
+        "x:1048577: more than 1048576 lines, which is more than is read of one output"
+    );
+    let line = "x".repeat((1 << 20) + 1) + " Read Tests: ";
+    assert!(told(line.as_bytes()).contains("x:1: a line of more than 1 MiB"));
     // A hundred thousand repeats of a line.
     let row = String::from_utf8(sample("bonnie-1.03.csv")).unwrap();
     assert!(told(row.repeat(100_000).as_bytes()).contains("more than 10000 cells"));

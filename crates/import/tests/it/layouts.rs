@@ -149,9 +149,11 @@ fn a_layout_of_another_method_is_refused() {
          as write-block or seek"
     );
     assert!(told("ioping-1.3.txt", "pg-test-fsync").contains("one-fdatasync"));
-    assert!(told("ioping-1.3.txt", "orion").contains("its phase read is neither small nor large"));
+    assert!(
+        told("ioping-1.3.txt", "orion").contains("its phase latency is neither small nor large")
+    );
     assert!(told("xdd.txt", "ioping").contains("has 128 requests in flight, and ioping has one"));
-    assert!(told("pg_test_fsync-15.txt", "sysbench").contains("neither reads nor writes"));
+    assert!(told("pgbench-15.txt", "sysbench").contains("neither reads nor writes"));
     assert!(told("bonnie-2.00.csv", "dd").contains("is not known"));
     assert!(told("xdd.txt", "crystaldiskmark").contains("not named for seq or rnd"));
 }

@@ -8,10 +8,12 @@
 )]
 
 mod broken;
+mod cut;
 mod figures;
 mod fuzz;
 mod grids;
 mod layouts;
+mod suites;
 
 use std::path::{Path, PathBuf};
 

@@ -86,16 +86,16 @@ fn row(run: &Run, stream: &StreamOfCell, notes: &mut Notes) -> Result<Vec<String
     ])
 }
 
-/// The name of the access specification: the phase's in imported runs, the suite's in ours, with
-/// what else its cells differ in.
+/// The name of the access specification: as it was told of imported runs, the suite's in ours,
+/// with what else its cells differ in.
 fn specification(run: &Run, stream: &StreamOfCell) -> String {
     let mut name = match run.header.imported {
-        Some(_) => stream.cell.phase.clone(),
+        Some(_) => return plain(&stream.plan.name),
         None => run.header.suite.trim_start_matches("iometer-").to_owned(),
     };
     for (field, value) in &stream.cell.coordinates {
         let column = field.ends_with("queue_depth") || field.ends_with("threads");
-        if !column && !matches!(field.as_str(), "workers" | "disks") {
+        if !column {
             name += &format!(" {value}");
         }
     }

@@ -148,8 +148,10 @@ fn rate(stream: &StreamOfCell, writes: f64) -> Option<(f64, f64)> {
     if rate <= 0.0 {
         return None;
     }
-    // Of elapsed time, not of the latencies, unless it was told.
-    let told = figures.latency_ns_mean().filter(|_| figures.is_told());
+    // Of elapsed time, not of the latencies, unless it was told: of the write where that is all.
+    let commits = stream.figures_of(|op| op == "commit");
+    let told = [commits, figures].into_iter().filter(Figures::is_told);
+    let told = told.filter_map(|figures| figures.latency_ns_mean()).next();
     Some((rate, told.map_or(1e6 / rate, |ns| ns / 1e3)))
 }
 

@@ -44,7 +44,12 @@ fn in_version(run: &Run, version: Version) -> Result<String, Misfit> {
     let measured = || streams.iter().filter(|stream| !stream.counted().is_empty());
     let several = measured().count() > 1;
     for stream in measured() {
-        let report = Report::of(stream, version)?;
+        let mut report = Report::of(stream, version)?;
+        // Of several outputs together nobody told these.
+        let alone = run.header.imported.is_some() && run.visits.len() == 1;
+        if alone {
+            report.beside = Beside::of(run);
+        }
         if several {
             if !out.is_empty() {
                 out.push('\n');
@@ -63,8 +68,28 @@ fn in_version(run: &Run, version: Version) -> Result<String, Misfit> {
     Ok(out)
 }
 
+/// What an imported output says beside its figures, as it was printed.
+#[derive(Default)]
+struct Beside {
+    sum: Option<String>,
+    events: Option<String>,
+    time: Option<String>,
+}
+
+impl Beside {
+    fn of(run: &Run) -> Self {
+        let told = |name: &str| shape::setting(run, &format!("result {name}")).map(plain);
+        Self {
+            sum: told("latency sum").or_else(|| told("total time taken by event execution")),
+            events: told("events (avg/stddev)"),
+            time: told("execution time (avg/stddev)"),
+        }
+    }
+}
+
 /// What a report is made of.
 struct Report {
+    beside: Beside,
     reads: Figures,
     writes: Figures,
     others: Figures,
@@ -113,6 +138,7 @@ impl Report {
             of_threads.clear();
         }
         Ok(Self {
+            beside: Beside::default(),
             reads: stream.figures_of(|op| op == "read"),
             writes: stream.figures_of(|op| op == "write"),
             count: events.requests_known().filter(|&n| n > 0 || !told),
@@ -167,10 +193,11 @@ impl Report {
             ("avg:", self.events.latency_ns_mean()),
             ("max:", self.events.latency_ns_max().map(|ns| ns as f64)),
             ("95th percentile:", self.percentile()),
-            ("sum:", self.sum_ns()),
         ] {
             let _ = writeln!(out, "         {label:<32}{:>12}", ms(ns));
         }
+        let sum = self.beside.sum.clone().unwrap_or_else(|| ms(self.sum_ns()));
+        let _ = writeln!(out, "         {:<32}{sum:>12}", "sum:");
         if version == Version::V10 {
             self.fairness(out);
         }
@@ -235,7 +262,8 @@ impl Report {
         let _ = writeln!(out, "{iops:>8} Requests/sec executed\n\nTest execution summary:");
         let _ = writeln!(out, "    {:<37}{}", "total time:", self.seconds());
         let _ = writeln!(out, "    {:<37}{}", "total number of events:", self.event_count());
-        let taken = known(self.sum_ns().map(|ns| format!("{:.4}", ns / 1e9)));
+        let taken = self.beside.sum.clone();
+        let taken = known(taken.or_else(|| self.sum_ns().map(|ns| format!("{:.4}", ns / 1e9))));
         let _ = writeln!(out, "    total time taken by event execution: {taken}");
         out.push_str("    per-request statistics:\n");
         let ms = |ns: Option<f64>| known(ns.map(|ns| format!("{:.2}ms", ns / 1e6)));
@@ -272,9 +300,14 @@ impl Report {
                 known(sd.map(|sd| format!("{sd:.2}")))
             )
         };
+        let told = |text: &Option<String>, mean: Option<f64>, sd: Option<f64>| {
+            text.clone().unwrap_or_else(|| pair(mean, sd))
+        };
+        let events = told(&self.beside.events, events, sd.or(alone));
+        let time = told(&self.beside.time, time, alone);
         out.push_str("\nThreads fairness:\n");
-        let _ = writeln!(out, "    {:<31}{}", "events (avg/stddev):", pair(events, sd.or(alone)));
-        let _ = writeln!(out, "    {:<31}{}", "execution time (avg/stddev):", pair(time, alone));
+        let _ = writeln!(out, "    {:<31}{events}", "events (avg/stddev):");
+        let _ = writeln!(out, "    {:<31}{time}", "execution time (avg/stddev):");
     }
 }
 
