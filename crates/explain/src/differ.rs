@@ -61,6 +61,9 @@ pub enum Kind {
 /// Fields of a suite that are words about it, or say how often, not what.
 const NO_FACTORS: [&str; 8] =
     ["schema", "name", "title", "description", "table", "seed", "repeats", "grid"];
+/// The same, by their paths.
+const HOW_OFTEN: [&str; 4] =
+    ["rounds.precision", "rounds.visits_min", "rounds.visits_max", "rounds.time_max"];
 /// A longer list of factors is not read; of such the [`TELLING`] first are shown.
 const LIST_MAX: usize = 8;
 const TELLING: usize = 5;
@@ -376,6 +379,7 @@ fn fields(text: &str) -> Option<BTreeMap<String, String>> {
     let table: toml::Table = text.parse().ok()?;
     let mut out = BTreeMap::new();
     flatten("", &toml::Value::Table(table), &mut out);
+    out.retain(|path, _| !HOW_OFTEN.contains(&path.as_str()));
     Some(out)
 }
 
