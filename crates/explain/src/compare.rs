@@ -5,21 +5,25 @@
 //! difference; others were measured one after the other, and all drift between them is in the
 //! result. See `docs/compare.md`.
 
+mod control;
 mod judge;
 mod pairs;
 mod stalls;
 mod values;
 mod words;
 
+use record::Blocks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::differ::{Differences, differences};
 use crate::view::{CellView, Load, View};
 use crate::whole::Whole;
+use control::Checked;
 use judge::{Evidence, judge};
 use pairs::{Matched, matched};
 
+pub use control::{Control, ControlCell, Finding, LEVEL as CONTROL_LEVEL};
 pub use stalls::Stalls;
 pub use values::{FlaggedValue, ValuesComparison, compare_blocks, compare_grid, compare_values};
 
@@ -173,6 +177,8 @@ pub struct Against {
     /// How far such a bracket lies from the reference, as a share, where there is one: no
     /// smaller difference is claimed.
     pub drift: Option<f64>,
+    /// What blocks of the first side against itself say, where such were planned.
+    pub control: Option<Control>,
     /// Geometric mean over `cells`: each stream of a cell counts as much as a cell of one.
     pub overall: Outcome,
     /// Cells that both have, in the suite's order, those of several streams stream by stream.
@@ -334,6 +340,8 @@ pub enum MarginFrom {
     Floor,
     /// The reference's second run lies further away.
     Drift,
+    /// The reference lies further from itself, in blocks made to check the comparison.
+    Control,
 }
 
 /// Why to look twice.
@@ -353,6 +361,8 @@ pub enum Doubt {
     /// The reference measured again lies as far away: drift can have made the difference, or
     /// hidden one.
     WithinDrift,
+    /// The reference lies as far from itself in blocks made to check the comparison.
+    WithinControl,
     /// The estimate lies so near the margin that no sensible count settles it.
     AtTheMargin,
     /// At 95 % so many or a sensible number more would settle it: it is the confidence asked for
@@ -373,6 +383,14 @@ pub fn schema() -> schemars::Schema {
 /// * A side that does not differ from the reference, beside one that does, is a bracket: its
 ///   distance from the reference is drift, and the margin of the others is at least that.
 pub fn compare(sides: &[View<'_>], terms: &Terms) -> Comparison {
+    compare_checked(sides, None, terms)
+}
+
+/// As [`compare`], with the run that is the first side of the block group once more.
+///
+/// * Blocks that hold a side against itself are in no ratio. Where it is further from itself than
+///   noise allows, the margins reach as far.
+pub fn compare_checked(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> Comparison {
     let terms = &Terms { confidence: confidence(sides, terms.confidence), ..terms.clone() };
     let labelled = sides.iter().enumerate().map(|(k, view)| side(k, view)).collect();
     Comparison {
@@ -381,7 +399,7 @@ pub fn compare(sides: &[View<'_>], terms: &Terms) -> Comparison {
         margin: terms.margin,
         floor: terms.floor.clone(),
         sides: labelled,
-        against: against_all(sides, terms),
+        against: against_all(sides, again, terms),
     }
 }
 
@@ -416,7 +434,7 @@ fn label(position: usize) -> String {
     }
 }
 
-fn against_all(sides: &[View<'_>], terms: &Terms) -> Vec<Against> {
+fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> Vec<Against> {
     let Some((reference, others)) = sides.split_first() else { return Vec::new() };
     let differ: Vec<_> = others.iter().map(|o| differences(reference.run, o.run)).collect();
     let some_differ = differ.iter().any(|d| !d.is_none());
@@ -431,8 +449,11 @@ fn against_all(sides: &[View<'_>], terms: &Terms) -> Vec<Against> {
         let bracket = some_differ && differences.is_none();
         let drift = drift.as_ref().filter(|_| !bracket);
         let matched = matched(reference, other);
-        let cells = cells(&matched, terms, drift);
+        let checked = checked(sides, other, again, &matched, terms);
+        let control = checked.as_ref().and_then(|checked| checked.far.as_ref());
+        let cells = cells(&matched, terms, drift, control);
         let margin = margin(terms, None, drift.map(|d| d.overall));
+        let margin = no_less(margin, control.map(|far| far.overall));
         // One cell is all there is: one answer, not two ways to the same.
         let overall = match cells.as_slice() {
             [only] => Some(only.outcome.clone()),
@@ -445,6 +466,7 @@ fn against_all(sides: &[View<'_>], terms: &Terms) -> Vec<Against> {
             looks: looks(reference).max(looks(other)),
             bracket,
             drift: drift.map(|d| d.overall.exp_m1()),
+            control: checked.map(|checked| checked.control),
             overall: overall.unwrap_or_else(Outcome::unknown),
             cells,
             only_reference: matched.only_reference.clone(),
@@ -462,6 +484,24 @@ type Row = (u32, Option<usize>);
 
 fn row_of(cell: &CellView<'_>) -> Row {
     (cell.cell.index, cell.stream)
+}
+
+/// What blocks of the group's first side against itself say about two sides of it, where such
+/// blocks were planned.
+fn checked(
+    sides: &[View<'_>],
+    other: &View<'_>,
+    again: Option<&View<'_>>,
+    matched: &Matched<'_>,
+    terms: &Terms,
+) -> Option<Checked> {
+    let blocks = other.run.header.blocks.as_ref().filter(|blocks| !blocks.controls.is_empty())?;
+    let is_first = |side: &&View<'_>| {
+        let of = side.run.header.blocks.as_ref();
+        of.is_some_and(|of| of.group == blocks.group && of.side == Blocks::REFERENCE)
+    };
+    let first = sides.iter().find(is_first).filter(|_| matched.design == Design::Blocks)?;
+    Some(Checked::of(first, again, matched, terms.floor.as_ref()))
 }
 
 /// How far the reference lies from its own configuration measured again: logarithms, positive.
@@ -507,13 +547,28 @@ fn margin(terms: &Terms, load: Option<&Load>, drift: Option<f64>) -> (f64, Margi
     })
 }
 
-fn cells(matched: &Matched<'_>, terms: &Terms, drift: Option<&Drift>) -> Vec<CellComparison> {
+/// The margin, or how far the reference is from itself, if that is more.
+fn no_less(margin: (f64, MarginFrom), control: Option<f64>) -> (f64, MarginFrom) {
+    match control {
+        Some(far) if far > margin.0 => (far, MarginFrom::Control),
+        _ => margin,
+    }
+}
+
+fn cells(
+    matched: &Matched<'_>,
+    terms: &Terms,
+    drift: Option<&Drift>,
+    control: Option<&Drift>,
+) -> Vec<CellComparison> {
     let margins: Vec<_> = matched
         .pairs
         .iter()
         .map(|pair| {
-            let drift = drift.map(|drift| drift.of_row(row_of(&pair.a)));
-            margin(terms, pair.a.load().as_ref(), drift)
+            let row = row_of(&pair.a);
+            let drift = drift.map(|drift| drift.of_row(row));
+            let margin = margin(terms, pair.a.load().as_ref(), drift);
+            no_less(margin, control.map(|far| far.of_row(row)))
         })
         .collect();
     let outcomes = judge(&matched.evidence(), &margins, terms.confidence);

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panic")]
 
 use explain::compare::{
-    Comparison, Design, Direction, Doubt, Floor, MarginFrom, Method, Terms, Verdict, compare,
-    compare_values,
+    Comparison, Design, Direction, Doubt, Finding, Floor, MarginFrom, Method, Terms, Verdict,
+    compare, compare_checked, compare_values,
 };
 use explain::differ::differences;
 use explain::view::View;
@@ -444,6 +444,119 @@ fn what_nobody_recorded_is_no_difference() {
     assert!(differences(&a, &b).is_none());
 }
 
+/// A, B by `ratio`, and A once more by `again`: eleven blocks, the tenth of A against itself. The
+/// first of two blocks begins with A, and the next with the other.
+fn checked_group(cells: u32, ratio: f64, again: f64) -> [Run; 3] {
+    let side = |id: &str, label: &str, ratio: f64| {
+        let planted = Planted { cells, visits: 11, blocks: Some("g"), ..Planted::new(id) };
+        let mut run = planted.faster(ratio).run();
+        let blocks = run.header.blocks.as_mut().unwrap();
+        (blocks.side, blocks.controls) = (label.to_owned(), vec![9]);
+        blocks.is_control = label == "A'";
+        let blocks = blocks.clone();
+        run.visits.retain(|visit| blocks.takes_part(visit.repeat));
+        for visit in &mut run.visits {
+            let second = (label != "A") == visit.repeat.is_multiple_of(2);
+            visit.started_unix_ns = i64::from(2 * visit.repeat + u32::from(second));
+        }
+        run
+    };
+    [side("r1", "A", 1.0), side("r2", "B", ratio), side("r3", "A'", again)]
+}
+
+#[test]
+fn blocks_of_a_side_against_itself_check_and_count_for_nothing() {
+    for cells in [1, 42] {
+        let [a, b, again] = checked_group(cells, 1.1, 1.0);
+        let views = [View::new(&a), View::new(&b)];
+        let seen = compare_checked(&views, Some(&View::new(&again)), &Terms::default());
+        let against = &seen.against[0];
+        assert_eq!((against.overall.count, against.overall.verdict), (10, Verdict::Different));
+        assert!(against.cells.iter().all(|c| c.reference.visits == 10 && c.other.visits == 10));
+        let control = against.control.as_ref().unwrap();
+        assert_eq!((control.blocks, control.of, control.finding), (1, 11, Finding::Noise));
+        assert!(control.ratio.unwrap().low.unwrap() < 1.0 && control.second_p.unwrap() > 0.01);
+        let text = seen.sentences().join(" ");
+        assert!(text.contains("Of 11 blocks 1 was A against A: they differ by"), "{text}");
+        assert!(text.contains("within the noise"), "{text}");
+        // B as the reference: the same check.
+        let views = [View::new(&b), View::new(&a)];
+        let turned = compare_checked(&views, Some(&View::new(&again)), &Terms::default());
+        assert_eq!(turned.against[0].overall.count, 10);
+        let found = turned.against[0].control.as_ref().unwrap();
+        assert_eq!((found.blocks, found.finding), (1, Finding::Noise));
+        // Without the run nothing is checked, and that is said.
+        let alone = compare(&[View::new(&a), View::new(&b)], &Terms::default());
+        assert_eq!(alone.against[0].control.as_ref().unwrap().finding, Finding::Unknown);
+        assert_eq!(alone.against[0].overall, against.overall);
+        assert!(alone.sentences().join(" ").contains("Not checked: no block"));
+    }
+}
+
+#[test]
+fn a_side_that_is_not_itself_takes_the_claim_away() {
+    for cells in [1, 42] {
+        let [a, b, again] = checked_group(cells, 1.1, 0.8);
+        let views = [View::new(&a), View::new(&b)];
+        let seen = compare_checked(&views, Some(&View::new(&again)), &Terms::default());
+        let against = &seen.against[0];
+        let control = against.control.as_ref().unwrap();
+        assert_eq!(control.finding, Finding::BeyondTheDifference, "{control:?}");
+        let overall = &against.overall;
+        assert_eq!((overall.verdict, overall.direction), (Verdict::Inconclusive, None));
+        assert_eq!(overall.margin_from, MarginFrom::Control);
+        assert!(overall.doubts.contains(&Doubt::WithinControl), "{overall:?}");
+        let text = seen.sentences().join(" ");
+        assert!(text.contains("do not trust this comparison"), "{text}");
+        assert!(text.contains("A against itself lies as far apart"), "{text}");
+        // What is larger than that still stands.
+        let [a, b, again] = checked_group(cells, 2.0, 0.8);
+        let views = [View::new(&a), View::new(&b)];
+        let seen = compare_checked(&views, Some(&View::new(&again)), &Terms::default());
+        let against = &seen.against[0];
+        assert_eq!(against.control.as_ref().unwrap().finding, Finding::Beyond);
+        assert_eq!(against.overall.verdict, Verdict::Different);
+        assert!((0.2..0.3).contains(&against.overall.margin), "{:?}", against.overall);
+    }
+}
+
+#[test]
+fn one_cell_that_is_not_itself_is_named() {
+    let [a, b, mut again] = checked_group(42, 1.1, 1.0);
+    for op in again.visits[7].streams.iter_mut().flat_map(|stream| &mut stream.ops) {
+        op.requests /= 2;
+    }
+    let views = [View::new(&a), View::new(&b)];
+    let seen = compare_checked(&views, Some(&View::new(&again)), &Terms::default());
+    let against = &seen.against[0];
+    let control = against.control.as_ref().unwrap();
+    let named: Vec<_> = control.cells.iter().map(|cell| cell.cell.as_str()).collect();
+    assert_eq!(named, ["read 8"]);
+    let inconclusive = |k: usize| against.cells[k].outcome.margin_from == MarginFrom::Control;
+    assert!(inconclusive(7) && !inconclusive(8));
+}
+
+#[test]
+fn who_comes_second_and_is_slower_is_seen() {
+    let [mut a, mut b, mut again] = checked_group(1, 1.1, 1.0);
+    for (run, first) in [(&mut a, true), (&mut b, false), (&mut again, false)] {
+        for visit in &mut run.visits {
+            // As they were made: A first in even blocks.
+            if visit.repeat.is_multiple_of(2) != first {
+                visit.streams[0].ops[0].requests = visit.streams[0].ops[0].requests * 8 / 10;
+            }
+        }
+    }
+    let views = [View::new(&a), View::new(&b)];
+    let seen = compare_checked(&views, Some(&View::new(&again)), &Terms::default());
+    let control = seen.against[0].control.as_ref().unwrap();
+    assert_eq!(control.finding, Finding::Noise, "it hangs on no label: {control:?}");
+    let second = control.second.unwrap();
+    assert!((0.77..0.83).contains(&second.ratio), "{second:?}");
+    let text = seen.sentences().join(" ");
+    assert!(text.contains("Who is visited second in a block is x0.8"), "{text}");
+}
+
 /// A run of so many cells and visits with noise of 1 %.
 struct Planted {
     id: &'static str,
@@ -518,6 +631,8 @@ impl Planted {
                 group: group.into(),
                 side: self.id.into(),
                 looks: 1,
+                controls: vec![],
+                is_control: false,
             }),
             targets: Vec::new(),
             part: None,

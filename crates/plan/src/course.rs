@@ -113,9 +113,10 @@ impl Cell {
         u32::try_from(self.repeats.len()).unwrap_or(u32::MAX)
     }
 
-    /// A failed visit that is made again keeps its number, and so its seed.
-    fn next_repeat(&self) -> u32 {
-        (0..).find(|repeat| !self.repeats.contains(repeat)).unwrap_or(u32::MAX)
+    /// The first from this number on that was not made: a failed visit that is made again keeps its
+    /// number, and so its seed.
+    fn next_repeat(&self, from: u32) -> u32 {
+        (from..).find(|repeat| !self.repeats.contains(repeat)).unwrap_or(u32::MAX)
     }
 
     fn is_open(&self) -> bool {
@@ -324,13 +325,19 @@ impl Course {
             self.end_all(phase, Standing::NotConverged(Why::Time));
             return false;
         }
-        Random::new(self.schedule.round_seed(self.phase, round)).shuffle(&mut chosen);
+        // Sides of a comparison pass over each other's blocks, and stay in step.
+        let Some(number) = self.schedule.round_from_number(round) else {
+            self.end_all(phase, Standing::NotConverged(Why::Cap));
+            return false;
+        };
+        let first = if self.schedule.blocks.is_some() { number } else { 0 };
+        Random::new(self.schedule.round_seed(self.phase, number)).shuffle(&mut chosen);
         let due = chosen.into_iter().filter_map(|cell| {
-            let repeat = self.cells.get(&cell)?.next_repeat();
+            let repeat = self.cells.get(&cell)?.next_repeat(first);
             Some(Due { key: VisitKey { cell, repeat }, purpose: Purpose::Measure })
         });
         self.queue = due.collect();
-        self.round = Some(round + 1);
+        self.round = Some(number + 1);
         true
     }
 
@@ -447,7 +454,7 @@ impl Course {
             return false;
         }
         let due = phase.cells.iter().filter_map(|&cell| {
-            let repeat = self.cells.get(&cell)?.next_repeat();
+            let repeat = self.cells.get(&cell)?.next_repeat(0);
             Some(Due { key: VisitKey { cell, repeat }, purpose: Purpose::Measure })
         });
         self.queue = due.collect();

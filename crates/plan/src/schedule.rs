@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use record::Blocks;
 use stats::random::derive_seed;
 use suite::model::{Cell, Method, Rounds, Steady, Suite};
 use units::{Bytes, Nanos};
@@ -24,6 +25,8 @@ pub struct Schedule {
     pub(crate) least: Vec<Nanos>,
     /// Names of the streams of each cell of the suite.
     pub(crate) streams: Vec<Vec<String>>,
+    /// Which blocks are its own, where it is one side of a comparison.
+    pub(crate) blocks: Option<Blocks>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -86,7 +89,19 @@ impl Schedule {
         let least = least.collect();
         let names = |cell: &Cell| cell.streams.iter().map(|stream| stream.name.clone()).collect();
         let streams = suite.cells().map(names).collect();
-        Self { seed, rounds: suite.rounds, phases, least, streams }
+        Self { seed, rounds: suite.rounds, phases, least, streams, blocks: None }
+    }
+
+    /// As one side of a comparison in blocks: rounds that are blocks of others are passed over, and
+    /// keep their numbers.
+    #[must_use]
+    pub fn in_blocks(self, blocks: Option<&Blocks>) -> Self {
+        Self { blocks: blocks.cloned(), ..self }
+    }
+
+    /// The first round from this number on that is visited; `None` where none is.
+    pub(crate) fn round_from_number(&self, number: u32) -> Option<u32> {
+        self.blocks.as_ref().map_or(Some(number), |blocks| blocks.next_block(number))
     }
 
     /// A course along it, nothing made yet.

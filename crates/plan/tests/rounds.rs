@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plan::{CellStanding, Made, PlannedVisit, RoundOf, Schedule, Standing, Veto, Why};
 use proptest::prelude::*;
-use record::Purpose;
+use record::{Blocks, Purpose};
 use stats::Random;
 use stats::random::derive_seed;
 use suite::model::Suite;
@@ -462,4 +462,31 @@ proptest! {
             prop_assert!(standing.visits >= 1 && standing.visits <= 6);
         }
     }
+}
+
+#[test]
+fn sides_of_a_comparison_stay_in_step_over_blocks_of_others() {
+    let side = |label: &str, is_control: bool, visits: u32| {
+        let blocks = Blocks {
+            group: "g".to_owned(),
+            side: label.to_owned(),
+            looks: 1,
+            controls: vec![2, 5],
+            is_control,
+        };
+        let rounds = format!(
+            "pilot = false\ntime_max = \"1h\"\nvisits_min = {visits}\nvisits_max = {visits}"
+        );
+        let schedule = schedule(&suite(6, 3, &rounds), 7).in_blocks(Some(&blocks));
+        let (visits, _) = QUIET.play(&schedule);
+        visits.iter().map(|v| (v.cell, v.repeat, v.seed)).collect::<Vec<_>>()
+    };
+    let (a, b, again) = (side("A", false, 7), side("B", false, 5), side("A'", true, 2));
+    assert_eq!((a.len(), b.len(), again.len()), (9 * 7, 9 * 5, 9 * 2));
+    // The same cells in the same order, with the same addresses: only the blocks are shared out.
+    let of = |wanted: &[u32]| {
+        a.iter().filter(|(_, repeat, _)| wanted.contains(repeat)).copied().collect::<Vec<_>>()
+    };
+    assert_eq!(b, of(&[0, 1, 3, 4, 6]));
+    assert_eq!(again, of(&[2, 5]));
 }

@@ -100,6 +100,36 @@ pub struct Blocks {
     /// than the only one.
     #[serde(default = "one_look")]
     pub looks: u32,
+    /// Numbers (`repeat`) of the blocks that hold the reference against itself, rising: the same on
+    /// all sides. They check the comparison and are no part of it.
+    #[serde(default)]
+    pub controls: Vec<u32>,
+    /// Whether this run is the reference once more, under another label: it has visits in those
+    /// blocks only.
+    #[serde(default)]
+    pub is_control: bool,
+}
+
+impl Blocks {
+    /// The label of the reference.
+    pub const REFERENCE: &str = "A";
+
+    /// Whether this side is visited in the block of this number: the reference in all; its second
+    /// self only where it is held against itself; others only elsewhere.
+    pub fn takes_part(&self, block: u32) -> bool {
+        match self.controls.contains(&block) {
+            true => self.is_control || self.side == Self::REFERENCE,
+            false => !self.is_control,
+        }
+    }
+
+    /// The first block from this number on in which this side is visited.
+    pub fn next_block(&self, from: u32) -> Option<u32> {
+        if self.is_control {
+            return self.controls.iter().copied().filter(|&block| block >= from).min();
+        }
+        (from..=u32::MAX).find(|&block| self.takes_part(block))
+    }
 }
 
 const fn one_look() -> u32 {
@@ -671,6 +701,24 @@ impl OpRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sides_are_visited_in_their_blocks() {
+        let side = |side: &str, is_control| Blocks {
+            group: "g".into(),
+            side: side.into(),
+            looks: 1,
+            controls: vec![2, 5],
+            is_control,
+        };
+        let blocks = |side: &Blocks| (0..7).filter(|&k| side.takes_part(k)).collect::<Vec<_>>();
+        assert_eq!(blocks(&side("A", false)), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(blocks(&side("B", false)), [0, 1, 3, 4, 6]);
+        assert_eq!(blocks(&side("A'", true)), [2, 5]);
+        assert_eq!(side("B", false).next_block(2), Some(3));
+        assert_eq!(side("A'", true).next_block(3), Some(5));
+        assert_eq!(side("A'", true).next_block(6), None);
+    }
 
     #[test]
     fn zero_runs_are_found_at_both_ends() {

@@ -181,6 +181,11 @@ pub struct Blocks {
     pub group: String,
     /// `A`, `B`, ...
     pub side: String,
+    /// Numbers (`repeat`) of the blocks that hold the reference against itself, to check the
+    /// comparison: in no ratio.
+    pub controls: Vec<u32>,
+    /// Whether this run is the reference once more, for those blocks only.
+    pub is_control: bool,
 }
 
 /// Where a run ran.
@@ -555,10 +560,12 @@ pub fn document(run: &Run) -> Document {
         command_line: header.command_line.clone(),
         machine: machine(&header.machine),
         suite_text: header.suite_text.clone(),
-        blocks: header
-            .blocks
-            .as_ref()
-            .map(|b| Blocks { group: b.group.clone(), side: b.side.clone() }),
+        blocks: header.blocks.as_ref().map(|b| Blocks {
+            group: b.group.clone(),
+            side: b.side.clone(),
+            controls: b.controls.clone(),
+            is_control: b.is_control,
+        }),
         part: header.part.as_ref().map(|part| PartOf {
             group: part.group.clone(),
             list: part.list.clone(),

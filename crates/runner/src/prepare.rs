@@ -283,6 +283,7 @@ impl Prepared {
     /// What is to be done to the cells that are possible as far as is known now.
     pub(crate) fn schedule(&self) -> Schedule {
         Schedule::new(&self.suite, self.header.seed, &impossible_cells(&self.cells))
+            .in_blocks(self.header.blocks.as_ref())
     }
 }
 

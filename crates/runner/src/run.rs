@@ -114,6 +114,7 @@ impl Prepared {
             }
         };
         let schedule = Schedule::new(&suite, header.seed, &BTreeSet::new());
+        let schedule = schedule.in_blocks(sides.as_ref());
         let mut run = Running {
             course: schedule.begin(),
             quiet: (suite.method == Method::Rounds).then(|| Quiet::new(suite.rounds.visit_time)),
@@ -351,7 +352,8 @@ impl Running<'_> {
     fn schedule(&mut self, made: &[Made]) {
         let impossible = impossible_cells(&self.cells);
         self.outcome.impossible_cells = impossible.len() as u32;
-        self.course = Schedule::new(&self.suite, self.seed, &impossible).after(made);
+        let schedule = Schedule::new(&self.suite, self.seed, &impossible);
+        self.course = schedule.in_blocks(self.sides.as_ref()).after(made);
     }
 
     /// Tells the store how many visits the run has at most: cells that end early lower it.

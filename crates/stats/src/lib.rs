@@ -1,6 +1,7 @@
 //! Statistics: slices and a seed in, numbers out. No effects, no clock.
 
 pub mod changepoint;
+pub mod control;
 pub mod exposure;
 pub mod histogram;
 pub mod history;

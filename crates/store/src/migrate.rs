@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::{Store, StoreError};
 
 /// In order; only ever added to.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("../migrations/0001_runs.sql"),
     include_str!("../migrations/0002_rounds.sql"),
     include_str!("../migrations/0003_looks.sql"),
@@ -14,6 +14,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("../migrations/0005_imported.sql"),
     include_str!("../migrations/0006_parts.sql"),
     include_str!("../migrations/0007_targets.sql"),
+    include_str!("../migrations/0008_controls.sql"),
 ];
 /// The schema this program reads and writes.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;

@@ -104,7 +104,10 @@ impl Columns<'_> {
     fn blocks(&self) -> Result<Option<Blocks>, StoreError> {
         Ok(match (self.get("blocks_group")?, self.get("blocks_side")?) {
             (Some(group), Some(side)) => {
-                Some(Blocks { group, side, looks: self.get("blocks_looks")? })
+                let looks = self.get("blocks_looks")?;
+                let controls = self.json("blocks_controls")?;
+                let is_control = self.get("blocks_is_control")?;
+                Some(Blocks { group, side, looks, controls, is_control })
             }
             _ => None,
         })

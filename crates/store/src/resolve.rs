@@ -1,15 +1,19 @@
+use rusqlite::OptionalExtension;
+
 use crate::{Store, StoreError};
 
 impl Store {
     /// The id of the run that a person means by `r17`, `17`, `last`, `last-1` (the one before)
-    /// or by the beginning of a suite's name that fits one run only.
+    /// or by the beginning of a suite's name that fits one run only. Runs that only check a
+    /// comparison are no newest ones.
     pub fn resolve(&self, text: &str) -> Result<String, StoreError> {
         let text = text.trim();
         let runs = self.names()?;
+        let controls = self.controls()?;
         let found = match meaning(text) {
             Meaning::Number(n) => runs.iter().find(|(number, _)| *number == n),
             Meaning::Last(before) => {
-                runs.len().checked_sub(before.saturating_add(1)).and_then(|k| runs.get(k))
+                runs.iter().rev().filter(|(number, _)| !controls.contains(number)).nth(before)
             }
             Meaning::Suite => {
                 let fit: Vec<_> =
@@ -33,6 +37,25 @@ impl Store {
             )),
         };
         StoreError::NoSuchRun { path: self.path.clone(), wanted: wanted.to_owned(), suggestion }
+    }
+
+    /// The run that is the reference of a comparison in blocks once more, and checks it; the oldest
+    /// if several are.
+    ///
+    /// * `group`: as in [`record::Blocks::group`].
+    pub fn control_of(&self, group: &str) -> Result<Option<String>, StoreError> {
+        let query = "SELECT id FROM run WHERE blocks_group = ?1 AND blocks_is_control <> 0
+             ORDER BY number LIMIT 1";
+        let found = self.connection.query_row(query, [group], |row| row.get(0)).optional();
+        found.map_err(|error| self.sql(error))
+    }
+
+    fn controls(&self) -> Result<Vec<u64>, StoreError> {
+        let failed = |error| self.sql(error);
+        let query = "SELECT number FROM run WHERE blocks_is_control <> 0";
+        let mut statement = self.connection.prepare(query).map_err(failed)?;
+        let rows = statement.query_map([], |row| row.get::<_, i64>(0)).map_err(failed)?;
+        rows.map(|number| number.map(i64::cast_unsigned).map_err(failed)).collect()
     }
 
     /// Number and suite of every run, oldest first.

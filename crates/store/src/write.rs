@@ -223,13 +223,14 @@ fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
              target_devices, target_alignment, target_remarks, seed, command_line, program, host,
              kernel, architecture, processor, processors, memory_bytes, started_unix_ns, state,
              visits_planned, blocks_group, blocks_side, blocks_looks,
+             blocks_controls, blocks_is_control,
              target_link, target_link_rate, target_cache_bytes,
              part_group, part_list, part_number, part_of, targets)
          VALUES (:record_version, :suite, :suite_text, :given, :resolved, :kind, :size_bytes,
              :files, :file_system, :mount, :devices, :alignment, :remarks, :seed, :command_line,
              :program, :host, :kernel, :architecture, :processor, :processors, :memory_bytes,
              :started_unix_ns, :state, :visits_planned, :blocks_group, :blocks_side,
-             :blocks_looks,
+             :blocks_looks, :blocks_controls, :blocks_is_control,
              :link, :link_rate, :cache_bytes,
              :part_group, :part_list, :part_number, :part_of, :targets)",
         named_params! {
@@ -269,6 +270,8 @@ fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
             ":blocks_group": header.blocks.as_ref().map(|b| &b.group),
             ":blocks_side": header.blocks.as_ref().map(|b| &b.side),
             ":blocks_looks": header.blocks.as_ref().map_or(1, |b| b.looks),
+            ":blocks_controls": json(header.blocks.as_ref().map_or(&[][..], |b| &b.controls))?,
+            ":blocks_is_control": header.blocks.as_ref().is_some_and(|b| b.is_control),
         },
     )
     .map(|_| ())

@@ -6,6 +6,7 @@ mod barriers;
 mod cache;
 mod changes;
 mod compare;
+mod control;
 mod factors;
 mod freezes;
 mod gaps;
@@ -22,6 +23,7 @@ pub const ALL: &[&[Proof]] = &[
     steady::PROOFS,
     outliers::PROOFS,
     compare::PROOFS,
+    control::PROOFS,
     freezes::PROOFS,
     gaps::PROOFS,
     barriers::PROOFS,

@@ -109,7 +109,17 @@ pub fn comparison(args: &CompareArgs, store: &Store, runs: &[Run]) -> Result<Com
     let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
     let floor = calibrate::floor_of(store, runs)?;
     let terms = Terms { margin: args.margin.0, floor, confidence: args.confidence.0 };
-    Ok(explain::compare::compare(&views, &terms))
+    let again = again(store, runs)?;
+    let again = again.as_ref().map(View::new);
+    Ok(explain::compare::compare_checked(&views, again.as_ref(), &terms))
+}
+
+/// The run that holds the first of these against itself, if one does and is still there.
+fn again(store: &Store, runs: &[Run]) -> Result<Option<Run>, Failure> {
+    let blocks = runs.first().and_then(|run| run.header.blocks.as_ref());
+    let Some(blocks) = blocks.filter(|blocks| !blocks.controls.is_empty()) else { return Ok(None) };
+    let id = store.control_of(&blocks.group)?;
+    id.map(|id| Ok(store.load(&id)?)).transpose()
 }
 
 fn load(args: &CompareArgs, store: &Store) -> Result<Vec<Run>, Failure> {
@@ -123,7 +133,18 @@ fn load(args: &CompareArgs, store: &Store) -> Result<Vec<Run>, Failure> {
         }
         ids.push(id);
     }
-    ids.iter().map(|id| Ok(store.load(id)?)).collect()
+    let runs = ids.iter().map(|id| Ok(store.load(id)?)).collect::<Result<Vec<Run>, Failure>>()?;
+    Ok(without_checks(runs))
+}
+
+/// Leaves out runs that hold the first against itself, if there is more to compare: they are looked
+/// up anyway, and are no side.
+fn without_checks(runs: Vec<Run>) -> Vec<Run> {
+    let blocks = |run: &Run| run.header.blocks.clone();
+    let group = runs.first().and_then(blocks).map(|blocks| blocks.group);
+    let checks = |run: &Run| blocks(run).is_some_and(|b| b.is_control && Some(b.group) == group);
+    let sides = runs.iter().filter(|run| !checks(run)).count();
+    if sides < 2 { runs } else { runs.into_iter().filter(|run| !checks(run)).collect() }
 }
 
 fn is_worse(against: &Against) -> bool {

@@ -31,10 +31,16 @@ use crate::signals::SignalWatch;
 
 /// Blocks, if nobody says otherwise.
 const BLOCKS: u32 = 10;
+/// One of so many blocks holds the first side against itself, if nobody says otherwise.
+const CONTROL_EVERY: u32 = 10;
+/// The first side once more.
+const AGAIN: &str = "A'";
 /// A plan with this many blocks may be looked at half way.
 const TWO_LOOKS: u32 = 20;
 /// Keeps the coins apart from everything else that the seed decides.
 const TURN: u64 = 0x7475_726e;
+/// Keeps the coins of blocks that hold a side against itself apart from the others'.
+const TURN_AGAIN: u64 = 0x6167_6169;
 /// Between two lines about requests that do not come back.
 const WAITING_EVERY: Duration = Duration::from_secs(5);
 /// Between two lines about a block that takes long.
@@ -55,6 +61,12 @@ pub struct LiveArgs {
     #[arg(long, value_name = "N", requires = "live")]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=5000))]
     pub blocks: Option<u32>,
+    /// Hold the first side against itself in every N-th block, 0 for never [default: 10]
+    ///
+    /// This checks the comparison: such blocks come on top of --blocks, between the others and in
+    /// an order by coin as well. They are in no ratio; how far they lie apart is said beside it.
+    #[arg(long, value_name = "N", requires = "live", value_parser = every)]
+    pub aa_every: Option<u32>,
     /// Where all randomness comes from; drawn and stored if not given
     #[arg(long, value_name = "N", requires = "live")]
     pub seed: Option<u64>,
@@ -92,25 +104,58 @@ struct Side {
     prepared: Prepared,
 }
 
+/// What is played: the blocks that hold the first side against itself are numbers among the others.
+struct Plan {
+    sides: Vec<Side>,
+    /// The first side once more, which those blocks are made with.
+    again: Option<Side>,
+    /// Blocks of the comparison, others not counted.
+    blocks: u32,
+    controls: Vec<u32>,
+    /// Why there are none, where some were wanted.
+    unchecked: Option<String>,
+}
+
 /// Measures the sides that `args` names, in blocks, and compares what came of it.
 pub fn live(args: &CompareArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
     let output = &output.quiet(args.live.quiet);
-    let blocks = args.live.blocks.unwrap_or(BLOCKS);
-    let sides = sides(args, common, blocks)?;
+    let plan = plan(args, common)?;
     if args.live.dry_run {
-        return describe(&sides, blocks, output).map(|()| ExitCode::Ok);
+        return describe(&plan, output).map(|()| ExitCode::Ok);
+    }
+    if let Some(why) = &plan.unchecked {
+        output.note(&report::plain(&unchecked(why)));
     }
     let signals = SignalWatch::start()?;
-    let looks = Looks { args, common, are_two: has_two_looks(&sides, blocks) };
-    let outcomes = play(sides, common, output, &signals, &looks)?;
+    let looks = Looks { args, common, are_two: has_two_looks(&plan.sides, plan.blocks) };
+    let (outcomes, again) = play(plan, common, output, &signals, &looks)?;
+    let again = keep(again, common)?;
     let reader = order::store_to_read(common)?;
     let runs = outcomes.iter().map(|outcome| Ok(reader.load(&outcome.run)?));
     let runs = runs.collect::<Result<Vec<Run>, Failure>>()?;
     let ids: Vec<&str> = outcomes.iter().map(|outcome| outcome.run.as_str()).collect();
     let told = compare::conclude(args, &reader, &runs, output)?;
-    output.note(&format!("stored as {}: `plimsoll compare {}`", ids.join(", "), ids.join(" ")));
-    let codes = outcomes.iter().map(|outcome| run::code(outcome, signals.code()));
+    let also = again.as_ref().map(|again| format!("; {} is A once more, to check it", again.run));
+    output.note(&format!(
+        "stored as {}: `plimsoll compare {}`{}",
+        ids.join(", "),
+        ids.join(" "),
+        also.unwrap_or_default()
+    ));
+    let codes = outcomes.iter().chain(&again).map(|outcome| run::code(outcome, signals.code()));
     Ok(codes.filter(|code| *code != ExitCode::Ok).max_by_key(|code| code.number()).unwrap_or(told))
+}
+
+/// Removes the run that checks a comparison if it came to nothing: it ended before its first block.
+fn keep(again: Option<Outcome>, common: &Common) -> Result<Option<Outcome>, Failure> {
+    let Some(again) = again else { return Ok(None) };
+    let path = order::store_path(common)?;
+    let mut store = Store::open(&path)?;
+    if store.load(&again.run)?.visits.is_empty() {
+        store.remove(std::slice::from_ref(&again.run))?;
+        return Ok(None);
+    }
+    Ok(Some(again))
 }
 
 /// Whether the comparison is looked at before its end.
@@ -146,14 +191,64 @@ fn decided(comparison: &Comparison) -> bool {
     })
 }
 
-fn sides(args: &CompareArgs, common: &Common, blocks: u32) -> Result<Vec<Side>, Failure> {
+/// `--aa-every`: every second block at most, or there would be none of the comparison.
+fn every(text: &str) -> Result<u32, String> {
+    let every = text.parse().ok().filter(|every| *every == 0 || (2..=5000).contains(every));
+    every.ok_or_else(|| "wanted 0 (never) or 2 to 5000".to_owned())
+}
+
+/// Numbers of the blocks that hold the first side against itself, if each `every`-th is one of
+/// them; the last block is one of the comparison.
+fn controls(blocks: u32, every: u32) -> Vec<u32> {
+    let Some(between) = every.checked_sub(1).filter(|&between| between > 0) else {
+        return Vec::new();
+    };
+    (1..=blocks.saturating_sub(1) / between).map(|k| k * every - 1).collect()
+}
+
+fn plan(args: &CompareArgs, common: &Common) -> Result<Plan, Failure> {
+    let blocks = args.live.blocks.unwrap_or(BLOCKS);
+    let wanted = controls(blocks, args.live.aa_every.unwrap_or(CONTROL_EVERY));
+    let (mut sides, mut again, why) = prepare(args, common, blocks, &wanted)?;
+    let controls = if why.is_some() { Vec::new() } else { wanted };
+    if let Some(why) = &why {
+        if args.live.aa_every.is_some() {
+            let message = format!("A cannot be held against itself: {why}");
+            let hint = "leave --aa-every out, or give 0: the comparison is then not checked";
+            return Err(Failure::new(ExitCode::Refused, message).hint(hint));
+        }
+        (sides, again, _) = prepare(args, common, blocks, &controls)?;
+    }
+    let group = group(&sides);
+    // Stored, so that whoever compares these runs later holds them against the same level.
+    let looks = if has_two_looks(&sides, blocks) { 2 } else { 1 };
+    for side in sides.iter_mut().chain(&mut again) {
+        side.prepared.as_side(Blocks {
+            group: group.clone(),
+            side: side.label.clone(),
+            looks,
+            controls: controls.clone(),
+            is_control: side.label == AGAIN,
+        });
+    }
+    Ok(Plan { sides, again, blocks, controls, unchecked: why })
+}
+
+/// The sides; the first once more, if it is to be held against itself; and why that cannot be.
+type PreparedSides = (Vec<Side>, Option<Side>, Option<String>);
+
+fn prepare(
+    args: &CompareArgs,
+    common: &Common,
+    blocks: u32,
+    controls: &[u32],
+) -> Result<PreparedSides, Failure> {
     let store_path = order::store_path(common)?;
     let settings = order::settings(&args.live.consent, &args.live.manner, store_path);
     let mut seed = args.live.seed;
-    let mut sides: Vec<Side> = Vec::new();
-    for (file, label) in args.runs.iter().zip('A'..='Z') {
+    let mut side = |file: &String, label: String, visits: u32| {
         let read = read(Path::new(file))?;
-        let (source, size_given) = source(&read, file, blocks)?;
+        let (source, size_given) = source(&read, file, visits)?;
         let prepared = runner::prepare(&Order {
             source,
             targets: vec![TargetName::parse(OsStr::new(&read.target))?],
@@ -163,18 +258,24 @@ fn sides(args: &CompareArgs, common: &Common, blocks: u32) -> Result<Vec<Side>, 
         })?;
         // The same for all: their schedules and addresses agree.
         seed = Some(prepared.header().seed);
-        sides.push(Side { label: label.to_string(), file: file.clone(), prepared });
+        Ok::<_, Failure>(Side { label, file: file.clone(), prepared })
+    };
+    let mut sides: Vec<Side> = Vec::new();
+    let count = u32::try_from(controls.len()).unwrap_or(u32::MAX);
+    for (file, label) in args.runs.iter().zip('A'..='Z') {
+        let more = if sides.is_empty() { count } else { 0 };
+        sides.push(side(file, label.to_string(), blocks.saturating_add(more))?);
     }
+    let again = args.runs.first().filter(|_| count > 0);
+    let again = again.map(|file| side(file, AGAIN.to_owned(), count)).transpose()?;
     have_the_same_cells(&sides)?;
     share_targets(&mut sides)?;
-    let group = group(&sides);
-    // Stored, so that whoever compares these runs later holds them against the same level.
-    let looks = if has_two_looks(&sides, blocks) { 2 } else { 1 };
-    for side in &mut sides {
-        let blocks = Blocks { group: group.clone(), side: side.label.clone(), looks };
-        side.prepared.as_side(blocks);
-    }
-    Ok(sides)
+    let Some(mut again) = again else { return Ok((sides, None, None)) };
+    let shared = sides.first().map_or(Ok(()), |first| share(&mut again, first));
+    Ok(match shared {
+        Ok(()) => (sides, Some(again), None),
+        Err(why) => (sides, None, Some(why.to_owned())),
+    })
 }
 
 /// Different for every comparison: of the seed and the time.
@@ -286,10 +387,7 @@ fn share_targets(sides: &mut [Side]) -> Result<(), Failure> {
         let Some(first) = before.iter().find(|first| target(first) == target(side)) else {
             continue;
         };
-        if !(side.prepared.writes() || first.prepared.writes()) {
-            continue;
-        }
-        side.prepared.share(&first.prepared).map_err(|why| {
+        share(side, first).map_err(|why| {
             let message = format!(
                 "{} and {} cannot take turns on {}: {why}",
                 first.file,
@@ -304,9 +402,22 @@ fn share_targets(sides: &mut [Side]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn describe(sides: &[Side], blocks: u32, output: &Output) -> Result<(), Failure> {
+/// Has `side` take turns with `first` on their one target, if either writes to it.
+fn share(side: &mut Side, first: &Side) -> Result<(), &'static str> {
+    if side.prepared.writes() || first.prepared.writes() {
+        return side.prepared.share(&first.prepared);
+    }
+    Ok(())
+}
+
+fn unchecked(why: &str) -> String {
+    format!("no block holds A against itself, so nothing checks the comparison: {why}")
+}
+
+fn describe(plan: &Plan, output: &Output) -> Result<(), Failure> {
+    let (sides, blocks) = (&plan.sides, plan.blocks);
     let mut lines = Vec::new();
-    for side in sides {
+    for side in sides.iter().chain(&plan.again) {
         lines.push(format!("Side {}, {}:", side.label, side.file));
         lines.extend(side.prepared.describe().iter().map(|line| format!("  {line}")));
     }
@@ -315,22 +426,36 @@ fn describe(sides: &[Side], blocks: u32, output: &Output) -> Result<(), Failure>
          other, in an order by coin.",
         blocks
     ));
+    match plan.controls.len() {
+        0 => lines.extend(plan.unchecked.as_deref().map(|why| {
+            let said = unchecked(why);
+            said.replacen("no block", "No block", 1) + "."
+        })),
+        n => lines.push(format!(
+            "Between those, {} with A in both places ({AGAIN} is A once more), to check the \
+             comparison: they are in no ratio.",
+            counted(n as u64, "block")
+        )),
+    }
     if has_two_looks(sides, blocks) {
         lines.push("Looks at it after 10 blocks, and ends there if all is decided.".to_owned());
     }
     output.print(&lines.iter().map(|line| report::plain(line) + "\n").collect::<String>())
 }
 
-/// Plays all sides, block by block.
+/// Plays all sides, block by block; how each ended, and the first one's second self.
 fn play(
-    sides: Vec<Side>,
+    plan: Plan,
     common: &Common,
     output: &Output,
     signals: &SignalWatch,
     looks: &Looks<'_>,
-) -> Result<Vec<Outcome>, Failure> {
+) -> Result<(Vec<Outcome>, Option<Outcome>), Failure> {
     let path = order::store_path(common)?;
-    let seed = sides.first().map_or(0, |side| side.prepared.header().seed);
+    let seed = plan.sides.first().map_or(0, |side| side.prepared.header().seed);
+    let turns = Turns { seed, sides: plan.sides.len(), controls: plan.controls };
+    let has_again = plan.again.is_some();
+    let sides: Vec<Side> = plan.sides.into_iter().chain(plan.again).collect();
     let panel = RefCell::new(Panel::new(*output));
     let mut stores = sides.iter().map(|_| Store::open(&path)).collect::<Result<Vec<Store>, _>>()?;
     let labels = sides.iter().map(|side| side.label.clone());
@@ -345,12 +470,14 @@ fn play(
             }
         }
     }
-    let complete = turns(&mut running, seed, &panel, looks)?;
-    running
+    let complete = play_turns(&mut running, &turns, &panel, looks)?;
+    let mut ended = running
         .into_iter()
         .map(|side| if complete { side.end_as_complete() } else { side.end() })
         .map(|ended| ended.map_err(no_resume))
-        .collect()
+        .collect::<Result<Vec<Outcome>, _>>()?;
+    let again = if has_again { ended.pop() } else { None };
+    Ok((ended, again))
 }
 
 /// A side does not go on alone: what is said of other runs is not to be said of it.
@@ -373,10 +500,41 @@ fn take_back(running: Vec<Running<'_>>, store: &Path) {
     let _ = Store::open(store).and_then(|mut store| store.remove(&ids));
 }
 
-/// A visit on every side, again and again; whether the plan is done, or decided before.
-fn turns(
-    running: &mut [Running<'_>],
+/// Who is visited in a block, and in which order.
+struct Turns {
     seed: u64,
+    /// Of the comparison: the first one's second self comes after them.
+    sides: usize,
+    /// Blocks that hold the first side against itself.
+    controls: Vec<u32>,
+}
+
+impl Turns {
+    /// How many blocks of the comparison come before this one.
+    fn before(&self, block: u32) -> u32 {
+        let others = self.controls.iter().filter(|&&control| control < block).count();
+        block.saturating_sub(u32::try_from(others).unwrap_or(u32::MAX))
+    }
+
+    /// In which order the sides visit a cell. A coin decides for the first of two blocks, and the
+    /// second is its mirror: what the first visit of a block does to the second then falls on all
+    /// sides alike.
+    fn of(&self, cell: u32, block: u32) -> Vec<usize> {
+        match self.controls.iter().position(|&control| control == block) {
+            Some(number) => {
+                let number = u32::try_from(number).unwrap_or(u32::MAX);
+                let order = turn(derive_seed(self.seed, &[TURN_AGAIN]), cell, number, 2);
+                order.into_iter().map(|place| place * self.sides).collect()
+            }
+            None => turn(self.seed, cell, self.before(block), self.sides),
+        }
+    }
+}
+
+/// A visit on every side, again and again; whether the plan is done, or decided before.
+fn play_turns(
+    running: &mut [Running<'_>],
+    turns: &Turns,
     panel: &RefCell<Panel>,
     looks: &Looks<'_>,
 ) -> Result<bool, Failure> {
@@ -397,16 +555,21 @@ fn turns(
                 well && !side.is_cut_short()
             }));
         };
-        let half = next.repeat >= TWO_LOOKS / 2 && next.purpose == record::Purpose::Measure;
-        if half && !looked {
+        let measures = next.purpose == record::Purpose::Measure;
+        if measures && turns.before(next.repeat) >= TWO_LOOKS / 2 && !looked {
             looked = true;
-            let ids: Vec<String> = running.iter().map(|side| side.id().to_owned()).collect();
+            let ids: Vec<String> =
+                running.iter().take(turns.sides).map(|side| side.id().to_owned()).collect();
             if looks.settled(&ids)? {
                 panel.borrow().say("decided after 10 blocks");
                 return Ok(true);
             }
         }
-        for at in turn(seed, next.cell, next.repeat, running.len()) {
+        let order = match measures {
+            true => turns.of(next.cell, next.repeat),
+            false => turn(turns.seed, next.cell, next.repeat, running.len()),
+        };
+        for at in order {
             let Some(side) = running.get_mut(at) else { continue };
             if !side.step() && side.is_cut_short() {
                 return Ok(false);
@@ -415,8 +578,6 @@ fn turns(
     }
 }
 
-/// In which order the sides visit a cell. A coin decides for the first of two blocks, and the second
-/// is its mirror: what the first visit of a block does to the second then falls on all sides alike.
 fn turn(seed: u64, cell: u32, repeat: u32, sides: usize) -> Vec<usize> {
     let coin = derive_seed(seed, &[TURN, u64::from(cell), u64::from(repeat / 2)]);
     let mut order: Vec<usize> = (0..sides).collect();
@@ -556,6 +717,29 @@ mod tests {
         }
         let coins = (0..400).filter(|&cell| turn(7, cell, 0, 2) == [0, 1]).count();
         assert!((150..250).contains(&coins), "{coins} of 400, seed 7");
+    }
+
+    #[test]
+    fn every_tenth_block_holds_the_first_side_against_itself() {
+        assert_eq!(controls(9, 10), [0u32; 0]);
+        assert_eq!(controls(10, 10), [9]);
+        assert_eq!(controls(18, 10), [9]);
+        assert_eq!(controls(20, 10), [9, 19]);
+        assert_eq!(controls(4, 2), [1, 3, 5]);
+        assert_eq!(controls(1000, 0), [0u32; 0]);
+        assert!(every("0") == Ok(0) && every("2") == Ok(2) && every("1").is_err());
+        let turns = Turns { seed: 7, sides: 3, controls: controls(20, 10) };
+        assert_eq!([8, 9, 10, 20].map(|block| turns.before(block)), [8, 9, 9, 18]);
+        for cell in 0..50 {
+            let with = |block| turns.of(cell, block);
+            let mut sides = [with(9), with(19)];
+            // Mirrored as others are; only the first and its second self.
+            assert_eq!(sides[0].iter().rev().copied().collect::<Vec<_>>(), sides[1]);
+            sides[0].sort_unstable();
+            assert_eq!(sides[0], [0, 3]);
+            // A block of another kind between two does not part them.
+            assert_eq!(with(8).into_iter().rev().collect::<Vec<_>>(), with(10));
+        }
     }
 
     #[test]

@@ -224,7 +224,7 @@ fn outcome(
     let few = evidence.is_blocks() && evidence.count < BLOCKS_MIN;
     let claims = !few;
     // As much drift as a difference can hide a difference as well as make one.
-    let drifts = margin_from == MarginFrom::Drift;
+    let drifts = matches!(margin_from, MarginFrom::Drift | MarginFrom::Control);
     let (p, p_beyond) = (p.filter(|_| claims), p_beyond.filter(|_| claims));
     let is_beyond = reading.ratio.is_some_and(|r| r.is_beyond(margin));
     // A hair more: levels that are met exactly are not lost to rounding. A share of the level, so
@@ -257,7 +257,9 @@ fn outcome(
     doubt(Doubt::OddBlock, reading.odd);
     let open = verdict == Verdict::Inconclusive;
     let settled_never = open && claims && more.is_none() && evidence.contrast.is_some();
-    doubt(Doubt::WithinDrift, hidden && evidence.middle().is_some());
+    let within = |from| hidden && margin_from == from && evidence.middle().is_some();
+    doubt(Doubt::WithinDrift, within(MarginFrom::Drift));
+    doubt(Doubt::WithinControl, within(MarginFrom::Control));
     doubt(Doubt::FewForConfidence, settled_never && !hidden && usual);
     doubt(Doubt::AtTheMargin, settled_never && !hidden && !usual);
     Outcome {

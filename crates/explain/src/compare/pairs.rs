@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use record::Run;
 use stats::interval::{Interval, moderated, plain};
 
 use super::judge::{Evidence, Side};
@@ -32,8 +33,20 @@ pub(super) struct Pair<'a> {
 /// differs within one suite, by phase and coordinates.
 pub(super) fn matched<'a>(reference: &View<'a>, other: &View<'a>) -> Matched<'a> {
     let key = |cell: &CellView<'_>| (cell.cell.phase.clone(), cell.cell.coordinates.clone());
-    let measured =
-        |view: &View<'a>| view.grid().filter(|c| !c.visits.is_empty()).cloned().collect::<Vec<_>>();
+    let design = design(reference, other);
+    let measured = |view: &View<'a>| -> Vec<CellView<'a>> {
+        let mut cells: Vec<CellView<'a>> = view.grid().cloned().collect();
+        if design == Design::Blocks {
+            // Blocks of a side against itself check the comparison, and are no part of it.
+            let takes = |run: &Run, repeat| {
+                run.header.blocks.as_ref().is_none_or(|blocks| blocks.takes_part(repeat))
+            };
+            let both = |repeat| takes(reference.run, repeat) && takes(other.run, repeat);
+            cells.iter_mut().for_each(|cell| cell.visits.retain(|v| both(v.visit.repeat)));
+        }
+        cells.retain(|cell| !cell.visits.is_empty());
+        cells
+    };
     let mut theirs = BTreeMap::new();
     for cell in measured(other) {
         theirs.entry(key(&cell)).or_insert(cell);
@@ -54,7 +67,7 @@ pub(super) fn matched<'a>(reference: &View<'a>, other: &View<'a>) -> Matched<'a>
     let mut left: Vec<_> = theirs.into_values().collect();
     left.sort_by_key(|cell| cell.cell.index);
     let only_other = left.iter().map(CellView::name).collect();
-    Matched { design: design(reference, other), pairs, only_reference, only_other }
+    Matched { design, pairs, only_reference, only_other }
 }
 
 fn design(reference: &View<'_>, other: &View<'_>) -> Design {

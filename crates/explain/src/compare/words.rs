@@ -52,6 +52,7 @@ impl Against {
         out.extend(self.cells_counted(of.confidence));
         out.extend(self.contrary());
         out.push(self.measured());
+        out.extend(self.control.iter().flat_map(|control| control.sentences(&self.label)));
         out.extend(self.looked_twice(of.confidence));
         out.push(margin_told(&self.overall, of.floor.as_ref(), "this comparison"));
         out.extend(self.few_bad_runs());
@@ -304,6 +305,13 @@ fn open(outcome: &Outcome, a: &str, b: &str) -> String {
             share(outcome.margin)
         );
     }
+    if has(Doubt::WithinControl) {
+        return format!(
+            "A against itself lies as far apart ({}) in the blocks made to check this: whatever \
+             did that can have made the difference, or hidden one.",
+            share(outcome.margin)
+        );
+    }
     if outcome.ratio.is_none() {
         return "Nothing completed on a side.".to_owned();
     }
@@ -352,6 +360,9 @@ fn margin_told(outcome: &Outcome, floor: Option<&Floor>, what: &str) -> String {
         ),
         (MarginFrom::Drift, _) => {
             format!("{between} in {what}: A measured again lies that far from A.")
+        }
+        (MarginFrom::Control, _) => {
+            format!("{between} in {what}: A lies that far from itself in the blocks that check it.")
         }
         (_, Some(floor)) => format!(
             "{between}, as asked; the machine's own A/A floor is lower ({}: {}).",

@@ -248,7 +248,13 @@ fn a_stream_that_halves_is_told_from_one_that_stays() {
 fn blocks_are_compared_stream_by_stream() {
     let side = |id: &str, seed: u64, log: f64| {
         let mut run = planted(id, 10, seed, |_| log, 10_000.0);
-        let blocks = Blocks { group: "g".to_owned(), side: id.to_owned(), looks: 1 };
+        let blocks = Blocks {
+            group: "g".to_owned(),
+            side: id.to_owned(),
+            looks: 1,
+            controls: vec![],
+            is_control: false,
+        };
         run.header.blocks = Some(blocks);
         run
     };

@@ -15,7 +15,7 @@ fn a_store_of_schema_5_opens() {
     let path = scratch("a_store_of_schema_5");
     std::fs::copy(data("store-v5.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 5, known: 7, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 5, known: 8, .. }), "{refused:?}");
     let store = Store::open(&path).unwrap();
     assert!(store.load("r1").unwrap() == sample::later());
     assert!(store.load("r2").unwrap() == sample::imported("r2"));
@@ -25,6 +25,19 @@ fn a_store_of_schema_5_opens() {
 fn a_store_of_schema_7_opens() {
     let path = scratch("a_store_of_schema_7");
     std::fs::copy(data("store-v7.db"), &path).unwrap();
+    let refused = Store::open_read_only(&path).unwrap_err();
+    assert!(matches!(refused, StoreError::Older { found: 7, known: 8, .. }), "{refused:?}");
+    let mut then = sample::latest();
+    if let Some(blocks) = &mut then.header.blocks {
+        (blocks.controls, blocks.is_control) = (vec![], false);
+    }
+    assert!(Store::open(&path).unwrap().load("r1").unwrap() == then);
+}
+
+#[test]
+fn a_store_of_schema_8_opens() {
+    let path = scratch("a_store_of_schema_8");
+    std::fs::copy(data("store-v8.db"), &path).unwrap();
     assert!(Store::open_read_only(&path).unwrap().load("r1").unwrap() == sample::latest());
 }
 
@@ -33,7 +46,7 @@ fn a_store_of_schema_4_opens() {
     let path = scratch("a_store_of_schema_4");
     std::fs::copy(data("store-v4.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 4, known: 7, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 4, known: 8, .. }), "{refused:?}");
     assert!(Store::open(&path).unwrap().load("r1").unwrap() == sample::later());
 }
 
@@ -42,7 +55,7 @@ fn a_store_of_schema_3_opens() {
     let path = scratch("a_store_of_schema_3");
     std::fs::copy(data("store-v3.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 3, known: 7, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 3, known: 8, .. }), "{refused:?}");
     assert!(Store::open(&path).unwrap().load("r1").unwrap() == sample::later());
 }
 
@@ -51,7 +64,7 @@ fn a_store_of_schema_2_opens() {
     let path = scratch("a_store_of_schema_2");
     std::fs::copy(data("store-v2.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 2, known: 7, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 2, known: 8, .. }), "{refused:?}");
     let mut then = sample::later();
     if let Some(blocks) = &mut then.header.blocks {
         blocks.looks = 1;
@@ -64,7 +77,7 @@ fn a_store_of_schema_1_opens() {
     let path = scratch("a_store_of_schema_1");
     std::fs::copy(data("store-v1.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 1, known: 7, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 1, known: 8, .. }), "{refused:?}");
     let mut store = Store::open(&path).unwrap();
     assert!(store.load("r1").unwrap() == sample::run("r1"));
     store.add_visit("r1", &sample::visit(2)).unwrap();
@@ -75,7 +88,7 @@ fn a_store_of_schema_1_opens() {
 #[test]
 #[ignore = "writes tests/data; only for a new schema"]
 fn write_the_file_of_this_version() {
-    let path = data("store-v7.db");
+    let path = data("store-v8.db");
     assert!(!path.exists(), "old files are never written again");
     let mut store = Store::open(&path).unwrap();
     let run = sample::latest();

@@ -173,9 +173,12 @@ pub fn run(id: &str) -> Run {
     }
 }
 
-/// With all that the sixth and seventh schema can hold.
+/// With all that the sixth schema and later ones can hold.
 pub fn latest() -> Run {
     let mut run = later();
+    if let Some(blocks) = &mut run.header.blocks {
+        (blocks.controls, blocks.is_control) = (vec![9, 19], true);
+    }
     run.header.part = Some(PartOf {
         group: "1f2e3d4c".into(),
         list: "one-dvd-per-second".into(),
@@ -191,7 +194,13 @@ pub fn latest() -> Run {
 /// With what schema 2 added.
 pub fn later() -> Run {
     let mut run = run("r1");
-    run.header.blocks = Some(Blocks { group: "g17".into(), side: "B".into(), looks: 2 });
+    run.header.blocks = Some(Blocks {
+        group: "g17".into(),
+        side: "B".into(),
+        looks: 2,
+        controls: vec![],
+        is_control: false,
+    });
     run.header.target.cache_bytes = Some(4 << 30);
     run.header.target.link =
         Some(Link { name: "PCIe 3.0 x4 of nvme0".into(), bytes_per_second: 3_938_461_538 });
