@@ -4,6 +4,7 @@
 //! of runs that differ in it alone.
 
 mod design;
+mod fraction;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +15,8 @@ use stats::Random;
 use stats::interval::student_quantile;
 use stats::multiple::holm;
 use stats::random::derive_seed;
+
+pub use self::fraction::{Fraction, FractionEffect, NoiseFrom};
 
 use self::design::{Table, residual_error};
 use crate::view::View;
@@ -104,6 +107,9 @@ pub struct Factors {
     pub refused: Vec<Refusal>,
     /// Largest effect first.
     pub effects: Vec<Effect>,
+    /// What runs say together that are a fraction of all combinations of two levels each, where no
+    /// two differ in one factor alone.
+    pub fraction: Option<Fraction>,
     /// Effects from this ratio on would be found four times in five; `None` where the noise is not
     /// known.
     pub detectable: Option<f64>,
@@ -160,6 +166,11 @@ pub fn factors(design: &[Observation]) -> Factors {
             None => refused.push(Refusal::NoPairs(table.names[factor].clone())),
         }
     }
+    // Where pairs tell, they do so without any assumption.
+    let fraction = if effects.is_empty() { fraction::of(&table) } else { None };
+    if let Some(fraction) = &fraction {
+        refused.retain(|r| !matches!(r, Refusal::NoPairs(factor) if fraction.tells(factor)));
+    }
     let adjusted = holm(&effects.iter().map(|(_, _, effect)| effect.p).collect::<Vec<_>>());
     for ((.., effect), p) in effects.iter_mut().zip(adjusted) {
         effect.p_adjusted = p;
@@ -182,6 +193,7 @@ pub fn factors(design: &[Observation]) -> Factors {
     Factors {
         refused,
         effects,
+        fraction,
         detectable,
         share_interactions: shares.map(|(_, rest)| rest),
         observations: u32::try_from(table.values.len()).unwrap_or(u32::MAX),

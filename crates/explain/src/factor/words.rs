@@ -1,12 +1,13 @@
 //! Factors in sentences.
 
-use super::{ALPHA, Effect, Factors, Refusal};
+use super::{ALPHA, Effect, Factors, Fraction, Refusal};
 use crate::words::{count, list, percent};
 
 impl Factors {
     /// What may be said about each factor, and first what may not.
     pub fn sentences(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.refused.iter().map(refusal_words).collect();
+        sentences.extend(self.fraction.iter().flat_map(Fraction::sentences));
         sentences.extend(self.effects.iter().flat_map(effect_words));
         if let Some(share) = self.share_interactions {
             sentences.push(format!(
