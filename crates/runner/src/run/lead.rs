@@ -2,7 +2,8 @@
 //! begin empty, a stream that is not counted.
 
 use device::Errno;
-use record::{VisitEnd, VisitRecord, Warning};
+use plan::PlannedVisit;
+use record::{Purpose, VisitEnd, VisitRecord, Warning};
 use suite::model::{Cell, Stream};
 
 use super::{Next, Running, own_seed};
@@ -19,6 +20,24 @@ const NO_DISCARD: [Errno; 6] =
     [Errno(1), Errno(13), Errno::EINVAL, Errno(25), Errno(38), Errno::EOPNOTSUPP];
 
 impl Running<'_> {
+    /// Makes a pass over the files; how the run ended if it did.
+    pub(super) fn fill_by(&mut self, pass: u32) -> Result<Option<Next>, RunError> {
+        let cell = self.suite.cell_count() as u32 + pass;
+        let next = self.visit(&PlannedVisit {
+            order: self.visits,
+            cell,
+            repeat: 0,
+            purpose: Purpose::Measure,
+            seed: stats::random::derive_seed(self.seed, &[9, u64::from(cell)]),
+            ramp: None,
+        })?;
+        Ok(match next {
+            Next::On if self.in_a_row == 0 => None,
+            Next::Interrupted => Some(Next::Interrupted),
+            Next::On | Next::Failed(_) => Some(not_filled()),
+        })
+    }
+
     /// Makes the passes that a phase wants before its first visit; how the run ended if it did.
     pub(super) fn prepare_phase(&mut self, phase: Option<usize>) -> Result<Option<Next>, RunError> {
         while let Some(place) = self.of_phases.iter().position(|(of, _)| Some(*of) == phase) {
@@ -101,6 +120,11 @@ impl Running<'_> {
             Vec::new()
         }))
     }
+}
+
+fn not_filled() -> Next {
+    let why = "the files could not be written to the end: nothing was measured";
+    Next::Failed(Warning::new("not-filled", why))
 }
 
 /// The error with which discards were refused, if nothing else went wrong.

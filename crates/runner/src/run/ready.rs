@@ -1,0 +1,96 @@
+//! What is waited for and got ready before a visit.
+
+use record::Warning;
+use units::{Instant, Nanos};
+use uring::MonotonicClock;
+
+use super::Running;
+use crate::events::{Event, Watcher};
+use crate::ground::Field;
+use crate::quiet::{Level, Waited, World};
+use crate::{Interrupt, RunError};
+
+impl Running<'_> {
+    /// Whole files that the visit needs; false if the user wants to stop.
+    pub(super) fn make_files(&mut self, cell: u32) -> Result<bool, RunError> {
+        let cell = &self.played[cell as usize];
+        if cell.streams.iter().all(|stream| stream.directory.is_none()) {
+            return Ok(true);
+        }
+        self.watcher.event(Event::Step("making files"));
+        self.field.make_files(cell, &|| self.interrupt.stops())
+    }
+
+    /// Caches, pause, and the wait for an idle device; false if the user wants to stop.
+    pub(super) fn get_ready(&mut self, phase: Option<usize>) -> Result<bool, RunError> {
+        self.waited = Waited { waited: Nanos::ZERO, quiet: None, busy: None };
+        let phase = phase.and_then(|phase| self.suite.phases.get(phase));
+        let (steps, settle) = match phase {
+            Some(phase) => (phase.caches.clone(), phase.settle),
+            None => (self.suite.caches.clone(), self.suite.settle),
+        };
+        if !steps.is_empty() {
+            self.watcher.event(Event::Step("handling caches"));
+            self.field.caches(&steps)?;
+        }
+        if !self.settle(settle) {
+            return Ok(false);
+        }
+        if let Some(quiet) = &mut self.quiet {
+            let mut look =
+                Look { field: &self.field, watcher: &mut *self.watcher, interrupt: self.interrupt };
+            self.waited = quiet.wait(&mut look);
+        }
+        if let Some((device, rate)) = self.waited.busy.take() {
+            self.warn(Warning::new(
+                "busy-device",
+                format!(
+                    "{device} does not become idle between visits: something writes {rate}/s to \
+                     it; what is measured here is measured beside that"
+                ),
+            ))?;
+        }
+        Ok(!self.interrupt.stops())
+    }
+
+    /// The pause before a visit; false if the user wants to stop.
+    fn settle(&self, pause: Nanos) -> bool {
+        const STEP: Nanos = Nanos::millis(50);
+        let mut left = pause;
+        while left > Nanos::ZERO && !self.interrupt.stops() {
+            let step = left.min(STEP);
+            std::thread::sleep(step.as_std());
+            left = left.saturating_sub(step);
+        }
+        !self.interrupt.stops()
+    }
+}
+
+/// What is seen of the world while the device is waited for.
+struct Look<'a> {
+    field: &'a Field,
+    watcher: &'a mut dyn Watcher,
+    interrupt: &'a Interrupt,
+}
+
+impl World for Look<'_> {
+    fn levels(&mut self) -> Option<Vec<Level>> {
+        self.field.levels()
+    }
+
+    fn now(&mut self) -> Instant {
+        MonotonicClock::read()
+    }
+
+    fn sleep(&mut self, span: Nanos) {
+        std::thread::sleep(span.as_std());
+    }
+
+    fn stops(&mut self) -> bool {
+        self.interrupt.stops()
+    }
+
+    fn say(&mut self, why: &str) {
+        self.watcher.event(Event::Step(why));
+    }
+}

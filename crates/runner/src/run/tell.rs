@@ -1,0 +1,75 @@
+//! What the user is told of the run as a whole.
+
+use plan::{Round, Standing as CellStanding, Why};
+use record::{Purpose, VisitEnd, VisitRecord, Warning};
+
+use super::Running;
+use crate::RunError;
+use crate::events::Event;
+use crate::made::{Drifts, pilot_ramp};
+
+impl Running<'_> {
+    /// Says, once in a phase, that ramps are shorter than the pilots wanted them.
+    pub(super) fn tell_ramp(&mut self) -> Result<(), RunError> {
+        let Some((wanted, given)) = self.course.ramp_cut() else { return Ok(()) };
+        let phase = self.course.round().map_or(0, |round| round.phase);
+        let phase = self.suite.phases.get(phase).map_or("", |phase| phase.name.as_str());
+        let text = format!(
+            "{phase}: the pilots took {wanted} to come up to speed, and there is time for ramps of \
+             {given}: what is measured may still be rising or falling; give it more by --max-time"
+        );
+        self.warn(Warning::new("ramp-cut", text))
+    }
+
+    pub(super) fn tell_round(&mut self, round: Option<Round>) {
+        let Some(round) = round else { return };
+        let phase = self.suite.phases.get(round.phase).map_or("", |phase| phase.name.as_str());
+        self.watcher.event(Event::Round { phase, round });
+    }
+
+    /// Doubts that only the whole run can have.
+    pub(super) fn tell_of_ends(&mut self) -> Result<(), RunError> {
+        let all = self.course.standing();
+        for cell in all.iter().filter(|cell| cell.standing == CellStanding::NotSteady) {
+            let phase = self.cells[cell.cell as usize].phase.clone();
+            self.warn(Warning::new(
+                "not-steady",
+                format!("phase {phase} was not steady after {} rounds", cell.visits),
+            ))?;
+        }
+        let late = CellStanding::NotConverged(Why::Time);
+        let late = all.iter().filter(|cell| cell.standing == late).count();
+        if late > 0 {
+            self.warn(Warning::new(
+                "not-converged",
+                format!(
+                    "the time of {} ran out: {late} of {} cells are not known to {} %",
+                    self.suite.rounds.time_max,
+                    all.len(),
+                    (self.suite.rounds.precision * 1e4).round() / 1e2,
+                ),
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// A pilot that never comes to rest is no reason for a longer ramp, but worth a word.
+    pub(super) fn doubt_pilot(&mut self, record: &VisitRecord) -> Result<(), RunError> {
+        let pilot = record.purpose == Purpose::Pilot && record.end == VisitEnd::Complete;
+        if !pilot || pilot_ramp(record) != Some(Err(Drifts)) {
+            return Ok(());
+        }
+        let cell = &self.cells[record.cell as usize];
+        let place = cell.coordinates.iter().map(|(field, value)| format!(" {field}={value}"));
+        let place = place.collect::<String>();
+        self.warn(Warning::new(
+            "pilot-drift",
+            format!(
+                "{}{place} did not come to a steady rate in {}: its figures depend on when it is \
+                 measured",
+                cell.phase,
+                suite::PILOT
+            ),
+        ))
+    }
+}
