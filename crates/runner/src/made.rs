@@ -4,16 +4,19 @@ use explain::view::counted;
 use explain::{drift, freeze, halt};
 use plan::{Made, Veto, VisitKey};
 use record::{Purpose, VisitEnd, VisitRecord};
+use suite::model::{Cell, Phase, Stream, Suite};
 use units::{Bytes, Nanos};
 
 /// What [`plan::Course`] is told of a visit. A function of what is stored, so that a resumed run
 /// is told the same.
 ///
+/// * `lead`: what the suite spends before the visit by plan, see [`leads`]; it is not stored.
 /// * `twin`: the ledger is that of a simulated device, layer by layer.
-pub(crate) fn made(visit: &VisitRecord, twin: bool) -> Made {
+pub(crate) fn made(visit: &VisitRecord, lead: Nanos, twin: bool) -> Made {
     let ok = matches!(visit.end, VisitEnd::Complete | VisitEnd::Hanging);
     let pilot = visit.purpose == Purpose::Pilot;
-    let took = visit.waited_ns.saturating_add(visit.ramp_ns).saturating_add(visit.elapsed_ns);
+    let parts = [visit.waited_ns, visit.ramp_ns, visit.elapsed_ns];
+    let took = parts.into_iter().fold(lead.get(), u64::saturating_add);
     Made {
         key: VisitKey { cell: visit.cell, repeat: visit.repeat },
         purpose: visit.purpose,
@@ -24,6 +27,21 @@ pub(crate) fn made(visit: &VisitRecord, twin: bool) -> Made {
         written: written(visit, twin),
         ramp: if pilot { pilot_ramp(visit).and_then(Result::ok) } else { None },
     }
+}
+
+/// Time that each visit to a cell of the suite takes by plan before its own begins: the phase's
+/// pause, and the stream that is played before. Of a stream that no time ends nothing is known.
+/// In the suite's order.
+pub(crate) fn leads(suite: &Suite) -> Vec<Nanos> {
+    let of_phase = |phase: &Phase| {
+        // Rounds until it is steady follow each other without a pause.
+        let pause = if phase.steady.is_some() { Nanos::ZERO } else { phase.settle };
+        let of = move |cell: &Cell| {
+            pause + cell.before.as_ref().map_or(Nanos::ZERO, Stream::least_duration)
+        };
+        phase.cells.iter().map(of).collect::<Vec<_>>()
+    };
+    suite.phases.iter().flat_map(of_phase).collect()
 }
 
 fn ln_rate(visit: &VisitRecord, stream: usize) -> Option<f64> {
@@ -163,11 +181,12 @@ mod tests {
     #[test]
     fn what_is_stored_is_what_the_schedule_is_told() {
         let visit = VisitRecord { purpose: Purpose::Measure, ..pilot(|_| 1000.0) };
-        let told = made(&visit, false);
+        let told = made(&visit, Nanos::ZERO, false);
         assert_eq!(told.took, Nanos::secs(11));
+        assert_eq!(made(&visit, Nanos::secs(5), false).took, Nanos::secs(16));
         assert!((told.ln_rates[0].unwrap() - 10_000.0_f64.ln()).abs() < 0.01);
         assert_eq!((told.ok, told.ramp, told.written), (true, None, Bytes::ZERO));
         let nothing = VisitRecord { streams: Vec::new(), ..visit };
-        assert!(made(&nothing, false).ln_rates.is_empty());
+        assert!(made(&nothing, Nanos::ZERO, false).ln_rates.is_empty());
     }
 }

@@ -8,7 +8,7 @@ use record::{Run, RunState, TargetKind, TargetRecord, VisitEnd};
 use stack::{Action, PathKind, Permit};
 use units::Nanos;
 
-use crate::made::made;
+use crate::made::{leads, made};
 use crate::prepare::{Ground, Prepared, SCRATCH, prepare};
 use crate::{Order, RunError, Settings, TargetName};
 
@@ -71,12 +71,16 @@ pub fn prepare_resume(
     // An interrupted or failed visit is made again; the fill always is, unless the file is
     // still the one it filled.
     let twin = header.target.kind == TargetKind::Twin;
+    let leads = leads(&prepared.suite);
     let made: Vec<Made> = run
         .visits
         .iter()
         .filter(|visit| matches!(visit.end, VisitEnd::Complete | VisitEnd::Hanging))
         .filter(|visit| visit.cell < grid)
-        .map(|visit| made(visit, twin))
+        .map(|visit| {
+            let lead = leads.get(visit.cell as usize).copied().unwrap_or_default();
+            made(visit, lead, twin)
+        })
         .collect();
     prepared.header.id.clone_from(&header.id);
     prepared.header.started_unix_ns = header.started_unix_ns;

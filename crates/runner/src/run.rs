@@ -9,6 +9,7 @@ use plan::{Course, PlannedVisit, Round, RoundOf};
 use record::{Blocks, CellRecord, RunState, Warning};
 use store::{Claim, Store};
 use suite::model::{Cell, Suite};
+use units::Nanos;
 
 use crate::events::{Event, Watcher};
 use crate::ground::Field;
@@ -74,6 +75,8 @@ pub struct Running<'a> {
     passes: u32,
     /// Visits that the store says the run has at most.
     planned: u32,
+    /// What the suite spends before each visit to a cell by plan.
+    leads: Vec<Nanos>,
     seed: u64,
     field: Field,
     cells: Vec<CellRecord>,

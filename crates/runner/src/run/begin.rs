@@ -15,6 +15,7 @@ use super::{Outcome, Running, own_seed};
 use crate::events::{Event, Watcher};
 use crate::fill::Pass;
 use crate::ground::Field;
+use crate::made::leads;
 use crate::prepare::{Ground, Prepared, impossible, impossible_cells, smallest_unit, verifies};
 use crate::quiet::{Quiet, Waited};
 use crate::{Interrupt, RunError, directory};
@@ -73,6 +74,7 @@ impl Prepared {
             quiet: (suite.method == Method::Rounds).then(|| Quiet::new(suite.rounds.visit_time)),
             passes: passes.len() as u32,
             planned: header.visits_planned,
+            leads: leads(&suite),
             verifier: verifier(&suite, header.seed, !passes.is_empty()),
             seed: header.seed,
             field,

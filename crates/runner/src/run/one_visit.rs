@@ -57,7 +57,8 @@ impl Running<'_> {
         self.store.add_visit(&self.outcome.run, &record)?;
         self.visits += 1;
         if record.end != VisitEnd::Interrupted {
-            self.course.add(&made(&record, self.field.is_twin()));
+            let lead = self.leads.get(index).copied().unwrap_or_default();
+            self.course.add(&made(&record, lead, self.field.is_twin()));
         }
         if let Some(quiet) = &mut self.quiet {
             quiet.after(&record, cell.streams.iter().any(|stream| stream.modifies()));

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use record::{Run, RunState, VisitEnd};
 use runner::{Event, Interrupt, RunError, prepare, prepare_resume};
 use stack::Mark;
+use units::Nanos;
 
 use crate::help::{Place, go, go_with, order, order_in_rounds, settings};
 
@@ -139,6 +140,31 @@ fn the_stream_before_a_visit_is_played_and_not_counted() {
         assert_eq!((ops.len(), ops[0].op.as_str(), ops[0].requests), (1, "read", 64));
     }
     assert!(std::fs::read(&file).unwrap().iter().all(|&byte| byte == 7), "it was written");
+}
+
+#[test]
+fn the_time_of_what_is_played_before_counts_for_what_is_left() {
+    let place = Place::new("phases-before-time");
+    let file = place.join("data");
+    let phases = "settle = \"20ms\"\n[[phase]]\nname = \"r\"\ntime = \"30ms\"\ndirect = false\n\
+                  [phase.before]\ntime = \"150ms\"\ndirect = false\n";
+    let text = suite("repeats = 3", phases);
+    let order = order(&place, &text, file.to_str().unwrap(), &[]);
+    let mut left = Vec::new();
+    let (_, run) = go_with(&place, &order, &Interrupt::default(), &mut |event: Event<'_>| {
+        if let Event::VisitEnds { visit, left: now, .. } = event
+            && visit.cell == 0
+        {
+            left.push((now.visits, now.time));
+        }
+    })
+    .unwrap();
+    // By plan: the pause, the stream before, and the visit itself.
+    for (visits, time) in left {
+        assert!(time >= Nanos::millis(200 * u64::from(visits)), "{visits} visits left: {time}");
+    }
+    // A resumed run expects the same.
+    assert!(run.visits.iter().filter(|visit| visit.cell == 0).count() == 3);
 }
 
 fn grows(how: &str) -> String {
