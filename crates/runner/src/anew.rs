@@ -1,4 +1,5 @@
-//! Files that begin empty before a visit: cut to nothing, or removed and made anew.
+//! Files that are made, and files that begin empty before a visit: cut to nothing, or removed and
+//! made anew.
 //!
 //! A run can be killed at any moment, and what it leaves must still be known as ours, if it was:
 //! the mark is widened before a file is cut, and a file made anew has its mark before its name.
@@ -10,11 +11,12 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD};
+use rustix::io::Errno;
 use units::Bytes;
 
 use crate::RunError;
-use crate::ground::{file_error, lock};
-use crate::own::{self, Identity};
+use crate::ground::{file_error, give_length, lock};
+use crate::own::{self, Identity, Own};
 
 /// `O_TMPFILE`: a file without a name.
 const O_TMPFILE: i32 = 0o20_200_000;
@@ -23,7 +25,7 @@ const O_TMPFILE: i32 = 0o20_200_000;
 pub(crate) struct Anew<'a> {
     pub path: &'a Path,
     /// Known as ours by its mark.
-    pub ours: bool,
+    pub ours: Option<&'a Own>,
     /// How long it can become.
     pub size: Bytes,
 }
@@ -31,11 +33,8 @@ pub(crate) struct Anew<'a> {
 impl Anew<'_> {
     /// Cuts it to nothing.
     pub(crate) fn truncate(&self, file: &File) -> Result<(), RunError> {
-        if self.ours {
-            let mark = self.mark(file).map_err(file_error("examine", self.path))?;
-            // As when it was made: where there are no extended attributes it has no mark.
-            own::mark(file, &mark);
-        }
+        // As when it was made: where there are no extended attributes it has no mark.
+        self.mark(file).map_err(file_error("examine", self.path))?;
         file.set_len(0).map_err(file_error("cut to nothing", self.path))
     }
 
@@ -58,7 +57,7 @@ impl Anew<'_> {
                 lock(&file, self.path)?;
                 identity.confirm_at(self.path)?;
                 std::fs::remove_file(self.path).map_err(file_error("remove", self.path))?;
-                rustix::fs::linkat(CWD, by_number(&file), CWD, self.path, AtFlags::SYMLINK_FOLLOW)
+                name(&file, self.path)
                     .map_err(|errno| file_error("name", self.path)(errno.into()))?;
                 Ok(file)
             }
@@ -68,10 +67,7 @@ impl Anew<'_> {
                 let mut options = OpenOptions::new();
                 options.write(true).create_new(true).mode(mode.mode());
                 let file = options.open(self.path).map_err(file_error("create", self.path))?;
-                if self.ours {
-                    let mark = self.mark(&file).map_err(file_error("examine", self.path))?;
-                    own::mark(&file, &mark);
-                }
+                self.mark(&file).map_err(file_error("examine", self.path))?;
                 lock(&file, self.path)?;
                 Ok(file)
             }
@@ -80,16 +76,10 @@ impl Anew<'_> {
 
     /// A file beside it that has no name yet; `None` where the file system has no such files.
     fn nameless(&self, mode: &Permissions) -> Option<File> {
-        let mut options = OpenOptions::new();
-        options.write(true).custom_flags(O_TMPFILE).mode(mode.mode());
-        let file = options.open(self.path.parent()?).ok()?;
+        let file = nameless(self.path)?;
         file.set_permissions(mode.clone()).ok()?;
-        if self.ours {
-            let mark = self.mark(&file).ok()?;
-            own::mark(&file, &mark);
-        }
-        // Without /proc it could not be named; better known before the other one is gone.
-        std::fs::symlink_metadata(by_number(&file)).is_ok().then_some(file)
+        self.mark(&file).ok()?;
+        Some(file)
     }
 
     /// Its length after the visit, whatever was written: what comes next addresses all of it.
@@ -99,16 +89,63 @@ impl Anew<'_> {
             let what = "give its length to";
             file.set_len(self.size.get()).map_err(file_error(what, self.path))?;
         }
-        if self.ours {
+        if let Some(own) = self.ours {
             let mark = stack::mark_value(file).map_err(file_error("examine", self.path))?;
-            own::mark(file, &mark);
+            own::mark(file, mark, own.owner);
         }
         Ok(())
     }
 
-    fn mark(&self, file: &File) -> io::Result<Vec<u8>> {
-        stack::mark_value_growing(file, self.size)
+    /// Marks it, if it is ours, as ours at every length that it can get.
+    fn mark(&self, file: &File) -> io::Result<()> {
+        if let Some(own) = self.ours {
+            own::mark(file, stack::mark_value_growing(file, self.size)?, own.owner);
+        }
+        Ok(())
     }
+}
+
+/// Makes a file of that length, which must still not exist: locked, and with its mark before its
+/// name wherever that can be, so that a run that is killed leaves nothing that nobody knows.
+pub(crate) fn make(path: &Path, size: Bytes, owner: Option<u64>) -> Result<File, RunError> {
+    if let Some(file) = nameless(path) {
+        lock(&file, path)?;
+        give_length(&file, path, size, true, owner)?;
+        match name(&file, path) {
+            Ok(()) => return Ok(file),
+            Err(Errno::EXIST) => return Err(file_error("create", path)(Errno::EXIST.into())),
+            // This file system wants names from the beginning.
+            Err(_) => {}
+        }
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    let file = options.open(path).map_err(file_error("create", path))?;
+    let made = own::own(path, &file, owner)?;
+    let prepare = || {
+        let mark = stack::mark_value_growing(&file, size).map_err(file_error("examine", path))?;
+        own::mark(&file, mark, owner);
+        lock(&file, path)?;
+        give_length(&file, path, size, true, owner)
+    };
+    prepare().inspect_err(|_| {
+        // The error itself is what to tell.
+        let _ = made.remove();
+    })?;
+    Ok(file)
+}
+
+/// An empty file without a name where `path` is to be; `None` where there are no such files.
+fn nameless(path: &Path) -> Option<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).custom_flags(O_TMPFILE).mode(0o600);
+    let file = options.open(path.parent()?).ok()?;
+    // Without /proc it could not be named; better known before anything else is done.
+    std::fs::symlink_metadata(by_number(&file)).is_ok().then_some(file)
+}
+
+fn name(file: &File, path: &Path) -> Result<(), Errno> {
+    rustix::fs::linkat(CWD, by_number(file), CWD, path, AtFlags::SYMLINK_FOLLOW)
 }
 
 fn by_number(file: &File) -> PathBuf {
@@ -147,7 +184,8 @@ mod tests {
                 std::fs::remove_file(&path).unwrap();
                 return;
             }
-            let anew = Anew { path: &path, ours: true, size: Bytes::new(8192) };
+            let known = own::own(&path, &file, None).unwrap();
+            let anew = Anew { path: &path, ours: Some(&known), size: Bytes::new(8192) };
             if remakes {
                 file = anew.remake(&file).unwrap();
             } else {
@@ -175,7 +213,7 @@ mod tests {
         let file = File::create(&path).unwrap();
         file.set_permissions(Permissions::from_mode(0o640)).unwrap();
         let before = file.metadata().unwrap();
-        let anew = Anew { path: &path, ours: false, size: Bytes::new(8192) };
+        let anew = Anew { path: &path, ours: None, size: Bytes::new(8192) };
         let new = anew.remake(&file).unwrap();
         let after = std::fs::metadata(&path).unwrap();
         assert_eq!(after.ino(), new.metadata().unwrap().ino());

@@ -6,7 +6,8 @@
 //! that file and files whose names only this run can have given.
 
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -17,15 +18,18 @@ use suite::model::{Cell, Directory, Names, Operation, Stream, Suite};
 use units::Bytes;
 use uring::{FileNames, FileSet};
 
-use crate::RunError;
 use crate::prepare::Paths;
+use crate::{RunError, own};
 
 /// What every directory of ours is called, before the run's own part.
 pub(crate) const PREFIX: &str = "plimsoll-files-";
 /// The file in it that says whose it is.
 const MARKER: &str = ".plimsoll";
-/// `O_NOFOLLOW`.
-const O_NOFOLLOW: i32 = 0o400_000;
+/// What that is called until it is whole.
+const MARKER_NEW: &str = ".plimsoll-new";
+/// What it says is shorter.
+const MARK_MAX: u64 = 255;
+const SETS: [Names; 2] = [Names::Sequential, Names::Random];
 /// A file of no length takes about as much: an inode and an entry.
 const OVERHEAD: u64 = 512;
 
@@ -36,6 +40,8 @@ pub(crate) struct Directories {
     key: u64,
     /// What is known of the files of each kind of names.
     standing: BTreeMap<Names, Standing>,
+    /// It was removed, or that was tried.
+    left: bool,
 }
 
 /// What there is of a set of files.
@@ -78,7 +84,7 @@ pub(crate) fn needs(suite: &Suite) -> Option<(Bytes, u64)> {
         })
     };
     let most = |names| of(names).reduce(|(a, b), (c, d)| (a.max(c), b.max(d)));
-    let both = [Names::Sequential, Names::Random].map(most).into_iter().flatten();
+    let both = SETS.map(most).into_iter().flatten();
     let sum = both.reduce(|(a, b), (c, d)| (a.saturating_add(c), b.saturating_add(d)))?;
     Some((Bytes::new(sum.0), sum.1))
 }
@@ -100,16 +106,11 @@ pub(crate) fn describe(paths: &Paths, suite: &Suite) -> Option<String> {
 }
 
 /// Removes what a killed run left of the directory in which it made files: it and files of names
-/// that only this run can have given. False where there was none.
-pub fn remove_left_behind(header: &RunHeader) -> Result<bool, RunError> {
+/// that only this run can have given. What there was, if there was anything.
+pub(crate) fn remove_left_behind(header: &RunHeader) -> Result<Option<PathBuf>, RunError> {
     let key = key(header);
-    let Some(root) = root(Path::new(&header.target.resolved), key) else { return Ok(false) };
-    match is_ours(&root, key) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(failed("examine", &root)(error)),
-        Ok(false) => Err(RunError::NotOurs { path: root }),
-        Ok(true) => remove(&root, key).map(|()| true).map_err(failed("remove", &root)),
-    }
+    let Some(root) = root(Path::new(&header.target.resolved), key) else { return Ok(None) };
+    Ok(remove(&root, key)?.then_some(root))
 }
 
 impl Directories {
@@ -120,17 +121,26 @@ impl Directories {
             failed("make a directory beside", target)(Error::from(ErrorKind::NotADirectory))
         })?;
         match DirBuilder::new().mode(0o700).create(&root) {
-            Ok(()) => mark(&root, key).map_err(failed("mark", &root))?,
+            Ok(()) => mark(&root, key).inspect_err(|_| {
+                // Nothing is in it yet. One that stays is the run's all the same.
+                let _ = std::fs::remove_file(root.join(MARKER_NEW));
+                let _ = std::fs::remove_dir(&root);
+            })?,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                if !is_ours(&root, key).map_err(failed("examine", &root))? {
-                    return Err(RunError::NotOurs { path: root });
-                }
-                remove_sets(&root, key).map_err(failed("clear", &root))?;
-                mark(&root, key).map_err(failed("mark", &root))?;
+                confirm(&root, key)?;
+                no_strangers(&root, remove_sets(&root, key)?)?;
+                mark(&root, key)?;
             }
             Err(error) => return Err(failed("create", &root)(error)),
         }
-        Ok(Self { root, key, standing: BTreeMap::new() })
+        Ok(Self { root, key, standing: BTreeMap::new(), left: false })
+    }
+
+    /// Removes it. What stays of it, because somebody put something into it or because it cannot be
+    /// removed, the next `resume` or `rm` of the run finds.
+    pub(crate) fn leave(mut self) -> Result<(), RunError> {
+        self.left = true;
+        remove(&self.root, self.key).map(|_| ())
     }
 
     /// Makes of the files of each stream what it needs: a new directory for files to be made in,
@@ -154,7 +164,7 @@ impl Directories {
             self.standing.insert(wanted.names, Standing::Unknown);
             let place = self.place(wanted.names);
             let make = failed("make files in", &place);
-            renew(&place, names(self.key, wanted.names)).map_err(failed("make anew", &place))?;
+            renew(&place, names(self.key, wanted.names))?;
             if creates(stream) {
                 self.standing.insert(wanted.names, Standing::New);
                 continue;
@@ -214,8 +224,10 @@ impl Directories {
 
 impl Drop for Directories {
     fn drop(&mut self) {
-        // Nothing can be done about a failure; the next `resume` or `rm` of the run tries again.
-        let _ = remove(&self.root, self.key);
+        if !self.left {
+            // Nothing can be done about a failure; the next `resume` or `rm` of the run tries again.
+            let _ = remove(&self.root, self.key);
+        }
     }
 }
 
@@ -240,42 +252,94 @@ fn names(key: u64, names: Names) -> FileNames {
 }
 
 /// The directory of a set, made anew: one that held many files is not what a new one is.
-fn renew(place: &Path, names: FileNames) -> Result<(), Error> {
-    remove_set(place, names)?;
-    DirBuilder::new().mode(0o700).create(place)
+fn renew(place: &Path, names: FileNames) -> Result<(), RunError> {
+    no_strangers(place, remove_set(place, names)?)?;
+    DirBuilder::new().mode(0o700).create(place).map_err(failed("make anew", place))
 }
 
-/// Removes our files in a set's directory, and it if nothing else is in it.
-fn remove_set(place: &Path, names: FileNames) -> Result<(), Error> {
-    match uring::Directory::open(place, names, false, false) {
-        Ok(open) => open.clear().map_err(raw)?,
-        Err(errno) if raw(errno).kind() == ErrorKind::NotFound => return Ok(()),
-        Err(errno) => return Err(raw(errno)),
-    };
-    std::fs::remove_dir(place)
-}
-
-fn remove_sets(root: &Path, key: u64) -> Result<(), Error> {
-    for set in [Names::Sequential, Names::Random] {
-        remove_set(&root.join(set_name(set)), names(key, set))?;
-    }
-    Ok(())
-}
-
-/// Removes a directory of ours; it stays if somebody put something into it.
-fn remove(root: &Path, key: u64) -> Result<(), Error> {
-    if !is_ours(root, key)? {
-        return Err(Error::other("it is not the run's own"));
-    }
-    remove_sets(root, key)?;
-    match std::fs::remove_file(root.join(MARKER)) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+/// Removes our files in a set's directory, and it if nothing else is in it. Names of what else is.
+fn remove_set(place: &Path, names: FileNames) -> Result<Vec<OsString>, RunError> {
+    match std::fs::symlink_metadata(place) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Ok(found) if !found.is_dir() => {
+            return Ok(place.file_name().map(OsString::from).into_iter().collect());
+        }
         _ => {}
     }
-    std::fs::remove_dir(root).inspect_err(|_| {
-        // It is still ours, with somebody's things in it.
-        let _ = mark(root, key);
-    })
+    let cannot = || failed("clear", place);
+    let open = uring::Directory::open(place, names, false, false);
+    let open = open.map_err(raw).map_err(cannot())?;
+    match open.clear().map_err(raw) {
+        // A directory by the name of a file of ours is somebody else's, as is what is found below.
+        Err(error) if error.kind() != ErrorKind::IsADirectory => return Err(cannot()(error)),
+        _ => {}
+    }
+    match std::fs::remove_dir(place) {
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => entries(place),
+        done => done.map(|()| Vec::new()).map_err(failed("remove", place)),
+    }
+}
+
+/// Removes both sets. What else was found in them, each with the name of its set.
+fn remove_sets(root: &Path, key: u64) -> Result<Vec<OsString>, RunError> {
+    let mut strangers = Vec::new();
+    for set in SETS {
+        let name = set_name(set);
+        for stranger in remove_set(&root.join(name), names(key, set))? {
+            let whole = Path::new(name).join(&stranger).into_os_string();
+            strangers.push(if stranger == name { stranger } else { whole });
+        }
+    }
+    Ok(strangers)
+}
+
+/// Removes a directory of ours; false where there was none. Its files go first and what says whose
+/// it is goes last, so that a removal that was cut short at any moment can be finished. It stays,
+/// with its mark, if somebody put something into it.
+fn remove(root: &Path, key: u64) -> Result<bool, RunError> {
+    match std::fs::symlink_metadata(root) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        _ => confirm(root, key)?,
+    }
+    let mut strangers = remove_sets(root, key)?;
+    let is_ours = |name: &OsString| {
+        let known = [MARKER, MARKER_NEW].into_iter().chain(SETS.map(set_name));
+        known.into_iter().any(|known| name == known)
+    };
+    strangers.extend(entries(root)?.into_iter().filter(|name| !is_ours(name)));
+    no_strangers(root, strangers)?;
+    for name in [MARKER_NEW, MARKER] {
+        match std::fs::remove_file(root.join(name)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(failed("remove", &root.join(name))(error));
+            }
+            _ => {}
+        }
+    }
+    match std::fs::remove_dir(root) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) => {
+            // It is still ours, with somebody's things in it.
+            let _ = mark(root, key);
+            Err(failed("remove", root)(error))
+        }
+    }
+}
+
+/// Refuses to go on in a directory in which something was found that the run did not make.
+fn no_strangers(place: &Path, mut strangers: Vec<OsString>) -> Result<(), RunError> {
+    strangers.sort();
+    let Some(first) = strangers.first() else { return Ok(()) };
+    let (path, name) = (place.to_path_buf(), first.to_string_lossy().into_owned());
+    Err(RunError::Strangers { path, name, others: strangers.len() - 1 })
+}
+
+/// Names of everything in a directory.
+fn entries(place: &Path) -> Result<Vec<OsString>, RunError> {
+    let names = std::fs::read_dir(place)
+        .and_then(|all| all.map(|entry| Ok(entry?.file_name())).collect::<Result<Vec<_>, _>>());
+    names.map_err(failed("examine", place))
 }
 
 /// Names the inode, so that a copy of the directory is nobody's of ours.
@@ -284,33 +348,82 @@ fn mark_text(root: &Path, key: u64) -> Result<String, Error> {
     Ok(format!("plimsoll 1 key={key:016x} inode={inode}\n"))
 }
 
-fn mark(root: &Path, key: u64) -> Result<(), Error> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600).custom_flags(O_NOFOLLOW);
-    let mut file = options.open(root.join(MARKER))?;
-    file.write_all(mark_text(root, key)?.as_bytes())
-}
-
-/// Whether a directory is the run's. An empty one is, too: its run was killed before it could say
-/// so, and there is nothing in it to lose.
-fn is_ours(root: &Path, key: u64) -> Result<bool, Error> {
-    if !std::fs::symlink_metadata(root)?.is_dir() {
-        return Ok(false);
-    }
-    let mut options = OpenOptions::new();
-    match options.read(true).custom_flags(O_NOFOLLOW).open(root.join(MARKER)) {
-        Ok(file) => Ok(text_of(file)? == mark_text(root, key)?),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Ok(std::fs::read_dir(root)?.next().is_none())
+/// Says whose the directory is, at one stroke: there is no time at which that is half written.
+fn mark(root: &Path, key: u64) -> Result<(), RunError> {
+    let (new, whole) = (root.join(MARKER_NEW), root.join(MARKER));
+    let write = || {
+        match std::fs::remove_file(&new) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
-        Err(error) => Err(error),
-    }
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        let mut file = options.open(&new)?;
+        file.write_all(mark_text(root, key)?.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&new, &whole)
+    };
+    write().map_err(failed("mark", root))
 }
 
-fn text_of(file: File) -> Result<String, Error> {
-    let mut bytes = Vec::new();
-    file.take(256).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// What stands in the place of a directory's mark.
+#[derive(Debug, PartialEq, Eq)]
+enum Marker {
+    Nothing,
+    Text(Vec<u8>),
+    /// No mark of ours, for this reason.
+    Foreign(&'static str),
+}
+
+/// Reads a mark. Whatever has its name is neither followed nor waited for.
+fn marker(path: &Path) -> Result<Marker, Error> {
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Marker::Nothing),
+        Err(error) => return Err(error),
+        Ok(found) if !found.is_file() => return Ok(Marker::Foreign("is no regular file")),
+        Ok(_) => {}
+    }
+    let file = own::open_calmly(path, OpenOptions::new().read(true))?;
+    if !file.metadata()?.is_file() {
+        return Ok(Marker::Foreign("is no regular file"));
+    }
+    let mut text = Vec::new();
+    file.take(MARK_MAX + 1).read_to_end(&mut text)?;
+    Ok(match text.len() as u64 {
+        0..=MARK_MAX => Marker::Text(text),
+        _ => Marker::Foreign("is longer than a mark"),
+    })
+}
+
+/// Refuses a directory that is not the run's. One without a whole mark is, if it is empty but for
+/// that: its run was killed before it could say so, and there is nothing in it to lose.
+fn confirm(root: &Path, key: u64) -> Result<(), RunError> {
+    let refuse = |why: String| Err(RunError::NotOurs { path: root.to_path_buf(), why });
+    let examine = || failed("examine", root);
+    if !std::fs::symlink_metadata(root).map_err(examine())?.is_dir() {
+        return refuse("it is no directory".to_owned());
+    }
+    let whole = mark_text(root, key).map_err(examine())?.into_bytes();
+    let is_cut = |found: &Marker| match found {
+        Marker::Nothing => true,
+        Marker::Text(text) => whole.starts_with(text),
+        Marker::Foreign(_) => false,
+    };
+    let found = marker(&root.join(MARKER)).map_err(examine())?;
+    match &found {
+        Marker::Text(text) if *text == whole => return Ok(()),
+        Marker::Foreign(why) => return refuse(format!("its {MARKER} {why}")),
+        Marker::Text(_) if !is_cut(&found) => {
+            return refuse(format!("its {MARKER} names another one"));
+        }
+        _ => {}
+    }
+    let new = marker(&root.join(MARKER_NEW)).map_err(examine())?;
+    let others = entries(root)?.into_iter().filter(|name| name != MARKER && name != MARKER_NEW);
+    match others.count() {
+        0 if is_cut(&new) => Ok(()),
+        _ => refuse(format!("it has no {MARKER} and is not empty")),
+    }
 }
 
 fn raw(errno: device::Errno) -> Error {

@@ -98,11 +98,26 @@ pub enum RunError {
         /// `block device`.
         kind: &'static str,
     },
-    /// A directory has the name of the run's own and is not.
-    #[error("{path} was not made by this run: it is left alone")]
+    /// Something has the name of the run's own and is not.
+    #[error("{path} was not made by this run and is left alone: {why}")]
     NotOurs {
         /// Which.
         path: PathBuf,
+        /// What was seen.
+        why: String,
+    },
+    /// Somebody put something into a directory of ours.
+    #[error(
+        "{path} is left: it holds {name}{}, which this run did not make",
+        and_more(*others)
+    )]
+    Strangers {
+        /// Which directory.
+        path: PathBuf,
+        /// The first of what was found, from there.
+        name: String,
+        /// How many more there are.
+        others: usize,
     },
     /// The file system has not as many inodes left as files are to be made.
     #[error("no room for {wanted} files beside {target}: {free} inodes are free")]
@@ -222,10 +237,19 @@ pub enum RunError {
         why: String,
     },
     /// A thread could not be started.
-    #[error("cannot start {wanted} worker threads: {source}")]
+    #[error(
+        "{started} of the {wanted} worker threads of {} could be started: {source}",
+        streams_text(streams)
+    )]
     Threads {
-        /// How many.
+        /// Of a visit, by name.
+        streams: Vec<String>,
+        /// How many there are.
+        started: usize,
+        /// How many there were to be.
         wanted: usize,
+        /// What limits them, as far as is known: `name = most`.
+        limits: Vec<String>,
         /// The system's answer.
         source: std::io::Error,
     },
@@ -243,6 +267,17 @@ pub enum RunError {
         /// Why.
         why: String,
     },
+}
+
+/// "stream `read`", "streams `wal`, `data`".
+fn streams_text(streams: &[String]) -> String {
+    let names: Vec<String> = streams.iter().map(|name| format!("`{name}`")).collect();
+    format!("stream{} {}", if names.len() == 1 { "" } else { "s" }, names.join(", "))
+}
+
+/// ` and 2 more`, or nothing.
+fn and_more(others: usize) -> String {
+    if others == 0 { String::new() } else { format!(" and {others} more") }
 }
 
 /// What kind of trouble, for exit codes.
@@ -293,6 +328,9 @@ impl RunError {
                 Some("name a directory, or a file in one, on the device's file system".to_owned())
             }
             Self::NotOurs { .. } => Some("look at what it is, and move or remove it".to_owned()),
+            Self::Strangers { path, .. } => {
+                Some(format!("move it elsewhere; then {} can go", path.display()))
+            }
             Self::NoInodes { .. } | Self::NoRoomForFiles { .. } => {
                 Some("ask for fewer or smaller files: `--set directory.files=1000`".to_owned())
             }
@@ -309,11 +347,41 @@ impl RunError {
             Self::File { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => Some(
                 "raise the limit of file sizes (`ulimit -f`), or use a smaller `--size`".into(),
             ),
+            Self::File { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                Some("run as a user who may write there, or name another place".to_owned())
+            }
             // EMFILE
             Self::File { source, .. } if source.raw_os_error() == Some(24) => {
                 Some("raise the limit of open files: ulimit -n".to_owned())
             }
-            Self::Threads { .. } => Some("raise `ulimit -u`, or ask for fewer threads".to_owned()),
+            Self::Threads { limits, .. } if limits.is_empty() => {
+                Some("raise `ulimit -u`, or ask for fewer `threads`".to_owned())
+            }
+            Self::Threads { limits, .. } => Some(format!(
+                "ask for fewer `threads`, or raise what limits: {}",
+                limits.join(", ")
+            )),
+            Self::SameTarget { .. } => Some("name each file or device once".to_owned()),
+            Self::Confirm(_) => {
+                Some("nothing of it was written; see who exchanges it, and run again".to_owned())
+            }
+            Self::InUse { .. } => {
+                Some("wait for that run (`plimsoll list`), or name another target".to_owned())
+            }
+            Self::Memory { .. } => Some(
+                "ask for smaller blocks, fewer `threads` or a smaller `queue_depth`".to_owned(),
+            ),
+            Self::Processor { .. } => Some("name processors of those with `--cpus`".to_owned()),
+            Self::Caches { .. } => Some(
+                "leave that step out of `caches`: `--set caches=flush,purge` needs no root"
+                    .to_owned(),
+            ),
+            Self::Model { .. } => {
+                Some("a model is a TOML file: `docs/twins.md` has its fields".to_owned())
+            }
+            Self::Resume { .. } => {
+                Some("`plimsoll list` shows how runs stand; `plimsoll run` begins anew".to_owned())
+            }
             Self::Verify { .. } => {
                 Some("write it first with `--verify` and `--keep`, or read without".to_owned())
             }
@@ -347,6 +415,7 @@ impl RunError {
             | Self::NotAFile { .. }
             | Self::NeedsFileSystem { .. }
             | Self::NotOurs { .. }
+            | Self::Strangers { .. }
             | Self::NoInodes { .. }
             | Self::NoRoomForFiles { .. }
             | Self::SameTarget { .. }

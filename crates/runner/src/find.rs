@@ -1,9 +1,12 @@
 //! Targets looked at and judged: which files, how large, whether they may be written.
 
+use std::fs::OpenOptions;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use record::{TargetKind, TargetRecord};
+use rustix::fs::OFlags;
 use stack::{Access, Alignment, Host, Mark, Own, PathKind, Permit, Subject, Target};
 use suite::SuiteSource;
 use suite::model::Suite;
@@ -11,7 +14,7 @@ use units::Bytes;
 
 use crate::prepare::{Ground, Paths, SCRATCH, SIZE_UNIT, begins_empty, verifies};
 use crate::several::{are_distinct, together};
-use crate::{Order, RunError};
+use crate::{Order, RunError, left_behind};
 
 /// The targets of a run, looked at.
 pub(crate) struct Found {
@@ -165,13 +168,20 @@ pub(crate) fn find_paths(
     let several = seen.len() > 1;
     let link = several.then(|| stack::slowest_link(host, &target)).flatten();
     let record = if several { TargetRecord { link, ..record } } else { record };
-    let scratch = seen.iter().filter(|one| one.directory.is_some());
+    let scratch: Vec<PathBuf> = seen
+        .iter()
+        .filter(|one| one.directory.is_some())
+        .map(|one| one.target.path.resolved.clone())
+        .collect();
+    let wanted_files = files.concat();
+    let stale = scratch.iter().flat_map(|base| left_behind::stale(base, &wanted_files)).collect();
     let paths = Paths {
         target,
         each: if several { targets } else { Vec::new() },
         permits,
         writes: !as_it_is,
-        scratch: scratch.map(|one| one.target.path.resolved.clone()).collect(),
+        scratch,
+        stale,
         character: character.is_some(),
         shared: false,
     };
@@ -325,7 +335,10 @@ fn not_ours(target: &Target) -> RunError {
 /// Whether the target begins with a sector that a verifying run wrote.
 fn describes_itself(path: &Path) -> bool {
     let mut sector = [0; engine::verify::SECTOR];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut sector));
+    // Whatever has the name by now must not be waited for.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let read = opened.and_then(|mut file| file.read_exact(&mut sector));
     read.is_ok() && engine::verify::describes_itself(&sector)
 }
 

@@ -2,15 +2,14 @@
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use device::{FileIndex, Memory, MemoryShape, Op};
 use record::{LedgerEntry, VisitRecord, Warning};
-use rustix::fs::FlockOperation;
-use stack::{Action, DeviceCounters, Host, Ledger, Mark, Mount};
+use rustix::fs::{FlockOperation, OFlags};
+use stack::{Action, DeviceCounters, Host, Ledger, Mark, Mount, Permit};
 use suite::model::{
     Access, Backend, CacheStep, Cell, Operation, StartFile, Stream, Suite, WriteThrough,
 };
@@ -19,18 +18,14 @@ use uring::{
     Allow, Choice, Create, DirectWish, FileSet, Fill, MonotonicClock, OpenSpec, Requested, Spot,
 };
 
-use crate::RunError;
-use crate::anew::Anew;
+use crate::anew::{self, Anew};
 use crate::directory::Directories;
-use crate::layers;
-use crate::own::{Identity, Own, mark};
+use crate::own::{self, Identity, Own, own};
 use crate::prepare::{Ground, Paths, copies_in_kernel};
 use crate::quiet::Level;
 use crate::visit::Stage;
 use crate::watch::Watch;
-
-/// `O_EXCL` without `O_CREAT` on a block device: refused while the kernel has it in any use.
-const O_EXCL: i32 = 0o200;
+use crate::{RunError, directory, layers, left_behind};
 
 /// The ground, ready to be played on.
 #[derive(Debug)]
@@ -63,6 +58,69 @@ pub(crate) struct Files {
     growing: Option<Bytes>,
 }
 
+/// What a run has taken of its files so far.
+#[derive(Debug, Default)]
+struct Taken {
+    leaving: Leaving,
+    guards: Vec<File>,
+    identities: Vec<Option<Identity>>,
+}
+
+impl Taken {
+    /// Makes or opens a file, and locks it.
+    ///
+    /// * `owner`: of one that goes with the run, the run's own number.
+    fn take(
+        &mut self,
+        permit: &Permit,
+        paths: &Paths,
+        size: Bytes,
+        owner: Option<u64>,
+    ) -> Result<(), RunError> {
+        let path = permit.path.as_path();
+        let mut identity = None;
+        match permit.action {
+            Action::Read => {}
+            // Held by the first side; if it made the file there was nothing to confirm.
+            _ if paths.shared => {
+                let file = open_existing(path, OFlags::empty())?;
+                permit.confirm(&file)?;
+                identity = Some(own(path, &file, None)?.identity);
+            }
+            Action::Create | Action::ScratchInside => {
+                let file = anew::make(path, size, owner)?;
+                let own = own(path, &file, owner)?;
+                identity = Some(own.identity);
+                self.leaving.made.push(own.clone());
+                self.leaving.of(owner.is_some()).push(own);
+                self.guards.push(file);
+            }
+            Action::Overwrite => {
+                let file = open_existing(path, OFlags::empty())?;
+                permit.confirm(&file)?;
+                let ours = stack::mark_of(path) == Mark::Ours;
+                lock(&file, path)?;
+                give_length(&file, path, size, ours, owner)?;
+                let own = own(path, &file, owner)?;
+                identity = Some(own.identity);
+                if ours {
+                    self.leaving.of(owner.is_some()).push(own);
+                }
+                self.guards.push(file);
+            }
+            Action::Destroy => {
+                // Refused while the kernel has it in any use.
+                let file = open_existing(path, OFlags::EXCL)?;
+                permit.confirm(&file)?;
+                identity = Some(own(path, &file, None)?.identity);
+                self.guards.push(file);
+            }
+        }
+        self.identities.push(identity);
+        Ok(())
+    }
+}
+
 /// Streams that open their files alike share them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct OpenKey {
@@ -84,6 +142,8 @@ const LEAVING: Duration = Duration::from_secs(2);
 struct Leaving {
     scratch: Vec<Own>,
     kept: Vec<Own>,
+    /// Those of both that this run made.
+    made: Vec<Own>,
     /// Goes when it is dropped.
     directories: Option<Directories>,
     hangs: bool,
@@ -95,7 +155,9 @@ impl Drop for Leaving {
         let directories = self.directories.take();
         let nothing = scratch.is_empty() && kept.is_empty() && directories.is_none();
         if !self.hangs || nothing {
-            return leave(&scratch, &kept);
+            // Nobody is left to tell. What stays has its mark, and `rm` of the run finds it.
+            leave(&scratch, &kept);
+            return;
         }
         let (sender, receiver) = std::sync::mpsc::channel();
         let leaving = move || {
@@ -111,9 +173,28 @@ impl Drop for Leaving {
 }
 
 impl Leaving {
-    /// Whether a file is ours, and so in either list.
-    fn knows(&self, path: &Path) -> bool {
-        self.scratch.iter().chain(&self.kept).any(|known| known.path == path)
+    /// A file that is ours, and so in either list.
+    fn known(&self, path: &Path) -> Option<&Own> {
+        self.scratch.iter().chain(&self.kept).find(|known| known.path == path)
+    }
+
+    /// Removes what was made for a run that cannot begin.
+    fn undo(&mut self) {
+        for made in self.made.drain(..) {
+            // Why it cannot begin is what to tell.
+            let _ = made.remove();
+        }
+    }
+
+    /// Does it now, and says what could not be done.
+    fn leave(&mut self) -> Vec<Warning> {
+        let (scratch, kept) = (std::mem::take(&mut self.scratch), std::mem::take(&mut self.kept));
+        let mut troubles = leave(&scratch, &kept);
+        if let Some(Err(trouble)) = self.directories.take().map(Directories::leave) {
+            troubles.push(trouble);
+        }
+        let told = |trouble: RunError| Warning::new("left-behind", trouble.to_string());
+        troubles.into_iter().map(told).collect()
     }
 
     /// A file of ours is another one by the same name now.
@@ -130,31 +211,39 @@ impl Leaving {
     }
 }
 
-fn leave(scratch: &[Own], kept: &[Own]) {
-    scratch.iter().for_each(Own::remove);
+/// What could not be removed.
+fn leave(scratch: &[Own], kept: &[Own]) -> Vec<RunError> {
     kept.iter().for_each(Own::release);
+    let remove = |own: &Own| own.remove().map_err(file_error("remove", &own.path)).err();
+    scratch.iter().filter_map(remove).collect()
 }
 
 impl Field {
     /// Makes files, builds twins. From here on things outside change.
     ///
-    /// * `directory`: of a suite that makes files in one, the run's key to its own.
+    /// * `key`: the run's own number, by which what it leaves is known.
     pub(crate) fn enter(
         ground: Ground,
         suite: &Suite,
         cells: &[&Cell],
         seed: u64,
         keep: bool,
-        directory: Option<u64>,
+        key: u64,
     ) -> Result<Self, RunError> {
         let slots = |cell: &&Cell| cell.streams.iter().map(|s| s.threads * s.queue_depth).sum();
         let slots: u32 = cells.iter().map(slots).max().unwrap_or(1);
         let stage = match ground {
             Ground::Paths(paths) => {
-                let mut files = Files::enter(*paths, suite, keep)?;
-                if let Some(key) = directory {
+                let mut files = Files::enter(*paths, suite, keep, key)?;
+                if directory::wanted(suite).next().is_some() {
                     let beside = &files.paths.target.path.resolved;
-                    files.leaving.directories = Some(Directories::enter(beside, key)?);
+                    match Directories::enter(beside, key) {
+                        Ok(entered) => files.leaving.directories = Some(entered),
+                        Err(error) => {
+                            files.leaving.undo();
+                            return Err(error);
+                        }
+                    }
                 }
                 return Ok(Self::Files(Box::new(files)));
             }
@@ -310,6 +399,19 @@ impl Field {
         }
     }
 
+    /// Removes what goes with the run and lets go of the rest, before the run is said to be over:
+    /// killed meanwhile it can be resumed. What could not be removed is a warning.
+    pub(crate) fn leave(&mut self) -> Vec<Warning> {
+        match self {
+            Self::Files(files) if !files.leaving.hangs => {
+                files.opened.clear();
+                files.leaving.leave()
+            }
+            // What is asked of a place where requests hang may hang, too: it is done at the end.
+            _ => Vec::new(),
+        }
+    }
+
     /// Requests did not come back: nor may what else is asked of the same place.
     pub(crate) fn hangs(&mut self) {
         if let Self::Files(files) = self {
@@ -396,57 +498,21 @@ impl Files {
         uring::residency(file, ByteOffset::ZERO, sample).ok().map(|found| found.cached)
     }
 
-    fn enter(paths: Paths, suite: &Suite, keep: bool) -> Result<Self, RunError> {
+    fn enter(paths: Paths, suite: &Suite, keep: bool, key: u64) -> Result<Self, RunError> {
         let names: Vec<PathBuf> = paths.permits.iter().map(|p| p.path.clone()).collect();
-        let mut leaving = Leaving::default();
-        let mut guards: Vec<File> = Vec::new();
-        let mut identities = Vec::new();
+        let mut taken = Taken::default();
         for permit in &paths.permits {
-            let held = guards.len();
-            let mut identity = None;
-            match permit.action {
-                Action::Read => {}
-                // Held by the first side; if it made the file there was nothing to confirm.
-                _ if paths.shared => {
-                    let file = open_existing(&permit.path, 0)?;
-                    permit.confirm(&file)?;
-                    identity = Some(own(&permit.path, &file)?.identity);
-                }
-                Action::Create | Action::ScratchInside => {
-                    let file = create(&permit.path)?;
-                    lock(&file, &permit.path)?;
-                    let own = own(&permit.path, &file)?;
-                    leaving.of(paths.is_scratch(&permit.path) && !keep).push(own.clone());
-                    give_length(&file, &permit.path, suite.files.size, true).inspect_err(|_| {
-                        // Without its mark it would be someone else's file from now on.
-                        own.remove();
-                    })?;
-                    guards.push(file);
-                }
-                Action::Overwrite => {
-                    let file = open_existing(&permit.path, 0)?;
-                    permit.confirm(&file)?;
-                    let ours = stack::mark_of(&permit.path) == Mark::Ours;
-                    lock(&file, &permit.path)?;
-                    give_length(&file, &permit.path, suite.files.size, ours)?;
-                    if ours {
-                        leaving
-                            .of(paths.is_scratch(&permit.path) && !keep)
-                            .push(own(&permit.path, &file)?);
-                    }
-                    guards.push(file);
-                }
-                Action::Destroy => {
-                    let file = open_existing(&permit.path, O_EXCL)?;
-                    permit.confirm(&file)?;
-                    guards.push(file);
-                }
+            let owner = (paths.is_scratch(&permit.path) && !keep).then_some(key);
+            if let Err(error) = taken.take(permit, &paths, suite.files.size, owner) {
+                taken.leaving.undo();
+                return Err(error);
             }
-            if let Some(file) = guards.get(held) {
-                identity = Some(own(&permit.path, file)?.identity);
-            }
-            identities.push(identity);
         }
+        for (path, owner) in &paths.stale {
+            // Nothing depends on it, and whoever removes that run is told.
+            let _ = left_behind::remove(path, *owner);
+        }
+        let Taken { leaving, guards, identities } = taken;
         let ledger = Ledger::new(&Host::this(), &paths.target.devices);
         let before = ledger.snapshot();
         let watch = Watch::of(&names);
@@ -474,13 +540,13 @@ impl Files {
         let held = self.paths.permits.iter().zip(&mut self.guards);
         for ((permit, guard), identity) in held.zip(&mut self.identities) {
             let path = permit.path.as_path();
-            let anew = Anew { path, ours: self.leaving.knows(path), size };
+            let anew = Anew { path, ours: self.leaving.known(path), size };
             match how {
                 StartFile::Keep => {}
                 StartFile::Truncate => anew.truncate(guard)?,
                 StartFile::Remove => {
                     *guard = anew.remake(guard)?;
-                    let now = own(path, guard)?.identity;
+                    let now = own(path, guard, None)?.identity;
                     *identity = Some(now);
                     self.leaving.renew(path, now);
                 }
@@ -494,7 +560,7 @@ impl Files {
         let Some(size) = self.growing.take() else { return Ok(()) };
         for (permit, guard) in self.paths.permits.iter().zip(&self.guards) {
             let path = permit.path.as_path();
-            Anew { path, ours: self.leaving.knows(path), size }.restore(guard)?;
+            Anew { path, ours: self.leaving.known(path), size }.restore(guard)?;
         }
         self.watch = Watch::of(&self.names);
         Ok(())
@@ -507,7 +573,7 @@ impl Files {
         }
         for (permit, identity) in self.paths.permits.iter().zip(&self.identities) {
             if !matches!(permit.action, Action::Read | Action::Destroy) {
-                let file = open_existing(&permit.path, 0)?;
+                let file = open_existing(&permit.path, OFlags::empty())?;
                 if let Some(identity) = identity {
                     identity.confirm(&file, &permit.path)?;
                 }
@@ -677,18 +743,6 @@ pub(crate) fn file_error(
     move |source| RunError::File { what, path: path.to_path_buf(), source }
 }
 
-fn own(path: &Path, file: &File) -> Result<Own, RunError> {
-    let identity = Identity::of(file).map_err(file_error("examine", path))?;
-    Ok(Own { path: path.to_path_buf(), identity })
-}
-
-/// `O_CREAT | O_EXCL`: it must still not exist.
-fn create(path: &Path) -> Result<File, RunError> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    options.open(path).map_err(file_error("create", path))
-}
-
 /// One run at a time writes to a file: the second would measure the first, and neither would know.
 pub(crate) fn lock(file: &File, path: &Path) -> Result<(), RunError> {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).or_else(|error| match error {
@@ -698,22 +752,34 @@ pub(crate) fn lock(file: &File, path: &Path) -> Result<(), RunError> {
     })
 }
 
-fn open_existing(path: &Path, flags: i32) -> Result<File, RunError> {
-    let mut options = OpenOptions::new();
-    options.write(true).custom_flags(flags);
-    options.open(path).map_err(file_error("open for writing", path))
+fn open_existing(path: &Path, flags: OFlags) -> Result<File, RunError> {
+    let opened = own::open_with(path, OpenOptions::new().write(true), flags);
+    opened.map_err(file_error("open for writing", path))
 }
 
 /// Gives a file its length: exactly if it is ours, which then says so on its mark; another's
 /// is only ever made longer.
-fn give_length(file: &File, path: &Path, size: Bytes, ours: bool) -> Result<(), RunError> {
+pub(crate) fn give_length(
+    file: &File,
+    path: &Path,
+    size: Bytes,
+    ours: bool,
+    owner: Option<u64>,
+) -> Result<(), RunError> {
     let now = file.metadata().map_err(file_error("examine", path))?.len();
     if now < size.get() || (ours && now != size.get()) {
+        if ours {
+            // Killed in between, it is ours at both lengths.
+            let most = Bytes::new(now).max(size);
+            let value =
+                stack::mark_value_growing(file, most).map_err(file_error("examine", path))?;
+            own::mark(file, value, owner);
+        }
         file.set_len(size.get()).map_err(file_error("give its length to", path))?;
     }
     if ours {
         let value = stack::mark_value(file).map_err(file_error("examine", path))?;
-        mark(file, &value);
+        own::mark(file, value, owner);
     }
     Ok(())
 }

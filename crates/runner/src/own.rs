@@ -61,40 +61,61 @@ impl Identity {
     }
 }
 
+/// Opens what is at `path` without following a link or waiting for anybody: another may have put a
+/// pipe there.
+pub(crate) fn open_calmly(path: &Path, options: &mut OpenOptions) -> std::io::Result<File> {
+    open_with(path, options, OFlags::empty())
+}
+
+/// As [`open_calmly`], with further flags.
+pub(crate) fn open_with(
+    path: &Path,
+    options: &mut OpenOptions,
+    flags: OFlags,
+) -> std::io::Result<File> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    options.custom_flags(flags.bits().cast_signed()).open(path)
+}
+
 /// A file of ours.
 #[derive(Clone, Debug)]
 pub(crate) struct Own {
     pub path: PathBuf,
     pub identity: Identity,
+    /// Of one that goes with the run: the run's own number, for its mark.
+    pub owner: Option<u64>,
+}
+
+/// What is open under `path`, as ours.
+pub(crate) fn own(path: &Path, file: &File, owner: Option<u64>) -> Result<Own, RunError> {
+    let identity = Identity::of(file).map_err(crate::ground::file_error("examine", path))?;
+    Ok(Own { path: path.to_path_buf(), identity, owner })
 }
 
 impl Own {
     /// Removes it, if its name is still its own.
-    pub(crate) fn remove(&self) {
-        if self.identity.is_at(&self.path) {
-            // Nothing can be done about a failure, and the file carries our mark.
-            let _ = std::fs::remove_file(&self.path);
-        }
+    pub(crate) fn remove(&self) -> std::io::Result<()> {
+        if self.identity.is_at(&self.path) { std::fs::remove_file(&self.path) } else { Ok(()) }
     }
 
     /// Marks it as one that no run uses any more.
     pub(crate) fn release(&self) {
-        // Whatever stands there by now must not be followed, nor waited for.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let mut options = OpenOptions::new();
-        options.read(true).custom_flags(flags.bits() as i32);
-        let Ok(file) = options.open(&self.path) else { return };
+        let Ok(file) = open_calmly(&self.path, OpenOptions::new().read(true)) else { return };
         if Identity::of(&file).is_ok_and(|found| found == self.identity)
             // A file that is gone needs no mark; one without is theirs who named it.
             && let Ok(value) = stack::mark_value_released(&file)
         {
-            mark(&file, &value);
+            mark(&file, value, None);
         }
     }
 }
 
-/// Marks an open file. Where there are no extended attributes it cannot be known as ours later,
+/// Marks an open file, with its owner if it has one. Where there are no extended attributes it cannot be known as ours later,
 /// which only means that it must be named to be overwritten.
-pub(crate) fn mark(file: &File, value: &[u8]) {
-    let _ = rustix::fs::fsetxattr(file, stack::MARK_NAME, value, XattrFlags::empty());
+pub(crate) fn mark(file: &File, value: Vec<u8>, owner: Option<u64>) {
+    let value = match owner {
+        Some(owner) => stack::mark_of_scratch(value, owner),
+        None => value,
+    };
+    let _ = rustix::fs::fsetxattr(file, stack::MARK_NAME, &value, XattrFlags::empty());
 }

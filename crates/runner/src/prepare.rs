@@ -65,6 +65,8 @@ pub(crate) struct Paths {
     /// A character device: no size, no cache, read only.
     pub character: bool,
     /// Another side of the same comparison makes, fills, holds and removes the files.
+    /// Scratch files that killed runs left beside those, each with the number of its run.
+    pub stale: Vec<(PathBuf, u64)>,
     pub shared: bool,
 }
 
@@ -665,7 +667,7 @@ fn can_verify(suite: &Suite) -> Result<(), RunError> {
 }
 
 /// Whether a file is `base`, or one of several that begin with its name.
-fn is_of(path: &Path, base: &Path) -> bool {
+pub(crate) fn is_of(path: &Path, base: &Path) -> bool {
     let (path, base) = (path.as_os_str().as_encoded_bytes(), base.as_os_str().as_encoded_bytes());
     path.strip_prefix(base).is_some_and(|rest| {
         rest.is_empty()

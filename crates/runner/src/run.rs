@@ -244,6 +244,8 @@ impl Running<'_> {
     fn close(mut self, ended: Result<Next, RunError>) -> Result<Outcome, RunError> {
         // A visit that was never made leaves its files empty. What went wrong before is what to tell.
         let _ = self.field.end_anew();
+        // While it can still be resumed: killed in the middle of this it will finish it.
+        let left = self.field.leave();
         let state = match &ended {
             Ok(Next::On) => RunState::Complete,
             Ok(Next::Interrupted) => RunState::Interrupted,
@@ -259,9 +261,10 @@ impl Running<'_> {
             }
             Ok(_) => Ok(()),
         };
+        let told = left.into_iter().try_for_each(|warning| self.warn(warning));
         let stored = self.store.set_state(&self.outcome.run, state);
         ended?;
-        warned?;
+        warned.and(told)?;
         stored?;
         self.outcome.state = state;
         Ok(self.outcome)

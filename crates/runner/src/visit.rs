@@ -11,7 +11,7 @@ use units::{Bytes, Instant, Nanos};
 use uring::{BackendReport, Cpu, FileSet, MonotonicClock, Requested, ThreadUsage, Visitor};
 
 use crate::events::Waiting;
-use crate::{Interrupt, RunError};
+use crate::{Interrupt, RunError, thread_limit};
 
 /// Workers need little stack; there can be thousands of them.
 const STACK: usize = 256 << 10;
@@ -186,7 +186,13 @@ fn spawn_all(
             .name(format!("worker-{index}"))
             .stack_size(STACK)
             .spawn(move || body.run(stage))
-            .map_err(|source| RunError::Threads { wanted, source })?;
+            .map_err(|source| RunError::Threads {
+                streams: play.visit.streams.iter().map(|stream| stream.name.clone()).collect(),
+                started: index,
+                wanted,
+                limits: thread_limit::limits(),
+                source,
+            })?;
         ids.push(group);
     }
     Ok(ids)

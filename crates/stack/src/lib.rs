@@ -23,7 +23,10 @@ pub use host::Host;
 pub use ledger::{Counters, DeviceCounters, Difference, Ledger, UnknownCounters, difference};
 pub use link::slowest_link;
 pub use machine::machine;
-pub use mark::{MARK_NAME, Mark, mark_of, mark_value, mark_value_growing, mark_value_released};
+pub use mark::{
+    MARK_NAME, Mark, mark_of, mark_of_scratch, mark_value, mark_value_growing, mark_value_released,
+    scratch_owner,
+};
 pub use mounts::{DeviceNumber, Mount, mount_of, mounts};
 pub use safety::{
     Access, Action, BlockFacts, ConfirmError, Consent, DeviceUse, Facts, FileFacts, Permit, Place,

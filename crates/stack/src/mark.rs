@@ -1,8 +1,9 @@
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use serde::Serialize;
 use units::Bytes;
@@ -62,6 +63,39 @@ pub fn mark_value_growing(file: &File, size: Bytes) -> io::Result<Vec<u8>> {
     Ok(format!("{}{}", growing(&metadata), size.get()).into_bytes())
 }
 
+/// What stands between a mark and the number of the run that made the file for itself alone.
+const OWNER: &[u8] = b" scratch=";
+/// Hexadecimal digits of that number.
+const OWNER_DIGITS: usize = 16;
+
+/// Any mark but a released one, of a file that goes with the run that made it. By its number, which
+/// follows from what is stored of the run, whoever removes the run knows what it left behind.
+pub fn mark_of_scratch(mut mark: Vec<u8>, owner: u64) -> Vec<u8> {
+    mark.extend_from_slice(OWNER);
+    mark.extend_from_slice(format!("{owner:016x}").as_bytes());
+    mark
+}
+
+/// The number of the run that made the file at `path` for itself alone; `None` where no mark says
+/// so. Whether the mark is still true [`mark_of`] tells.
+pub fn scratch_owner(path: &Path) -> Option<u64> {
+    let mut buffer = [0; 256];
+    let length = rustix::fs::lgetxattr(path, MARK_NAME, &mut buffer).ok()?;
+    parts(buffer.get(..length)?).1
+}
+
+/// A mark without its owner, and the owner if it names one.
+fn parts(mark: &[u8]) -> (&[u8], Option<u64>) {
+    let at = mark.len().saturating_sub(OWNER.len() + OWNER_DIGITS);
+    let (rest, end) = mark.split_at(at);
+    let owner = end.strip_prefix(OWNER).and_then(|digits| {
+        let text = std::str::from_utf8(digits).ok()?;
+        let owner = u64::from_str_radix(text, 16).ok()?;
+        (format!("{owner:016x}") == text).then_some(owner)
+    });
+    if owner.is_some() { (rest, owner) } else { (mark, None) }
+}
+
 fn growing(metadata: &Metadata) -> String {
     format!("1 inode={} size<=", metadata.ino())
 }
@@ -90,13 +124,12 @@ pub fn mark_of(path: &Path) -> Mark {
         Ok(metadata) => metadata,
         Err(error) => return Mark::Unreadable { why: error.to_string() },
     };
-    if let Ok(n) = answer
-        && is_growing(buffer.get(..n).unwrap_or_default(), &metadata)
-    {
+    let answer = answer.map(|n| parts(buffer.get(..n).unwrap_or_default()).0);
+    if answer.is_ok_and(|mark| is_growing(mark, &metadata)) {
         return foreign_content(path);
     }
     let marks = (value(&metadata), released(&metadata));
-    match judge(answer.map(|n| buffer.get(..n).unwrap_or_default()), &marks) {
+    match judge(answer, &marks) {
         Found::Released => Mark::Ours,
         Found::Unfinished => foreign_content(path),
         Found::Other(mark) => mark,
@@ -105,7 +138,10 @@ pub fn mark_of(path: &Path) -> Mark {
 
 /// Whether something else than our data was put into a file that a killed run left.
 fn foreign_content(path: &Path) -> Mark {
-    let found = File::open(path).and_then(|file| probe(&file));
+    // What has the name by now must not be waited for.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let found = opened.and_then(|file| probe(&file));
     match found {
         Err(error) => Mark::Unreadable { why: error.to_string() },
         Ok(signatures) => signatures
@@ -162,6 +198,24 @@ mod tests {
         }
         std::fs::remove_file(path.with_extension("other")).unwrap();
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_mark_says_whose_scratch_file_it_is() {
+        let mark = b"1 inode=7 size=4096";
+        let owned = mark_of_scratch(mark.to_vec(), 0x00ab);
+        assert_eq!(owned, b"1 inode=7 size=4096 scratch=00000000000000ab");
+        assert_eq!(parts(&owned), (&mark[..], Some(0xab)));
+        for other in [
+            &b"1 inode=7 size=4096"[..],
+            b"",
+            b"1 inode=7 size=4096 scratch=ab",
+            b"1 inode=7 size=4096 scratch=00000000000000AB",
+            b"1 inode=7 size=4096 scratch=+0000000000000ab",
+            b"1 inode=7 size=4096 scratch=00000000000000ab ",
+        ] {
+            assert_eq!(parts(other), (other, None), "{}", String::from_utf8_lossy(other));
+        }
     }
 
     #[test]

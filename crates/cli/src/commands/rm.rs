@@ -1,9 +1,10 @@
 //! `plimsoll rm`
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, IsTerminal};
 
 use clap::Args;
-use store::Store;
+use store::{Claim, Store};
 
 use crate::args::Common;
 use crate::exit::ExitCode;
@@ -42,16 +43,38 @@ pub fn rm(args: &RmArgs, common: &Common, output: &Output) -> Result<(), Failure
     let mut store = Store::open(&order::store_path(common)?)?;
     let headers: Result<Vec<_>, _> = ids.iter().map(|id| store.load(id)).collect();
     let headers = headers?;
+    remove_files(&store, &headers, output)?;
     store.remove(&ids)?;
-    for run in &headers {
-        // What is not ours, or cannot be removed, is left and told; the run is removed all the same.
-        match runner::remove_left_behind(&run.header) {
-            Ok(false) => {}
-            Ok(true) => output.note(&format!("removed the files that {} left", run.header.id)),
-            Err(error) => output.warning(&error.to_string()),
+    output.note(&format!("removed {}", ids.join(", ")));
+    Ok(())
+}
+
+/// Removes what killed runs left outside the store. Before they are removed themselves: only by
+/// what is stored of them is it known as theirs, so that this can be cut short and done again.
+fn remove_files(store: &Store, runs: &[record::Run], output: &Output) -> Result<(), Failure> {
+    // None of them may be under way, nor begin again meanwhile.
+    let mut claims: BTreeMap<&str, Claim> = BTreeMap::new();
+    for run in runs {
+        let id = run.header.id.as_str();
+        if !claims.contains_key(id) {
+            claims.insert(id, store.claim(id)?);
         }
     }
-    output.note(&format!("removed {}", ids.join(", ")));
+    for run in runs {
+        let left = runner::remove_left_behind(&run.header);
+        if !left.removed.is_empty() {
+            let names: Vec<_> =
+                left.removed.iter().map(|path| path.display().to_string()).collect();
+            output.note(&format!("removed what {} left: {}", run.header.id, names.join(", ")));
+        }
+        // What is not ours, or cannot be removed, is left and told; the run goes all the same.
+        for trouble in &left.troubles {
+            output.warning(&trouble.to_string());
+            if let Some(hint) = trouble.hint() {
+                output.hint(&hint);
+            }
+        }
+    }
     Ok(())
 }
 

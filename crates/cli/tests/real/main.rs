@@ -12,6 +12,7 @@ mod exchanged;
 mod faults;
 mod hangs;
 mod lab;
+mod left_behind;
 mod limits;
 mod live;
 mod path;

@@ -52,8 +52,8 @@ impl Prepared {
         store.set_state(&id, RunState::Running)?;
         let sides = header.blocks.clone();
         let own = own_seed(header.seed, sides.as_ref());
-        let directory = directory::wanted(&suite).next().map(|_| directory::key(&header));
-        let field = Field::enter(ground, &suite, &everything, own, settings.keep, directory);
+        let key = directory::key(&header);
+        let field = Field::enter(ground, &suite, &everything, own, settings.keep, key);
         let field = match field {
             Ok(field) => field,
             Err(error) => {
@@ -133,6 +133,14 @@ impl Prepared {
             done: made.len(),
             left,
         });
+        for warning in &header.warnings {
+            run.warned.insert((warning.code.clone(), warning.text.clone()));
+            run.watcher.event(Event::Warning(warning));
+        }
+        if left.visits_most == 0 {
+            // Only its files were left to be removed.
+            run.fill = 0..0;
+        }
         Ok(run)
     }
 }

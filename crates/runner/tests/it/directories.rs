@@ -167,6 +167,13 @@ fn killed(place: &Place) -> (Run, PathBuf) {
     (run, root)
 }
 
+/// What was left alone of what the run left, where nothing could be removed.
+fn troubles(run: &Run) -> Vec<RunError> {
+    let found = runner::remove_left_behind(&run.header);
+    assert!(found.removed.is_empty(), "{:?}", found.removed);
+    found.troubles
+}
+
 #[test]
 fn what_a_killed_run_left_goes_with_the_resumed_one() {
     let place = Place::new("whole-resume");
@@ -186,13 +193,15 @@ fn what_a_killed_run_left_can_be_removed_and_nothing_else() {
     let (run, root) = killed(&place);
     let letter = root.join("in-order/0000000001-letter");
     std::fs::write(&letter, "dear").unwrap();
-    assert!(runner::remove_left_behind(&run.header).is_err(), "it is not empty");
+    let [RunError::Strangers { name, .. }] = &troubles(&run)[..] else { panic!("it is not empty") };
+    assert_eq!(name, "in-order/0000000001-letter");
     assert_eq!(std::fs::read(&letter).unwrap(), b"dear");
     assert_eq!(names(&root.join("in-order")).len(), 1, "ours are gone");
     std::fs::remove_file(&letter).unwrap();
-    assert!(runner::remove_left_behind(&run.header).unwrap());
+    assert_eq!(runner::remove_left_behind(&run.header).removed, [root]);
     assert_eq!(left(&place.join("")), Vec::<PathBuf>::new());
-    assert!(!runner::remove_left_behind(&run.header).unwrap());
+    let again = runner::remove_left_behind(&run.header);
+    assert!(again.removed.is_empty() && again.troubles.is_empty());
 }
 
 #[test]
@@ -207,8 +216,7 @@ fn a_directory_of_somebody_else_is_left_alone() {
     std::fs::create_dir(root.join("in-order")).unwrap();
     let mine = root.join("in-order").join(names(&copy.join("in-order")).first().unwrap());
     std::fs::write(&mine, "mine").unwrap();
-    let refused = runner::remove_left_behind(&run.header).unwrap_err();
-    assert!(matches!(refused, RunError::NotOurs { .. }), "{refused}");
+    assert!(matches!(troubles(&run)[..], [RunError::NotOurs { .. }]));
     let mut store = store::Store::open(&place.join("store.db")).unwrap();
     let prepared = prepare_resume(&run, settings(&place), None).unwrap();
     let ended = prepared.run(&mut store, &mut |_: Event<'_>| {}, &Interrupt::default());
@@ -217,7 +225,7 @@ fn a_directory_of_somebody_else_is_left_alone() {
     // A link is no directory either.
     std::fs::rename(&root, place.join("other")).unwrap();
     std::os::unix::fs::symlink(&copy, &root).unwrap();
-    assert!(runner::remove_left_behind(&run.header).is_err());
+    assert!(!troubles(&run).is_empty());
     assert_eq!(names(&copy.join("in-order")).len(), 300);
     assert_eq!(
         std::fs::read(place.join("other/in-order").join(mine.file_name().unwrap())).unwrap(),

@@ -1,0 +1,100 @@
+//! What a killed run left: the scratch files that it made for itself alone, which say so in their
+//! marks, and its directory of files. Found by `rm` of the run, and by the next run at that place.
+
+use std::fs::OpenOptions;
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use record::{RunHeader, TargetKind};
+use rustix::fs::FlockOperation;
+use stack::Mark;
+
+use crate::ground::file_error;
+use crate::own::{self, Identity};
+use crate::prepare::{SCRATCH, is_of};
+use crate::{RunError, directory};
+
+/// What became of what a run left.
+#[derive(Debug, Default)]
+pub struct LeftBehind {
+    /// Files and directories that were removed.
+    pub removed: Vec<PathBuf>,
+    /// What is left alone, or could not be removed, and why.
+    pub troubles: Vec<RunError>,
+}
+
+/// Removes what a killed run left: scratch files that only it used, and the directory in which it
+/// made files. What is not known as its own stays.
+pub fn remove_left_behind(header: &RunHeader) -> LeftBehind {
+    let mut found = LeftBehind::default();
+    if header.imported.is_some() || header.target.kind == TargetKind::Twin {
+        return found;
+    }
+    match directory::remove_left_behind(header) {
+        Ok(removed) => found.removed.extend(removed),
+        Err(error) => found.troubles.push(error),
+    }
+    let key = directory::key(header);
+    let targets = match header.targets.as_slice() {
+        [] => std::slice::from_ref(&header.target),
+        several => several,
+    };
+    let bases = targets.iter().map(|target| Path::new(&target.resolved));
+    for base in bases.filter(|path| path.file_name().is_some_and(|name| name == SCRATCH)) {
+        for path in named_like(base) {
+            if stack::scratch_owner(&path) != Some(key) {
+                continue;
+            }
+            match remove(&path, key) {
+                Ok(true) => found.removed.push(path),
+                Ok(false) => {}
+                Err(error) => found.troubles.push(error),
+            }
+        }
+    }
+    found
+}
+
+/// Scratch files at `base` that some run made for itself alone, and that are not among `wanted`.
+pub(crate) fn stale(base: &Path, wanted: &[PathBuf]) -> Vec<(PathBuf, u64)> {
+    let others = named_like(base).into_iter().filter(|path| !wanted.contains(path));
+    let owned = others.filter_map(|path| Some((stack::scratch_owner(&path)?, path)));
+    let ours = owned.filter(|(_, path)| stack::mark_of(path) == Mark::Ours);
+    ours.map(|(owner, path)| (path, owner)).collect()
+}
+
+/// Removes a scratch file if it is still its owner's and no run uses it; false if one does.
+pub(crate) fn remove(path: &Path, owner: u64) -> Result<bool, RunError> {
+    let cannot = || file_error("remove", path);
+    let file = match own::open_calmly(path, OpenOptions::new().read(true)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        opened => opened.map_err(cannot())?,
+    };
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(false),
+        // Without locks nobody knows whether a run uses it.
+        locked => locked.map_err(|errno| cannot()(errno.into()))?,
+    }
+    let identity = Identity::of(&file).map_err(cannot())?;
+    let refuse = |why: String| Err(RunError::NotOurs { path: path.to_path_buf(), why });
+    match stack::mark_of(path) {
+        Mark::Ours if stack::scratch_owner(path) == Some(owner) => {}
+        Mark::Stale { why } => return refuse(why),
+        _ => return refuse("it has no mark any more".to_owned()),
+    }
+    if !identity.is_at(path) {
+        return Err(cannot()(Error::other("it was exchanged for another file")));
+    }
+    std::fs::remove_file(path).map(|()| true).map_err(cannot())
+}
+
+/// The regular file at `base`, and those that have its name and a number.
+fn named_like(base: &Path) -> Vec<PathBuf> {
+    let entries = base.parent().and_then(|place| std::fs::read_dir(place).ok());
+    let entries = entries.into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let mut named: Vec<_> =
+        files.map(|entry| entry.path()).filter(|path| is_of(path, base)).collect();
+    named.sort();
+    named
+}
