@@ -16,6 +16,9 @@ const FILL_DEPTH: u32 = 8;
 /// Discards: of so much at once that a whole drive is not many of them.
 const TRIM_BLOCK: u64 = 64 << 20;
 
+/// The phase that a fill is stored as.
+const FILL: &str = "fill";
+
 /// One pass over the files.
 #[derive(Clone, Debug)]
 pub(crate) struct Pass {
@@ -47,6 +50,21 @@ impl Pass {
         self.stream.mix.classes.iter().any(|class| class.op == Operation::Trim)
     }
 
+    /// Whether it only makes data that is missing.
+    pub(crate) fn is_fill(&self) -> bool {
+        self.phase == FILL
+    }
+
+    /// In a word, for who is told that it is left out.
+    pub(crate) fn name(&self) -> String {
+        let how = match (self.trims(), &self.stream.access) {
+            (true, _) => "trim",
+            (false, Access::Uniform) => "random writes",
+            (false, _) => "writes in order",
+        };
+        format!("{}: {how}", self.phase)
+    }
+
     pub(crate) fn describe(&self, suite: &Suite) -> String {
         let when = match self.before.and_then(|phase| suite.phases.get(phase)) {
             Some(phase) => format!("before the first visit of phase {}", phase.name),
@@ -66,7 +84,7 @@ pub(crate) fn passes(suite: &Suite) -> Vec<Pass> {
     if suite.files.fill {
         let (block, volume) = (block_for(suite.files.size), suite.files.total());
         let stream = writes(suite, block, Access::Sequential { shared: true }, volume);
-        passes.push(Pass { phase: "fill".to_owned(), before: None, stream, volume });
+        passes.push(Pass { phase: FILL.to_owned(), before: None, stream, volume });
     }
     for (wish, number) in suite.files.precondition.iter().zip(1..) {
         passes.push(pass(suite, wish, format!("precondition-{number}"), None));

@@ -1,12 +1,15 @@
 //! Decides everything, changes nothing.
 
 use std::collections::BTreeSet;
+use std::fs::OpenOptions;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use device::TwinSpec;
 use plan::Schedule;
-use record::{Blocks, CellRecord, PartOf, RunHeader, RunState, StreamPlan};
+use record::{Blocks, CellRecord, PartOf, RunHeader, RunState, StreamPlan, Warning};
+use rustix::fs::OFlags;
 use stack::{Action, Host, PathKind, Permit, Target};
 use suite::model::{
     CacheStep, Cell, Data, Method, Operation, Precondition, StartFile, Stream, Suite,
@@ -62,11 +65,11 @@ pub(crate) struct Paths {
     pub writes: bool,
     /// Removed after the run, with a number behind each if a target has several files.
     pub scratch: Vec<PathBuf>,
+    /// Scratch files that killed runs left beside those, each with the number of its run.
+    pub stale: Vec<(PathBuf, u64)>,
     /// A character device: no size, no cache, read only.
     pub character: bool,
     /// Another side of the same comparison makes, fills, holds and removes the files.
-    /// Scratch files that killed runs left beside those, each with the number of its run.
-    pub stale: Vec<(PathBuf, u64)>,
     pub shared: bool,
 }
 
@@ -148,14 +151,19 @@ impl Prepared {
                 said.push(format!("Takes turns on {name} with a side before it, as said there."));
             }
             Ground::Paths(paths) => {
-                for permit in &paths.permits {
-                    said.extend(permit.describe().iter().cloned());
+                let each = (paths.permits.len() / paths.targets().len().max(1)).max(1);
+                for permits in paths.permits.chunks(each) {
+                    said.extend(stack::describe_all(permits));
+                }
+                for (path, _) in &paths.stale {
+                    let path = path.display();
+                    said.push(format!("Removes {path}, which a killed run left, if none uses it."));
                 }
                 for base in &paths.scratch {
                     let after = if self.settings.keep { "Keeps" } else { "Removes" };
-                    let first = paths.permits.iter().find(|permit| is_of(&permit.path, base));
-                    let name = first.map_or(base, |permit| &permit.path);
-                    said.push(format!("{after} {} afterwards.", name.display()));
+                    let ours = paths.permits.iter().map(|permit| permit.path.as_path());
+                    let ours: Vec<&Path> = ours.filter(|path| is_of(path, base)).collect();
+                    said.push(format!("{after} {} afterwards.", stack::row_of(&ours)));
                 }
             }
             Ground::Null | Ground::Memory | Ground::Model(_) => {
@@ -171,6 +179,7 @@ impl Prepared {
         for pass in &self.passes {
             said.push(pass.describe(&self.suite));
         }
+        said.extend(self.header.warnings.iter().map(|warning| sentence(&warning.text)));
         said.extend(self.describe_beginnings());
         said.extend(self.describe_visits());
         for cell in self.cells.iter().filter(|c| c.impossible.is_some()) {
@@ -294,6 +303,13 @@ pub(crate) fn impossible_cells(cells: &[CellRecord]) -> BTreeSet<u32> {
     cells.iter().filter(|cell| cell.impossible.is_some()).map(|cell| cell.index).collect()
 }
 
+/// A warning's text as a sentence.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).chain(['.']).collect()
+}
+
 /// `5 %`, `2.5 %`.
 fn percent(share: f64) -> String {
     format!("{} %", (share * 1e4).round() / 1e2)
@@ -364,7 +380,13 @@ const MODEL_BYTES_MAX: u64 = 4 << 20;
 fn read_model(path: &Path) -> Result<TwinSpec, RunError> {
     let bad = |why: String| RunError::Model { path: path.to_path_buf(), why };
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(|e| bad(e.to_string()))?;
+    // A pipe that nobody writes to would be waited for.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = opened.map_err(|e| bad(e.to_string()))?;
+    if !file.metadata().is_ok_and(|found| found.is_file()) {
+        return Err(bad("it is no regular file".to_owned()));
+    }
     file.take(MODEL_BYTES_MAX + 1).read_to_string(&mut text).map_err(|e| bad(e.to_string()))?;
     if text.len() as u64 > MODEL_BYTES_MAX {
         return Err(bad(format!("it is longer than the {MODEL_BYTES_MAX} bytes a model may have")));
@@ -405,7 +427,12 @@ fn finish(
             why: cells.first().and_then(|c| c.impossible.clone()).unwrap_or_default(),
         });
     }
-    let passes = if found.as_it_is { Vec::new() } else { fill::passes(&suite) };
+    let mut passes = fill::passes(&suite);
+    let mut warnings = Vec::new();
+    if found.as_it_is {
+        warnings.extend(not_prepared(&passes, &found.record.given));
+        passes.clear();
+    }
     let first = cells.len() as u32;
     cells.extend((first..).zip(&passes).map(|(index, pass)| pass.cell(index)));
     if verifies(&suite) {
@@ -444,7 +471,7 @@ fn finish(
         blocks: None,
         part: None,
         imported: None,
-        warnings: Vec::new(),
+        warnings,
     };
     let mut prepared = Prepared {
         header,
@@ -458,6 +485,20 @@ fn finish(
     let most = prepared.schedule().left(&[]).visits_most;
     prepared.header.visits_planned = most.saturating_add(prepared.passes.len() as u32);
     Ok(prepared)
+}
+
+/// That preconditioning which the suite asks for is left out, since nothing may be changed.
+fn not_prepared(passes: &[Pass], target: &str) -> Option<Warning> {
+    let left_out = passes.iter().filter(|pass| !pass.is_fill());
+    let what: Vec<String> = left_out.map(Pass::name).collect();
+    (!what.is_empty()).then(|| {
+        let text = format!(
+            "not prepared as the suite wants it ({}): {target} is there already and the suite only \
+             reads it, so it is read as it is",
+            what.join(", ")
+        );
+        Warning::new("not-preconditioned", text)
+    })
 }
 
 fn coordinates(phase: &suite::model::Phase, cell: &Cell) -> Vec<(String, String)> {

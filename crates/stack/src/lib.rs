@@ -30,7 +30,8 @@ pub use mark::{
 pub use mounts::{DeviceNumber, Mount, mount_of, mounts};
 pub use safety::{
     Access, Action, BlockFacts, ConfirmError, Consent, DeviceUse, Facts, FileFacts, Permit, Place,
-    Process, Refusal, RefusalReason, Subject, Users, decide, space_reserve, suggest_scratch_size,
+    Process, Refusal, RefusalReason, Subject, Users, decide, describe_all, row_of, space_reserve,
+    suggest_scratch_size,
 };
 pub use signature::{Family, ReadAt, Signature, probe};
 pub use target::{FileId, Nature, PathFacts, PathKind, Space, Target, TargetError, inspect, look};

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use units::Bytes;
@@ -496,6 +496,25 @@ pub struct Permit {
     /// What will be read, written, created and removed: one sentence each, for `--dry-run`.
     pub sentences: Vec<String>,
     identity: Option<Identity>,
+    #[serde(skip)]
+    told: Told,
+}
+
+/// What sentences about several files at once are made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Told {
+    /// The link that leads there, as a sentence.
+    link: Option<String>,
+    /// Wanted.
+    size: Bytes,
+    /// An existing one is shorter than that.
+    grows: bool,
+    /// Why an existing one may be written.
+    why: &'static str,
+    /// Of the file system in which it is made.
+    space: Option<Space>,
+    /// What could not be seen of its users, as a sentence.
+    blind: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -785,7 +804,7 @@ fn judge_contents(path: &str, block: &BlockFacts, reasons: &mut Vec<RefusalReaso
 fn permit(facts: &Facts) -> Permit {
     let mut sentences = Vec::new();
     if facts.given != facts.resolved {
-        sentences.push(format!("{} is {}.", facts.given.display(), facts.resolved.display()));
+        sentences.push(is_at(facts));
     }
     let (action, identity) = match (facts.access, &facts.subject) {
         (Access::Read, subject) => {
@@ -798,7 +817,95 @@ fn permit(facts: &Facts) -> Permit {
             (action, identity(subject))
         }
     };
-    Permit { path: facts.resolved.clone(), action, sentences, identity }
+    Permit { path: facts.resolved.clone(), action, sentences, identity, told: told(facts) }
+}
+
+fn told(facts: &Facts) -> Told {
+    let link = (facts.given != facts.resolved).then(|| is_at(facts));
+    let size = match facts.access {
+        Access::Read => Bytes::ZERO,
+        Access::Write { size, .. } => size,
+    };
+    let told = Told { link, size, ..Told::default() };
+    match &facts.subject {
+        Subject::NewFile(place) | Subject::Directory(place) => Told { space: place.space, ..told },
+        Subject::File(file) => Told {
+            grows: size > file.size,
+            why: may_be_written(file),
+            blind: blind(&file.users),
+            ..told
+        },
+        _ => told,
+    }
+}
+
+fn is_at(facts: &Facts) -> String {
+    format!("{} is {}.", facts.given.display(), facts.resolved.display())
+}
+
+fn may_be_written(file: &FileFacts) -> &'static str {
+    match file.mark {
+        Mark::Ours => "which plimsoll made",
+        _ => "as --overwrite says",
+    }
+}
+
+/// What will be read, written, created and removed of the files of one target, which are numbered:
+/// as [`Permit::describe`] where there is one; of those that are treated alike in a row together.
+pub fn describe_all(permits: &[Permit]) -> Vec<String> {
+    if let [one] = permits {
+        return one.sentences.clone();
+    }
+    let mut said: Vec<String> = permits.iter().filter_map(|one| one.told.link.clone()).collect();
+    let alike = |a: &Permit, b: &Permit| a.action == b.action && a.told.why == b.told.why;
+    for row in permits.chunk_by(alike) {
+        said.extend(describe_row(row));
+    }
+    let made: Vec<&Permit> = permits.iter().filter(|one| one.told.space.is_some()).collect();
+    if let Some(space) = made.first().and_then(|one| one.told.space) {
+        let all = made.iter().fold(0, |sum: u64, one| sum.saturating_add(one.told.size.get()));
+        said.extend(room(Some(space), Bytes::new(all)));
+    }
+    said.extend(permits.iter().find_map(|one| one.told.blind.clone()));
+    said
+}
+
+fn describe_row(row: &[Permit]) -> Vec<String> {
+    let paths: Vec<&Path> = row.iter().map(|one| one.path.as_path()).collect();
+    let (first, size) = (row.first(), row.first().map_or(Bytes::ZERO, |one| one.told.size));
+    let why = first.map_or("", |one| one.told.why);
+    let names = match row.len() {
+        1 => format!("{} ({size})", row_of(&paths)),
+        files => format!("{} ({files} files of {size})", row_of(&paths)),
+    };
+    match first.map(|one| &one.action) {
+        None => Vec::new(),
+        Some(Action::Read) => vec![
+            format!("Reads {}.", row_of(&paths)),
+            "Writes, creates and removes nothing there.".to_owned(),
+        ],
+        Some(Action::Create | Action::ScratchInside) => {
+            vec![format!("Creates {names}, marks each as plimsoll's, and writes it.")]
+        }
+        Some(Action::Overwrite) => {
+            let mut said = vec![format!("Overwrites {names}, {why}.")];
+            if row.iter().any(|one| one.told.grows) {
+                said.push(format!("Extends those that are shorter than {size}."));
+            }
+            said
+        }
+        // A device is one, whatever else there is.
+        Some(Action::Destroy) => row.iter().flat_map(|one| one.sentences.clone()).collect(),
+    }
+}
+
+/// Names of files in a row: `NAME.0 .. NAME.127`.
+pub fn row_of(paths: &[&Path]) -> String {
+    match paths {
+        [] => String::new(),
+        [one] => one.display().to_string(),
+        [first, .., last] => format!("{} .. {}", first.display(), last.display()),
+    }
 }
 
 fn identity(subject: &Subject) -> Option<Identity> {
@@ -815,21 +922,18 @@ fn describe_write(facts: &Facts, size: Bytes, sentences: &mut Vec<String>) -> Ac
         Subject::NewFile(place) => {
             sentences
                 .push(format!("Creates {path} ({size}), marks it as plimsoll's, and writes it."));
-            sentences.extend(room(place, size));
+            sentences.extend(room(place.space, size));
             Action::Create
         }
         Subject::Directory(place) => {
             sentences.push(format!(
                 "Creates a scratch file of {size} in {path}, writes it, and removes it afterwards."
             ));
-            sentences.extend(room(place, size));
+            sentences.extend(room(place.space, size));
             Action::ScratchInside
         }
         Subject::File(file) => {
-            let why = match file.mark {
-                Mark::Ours => "which plimsoll made",
-                _ => "as --overwrite says",
-            };
+            let why = may_be_written(file);
             sentences.push(format!("Overwrites {path} ({}), {why}.", file.size));
             if size > file.size {
                 sentences.push(format!("Extends it to {size}."));
@@ -859,8 +963,8 @@ fn describe_write(facts: &Facts, size: Bytes, sentences: &mut Vec<String>) -> Ac
     }
 }
 
-fn room(place: &Place, size: Bytes) -> Option<String> {
-    let Some(space) = place.space.filter(|s| s.total.get() > 0) else {
+fn room(space: Option<Space>, size: Bytes) -> Option<String> {
+    let Some(space) = space.filter(|s| s.total.get() > 0) else {
         return Some("How much is free there is not known.".to_owned());
     };
     let left = Bytes::new(space.free.get().saturating_sub(size.get()));

@@ -289,6 +289,7 @@ impl Problem {
             Self::UnknownWord { seen, known, .. } => {
                 suggestion(seen, known).map(|word| format!("did you mean `{word}`?"))
             }
+            Self::OutOfRange { field, .. } => range_hint(field),
             Self::Misplaced { belongs, .. } => Some(format!("it belongs {belongs}")),
             Self::NotAField(name) => Some(format!("for example `{name}.threads=4`")),
             Self::NotMultiple { seen, multiple, .. } => multiple_hint(*seen, *multiple),
@@ -320,6 +321,21 @@ fn bad_name_hint(name: &str, of: &str) -> String {
 }
 
 /// The neighbours of `seen` that would do.
+/// How else one gets what is beyond the bounds.
+fn range_hint(field: &str) -> Option<String> {
+    Some(
+        match field {
+            "threads" => "more requests at once: a `queue_depth` for each thread, or more streams",
+            "queue_depth" => "more requests at once: more `threads`, each with its own queue",
+            "[[part]]" | "repeats of all parts" => {
+                "make several lists of it, and play them one after the other"
+            }
+            _ => return None,
+        }
+        .to_owned(),
+    )
+}
+
 fn multiple_hint(seen: u64, multiple: u64) -> Option<String> {
     let below = seen.checked_div(multiple)?.checked_mul(multiple)?;
     match (below, below.checked_add(multiple)) {

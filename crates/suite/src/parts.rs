@@ -14,6 +14,8 @@ use crate::source::{
 use crate::values::Time;
 
 const REPEATS_MAX: u32 = 1000;
+/// Parts of a list.
+const PARTS_MAX: usize = 1000;
 /// Parts with their repeats.
 const PLAYED_MAX: u32 = 10_000;
 /// What stands at the top of a list.
@@ -116,14 +118,20 @@ impl Parts {
             Some(name) => check_name(name, "suite", at("name"))?,
             None => return Err(missing(At::Text(0), "name", "the suite")),
         }
-        for (at, table) in tables_of(&entry, "part")? {
+        let tables = tables_of(&entry, "part")?;
+        // Each is a suite that is read and checked before the first is played.
+        if tables.len() > PARTS_MAX {
+            let wanted = format!("at most {PARTS_MAX}");
+            return Err((entry.at, out_of_range("[[part]]", tables.len(), &wanted)));
+        }
+        for (at, table) in tables {
             self.parts.push(part(at, table)?);
         }
         if self.parts.is_empty() {
             return Err(missing(entry.at, "[[part]]", "a list"));
         }
         let played = self.parts.iter().fold(0u32, |sum, part| sum.saturating_add(part.repeats));
-        in_range("repeats", played, 1, PLAYED_MAX, entry.at).map(|_| ())
+        in_range("repeats of all parts", played, 1, PLAYED_MAX, entry.at).map(|_| ())
     }
 
     fn place(&self, at: At) -> Place {

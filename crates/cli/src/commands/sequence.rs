@@ -92,11 +92,11 @@ pub fn run(
     };
     let left: Vec<Item<'_>> = items.into_iter().filter(|item| item.number >= first).collect();
     let prepared = sequence.prepare_all(&left)?;
-    if args.dry_run {
-        return sequence.describe(&left, &prepared).map(|()| ExitCode::Ok);
-    }
     if let Some(group) = &args.group {
         sequence.join(group, common, of)?;
+    }
+    if args.dry_run {
+        return sequence.describe(&left, &prepared).map(|()| ExitCode::Ok);
     }
     drop(prepared);
     sequence.play(&left)

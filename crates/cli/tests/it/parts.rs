@@ -338,3 +338,44 @@ fn several_targets_are_one_run() {
     assert_eq!(twin.code, 2, "{twin:?}");
     assert!(twin.err.contains("null: is a twin, and there are several targets"), "{twin:?}");
 }
+
+#[test]
+fn a_dry_run_refuses_what_the_run_would() {
+    let world = World::new();
+    list(&world, &["suite = \"one.toml\"\nrepeats = 2"]);
+    world.ok(&["run", "list.toml", "--target", "null:"]);
+    for (words, said) in [
+        (&["--from-part", "2", "--group", "0badcafe"][..], "no run belongs to the group 0badcafe"),
+        (&["--from-part", "3"], "--from-part 3, but `list` has 2 parts"),
+    ] {
+        let both = [&[][..], &["--dry-run"]].map(|dry| {
+            let start = ["run", "list.toml", "--target", "null:"];
+            world.run(&[&start, words, dry].concat())
+        });
+        for done in &both {
+            assert_eq!(done.code, 2, "{done:#?}");
+            assert!(done.err.contains(said) && done.err.contains("hint: "), "{done:#?}");
+        }
+        assert_eq!(both[0].err, both[1].err);
+    }
+    // Of one suite, too.
+    for dry in [&[][..], &["--dry-run"]] {
+        let start = ["run", "one.toml", "--target", "null:", "--from-part", "2"];
+        assert_eq!(world.run(&[&start[..], dry].concat()).code, 2);
+    }
+}
+
+#[test]
+fn a_list_without_end_is_refused_at_once() {
+    let world = World::new();
+    list(&world, &vec!["suite = \"one.toml\""; 20_000]);
+    let begun = Instant::now();
+    let done = world.run(&["run", "list.toml", "--target", "null:"]);
+    assert_eq!(done.code, 2, "{done:#?}");
+    assert!(done.err.contains("`[[part]]` is `20000`, wanted at most 1000"), "{done:#?}");
+    assert!(done.err.contains("hint: make several lists of it"), "{done:#?}");
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    list(&world, &["suite = \"one.toml\"\nrepeats = 1000"; 11]);
+    let done = world.run(&["run", "list.toml", "--target", "null:"]);
+    assert!(done.err.contains("`repeats of all parts` is `11000`, wanted 1 to 10000"), "{done:#?}");
+}

@@ -194,10 +194,14 @@ fn each_of_several_files_must_describe_itself() {
 #[test]
 fn a_model_without_end_is_refused() {
     let place = Place::new("model-endless");
-    let order = order(&place, "random-read", "model:/dev/zero", &SMALL);
-    let refused = prepare(&order).unwrap_err();
-    assert!(matches!(refused, RunError::Model { .. }), "{refused}");
-    assert!(refused.to_string().contains("longer than"), "{refused}");
+    let long = place.join("long.toml");
+    std::fs::File::create(&long).unwrap().set_len(5 << 20).unwrap();
+    let long = format!("model:{}", long.display());
+    for (model, why) in [("model:/dev/zero", "no regular file"), (&long, "longer than")] {
+        let refused = prepare(&order(&place, "random-read", model, &SMALL)).unwrap_err();
+        assert!(matches!(refused, RunError::Model { .. }), "{refused}");
+        assert!(refused.to_string().contains(why), "{refused}");
+    }
 }
 
 #[test]
