@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod exit;
 mod failure;
+mod input;
 mod options;
 mod order;
 mod output;

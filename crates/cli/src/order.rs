@@ -1,8 +1,6 @@
 //! From arguments to suites, settings and stores.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use record::{RunHeader, RunState};
@@ -14,6 +12,7 @@ use units::Nanos;
 use crate::args::Common;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::input;
 use crate::options::{ConsentOptions, MannerOptions, SuiteOptions};
 use crate::parts::List;
 
@@ -193,10 +192,7 @@ fn read(path: &Path) -> Result<String, Failure> {
         let message = format!("cannot read the suite {}", path.display());
         Failure::caused(ExitCode::Usage, message, error)
     };
-    let mut text = String::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(SUITE_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
-    Ok(text)
+    input::read_text(path, SUITE_BYTES_MAX).map_err(failed)
 }
 
 /// Whether the user said how much of the target is to be used.

@@ -1,7 +1,6 @@
 //! `plimsoll import`
 
 use std::fmt::Write;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +14,7 @@ use store::Store;
 use crate::args::Common;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::input;
 use crate::order;
 use crate::output::{Output, json};
 
@@ -132,18 +132,22 @@ fn is_stdin(file: &Path) -> bool {
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     let failed = |error: io::Error| {
+        let about_kind = input::is_about_kind(&error);
         let message = format!("cannot read {}", path.display());
-        Failure::caused(ExitCode::Usage, message, error)
+        let failure = Failure::caused(ExitCode::Usage, message, error);
+        if about_kind { failure.hint("`plimsoll import -` reads standard input") } else { failure }
     };
     let mut bytes = Vec::new();
     // One more than may be, so that more can be told from all.
     let most = import::BYTES_MAX + 1;
-    let read = if is_stdin(path) {
-        io::stdin().lock().take(most).read_to_end(&mut bytes)
+    if is_stdin(path) {
+        io::stdin().lock().take(most).read_to_end(&mut bytes).map_err(failed)?;
     } else {
-        File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
-    };
-    read.map_err(failed)?;
+        let file = input::open(path).map_err(failed)?;
+        let expected = file.metadata().map_err(failed)?.len().min(most);
+        bytes.reserve_exact(usize::try_from(expected).unwrap_or(0));
+        file.take(most).read_to_end(&mut bytes).map_err(failed)?;
+    }
     if bytes.len() as u64 == most {
         let mib = import::BYTES_MAX >> 20;
         let message = format!("{} is longer than {mib} MiB", path.display());

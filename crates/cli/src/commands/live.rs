@@ -24,6 +24,7 @@ use crate::commands::run;
 use crate::commands::suites::{counted, duration};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::input;
 use crate::options::{ConsentOptions, MannerOptions, SuiteOptions};
 use crate::order;
 use crate::output::Output;
@@ -285,8 +286,11 @@ fn group(sides: &[Side]) -> String {
     format!("{:016x}", derive_seed(seed, &labels.collect::<Vec<_>>()))
 }
 
+/// Longest file of a side, which has a few lines.
+const SIDE_BYTES_MAX: u64 = 1 << 20;
+
 fn read(path: &Path) -> Result<SideFile, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = input::read_text(path, SIDE_BYTES_MAX).map_err(|error| {
         let message = format!("cannot read the side {}", path.display());
         Failure::caused(ExitCode::Usage, message, error)
             .hint("with --live every side is a file; without it, a run")

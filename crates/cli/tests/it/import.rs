@@ -161,3 +161,28 @@ fn an_imported_run_has_the_histogram_that_its_tool_printed_or_none() {
     assert!(done.err.contains("run r2 has no latency histogram"), "{}", done.err);
     assert_eq!(world.files(), ["home"]);
 }
+
+#[test]
+fn an_imported_run_has_cells_in_common_with_our_suite_of_its_method() {
+    let world = World::new();
+    // What our suite asks for in that place is what the tool counted: units of both are alike.
+    let pairs = [
+        ("bonnie", "bonnie-1.03.csv", 12),
+        ("ioping", "ioping-1.3.txt", 1),
+        ("iometer-database", "iometer.csv", 2),
+        ("iozone", "iozone-auto.txt", 39),
+        ("orion-simple", "orion-simple-summary.txt", 3),
+        ("pg-test-fsync", "pg_test_fsync-15.txt", 14),
+        ("sysbench-rndrw", "sysbench-0.4-fileio-rndrw.txt", 1),
+        ("xdd", "xdd.txt", 1),
+    ];
+    for (suite, name, most) in pairs {
+        world.ok(&["run", suite, "--quick", "--target", "null:"]);
+        world.ok(&["import", &sample(name)]);
+        let told = world.ok(&["compare", "last-1", "last", "--json"]).out;
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        let against = &told["against"][0];
+        let common = against["cells"].as_array().unwrap().len();
+        assert!(common > 0 && common <= most, "{suite}: {common} of {most}\n{against:#}");
+    }
+}

@@ -7,6 +7,7 @@ mod compare;
 mod export;
 mod help;
 mod import;
+mod input;
 mod live;
 mod odd;
 mod parts;
