@@ -1,14 +1,17 @@
 //! `plimsoll export`
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use record::Run;
 use report::HlogError;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat_with};
 
 use crate::args::Common;
 use crate::exit::ExitCode;
@@ -128,28 +131,112 @@ fn put(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     }
     // Through a symbolic link, to what it names.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let temporary = write_beside(path, bytes).map_err(failed)?;
-    let placed = if force { fs::rename(&temporary, path) } else { place_new(&temporary, path) };
-    placed.map_err(|error| {
-        let _ = fs::remove_file(&temporary);
-        if error.kind() == io::ErrorKind::AlreadyExists { exists() } else { failed(error) }
+    remove_leftovers(path);
+    place(path, bytes, force).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists if !force => exists(),
+        _ => failed(error),
     })
 }
 
-/// A new file in the directory of `path`, complete and on the disk.
-fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
-    fill(file, bytes).inspect_err(|_| {
+fn place(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
+    let Some(mut file) = unnamed(path) else {
+        return place_named(path, bytes, force);
+    };
+    fill(&mut file, bytes)?;
+    if !force {
+        return match give_name(&file, path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                place_named(path, bytes, force)
+            }
+            done => done,
+        };
+    }
+    // No file can be linked over another, so it has a name of its own for a moment.
+    let temporary = temporary(path)?;
+    let _ = file.try_lock();
+    if give_name(&file, &temporary).is_err() {
+        return place_named(path, bytes, force);
+    }
+    fs::rename(&temporary, path).inspect_err(|_| {
         let _ = fs::remove_file(&temporary);
-    })?;
-    Ok(temporary)
+    })
 }
 
-fn fill(mut file: File, bytes: &[u8]) -> io::Result<()> {
+/// A file without a name in the directory of `path`: it is gone with this process, however that
+/// ends. `None` where the file system has none such.
+fn unnamed(path: &Path) -> Option<File> {
+    let directory = path.parent().filter(|parent| *parent != Path::new(""));
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o666);
+    openat(CWD, directory.unwrap_or(Path::new(".")), flags, mode).ok().map(File::from)
+}
+
+fn give_name(file: &File, path: &Path) -> io::Result<()> {
+    let held = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, held, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// By way of a file that has a name of its own until it is complete and on the disk.
+fn place_named(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
+    let temporary = temporary(path)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+    // While it is locked nobody takes it for a leftover.
+    let _ = file.try_lock();
+    let placed = fill(&mut file, bytes).and_then(|()| match force {
+        true => fs::rename(&temporary, path),
+        false => place_new(&temporary, path),
+    });
+    placed.inspect_err(|_| {
+        let _ = fs::remove_file(&temporary);
+    })
+}
+
+const MARK: &str = ".plimsoll-";
+const END: &str = ".tmp";
+
+/// `.run.json.plimsoll-123.tmp`
+fn temporary(path: &Path) -> io::Result<PathBuf> {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
+    name.push(format!("{MARK}{}{END}", std::process::id()));
+    Ok(path.with_file_name(name))
+}
+
+/// Removes what exports to `path` left that were killed where there are no files without names.
+///
+/// Whoever writes one holds its lock. Process ids would not do: another container, or another host
+/// of a shared directory, has its own.
+fn remove_leftovers(path: &Path) {
+    let directory = path.parent().filter(|parent| *parent != Path::new(""));
+    let Ok(entries) = fs::read_dir(directory.unwrap_or(Path::new("."))) else { return };
+    let target = path.file_name().unwrap_or_default();
+    for entry in entries.flatten().filter(|entry| is_temporary(&entry.file_name(), target)) {
+        let _ = remove_leftover(&entry.path());
+    }
+}
+
+fn is_temporary(name: &OsStr, of: &OsStr) -> bool {
+    let rest = name.as_bytes().strip_prefix(b".").and_then(|n| n.strip_prefix(of.as_bytes()));
+    let id = rest.and_then(|rest| rest.strip_prefix(MARK.as_bytes())?.strip_suffix(END.as_bytes()));
+    id.is_some_and(|id| !id.is_empty() && id.iter().all(u8::is_ascii_digit))
+}
+
+fn remove_leftover(path: &Path) -> io::Result<()> {
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let flags = i32::try_from(flags.bits()).unwrap_or(0);
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let held = file.metadata()?;
+    let ours = held.is_file() && held.uid() == rustix::process::geteuid().as_raw();
+    if ours && file.try_lock().is_ok() {
+        let named = fs::symlink_metadata(path)?;
+        if (named.dev(), named.ino()) == (held.dev(), held.ino()) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+fn fill(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()
 }

@@ -73,3 +73,143 @@ fn the_store_is_not_replaced_by_an_export_of_it() {
     }
     assert!(std::fs::read(&store).unwrap().starts_with(b"SQLite format 3"));
 }
+
+/// What an export that was killed left, where there are no files without names.
+#[test]
+fn the_leftovers_of_dead_exports_are_removed_and_no_others() {
+    let world = with_a_run();
+    let leave = |name: &str| std::fs::write(world.path(name), "half").unwrap();
+    let others = [
+        ".run.csv.plimsoll-.tmp",
+        ".run.csv.plimsoll-12a.tmp",
+        ".run.csv.tmp",
+        ".run.json.plimsoll-12.tmp",
+        "run.csv.plimsoll-12.tmp",
+    ];
+    others.iter().for_each(|name| leave(name));
+    leave(".run.csv.plimsoll-12.tmp");
+    // One that is being written.
+    leave(".run.csv.plimsoll-13.tmp");
+    let busy = std::fs::File::open(world.path(".run.csv.plimsoll-13.tmp")).unwrap();
+    busy.lock().unwrap();
+    std::os::unix::fs::symlink("run.csv", world.path(".run.csv.plimsoll-14.tmp")).unwrap();
+    world.ok(&["export", "--format", "csv", "-o", "run.csv"]);
+    let mut expected: Vec<&str> = others.to_vec();
+    expected.extend([".run.csv.plimsoll-13.tmp", ".run.csv.plimsoll-14.tmp", "home", "run.csv"]);
+    expected.sort_unstable();
+    assert_eq!(world.files(), expected);
+    drop(busy);
+    world.ok(&["export", "--format", "csv", "-o", "run.csv", "--force"]);
+    expected.retain(|name| *name != ".run.csv.plimsoll-13.tmp");
+    assert_eq!(world.files(), expected);
+}
+
+/// Under a limit for files that ends the process with a signal in the middle of writing.
+#[test]
+fn an_export_that_is_killed_leaves_nothing() {
+    let world = with_a_run();
+    world.ok(&["export", "--format", "json", "-o", "run.json"]);
+    let before = std::fs::read(world.path("run.json")).unwrap();
+    for words in ["-o new.json", "-o run.json --force"] {
+        let line = format!("ulimit -f 2; exec \"$0\" export --format json {words}");
+        let mut command = std::process::Command::new("/bin/sh");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_plimsoll")]).current_dir(&world.dir);
+        let done = command.env_clear().env("HOME", world.path("home")).output().unwrap();
+        assert!(!done.status.success(), "{done:?}");
+        assert_eq!(world.files(), ["home", "run.json"], "{words}");
+        assert_eq!(std::fs::read(world.path("run.json")).unwrap(), before, "{words}");
+    }
+}
+
+#[test]
+fn a_full_device_is_told() {
+    let world = with_a_run();
+    for format in ["csv", "json", "parquet", "hlog"] {
+        let mut command = world.command(&["export", "--format", format]);
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let done = crate::world::Done::from(command.stdout(full).output().unwrap());
+        assert_eq!(done.code, 1, "{format}: {done:?}");
+        assert!(done.err.contains("cannot write to standard output"), "{format}: {}", done.err);
+        assert!(done.err.contains("no space left"), "{format}: {}", done.err);
+    }
+    // Nobody listens any more: what `| head -1` does is no failure.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = world.command(&["export", "--format", "csv"]);
+    let done = crate::world::Done::from(command.stdout(writer).output().unwrap());
+    assert_eq!((done.code, done.err.as_str()), (0, ""), "{done:?}");
+}
+
+/// Python with `modules`, if there is one here.
+fn python(modules: &str) -> Option<String> {
+    let wanted = std::env::var("PLIMSOLL_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let line = format!("import {modules}");
+    let tried = std::process::Command::new(&wanted).args(["-c", &line]).output();
+    let has = tried.is_ok_and(|done| done.status.success());
+    if !has {
+        println!("skipped: {wanted} has no {modules}");
+    }
+    has.then_some(wanted)
+}
+
+fn read_by(python: &str, script: &str, world: &World) {
+    let done = std::process::Command::new(python)
+        .args(["-c", script])
+        .current_dir(&world.dir)
+        .output()
+        .unwrap();
+    let done = crate::world::Done::from(done);
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+}
+
+const ROWS_BY_PYARROW: &str = r#"
+import csv
+import pyarrow as pa, pyarrow.parquet as pq
+table = pq.read_table("run.parquet")
+rows = list(csv.DictReader(open("run.csv", newline="")))
+assert table.num_rows == len(rows) > 0 and table.column_names == list(rows[0])
+for name in table.column_names:
+    column = table.column(name)
+    if pa.types.is_timestamp(column.type):
+        assert column.type.unit == "ns" and column.type.tz == "UTC"
+        column = column.cast(pa.int64())
+    for value, row in zip(column.to_pylist(), rows):
+        told = row[name]
+        same = (told == "" if value is None else told == str(value).lower()
+                if isinstance(value, bool) else float(told) == value
+                if isinstance(value, float) else told == str(value))
+        assert same, (name, value, told)
+"#;
+
+const COUNTS_BY_HDRHISTOGRAM: &str = r#"
+import csv
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
+rows = list(csv.DictReader(open("run.csv", newline="")))
+log = HistogramLogReader("run.hlog", HdrHistogram(1, 3600 * 10**12, 3))
+for row in rows:
+    found = log.get_next_interval_histogram()
+    assert found.total_count == int(row["requests"]), (found.total_count, row)
+    for name, value in (("min", found.get_min_value()), ("max", found.get_max_value()),
+                        ("p50", found.get_value_at_percentile(50)),
+                        ("p99", found.get_value_at_percentile(99))):
+        told = row["latency_ns_" + name]
+        assert told == "" or abs(value / float(told) - 1) < 0.01, (name, value, told)
+assert log.get_next_interval_histogram() is None
+"#;
+
+#[test]
+fn others_read_what_is_exported() {
+    let world = with_a_run();
+    let readers = [
+        ("parquet", "pyarrow.parquet", ROWS_BY_PYARROW),
+        ("hlog", "hdrh.log", COUNTS_BY_HDRHISTOGRAM),
+    ];
+    for (format, modules, script) in readers {
+        let Some(python) = python(modules) else { continue };
+        let file = format!("run.{format}");
+        world.ok(&["export", "--format", format, "-o", &file]);
+        world.ok(&["export", "--format", "csv", "-o", "run.csv", "--force"]);
+        read_by(&python, script, &world);
+    }
+}
