@@ -141,6 +141,7 @@ fn a_full_device_is_told() {
 }
 
 /// Python with `modules`, if there is one here.
+#[expect(clippy::print_stdout, reason = "what is skipped says so")]
 fn python(modules: &str) -> Option<String> {
     let wanted = std::env::var("PLIMSOLL_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let line = format!("import {modules}");
