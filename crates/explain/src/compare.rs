@@ -214,6 +214,8 @@ pub struct CellComparison {
     pub stream: Option<String>,
     /// Whether the two asked for the same: false where only phase and place are alike.
     pub same_load: bool,
+    /// Whether the suite sets its rate: then that compares schedules.
+    pub scheduled: bool,
     /// On the reference.
     pub reference: Rate,
     /// On the other side.
@@ -451,7 +453,15 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
         let matched = matched(reference, other);
         let checked = checked(sides, other, again, &matched, terms);
         let control = checked.as_ref().and_then(|checked| checked.far.as_ref());
-        let cells = cells(&matched, terms, drift, control);
+        let mut cells = cells(&matched, terms, drift, control);
+        let scheduled = [scheduled(reference), scheduled(other)].concat();
+        for (row, pair) in cells.iter_mut().zip(&matched.pairs) {
+            let of = |(phase, stream): &(String, Option<String>)| {
+                let own = stream.as_ref().is_none_or(|stream| pair.a.has_stream(stream));
+                *phase == pair.a.cell.phase && own
+            };
+            row.scheduled = scheduled.iter().any(of);
+        }
         let margin = margin(terms, None, drift.map(|d| d.overall));
         let margin = no_less(margin, control.map(|far| far.overall));
         // One cell is all there is: one answer, not two ways to the same.
@@ -471,7 +481,7 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
             cells,
             only_reference: matched.only_reference.clone(),
             only_other: matched.only_other.clone(),
-            scheduled: is_scheduled(reference) || is_scheduled(other),
+            scheduled: !scheduled.is_empty(),
             reference_whole: Whole::of(reference),
             other_whole: Whole::of(other),
         }
@@ -579,6 +589,7 @@ fn cells(
         cell: pair.a.name(),
         stream: pair.a.stream_name().map(str::to_owned),
         same_load: pair.a.plans() == pair.b.plans(),
+        scheduled: false,
         reference,
         other,
         outcome,
@@ -599,13 +610,22 @@ fn latency(a: &CellView<'_>, b: &CellView<'_>) -> Option<LatencyRatio> {
     })
 }
 
-/// Whether a phase offers its load at a fixed rate.
-fn is_scheduled(view: &View<'_>) -> bool {
+/// Streams that are offered at a rate of the suite's choice: phase and name; all of the phase
+/// without one.
+fn scheduled(view: &View<'_>) -> Vec<(String, Option<String>)> {
     let table: Option<toml::Table> = view.run.header.suite_text.parse().ok();
     let rate = |value: &toml::Value| value.get("rate").is_some_and(|r| r.as_str() != Some("none"));
     let list = |value: &toml::Value, key: &str| {
         value.get(key).and_then(toml::Value::as_array).cloned().unwrap_or_default()
     };
+    let name = |value: &toml::Value| value.get("name")?.as_str().map(str::to_owned);
     let phases = table.map(|t| list(&toml::Value::Table(t), "phase")).unwrap_or_default();
-    phases.iter().any(|phase| rate(phase) || list(phase, "stream").iter().any(rate))
+    let mut found = Vec::new();
+    for phase in &phases {
+        let of = name(phase).unwrap_or_default();
+        found.extend(rate(phase).then(|| (of.clone(), None)));
+        let streams = list(phase, "stream");
+        found.extend(streams.iter().filter(|s| rate(s)).map(|s| (of.clone(), name(s))));
+    }
+    found
 }

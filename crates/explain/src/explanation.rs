@@ -187,8 +187,18 @@ fn how_sure(view: &View<'_>, findings: &Findings) -> Vec<String> {
     }
     let intervals: Vec<&CellInterval> = found.iter().filter_map(|(_, one)| *one).collect();
     let mut said = widths(view, &intervals);
+    if view.is_of_streams() {
+        said.extend(widest(&found));
+    }
     said.extend(apart(&found));
     said
+}
+
+/// The row that is known least: beside others that are known well it is easily overlooked.
+fn widest(found: &[(&CellView<'_>, Option<&CellInterval>)]) -> Option<String> {
+    let known = found.iter().filter_map(|(row, one)| Some((*row, one.as_ref()?.half_width)));
+    let (row, width) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(format!("The widest is that of `{}`: {}.", row.name(), crate::words::reach(width)))
 }
 
 /// Rows of which visits lie apart from the others: a few by name.

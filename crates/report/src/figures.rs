@@ -408,6 +408,9 @@ impl<'a> StreamOfCell<'a> {
             }
         }
         let all = self.figures_of(|_| true);
+        if all.requests == 0 && !all.is_told() && all.errors == 0 && all.short == 0 {
+            marks.push("nothing-completed".to_owned());
+        }
         if all.errors > 0 {
             marks.push("errors".to_owned());
         }

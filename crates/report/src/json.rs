@@ -262,7 +262,7 @@ pub struct Cell {
     /// Every visit, also those not counted.
     pub visits: Vec<Visit>,
     /// Reasons to look twice: `not-possible-here: ...`, `not-measured`, `interrupted`, `failed`,
-    /// `hanging`, `errors`, `short`, the codes of the visits' warnings, and those of `evidence`.
+    /// `hanging`, `nothing-completed`, `errors`, `short`, the codes of the visits' warnings, and those of `evidence`.
     pub marks: Vec<String>,
     /// What marks that were found by looking at the whole run rest on.
     pub evidence: Vec<Mark>,

@@ -42,13 +42,7 @@ impl Against {
             return out;
         }
         out.extend(self.remarks());
-        if self.scheduled {
-            out.push(
-                "The rate was set by a schedule: the ratio compares what was offered, not what \
-                 the storage can do. Look at the latencies."
-                    .to_owned(),
-            );
-        }
+        out.extend(self.schedules());
         out.extend(self.cells_counted(of.confidence));
         out.extend(self.contrary());
         out.push(self.measured());
@@ -65,6 +59,31 @@ impl Against {
         let mut out = self.reference_whole.sentences("A");
         out.extend(self.other_whole.sentences(&self.label));
         out
+    }
+
+    /// Whose rate the suite sets: of all, or the streams by name.
+    fn schedules(&self) -> Option<String> {
+        let mut streams: Vec<String> = Vec::new();
+        for stream in self.cells.iter().filter(|row| row.scheduled).map(|row| &row.stream) {
+            let Some(stream) = stream.as_ref().map(|name| format!("`{name}`")) else { continue };
+            if !streams.contains(&stream) {
+                streams.push(stream);
+            }
+        }
+        let some = self.cells.iter().any(|row| !row.scheduled);
+        let told = if some && !streams.is_empty() {
+            format!(
+                "The rate of {} is set by the suite: that ratio compares what was offered, not \
+                 what the storage can do, and draws the ratio over all towards 1. Look at the \
+                 latencies (`--cells`).",
+                list(&streams)
+            )
+        } else {
+            "The rate was set by a schedule: the ratio compares what was offered, not what the \
+             storage can do. Look at the latencies."
+                .to_owned()
+        };
+        self.scheduled.then_some(told)
     }
 
     fn who_failed(&self) -> Option<String> {

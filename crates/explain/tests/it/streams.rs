@@ -266,6 +266,22 @@ fn blocks_are_compared_stream_by_stream() {
 }
 
 #[test]
+fn a_rate_that_the_suite_sets_is_named_with_its_stream() {
+    let text = "[[phase]]\nname = \"oltp\"\n[[phase.stream]]\nname = \"log\"\nrate = 1000\n\
+                [[phase.stream]]\nname = \"reads\"\nrate = \"none\"\n";
+    let side = |id: &str, seed: u64| {
+        let mut run = planted(id, 6, seed, |_| 1_000.0, 10_000.0);
+        run.header.suite_text = text.to_owned();
+        run
+    };
+    let seen = compared(&side("r1", 5), &side("r2", 6));
+    let rows: Vec<bool> = seen.against[0].cells.iter().map(|row| row.scheduled).collect();
+    assert_eq!(rows, [true, false]);
+    let said = seen.sentences().join("\n");
+    assert!(said.contains("The rate of `log` is set by the suite"), "{said}");
+}
+
+#[test]
 fn streams_in_another_order_are_matched_by_name() {
     let a = planted("r1", 6, 5, |_| 1_000.0, 10_000.0);
     let mut b = planted("r2", 6, 6, |_| 1_000.0, 10_000.0);

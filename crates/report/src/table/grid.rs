@@ -10,7 +10,7 @@ use crate::table::interference;
 use crate::text::{Columns, WIDTH, cut, known, plain, three_digits, wrapped};
 
 /// Longest coordinate or name in a cell of a table.
-const TEXT: usize = 24;
+const TEXT: usize = 32;
 /// To how few characters they may be cut where lines are too long.
 const TEXT_MIN: usize = 6;
 /// Most cells whose evidence is printed for one mark; `explain` has all.
@@ -421,7 +421,7 @@ impl Notes {
                 out.push_str(&wrapped("      ", line));
             }
             if evidence.len() > EVIDENCE {
-                let _ = writeln!(out, "      and {} more cells", evidence.len() - EVIDENCE);
+                let _ = writeln!(out, "      and {} more", evidence.len() - EVIDENCE);
             }
         }
         out
@@ -441,6 +441,7 @@ fn explanation(mark: &str) -> Option<&'static str> {
         "interrupted" => "cut short by the user; no whole visit to show instead",
         "failed" => "ended by an error; the figures are of the time before it",
         "hanging" => "requests never came back; they are in no latency",
+        "nothing-completed" => "of what was asked nothing came back within its visits",
         "errors" => "requests failed; they are not in IOPS and in no latency",
         "short" => "requests moved fewer bytes than asked; they are not in IOPS",
         "before-failed" => "what is played before it did not come to its end",
