@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use record::{
     Bitmap, CellRecord, OpRecord, Purpose, Run, StreamPlan, StreamRecord, VisitEnd, VisitRecord,
 };
+use suite::model::{Class, Suite};
 
 /// A run, cell by cell.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct CellView<'a> {
     pub cell: &'a CellRecord,
     /// Which of its several streams this is about, from 0; `None` for all of them.
     pub stream: Option<usize>,
+    /// Which requests of each of the cell's streams are operations.
+    pub counts: Vec<Counts>,
     /// Visits that ended by their stop rule and were made to be counted, in the order made.
     pub visits: Vec<VisitView<'a>>,
 }
@@ -42,7 +45,8 @@ pub struct VisitView<'a> {
     /// Which of its several streams this is about; `None` for all of them.
     pub stream: Option<usize>,
     /// Requests completed per second of measured time: data operations of its streams; all
-    /// operations where none of them has other ones. 0 when nothing completed.
+    /// operations where none of them has other ones. 0 when nothing completed. An update or a copy
+    /// counts once, with its bytes: see [`Counts`].
     pub requests_per_second: f64,
     /// Bytes per second of the same.
     pub bytes_per_second: f64,
@@ -66,18 +70,92 @@ pub fn is_data(op: &str) -> bool {
     matches!(op, "read" | "write" | "trim" | "copy-range" | "create" | "stat" | "delete")
 }
 
+/// Which data requests of a stream are operations by themselves.
+///
+/// An update or a copy is one operation and two requests, a read and then a write, which are
+/// recorded by those names: a rate that took both would be twice what was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counts {
+    /// Every one. Also where updates stand beside reads and beside writes: the record does not
+    /// tell which of those are halves.
+    #[default]
+    All,
+    /// The writes are second halves: updates among reads.
+    NotWrites,
+    /// The reads are first halves: updates or copies alone, or among writes.
+    NotReads,
+}
+
+impl Counts {
+    /// Whether a data operation counts.
+    pub fn takes(self, op: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::NotWrites => op != "write",
+            Self::NotReads => op != "read",
+        }
+    }
+
+    /// Whether operations are two requests, at least some of them.
+    pub fn has_pairs(self) -> bool {
+        self != Self::All
+    }
+
+    fn of_classes(classes: &[Class]) -> Self {
+        use suite::model::Operation::{Read, Write};
+        let any = |op| classes.iter().any(|class| class.op == op);
+        match (classes.iter().any(|class| class.op.is_pair()), any(Read), any(Write)) {
+            (false, ..) | (true, true, true) => Self::All,
+            (true, true, false) => Self::NotWrites,
+            (true, false, _) => Self::NotReads,
+        }
+    }
+}
+
+/// What counts in each stream of a run.
+#[derive(Clone, Debug)]
+pub struct Counting {
+    /// Where a mix has to be looked at.
+    suite: Option<Suite>,
+}
+
+impl Counting {
+    /// Of a run.
+    pub fn of(run: &Run) -> Self {
+        let text = &run.header.suite_text;
+        // Most have neither, and reading a suite takes longer than looking.
+        let may_have = ["update", "copy"].iter().any(|op| text.contains(op));
+        let source = || suite::parse(text, "the run's suite").ok();
+        let check = |source| suite::check(&source, &suite::CheckContext::default()).ok();
+        Self { suite: if may_have { source().and_then(check) } else { None } }
+    }
+
+    /// Of the stream at a position in a cell.
+    pub fn in_stream(&self, cell: &CellRecord, position: usize) -> Counts {
+        let Some(plan) = cell.streams.get(position) else { return Counts::All };
+        match plan.op.as_str() {
+            "update" | "copy" => Counts::NotReads,
+            "mixed" => {
+                let planned = self.suite.as_ref().and_then(|s| s.cells().nth(cell.index as usize));
+                let stream = planned.and_then(|planned| planned.streams.get(position));
+                let same = stream.filter(|stream| stream.name == plan.name);
+                same.map_or(Counts::All, |stream| Counts::of_classes(&stream.mix.classes))
+            }
+            _ => Counts::All,
+        }
+    }
+}
+
 impl<'a> View<'a> {
     /// The view of a run.
     pub fn new(run: &'a Run) -> Self {
-        let cell = |cell: &'a CellRecord| CellView {
-            cell,
-            stream: None,
-            visits: run
-                .visits
-                .iter()
-                .filter(|v| v.cell == cell.index)
-                .filter_map(|visit| view(visit, &cell.streams, None))
-                .collect(),
+        let counting = Counting::of(run);
+        let cell = |cell: &'a CellRecord| {
+            let counts: Vec<Counts> =
+                (0..cell.streams.len()).map(|k| counting.in_stream(cell, k)).collect();
+            let visits = run.visits.iter().filter(|v| v.cell == cell.index);
+            let visits = visits.filter_map(|visit| view(visit, &cell.streams, None, &counts));
+            CellView { cell, stream: None, visits: visits.collect(), counts }
         };
         let cells: Vec<CellView<'a>> = run.cells.iter().map(cell).collect();
         let rows = cells.iter().flat_map(CellView::by_stream).collect();
@@ -114,10 +192,11 @@ impl<'a> CellView<'a> {
         let of = |position: usize| Self {
             cell: self.cell,
             stream: Some(position),
+            counts: self.counts.clone(),
             visits: self
                 .visits
                 .iter()
-                .filter_map(|v| view(v.visit, &self.cell.streams, Some(position)))
+                .filter_map(|v| view(v.visit, &self.cell.streams, Some(position), &self.counts))
                 .collect(),
         };
         (0..self.cell.streams.len()).map(of).collect()
@@ -332,17 +411,29 @@ fn view<'a>(
     visit: &'a VisitRecord,
     plans: &[StreamPlan],
     stream: Option<usize>,
+    counts: &[Counts],
 ) -> Option<VisitView<'a>> {
-    let counts = matches!(visit.end, VisitEnd::Complete | VisitEnd::Hanging)
+    let whole = matches!(visit.end, VisitEnd::Complete | VisitEnd::Hanging)
         && visit.purpose == Purpose::Measure
         && is_sane(visit)
         && stream.is_none_or(|position| position < visit.streams.len());
     if visit.streams.iter().flat_map(|s| &s.ops).any(|op| op.reported.is_some()) {
-        return if counts { told(visit, plans, stream) } else { None };
+        return if whole { told(visit, plans, stream) } else { None };
     }
-    (counts && visit.elapsed_ns > 0).then(|| {
+    (whole && visit.elapsed_ns > 0).then(|| {
+        let streams = || {
+            let all = visit.streams.iter().enumerate();
+            all.filter(move |(k, _)| stream.is_none_or(|wanted| wanted == *k))
+        };
+        let ops = || streams().flat_map(|(k, stream)| stream.ops.iter().map(move |op| (k, op)));
+        let has_data = ops().any(|(_, op)| is_data(&op.op));
+        let takes = |k: usize, op: &OpRecord| {
+            let of_stream = counts.get(k).copied().unwrap_or_default();
+            !has_data || (is_data(&op.op) && of_stream.takes(&op.op))
+        };
         let sum = |of: fn(&OpRecord) -> u64| {
-            counted(visit, stream).map(of).fold(0u64, u64::saturating_add) as f64
+            let counted = ops().filter(|&(k, op)| takes(k, op)).map(|(_, op)| of(op));
+            counted.fold(0u64, u64::saturating_add) as f64
         };
         let seconds = visit.elapsed_ns as f64 / 1e9;
         VisitView {

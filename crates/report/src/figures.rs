@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use explain::interval::CellInterval;
-use explain::view::rate_of;
+use explain::view::{Counting, Counts, rate_of};
 use explain::{Findings, Mark, View};
 use record::{
     CellRecord, OpRecord, Purpose, Reported, ReportedLatency, Run, StreamPlan, StreamRecord,
@@ -36,6 +36,9 @@ pub struct Figures {
     latency_ns_max: u64,
     latency_ns_sum: u128,
     told: Told,
+    /// Operations that are two requests are in it: how long each took as a whole is not recorded,
+    /// but in the mean.
+    pairs: bool,
 }
 
 /// What other tools reported, where they did.
@@ -86,6 +89,21 @@ impl Figures {
         self.short = self.short.saturating_add(op.short);
     }
 
+    /// Counts in the time of the other half of each operation, which is no operation by itself.
+    fn add_half(&mut self, op: &OpRecord) {
+        self.pairs = true;
+        self.latency_ns_sum = self.latency_ns_sum.saturating_add(op.latency_ns_sum);
+        self.errors = self.errors.saturating_add(total(op.errors.iter().map(|&(_, n)| n)));
+        self.short = self.short.saturating_add(op.short);
+    }
+
+    /// Whether there are operations of two requests in it. Their mean latency is that of both
+    /// together; other latencies are known of each half alone, and of those of
+    /// [`StreamOfCell::figures_of`].
+    pub fn has_pairs(&self) -> bool {
+        self.pairs
+    }
+
     fn per_second(&self, n: u64) -> Option<f64> {
         (self.elapsed_ns > 0).then(|| n as f64 * 1e9 / self.elapsed_ns as f64)
     }
@@ -134,7 +152,7 @@ impl Figures {
         if self.is_told() {
             return self.told.all(|latency| latency.min)?.into_iter().min();
         }
-        (self.requests > 0).then_some(self.latency_ns_min)
+        (self.requests > 0 && !self.pairs).then_some(self.latency_ns_min)
     }
 
     /// Exact longest latency in ns.
@@ -142,7 +160,7 @@ impl Figures {
         if self.is_told() {
             return self.told.all(|latency| latency.max)?.into_iter().max();
         }
-        (self.requests > 0).then_some(self.latency_ns_max)
+        (self.requests > 0 && !self.pairs).then_some(self.latency_ns_max)
     }
 
     /// Standard deviation of the latencies in ns, from the middles of their histogram's buckets,
@@ -152,6 +170,9 @@ impl Figures {
         if self.is_told() {
             let [(_, only)] = self.told.latency.as_slice() else { return None };
             return only.sd;
+        }
+        if self.pairs {
+            return None;
         }
         let middle = |bucket: u32| {
             let (low, high) = stats::histogram::bucket_bounds(bucket as usize);
@@ -175,6 +196,9 @@ impl Figures {
     pub fn latency_ns(&self, q: f64) -> Option<u64> {
         if self.is_told() {
             return self.told.quantile(q);
+        }
+        if self.pairs {
+            return None;
         }
         let quantile = self.latency.quantile_with(q, ABOVE_MIN)?.get();
         // The middle of a bucket can lie outside what was seen.
@@ -256,6 +280,11 @@ pub fn known<T: Default + PartialEq>(run: &Run, number: T) -> Option<T> {
 
 pub use explain::view::is_data;
 
+/// Whether an operation makes earlier ones durable and nothing else.
+pub fn is_sync(op: &str) -> bool {
+    matches!(op, "fsync" | "fdatasync" | "sync-range")
+}
+
 /// A run with what was found in it.
 #[derive(Clone, Debug)]
 pub struct Judged<'a> {
@@ -305,6 +334,8 @@ pub struct StreamOfCell<'a> {
     pub position: usize,
     /// What it asks for.
     pub plan: &'a StreamPlan,
+    /// Which of its requests are operations.
+    pub counts: Counts,
     /// Every visit of the cell, in the order made.
     pub visits: Vec<&'a VisitRecord>,
 }
@@ -312,10 +343,12 @@ pub struct StreamOfCell<'a> {
 /// Every cell and stream of a run, in the suite's order.
 pub fn streams_of(run: &Run) -> Vec<StreamOfCell<'_>> {
     let mut all = Vec::new();
+    let counting = Counting::of(run);
     for cell in &run.cells {
         let visits: Vec<_> = run.visits.iter().filter(|v| v.cell == cell.index).collect();
         for (position, plan) in cell.streams.iter().enumerate() {
-            all.push(StreamOfCell { cell, position, plan, visits: visits.clone() });
+            let counts = counting.in_stream(cell, position);
+            all.push(StreamOfCell { cell, position, plan, counts, visits: visits.clone() });
         }
     }
     all
@@ -336,14 +369,34 @@ impl<'a> StreamOfCell<'a> {
         visit.streams.get(self.position)
     }
 
-    /// Its data operations in the visits that count; all operations where it has no other.
+    /// Its data operations in the visits that count; all operations where it has no other. An
+    /// update or a copy is one, with the bytes of one of its halves.
     pub fn figures(&self) -> Figures {
-        let has_data = self
-            .counted()
-            .iter()
-            .filter_map(|v| self.record(v))
-            .any(|s| s.ops.iter().any(|op| is_data(&op.op)));
-        self.figures_of(|op| !has_data || is_data(op))
+        let counted = self.counted();
+        let records: Vec<_> =
+            counted.iter().filter_map(|v| Some((*v, self.record(v)?.ops.as_slice()))).collect();
+        let elapsed = Nanos::new(total(counted.iter().map(|v| v.elapsed_ns)));
+        self.data(elapsed, &records)
+    }
+
+    /// The same of one visit.
+    pub fn figures_in(&self, visit: &VisitRecord, ops: &[OpRecord]) -> Figures {
+        self.data(Nanos::new(visit.elapsed_ns), &[(visit, ops)])
+    }
+
+    fn data(&self, elapsed: Nanos, records: &[(&VisitRecord, &[OpRecord])]) -> Figures {
+        let has_data = records.iter().any(|(_, ops)| ops.iter().any(|op| is_data(&op.op)));
+        let mut figures = Figures::over(elapsed);
+        for (visit, ops) in records {
+            for op in ops.iter().filter(|op| !has_data || is_data(&op.op)) {
+                if self.counts.takes(&op.op) {
+                    figures.add(op, visit, Some(self.plan));
+                } else {
+                    figures.add_half(op);
+                }
+            }
+        }
+        figures
     }
 
     /// The operations that `wanted` takes by name, in the visits that count.
@@ -369,6 +422,13 @@ impl<'a> StreamOfCell<'a> {
             }
         }
         names
+    }
+
+    /// Names of those that only make durable what the others did; none where it did nothing else.
+    pub fn syncs_beside_data(&self) -> Vec<&'a str> {
+        let names = self.op_names();
+        let has_data = names.iter().any(|op| is_data(op));
+        names.into_iter().filter(|op| has_data && is_sync(op)).collect()
     }
 
     /// CPU per completed request, of any operation, in the visits that count. `None` when

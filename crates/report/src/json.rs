@@ -225,7 +225,9 @@ pub struct Coordinate {
 
 /// A grid cell's stream. Rates are completions by measured time; over several visits the sum
 /// of completions by the sum of times. They count the visits whose `counted` is true, and data
-/// operations only: syncs are in `ops`.
+/// operations only: syncs are in `ops`. An update or a copy is one operation, with its bytes once
+/// and the latency of its read and its write together, of which only the mean is known; the
+/// halves are in `ops`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Cell {
     /// Index of the grid cell; streams of one cell share it.
@@ -738,10 +740,7 @@ fn marks(judged: &Judged, stream: &StreamOfCell) -> Vec<String> {
 fn visit(run: &Run, stream: &StreamOfCell, visit: &VisitRecord, counted: bool) -> Visit {
     let record = visit.streams.get(stream.position);
     let ops: &[OpRecord] = record.map_or(&[], |r| &r.ops);
-    let has_data = ops.iter().any(|op| figures::is_data(&op.op));
-    let mut data = Figures::over(Nanos::new(visit.elapsed_ns));
-    let of_data = ops.iter().filter(|op| !has_data || figures::is_data(&op.op));
-    of_data.for_each(|op| data.add(op, visit, Some(stream.plan)));
+    let data = stream.figures_in(visit, ops);
     let syncs = ops.iter().filter(|op| !figures::is_data(&op.op)).map(|op| op.requests);
     let errors = ops.iter().flat_map(|op| &op.errors).map(|&(_, n)| n);
     Visit {

@@ -5,21 +5,57 @@ use std::fmt::Write;
 use explain::interval::CellInterval;
 use record::{Run, RunState};
 
-use crate::figures::{self, Figures, Judged, StreamOfCell};
+use crate::figures::{self, Figures, Judged, StreamOfCell, is_sync};
 use crate::table::interference;
 use crate::text::{Columns, WIDTH, cut, known, plain, three_digits, wrapped};
 
 /// Longest coordinate or name in a cell of a table.
 const TEXT: usize = 32;
-/// To how few characters they may be cut where lines are too long.
+/// Longest name of an axis, which is broken into lines before it is cut.
+const TEXT_HEAD: usize = 40;
+/// To how few characters coordinates and names may be cut where lines are too long.
 const TEXT_MIN: usize = 6;
 /// Most cells whose evidence is printed for one mark; `explain` has all.
 const EVIDENCE: usize = 4;
 /// Most lines of warnings.
 const WARNINGS: usize = 20;
 
+/// A line of the table of one phase: what a stream did, or the syncs among it.
+#[derive(Clone, Copy)]
+struct Line<'a, 'b> {
+    stream: &'b StreamOfCell<'a>,
+    /// A sync that has a line of its own, below what it makes durable.
+    sync: Option<&'a str>,
+}
+
+impl<'a, 'b> Line<'a, 'b> {
+    /// Of streams, each followed by its syncs.
+    fn all(streams: &'b [StreamOfCell<'a>]) -> Vec<Self> {
+        let of = |stream: &'b StreamOfCell<'a>| {
+            let syncs = stream.syncs_beside_data().into_iter().map(Some);
+            std::iter::once(None).chain(syncs).map(move |sync| Self { stream, sync })
+        };
+        streams.iter().flat_map(of).collect()
+    }
+
+    fn figures(&self) -> Figures {
+        match self.sync {
+            None => self.stream.figures(),
+            Some(sync) => self.stream.figures_of(|op| op == sync),
+        }
+    }
+
+    fn op(&self) -> &'b str
+    where
+        'a: 'b,
+    {
+        self.sync.unwrap_or(&self.stream.plan.op)
+    }
+}
+
 /// A column of the table of one phase.
 struct Column {
+    /// Several lines where a name was too long for one.
     head: String,
     unit: String,
     cells: Vec<String>,
@@ -53,6 +89,7 @@ pub fn grid(run: &Run) -> String {
             }
         }
     }
+    out.push_str(&legend(&judged, &streams));
     if !left_out.is_empty() {
         let _ = write!(out, "\nleft out for width: {} (see export)\n", left_out.join(", "));
     }
@@ -74,6 +111,49 @@ pub fn matrix(run: &Run) -> Option<String> {
         let _ = write!(out, "{}, IOPS\n{table}", plain(phase));
     }
     (!out.is_empty()).then_some(out)
+}
+
+/// What the figures are of: which mean, and what was added up.
+fn legend(judged: &Judged, streams: &[StreamOfCell]) -> String {
+    let shown: Vec<_> = streams.iter().filter(|stream| !stream.counted().is_empty()).collect();
+    let mut said = Vec::new();
+    let several = shown.iter().any(|stream| stream.counted().len() > 1);
+    let known = shown.iter().filter(|stream| judged.interval(stream).is_some()).count();
+    let total = "what completed in all visits by their time together";
+    said.push(match () {
+        () if shown.is_empty() => return String::new(),
+        () if judged.run.header.imported.is_some() => {
+            "rates: as the tool told them; of several visits the mean".to_owned()
+        }
+        () if !several => "rates: what completed in a visit, by its time".to_owned(),
+        () if known > 0 => {
+            let apart = match known == shown.len() {
+                true => String::new(),
+                false => format!("; where there is none: {total}"),
+            };
+            format!(
+                "rates: geometric mean of a cell's visits, +- its 95 % interval{apart}; latencies: \
+                 of all requests of all visits"
+            )
+        }
+        () => format!("rates: {total}"),
+    });
+    if shown.iter().any(|stream| stream.counts.has_pairs()) {
+        said.push(
+            "an update or a copy counts once, with its bytes; its mean latency is its read's and \
+             its write's together, and operation by operation each is by itself"
+                .to_owned(),
+        );
+    }
+    if shown.iter().any(|stream| !stream.syncs_beside_data().is_empty()) {
+        said.push(
+            "a sync is a line of its own, and its latency is in no other: a write that is flushed \
+             takes both"
+                .to_owned(),
+        );
+    }
+    let lines: String = said.iter().map(|text| wrapped("", text)).collect();
+    format!("\n{lines}")
 }
 
 fn heading(run: &Run) -> String {
@@ -120,9 +200,9 @@ fn axis(stream: &StreamOfCell, field: &str, width: usize) -> String {
     found.map_or_else(|| "-".to_owned(), |(_, value)| cut(&plain(value), width))
 }
 
-fn fields<'a>(streams: &[StreamOfCell<'a>]) -> Vec<&'a str> {
+fn fields<'a: 'b, 'b>(streams: impl Iterator<Item = &'b StreamOfCell<'a>>) -> Vec<&'a str> {
     let mut fields: Vec<&str> = Vec::new();
-    for (field, _) in streams.iter().flat_map(|s| &s.cell.coordinates) {
+    for (field, _) in streams.flat_map(|s| &s.cell.coordinates) {
         if !fields.contains(&field.as_str()) {
             fields.push(field);
         }
@@ -137,8 +217,13 @@ fn phase_table(
     streams: &[StreamOfCell],
     notes: &mut Notes,
 ) -> (String, Vec<String>) {
-    let marks = streams.iter().map(|s| notes.of(judged, s)).collect();
-    let mut columns = figure_columns(judged, streams);
+    let lines = Line::all(streams);
+    let mark = |line: &Line| match line.sync {
+        None => notes.of(judged, line.stream),
+        Some(_) => String::new(),
+    };
+    let marks = lines.iter().map(mark).collect();
+    let mut columns = figure_columns(judged, &lines);
     columns.push(Column {
         head: "marks".into(),
         unit: String::new(),
@@ -146,21 +231,29 @@ fn phase_table(
         left: true,
         spare: 0,
     });
-    fit(&|width| coordinate_columns(streams, width), columns)
+    fit(&|width| coordinate_columns(&lines, width), columns)
 }
 
 /// The table in the width there is, and the heads of the columns that had to go.
 ///
 /// * `names`: the columns that say what a line is about, cut to a width.
+///
+/// Names of axes are broken before anything has to go, and never cut.
 fn fit(names: &dyn Fn(usize) -> Vec<Column>, mut columns: Vec<Column>) -> (String, Vec<String>) {
     let mut without = Vec::new();
     let mut width = TEXT;
+    let mut broken = false;
     loop {
-        let table = print(names(width).iter().chain(&columns));
+        let mut about = names(width);
+        if broken {
+            about.iter_mut().for_each(Column::break_head);
+        }
+        let table = print(about.iter().chain(&columns));
         let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
         let spare = columns.iter().enumerate().filter(|(_, c)| c.spare > 0);
         match spare.max_by_key(|(_, c)| c.spare).map(|(k, _)| k) {
             _ if widest <= WIDTH => return (table, without),
+            _ if !broken => broken = true,
             Some(k) => without.push(columns.remove(k).head),
             None if width > TEXT_MIN => width -= 1,
             None => return (table, without),
@@ -168,19 +261,24 @@ fn fit(names: &dyn Fn(usize) -> Vec<Column>, mut columns: Vec<Column>) -> (Strin
     }
 }
 
-/// A line per operation for streams that did several: what reads and writes did apart, and what
-/// the syncs cost, which the lines above leave out. `None` where no stream did.
+/// A line per operation for streams that did several besides syncs: reads and writes apart.
+/// `None` where no stream did.
 fn operations_table(streams: &[StreamOfCell]) -> Option<String> {
-    let several = streams.iter().filter(|stream| stream.op_names().len() > 1);
-    let (lines, names): (Vec<StreamOfCell>, Vec<&str>) = several
-        .flat_map(|stream| stream.op_names().into_iter().map(move |op| (stream.clone(), op)))
+    let data = |stream: &StreamOfCell<'_>| -> Vec<String> {
+        let names = stream.op_names().into_iter().filter(|op| !is_sync(op));
+        names.map(str::to_owned).collect()
+    };
+    let several = streams.iter().map(|stream| (stream, data(stream)));
+    let (lines, names): (Vec<Line>, Vec<String>) = several
+        .filter(|(_, ops)| ops.len() > 1)
+        .flat_map(|(stream, ops)| ops.into_iter().map(move |op| (Line { stream, sync: None }, op)))
         .unzip();
     if lines.is_empty() {
         return None;
     }
     let of_each = lines.iter().zip(&names);
     let all: Vec<Figures> =
-        of_each.map(|(stream, name)| stream.figures_of(|op| op == *name)).collect();
+        of_each.map(|(line, name)| line.stream.figures_of(|op| op == name)).collect();
     let about = |width| {
         let mut columns = coordinate_columns(&lines, width);
         // A phase without axes has what the stream does there, which is what these lines take apart.
@@ -214,11 +312,44 @@ fn operations_table(streams: &[StreamOfCell]) -> Option<String> {
     Some(fit(&about, columns).0)
 }
 
+impl Column {
+    /// Breaks the head behind dots, hyphens and underscores into lines no longer than what stands
+    /// below, or than the longest piece.
+    fn break_head(&mut self) {
+        let pieces: Vec<&str> = self.head.split_inclusive(['.', '-', '_']).collect();
+        let longest = pieces.iter().map(|piece| piece.chars().count()).max().unwrap_or(0);
+        let below = self.cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        let width = longest.max(below);
+        let mut lines: Vec<String> = Vec::new();
+        for piece in pieces {
+            match lines.last_mut() {
+                Some(line) if line.chars().count() + piece.chars().count() <= width => {
+                    line.push_str(piece);
+                }
+                _ => lines.push(piece.to_owned()),
+            }
+        }
+        self.head = lines.join("\n");
+    }
+
+    /// Lines above the cells.
+    fn heads(&self) -> Vec<&str> {
+        let mut lines: Vec<&str> = self.head.split('\n').collect();
+        if !self.unit.is_empty() {
+            lines.push(&self.unit);
+        }
+        lines
+    }
+}
+
 fn print<'a>(columns: impl Iterator<Item = &'a Column>) -> String {
     let columns: Vec<_> = columns.collect();
     let mut table = Columns::new(columns.iter().map(|c| c.left).collect());
-    table.row(columns.iter().map(|c| c.head.clone()).collect());
-    table.row(columns.iter().map(|c| c.unit.clone()).collect());
+    let heads: Vec<_> = columns.iter().map(|column| column.heads()).collect();
+    for row in 0..heads.iter().map(Vec::len).max().unwrap_or(0).max(2) {
+        let head = |lines: &Vec<&str>| lines.get(row).copied().unwrap_or_default().to_owned();
+        table.row(heads.iter().map(head).collect());
+    }
     let rows = columns.iter().map(|c| c.cells.len()).max().unwrap_or(0);
     for row in 0..rows {
         let cell = |c: &&Column| c.cells.get(row).cloned().unwrap_or_default();
@@ -227,31 +358,35 @@ fn print<'a>(columns: impl Iterator<Item = &'a Column>) -> String {
     table.print()
 }
 
-fn coordinate_columns(streams: &[StreamOfCell], width: usize) -> Vec<Column> {
+fn coordinate_columns(lines: &[Line], width: usize) -> Vec<Column> {
     let text = |head: &str, cells: Vec<String>| Column {
-        head: cut(&plain(head), width),
+        head: cut(&plain(head), TEXT_HEAD),
         unit: String::new(),
         cells,
         left: true,
         spare: 0,
     };
-    let mut columns: Vec<_> = fields(streams)
+    let mut columns: Vec<_> = fields(lines.iter().map(|line| line.stream))
         .iter()
-        .map(|field| text(field, streams.iter().map(|s| axis(s, field, width)).collect()))
+        .map(|field| text(field, lines.iter().map(|l| axis(l.stream, field, width)).collect()))
         .collect();
-    if streams.iter().any(|s| s.cell.streams.len() > 1) {
-        let names = streams.iter().map(|s| cut(&plain(&s.plan.name), width)).collect();
-        columns.push(text("stream", names));
+    if lines.iter().any(|line| line.stream.cell.streams.len() > 1) {
+        let names = lines.iter().map(|line| cut(&plain(&line.stream.plan.name), width));
+        columns.push(text("stream", names.collect()));
     }
-    if columns.is_empty() {
-        columns.push(text("op", streams.iter().map(|s| cut(&plain(&s.plan.op), width)).collect()));
+    if columns.is_empty() || lines.iter().any(|line| line.sync.is_some()) {
+        let ops = lines.iter().map(|line| cut(&plain(line.op()), width));
+        columns.push(text("op", ops.collect()));
     }
     columns
 }
 
-fn figure_columns(judged: &Judged, streams: &[StreamOfCell]) -> Vec<Column> {
-    let all: Vec<Figures> = streams.iter().map(StreamOfCell::figures).collect();
-    let intervals: Vec<_> = streams.iter().map(|stream| judged.interval(stream)).collect();
+fn figure_columns(judged: &Judged, lines: &[Line]) -> Vec<Column> {
+    let all: Vec<Figures> = lines.iter().map(Line::figures).collect();
+    let streams: Vec<Option<&StreamOfCell>> =
+        lines.iter().map(|line| line.sync.is_none().then_some(line.stream)).collect();
+    let interval = |stream: &Option<&StreamOfCell>| judged.interval((*stream)?);
+    let intervals: Vec<_> = streams.iter().map(interval).collect();
     let (unit, scale) = time_unit(&all);
     let number = |head: &str, unit: &str, spare: u8, cells: Vec<Option<f64>>| Column {
         head: head.into(),
@@ -263,18 +398,22 @@ fn figure_columns(judged: &Judged, streams: &[StreamOfCell]) -> Vec<Column> {
     let of = |value: &dyn Fn(&Figures) -> Option<f64>| all.iter().map(value).collect::<Vec<_>>();
     let time = |value: &dyn Fn(&Figures) -> Option<f64>| of(&|f| value(f).map(|ns| ns / scale));
     let exact = |ns: Option<u64>| ns.map(|ns| ns as f64);
-    let cpu: Vec<_> = streams.iter().map(StreamOfCell::cpu).collect();
-    let ratio = streams.iter().zip(&all).map(|(s, f)| device_ratio(s, f)).collect();
+    let cpu: Vec<_> = streams.iter().map(|stream| stream.and_then(StreamOfCell::cpu)).collect();
+    let ratio = |(stream, f): (&Option<&StreamOfCell>, &Figures)| device_ratio((*stream)?, f);
+    let ratio = streams.iter().zip(&all).map(ratio).collect();
     // The interval's own mean, where there is one: the ratio of the sums can lie outside it.
     let iops = |(f, i): (&Figures, &Option<&CellInterval>)| i.map_or(f.iops(), |i| Some(i.mean));
     let rates: Vec<_> = all.iter().zip(&intervals).map(iops).collect();
-    let bandwidth = |(f, rate): (&Figures, &Option<f64>)| {
+    let bandwidth = |((line, f), rate): ((&Line, &Figures), &Option<f64>)| {
+        if line.sync.is_some() {
+            return None;
+        }
         if f.is_told() {
             return f.bytes_per_second().map(|bytes| bytes / 1_048_576.0);
         }
         (f.requests > 0).then_some((*rate)? * f.bytes as f64 / f.requests as f64 / 1_048_576.0)
     };
-    let bandwidths = all.iter().zip(&rates).map(bandwidth).collect();
+    let bandwidths = lines.iter().zip(&all).zip(&rates).map(bandwidth).collect();
     let mut columns = vec![number("IOPS", "1/s", 0, rates)];
     if intervals.iter().any(Option::is_some) {
         columns.push(Column {
@@ -336,7 +475,7 @@ fn device_ratio(stream: &StreamOfCell, figures: &Figures) -> Option<f64> {
 }
 
 fn phase_matrix(streams: &[StreamOfCell]) -> Option<String> {
-    let fields = fields(streams);
+    let fields = fields(streams.iter());
     let [down, across] = fields.as_slice() else { return None };
     if streams.iter().any(|s| s.cell.streams.len() != 1 || s.cell.coordinates.len() != 2) {
         return None;

@@ -19,8 +19,8 @@ pub struct Layout {
     pub about: &'static str,
     /// The name of the tool in imported runs; empty where there is no import.
     pub tool: &'static str,
-    /// Whether it prints every visit by itself. Otherwise a figure is of all visits of its cell.
-    each_visit: bool,
+    /// What its figures are of where a cell has several visits.
+    figures: &'static str,
     of: fn(&Run) -> Result<String, Misfit>,
 }
 
@@ -45,90 +45,95 @@ impl Misfit {
     }
 }
 
+/// Of most.
+const TOGETHER: &str = "rates are what completed in all visits of a cell by their time together; \
+                        the original makes one visit";
+
 /// All of them.
 pub const LAYOUTS: [Layout; 12] = [
     Layout {
         name: "bm-flash",
         about: "bm-flash's two tables: IOPS and BW, block size by threads",
         tool: "bm-flash",
-        each_visit: false,
+        figures: TOGETHER,
         of: super::bm_flash::print,
     },
     Layout {
         name: "iometer",
         about: "IOMeter's results: IOps, MiBps and MBps, response times, CPU",
         tool: "iometer",
-        each_visit: false,
+        figures: TOGETHER,
         of: super::iometer::print,
     },
     Layout {
         name: "bonnie",
         about: "bonnie++'s wide line: K/sec, %CP and latency of each phase",
         tool: "bonnie",
-        each_visit: false,
+        figures: TOGETHER,
         of: super::bonnie::print,
     },
     Layout {
         name: "iozone",
         about: "IOZone's grid in kBytes/sec: record sizes by operations",
         tool: "iozone",
-        each_visit: false,
+        figures: TOGETHER,
         of: super::iozone::print,
     },
     Layout {
         name: "orion",
         about: "Orion's summary, iops, mbps, lat and hist: small by large load",
         tool: "orion",
-        each_visit: false,
+        figures: TOGETHER,
         of: super::orion::print,
     },
     Layout {
         name: "xdd",
         about: "xdd's result lines: pass by pass, average, combined",
         tool: "xdd",
-        each_visit: true,
+        figures: "each visit is a pass by itself; average and combined are all bytes and \
+                  operations by all time",
         of: super::xdd::print,
     },
     Layout {
         name: "dd",
         about: "dd's three lines: records, bytes, seconds and MB/s",
         tool: "",
-        each_visit: true,
+        figures: "each visit by itself",
         of: super::dd::print,
     },
     Layout {
         name: "sysbench",
         about: "sysbench fileio as 1.0 prints it",
         tool: "sysbench-fileio",
-        each_visit: false,
+        figures: TOGETHER,
         of: super::sysbench::print,
     },
     Layout {
         name: "sysbench-0.4",
         about: "sysbench fileio as 0.4 printed it",
         tool: "",
-        each_visit: false,
+        figures: TOGETHER,
         of: super::sysbench::print_old,
     },
     Layout {
         name: "pg-test-fsync",
         about: "pg_test_fsync's list: ops/sec and usecs/op by method",
         tool: "pg-test-fsync",
-        each_visit: false,
+        figures: TOGETHER,
         of: super::pg_test_fsync::print,
     },
     Layout {
         name: "ioping",
         about: "ioping's statistics: requests, rates, min/avg/max/mdev",
         tool: "ioping",
-        each_visit: false,
+        figures: TOGETHER,
         of: super::ioping::print,
     },
     Layout {
         name: "crystaldiskmark",
         about: "CrystalDiskMark's lines, as KDiskMark prints them",
         tool: "",
-        each_visit: true,
+        figures: "the arithmetic mean of the visits' own, as the original takes it of its loops",
         of: super::crystaldiskmark::print,
     },
 ];
@@ -154,14 +159,9 @@ impl Layout {
             ..misfit
         })?;
         let visits = streams_of(run).iter().map(|stream| stream.counted().len()).max();
-        if let Some(most) = visits.filter(|&most| most > 1 && !self.each_visit) {
-            text.push_str(&crate::text::wrapped(
-                "",
-                &format!(
-                    "(A figure is of all visits of its cell together, up to {most}; the original \
-                     makes one.)"
-                ),
-            ));
+        if let Some(most) = visits.filter(|&most| most > 1) {
+            let told = format!("(Up to {most} visits to a cell: {}.)", self.figures);
+            text.push_str(&crate::text::wrapped("", &told));
         }
         Ok(text)
     }

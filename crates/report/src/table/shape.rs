@@ -3,6 +3,7 @@
 use record::{OpRecord, Run};
 
 use super::layout::Misfit;
+pub use crate::figures::is_sync;
 use crate::figures::{self, StreamOfCell, total};
 use crate::text::plain;
 
@@ -56,11 +57,6 @@ pub fn visit_by_visit<'a>(stream: &StreamOfCell<'a>) -> Vec<StreamOfCell<'a>> {
 pub fn ops<'a>(stream: &StreamOfCell<'a>) -> Vec<&'a OpRecord> {
     let counted = stream.counted();
     counted.into_iter().filter_map(|v| stream.record(v)).flat_map(|s| &s.ops).collect()
-}
-
-/// Whether an operation makes earlier ones durable and nothing else.
-pub fn is_sync(op: &str) -> bool {
-    matches!(op, "fsync" | "fdatasync" | "sync-range")
 }
 
 /// Measured time of the visits that count; `None` where it is not known.

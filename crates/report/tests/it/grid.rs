@@ -45,6 +45,108 @@ fn no_table_is_wider_than_a_hundred_or_orders_a_terminal() {
     }
 }
 
+/// A run of these streams in one phase without axes, with the operations of one visit of 2 s.
+fn of_one_phase(streams: Vec<(&str, &str, Vec<record::OpRecord>)>, text: &str) -> record::Run {
+    let mut header = sample::header("s");
+    header.suite_text = text.to_owned();
+    let plans = streams.iter().map(|(name, op, _)| sample::stream(name, op, Some(8192), 1));
+    let cell = sample::cell(0, "p", &[], plans.collect());
+    let records = streams.into_iter().map(|(name, _, ops)| sample::record(name, ops));
+    let visit = sample::visit(0, 0, 2_000_000_000, records.collect());
+    record::Run { header, cells: vec![cell], visits: vec![visit] }
+}
+
+/// The words of the first line of a table that begins so.
+fn line<'a>(table: &'a str, begin: &str) -> Vec<&'a str> {
+    let found = table.lines().find(|line| line.starts_with(begin));
+    found.unwrap_or_else(|| panic!("no {begin} in {table}")).split_whitespace().collect()
+}
+
+#[test]
+fn a_copy_and_an_update_count_once() {
+    for op in ["copy", "update"] {
+        let ops = vec![sample::op("read", 20_000, 8192), sample::op("write", 20_000, 8192)];
+        let run = of_one_phase(vec![("main", op, ops)], "");
+        let table = table::grid(&run);
+        // 10 000 a second of 8 KiB, each of them twice 500.5 us long.
+        let told = line(&table, op);
+        assert_eq!(told[1..3], ["10000", "78.1"], "{table}");
+        assert_eq!(told[3..7], ["1001", "-", "-", "-"], "{table}");
+        assert_eq!(line(&table, "read")[1], "10000", "{table}");
+        assert_eq!(line(&table, "write")[2], "500", "{table}");
+        assert!(table.contains("counts once"), "{table}");
+        let document = report::document(&run);
+        assert_eq!(document.cells[0].iops, Some(10_000.0));
+        assert_eq!(document.cells[0].visits[0].bytes, Some(20_000 * 8192));
+    }
+}
+
+#[test]
+fn among_reads_the_writes_of_updates_are_halves() {
+    let suite = |other: &str| {
+        format!(
+            "schema = 1\nname = \"s\"\n[[phase]]\nname = \"p\"\ntime = \"1s\"\nblock_size = \"8KiB\"\n\
+             classes = [{{ weight = 1, operation = \"update\" }}, {{ weight = 9, operation = \
+             \"{other}\" }}]\n[[phase.stream]]\nname = \"main\"\n"
+        )
+    };
+    let rate = |other: &str, reads: u64, writes: u64| {
+        let ops = vec![sample::op("read", reads, 8192), sample::op("write", writes, 8192)];
+        let table = table::grid(&of_one_phase(vec![("main", "mixed", ops)], &suite(other)));
+        line(&table, "mixed")[1].to_owned()
+    };
+    // bonnie++'s seeks: a tenth of 8192.
+    assert_eq!(rate("read", 8192, 819), "4096");
+    assert_eq!(rate("write", 819, 8192), "4096");
+    // A mix of reads and writes has no halves.
+    let text = suite("read").replace("update", "write");
+    let ops = vec![sample::op("read", 8192, 8192), sample::op("write", 819, 8192)];
+    let table = table::grid(&of_one_phase(vec![("main", "mixed", ops)], &text));
+    assert_eq!(line(&table, "mixed")[1], "4506");
+}
+
+#[test]
+fn a_flush_has_a_line_of_its_own() {
+    let mut flush = sample::op("fsync", 1_000, 0);
+    flush.latency_ns_sum = 1_500_000 * 1_000;
+    let ops = vec![sample::op("write", 1_000, 8192), flush];
+    let table = table::grid(&of_one_phase(vec![("log", "write", ops)], ""));
+    assert_eq!(line(&table, "write")[1..4], ["500", "3.91", "500"], "{table}");
+    // Rate, no bytes, and the flush's own latency.
+    assert_eq!(line(&table, "fsync")[1..4], ["500", "-", "1500"], "{table}");
+    assert!(table.contains("a write that is flushed takes both"), "{table}");
+    assert!(!table.contains("operation by operation"), "{table}");
+}
+
+#[test]
+fn it_is_said_what_a_rate_is() {
+    assert!(table::grid(&sample::rich()).contains("\nrates: "));
+    let one = of_one_phase(vec![("main", "read", vec![sample::op("read", 20_000, 8192)])], "");
+    assert!(table::grid(&one).contains("\nrates: what completed in a visit, by its time\n"));
+    let mut two = one.clone();
+    two.visits.push(record::VisitRecord { repeat: 1, order: 1, ..one.visits[0].clone() });
+    let text = table::grid(&two);
+    assert!(text.contains("geometric mean of a cell's visits"), "{text}");
+    let layout = table::layout("ioping").unwrap().print(&two).unwrap();
+    assert!(layout.contains("(Up to 2 visits to a cell: "), "{layout}");
+}
+
+#[test]
+fn names_of_axes_are_broken_and_not_cut() {
+    let mut run = sample::rich();
+    for cell in run.cells.iter_mut().filter(|cell| cell.phase == "read") {
+        for field in ["pages.queue_depth", "log.access.random_share"] {
+            cell.coordinates.push((field.into(), "8".into()));
+        }
+    }
+    let table = table::grid(&run);
+    let heads: Vec<&str> = table.lines().skip_while(|line| *line != "read").take(5).collect();
+    for piece in ["pages.", "queue_", "depth", "log.", "access.", "random_", "share"] {
+        assert!(heads.iter().any(|line| line.contains(piece)), "{piece} in {heads:?}");
+    }
+    assert!(!heads.concat().contains('~'), "{table}");
+}
+
 #[test]
 fn each_stream_has_its_own_interval_and_marks() {
     let mut run = sample::rich();
