@@ -218,7 +218,8 @@ impl Verdict {
 /// What a run says about caches.
 pub fn caches(view: &View<'_>) -> Caches {
     let plan = plan::Plan::of(view.run);
-    let cells = view.grid().filter(|cell| !cell.visits.is_empty());
+    let has_blocks = |cell: &&CellView<'_>| !plan.only_whole_files(cell.cell);
+    let cells = view.grid().filter(|cell| !cell.visits.is_empty()).filter(has_blocks);
     let target = &view.run.header.target;
     Caches {
         cells: cells.map(|cell| judge(view, &plan, cell)).collect(),

@@ -374,6 +374,32 @@ fn the_region_is_the_working_set_not_the_file() {
 }
 
 #[test]
+fn a_log_is_small_on_purpose() {
+    // Without counters, so that sizes and pages are all that is known.
+    let marks = |bench: &mut Bench| -> Vec<&'static str> {
+        bench.run.visits.iter_mut().for_each(|visit| visit.resident_before = Some(900));
+        let cells = bench.caches().cells;
+        let findings = cells.iter().flat_map(|cell| &cell.findings);
+        findings.filter_map(|found| found.verdict.mark()).collect()
+    };
+    // The last of pg_test_fsync's phases flushes nothing.
+    for (name, unflushed) in [("wal", 0), ("sysbench-fsync-rate", 0), ("pg-test-fsync", 1)] {
+        let mut log = Bench::new(suite::find_builtin(name).unwrap().text);
+        let said = marks(&mut log);
+        let too_small = said.iter().filter(|mark| **mark == "too-small").count();
+        assert_eq!((too_small, said.contains(&"not-cold")), (unflushed, false), "{name}: {said:?}");
+    }
+    // Where nothing is flushed, memory can be all that was written to.
+    assert!(marks(&mut Bench::write(false)).contains(&"too-small"));
+    let said = marks(&mut Bench::read(false));
+    assert!(said.contains(&"too-small") && said.contains(&"not-cold"), "{said:?}");
+    // An update reads, too.
+    let update = "schema = 1\nname = \"t\"\nfile_size = \"1GiB\"\n[[phase]]\nname = \"u\"\n\
+                  operation = \"update\"\ntime = \"10s\"\ndirect = false\n";
+    assert!(marks(&mut Bench::new(update)).contains(&"not-cold"));
+}
+
+#[test]
 fn a_rate_above_the_link_cannot_be_the_device() {
     // 10 MiB/s.
     let mut bench = Bench::read(true).moved(1.0, 0.0);

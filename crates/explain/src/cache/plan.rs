@@ -1,7 +1,7 @@
 //! What the cells ask for, from the suite's text as it was played.
 
 use record::{CellRecord, Run};
-use suite::model::{Cell, Spread, Suite};
+use suite::model::{Cell, Operation, Spread, Stream, Suite, SyncAtEnd, WriteThrough};
 
 /// The suite of a run; empty where its text cannot be read back.
 pub(super) struct Plan {
@@ -30,10 +30,13 @@ impl Plan {
 
     /// Bytes that the cell's streams address: the longest region, or all files; 0 where they are
     /// about whole files, which have no blocks to be met again.
-    pub(super) fn working_set(&self, record: &CellRecord) -> u64 {
+    ///
+    /// * `of`: which streams are looked at, by their position.
+    pub(super) fn working_set(&self, record: &CellRecord, of: &dyn Fn(usize) -> bool) -> u64 {
         let Some(cell) = self.cell(record) else { return self.files_bytes };
         let files = self.suite.as_ref().map_or(1, |suite| suite.files.count);
-        let regions = cell.streams.iter().map(|stream| {
+        let looked_at = cell.streams.iter().enumerate().filter(|(position, _)| of(*position));
+        let regions = looked_at.map(|(_, stream)| {
             if stream.directory.is_some() {
                 return 0;
             }
@@ -43,11 +46,44 @@ impl Plan {
             };
             stream.region.length.get().saturating_mul(of_each.into())
         });
-        regions.max().unwrap_or(self.files_bytes)
+        regions.max().unwrap_or(0)
     }
 
     /// Whether all streams asked for direct I/O; `None` if nobody knows.
     pub(super) fn asks_direct(&self, record: &CellRecord) -> Option<bool> {
         Some(self.cell(record)?.streams.iter().all(|stream| stream.direct))
     }
+
+    /// Whether memory can make a stream look better than it is: not where it only writes and waits
+    /// until that is durable, which no memory answers, however small the file.
+    pub(super) fn can_be_flattered(&self, record: &CellRecord, position: usize) -> bool {
+        let stream = self.cell(record).and_then(|cell| cell.streams.get(position));
+        stream.is_none_or(|stream| !only_commits(stream))
+    }
+
+    /// Whether a cell is about whole files alone, which have no blocks that a cache could hold.
+    pub(super) fn only_whole_files(&self, record: &CellRecord) -> bool {
+        self.cell(record).is_some_and(|cell| cell.streams.iter().all(|s| s.directory.is_some()))
+    }
+
+    /// Whether a cell reads blocks of the files through the page cache.
+    pub(super) fn reads_buffered(&self, record: &CellRecord) -> bool {
+        match self.cell(record) {
+            None => record.streams.iter().any(|s| s.op == "read" || s.op == "mixed"),
+            Some(cell) => cell.streams.iter().any(|stream| {
+                let blocks = !stream.direct && stream.directory.is_none();
+                blocks && stream.mix.classes.iter().any(|class| class.op.reads())
+            }),
+        }
+    }
+}
+
+/// Nothing but writes that are flushed: each, every so many, or all of them in the time.
+fn only_commits(stream: &Stream) -> bool {
+    let is_sync = |op| matches!(op, Operation::Fsync | Operation::Fdatasync);
+    let ops = || stream.mix.classes.iter().map(|class| class.op);
+    let flushed = stream.write_through != WriteThrough::No
+        || ops().any(is_sync)
+        || stream.sync.is_some_and(|s| s.every.is_some() || s.at_end == SyncAtEnd::Timed);
+    flushed && ops().all(|op| op == Operation::Write || is_sync(op))
 }

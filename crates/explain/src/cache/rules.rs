@@ -17,7 +17,7 @@ pub const LINK_SHARE: f64 = 0.95;
 /// does not, they must not come into it.
 pub(super) fn residency(plan: &Plan, cell: &CellView<'_>) -> Option<Finding> {
     let finding = |verdict| Some(Finding { witness: Witness::Residency, verdict });
-    let reads = cell.cell.streams.iter().any(|s| s.op == "read" || s.op == "mixed");
+    let reads = plan.reads_buffered(cell.cell);
     if plan.asks_direct(cell.cell) == Some(true) {
         let rise = |v: &VisitRecord| Some(v.resident_after?.saturating_sub(v.resident_before?));
         let most = cell.visits.iter().filter_map(|v| rise(v.visit)).max()?;
@@ -55,6 +55,8 @@ pub(super) fn direct(view: &View<'_>, plan: &Plan, cell: &CellView<'_>) -> Optio
 /// The working set against the memory of the machine (where the page cache was in use) and the
 /// declared caches. Uniform requests over `W` hit a cache of `C` with probability `min(1, C / W)`.
 ///
+/// Streams that only write and flush are left out: a log is small on purpose.
+///
 /// * `device`: the ledger showed that the devices moved what was asked for, so that the page
 ///   cache had no part in it, however large it is.
 pub(super) fn size(
@@ -64,12 +66,20 @@ pub(super) fn size(
     device: bool,
 ) -> Option<Finding> {
     let header = &view.run.header;
-    let direct = cell.visits.iter().all(|v| v.visit.streams.iter().all(|s| s.backend.direct));
+    let looked_at = |k: usize| plan.can_be_flattered(cell.cell, k);
+    let is_direct = |k: usize| {
+        let in_visit = |v: &VisitRecord| v.streams.get(k).is_none_or(|s| s.backend.direct);
+        cell.visits.iter().all(|v| in_visit(v.visit))
+    };
+    let through_memory = |k: usize| looked_at(k) && !is_direct(k);
+    let direct = !(0..cell.cell.streams.len()).any(through_memory);
     // A twin has no page cache: what its model says it has is among the declared ones.
     let twin = header.target.kind == record::TargetKind::Twin;
-    let memory = if direct || device || twin { 0 } else { header.machine.memory_bytes };
+    let without_memory = direct || device || twin;
+    let memory = if without_memory { 0 } else { header.machine.memory_bytes };
     let cache_bytes = memory.saturating_add(header.target.cache_bytes.unwrap_or(0));
-    let working_set_bytes = plan.working_set(cell.cell);
+    let of = |k: usize| if without_memory { looked_at(k) } else { through_memory(k) };
+    let working_set_bytes = plan.working_set(cell.cell, &of);
     if cache_bytes == 0 || working_set_bytes == 0 {
         return None;
     }

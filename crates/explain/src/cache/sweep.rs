@@ -189,7 +189,7 @@ pub(super) fn sweeps(view: &View<'_>, plan: &Plan) -> Vec<Sweep> {
         if !reads || !closed || stream.access != Access::Uniform {
             continue;
         }
-        let size = plan.working_set(cell.cell);
+        let size = plan.working_set(cell.cell, &|_| true);
         let mut kind = stream.clone();
         // A stream is called as its phase, and each size may be a phase.
         kind.name.clear();
