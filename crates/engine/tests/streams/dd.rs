@@ -87,3 +87,16 @@ fn a_copy_goes_to_the_same_place_of_the_other_file_by_two_requests_or_by_one() {
     let suite = checked(suite::find_builtin("copy-40g").unwrap().text, &[]);
     assert_eq!(suite.files.size, units::Bytes::gib(40));
 }
+
+#[test]
+fn around_the_page_cache_and_from_a_cold_one_the_blocks_are_the_same() {
+    let plain = record_suite("dd-40g", &["file_size=1MiB", "bytes=1MiB"]);
+    let sets = ["file_size=1MiB", "bytes=1MiB", "direct=true", "caches=flush,purge"];
+    assert_eq!(record_suite("dd-40g", &sets), plain);
+    let suite = checked(suite::find_builtin("dd-40g").unwrap().text, &sets);
+    for phase in &suite.phases {
+        use suite::model::CacheStep::{Flush, Purge};
+        assert_eq!(phase.caches, [Flush, Purge], "before every visit");
+        assert!(phase.cells[0].streams[0].direct);
+    }
+}

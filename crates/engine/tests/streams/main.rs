@@ -13,6 +13,7 @@ mod language;
 mod mixes;
 mod orion;
 mod pg_test_fsync;
+mod probes;
 mod snia;
 mod support;
 mod sysbench;

@@ -144,3 +144,31 @@ fn a_commit_is_a_write_of_the_one_block_and_a_flush() {
         assert_eq!((request.file, request.offset, request.length), (0, 0, 16 << 10));
     }
 }
+
+#[test]
+fn async_keeps_128_in_flight_and_mmap_one_of_the_same_requests() {
+    use suite::model::Backend;
+    let base = ["file_size=256KiB", "time=none", "operations=300"];
+    let sync = played("rndrd");
+    let text = suite::find_builtin("sysbench-rndrd").unwrap().text;
+    for (sets, backend, depth) in [
+        (["backend=libaio", "queue_depth=128"], Backend::Libaio, 128),
+        (["backend=mmap", "queue_depth=1"], Backend::Mmap, 1),
+    ] {
+        let sets = [&base[..], &sets].concat();
+        let stream = &checked(text, &sets).phases[0].cells[0].streams[0];
+        assert_eq!((stream.backend, stream.queue_depth), (backend, depth));
+        let all = record_suite("sysbench-rndrd", &sets);
+        let places = |all: &[Request]| -> Vec<(Op, u32, u64)> {
+            all.iter().map(|request| (request.op, request.file, request.offset)).collect()
+        };
+        assert_eq!(places(&all), places(&sync));
+        let first = all.iter().filter(|request| request.start == Nanos::ZERO).count();
+        assert_eq!(first, depth as usize);
+    }
+    // A hundred writes are followed by 128 flushes here, too, each one of those in flight.
+    let sets = [&base[..], &["backend=libaio", "queue_depth=128"]].concat();
+    let all = record_suite("sysbench-rndwr", &sets);
+    let flushes = all.iter().filter(|request| request.op == Op::Fsync).count();
+    assert_eq!((all.len() - flushes, flushes % FILES as usize), (300, 0));
+}

@@ -67,3 +67,29 @@ fn a_ratio_of_writes_is_by_count() {
         assert!((writes - 0.2 * end as f64).abs() <= 1.0, "{}", &words[..end]);
     }
 }
+
+#[test]
+fn a_saved_list_is_played_in_its_order_by_all_threads_together() {
+    let places = [5u64, 1, 9, 0, 9, 3, 12, 7];
+    let request =
+        |place: &u64| format!("{{ op = \"read\", offset = {}, length = 4096 }}", place * 4096);
+    let list: Vec<String> = places.iter().map(request).collect();
+    let text = format!(
+        "schema = 1\nname = \"list\"\nfile_size = \"1MiB\"\n[[phase]]\nname = \"p\"\nthreads = 4\n\
+         access = {{ kind = \"replay\", requests = [{}] }}\n",
+        list.join(", ")
+    );
+    let all: Vec<Request> = play_text(&text, &[]).into_iter().flat_map(|c| c.requests).collect();
+    assert_eq!(all.len(), places.len(), "once through");
+    // Four at a time, whichever thread takes which.
+    for (four, wanted) in all.chunks(4).zip(places.chunks(4)) {
+        let sorted = |mut all: Vec<u64>| {
+            all.sort_unstable();
+            all
+        };
+        let met: Vec<u64> = four.iter().map(|request| request.offset / 4096).collect();
+        assert_eq!(sorted(met), sorted(wanted.to_vec()));
+        let workers: BTreeSet<u32> = four.iter().map(|request| request.worker).collect();
+        assert_eq!(workers.len(), 4);
+    }
+}
