@@ -10,6 +10,7 @@ mod order;
 mod output;
 mod parts;
 mod progress;
+mod requests;
 mod signals;
 
 use std::process;

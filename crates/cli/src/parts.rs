@@ -7,7 +7,7 @@ use suite::model::Suite;
 use suite::{CheckContext, Parts, SuiteSource};
 use units::{Bytes, Nanos};
 
-use crate::commands::suites::{counted, duration};
+use crate::commands::suites::{at_least, counted, duration};
 use crate::failure::Failure;
 use crate::options::SuiteOptions;
 use crate::order;
@@ -165,8 +165,8 @@ impl List {
         let totals = Totals::of(&items, &suites);
         let _ = writeln!(
             out,
-            "\nIn all at least {}, {} written at least, {} of files at a time at most.",
-            duration(totals.time),
+            "\nIn all {}, {} written at least, {} of files at a time at most.",
+            at_least(totals.time),
             totals.written,
             totals.files
         );

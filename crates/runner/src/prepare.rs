@@ -204,8 +204,8 @@ impl Prepared {
         if self.suite.method == Method::Classic {
             let visits = counted(left.visits as usize, "visit");
             said.push(format!(
-                "Makes {visits} to {cells}, which takes at least {}{files}.",
-                left.time
+                "Makes {visits} to {cells}, which takes {}{files}.",
+                at_least(left.time)
             ));
         } else {
             let rounds = &self.suite.rounds;
@@ -238,7 +238,7 @@ impl Prepared {
                     suite::PILOT,
                 ));
             }
-            let least = format!("Takes at least {}{files}", span(left.time));
+            let least = format!("Takes {}{files}", at_least(left.time));
             // A limit that far away is none.
             let unlimited = fixed && rounds.time_max.get() / 20 > left.time.get();
             said.push(if unlimited {
@@ -322,6 +322,14 @@ fn span(span: Nanos) -> String {
         (0, _) => span.to_string(),
         (minutes, 0) => format!("{minutes} min"),
         (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    }
+}
+
+/// What visits take that end by time; 0 where nothing does would be no answer.
+fn at_least(time: Nanos) -> String {
+    match time {
+        Nanos::ZERO => "as long as the target needs for it".to_owned(),
+        time => format!("at least {}", span(time)),
     }
 }
 

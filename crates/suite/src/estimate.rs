@@ -3,8 +3,10 @@
 use units::{Bytes, Nanos};
 
 use crate::model::{
-    Access, Cell, Class, Method, Operation, Pacing, Precondition, Stop, Stream, Suite, Until,
+    Access, Cell, Class, Method, Operation, Pacing, Precondition, Steady, Stop, Stream, Suite,
+    Until,
 };
+use crate::rounds::STEADY_ROUNDS;
 
 impl Suite {
     /// Cells of all phases.
@@ -47,24 +49,27 @@ impl Suite {
 
     /// The most visits there can be: of every cell and round.
     pub fn visits_most(&self) -> u32 {
-        self.visits(|cells| match self.method {
-            Method::Rounds => cells.saturating_mul(self.rounds.visits_max),
-            Method::Classic => cells.saturating_mul(self.repeats),
-        })
+        let times = match self.method {
+            Method::Rounds => self.rounds.visits_max,
+            Method::Classic => self.repeats,
+        };
+        self.visits(times, |steady| steady.rounds_max)
     }
 
-    /// The fewest visits there can be, if nothing stops the run.
+    /// The fewest visits there can be, if nothing stops the run: of phases that become steady as
+    /// soon as can be told.
     pub fn visits_least(&self) -> u32 {
-        self.visits(|cells| match self.method {
-            Method::Rounds => cells.saturating_mul(self.rounds.visits_min),
-            Method::Classic => cells.saturating_mul(self.repeats),
-        })
+        let times = match self.method {
+            Method::Rounds => self.rounds.visits_min,
+            Method::Classic => self.repeats,
+        };
+        self.visits(times, |steady| STEADY_ROUNDS.min(steady.rounds_max))
     }
 
-    fn visits(&self, of: impl Fn(u32) -> u32) -> u32 {
+    fn visits(&self, times: u32, of_steady: impl Fn(&Steady) -> u32) -> u32 {
         let phases = self.phases.iter().map(|phase| {
             let cells = u32::try_from(phase.cells.len()).unwrap_or(u32::MAX);
-            phase.steady.map_or_else(|| of(cells), |steady| cells.saturating_mul(steady.rounds_max))
+            cells.saturating_mul(phase.steady.as_ref().map_or(times, &of_steady))
         });
         phases.fold(0, u32::saturating_add)
     }

@@ -271,4 +271,4 @@ impl Suite {
 }
 
 /// The test of the last half wants ten rounds.
-const STEADY_ROUNDS: u32 = 10;
+pub(crate) const STEADY_ROUNDS: u32 = 10;

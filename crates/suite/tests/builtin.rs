@@ -190,7 +190,7 @@ fn the_steady_state_suite_has_rounds_and_probes() {
     let probe = suite.cells_as_played()[1].streams[0].stop;
     assert_eq!((probe.ramp, probe.time), (Nanos::millis(500), Some(Nanos::secs(2))));
     assert!(suite.pilots(&suite.phases[1]).is_empty());
-    assert_eq!(suite.visits_most(), 25 + 2 * 10);
+    assert_eq!((suite.visits_least(), suite.visits_most()), (10 + 2 * 3, 25 + 2 * 10));
 }
 
 #[test]

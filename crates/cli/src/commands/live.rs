@@ -21,7 +21,7 @@ use units::{Bytes, Nanos};
 use crate::args::Common;
 use crate::commands::compare::{self, CompareArgs};
 use crate::commands::run;
-use crate::commands::suites::{counted, duration};
+use crate::commands::suites::{at_least, counted, duration};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::input;
@@ -642,12 +642,12 @@ impl Panel {
             Event::Begins { header, left, .. } => {
                 self.left.insert(label.to_owned(), left.visits);
                 self.say(&report::plain(&format!(
-                    "{label}  {} {} on {}: {} to make, at least {}",
+                    "{label}  {} {} on {}: {} to make, {}",
                     header.id,
                     header.suite,
                     header.target.resolved,
                     counted(u64::from(left.visits), "visit"),
-                    duration(left.time)
+                    at_least(left.time)
                 )));
             }
             Event::VisitEnds { cell, visit, left } => {

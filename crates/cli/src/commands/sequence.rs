@@ -11,7 +11,7 @@ use units::Nanos;
 
 use crate::args::Common;
 use crate::commands::run::{self, RunArgs};
-use crate::commands::suites::{counted, duration};
+use crate::commands::suites::{at_least, counted, duration};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::order;
@@ -164,7 +164,7 @@ impl<'a> Sequence<'a> {
         let pauses = items.iter().skip(1).map(|item| item.pause);
         let least = items.iter().filter_map(|item| self.least.get(item.part).copied());
         let time = pauses.chain(least).fold(Nanos::ZERO, |sum, time| sum + time);
-        lines.push(format!("Takes at least {} in all.", duration(time)));
+        lines.push(format!("Takes {} in all.", at_least(time)));
         self.output.print(&lines.iter().map(|line| report::plain(line) + "\n").collect::<String>())
     }
 
@@ -267,6 +267,7 @@ impl<'a> Sequence<'a> {
 
     fn announcement(&self, item: &Item<'_>, later: &[Item<'_>]) -> String {
         match self.later(later) {
+            Some(Later { time: Nanos::ZERO, .. }) => item.title(),
             Some(Later { time, is_least: true }) => {
                 format!("{}; the parts after it take {} at least", item.title(), duration(time))
             }

@@ -9,7 +9,7 @@ use suite::{CheckContext, SuiteError};
 use units::Bytes;
 
 use crate::args::Common;
-use crate::commands::suites::{counted, duration};
+use crate::commands::suites::{at_least, counted};
 use crate::commands::table;
 use crate::failure::Failure;
 use crate::order;
@@ -142,9 +142,9 @@ fn plan_text(run: &Run) -> String {
 fn method(plan: &Suite) -> String {
     match plan.method {
         Method::Classic => format!(
-            "{} each in the suite's order, at least {}",
+            "{} each in the suite's order, {}",
             counted(plan.repeats.into(), "visit"),
-            duration(plan.least_duration())
+            at_least(plan.least_duration())
         ),
         Method::Rounds => format!(
             "{} to {} each in rounds of random order, until +-{} %",

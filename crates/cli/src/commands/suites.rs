@@ -5,9 +5,11 @@ use std::fmt::Write;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
-use suite::model::{Cell, Method, Order, Phase, Suite};
+use suite::model::{Cell, Method, Order, Phase, Stream, Suite};
 use suite::{CheckContext, Found, SuiteError};
+use units::Nanos;
 
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::options::SuiteOptions;
 use crate::order::{self, Ordered};
@@ -29,7 +31,8 @@ Examples:
   plimsoll suite show bm-flash
   plimsoll suite show random-read --set queue_depth=1,8,64 --time 5s
   plimsoll suite show bm-flash --toml > mine.toml
-  plimsoll suite show bm-flash --format fio > bm-flash.fio";
+  plimsoll suite show bm-flash --format fio > bm-flash.fio
+  plimsoll suite show xdd --scale 0.01 --format list > places.toml";
 
 /// Look at suites: what is measured, how, for how long
 #[derive(Debug, Args)]
@@ -81,6 +84,15 @@ struct ShowArgs {
         help_heading = "Output"
     )]
     file: String,
+    /// What the places in `--format list` are drawn from
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "format",
+        default_value_t = 1,
+        help_heading = "Output"
+    )]
+    seed: u64,
 }
 
 /// Whose input.
@@ -88,6 +100,8 @@ struct ShowArgs {
 enum Format {
     /// A job file
     Fio,
+    /// A suite of ours that has every request in a list, to be played again as it is
+    List,
 }
 
 pub fn suite(args: &SuiteArgs, output: &Output) -> Result<(), Failure> {
@@ -151,8 +165,12 @@ fn show(args: &ShowArgs, output: &Output) -> Result<(), Failure> {
         Ordered::Many(list) => return show_list(&list, args, output),
     };
     let checked = suite::check(&source, &CheckContext::default())?;
-    if let Some(Format::Fio) = args.format {
-        return output.print(&suite::fio_job(&checked, &args.file));
+    match args.format {
+        Some(Format::Fio) => return output.print(&suite::fio_job(&checked, &args.file)),
+        Some(Format::List) => {
+            return output.print(&crate::requests::listed(&checked, args.seed)?);
+        }
+        None => {}
     }
     if args.toml {
         return output.print(&suite::resolved_text(&source)?);
@@ -172,8 +190,14 @@ fn show(args: &ShowArgs, output: &Output) -> Result<(), Failure> {
 }
 
 fn show_list(list: &List, args: &ShowArgs, output: &Output) -> Result<(), Failure> {
-    if let Some(Format::Fio) = args.format {
-        return output.print(&suite::fio_jobs(&list.titled()?, &args.file));
+    match args.format {
+        Some(Format::Fio) => return output.print(&suite::fio_jobs(&list.titled()?, &args.file)),
+        Some(Format::List) => {
+            let message = format!("`{}` is a list of suites already", list.name());
+            let hint = "write out the requests of one of its parts";
+            return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+        }
+        None => {}
     }
     if args.toml {
         return output.print(&crate::output::lines(list.text()));
@@ -208,6 +232,9 @@ fn summary(suite: &Suite) -> String {
     }
     for phase in &suite.phases {
         say(&format!("phase    {}", phase_line(phase)));
+        for (label, line) in steady_lines(phase) {
+            say(&report::wrapped(&format!("           {label:<9}"), &line));
+        }
     }
     say(&format!("visits   {}", visits(suite)));
     say(&format!("time     {}", time(suite)));
@@ -220,7 +247,7 @@ pub fn files(suite: &Suite) -> String {
     let fill = if files.fill { ", filled before the first phase" } else { "" };
     let passes = match files.precondition.len() {
         0 => String::new(),
-        n => format!(", {n} preconditioning passes"),
+        n => format!(", {n} preconditioning {}", if n == 1 { "pass" } else { "passes" }),
     };
     match files.count {
         1 => format!("1 of {}{fill}{passes}", files.size),
@@ -233,10 +260,7 @@ fn phase_line(phase: &Phase) -> String {
     let axes = axes.collect::<Vec<_>>().join(" x ");
     let cells = counted(phase.cells.len() as u64, "cell");
     let name = report::plain(&phase.name);
-    let steady = phase.steady.map_or_else(String::new, |steady| {
-        let most = counted(u64::from(steady.rounds_max), "round");
-        format!(", until it is steady: at most {most} of {}", steady.round)
-    });
+    let steady = if phase.steady.is_some() { ", until it is steady" } else { "" };
     let axes = if axes.is_empty() { axes } else { format!(" ({axes})") };
     let passes = match phase.precondition.len() {
         0 => String::new(),
@@ -251,6 +275,62 @@ fn phase_line(phase: &Phase) -> String {
     format!("{name}: {cells}{axes}{passes}{before}{steady}")
 }
 
+/// How a phase is played until it is steady: its rounds, what decides, and when it is given up.
+fn steady_lines(phase: &Phase) -> Vec<(&'static str, String)> {
+    use stats::steady::{
+        LAST_HALF_RISE_MAX, LAST_HALF_ROUNDS_MIN, SNIA_RANGE_MAX, SNIA_RISE_MAX, SNIA_ROUNDS,
+    };
+    let Some(steady) = phase.steady else { return Vec::new() };
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let cells = phase.cells.len() as u64;
+    let whole = Nanos::new(steady.round.get().saturating_mul(cells));
+    let length = match cells {
+        1 => duration(steady.round),
+        _ => format!("{} for each cell, {} in all", duration(steady.round), duration(whole)),
+    };
+    let decides = match phase.cells.get(steady.track).filter(|_| cells > 1) {
+        None => "its rate".to_owned(),
+        Some(cell) => format!("the rate of {}", report::plain(&coordinates(phase, cell))),
+    };
+    let volume = if steady.volume > 0.0 {
+        format!("; and {} times the range written to was written in this phase", steady.volume)
+    } else {
+        String::new()
+    };
+    let longest = Nanos::new(whole.get().saturating_mul(steady.rounds_max.into()));
+    let rounds = counted(u64::from(steady.rounds_max), "round");
+    vec![
+        ("rounds", format!("{length}, one right after the other, without a ramp")),
+        (
+            "window",
+            format!(
+                "the last {SNIA_ROUNDS} rounds, and the last half of at least \
+                 {LAST_HALF_ROUNDS_MIN}"
+            ),
+        ),
+        (
+            "rule",
+            format!(
+                "{decides}: in the last {SNIA_ROUNDS} highest and lowest at most {} apart, their \
+                 line at most {} up or down; in the last half the line at most {}{volume}",
+                percent(SNIA_RANGE_MAX),
+                percent(SNIA_RISE_MAX),
+                percent(LAST_HALF_RISE_MAX)
+            ),
+        ),
+        ("cap", format!("{rounds}, {}; then it is marked as not steady", duration(longest))),
+    ]
+}
+
+/// A cell's place: `read_share 0, block_size 4KiB`.
+pub fn coordinates(phase: &Phase, cell: &Cell) -> String {
+    let values = phase.axes.iter().zip(&cell.coordinates);
+    let value = |(axis, &at): (&suite::model::Axis, &usize)| {
+        format!("{} {}", axis.field, axis.values.get(at).map_or("", String::as_str))
+    };
+    values.map(value).collect::<Vec<_>>().join(", ")
+}
+
 pub fn visits(suite: &Suite) -> String {
     let (least, most) = (suite.visits_least(), suite.visits_most());
     let count = match least == most {
@@ -258,6 +338,9 @@ pub fn visits(suite: &Suite) -> String {
         false => format!("{least} to {most} visits"),
     };
     let how = match (suite.method, suite.order) {
+        (Method::Rounds, _) if suite.rounds.visits_min == suite.rounds.visits_max => {
+            "in rounds of random order".to_owned()
+        }
         (Method::Rounds, _) => {
             let percent = (suite.rounds.precision * 1e4).round() / 1e2;
             format!("in rounds of random order, until each cell is known to {percent} %")
@@ -269,10 +352,24 @@ pub fn visits(suite: &Suite) -> String {
 }
 
 pub fn time(suite: &Suite) -> String {
-    let least = duration(suite.least_duration());
+    let known = suite.least_duration();
+    let least = duration(known);
+    if known == Nanos::ZERO {
+        let what = "nothing but amounts ends it, so that depends on the target";
+        return match suite.method {
+            Method::Rounds => {
+                let most = duration(suite.rounds.time_max);
+                format!("{what}; no round begins that would end after {most}")
+            }
+            Method::Classic => what.to_owned(),
+        };
+    }
     if suite.method == Method::Rounds {
         let most = duration(suite.rounds.time_max);
         return format!("at least {least}; no round begins that would end after {most}");
+    }
+    if suite.phases.iter().any(|phase| phase.steady.is_some()) {
+        return format!("at least {least}, plus fill and flushes; until it is steady, see above");
     }
     if suite.cells().all(|cell: &Cell| cell.longest_duration().is_some()) {
         format!("{least}, plus fill and flushes")
@@ -288,8 +385,15 @@ pub fn writes(suite: &Suite) -> String {
         (false, _) => {
             format!("{least} to fill the files of its own; nothing to a target that is there")
         }
-        (true, _) => format!("at least {least}, and for as long as its timed writes last"),
+        (true, _) if suite.cells().flat_map(Cell::all_streams).any(is_timed_write) => {
+            format!("at least {least}, and for as long as its timed writes last")
+        }
+        (true, _) => format!("at least {least}"),
     }
+}
+
+fn is_timed_write(stream: &Stream) -> bool {
+    stream.modifies() && stream.stop.time.is_some()
 }
 
 /// A length of time as people say it: `14 min 20 s`.
@@ -304,6 +408,15 @@ pub fn duration(span: units::Nanos) -> String {
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
         (hours, 0, _) => format!("{hours} h"),
         (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// How long what ends by time alone takes; where nothing does, 0 would be no answer.
+pub fn at_least(span: Nanos) -> String {
+    if span == Nanos::ZERO {
+        "as long as the target takes".to_owned()
+    } else {
+        format!("at least {}", duration(span))
     }
 }
 

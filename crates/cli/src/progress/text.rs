@@ -5,7 +5,7 @@ use runner::{Left, Round, RoundOf, Tick, Waiting};
 use units::{Bytes, Nanos};
 
 use super::time::{Later, TimeLeft};
-use crate::commands::suites::{counted, duration};
+use crate::commands::suites::{at_least, counted, duration};
 
 /// At most `width` characters.
 pub fn cut(text: &str, width: usize) -> String {
@@ -33,11 +33,11 @@ pub fn begin(header: &RunHeader, done: usize, left: Left) -> String {
         (least, most) => format!("{least} to {most} visits"),
     };
     let mut text = format!(
-        "{} {} on {}: {resumed}{visits} to make, at least {}",
+        "{} {} on {}: {resumed}{visits} to make, {}",
         report::plain(&header.id),
         report::plain(&header.suite),
         report::plain(&header.target.resolved),
-        duration(left.time),
+        at_least(left.time),
     );
     for remark in &header.target.remarks {
         text.push_str("\n  ");

@@ -33,3 +33,56 @@ fn a_mistake_in_a_file_has_its_line() {
     assert_eq!(done.code, 2);
     assert!(done.err.starts_with("error: bad.toml:3: unknown key `speed`\nhint: "), "{done:?}");
 }
+
+#[test]
+fn the_plan_of_a_steady_phase_is_shown() {
+    let world = World::new();
+    let shown = world.ok(&["suite", "show", "snia-iops"]).out;
+    for part in [
+        "rounds   1 min for each cell, 56 min in all",
+        "window   the last 5 rounds, and the last half of at least 10",
+        "rule     the rate of read_share 0, block_size 4KiB:",
+        "highest and lowest at",
+        "cap      25 rounds, 23 h 20 min",
+    ] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+}
+
+#[test]
+fn what_amounts_end_takes_no_0_ns() {
+    let world = World::new();
+    for name in ["bonnie", "dd-40g", "xdd", "copy-40g", "one-dvd-per-second", "sara-ssd"] {
+        let shown = world.ok(&["suite", "show", name]).out;
+        assert!(!shown.contains(" 0 ns"), "{name}: {shown}");
+    }
+    let dry = world.ok(&["run", "copy-40g", "--quick", "--target", "null:", "--dry-run"]);
+    assert!(!format!("{}{}", dry.out, dry.err).contains("0 ns"), "{dry:?}");
+}
+
+#[test]
+fn a_list_of_places_is_saved_and_played_again() {
+    let world = World::new();
+    let small =
+        ["--set", "file_size=16MiB", "--set", "bytes=1MiB", "--set", "block_size=32KiB,64KiB"];
+    let list = |seed: &str| {
+        let words = ["suite", "show", "xdd", "--format", "list", "--seed", seed];
+        world.ok(&[&words[..], &small].concat()).out
+    };
+    let text = list("7");
+    assert_eq!(text, list("7"));
+    assert_ne!(text, list("8"));
+    assert_eq!(text.matches("op = \"read\"").count(), 32 + 16, "{text}");
+    std::fs::write(world.path("places.toml"), &text).unwrap();
+    let played = world.ok(&["run", "places.toml", "--target", "memory:64MiB", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&played.out).unwrap();
+    assert_eq!(document["cells"][0]["visits"][0]["requests"], 32);
+    assert_eq!(document["cells"][1]["visits"][0]["bytes"], 1 << 20);
+    for (name, why) in [("bm-flash", "time ends it"), ("bonnie", "no single requests")] {
+        let refused = world.run(&["suite", "show", name, "--format", "list"]);
+        assert_eq!(refused.code, 2);
+        assert!(refused.err.contains(why), "{refused:?}");
+    }
+    let refused = world.run(&["suite", "show", "xdd", "--format", "list"]);
+    assert!(refused.err.contains("too many for a list"), "{refused:?}");
+}
