@@ -399,7 +399,7 @@ fn words(columns: &[u32]) -> Option<Vec<u64>> {
             0 => free.push(word),
             _ => {
                 basis.push((left, word));
-                basis.sort_unstable_by(|a, b| b.0.cmp(&a.0));
+                basis.sort_unstable_by_key(|(left, _)| std::cmp::Reverse(*left));
             }
         }
     }

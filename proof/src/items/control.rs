@@ -133,8 +133,7 @@ fn false_alarms(lot: &Lot) -> Vec<Claim> {
     let tries = lot.effort.times(2_000, 200);
     let grid = |r: &mut Random| {
         let cells: Vec<Blocks> = (0..84).map(|_| cell(QUIET, 10, r)).collect();
-        let p: Vec<f64> =
-            cells.iter().filter_map(|c| label(c)).map(|found| found.p_beyond(0.0)).collect();
+        let p: Vec<f64> = cells.iter().filter_map(label).map(|found| found.p_beyond(0.0)).collect();
         let all = label_of_all(&cells).is_some_and(|found| found.p_beyond(0.0) <= CONTROL_LEVEL);
         let order = second(&cells).is_some_and(|found| found.p_beyond(0.0) <= CONTROL_LEVEL);
         (p.len(), all || holm(&p).into_iter().any(|p| p <= CONTROL_LEVEL), order, p)

@@ -213,7 +213,7 @@ fn resolution_three(lot: &Lot) -> Vec<Claim> {
         let mut random = lot.random(&[1, trial]);
         let runs: Vec<Planned> = (0..24u32)
             .map(|number| {
-                let parity = |column: u32| (column & number % 8).count_ones() as usize & 1;
+                let parity = |column: u32| (column & (number % 8)).count_ones() as usize & 1;
                 Planned { levels: (1..8).map(parity).collect(), again: false }
             })
             .collect();
