@@ -3,6 +3,7 @@
 use units::{Bytes, Nanos};
 
 use crate::directory;
+use crate::effect::{self, Effects, Vain};
 use crate::error::{Problem, SuiteError};
 use crate::layer;
 use crate::model::{
@@ -11,7 +12,7 @@ use crate::model::{
 };
 use crate::node::{At, Node, Table};
 use crate::phase;
-use crate::raw::{DataKind, RawData};
+use crate::raw::{DataKind, RawData, RawStream};
 use crate::resolve::{Layered, LayeredStream, read, value_text};
 use crate::rounds;
 use crate::source::{AxisSource, Located, SuiteSource, out_of_range};
@@ -51,7 +52,62 @@ pub fn check(source: &SuiteSource, context: &CheckContext) -> Result<Suite, Suit
     checked(source, context).map_err(|(at, problem)| source.error(at, problem))
 }
 
+/// What a suite's own text sets although it changes nothing: no reason to refuse it, but its
+/// author meant something else. Nothing of a suite that [`check`] refuses.
+pub fn doubts(source: &SuiteSource) -> Vec<SuiteError> {
+    let Ok(found) = looked_at(source, &CheckContext::default()) else { return Vec::new() };
+    let vain = found.in_vain(source).into_iter().filter(|(at, _)| matches!(at, At::Text(_)));
+    vain.map(|(at, problem)| source.error(at, problem)).collect()
+}
+
 pub(crate) fn checked(source: &SuiteSource, context: &CheckContext) -> Located<Suite> {
+    let found = looked_at(source, context)?;
+    match found.refused(source) {
+        Some(vain) => Err(vain),
+        None => Ok(found.suite),
+    }
+}
+
+/// A suite that can be played, and what was found on the way there.
+pub(crate) struct LookedAt {
+    pub suite: Suite,
+    pub phases: Vec<Layered>,
+    /// One for each phase.
+    effects: Vec<Effects>,
+}
+
+impl LookedAt {
+    /// All that changes nothing: overrides, axes of the text, its fields.
+    fn in_vain(&self, source: &SuiteSource) -> Vec<Vain> {
+        let (phases, effects) = (&self.phases, &self.effects);
+        let mut vain = effect::overrides(source, phases, effects);
+        vain.extend(effect::axes(phases, effects));
+        vain.extend(effect::fields(source, phases, effects));
+        vain
+    }
+
+    /// The first of what was set on top of the text and changes nothing, or leaves nothing for
+    /// an axis of the text to change.
+    fn refused(&self, source: &SuiteSource) -> Option<Vain> {
+        let overrides = effect::overrides(source, &self.phases, &self.effects);
+        let is_on_top = |(at, _): &Vain| matches!(at, At::Override(_));
+        if let Some(vain) = overrides.into_iter().find(is_on_top) {
+            return Some(vain);
+        }
+        let axes = effect::axes(&self.phases, &self.effects);
+        if axes.is_empty() || source.overrides.is_empty() {
+            return None;
+        }
+        let mut text = source.clone();
+        text.overrides.clear();
+        let before = looked_at(&text, &CheckContext::default());
+        let before = before.map(|text| effect::axes(&text.phases, &text.effects));
+        let before = before.unwrap_or_default();
+        axes.into_iter().find(|(at, _)| !before.iter().any(|(other, _)| other == at))
+    }
+}
+
+pub(crate) fn looked_at(source: &SuiteSource, context: &CheckContext) -> Located<LookedAt> {
     let raw = &source.raw_head;
     let at = |field: &str| place(&source.head, field, At::Text(0));
     let files = file_set(source, context)?;
@@ -65,8 +121,12 @@ pub(crate) fn checked(source: &SuiteSource, context: &CheckContext) -> Located<S
     let space = Space { files: &files, sector: context.sector };
     let caches = raw.caches.clone().unwrap_or_default();
     let otherwise = BeforeVisits { settle, caches: &caches };
-    let phases = layered.iter().map(|phase| expand(phase, &space, &otherwise));
-    let phases = phases.collect::<Located<_>>()?;
+    let (mut phases, mut effects) = (Vec::new(), Vec::new());
+    for phase in &layered {
+        let mut of_phase = Effects::new(phase.streams.len());
+        phases.push(expand(phase, &space, &otherwise, &mut of_phase)?);
+        effects.push(of_phase);
+    }
     let mut suite = Suite {
         name: raw.name.clone().unwrap_or_default(),
         title: source.title().to_owned(),
@@ -84,7 +144,7 @@ pub(crate) fn checked(source: &SuiteSource, context: &CheckContext) -> Located<S
     };
     let table = raw.rounds.clone().unwrap_or_default();
     suite.rounds = rounds::rounds(&suite, &table, &source.head)?;
-    Ok(suite)
+    Ok(LookedAt { suite, phases: layered, effects })
 }
 
 /// Where a field was set, else `otherwise`.
@@ -221,17 +281,28 @@ struct BeforeVisits<'a> {
     caches: &'a [CacheStep],
 }
 
-fn expand(phase: &Layered, space: &Space<'_>, otherwise: &BeforeVisits<'_>) -> Located<Phase> {
+fn expand(
+    phase: &Layered,
+    space: &Space<'_>,
+    otherwise: &BeforeVisits<'_>,
+    effects: &mut Effects,
+) -> Located<Phase> {
     let lengths: Vec<usize> = phase.axes.iter().map(|axis| axis.values.len()).collect();
     let count: usize = lengths.iter().product();
     let mut cells = Vec::with_capacity(count);
     for index in 0..count {
         let coordinates = coordinates(index, &lengths);
-        let streams = streams_at(phase, &coordinates, space)?;
+        let drawn = streams_at(phase, &coordinates, space)?;
+        for Drawn { index, raw, stream } in &drawn {
+            effects.note(*index, raw, stream);
+        }
+        let streams: Vec<Stream> = drawn.into_iter().map(|drawn| drawn.stream).collect();
         directory::check_together(&streams, phase.at)?;
-        let before = phase.before.as_ref();
-        let before = before.map(|b| b.stream(chosen(&phase.axes, &coordinates), space));
-        let before = before.transpose()?;
+        let before = before_at(phase, &coordinates, space)?;
+        if let Some((raw, stream)) = &before {
+            effects.note(phase.streams.len(), raw, stream);
+        }
+        let before = before.map(|(_, stream)| stream);
         directory::check_before(before.as_ref(), phase.at)?;
         cells.push(Cell { coordinates, streams, before });
     }
@@ -255,7 +326,7 @@ fn expand(phase: &Layered, space: &Space<'_>, otherwise: &BeforeVisits<'_>) -> L
 }
 
 /// The place of the `index`-th cell on each axis, the last axis fastest.
-fn coordinates(index: usize, lengths: &[usize]) -> Vec<usize> {
+pub(crate) fn coordinates(index: usize, lengths: &[usize]) -> Vec<usize> {
     let mut rest = index;
     let mut reversed: Vec<usize> = Vec::with_capacity(lengths.len());
     for &length in lengths.iter().rev() {
@@ -266,7 +337,16 @@ fn coordinates(index: usize, lengths: &[usize]) -> Vec<usize> {
     reversed
 }
 
-fn streams_at(phase: &Layered, at: &[usize], space: &Space<'_>) -> Located<Vec<Stream>> {
+/// A stream of a cell, with what it was made of.
+pub(crate) struct Drawn {
+    /// Of the stream in its phase.
+    pub index: usize,
+    pub raw: RawStream,
+    pub stream: Stream,
+}
+
+/// The streams that run in a cell.
+pub(crate) fn streams_at(phase: &Layered, at: &[usize], space: &Space<'_>) -> Located<Vec<Drawn>> {
     let plays = |stream: &LayeredStream| {
         let mut of_streams = chosen(&phase.axes, at).filter(|(axis, _)| axis.is_of_streams());
         of_streams.next().is_none_or(|(_, value)| phase::plays(value, &stream.name))
@@ -281,23 +361,34 @@ fn streams_at(phase: &Layered, at: &[usize], space: &Space<'_>) -> Located<Vec<S
         }
         layer::drop_unset(&mut fields);
         let raw = read(&fields, layered.at)?;
-        stream(&layered.name, &raw, &fields, layered.at, space)
+        let stream = stream(&layered.name, &raw, &fields, layered.at, space)?;
+        Ok(Drawn { index, raw, stream })
     });
-    let streams: Vec<Stream> = streams.collect::<Located<_>>()?;
+    let streams: Vec<Drawn> = streams.collect::<Located<_>>()?;
     all_write_if_begun_anew(&streams, phase.at)?;
     Ok(streams)
 }
 
+/// The stream before each visit to a cell, with what it was made of.
+pub(crate) fn before_at(
+    phase: &Layered,
+    at: &[usize],
+    space: &Space<'_>,
+) -> Located<Option<(RawStream, Stream)>> {
+    let before = phase.before.as_ref();
+    before.map(|before| before.stream(chosen(&phase.axes, at), space)).transpose()
+}
+
 /// Files that are cut to nothing are so for every stream of the cell.
-fn all_write_if_begun_anew(streams: &[Stream], at: At) -> Located<()> {
-    let anew = |stream: &Stream| stream.start_file != StartFile::Keep;
-    let reads = |stream: &&Stream| {
-        let classes = &stream.mix.classes;
+fn all_write_if_begun_anew(streams: &[Drawn], at: At) -> Located<()> {
+    let anew = |drawn: &Drawn| drawn.stream.start_file != StartFile::Keep;
+    let reads = |drawn: &&Drawn| {
+        let classes = &drawn.stream.mix.classes;
         classes.iter().any(|class| class.op.reads() || class.op == Operation::Trim)
     };
     match streams.iter().find(reads) {
         Some(reader) if streams.iter().any(anew) => {
-            let what = format!("`start_file` beside stream `{}`", reader.name);
+            let what = format!("`start_file` beside stream `{}`", reader.stream.name);
             Err((at, needs(&what, "only streams that write: the files begin empty for all")))
         }
         _ => Ok(()),

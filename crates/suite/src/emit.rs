@@ -43,6 +43,13 @@ const STREAM_DEFAULTS: [(&str, &str); 27] = [
     ("start_file", r#""keep""#),
 ];
 
+/// Whether a field is set to what it would have if it were left out.
+pub(crate) fn is_default(field: &str, value: &Node) -> bool {
+    let default = STREAM_DEFAULTS.iter().find(|(name, _)| *name == field);
+    let default = default.and_then(|(_, text)| crate::node::parse_value(text, value.at));
+    default.is_some_and(|node| node.inline() == value.inline())
+}
+
 /// The suite as it will be played: TOML with overrides worked in and every default filled in.
 ///
 /// Parsing and checking it gives the same [`crate::model::Suite`], in this version and in later
@@ -155,7 +162,7 @@ fn fields(
 }
 
 /// Adds the defaults of fields that are not set, neither they nor what takes their place.
-fn fill_defaults(table: &mut Table, at: At, varied: &dyn Fn(&str) -> bool) {
+pub(crate) fn fill_defaults(table: &mut Table, at: At, varied: &dyn Fn(&str) -> bool) {
     for (field, default) in STREAM_DEFAULTS {
         let taken = |name: &str| table.contains(name) || varied(name);
         let alternatives = raw::alternatives(field);

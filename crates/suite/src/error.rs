@@ -242,6 +242,16 @@ pub enum Problem {
         /// What it was given to.
         of: String,
     },
+    /// A field that changes nothing where it is set, whatever it is set to.
+    #[error("`{field}` changes nothing here: {why}")]
+    NoEffect {
+        /// The field.
+        field: String,
+        /// What leaves no room for it.
+        why: String,
+        /// What to do instead.
+        hint: String,
+    },
     /// A value that makes sense only with another.
     #[error("{what} needs {needs}")]
     Needs {
@@ -294,6 +304,7 @@ impl Problem {
             Self::NotAField(name) => Some(format!("for example `{name}.threads=4`")),
             Self::NotMultiple { seen, multiple, .. } => multiple_hint(*seen, *multiple),
             Self::Conflict { hint, .. } | Self::TooLarge { hint, .. } => hint.clone(),
+            Self::NoEffect { hint, .. } => Some(hint.clone()),
             Self::NoStop { .. } => Some("set `time`, `bytes` or `operations`".to_owned()),
             Self::NotAnAssignment(_) => Some("for example `block_size=8KiB`".to_owned()),
             Self::VariedForAll { field, .. } => Some(format!("set `{field}` itself")),

@@ -7,9 +7,11 @@
 //! here reads a file.
 
 mod access;
+mod asked;
 mod builtin;
 mod check;
 mod directory;
+mod effect;
 mod emit;
 mod error;
 mod estimate;
@@ -28,8 +30,9 @@ mod source;
 mod stream;
 mod values;
 
+pub use asked::{AskedCell, AskedStream, asked};
 pub use builtin::{Builtin, builtin, builtin_lists, find_builtin, find_list};
-pub use check::{CheckContext, check};
+pub use check::{CheckContext, check, doubts};
 pub use emit::resolved_text;
 pub use error::{Place, Problem, SuiteError};
 pub use fio_job::{fio_job, fio_jobs};

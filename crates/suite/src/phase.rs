@@ -201,7 +201,7 @@ impl Before {
         &self,
         chosen: impl Iterator<Item = (&'a AxisSource, &'a Node)>,
         space: &Space<'_>,
-    ) -> Located<Stream> {
+    ) -> Located<(RawStream, Stream)> {
         let mut fields = self.base.clone();
         for (axis, value) in chosen.filter(|(axis, _)| self.takes(axis)) {
             layer::apply_path(&mut fields, &axis.path, value);
@@ -209,7 +209,8 @@ impl Before {
         layer::apply(&mut fields, &self.own);
         layer::drop_unset(&mut fields);
         let raw = read(&fields, self.at)?;
-        stream(BEFORE, &raw, &fields, self.at, space)
+        let stream = stream(BEFORE, &raw, &fields, self.at, space)?;
+        Ok((raw, stream))
     }
 }
 

@@ -90,20 +90,14 @@ impl Layered {
     fn apply(&mut self, over: &Override, stream: Option<usize>) -> Located<()> {
         match &over.value {
             Setting::Value(node) => self.apply_value(over, stream, node),
-            Setting::Axis(values) => {
-                self.apply_axis(over, stream, values);
-                Ok(())
-            }
+            Setting::Axis(values) => self.apply_axis(over, stream, values),
         }
     }
 
     fn apply_value(&mut self, over: &Override, stream: Option<usize>, value: &Node) -> Located<()> {
         let path = &over.path;
         let varied = |axis: &AxisSource| displaces(path, &axis.path);
-        if stream.is_some() && self.axes.iter().any(|axis| axis.stream.is_none() && varied(axis)) {
-            let problem = Problem::VariedForAll { field: path.join("."), phase: self.name.clone() };
-            return Err((over.at, problem));
-        }
+        self.is_not_varied_for_all(over, stream)?;
         self.axes.retain(|axis| !(varied(axis) && (stream.is_none() || axis.stream == stream)));
         // A detail of a field that the grid varies as a whole goes into each of its values.
         for axis in &mut self.axes {
@@ -125,7 +119,23 @@ impl Layered {
         Ok(())
     }
 
-    fn apply_axis(&mut self, over: &Override, stream: Option<usize>, values: &[Node]) {
+    /// Two axes of one field would make cells that differ in name only.
+    fn is_not_varied_for_all(&self, over: &Override, stream: Option<usize>) -> Located<()> {
+        let varied = |axis: &AxisSource| axis.stream.is_none() && displaces(&over.path, &axis.path);
+        if stream.is_none() || !self.axes.iter().any(varied) {
+            return Ok(());
+        }
+        let (field, phase) = (over.path.join("."), self.name.clone());
+        Err((over.at, Problem::VariedForAll { field, phase }))
+    }
+
+    fn apply_axis(
+        &mut self,
+        over: &Override,
+        stream: Option<usize>,
+        values: &[Node],
+    ) -> Located<()> {
+        self.is_not_varied_for_all(over, stream)?;
         let axis =
             AxisSource { at: over.at, stream, path: over.path.clone(), values: values.to_vec() };
         // It takes the place of the axis it replaces, or becomes the last and fastest.
@@ -135,6 +145,7 @@ impl Layered {
         let position = self.axes.iter().position(replaced).unwrap_or(self.axes.len());
         self.axes.retain(|old| !replaced(old));
         self.axes.insert(position.min(self.axes.len()), axis);
+        Ok(())
     }
 
     /// Gives every axis its values' final form and refuses doubles and empty ones.
@@ -201,7 +212,7 @@ pub(crate) fn varies_kind(axes: &[AxisSource], field: Option<&String>) -> bool {
 }
 
 /// Whether setting `path` leaves nothing of what was set at `old`.
-fn displaces(path: &[String], old: &[String]) -> bool {
+pub(crate) fn displaces(path: &[String], old: &[String]) -> bool {
     let alternative = match (path, old.first()) {
         ([field], Some(old)) => raw::alternatives(field).contains(&old.as_str()),
         _ => false,

@@ -316,6 +316,41 @@ mod tests {
     }
 
     #[test]
+    fn files_of_a_directory_are_fewer_however_they_were_given() {
+        let files = |source: &mut crate::SuiteSource| {
+            source.set_scale(0.01).unwrap();
+            let suite = check(source, &CheckContext::default()).unwrap();
+            let files = |stream: &Stream| stream.directory.map(|directory| directory.files);
+            streams(&suite).filter_map(files).collect::<Vec<_>>()
+        };
+        let text = |defaults: &str, phase: &str| {
+            let top = "schema = 1\nname = \"t\"\nfile_size = \"1GiB\"\n[defaults]\n";
+            let phase = format!("[[phase]]\nname = \"p\"\noperation = \"create\"\n{phase}");
+            parse(&format!("{top}{defaults}\n{phase}\n"), "t").unwrap()
+        };
+        let given = "directory = { files = 16384, file_size = \"8KiB\" }";
+        assert_eq!(files(&mut text(given, "")), [164]);
+        assert_eq!(files(&mut text("", given)), [164]);
+        let axis = "[phase.grid]\ndirectory.files = [1000, 16384]";
+        assert_eq!(files(&mut text("", axis)), [10, 164]);
+        for set in ["directory.files=2000", "directory={ files = 2000 }", "p.directory.files=2000"]
+        {
+            let mut source = text(given, "");
+            source.set(set).unwrap();
+            assert_eq!(files(&mut source), [20], "{set}");
+        }
+        let mut after = text(given, "");
+        after.set_scale(0.5).unwrap();
+        after.set("directory.files=100").unwrap();
+        assert_eq!(
+            first(&check(&after, &CheckContext::default()).unwrap()).stop.operations,
+            Some(100)
+        );
+        // One for each worker at least.
+        assert_eq!(files(&mut text(given, "threads = 400")), [400]);
+    }
+
+    #[test]
     fn nonsense_is_refused() {
         let text = "schema = 1\nname = \"t\"\n[[phase]]\nname = \"p\"\ntime = \"1s\"\n";
         for factor in [0.0, -1.0, f64::NAN, f64::INFINITY, 1001.0] {

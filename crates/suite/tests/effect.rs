@@ -1,0 +1,166 @@
+//! Settings that change nothing are refused where they are set on top of a suite, and doubted in
+//! its text.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use suite::{CheckContext, Found, SuiteSource, builtin, builtin_lists, check, doubts, parse, read};
+use suite::{find_builtin, resolved_text};
+
+fn source(phase: &str) -> SuiteSource {
+    let text =
+        format!("schema = 1\nname = \"t\"\n[[phase]]\nname = \"main\"\ntime = \"1s\"\n{phase}\n");
+    parse(&text, "t.toml").unwrap()
+}
+
+/// What is said when all of this is set; nothing if it is taken.
+fn said(mut source: SuiteSource, sets: &[&str]) -> Option<String> {
+    for set in sets {
+        source.set(set).unwrap();
+    }
+    let error = check(&source, &CheckContext::default()).err()?;
+    Some(format!("{error}\nhint: {}", error.hint().unwrap_or_default()))
+}
+
+const CLASSES: &str = "classes = [{ operation = \"read\", block_size = \"8K\" }, { operation = \
+                       \"write\", block_size = \"16K\", weight = 2 }]";
+const LINES: &str = "classes = [{ operation = \"read\", block_size = \"8K\", align = 512, \
+                     random_share = 0.5 }]";
+const REPLAY: &str =
+    "access = { kind = \"replay\", requests = [{ op = \"read\", length = 4096 }] }";
+const FILES: &str = "operation = \"stat\"\ndirectory = { files = 10 }";
+const MAPPED: &str = "backend = \"mmap\"\ndirect = false";
+
+#[test]
+fn what_is_set_in_vain_is_refused() {
+    let cases = [
+        (CLASSES, "block_size=16KiB", "every class has a `block_size` of its own"),
+        (CLASSES, "block_size=4KiB", "every class has a `block_size` of its own"),
+        (CLASSES, "block_size=4K,16K", "every class has a `block_size` of its own"),
+        (LINES, "align=4K", "every class has an `align` of its own"),
+        (LINES, "random_share=0.3", "every class has a `random_share` of its own"),
+        (LINES, "access=sequential", "every class has a `random_share` of its own"),
+        (REPLAY, "block_size=8K", "a list of requests is replayed"),
+        (REPLAY, "read_share=0.5", "a list of requests is replayed"),
+        (REPLAY, "choice=interleave", "a list of requests is replayed"),
+        (FILES, "block_size=8K", "files are made, looked at and removed whole"),
+        (FILES, "region=50%", "files are made, looked at and removed whole"),
+        (FILES, "access.kind=sequential", "files are made, looked at and removed whole"),
+        (MAPPED, "queue_depth=4", "loads and stores through a mapping block"),
+        (MAPPED, "queue_depth=1,4", "loads and stores through a mapping block"),
+        ("", "copy_to=50%", "nothing is copied"),
+        ("", "directory.files=10", "no file is made, looked at or removed as a whole"),
+        ("", "choice=interleave", "all requests are of one kind"),
+        ("", "burst=8", "there is no pause after it"),
+        ("", "write_through=data", "nothing is written"),
+        ("", "sync=fsync", "nothing is written, so nothing is flushed"),
+        ("", "main.burst=8", "there is no pause after it"),
+    ];
+    for (phase, set, why) in cases {
+        let said = said(source(phase), &[set]).unwrap_or_default();
+        let field = set.split(['=', ',']).next().unwrap().trim_start_matches("main.");
+        let wanted = format!("--set {set}: `{field}` changes nothing here: {why}");
+        assert!(said.starts_with(&wanted), "{phase}\n{set}: {said}");
+        assert!(!said.ends_with("hint: "), "{said}");
+    }
+}
+
+#[test]
+fn what_does_something_somewhere_is_taken() {
+    let cases = [
+        (CLASSES, &["align=512"][..]),
+        (CLASSES, &["access=sequential"]),
+        (CLASSES, &["choice=interleave"]),
+        ("", &["operation=write", "sync=fsync", "write_through=data"]),
+        ("", &["sync.at_end=timed"]),
+        ("", &["think=1ms", "burst=8"]),
+        ("", &["read_share=1,0.5", "choice=interleave"]),
+        ("", &["read_share=1,0", "sync=fsync"]),
+        ("operation = \"fsync\"", &["block_size=8K"]),
+        (FILES, &["queue_depth=4", "directory.files=20", "threads=2"]),
+        // As good as not set.
+        ("", &["copy_to=none", "directory=none", "choice=dice", "burst=1", "sync=none"]),
+        ("", &["write_through=no"]),
+        (MAPPED, &["queue_depth=1"]),
+        // The last one wins.
+        ("", &["burst=8", "burst=1"]),
+        ("", &["main.copy_to=50%", "copy_to=none"]),
+    ];
+    for (phase, sets) in cases {
+        assert_eq!(said(source(phase), sets), None, "{phase}\n{sets:?}");
+    }
+    // In one of two phases, or in one of two streams.
+    let two =
+        "operation = \"read\"\n[[phase]]\nname = \"other\"\ntime = \"1s\"\noperation = \"write\"";
+    assert_eq!(said(source(two), &["sync=fsync"]), None);
+    assert!(said(source(two), &["main.sync=fsync"]).is_some());
+    let two = "[[phase.stream]]\nname = \"log\"\noperation = \"write\"\n[[phase.stream]]\nname = \"reads\"";
+    assert_eq!(said(source(two), &["sync=fsync"]), None);
+    assert_eq!(said(source(two), &["log.sync=fsync"]), None);
+    assert!(said(source(two), &["reads.sync=fsync"]).is_some());
+}
+
+#[test]
+fn an_axis_that_an_override_leaves_nothing_to_vary_is_refused() {
+    let grid = "[phase.grid]\nblock_size = [\"4K\", \"8K\"]";
+    let classes = CLASSES.replace(" = [", "=[");
+    let refused = said(source(grid), &[&classes]).unwrap();
+    assert!(refused.starts_with("t.toml:7: `block_size` changes nothing here"), "{refused}");
+    // Then one value leaves one cell, and that is something.
+    assert_eq!(said(source(grid), &[&classes, "block_size=8K"]), None);
+    let refused = said(source(&format!("{MAPPED}\n[phase.grid]\nthreads = [1, 2]")), &[]);
+    assert_eq!(refused, None);
+}
+
+#[test]
+fn cells_that_differ_in_name_only_are_refused() {
+    let streams = "[phase.grid]\nqueue_depth = [1, 4]\n[[phase.stream]]\nname = \"log\"";
+    let refused = said(source(streams), &["log.queue_depth=8,16"]).unwrap();
+    assert!(refused.contains("varies `queue_depth` for all streams"), "{refused}");
+    for twice in ["queue_depth=4,4", "block_size=4096,4K", "read_share=1,1.0"] {
+        let refused = said(source(""), &[twice]).unwrap();
+        assert!(refused.contains("comes twice"), "{twice}: {refused}");
+    }
+}
+
+#[test]
+fn a_text_is_doubted_and_played_all_the_same() {
+    let grid = format!(
+        "{CLASSES}\nblock_size = \"64K\"\nburst = 1\n[phase.grid]\nblock_size = [\"4K\", \"8K\"]"
+    );
+    let source = source(&grid);
+    check(&source, &CheckContext::default()).unwrap();
+    let told: Vec<_> = doubts(&source).iter().map(ToString::to_string).collect();
+    let why = "changes nothing here: every class has a `block_size` of its own";
+    assert_eq!(
+        told,
+        [format!("t.toml:10: `block_size` {why}"), format!("t.toml:7: `block_size` {why}")]
+    );
+    let mut longer = source;
+    longer.set("threads=2").unwrap();
+    check(&longer, &CheckContext::default()).unwrap();
+    // What is so by default is written down, and deceives nobody.
+    let text = resolved_text(&longer).unwrap();
+    let again = parse(&text.replace("\"64KiB\"", "\"4KiB\""), "again").unwrap();
+    assert_eq!(doubts(&again).len(), 1, "only the axis:\n{text}");
+}
+
+#[test]
+fn no_suite_of_ours_sets_anything_in_vain() {
+    for found in builtin() {
+        let mut source = parse(found.text, found.file).unwrap();
+        assert!(doubts(&source).is_empty(), "{}: {:?}", found.name, doubts(&source));
+        if source.has_quick() {
+            source.quick().unwrap();
+            assert!(doubts(&source).is_empty(), "{} --quick", found.name);
+            check(&source, &CheckContext::default()).unwrap();
+        }
+    }
+    for found in builtin_lists() {
+        let Found::Parts(list) = read(found.text, found.file).unwrap() else { unreachable!() };
+        for part in list.parts() {
+            let suite = find_builtin(&part.suite).unwrap();
+            let mut source = parse(suite.text, suite.file).unwrap();
+            list.set(part, &mut source).unwrap();
+            check(&source, &CheckContext::default()).unwrap();
+        }
+    }
+}
