@@ -3,6 +3,9 @@
 //! A comparison of rates says that something made a difference; only this says what it can have
 //! been. When several things changed together, none of them can be credited.
 
+mod load;
+mod plan;
+
 use std::collections::BTreeMap;
 
 use record::{Run, RunHeader, TargetKind, TargetRecord};
@@ -10,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use units::Bytes;
 
+use crate::places::Told;
 use crate::view::is_preparation;
 
 /// What differs between two runs.
@@ -58,35 +62,40 @@ pub enum Kind {
     Program,
 }
 
-/// Fields of a suite that are words about it, or say how often, not what.
-const NO_FACTORS: [&str; 8] =
-    ["schema", "name", "title", "description", "table", "seed", "repeats", "grid"];
-/// The same, by their paths.
-const HOW_OFTEN: [&str; 4] =
-    ["rounds.precision", "rounds.visits_min", "rounds.visits_max", "rounds.time_max"];
 /// A longer list of factors is not read; of such the [`TELLING`] first are shown.
 const LIST_MAX: usize = 8;
 const TELLING: usize = 5;
+/// Fields that say how requests reach the kernel.
+const OF_KERNEL: [&str; 3] = ["backend", "direct", "write_through"];
 /// Value of what is not there.
 const NONE: &str = "none";
 
 /// What differs between two runs, as far as it was recorded.
 pub fn differences(a: &Run, b: &Run) -> Differences {
-    let (left, right) = (&a.header, &b.header);
+    between(&Told::new(a), &Told::new(b))
+}
+
+/// What differs between two runs whose plans were read already.
+pub(crate) fn between(a: &Told<'_>, b: &Told<'_>) -> Differences {
+    let (left, right) = (&a.run.header, &b.run.header);
     if left.imported.is_some() || right.imported.is_some() {
-        return of_imported(left, right);
+        return of_imported(a, b);
     }
     let mut factors = stack(&left.target, &right.target);
     factors.extend(machine(left, right));
     let sized = |name: &str| factors.iter().any(|factor| factor.name == name);
     let (size, files) = (sized("size"), sized("files"));
-    let mut plan = plan(left, right);
+    let mut plan = plan::plan(a, b);
     // The same fact once: the suite's wish, or what came of it.
     plan.retain(|f| !(size && f.name == "file_size" || files && f.name == "file_count"));
+    let twins = [left, right].map(|header| header.target.kind == TargetKind::Twin);
+    if twins == [true, true] {
+        // A twin has no kernel that would mind.
+        plan.retain(|f| !OF_KERNEL.iter().any(|key| ends(&f.name, key)));
+    }
     let asked = plan.iter().any(|f| ["backend", "direct"].iter().any(|key| ends(&f.name, key)));
     factors.extend(plan);
-    let twins = [&left.target, &right.target].iter().any(|t| t.kind == TargetKind::Twin);
-    let mut met = if asked || twins { None } else { back_ends(a, b) };
+    let mut met = if asked || twins != [false, false] { None } else { back_ends(a.run, b.run) };
     // Nobody chose it, so it changed because something else did; if nothing did, it is a factor.
     let automatic = [left, right].iter().all(|header| is_automatic(header));
     let followed = met.take_if(|_| automatic && !factors.is_empty());
@@ -97,9 +106,10 @@ pub fn differences(a: &Run, b: &Run) -> Differences {
     Differences { left, right, factors, followed, imported: Vec::new() }
 }
 
-/// What differs by what both tell. Neither plan nor back end is held against another tool's: their
-/// words are not ours.
-fn of_imported(left: &RunHeader, right: &RunHeader) -> Differences {
+/// What differs by what both tell: of the plan no more than that, and no back end, since another
+/// tool's words for it are not ours.
+fn of_imported(a: &Told<'_>, b: &Told<'_>) -> Differences {
+    let (left, right) = (&a.run.header, &b.run.header);
     let nothing = ["", "0", NONE, kind_name(TargetKind::Unknown)];
     let zero = [Bytes::new(0).exact(), Bytes::new(0).to_string()];
     let told = |header: &RunHeader, value: &str| {
@@ -110,6 +120,7 @@ fn of_imported(left: &RunHeader, right: &RunHeader) -> Differences {
     factors.extend(machine(left, right));
     factors.retain(|f| told(left, &f.left) && told(right, &f.right));
     factors.extend(factor(Kind::Plan, "suite", &left.suite, &right.suite));
+    factors.extend(load::loads(a, b));
     factors.extend(factor(Kind::Program, "tool", &tool(left), &tool(right)));
     factors.sort();
     let imported = [left, right].into_iter().filter(|header| header.imported.is_some());
@@ -356,79 +367,6 @@ fn machine(left: &RunHeader, right: &RunHeader) -> Vec<Factor> {
     found.into_iter().flatten().collect()
 }
 
-fn plan(left: &RunHeader, right: &RunHeader) -> Vec<Factor> {
-    if left.suite_text == right.suite_text {
-        return factor(Kind::Plan, "suite", &left.suite, &right.suite).into_iter().collect();
-    }
-    let mut out: Vec<_> =
-        factor(Kind::Plan, "suite", &left.suite, &right.suite).into_iter().collect();
-    match (fields(&left.suite_text), fields(&right.suite_text)) {
-        (Some(a), Some(b)) => out.extend(together(by_key(Kind::Plan, &a, &b))),
-        _ => out.push(Factor {
-            kind: Kind::Plan,
-            name: "suite text".to_owned(),
-            left: "not readable, or other".to_owned(),
-            right: "not readable, or other".to_owned(),
-        }),
-    }
-    out
-}
-
-/// Every field of a suite by its dotted path: elements of a list of tables by their name.
-fn fields(text: &str) -> Option<BTreeMap<String, String>> {
-    let table: toml::Table = text.parse().ok()?;
-    let mut out = BTreeMap::new();
-    flatten("", &toml::Value::Table(table), &mut out);
-    out.retain(|path, _| !HOW_OFTEN.contains(&path.as_str()));
-    Some(out)
-}
-
-fn flatten(path: &str, value: &toml::Value, out: &mut BTreeMap<String, String>) {
-    let below = |key: &str| {
-        if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
-    };
-    match value {
-        toml::Value::Table(table) => {
-            for (key, value) in table.iter().filter(|(k, _)| !NO_FACTORS.contains(&k.as_str())) {
-                flatten(&below(key), value, out);
-            }
-        }
-        toml::Value::Array(items) if items.iter().any(toml::Value::is_table) => {
-            for (k, item) in items.iter().enumerate() {
-                let name = item.get("name").and_then(toml::Value::as_str);
-                flatten(&below(name.unwrap_or(&k.to_string())), item, out);
-            }
-        }
-        toml::Value::String(text) => {
-            out.insert(path.to_owned(), text.clone());
-        }
-        other => {
-            out.insert(path.to_owned(), other.to_string());
-        }
-    }
-}
-
-/// A field that changed alike in several phases is one factor: who changed it did so once.
-fn together(factors: Vec<Factor>) -> Vec<Factor> {
-    let mut out: Vec<Factor> = Vec::new();
-    for factor in factors {
-        let general = match factor.name.strip_prefix("phase.").and_then(|r| r.split_once('.')) {
-            Some((_, field)) => format!("phase.*.{field}"),
-            None => factor.name.clone(),
-        };
-        let alike = |known: &&mut Factor| {
-            let name = known.name.strip_prefix("phase.").and_then(|r| r.split_once('.'));
-            name.is_some_and(|(_, field)| format!("phase.*.{field}") == general)
-                && (&known.left, &known.right) == (&factor.left, &factor.right)
-        };
-        match out.iter_mut().find(alike) {
-            Some(known) => known.name = general,
-            None => out.push(factor),
-        }
-    }
-    out
-}
-
 fn ends(path: &str, key: &str) -> bool {
     path.rsplit('.').next() == Some(key)
 }
@@ -436,7 +374,7 @@ fn ends(path: &str, key: &str) -> bool {
 /// Whether no phase and no stream of a suite names a back end.
 fn is_automatic(header: &RunHeader) -> bool {
     let named = |(path, value): (&String, &String)| ends(path, "backend") && value != "auto";
-    fields(&header.suite_text).is_some_and(|fields| !fields.iter().any(named))
+    plan::fields(&header.suite_text).is_some_and(|fields| !fields.iter().any(named))
 }
 
 /// Which back ends were in force, where the plan does not already say why they differ.

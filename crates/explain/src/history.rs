@@ -7,6 +7,7 @@ use serde::Serialize;
 use stats::history::history as changes_of;
 
 use crate::differ::{Differences, differences};
+use crate::places::{Place, Told, places};
 use crate::view::View;
 use crate::words::{count, iops, list, ratio};
 
@@ -59,39 +60,51 @@ pub fn history(views: &[&View<'_>]) -> Option<History> {
     }
     let mut views = views.to_vec();
     views.sort_by_key(|view| view.run.header.started_unix_ns);
-    let rates: Vec<BTreeMap<String, f64>> = views.iter().map(|view| means(view)).collect();
-    let names: Vec<&String> = rates
-        .first()?
-        .keys()
-        .filter(|name| rates.iter().all(|run| run.contains_key(*name)))
-        .collect();
-    if names.is_empty() {
+    let told: Vec<Told<'_>> = views.iter().map(|view| Told::new(view.run)).collect();
+    let places = places(&told.iter().collect::<Vec<_>>());
+    let rates: Vec<BTreeMap<(&Place, Option<&str>), f64>> =
+        views.iter().zip(&places).map(|(view, places)| means(view, places)).collect();
+    let (oldest, of_oldest) = (views.first()?, places.first()?);
+    let rows = oldest.grid_rows().filter_map(|row| {
+        let key = (of_oldest.get(&row.cell.index)?, row.stream_name());
+        rates.iter().all(|run| run.contains_key(&key)).then(|| (key, row.name()))
+    });
+    let common: Vec<((&Place, Option<&str>), String)> = rows.collect();
+    if common.is_empty() {
         return None;
     }
-    let of = |name: &str| rates.iter().filter_map(|run| run.get(name).copied()).collect();
-    let series: Vec<Vec<f64>> = names.iter().map(|name| of(name)).collect();
+    let series: Vec<Vec<f64>> = common
+        .iter()
+        .map(|(key, _)| rates.iter().filter_map(|run| run.get(key).copied()).collect())
+        .collect();
     let mut changes = Vec::new();
     if let [only] = series.as_slice() {
         changes.extend(found(&views, None, only, P_MAX));
     } else {
         changes.extend(found(&views, None, &overall(&series, views.len()), P_MAX));
         let p_max = P_MAX / series.len() as f64;
-        for (name, series) in names.iter().zip(&series) {
+        for ((_, name), series) in common.iter().zip(&series) {
             changes.extend(found(&views, Some(name), series, p_max));
         }
     }
     Some(History {
         runs: views.iter().map(|view| view.run.header.id.clone()).collect(),
-        cells: u32::try_from(names.len()).unwrap_or(u32::MAX),
+        cells: u32::try_from(common.len()).unwrap_or(u32::MAX),
         changes,
     })
 }
 
-/// By cell and stream, the mean of ln rate over its visits.
-fn means(view: &View<'_>) -> BTreeMap<String, f64> {
+/// By place and stream, the mean of ln rate over its visits.
+fn means<'r>(
+    view: &'r View<'_>,
+    places: &'r BTreeMap<u32, Place>,
+) -> BTreeMap<(&'r Place, Option<&'r str>), f64> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let cells = view.grid_rows().map(|cell| (cell.name(), cell.ln_rates()));
-    cells.filter(|(_, rates)| !rates.is_empty()).map(|(name, r)| (name, mean(&r))).collect()
+    let rows = view.grid_rows().filter_map(|row| {
+        let (place, rates) = (places.get(&row.cell.index)?, row.ln_rates());
+        (!rates.is_empty()).then(|| ((place, row.stream_name()), mean(&rates)))
+    });
+    rows.collect()
 }
 
 fn overall(series: &[Vec<f64>], runs: usize) -> Vec<f64> {

@@ -22,6 +22,7 @@ pub mod interference;
 pub mod interval;
 pub mod latency;
 pub mod mark;
+mod places;
 pub mod steady;
 pub mod view;
 pub mod whole;

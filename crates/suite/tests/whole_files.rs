@@ -81,8 +81,10 @@ fn details_are_set_one_by_one_and_unset() {
     assert_eq!(stream(&source).directory, Some(wanted));
     source.set("operation=read").unwrap();
     source.set("operations=5").unwrap();
-    assert_eq!(stream(&source).directory, None, "there is nothing to do in it");
+    let refused = check(&source, &CheckContext::default()).unwrap_err().to_string();
+    assert!(refused.contains("no file is made, looked at or removed as a whole"), "{refused}");
     source.set("directory=none").unwrap();
+    assert_eq!(stream(&source).directory, None);
     assert_eq!(stream(&source).mix.classes[0].op, Operation::Read);
 }
 

@@ -8,6 +8,7 @@ use stats::interval::{Interval, moderated, plain};
 use super::judge::{Evidence, Side};
 use super::stalls::Stalls;
 use super::{Design, Rate};
+use crate::places::{Told, places};
 use crate::view::{CellView, View};
 
 /// Confidence of a side's own rate.
@@ -29,10 +30,12 @@ pub(super) struct Pair<'a> {
     rounds: Vec<(u32, f64, f64)>,
 }
 
-/// Brings the cells of two runs together: by phase, coordinates and streams; where a plan
-/// differs within one suite, by phase and coordinates.
+/// Brings the cells of two runs together: by phase, place and streams; where a plan differs
+/// within one suite, by phase and place.
 pub(super) fn matched<'a>(reference: &View<'a>, other: &View<'a>) -> Matched<'a> {
-    let key = |cell: &CellView<'_>| (cell.cell.phase.clone(), cell.cell.coordinates.clone());
+    let (ours, others) = (Told::new(reference.run), Told::new(other.run));
+    let mut places = places(&[&ours, &others]).into_iter();
+    let (ours, others) = (places.next().unwrap_or_default(), places.next().unwrap_or_default());
     let design = design(reference, other);
     let measured = |view: &View<'a>| -> Vec<CellView<'a>> {
         let mut cells: Vec<CellView<'a>> = view.grid().cloned().collect();
@@ -49,7 +52,9 @@ pub(super) fn matched<'a>(reference: &View<'a>, other: &View<'a>) -> Matched<'a>
     };
     let mut theirs = BTreeMap::new();
     for cell in measured(other) {
-        theirs.entry(key(&cell)).or_insert(cell);
+        if let Some(place) = others.get(&cell.cell.index) {
+            theirs.entry(place).or_insert(cell);
+        }
     }
     let one_suite = reference.run.header.suite == other.run.header.suite;
     let mut pairs = Vec::new();
@@ -59,7 +64,8 @@ pub(super) fn matched<'a>(reference: &View<'a>, other: &View<'a>) -> Matched<'a>
             let streams = (&a.cell.streams, &b.cell.streams);
             streams.0 == streams.1 || one_suite && streams.0.len() == streams.1.len()
         };
-        match theirs.get(&key(&a)).is_some_and(fits).then(|| theirs.remove(&key(&a))).flatten() {
+        let place = ours.get(&a.cell.index).filter(|place| theirs.get(place).is_some_and(fits));
+        match place.and_then(|place| theirs.remove(place)) {
             Some(b) => pairs.extend(Pair::by_stream(&a, &b)),
             None => only_reference.push(a.name()),
         }

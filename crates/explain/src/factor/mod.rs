@@ -19,6 +19,7 @@ use stats::random::derive_seed;
 pub use self::fraction::{Fraction, FractionEffect, NoiseFrom};
 
 use self::design::{Table, residual_error};
+use crate::places::{Place, Told, places};
 use crate::view::View;
 
 /// Adjusted p at which an effect is called.
@@ -119,30 +120,40 @@ pub struct Factors {
     pub observations: u32,
 }
 
+/// A place, and which of several streams there.
+type Row = (Place, Option<String>);
+
 /// The observations that runs are: one each, the mean of ln rate over the cells that all of them
 /// have. Ratios are then geometric means over the grid.
 ///
 /// * `levels`: (factor, its level in each run, in the order of `views`).
 pub fn from_views(views: &[&View<'_>], levels: &[(String, Vec<String>)]) -> Vec<Observation> {
-    let cells_of = |view: &View<'_>| -> BTreeMap<String, f64> {
-        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-        let cells = view.grid_rows().filter(|cell| !cell.ln_rates().is_empty());
-        cells.map(|cell| (cell.name(), mean(cell.ln_rates()))).collect()
+    let told: Vec<Told<'_>> = views.iter().map(|view| Told::new(view.run)).collect();
+    let places = places(&told.iter().collect::<Vec<_>>());
+    let rows_of = |(view, places): (&&View<'_>, &BTreeMap<u32, Place>)| {
+        let mut rows: BTreeMap<Row, f64> = BTreeMap::new();
+        for row in view.grid_rows() {
+            let (rates, stream) = (row.ln_rates(), row.stream_name().map(str::to_owned));
+            if let (false, Some(place)) = (rates.is_empty(), places.get(&row.cell.index)) {
+                rows.entry((place.clone(), stream)).or_insert(mean(&rates));
+            }
+        }
+        rows
     };
-    let runs: Vec<BTreeMap<String, f64>> = views.iter().map(|view| cells_of(view)).collect();
+    let runs: Vec<BTreeMap<Row, f64>> = views.iter().zip(&places).map(rows_of).collect();
     let Some(first) = runs.first() else { return Vec::new() };
-    let common: Vec<&String> =
-        first.keys().filter(|name| runs.iter().all(|run| run.contains_key(*name))).collect();
+    let common: Vec<&Row> =
+        first.keys().filter(|row| runs.iter().all(|run| run.contains_key(*row))).collect();
     if common.is_empty() {
         return Vec::new();
     }
-    let observe = |(index, run): (usize, &BTreeMap<String, f64>)| Observation {
+    let observe = |(index, run): (usize, &BTreeMap<Row, f64>)| Observation {
         levels: levels
             .iter()
             .filter_map(|(name, values)| Some((name.clone(), values.get(index)?.clone())))
             .collect(),
         block: None,
-        ln_value: common.iter().filter_map(|name| run.get(*name)).sum::<f64>()
+        ln_value: common.iter().filter_map(|row| run.get(*row)).sum::<f64>()
             / common.len() as f64,
     };
     runs.iter().enumerate().map(observe).collect()
