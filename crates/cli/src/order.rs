@@ -14,6 +14,7 @@ use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::input;
 use crate::options::{ConsentOptions, MannerOptions, SuiteOptions};
+use crate::output::Output;
 use crate::parts::List;
 
 /// Longest suite file that is read: the suite reader takes less, and `/dev/zero` has no end.
@@ -193,6 +194,13 @@ fn read(path: &Path) -> Result<String, Failure> {
         Failure::caused(ExitCode::Usage, message, error)
     };
     input::read_text(path, SUITE_BYTES_MAX).map_err(failed)
+}
+
+/// Says what a suite's own text sets although it changes nothing.
+pub fn tell_doubts(source: &SuiteSource, output: &Output) {
+    for doubt in suite::doubts(source) {
+        output.warning(&doubt.to_string());
+    }
 }
 
 /// Whether the user said how much of the target is to be used.

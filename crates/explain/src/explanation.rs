@@ -6,16 +6,19 @@ use serde::Serialize;
 
 use crate::barrier::{Barriers, Elasticities, across, barriers};
 use crate::compare::Floor;
-use crate::differ::{Differences, differences};
-use crate::factor::{Factors, factors, from_views};
+use crate::differ::{Differences, between};
+use crate::factor::{Factors, Observation, factors, from_views};
 use crate::findings::Findings;
+use crate::group::OfGroup;
 use crate::history::{History, history};
 use crate::interference::{Interferences, interference};
 use crate::interval::CellInterval;
 use crate::latency::{Latencies, latencies};
 use crate::mark::Mark;
+use crate::places::Told;
 use crate::view::{CellView, View};
 use crate::whole::Whole;
+use crate::words::{count, iops, list, ratio};
 
 /// The name of the contract.
 pub const SCHEMA: &str = "plimsoll.explanation/1";
@@ -29,8 +32,14 @@ pub struct Explanation {
     pub schema: String,
     /// Each run by itself.
     pub runs: Vec<OfRun>,
-    /// What they say together; null for one run.
+    /// What they say together; null for one run, and for runs of several suites unless somebody
+    /// named the factors that they differ in.
     pub together: Option<Together>,
+    /// Of runs of several suites: what those of one suite say together, where there are several.
+    pub by_suite: Vec<Together>,
+    /// What the list of suites says that the runs are parts of; null where they are not looked at
+    /// as such.
+    pub group: Option<OfGroup>,
 }
 
 /// What one run means.
@@ -61,6 +70,8 @@ pub struct OfRun {
 /// What several runs mean together.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Together {
+    /// The runs, in the order given.
+    pub runs: Vec<String>,
     /// Sentences for people, by question.
     pub sections: Vec<Section>,
     /// What differs between the first run and each other.
@@ -98,19 +109,60 @@ pub struct Context {
 impl Explanation {
     /// Explains runs, in the order given.
     pub fn of(views: &[View<'_>], context: &Context) -> Self {
+        let all: Vec<&View<'_>> = views.iter().collect();
+        let of_suites = by_suite(&all);
+        let is_one = of_suites.len() == 1 || !context.factors.is_empty();
+        let mut explanation = Self::apart(views, context);
+        if is_one && views.len() > 1 {
+            explanation.together = Some(Together::new(&all, context));
+        } else {
+            explanation.by_suite = several(of_suites, context);
+        }
+        explanation
+    }
+
+    /// Explains the runs of a list of suites, in the order of its parts.
+    pub fn of_group(views: &[View<'_>], context: &Context) -> Self {
+        let mut explanation = Self::apart(views, context);
+        let all: Vec<&View<'_>> = views.iter().collect();
+        explanation.by_suite = several(by_suite(&all), context);
+        explanation.group = OfGroup::new(&all, &explanation.runs);
+        explanation
+    }
+
+    /// Each run by itself.
+    fn apart(views: &[View<'_>], context: &Context) -> Self {
+        let of_run = |(at, view): (usize, &View<'_>)| {
+            let floor = context.floors.get(at).and_then(Option::as_ref);
+            OfRun::new(view, context.null_rate, floor)
+        };
         Self {
             schema: SCHEMA.to_owned(),
-            runs: views
-                .iter()
-                .enumerate()
-                .map(|(at, view)| {
-                    let floor = context.floors.get(at).and_then(Option::as_ref);
-                    OfRun::new(view, context.null_rate, floor)
-                })
-                .collect(),
-            together: (views.len() > 1).then(|| Together::new(views, context)),
+            runs: views.iter().enumerate().map(of_run).collect(),
+            together: None,
+            by_suite: Vec::new(),
+            group: None,
         }
     }
+}
+
+/// Runs of different suites measured different things: those of each, in the order in which the
+/// suites first come.
+fn by_suite<'v, 'a>(views: &[&'v View<'a>]) -> Vec<Vec<&'v View<'a>>> {
+    let mut suites: Vec<(&str, Vec<&View<'a>>)> = Vec::new();
+    for view in views {
+        let suite = view.run.header.suite.as_str();
+        match suites.iter_mut().find(|(known, _)| *known == suite) {
+            Some((_, runs)) => runs.push(view),
+            None => suites.push((suite, vec![view])),
+        }
+    }
+    suites.into_iter().map(|(_, runs)| runs).collect()
+}
+
+fn several(suites: Vec<Vec<&View<'_>>>, context: &Context) -> Vec<Together> {
+    let several = suites.into_iter().filter(|runs| runs.len() > 1);
+    several.map(|runs| Together::new(&runs, context)).collect()
 }
 
 fn section(title: &str, sentences: Vec<String>) -> Option<Section> {
@@ -243,37 +295,42 @@ fn widths(view: &View<'_>, intervals: &[&CellInterval]) -> Vec<String> {
 }
 
 impl Together {
-    fn new(views: &[View<'_>], context: &Context) -> Self {
-        let first = views.first();
-        let differences: Vec<Differences> = first
-            .map(|first| views.iter().skip(1).map(|v| differences(first.run, v.run)).collect())
-            .unwrap_or_default();
+    fn new(views: &[&View<'_>], context: &Context) -> Self {
+        let told: Vec<Told<'_>> = views.iter().map(|view| Told::new(view.run)).collect();
+        let differences: Vec<Differences> = match told.split_first() {
+            Some((first, others)) => others.iter().map(|other| between(first, other)).collect(),
+            None => Vec::new(),
+        };
         let levels = if context.factors.is_empty() {
             recorded(&differences)
         } else {
             context.factors.clone()
         };
-        let views: Vec<&View<'_>> = views.iter().collect();
         let numbers: Vec<(String, Vec<f64>)> = levels.iter().filter_map(as_numbers).collect();
-        let mut elasticities = across(&views, &numbers, context.null_rate);
+        let mut elasticities = across(views, &numbers, context.null_rate);
         if context.factors.is_empty() {
-            elasticities.tell_alone(|factor| alone(&views, factor));
+            elasticities.tell_alone(|factor| alone(&told, factor));
         }
-        let factors = factors(&from_views(&views, &levels));
-        let history = history(&views);
+        let observations = from_views(views, &levels);
+        let factors = factors(&observations);
+        let history = history(views);
         let differs = if context.factors.is_empty() {
-            differences.iter().flat_map(Differences::sentences).collect()
+            differ_words(&differences)
         } else {
             named(&differences, &context.factors)
         };
         let barriers = if numbers.is_empty() { vec![] } else { elasticities.sentences() };
+        let effects = if levels.is_empty() { vec![] } else { factors.sentences() };
+        let alike = levels.is_empty().then(|| spread(views, &observations)).flatten();
         let sections = [
             section("What differs", differs),
+            section("How alike", alike.into_iter().collect()),
             section("Which layer", barriers),
-            section("Which factor matters", factors.sentences()),
+            section("Which factor matters", effects),
             section("History", history.as_ref().map(History::sentences).unwrap_or_default()),
         ];
         Self {
+            runs: views.iter().map(|view| view.run.header.id.clone()).collect(),
             sections: sections.into_iter().flatten().collect(),
             differences,
             elasticities,
@@ -283,11 +340,52 @@ impl Together {
     }
 }
 
+/// What differs between the first run and each other; of those that differ in nothing only one
+/// sentence.
+fn differ_words(differences: &[Differences]) -> Vec<String> {
+    let is_same = |d: &&Differences| d.is_none() && d.imported.is_empty() && d.followed.is_none();
+    let same: Vec<&Differences> = differences.iter().filter(is_same).collect();
+    let mut said = Vec::new();
+    if let [first, _, ..] = same.as_slice() {
+        let ids = std::iter::once(&first.left).chain(same.iter().map(|d| &d.right));
+        said.push(format!(
+            "Nothing that is recorded differs between {}: any difference is noise, drift, or \
+             something that nobody recorded.",
+            list(&ids.cloned().collect::<Vec<_>>())
+        ));
+    }
+    let told = differences.iter().filter(|d| same.len() < 2 || !is_same(d));
+    said.extend(told.flat_map(Differences::sentences));
+    said
+}
+
+/// How far runs of one thing lie apart.
+fn spread(views: &[&View<'_>], observations: &[Observation]) -> Option<String> {
+    if observations.len() != views.len() {
+        return Some("Unknown: the runs have no cell in common that all of them measured.".into());
+    }
+    let ends = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1);
+    let levels: Vec<(usize, f64)> =
+        observations.iter().map(|run| run.ln_value).enumerate().collect();
+    let low = levels.iter().copied().min_by(ends)?;
+    let high = levels.iter().copied().max_by(ends)?;
+    let id = |(at, _): (usize, f64)| views.get(at).map(|view| view.run.header.id.as_str());
+    Some(format!(
+        "{}, from {} IOPS ({}) to {} ({}): the highest is {} of the lowest.",
+        count(levels.len() as u64, "run"),
+        iops(low.1.exp()),
+        id(low)?,
+        iops(high.1.exp()),
+        id(high)?,
+        ratio((high.1 - low.1).exp(), None)
+    ))
+}
+
 /// Whether two of the runs differ in one recorded thing only, and that is this factor.
-fn alone(views: &[&View<'_>], factor: &str) -> bool {
-    views.iter().enumerate().any(|(at, a)| {
-        views.iter().skip(at + 1).any(|b| {
-            let found = differences(a.run, b.run);
+fn alone(told: &[Told<'_>], factor: &str) -> bool {
+    told.iter().enumerate().any(|(at, a)| {
+        told.iter().skip(at + 1).any(|b| {
+            let found = between(a, b);
             matches!(found.factors.as_slice(), [one] if one.name == factor)
         })
     })

@@ -16,6 +16,7 @@ pub mod factor;
 pub mod findings;
 pub mod freeze;
 pub mod gap;
+pub mod group;
 pub mod halt;
 pub mod history;
 pub mod interference;

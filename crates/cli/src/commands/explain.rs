@@ -1,9 +1,11 @@
 //! `plimsoll explain`
 
 use clap::Args;
-use explain::explanation::{Context, Explanation, Section};
+use explain::explanation::{Context, Explanation, OfRun, Section};
+use explain::group::{OfGroup, OfPart};
 use explain::view::View;
 use record::Run;
+use store::Store;
 
 use crate::args::Common;
 use crate::commands::calibrate::{calibration_of, floor_of};
@@ -16,20 +18,25 @@ const EXAMPLES: &str = "\
 Examples:
   plimsoll explain                     # what limits the newest run, and what disturbed it
   plimsoll explain r17 --json          # one document (plimsoll.explanation/1)
+  plimsoll explain --group last        # the runs of the newest list of suites, in short
   plimsoll explain r4 r12 --factor disks=4,12
                                        # is the barrier the disks', or above them";
 
 /// Explain runs: freezes, caches, gaps, barriers, drift; what limits, and on what evidence
 ///
 /// One run: what stood still and whose doing it was, what a cache answered, which cells are out
-/// of line, which cap binds where and where requests wait, what drifted. Several runs: what
-/// differs between them, whether a barrier follows a factor, and which factor matters.
+/// of line, which cap binds where and where requests wait, what drifted. Several runs of one
+/// suite: what differs between them, whether a barrier follows a factor, and which factor matters.
+/// The runs of a list of suites (`--group`): each part in short, then what is common to them.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ExplainArgs {
     /// r17, 17, last, last-1, or the beginning of a suite's name
     #[arg(default_value = "last", value_name = "RUN")]
     runs: Vec<String>,
+    /// All runs of a list of suites: the group as `plimsoll list` shows it, or `last`
+    #[arg(long, value_name = "GROUP", conflicts_with_all = ["runs", "factor"])]
+    group: Option<String>,
     /// What a factor's level was in each run, in their order
     ///
     /// A number for each (`disks=4,12`) also tells whether a barrier follows it. Without this the
@@ -45,7 +52,10 @@ pub fn explain(args: &ExplainArgs, common: &Common, output: &Output) -> Result<(
     let (runs, known) = load(args, common)?;
     let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
     let context = Context { factors: args.factor.clone(), ..known };
-    let explanation = Explanation::of(&views, &context);
+    let explanation = match args.group {
+        Some(_) => Explanation::of_group(&views, &context),
+        None => Explanation::of(&views, &context),
+    };
     if args.json {
         return output.print(&json(&explanation)?);
     }
@@ -74,15 +84,10 @@ fn load(args: &ExplainArgs, common: &Common) -> Result<(Vec<Run>, Context), Fail
         }
     }
     let store = order::store_to_read(common)?;
-    let mut ids: Vec<String> = Vec::new();
-    for word in &args.runs {
-        let id = store.resolve(word)?;
-        if ids.contains(&id) {
-            let message = format!("{id} is named twice, the second time as `{word}`");
-            return Err(Failure::new(ExitCode::Usage, message).hint("name each run once"));
-        }
-        ids.push(id);
-    }
+    let ids = match &args.group {
+        Some(group) => of_group(&store, group)?,
+        None => named(&store, &args.runs)?,
+    };
     let runs = ids.iter().map(|id| store.load(id)).collect::<Result<Vec<Run>, _>>()?;
     let calibration = match runs.first() {
         Some(first) => calibration_of(&store, &first.header)?,
@@ -97,6 +102,43 @@ fn load(args: &ExplainArgs, common: &Common) -> Result<(Vec<Run>, Context), Fail
     Ok((runs, context))
 }
 
+fn named(store: &Store, words: &[String]) -> Result<Vec<String>, Failure> {
+    let mut ids: Vec<String> = Vec::new();
+    for word in words {
+        let id = store.resolve(word)?;
+        if ids.contains(&id) {
+            let message = format!("{id} is named twice, the second time as `{word}`");
+            return Err(Failure::new(ExitCode::Usage, message).hint("name each run once"));
+        }
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+/// The runs of a list of suites, by their place in it.
+///
+/// * `group`: as stored, or `last`: of the newest run that is part of a list.
+fn of_group(store: &Store, group: &str) -> Result<Vec<String>, Failure> {
+    let runs = store.list()?;
+    let parts = || runs.iter().filter_map(|run| Some((run.part.as_ref()?, &run.id)));
+    let group = match group {
+        "last" => parts().next_back().map_or(group, |(part, _)| part.group.as_str()),
+        named => named,
+    };
+    let mut found: Vec<_> = parts().filter(|(part, _)| part.group == group).collect();
+    if found.is_empty() {
+        let message = match group {
+            "last" => "no run belongs to a group".to_owned(),
+            named => format!("no run belongs to the group {named}"),
+        };
+        let hint = "runs of a list of suites do; `plimsoll list` shows their groups";
+        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+    }
+    // A part that was played again comes after itself.
+    found.sort_by_key(|(part, _)| part.number);
+    Ok(found.into_iter().map(|(_, id)| id.clone()).collect())
+}
+
 fn factor(text: &str) -> Result<(String, Vec<String>), String> {
     let (name, levels) = text.split_once('=').ok_or("wanted NAME=LEVEL,LEVEL,...")?;
     let levels: Vec<String> = levels.split(',').map(|level| level.trim().to_owned()).collect();
@@ -108,7 +150,11 @@ fn factor(text: &str) -> Result<(String, Vec<String>), String> {
 
 fn text(explanation: &Explanation) -> String {
     let mut out = String::new();
-    for run in &explanation.runs {
+    if let Some(group) = &explanation.group {
+        of_parts(&mut out, group, &explanation.runs);
+    }
+    // The parts of a group were told in short.
+    for run in explanation.runs.iter().filter(|_| explanation.group.is_none()) {
         let (id, suite, target) = (&run.run, &run.suite, &run.target);
         title(&mut out, &format!("{id} {suite} on {target}"));
         sections(&mut out, &run.sections);
@@ -117,7 +163,30 @@ fn text(explanation: &Explanation) -> String {
         title(&mut out, "Together");
         sections(&mut out, &together.sections);
     }
+    for together in &explanation.by_suite {
+        let suite = explanation.runs.iter().find(|run| together.runs.contains(&run.run));
+        let suite = suite.map_or("", |run| run.suite.as_str());
+        title(&mut out, &format!("{suite}: {} together", together.runs.join(" ")));
+        sections(&mut out, &together.sections);
+    }
     out
+}
+
+/// Each part in short, and what is common.
+fn of_parts(out: &mut String, group: &OfGroup, runs: &[OfRun]) {
+    let OfGroup { list, of, .. } = group;
+    let made = *of as usize - group.missing.len().min(*of as usize);
+    let target = runs.first().map_or("", |run| run.target.as_str());
+    let name = &group.group;
+    title(out, &format!("{list} on {target}, group {name}: {made} of {of} parts"));
+    for part in &group.parts {
+        let OfPart { number, run, suite, sentences } = part;
+        section(out, &format!("{number}  {run}  {suite}"), sentences);
+    }
+    section(out, "What is common", &group.common);
+    let example = group.parts.first().map_or("last", |part| part.run.as_str());
+    let next = format!("`plimsoll explain {example}` tells all of one part.");
+    section(out, "Next", std::slice::from_ref(&next));
 }
 
 fn title(out: &mut String, text: &str) {
@@ -132,13 +201,17 @@ fn title(out: &mut String, text: &str) {
 }
 
 fn sections(out: &mut String, sections: &[Section]) {
-    for section in sections {
-        out.push('\n');
-        out.push_str(&section.title);
-        out.push('\n');
-        for sentence in &section.sentences {
-            out.push_str(&report::wrapped("  - ", &report::plain(sentence)));
-        }
+    for Section { title, sentences } in sections {
+        section(out, title, sentences);
+    }
+}
+
+fn section(out: &mut String, title: &str, sentences: &[String]) {
+    out.push('\n');
+    out.push_str(&report::plain(title));
+    out.push('\n');
+    for sentence in sentences {
+        out.push_str(&report::wrapped("  - ", &report::plain(sentence)));
     }
 }
 

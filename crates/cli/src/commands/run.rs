@@ -90,6 +90,7 @@ pub fn run(args: &RunArgs, common: &Common, output: Output) -> Result<ExitCode, 
         let hint = "`plimsoll resume` goes on with a run that was interrupted";
         return Err(Failure::new(ExitCode::Usage, message).hint(hint));
     }
+    order::tell_doubts(&source, &output);
     let store_path = order::store_path(common)?;
     let prepared = runner::prepare(&Order {
         source,

@@ -90,6 +90,11 @@ pub fn run(
         least: Vec::new(),
         done: Vec::new(),
     };
+    for (at, item) in items.iter().enumerate() {
+        if items.iter().take(at).all(|before| before.part != item.part) {
+            order::tell_doubts(item.source, &output);
+        }
+    }
     let left: Vec<Item<'_>> = items.into_iter().filter(|item| item.number >= first).collect();
     let prepared = sequence.prepare_all(&left)?;
     if let Some(group) = &args.group {
@@ -385,7 +390,8 @@ impl<'a> Sequence<'a> {
         }
         self.output.print(&text)?;
         let runs: Vec<&str> = self.done.iter().map(|done| done.run.as_str()).collect();
-        self.output.note(&format!("stored as {0}: `plimsoll explain {0}`", runs.join(" ")));
+        let (runs, group) = (runs.join(" "), &self.group);
+        self.output.note(&format!("stored as {runs}: `plimsoll explain --group {group}`"));
         Ok(())
     }
 

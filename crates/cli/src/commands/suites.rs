@@ -165,6 +165,7 @@ fn show(args: &ShowArgs, output: &Output) -> Result<(), Failure> {
         Ordered::Many(list) => return show_list(&list, args, output),
     };
     let checked = suite::check(&source, &CheckContext::default())?;
+    order::tell_doubts(&source, output);
     match args.format {
         Some(Format::Fio) => return output.print(&suite::fio_job(&checked, &args.file)),
         Some(Format::List) => {

@@ -53,7 +53,7 @@ fn parts_are_played_in_order_as_runs_of_one_group() {
     {
         assert!(done.err.contains(title), "{title}: {done:#?}");
     }
-    assert!(done.err.contains("stored as r1 r2 r3: `plimsoll explain r1 r2 r3`"), "{done:#?}");
+    assert!(done.err.contains("stored as r1 r2 r3: `plimsoll explain --group "), "{done:#?}");
     assert!(std::fs::read_dir(world.path("d")).unwrap().next().is_none(), "scratch is removed");
     let runs = json(&world.ok(&["list", "--json"]).out)["runs"].as_array().unwrap().clone();
     let numbers: Vec<_> = runs.iter().map(|run| run["part"]["number"].as_u64().unwrap()).collect();
@@ -70,6 +70,92 @@ fn parts_are_played_in_order_as_runs_of_one_group() {
     assert!(world.ok(&["show", "r2"]).out.contains(&format!("2 of 3 of list, group {group}")));
     assert!(done.out.contains(&format!("\nlist, group {group}\n\n   1  r1")), "{}", done.out);
     world.ok(&["explain", "r1", "r2", "r3"]);
+    let command = done.err.lines().rev().find_map(|line| line.split('`').nth(1)).unwrap();
+    assert_eq!(command, format!("plimsoll explain --group {group}"));
+    let named = world.ok(&command.split(' ').skip(1).collect::<Vec<_>>()).out;
+    assert_eq!(world.ok(&["explain", "--group", "last"]).out, named);
+}
+
+#[test]
+fn a_group_is_explained_part_by_part_and_then_in_common() {
+    let world = World::new();
+    list(
+        &world,
+        &["suite = \"one.toml\"\nrepeats = 2", "suite = \"random-read\"", "suite = \"one.toml\""],
+    );
+    world.ok(&["run", "one.toml", "--target", "null:"]);
+    let none = world.run(&["explain", "--group", "last"]);
+    assert_eq!(none.code, 2, "{none:?}");
+    assert!(none.err.contains("no run belongs to a group"), "{none:?}");
+    let words = ["run", "list.toml", "--target", "null:", "--size", "8MiB", "--time", "20ms"];
+    world.ok(&words);
+    let out = world.ok(&["explain", "--group", "last"]).out;
+    assert!(out.starts_with("list on null:, group "), "{out}");
+    for said in [
+        ": 4 of 4 parts\n",
+        "\n1  r2  one\n  - read: ",
+        "\n3  r4  random-read\n  - read: ",
+        "\nWhat is common\n  - All on the same storage",
+        "\none: r2 r3 r5 together\n",
+        "`plimsoll explain r2` tells all of one part.",
+    ] {
+        assert!(out.contains(said), "{said}: {out}");
+    }
+    assert!(!out.contains("unknown. No two runs") && !out.contains("r1"), "{out}");
+    world.ok(&["rm", "r4", "--yes"]);
+    let out = world.ok(&["explain", "--group", "last"]).out;
+    assert!(
+        out.contains("3 of 4 parts") && out.contains("1 part of the list has no run: 3."),
+        "{out}"
+    );
+    let document = json(&world.ok(&["explain", "--group", "last", "--json"]).out);
+    assert_eq!(document["group"]["parts"][2]["number"], 4);
+    assert_eq!(document["runs"].as_array().unwrap().len(), 3);
+    let group = document["group"]["group"].as_str().unwrap().to_owned();
+    assert_eq!(json(&world.ok(&["explain", "--group", &group, "--json"]).out), document);
+    for words in [&["explain", "r1", "--group", "last"][..], &["explain", "--group", "00000000"]] {
+        assert_eq!(world.run(words).code, 2, "{words:?}");
+    }
+}
+
+#[test]
+fn runs_of_different_suites_are_not_several_of_one_thing() {
+    let world = World::new();
+    list(&world, &["suite = \"one.toml\"", "suite = \"random-read\"", "suite = \"one.toml\""]);
+    let words = ["run", "list.toml", "--target", "null:", "--size", "8MiB", "--time", "20ms"];
+    world.ok(&words);
+    let out = world.ok(&["explain", "r1", "r2", "r3"]).out;
+    assert!(out.contains("\none: r1 r3 together\n"), "{out}");
+    assert!(!out.contains("\nTogether\n") && !out.contains("Which factor matters"), "{out}");
+    let out = world.ok(&["explain", "r1", "r2"]).out;
+    assert!(!out.contains("together") && !out.contains("Together"), "{out}");
+    assert!(world.ok(&["explain", "r1", "r3"]).out.contains("\nTogether\n"));
+}
+
+#[test]
+fn what_is_set_in_vain_is_refused_or_doubted() {
+    let world = World::new();
+    let classes = "classes = [{ operation = \"read\", block_size = \"8K\" }, { operation = \"read\", \
+                   block_size = \"16K\" }]";
+    write(
+        &world,
+        "own.toml",
+        &ONE.replace("time = \"20ms\"", &format!("time = \"20ms\"\n{classes}")),
+    );
+    let words = ["run", "own.toml", "--target", "null:", "--set", "block_size=16KiB"];
+    let refused = world.run(&words);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    let said = "error: --set block_size=16KiB: `block_size` changes nothing here: every class has a \
+                `block_size` of its own\nhint: set `classes`, each with its `block_size`\n";
+    assert!(refused.err.ends_with(said), "{}", refused.err);
+    write(&world, "burst.toml", &ONE.replace("time = \"20ms\"", "time = \"20ms\"\nburst = 8"));
+    for words in [&["run", "burst.toml", "--target", "null:"][..], &["suite", "show", "burst.toml"]]
+    {
+        let done = world.ok(words);
+        let said =
+            "warning: burst.toml:9: `burst` changes nothing here: there is no pause after it";
+        assert!(done.err.contains(said), "{}", done.err);
+    }
 }
 
 #[test]

@@ -158,6 +158,10 @@ pub fn where_is_the_queue(cells: &[QueueCell]) -> QueueVerdict {
         let few = of_block().min_by_key(|cell| cell.in_flight);
         let most = of_block().max_by_key(|cell| cell.in_flight);
         let (Some(few), Some(most)) = (few, most) else { continue };
+        if most.in_flight <= 1 {
+            // One alone is served, and waits nowhere.
+            continue;
+        }
         let alone = few.in_flight == most.in_flight;
         let base = |value: f64| if alone { 0.0 } else { value };
         above += most.above - base(few.above);
@@ -224,6 +228,14 @@ mod tests {
             assert_eq!(place, wanted);
             assert!(verdict.off.is_empty());
         }
+    }
+
+    #[test]
+    fn one_request_alone_is_no_queue() {
+        let verdict = where_is_the_queue(&[cell(1, 0.1, &[0.2, 0.7])]);
+        assert_eq!((verdict.place, verdict.share, verdict.compared), (None, 0.0, None));
+        assert_eq!(verdict.cells.len(), 1);
+        assert!(where_is_the_queue(&[cell(8, 0.5, &[0.5, 7.0])]).place.is_some());
     }
 
     #[test]

@@ -120,24 +120,26 @@ impl Barrier {
         // Flushes and others' requests wait there as well.
         let share = if queue.share > 1.0 { "all".to_owned() } else { percent(queue.share) };
         let compared = match queue.compared {
-            Some((few, most)) if few < most => format!("from {few} to {most} in flight, {share}"),
-            _ => share,
+            Some((few, most)) if few < most => {
+                format!("from {few} to {most} in flight, {share} of the requests added")
+            }
+            _ => format!("{share} of the requests in flight"),
         };
         sentences.push(match place {
             Place::Above => format!(
-                "{}: the queue is above the block devices: {compared} of the requests added wait \
+                "{}: the queue is above the block devices: {compared} wait \
                  there. The ceiling is in the host: file system, scheduler, a limit of a control \
                  group (its requests wait where no device counts them), a lock, or the generator.",
                 self.group
             ),
             Place::Devices { devices, has_members: true, .. } => format!(
-                "{}: the queue is in {}: {compared} of the requests added wait there and not in \
+                "{}: the queue is in {}: {compared} wait there and not in \
                  the devices below.",
                 self.group,
                 list(devices)
             ),
             Place::Devices { devices, .. } => format!(
-                "{}: the queue is at the devices ({}): {compared} of the requests added wait there.",
+                "{}: the queue is at the devices ({}): {compared} wait there.",
                 self.group,
                 list(devices)
             ),

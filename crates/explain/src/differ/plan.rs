@@ -15,8 +15,7 @@ const NO_FACTORS: [&str; 9] =
 const HOW_OFTEN: [&str; 4] =
     ["rounds.precision", "rounds.visits_min", "rounds.visits_max", "rounds.time_max"];
 /// Of rounds: what the streams' own times have taken in.
-const IN_STREAMS: [&str; 7] =
-    ["precision", "visits_min", "visits_max", "visit_time", "ramp", "visit_time_max", "time_max"];
+const IN_STREAMS: [&str; 3] = ["visit_time", "ramp", "visit_time_max"];
 /// Fields that a phase has besides those of its streams.
 const OWN: [&str; 4] = ["steady", "settle", "caches", "precondition"];
 

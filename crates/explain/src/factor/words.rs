@@ -6,7 +6,7 @@ use crate::words::{count, list, percent};
 impl Factors {
     /// What may be said about each factor, and first what may not.
     pub fn sentences(&self) -> Vec<String> {
-        let mut sentences: Vec<String> = self.refused.iter().map(refusal_words).collect();
+        let mut sentences = self.refused_words();
         sentences.extend(self.fraction.iter().flat_map(Fraction::sentences));
         sentences.extend(self.effects.iter().flat_map(effect_words));
         if let Some(share) = self.share_interactions {
@@ -38,21 +38,61 @@ impl Factors {
     }
 }
 
-fn refusal_words(refusal: &Refusal) -> String {
-    match refusal {
-        Refusal::Inseparable(factors) => format!(
-            "Refused: {} changed together, so no single one can be credited. Measure again with \
-             one of them changed alone.",
-            list(factors)
-        ),
-        Refusal::Constant(factor) => {
-            format!("{factor}: unknown. It has the same level in all runs.")
+impl Factors {
+    /// Refusals of one kind are one sentence: many factors that nothing is known of are no more
+    /// news than one.
+    fn refused_words(&self) -> Vec<String> {
+        let aliased = self.refused.iter().filter_map(|refusal| match refusal {
+            Refusal::Inseparable(factors) => Some(format!(
+                "Refused: {} changed together, so no single one can be credited. Measure again \
+                 with one of them changed alone.",
+                list(factors)
+            )),
+            _ => None,
+        });
+        let mut sentences: Vec<String> = aliased.collect();
+        let named = |of: fn(&Refusal) -> Option<&String>| -> Vec<String> {
+            self.refused.iter().filter_map(of).cloned().collect()
+        };
+        let constant = named(|refusal| match refusal {
+            Refusal::Constant(factor) => Some(factor),
+            _ => None,
+        });
+        if let [first, rest @ ..] = constant.as_slice() {
+            let it = if rest.is_empty() { "It" } else { "Each" };
+            let names = listed(first, rest);
+            sentences.push(format!("{names}: unknown. {it} has the same level in all runs."));
         }
-        Refusal::NoPairs(factor) => format!(
-            "{factor}: unknown. No two runs differ in it alone; measure one more run with only \
-             this changed."
-        ),
+        let unpaired = named(|refusal| match refusal {
+            Refusal::NoPairs(factor) => Some(factor),
+            _ => None,
+        });
+        if let [first, rest @ ..] = unpaired.as_slice() {
+            let names = listed(first, rest);
+            sentences.push(match rest.is_empty() {
+                true => format!(
+                    "{names}: unknown. No two runs differ in it alone; measure one more run with \
+                     only this changed."
+                ),
+                false => format!(
+                    "{names}: unknown. No two runs differ in one of them alone; measure one more \
+                     run for each, with only that changed."
+                ),
+            });
+        }
+        sentences
     }
+}
+
+/// All of a few, the first of many.
+fn listed(first: &str, rest: &[String]) -> String {
+    const NAMED: usize = 5;
+    let mut names: Vec<String> = vec![first.to_owned()];
+    names.extend(rest.iter().take(NAMED - 1).cloned());
+    if rest.len() >= NAMED {
+        names.push(format!("{} more", rest.len() + 1 - NAMED));
+    }
+    list(&names)
 }
 
 /// So few runs that no effect, however large, could have been told from chance.
