@@ -132,8 +132,8 @@ fn of_stream(raw: &RawStream, stream: &Stream, stop: &Stop) -> Located<AskedStre
     }
     let share = fields.remove("read_share").and_then(|entry| number(&entry.node).zip(Some(entry)));
     match share {
-        Some((reads, _)) if reads == 1.0 => set_in(&mut fields, "operation", text("read")),
-        Some((reads, _)) if reads == 0.0 => set_in(&mut fields, "operation", text("write")),
+        Some((1.0, _)) => set_in(&mut fields, "operation", text("read")),
+        Some((0.0, _)) => set_in(&mut fields, "operation", text("write")),
         Some((_, entry)) => fields.insert(entry),
         None => {}
     }

@@ -153,8 +153,7 @@ pub fn from_views(views: &[&View<'_>], levels: &[(String, Vec<String>)]) -> Vec<
             .filter_map(|(name, values)| Some((name.clone(), values.get(index)?.clone())))
             .collect(),
         block: None,
-        ln_value: common.iter().filter_map(|row| run.get(*row)).sum::<f64>()
-            / common.len() as f64,
+        ln_value: common.iter().filter_map(|row| run.get(*row)).sum::<f64>() / common.len() as f64,
     };
     runs.iter().enumerate().map(observe).collect()
 }
