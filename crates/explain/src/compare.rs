@@ -179,7 +179,8 @@ pub struct Against {
     pub drift: Option<f64>,
     /// What blocks of the first side against itself say, where such were planned.
     pub control: Option<Control>,
-    /// Geometric mean over `cells`: each stream of a cell counts as much as a cell of one.
+    /// Geometric mean over `cells`: each stream of a cell counts as much as a cell of one. Rows
+    /// whose rate the suite sets are left out, unless all are such.
     pub overall: Outcome,
     /// Cells that both have, in the suite's order, those of several streams stream by stream.
     pub cells: Vec<CellComparison>,
@@ -464,10 +465,14 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
         }
         let margin = margin(terms, None, drift.map(|d| d.overall));
         let margin = no_less(margin, control.map(|far| far.overall));
-        // One cell is all there is: one answer, not two ways to the same.
-        let overall = match cells.as_slice() {
-            [only] => Some(only.outcome.clone()),
-            _ => judge(&[matched.overall()], &[margin], terms.confidence).pop(),
+        // What was offered is no answer of the storage's, unless nothing else was asked.
+        let all_set = cells.iter().all(|row| row.scheduled);
+        let counts = |row: usize| all_set || cells.get(row).is_some_and(|row| !row.scheduled);
+        let mut counted = (0..cells.len()).filter(|&row| counts(row));
+        let overall = match (counted.next(), counted.next()) {
+            // One row is all there is: one answer, not two ways to the same.
+            (Some(only), None) => cells.get(only).map(|row| row.outcome.clone()),
+            _ => judge(&[matched.overall_of(&counts)], &[margin], terms.confidence).pop(),
         };
         Against {
             label: label(k + 1),

@@ -129,21 +129,26 @@ impl Matched<'_> {
     /// Cells are not independent of one another: what moves one in a round moves its neighbours.
     /// So the spread between rounds is the error, not that between cells.
     pub fn overall(&self) -> Evidence {
+        self.overall_of(&|_| true)
+    }
+
+    /// The same over the rows that `counts` names by their position, of which there must be one.
+    pub fn overall_of(&self, counts: &dyn Fn(usize) -> bool) -> Evidence {
+        let pairs = || {
+            let counted = self.pairs.iter().enumerate().filter(|(row, _)| counts(*row));
+            counted.map(|(_, pair)| pair)
+        };
         match self.design {
             Design::Blocks => {
                 let blocks = mean_by_round(
-                    self.pairs
-                        .iter()
-                        .map(|p| p.rounds.iter().map(|&(round, a, b)| (round, b - a)).collect()),
+                    pairs().map(|p| p.rounds.iter().map(|&(round, a, b)| (round, b - a)).collect()),
                 );
                 let mean = plain(&blocks, RATE_CONFIDENCE);
                 Evidence::of_blocks(blocks, mean)
             }
             Design::Apart => {
                 let side = |of: fn(&(u32, f64, f64)) -> f64| {
-                    let cells = self
-                        .pairs
-                        .iter()
+                    let cells = pairs()
                         .map(|p| p.rounds.iter().map(|round| (round.0, of(round))).collect());
                     let rounds = mean_by_round(cells);
                     Side::of(&rounds, plain(&rounds, RATE_CONFIDENCE))

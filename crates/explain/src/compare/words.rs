@@ -74,8 +74,8 @@ impl Against {
         let told = if some && !streams.is_empty() {
             format!(
                 "The rate of {} is set by the suite: that ratio compares what was offered, not \
-                 what the storage can do, and draws the ratio over all towards 1. Look at the \
-                 latencies (`--cells`).",
+                 what the storage can do, and is not in the ratio over all. Look at the latencies \
+                 (`--cells`).",
                 list(&streams)
             )
         } else {
@@ -131,9 +131,11 @@ impl Against {
         verdict(&self.overall, "A", label, &over)
     }
 
-    /// `4 cells`, and `14 streams` where a cell has several.
+    /// `4 cells`, and `14 streams` where a cell has several: those in the ratio over all.
     fn rows_told(&self) -> String {
-        count(self.cells.len() as u64, if self.has_streams() { "stream" } else { "cell" })
+        let set = self.cells.iter().filter(|row| row.scheduled).count();
+        let counted = if set == self.cells.len() { set } else { self.cells.len() - set };
+        count(counted as u64, if self.has_streams() { "stream" } else { "cell" })
     }
 
     fn has_streams(&self) -> bool {

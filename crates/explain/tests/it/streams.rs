@@ -282,6 +282,22 @@ fn a_rate_that_the_suite_sets_is_named_with_its_stream() {
 }
 
 #[test]
+fn what_the_suite_offers_is_not_in_the_ratio_over_all() {
+    let text = "[[phase]]\nname = \"oltp\"\n[[phase.stream]]\nname = \"log\"\nrate = 1000\n\
+                [[phase.stream]]\nname = \"reads\"\nrate = \"none\"\n";
+    let side = |id: &str, seed: u64, reads: f64| {
+        let mut run = planted(id, 6, seed, |_| 1_000.0, reads);
+        run.header.suite_text = text.to_owned();
+        run
+    };
+    let seen = compared(&side("r1", 5, 10_000.0), &side("r2", 6, 20_000.0));
+    let ratio = seen.against[0].overall.ratio.unwrap().ratio;
+    assert!((ratio - 2.0).abs() < 0.06, "{ratio}");
+    let said = seen.sentences().join("\n");
+    assert!(said.contains("over 1 stream"), "{said}");
+}
+
+#[test]
 fn streams_in_another_order_are_matched_by_name() {
     let a = planted("r1", 6, 5, |_| 1_000.0, 10_000.0);
     let mut b = planted("r2", 6, 6, |_| 1_000.0, 10_000.0);
