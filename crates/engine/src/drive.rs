@@ -446,8 +446,7 @@ impl<'a> Drive<'a> {
         let index = state.worker as usize;
         let worker = &mut self.workers[index];
         if let State::Syncing { .. } = worker.state {
-            // Each flush may take as long as a request may, however many there are.
-            worker.stopped_at = now;
+            worker.end_sync_came_back(now);
             if let Some(next) = worker.source.next_end_sync() {
                 self.issue(slot, next, now, device);
             }
@@ -660,9 +659,7 @@ impl<'a> Drive<'a> {
                 let last = worker.stream.last_to_finish();
                 let at_end = worker.source.sync_at_end();
                 if last && at_end != SyncAtEnd::No && !self.shared.stopping() {
-                    worker.state = State::Syncing { timed: at_end == SyncAtEnd::Timed };
-                    worker.stopped_at = now;
-                    worker.source.begin_end_syncs();
+                    worker.begin_end_syncs(at_end == SyncAtEnd::Timed, now);
                     if let Some(next) = worker.source.next_end_sync() {
                         let slot = worker.first_slot;
                         self.issue(slot, next, now, device);

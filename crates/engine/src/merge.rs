@@ -101,6 +101,7 @@ fn worker_record(result: &WorkerResult) -> WorkerRecord {
         switches_voluntary: result.switches.map(|(voluntary, _)| voluntary),
         switches_involuntary: result.switches.map(|(_, involuntary)| involuntary),
         gaps: result.gaps.clone(),
+        closing_sync: result.closing_sync,
         batch_max: result.batch_max,
         stamp_error_ns_max: result.stamp_error.get(),
     }

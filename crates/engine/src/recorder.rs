@@ -46,6 +46,8 @@ pub struct WorkerResult {
     /// See [`record::WorkerRecord`].
     pub gaps: Vec<Gap>,
     /// See [`record::WorkerRecord`].
+    pub closing_sync: Option<Gap>,
+    /// See [`record::WorkerRecord`].
     pub batch_max: u32,
     /// See [`record::WorkerRecord`].
     pub stamp_error: Nanos,
@@ -83,7 +85,7 @@ impl WorkerResult {
             self.bitmap.set(bit + bits);
         }
         truncate(&mut self.bitmap, late.bits + bits);
-        for gap in &mut self.gaps {
+        for gap in self.gaps.iter_mut().chain(&mut self.closing_sync) {
             gap.start_ns += shift;
         }
         for (_, op) in &mut self.ops {
@@ -171,6 +173,9 @@ pub(crate) struct Recorder {
     pub ramp_bytes: u64,
     pub first_failure: Option<Failure>,
     pub failures: u64,
+    /// The flush that ends the stream, where it counts: when it began, and the last moment at
+    /// which a part of it came back.
+    pub closing_sync: Option<(Instant, Instant)>,
 }
 
 impl Recorder {
@@ -195,6 +200,7 @@ impl Recorder {
             ramp_bytes: 0,
             first_failure: None,
             failures: 0,
+            closing_sync: None,
         }
     }
 
@@ -211,6 +217,7 @@ impl Recorder {
         }
         self.begin = now;
         self.last = now;
+        self.closing_sync = None;
     }
 
     /// Counts a request that did all it was asked.
@@ -294,8 +301,8 @@ impl Recorder {
         self.ops.iter().flatten().map(|op| op.bytes).sum()
     }
 
-    /// Closes everything; `at_work` says whether gaps mean anything (something was measured).
-    pub(crate) fn finish(mut self) -> (Vec<(Op, OpRecorder)>, Bitmap, Vec<Gap>) {
+    /// Closes everything.
+    pub(crate) fn finish(mut self) -> Finished {
         let elapsed = self.last.since(self.begin);
         let bits = elapsed.get() / 1_000_000 + 1;
         for op in self.ops.iter_mut().flatten() {
@@ -307,6 +314,15 @@ impl Recorder {
         if let Some(mut idle) = self.idle.take() {
             truncate(&mut idle, bits);
             busy.merge(&idle);
+        }
+        let closing_sync = self.closing_sync.filter(|(from, to)| to > from).map(|(from, to)| Gap {
+            start_ns: from.since(self.begin).get(),
+            length_ns: to.since(from).get(),
+        });
+        if let Some(sync) = closing_sync {
+            // No load waits for it, however long it takes.
+            let last = (sync.start_ns + sync.length_ns) / 1_000_000;
+            (sync.start_ns / 1_000_000..=last).for_each(|bit| busy.set(bit));
         }
         let gaps = busy
             .zero_runs(GAP_MS_MIN)
@@ -321,8 +337,16 @@ impl Recorder {
             .zip(self.ops)
             .filter_map(|(op, recorder)| recorder.map(|recorder| (op, *recorder)))
             .collect();
-        (ops, self.bitmap, gaps)
+        Finished { ops, bitmap: self.bitmap, gaps, closing_sync }
     }
+}
+
+/// The accounts of one worker after a visit.
+pub(crate) struct Finished {
+    pub ops: Vec<(Op, OpRecorder)>,
+    pub bitmap: Bitmap,
+    pub gaps: Vec<Gap>,
+    pub closing_sync: Option<Gap>,
 }
 
 /// Makes room for `bit` and as much again, so that it is rarely done.

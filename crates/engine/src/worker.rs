@@ -6,7 +6,7 @@ use units::{Instant, Nanos};
 use crate::Visit;
 use crate::drive::{DriveError, Hanging, Observer, WorkerId};
 use crate::overload::Overload;
-use crate::recorder::{INTERVAL, Recorder, WorkerResult};
+use crate::recorder::{Finished, INTERVAL, Recorder, WorkerResult};
 use crate::shared::{Pulse, Shared, StreamShared};
 use crate::source::{Source, operations};
 use crate::verify::Mismatch;
@@ -215,6 +215,25 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// All requests of its stream have come back, and it is the one to flush what they wrote.
+    pub(crate) fn begin_end_syncs(&mut self, timed: bool, now: Instant) {
+        // A paced worker may have had nothing in flight for a while.
+        self.wakes(now);
+        self.state = State::Syncing { timed };
+        self.stopped_at = now;
+        self.recorder.closing_sync = timed.then_some((now, now));
+        self.source.begin_end_syncs();
+    }
+
+    /// One of the flushes at the end came back.
+    pub(crate) fn end_sync_came_back(&mut self, now: Instant) {
+        // Each flush may take as long as a request may, however many there are.
+        self.stopped_at = now;
+        if let Some((_, last)) = &mut self.recorder.closing_sync {
+            *last = now;
+        }
+    }
+
     /// Offers no more when what is due can no longer be caught up with.
     pub(crate) fn stop_if_overloaded(&mut self, now: Instant) {
         let Pace::Open { due, .. } = self.pace else { return };
@@ -300,7 +319,7 @@ impl<'a> Worker<'a> {
         let (begin, last) = (self.recorder.begin, self.recorder.last);
         let (ramp_requests, first_failure) =
             (self.recorder.ramp_requests, self.recorder.first_failure);
-        let (ops, bitmap, gaps) = self.recorder.finish();
+        let Finished { ops, bitmap, gaps, closing_sync } = self.recorder.finish();
         WorkerResult {
             id: self.id,
             ops,
@@ -311,6 +330,7 @@ impl<'a> Worker<'a> {
             backlog: self.backlog,
             overloaded: self.overloaded,
             gaps,
+            closing_sync,
             batch_max,
             stamp_error,
             hanging: self.hanging,

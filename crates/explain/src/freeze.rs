@@ -18,6 +18,7 @@ use stats::poisson;
 use self::detect::Usual;
 pub use self::detect::{DeviceGap, FREEZE, HICCUP, STALL, Tier};
 pub use self::source::Source;
+use crate::closing::{ClosingSync, closing_ns};
 use crate::view::{CellView, View, VisitView};
 
 const CONFIDENCE: f64 = 0.95;
@@ -34,6 +35,8 @@ pub struct Freezes {
     pub events: Vec<Freeze>,
     /// Times in which some workers stood still and others went on.
     pub stuck: Vec<StuckWorkers>,
+    /// Flushes that ended visits: in their time, and no gap.
+    pub closing: Vec<ClosingSync>,
     /// Visits whose records cannot tell: they are in no count above.
     pub unknown_visits: u32,
     /// Visits whose workers are still in the kernel with a request that never came back: what they
@@ -118,6 +121,9 @@ pub struct Tally {
     pub visits: u32,
     /// Their measured time.
     pub watched_ns: u64,
+    /// Of it, time in which nothing but flushes at a visit's end was under way: nobody could
+    /// have seen the load stand still.
+    pub closing_ns: u64,
     /// Completed in it.
     pub requests: u64,
     /// Gaps of 100 ms to 1 s.
@@ -157,10 +163,16 @@ impl Tally {
         self.hiccups + self.stalls + self.freezes
     }
 
+    /// Measured time in which a load was under way.
+    pub fn load_ns(&self) -> u64 {
+        self.watched_ns.saturating_sub(self.closing_ns)
+    }
+
     fn add(&mut self, visit: &VisitView<'_>, gaps: &[DeviceGap], usual_gap_ns: u64) {
         let ops = visit.visit.streams.iter().flat_map(|stream| &stream.ops);
         self.visits += 1;
         self.watched_ns = self.watched_ns.saturating_add(visit.visit.elapsed_ns);
+        self.closing_ns = self.closing_ns.saturating_add(closing_ns(visit.visit));
         self.requests = ops.fold(self.requests, |sum, op| sum.saturating_add(op.requests));
         for gap in gaps {
             match gap.tier {
@@ -183,7 +195,7 @@ impl Tally {
         if self.watched_ns > 0 {
             self.lost_share = self.lost_ns as f64 / self.watched_ns as f64;
         }
-        let hours = self.watched_ns as f64 / HOUR_NS;
+        let hours = self.load_ns() as f64 / HOUR_NS;
         self.per_hour = poisson::rate(u64::from(self.events()), hours, CONFIDENCE)
             .map(|rate| Frequency { rate: rate.rate, low: rate.low, high: rate.high });
         self
@@ -210,6 +222,7 @@ pub fn freezes(view: &View<'_>) -> Freezes {
         cells: Vec::new(),
         events: Vec::new(),
         stuck: Vec::new(),
+        closing: view.cells.iter().filter_map(ClosingSync::of).collect(),
         unknown_visits: 0,
         lost_visits: lost_visits(view),
     };

@@ -6,6 +6,7 @@ use stats::interval::{Interval, moderated, plain, pooled_scale};
 use stats::outlier::{GRID_CELLS_MIN, Verdict, alone, in_grid, median};
 use stats::within::{FIRST_LOOK, within};
 
+use crate::closing::load_ns;
 use crate::view::{CellView, View, VisitView, is_preparation};
 
 /// How sure every interval of a cell is.
@@ -273,7 +274,9 @@ fn measured_ns(cell: &CellView) -> u64 {
 fn stalls_per_hour_max(cell: &CellView) -> Option<f64> {
     let seen = |visit: &VisitView| {
         let completions = visit.completions();
-        completions.bits < STALL_MS || !completions.zero_runs(STALL_MS).is_empty()
+        let load_ms = load_ns(visit.visit) / 1_000_000;
+        let silences = completions.zero_runs(STALL_MS);
+        completions.bits < STALL_MS || silences.iter().any(|(start, _)| *start < load_ms)
     };
     let seconds = measured_ns(cell) as f64 / 1e9;
     let silent = seconds > 0.0 && !cell.visits.iter().any(seen);

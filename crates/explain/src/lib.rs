@@ -8,6 +8,7 @@
 pub mod barrier;
 pub mod cache;
 pub mod calibration;
+pub mod closing;
 pub mod compare;
 pub mod differ;
 pub mod drift;

@@ -7,6 +7,7 @@ use stats::steady::{self, SNIA_ROUNDS, Volume};
 use stats::trend::theil_sen;
 use units::{Bytes, Nanos};
 
+use crate::closing::load_ns;
 use crate::drift::{Slope, signed, written_bytes};
 use crate::view::{CellView, View, VisitView};
 use crate::{freeze, words};
@@ -401,9 +402,10 @@ fn pieces(visit: &VisitRecord) -> Vec<(f64, f64)> {
     let asked: f64 = bytes.iter().sum();
     let scale = if asked > 0.0 { written_bytes(visit) as f64 / asked } else { 1.0 };
     let gaps = freeze::gaps(visit);
+    let load_ns = load_ns(visit);
     let time = |piece: usize| {
         let start = (piece as u64).saturating_mul(step);
-        let end = start.saturating_add(step).min(visit.elapsed_ns);
+        let end = start.saturating_add(step).min(load_ns);
         let lost =
             gaps.iter().map(|gap| gap.end_ns().min(end).saturating_sub(gap.start_ns.max(start)));
         end.saturating_sub(start).saturating_sub(lost.sum()) as f64 / 1e9

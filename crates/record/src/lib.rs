@@ -550,6 +550,11 @@ pub struct WorkerRecord {
     /// one batch in 64 looked at: how much too long a latency can be. 0 in visits of fewer
     /// batches.
     pub stamp_error_ns_max: u64,
+    /// The flush at the end of its stream, where this worker was the one to make it and it
+    /// counts: after the last request of the load, in the measured time, and in none of `gaps`.
+    /// `None` also in runs that were stored before it was told apart.
+    #[serde(default)]
+    pub closing_sync: Option<Gap>,
 }
 
 /// A time in which nothing happened.

@@ -1,5 +1,5 @@
 use record::{
-    BackendRecord, Blocks, CellRecord, Imported, LedgerEntry, Link, Machine, OpRecord, PartOf,
+    BackendRecord, Blocks, CellRecord, Gap, Imported, LedgerEntry, Link, Machine, OpRecord, PartOf,
     Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, RunSummary, StreamPlan,
     StreamRecord, TargetRecord, VisitEnd, VisitRecord, Warning, WorkerRecord,
 };
@@ -313,6 +313,8 @@ impl Columns<'_> {
     }
 
     fn worker(&self) -> Result<WorkerRecord, StoreError> {
+        let closing =
+            (self.optional_u64("closing_start_ns")?, self.optional_u64("closing_length_ns")?);
         Ok(WorkerRecord {
             requests: self.u64("requests")?,
             cpu_user_ns: self.optional_u64("cpu_user_ns")?,
@@ -322,6 +324,10 @@ impl Columns<'_> {
             gaps: self.blob("gaps", blob::read_gaps)?,
             batch_max: self.get("batch_max")?,
             stamp_error_ns_max: self.u64("stamp_error_ns_max")?,
+            closing_sync: closing
+                .0
+                .zip(closing.1)
+                .map(|(start_ns, length_ns)| Gap { start_ns, length_ns }),
         })
     }
 

@@ -425,21 +425,25 @@ fn insert_worker(
     key: (i64, i64, i64),
     worker: &WorkerRecord,
 ) -> rusqlite::Result<()> {
-    t.prepare_cached("INSERT INTO worker VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")?
-        .execute(params![
-            key.0,
-            key.1,
-            key.2,
-            bits(worker.requests),
-            optional_bits(worker.cpu_user_ns),
-            optional_bits(worker.cpu_system_ns),
-            optional_bits(worker.switches_voluntary),
-            optional_bits(worker.switches_involuntary),
-            blob::write_gaps(&worker.gaps),
-            worker.batch_max,
-            bits(worker.stamp_error_ns_max)
-        ])
-        .map(|_| ())
+    t.prepare_cached(
+        "INSERT INTO worker VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+    )?
+    .execute(params![
+        key.0,
+        key.1,
+        key.2,
+        bits(worker.requests),
+        optional_bits(worker.cpu_user_ns),
+        optional_bits(worker.cpu_system_ns),
+        optional_bits(worker.switches_voluntary),
+        optional_bits(worker.switches_involuntary),
+        blob::write_gaps(&worker.gaps),
+        worker.batch_max,
+        bits(worker.stamp_error_ns_max),
+        optional_bits(worker.closing_sync.map(|sync| sync.start_ns)),
+        optional_bits(worker.closing_sync.map(|sync| sync.length_ns))
+    ])
+    .map(|_| ())
 }
 
 /// `key`: visit, position of the entry.

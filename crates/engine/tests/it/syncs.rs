@@ -189,6 +189,91 @@ fn flushing_at_the_end_is_in_time_and_counts_if_timed_and_in_neither_if_not() {
     }
 }
 
+/// What each worker lists as gaps and as the flush at the end, in ms.
+type Listed = (Vec<Vec<(u64, u64)>>, Vec<(u64, u64)>);
+
+fn listed(played: &Played) -> Listed {
+    let ms = |gap: &record::Gap| (gap.start_ns / 1_000_000, gap.length_ns / 1_000_000);
+    let workers = || played.result.streams.iter().flat_map(|stream| &stream.workers);
+    let gaps = workers().map(|worker| worker.gaps.iter().map(ms).collect());
+    let closing = workers().filter_map(|worker| worker.closing_sync.as_ref().map(ms));
+    (gaps.collect(), closing.collect())
+}
+
+#[test]
+fn the_flush_at_the_end_is_no_gap_of_the_load() {
+    // Three seconds in which nothing else was wanted were called a stall.
+    for (threads, depth) in [(1, 1), (3, 4)] {
+        let v = at_end(SyncAtEnd::Timed, threads, depth);
+        let mut device =
+            model_with(&v, Nanos::micros(100), |spec| spec.sync_time = Nanos::millis(300));
+        let played = play(&v, &mut device);
+        let (gaps, closing) = listed(&played);
+        assert!(gaps.iter().all(Vec::is_empty), "{gaps:?}");
+        let [(start, length)] = closing[..] else { panic!("{closing:?}") };
+        assert_eq!(length, 3_000, "ten files");
+        assert!(start < 20, "{start}");
+        let elapsed = played.result.elapsed.get() / 1_000_000;
+        assert!(elapsed.abs_diff(start + length) <= 1, "it is in the time: {elapsed}");
+    }
+    // In neither if it is not timed.
+    let v = at_end(SyncAtEnd::Untimed, 1, 1);
+    let mut device = model_with(&v, Nanos::micros(100), |spec| spec.sync_time = Nanos::millis(300));
+    assert_eq!(listed(&play(&v, &mut device)), (vec![vec![]], vec![]));
+}
+
+#[test]
+fn a_flush_within_the_load_is_a_gap_and_so_is_what_waits_for_one_at_the_end() {
+    let every = SyncPolicy { every: Some(50), at_end: SyncAtEnd::Timed, ..policy() };
+    let v = visit(vec![writes(120, every)]);
+    let slow =
+        |v: &Visit| model_with(v, Nanos::micros(100), |spec| spec.sync_time = Nanos::millis(300));
+    let (gaps, closing) = listed(&play(&v, &mut slow(&v)));
+    let gaps: Vec<u64> = gaps[0].iter().map(|gap| gap.1).collect();
+    assert_eq!(gaps.len(), 2, "{gaps:?}");
+    assert!(gaps.iter().all(|length| length.abs_diff(300) <= 2), "{gaps:?}");
+    assert!(closing.len() == 1 && closing[0].1.abs_diff(300) <= 1, "{closing:?}");
+    // Another stream is under way: its requests stand still, whatever holds them up.
+    let last = SyncPolicy { at_end: SyncAtEnd::Timed, ..policy() };
+    let reads = Stream { name: "r".into(), stop: for_time(Nanos::secs(2)), ..stream() };
+    let v = visit(vec![writes(100, last), reads]);
+    let mut device = model_with(&v, Nanos::micros(100), |spec| {
+        spec.sync_time = Nanos::millis(1_000);
+        spec.freezes = vec![device::model::FreezeSpec {
+            start: Nanos::millis(200),
+            length: Nanos::millis(500),
+        }];
+    });
+    let (gaps, closing) = listed(&play(&v, &mut device));
+    assert_eq!((gaps[0].len(), gaps[1].len(), closing.len()), (0, 1, 1), "{gaps:?} {closing:?}");
+}
+
+#[test]
+fn a_flush_at_the_end_that_never_comes_back_is_a_gap_from_the_last_one_that_did() {
+    let v = at_end(SyncAtEnd::Timed, 1, 1);
+    let rule = device::FaultRule::new(device::Fault::Lost).on(Op::Fsync).nth(3);
+    let slow = model_with(&v, Nanos::micros(100), |spec| spec.sync_time = Nanos::millis(300));
+    let mut device = device::Faulty::new(slow, &[rule], 1).unwrap();
+    let limits = engine::Limits { hang: Nanos::secs(5), ..engine::Limits::default() };
+    let played = play_with(&v, &mut device, limits, &mut ());
+    assert_eq!(played.codes(), ["hanging"]);
+    let (gaps, closing) = listed(&played);
+    assert!(closing.len() == 1 && closing[0].1.abs_diff(600) <= 1, "two came back: {closing:?}");
+    assert!(gaps[0].len() == 1 && gaps[0][0].1 >= 5_000, "{gaps:?}");
+}
+
+#[test]
+fn idle_time_before_the_flush_at_the_end_is_no_gap_either() {
+    let mut v = at_end(SyncAtEnd::Timed, 1, 1);
+    v.streams[0].pacing = Pacing::Closed { think: Nanos::secs(1), burst: 1 };
+    v.streams[0].stop = for_time(Nanos::millis(1_500));
+    let mut device = model_with(&v, Nanos::micros(100), |spec| spec.sync_time = Nanos::millis(30));
+    let (gaps, closing) = listed(&play(&v, &mut device));
+    assert_eq!(gaps, [vec![]]);
+    let [(start, length)] = closing[..] else { panic!("{closing:?}") };
+    assert!((1_499..1_602).contains(&start) && length == 300, "{closing:?}");
+}
+
 #[test]
 fn the_last_of_several_drives_flushes_once_after_all_others() {
     let v = at_end(SyncAtEnd::Timed, 4, 2);

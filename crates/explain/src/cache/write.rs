@@ -6,6 +6,7 @@ use serde::Serialize;
 use stats::changepoint::changes;
 
 use super::plan::Plan;
+use crate::closing::load_ns;
 use crate::view::View;
 
 /// The rate must fall below this share of what it was.
@@ -63,6 +64,9 @@ fn of_visit(view: &View<'_>, visit: &VisitRecord) -> Option<WriteCache> {
     let op = stream.ops.iter().find(|op| op.op == "write")?;
     let only_writes = stream.ops.iter().all(|other| other.op != "read" || other.requests == 0);
     let rows = op.series.rows.split_last().map(|(_, rows)| rows)?;
+    // While the flush at the end goes on nothing is written any more.
+    let of_load = load_ns(visit).checked_div(op.series.interval_ns)?;
+    let rows = rows.get(..usize::try_from(of_load).ok()?).unwrap_or(rows);
     let seconds = op.series.interval_ns as f64 / 1e9;
     if !only_writes || seconds <= 0.0 || rows.len() < 2 * SEGMENT_MIN {
         return None;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::LatencyHistogram;
 
+use crate::closing::load_ns;
 use crate::view::CellView;
 
 /// Shortest time without any completion that is called a stall.
@@ -36,7 +37,10 @@ impl Stalls {
             stalls.measured_ns = stalls.measured_ns.saturating_add(visit.elapsed_ns);
             let usual_ms = 1_000.0 / view.requests_per_second.max(1e-9);
             let least = STALL_MS_MIN.max((STALL_USUAL * usual_ms) as u64);
-            for (_, ms) in view.completions().zero_runs(least) {
+            // While a stream is flushed at the end no request waits.
+            let load_ms = load_ns(visit) / 1_000_000;
+            let silences = view.completions().zero_runs(least).into_iter();
+            for (_, ms) in silences.filter(|(start, _)| *start < load_ms) {
                 let ns = ms.saturating_mul(1_000_000);
                 stalls.count = stalls.count.saturating_add(1);
                 stalls.longest_ns = stalls.longest_ns.max(ns);

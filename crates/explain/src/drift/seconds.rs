@@ -5,6 +5,7 @@ use stats::changepoint::{Changes, Noise, Segment, changes};
 use stats::trend::{Line, least_squares};
 
 use super::{Slope, block_slope};
+use crate::closing::load_ns;
 use crate::freeze;
 use crate::view::{as_if_alone, counted, streams_of};
 
@@ -30,7 +31,7 @@ impl Seconds {
         let interval = series.iter().map(|s| s.interval_ns).max().filter(|&ns| ns > 0)?;
         let step_ns = interval.saturating_mul((SECOND_NS / interval).max(1));
         // The last one counts only if the visit lasted to its end.
-        let steps = usize::try_from(visit.elapsed_ns / step_ns).ok()?;
+        let steps = usize::try_from(load_ns(visit) / step_ns).ok()?;
         let rows_ns = |s: &&Series| (s.rows.len() as u64).saturating_mul(s.interval_ns);
         let covered = series.iter().map(rows_ns).max().unwrap_or(0).div_ceil(step_ns);
         let steps = steps.min(usize::try_from(covered).ok()?);

@@ -319,3 +319,54 @@ fn a_visit_lost_to_requests_that_never_came_back_is_the_first_thing_said() {
     assert!(said[0].starts_with("In 1 visit requests never came back"), "{said:?}");
     assert!(said[1].starts_with("Otherwise the device never stood still"), "{said:?}");
 }
+
+/// Eight seconds of writing, and two in which only the flush at the end was under way.
+fn flushed(order: u32) -> VisitRecord {
+    let mut visit = visit(order, "write", &[(8_000, 2_000)]);
+    let worker = &mut visit.streams[0].workers[0];
+    worker.gaps.clear();
+    worker.closing_sync = Some(Gap { start_ns: 8_000 * MS, length_ns: 2_000 * MS });
+    let row = |at: u64| {
+        let requests = if at < 80 { 100 + at % 3 } else { 0 };
+        record::SeriesRow { requests, bytes: requests * 4096, tail: vec![] }
+    };
+    visit.streams[0].ops[0].series =
+        Series { interval_ns: 100 * MS, rows: (0..100).map(row).collect() };
+    visit
+}
+
+#[test]
+fn the_flush_at_the_end_is_no_stall_and_no_change() {
+    let one = flushed(0);
+    assert!(!stalled(&one), "{:?}", gaps(&one));
+    assert!(!crate::drift::changed(&one));
+    let run = run(TargetKind::File, vec![flushed(0), flushed(1)]);
+    let view = View::new(&run);
+    let found = freezes(&view);
+    assert_eq!((found.events.len(), found.all.events(), found.stuck.len()), (0, 0, 0));
+    assert_eq!(found.all.load_ns(), 16_000 * MS, "nobody could have seen more");
+    let [closing] = found.closing.as_slice() else { panic!("{found:?}") };
+    assert_eq!((closing.visits, closing.median_ns, closing.share), (2, 2_000 * MS, 0.2));
+    let said = found.sentences().join("\n");
+    assert!(said.contains("never stood still for 100 ms or more in 16 s"), "{said}");
+    let flush = "`write`: the flush at the end took 2 s (median of 2 visits, 2 s at most), 20 %";
+    assert!(said.contains(flush), "{said}");
+    assert!(crate::Findings::of(&view).marks(&view).iter().all(|m| m.code != "stalled"));
+    assert!(crate::cache::caches(&view).write_caches.is_empty(), "a cache that filled");
+    assert_eq!(crate::closing::load_ns(&one), 8_000 * MS);
+}
+
+#[test]
+fn what_waits_for_a_flush_stands_still() {
+    // One in the middle.
+    let within = run(TargetKind::File, vec![visit(0, "write", &[(4_000, 2_000)])]);
+    let found_within = found(&within);
+    assert_eq!((found_within.all.stalls, found_within.closing.len()), (1, 0));
+    // Another stream's requests were out meanwhile.
+    let mut beside = flushed(0);
+    let mut other = beside.streams[0].clone();
+    other.workers[0].closing_sync = None;
+    other.workers[0].gaps = vec![Gap { start_ns: 8_000 * MS, length_ns: 2_000 * MS }];
+    beside.streams.push(other);
+    assert!(stalled(&beside));
+}

@@ -3,6 +3,7 @@
 use units::Nanos;
 
 use super::{Freeze, Freezes, Source, StuckWorkers, Tally};
+use crate::closing::ClosingSync;
 use crate::words;
 
 /// A list longer than this is not read.
@@ -31,6 +32,7 @@ impl Freezes {
             let more = (self.stuck.len() - EVENTS_MAX) as u64;
             lines.push(format!("Workers were held up alone {more} more times."));
         }
+        lines.extend(self.closing.iter().filter_map(ClosingSync::sentence).take(EVENTS_MAX));
         if self.unknown_visits > 0 {
             let visits = words::count(u64::from(self.unknown_visits), "visit");
             lines.push(format!("Unknown for {visits}: no record of when requests completed."));
@@ -53,11 +55,12 @@ impl Freezes {
 
     fn verdict(&self) -> String {
         let all = &self.all;
-        let watched = Nanos::new(all.watched_ns);
+        let load_ns = all.load_ns();
+        let watched = Nanos::new(load_ns);
         if all.visits == 0 {
             return "Whether the device ever stood still is unknown: no visit tells.".to_owned();
         }
-        let Some(often) = all.per_hour.filter(|_| all.watched_ns > 0) else {
+        let Some(often) = all.per_hour.filter(|_| load_ns > 0) else {
             return "Whether the device ever stood still is unknown: nothing was measured."
                 .to_owned();
         };
@@ -66,7 +69,7 @@ impl Freezes {
                 "{} never stood still for 100 ms or more in {watched} of measuring. In so long it \
                  can be excluded (95 %) only that it stands still more often than {}.",
                 if self.lost_visits > 0 { "Otherwise the device" } else { "The device" },
-                frequency(often.high, all.watched_ns)
+                frequency(often.high, load_ns)
             );
         }
         let kinds = [(all.freezes, "freeze"), (all.stalls, "stall"), (all.hiccups, "hiccup")];
@@ -88,9 +91,9 @@ impl Freezes {
             words::list(&kinds),
             Nanos::new(all.lost_ns),
             words::percent(all.lost_share),
-            frequency(often.rate, all.watched_ns),
-            frequency(often.low, all.watched_ns),
-            frequency(often.high, all.watched_ns)
+            frequency(often.rate, load_ns),
+            frequency(often.low, load_ns),
+            frequency(often.high, load_ns)
         )
     }
 
