@@ -89,6 +89,8 @@ pub enum Witness {
 pub enum Verdict {
     /// The devices moved what was asked for. Caches inside them are below these counters.
     Device {
+        /// `read` or `write`: the bytes that it is about.
+        op: String,
         /// Bytes moved by bytes asked for.
         ratio: f64,
     },
@@ -148,6 +150,8 @@ pub enum Verdict {
     },
     /// So much was answered above the devices.
     PartlyCached {
+        /// `read` or `write`: the bytes that it is about.
+        op: String,
         /// At least this share.
         share: f64,
         /// Who answered: `above vda`, `between loop0 and vda`.
@@ -155,6 +159,8 @@ pub enum Verdict {
     },
     /// Nearly all was answered above the devices.
     Cached {
+        /// `read` or `write`: the bytes that it is about.
+        op: String,
         /// At least this share.
         share: f64,
         /// As above.
@@ -209,6 +215,18 @@ impl Verdict {
         }
     }
 
+    /// Which of a cell's bytes it is about, where not about all of them: `read` or `write`.
+    pub fn op(&self) -> Option<&str> {
+        match self {
+            Self::Device { op, .. }
+            | Self::Foreign { op, .. }
+            | Self::PartlyCached { op, .. }
+            | Self::Cached { op, .. } => Some(op),
+            Self::WriteLag { .. } => Some("write"),
+            _ => None,
+        }
+    }
+
     /// Whether it says that figures are a cache's, at least in part.
     pub fn is_cached(&self) -> bool {
         matches!(self, Self::PartlyCached { .. } | Self::Cached { .. } | Self::AboveLink { .. })
@@ -235,7 +253,8 @@ fn judge(view: &View<'_>, plan: &plan::Plan, cell: &CellView<'_>) -> CellCaches 
     let mut findings = ledger::findings(view, plan, cell);
     let no_device = findings.iter().any(|f| matches!(f.verdict, Verdict::NoDevice { .. }));
     if !no_device {
-        let device = findings.iter().any(|f| matches!(f.verdict, Verdict::Device { .. }));
+        let is = |kind: fn(&Verdict) -> bool| findings.iter().any(|f| kind(&f.verdict));
+        let device = is(|v| matches!(v, Verdict::Device { .. })) && !is(Verdict::is_cached);
         findings.extend(rules::residency(plan, cell));
         findings.extend(rules::direct(view, plan, cell));
         findings.extend(rules::size(view, plan, cell, device));

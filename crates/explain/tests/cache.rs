@@ -219,19 +219,57 @@ fn the_ledger_tells_device_from_cache() {
         let said = Bench::read(true).moved(read, 0.0).caches().sentences().join("\n");
         assert!(said.contains(wanted), "{read}: {said}");
     };
-    is(1.0, "from the device, as far as the kernel can tell: it moved 100 %");
+    is(1.0, "from the device, as far as the kernel can tell: it moved 100 % of the bytes read.");
     is(0.96, "from the device");
-    is(0.94, "partly cached: at least 6.0 % of the bytes were answered above vda");
+    is(0.94, "partly cached: at least 6.0 % of the bytes read were answered above vda");
     is(0.06, "partly cached: at least 94 %");
-    is(0.04, "cached: 96 % of the bytes were answered above vda");
+    is(0.04, "cached: 96 % of the bytes read were answered above vda");
     is(1.5, "the device read 1.50 times what was asked for (150 MiB for 100 MiB)");
+}
+
+/// The device moved this share of what was read.
+fn device(ratio: f64) -> Verdict {
+    Verdict::Device { op: "read".to_owned(), ratio }
+}
+
+#[test]
+fn a_cache_of_reads_is_not_hidden_behind_writes() {
+    // 100 MiB read out of a cache and 100 MiB written: half of all bytes moved, none of the read.
+    let mut bench = Bench::read(true).moved(0.0, 1.0);
+    let visit = &mut bench.run.visits[0];
+    let mut writes = visit.streams[0].ops[0].clone();
+    writes.op = "write".to_owned();
+    visit.streams[0].ops.push(writes);
+    let moved = explain::cache::ledger::moved(visit, &[]);
+    assert_eq!(moved.ratios(), (Some(0.0), Some(1.0)));
+    let cell = &bench.caches().cells[0];
+    let said = cell.sentences().join("\n");
+    assert!(said.contains("cached: 100 % of the bytes read were answered above vda"), "{said}");
+    assert!(said.contains("it moved 100 % of the bytes written"), "{said}");
+    assert_eq!(cell.verdict.op(), Some("read"));
+}
+
+#[test]
+fn what_is_said_of_reads_is_said_of_no_cell_that_writes() {
+    let mut bench = Bench::new(
+        "schema = 1\nname = \"t\"\nfile_size = \"1GiB\"\n[[phase]]\nname = \"read\"\n\
+         time = \"10s\"\n[[phase]]\nname = \"write\"\noperation = \"write\"\ntime = \"10s\"\n",
+    )
+    .moved(1.0, 0.0);
+    bench.run.visits[1].ledger = vec![entry("vda", 0, 0.0, 1.0)];
+    let said = bench.caches().sentences().join("\n");
+    assert!(said.contains("1 of 2 cells (read): from the device"), "{said}");
+    assert!(said.contains("1 of 2 cells (write): from the device"), "{said}");
+    assert!(
+        said.contains("100 % of the bytes read") && said.contains("100 % of the bytes written")
+    );
 }
 
 #[test]
 fn the_ramp_is_in_the_counters_and_not_in_the_figures() {
     let mut bench = Bench::read(true).moved(1.2, 0.0);
     bench.run.visits[0].streams[0].ramp_requests = 25_600 / 5;
-    assert_eq!(bench.verdict(), Verdict::Device { ratio: 1.0 });
+    assert_eq!(bench.verdict(), device(1.0));
 }
 
 #[test]
@@ -280,7 +318,40 @@ fn memory_is_no_device_whatever_else_is_said() {
     // A model counts as devices do.
     let mut model = Bench::read(true).moved(1.0, 0.0);
     model.run.header.target.kind = TargetKind::Twin;
-    assert_eq!(model.verdict(), Verdict::Device { ratio: 1.0 });
+    assert_eq!(model.verdict(), device(1.0));
+}
+
+#[test]
+fn a_twin_has_no_page_cache() {
+    let twin = |direct: bool| {
+        let mut bench = Bench::read(direct).moved(0.5, 0.0);
+        bench.run.header.target.kind = TargetKind::Twin;
+        for stream in bench.run.visits.iter_mut().flat_map(|visit| &mut visit.streams) {
+            stream.backend.direct = false;
+        }
+        bench
+    };
+    let witnesses = |bench: &Bench| {
+        let findings = &bench.caches().cells[0].findings;
+        findings.iter().map(|finding| finding.witness).collect::<Vec<_>>()
+    };
+    // Direct I/O asked for and not given, and less memory than the file has: of a file these say
+    // that it was the page cache.
+    assert_eq!(witnesses(&twin(true)), [Witness::Ledger]);
+    assert_eq!(witnesses(&twin(false)), [Witness::Ledger]);
+    let file = |direct: bool| {
+        let mut bench = twin(direct);
+        bench.run.header.target.kind = TargetKind::File;
+        witnesses(&bench)
+    };
+    assert!(file(true).contains(&Witness::Direct), "{:?}", file(true));
+    assert!(file(false).contains(&Witness::Size), "{:?}", file(false));
+    // What its model says it has counts.
+    let mut cached = twin(false);
+    cached.run.header.target.cache_bytes = Some(GIB / 2);
+    assert_eq!(witnesses(&cached).len(), 2);
+    let said = cached.caches().cells[0].sentences().join("\n");
+    assert!(said.contains("1 GiB are used, caches hold 512 MiB"), "{said}");
 }
 
 #[test]
@@ -293,11 +364,11 @@ fn a_cache_between_a_loop_device_and_its_disk_is_seen() {
     bench.run.visits[0].ledger = ledger(0.0);
     assert!(matches!(bench.verdict(), Verdict::Cached { .. }), "{:?}", bench.verdict());
     bench.run.visits[0].ledger = ledger(1.0);
-    assert_eq!(bench.verdict(), Verdict::Device { ratio: 1.0 });
+    assert_eq!(bench.verdict(), device(1.0));
     // Where a disk was not counted nothing is concluded from the others.
     bench.run.visits[0].ledger = ledger(0.0);
     bench.run.header.target.devices.push("vdb".to_owned());
-    assert_eq!(bench.verdict(), Verdict::Device { ratio: 1.0 });
+    assert_eq!(bench.verdict(), device(1.0));
 }
 
 #[test]
@@ -312,7 +383,7 @@ fn a_mirror_reads_once_and_a_volume_on_disk_and_array_adds_up() {
         entry("sdb", 2, 0.25, 0.0),
         entry("sdc", 2, 0.25, 0.0),
     ];
-    assert_eq!(bench.verdict(), Verdict::Device { ratio: 1.0 });
+    assert_eq!(bench.verdict(), device(1.0));
 }
 
 #[test]
@@ -355,7 +426,7 @@ fn size_against_known_caches_reports_the_hit_rate() {
     let found = &buffered.caches().cells[0];
     assert!(found.findings.iter().any(|f| f.witness == Witness::Size), "{found:?}");
     buffered = buffered.moved(1.0, 0.0);
-    assert_eq!(buffered.verdict(), Verdict::Device { ratio: 1.0 });
+    assert_eq!(buffered.verdict(), device(1.0));
 }
 
 #[test]
@@ -408,10 +479,10 @@ fn a_rate_above_the_link_cannot_be_the_device() {
         bench.run.header.target.link = Some(Link { name, bytes_per_second });
         bench.verdict()
     };
-    assert_eq!(link(100 * MIB), Verdict::Device { ratio: 1.0 });
+    assert_eq!(link(100 * MIB), device(1.0));
     assert!(matches!(link(10 * MIB), Verdict::AtLink { .. }));
     assert!(matches!(link(9 * MIB), Verdict::AboveLink { .. }));
-    assert_eq!(link(0), Verdict::Device { ratio: 1.0 });
+    assert_eq!(link(0), device(1.0));
 }
 
 #[test]
@@ -426,7 +497,7 @@ fn direct_is_a_request() {
     assert!(said.contains("39 % of the files came into the page cache"), "{said}");
     // Pages that were there before and are no more, or still, are somebody else's.
     bench.run.visits[0].resident_after = Some(10);
-    assert_eq!(bench.verdict(), Verdict::Device { ratio: 1.0 });
+    assert_eq!(bench.verdict(), device(1.0));
     let mut warm = Bench::read(false).moved(1.0, 0.0);
     warm.run.visits[0].resident_before = Some(51);
     assert_eq!(warm.verdict(), Verdict::NotCold { share: 0.051 });

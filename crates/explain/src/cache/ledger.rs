@@ -46,7 +46,8 @@ pub(super) fn findings(view: &View<'_>, plan: &Plan, cell: &CellView<'_>) -> Vec
         let cached =
             all_resident(cell) && asks_reads(cell) && plan.asks_direct(cell.cell) == Some(false);
         let verdict = if cached {
-            Verdict::Cached { share: 1.0, place: "the page cache".to_owned() }
+            let place = "the page cache".to_owned();
+            Verdict::Cached { op: "read".to_owned(), share: 1.0, place }
         } else {
             Verdict::Unknown { why }
         };
@@ -140,6 +141,15 @@ pub fn moved(visit: &VisitRecord, devices: &[String]) -> Moved {
     found
 }
 
+impl Moved {
+    /// Bytes that the devices read by bytes read from them, and the same of bytes written: a cache
+    /// of reads is not to be hidden behind writes. `None` where nothing was asked for.
+    pub fn ratios(&self) -> (Option<f64>, Option<f64>) {
+        let ratio = |moved: u64, asked: u64| (asked > 0).then(|| moved as f64 / asked as f64);
+        (ratio(self.read, self.asked_read), ratio(self.written, self.asked_written))
+    }
+}
+
 /// The counters cover the ramp, the figures do not.
 fn ramp_factor(stream: &StreamRecord) -> f64 {
     let counted: u64 = stream.ops.iter().map(|op| op.requests).fold(0, u64::saturating_add);
@@ -173,7 +183,8 @@ fn is_bottom(entry: &LedgerEntry, visit: &VisitRecord) -> bool {
     !made_of_others && !partition
 }
 
-fn sum(all: impl Iterator<Item = Moved>) -> Moved {
+/// Of several visits together.
+pub fn sum(all: impl Iterator<Item = Moved>) -> Moved {
     all.reduce(|a, b| Moved {
         asked_read: a.asked_read.saturating_add(b.asked_read),
         asked_written: a.asked_written.saturating_add(b.asked_written),
@@ -200,12 +211,12 @@ fn read_findings(moved: &Moved, top: &str, found: &mut Vec<Verdict>) {
     let asked = moved.asked_read as f64;
     let ratio = moved.read as f64 / asked;
     match ratio {
-        r if r < PARTLY => found.push(answered(r, format!("above {top}"))),
+        r if r < PARTLY => found.push(answered("read", r, format!("above {top}"))),
         r if r > MORE => {
             foreign("read", moved.read, moved.asked_read, moved.asked_read, found);
-            found.push(Verdict::Device { ratio });
+            found.push(device("read", ratio));
         }
-        _ => found.push(Verdict::Device { ratio }),
+        _ => found.push(device("read", ratio)),
     }
     if moved.asked_written < ASKED_MIN {
         foreign("write", moved.written, moved.asked_written, moved.asked_read, found);
@@ -214,16 +225,20 @@ fn read_findings(moved: &Moved, top: &str, found: &mut Vec<Verdict>) {
         && ratio >= PARTLY
         && bottom < PARTLY
     {
-        found.push(answered(bottom, format!("between {top} and the disks below")));
+        found.push(answered("read", bottom, format!("between {top} and the disks below")));
     }
 }
 
-fn answered(ratio: f64, place: String) -> Verdict {
-    let share = 1.0 - ratio;
+fn device(op: &str, ratio: f64) -> Verdict {
+    Verdict::Device { op: op.to_owned(), ratio }
+}
+
+fn answered(op: &str, ratio: f64, place: String) -> Verdict {
+    let (op, share) = (op.to_owned(), 1.0 - ratio);
     if ratio < FULLY {
-        Verdict::Cached { share, place }
+        Verdict::Cached { op, share, place }
     } else {
-        Verdict::PartlyCached { share, place }
+        Verdict::PartlyCached { op, share, place }
     }
 }
 
@@ -245,15 +260,17 @@ fn write_findings(moved: &Moved, direct: Option<bool>, top: &str, found: &mut Ve
     }
     let ratio = moved.written as f64 / moved.asked_written as f64;
     match ratio {
-        r if r < PARTLY && direct == Some(true) => found.push(answered(r, format!("above {top}"))),
+        r if r < PARTLY && direct == Some(true) => {
+            found.push(answered("write", r, format!("above {top}")));
+        }
         r if r < PARTLY => found.push(Verdict::WriteLag {
             missing_bytes: moved.asked_written.saturating_sub(moved.written),
             share: 1.0 - r,
         }),
         r if r > MORE => {
             foreign("write", moved.written, moved.asked_written, moved.asked_written, found);
-            found.push(Verdict::Device { ratio });
+            found.push(device("write", ratio));
         }
-        _ => found.push(Verdict::Device { ratio }),
+        _ => found.push(device("write", ratio)),
     }
 }

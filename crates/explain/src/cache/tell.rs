@@ -1,5 +1,8 @@
 //! What is said to people.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use super::{Caches, CellCaches, Finding, Reread, Sweep, Verdict, Witness, WriteCache};
 use crate::words::{bandwidth, count, list, percent, seconds, size};
 
@@ -11,12 +14,10 @@ impl Caches {
     /// then what to do.
     pub fn sentences(&self) -> Vec<String> {
         let mut said = Vec::new();
-        let mut severities: Vec<u8> = self.cells.iter().map(|c| c.verdict.severity()).collect();
-        severities.sort_unstable_by(|a, b| b.cmp(a));
-        severities.dedup();
-        for severity in severities {
+        let kinds: BTreeSet<_> = self.cells.iter().map(kind).collect();
+        for wanted in kinds {
             let alike: Vec<&CellCaches> =
-                self.cells.iter().filter(|c| c.verdict.severity() == severity).collect();
+                self.cells.iter().filter(|cell| kind(cell) == wanted).collect();
             let Some(worst) = alike.iter().max_by(|a, b| extent(a).total_cmp(&extent(b))) else {
                 continue;
             };
@@ -86,6 +87,11 @@ impl Caches {
     }
 }
 
+/// How bad, and of which bytes: what is said of reads is said of no cell that only writes.
+fn kind(cell: &CellCaches) -> (Reverse<u8>, Option<&str>) {
+    (Reverse(cell.verdict.severity()), cell.verdict.op())
+}
+
 /// `All 84 cells`, `2 of 84 cells (read 4KiB 1, read 4KiB 10)`.
 fn cells(alike: &[&CellCaches], all: usize) -> String {
     if alike.len() == all && all > 1 {
@@ -109,7 +115,7 @@ fn lower(text: &str) -> String {
 /// How far a verdict goes, to name the worst of several alike.
 fn extent(cell: &CellCaches) -> f64 {
     match &cell.verdict {
-        Verdict::Device { ratio } => -ratio,
+        Verdict::Device { ratio, .. } => -ratio,
         Verdict::AtLink { share }
         | Verdict::AboveLink { share }
         | Verdict::NotCold { share }
@@ -128,9 +134,10 @@ impl Verdict {
     /// What it is and on what evidence.
     pub fn sentence(&self) -> String {
         match self {
-            Self::Device { ratio } => format!(
-                "from the device, as far as the kernel can tell: it moved {} of the bytes that were asked for.",
-                percent(*ratio)
+            Self::Device { op, ratio } => format!(
+                "from the device, as far as the kernel can tell: it moved {} of the bytes {}.",
+                percent(*ratio),
+                done(op)
             ),
             Self::LargeEnough { working_set_bytes, cache_bytes, hit_rate } => format!(
                 "large enough for the known caches, not free of them: up to {} of random requests over {} \
@@ -171,16 +178,19 @@ impl Verdict {
                 size(*missing_bytes),
                 percent(*share)
             ),
-            Self::PartlyCached { share, place } => format!(
-                "partly cached: at least {} of the bytes were answered {place}.",
-                percent(*share)
+            Self::PartlyCached { op, share, place } => format!(
+                "partly cached: at least {} of the bytes {} were answered {place}.",
+                percent(*share),
+                done(op)
             ),
-            Self::Cached { share, place } if place.starts_with("the ") => {
+            Self::Cached { share, place, .. } if place.starts_with("the ") => {
                 format!("cached: {} of the files were in {place} before.", percent(*share))
             }
-            Self::Cached { share, place } => format!(
-                "cached: {} of the bytes were answered {place}; the device was hardly asked.",
-                percent(*share)
+            Self::Cached { op, share, place } => format!(
+                "cached: {} of the bytes {} were answered {place}; the device was hardly asked for \
+                 them.",
+                percent(*share),
+                done(op)
             ),
             Self::AboveLink { share } => format!(
                 "cached: the rate is {} of what the link to the device can carry, so it was \
@@ -192,6 +202,11 @@ impl Verdict {
             }
         }
     }
+}
+
+/// What was done with the bytes that a verdict is about.
+fn done(op: &str) -> &'static str {
+    if op == "write" { "written" } else { "read" }
 }
 
 fn foreign(op: &str, device: u64, asked: u64) -> String {
