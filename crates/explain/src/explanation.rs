@@ -17,6 +17,7 @@ use crate::latency::{Latencies, latencies};
 use crate::mark::Mark;
 use crate::places::Told;
 use crate::view::{CellView, View};
+use crate::visits::Visits;
 use crate::whole::Whole;
 use crate::words::{count, iops, list, ratio};
 
@@ -55,6 +56,10 @@ pub struct OfRun {
     pub sections: Vec<Section>,
     /// Reasons to look twice at a cell.
     pub marks: Vec<Mark>,
+    /// How it stands: `complete`, `interrupted`, `failed`; `running` also if it was killed.
+    pub state: String,
+    /// How many visits there were to be, and are.
+    pub visits: Visits,
     /// What of the run is missing or broken.
     pub whole: Whole,
     /// The numbers behind.
@@ -177,10 +182,13 @@ impl OfRun {
         let latencies = latencies(view);
         let interference = interference(view);
         let whole = Whole::of(view);
+        let visits = Visits::of(view.run);
+        let mut itself = whole.sentences(&header.id);
+        itself.extend(visits.sentence(&header.id));
         let mut sure = how_sure(view, &findings);
         sure.extend(floor.and_then(|floor| floor.beside(view)));
         let sections = [
-            section("The run itself", whole.sentences(&header.id)),
+            section("The run itself", itself),
             section("How sure", sure),
             section("Freezes", [findings.freezes.sentences(), findings.halts.sentences()].concat()),
             section("Caches", findings.caches.sentences()),
@@ -197,6 +205,8 @@ impl OfRun {
             target: header.target.given.clone(),
             sections: sections.into_iter().flatten().collect(),
             marks: findings.marks(view),
+            state: header.state.name().to_owned(),
+            visits,
             whole,
             findings,
             barriers,

@@ -27,6 +27,7 @@ pub mod mark;
 mod places;
 pub mod steady;
 pub mod view;
+pub mod visits;
 pub mod whole;
 mod words;
 

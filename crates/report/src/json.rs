@@ -186,6 +186,9 @@ pub struct Blocks {
     pub controls: Vec<u32>,
     /// Whether this run is the reference once more, for those blocks only.
     pub is_control: bool,
+    /// How often the comparison was to be looked at, by plan: each of two looks has to be surer
+    /// than the only one.
+    pub looks: u32,
 }
 
 /// Where a run ran.
@@ -390,6 +393,9 @@ pub struct Visit {
     pub backlog: u64,
     /// Times of 50 ms and more in which no stream completed anything, in steps of 1 ms.
     pub gaps: Vec<Gap>,
+    /// The flush at the end of this stream: after its last request, in the measured time, and no
+    /// stall of its load. Null where there was none, or it was not told apart when it was stored.
+    pub closing_sync: Option<Gap>,
     /// Moments when the whole process did not run.
     pub host_stalls: Vec<Gap>,
     /// The kernel's counters of every layer below the target.
@@ -567,6 +573,7 @@ pub fn document(run: &Run) -> Document {
             side: b.side.clone(),
             controls: b.controls.clone(),
             is_control: b.is_control,
+            looks: b.looks,
         }),
         part: header.part.as_ref().map(|part| PartOf {
             group: part.group.clone(),
@@ -773,10 +780,16 @@ fn visit(run: &Run, stream: &StreamOfCell, visit: &VisitRecord, counted: bool) -
         ramp_requests: record.map_or(0, |r| r.ramp_requests),
         backlog: record.map_or(0, |r| r.backlog),
         gaps: silences(visit),
+        closing_sync: record.and_then(closing_sync),
         host_stalls: gaps(&visit.host_stalls),
         ledger: visit.ledger.iter().map(ledger).collect(),
         warnings: warnings(&visit.warnings),
     }
+}
+
+fn closing_sync(record: &StreamRecord) -> Option<Gap> {
+    let found = record.workers.iter().find_map(|worker| worker.closing_sync)?;
+    Some(Gap { start_ns: found.start_ns, length_ns: found.length_ns })
 }
 
 fn silences(visit: &VisitRecord) -> Vec<Gap> {

@@ -7,6 +7,7 @@ use explain::compare::{
     Against, CellComparison, Comparison, Direction, Method, Outcome, Terms, Verdict,
 };
 use explain::view::View;
+use explain::visits::Visits;
 use record::Run;
 use store::Store;
 
@@ -163,17 +164,16 @@ fn text(comparison: &Comparison, store: &Store, runs: &[Run], details: bool) -> 
     let mut out = String::new();
     for (side, run) in comparison.sides.iter().zip(runs) {
         let header = &run.header;
-        let made = run.visits_made();
         // Writing to a string cannot fail.
         let _ = writeln!(
             out,
-            "{}  {}  {} on {}: {}, {made} of {} visits",
+            "{}  {}  {} on {}: {}, {}",
             side.label,
             side.run,
             report::plain(&side.suite),
             report::plain(&side.target),
             order::standing(store, header),
-            header.visits_planned,
+            Visits::of(run).line(),
         );
     }
     for against in &comparison.against {

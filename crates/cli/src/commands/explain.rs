@@ -157,6 +157,7 @@ fn text(explanation: &Explanation) -> String {
     for run in explanation.runs.iter().filter(|_| explanation.group.is_none()) {
         let (id, suite, target) = (&run.run, &run.suite, &run.target);
         title(&mut out, &format!("{id} {suite} on {target}"));
+        out.push_str(&format!("{}, {}\n", run.state, run.visits.line()));
         sections(&mut out, &run.sections);
     }
     if let Some(together) = &explanation.together {

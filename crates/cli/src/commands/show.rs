@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use clap::Args;
+use explain::visits::Visits;
 use record::{Imported, PartOf, Run, RunHeader};
 use suite::model::{Method, Suite};
 use suite::{CheckContext, SuiteError};
@@ -121,9 +122,7 @@ fn origin(run: &Run, imported: &Imported) -> Vec<(&'static str, String)> {
 }
 
 fn state(run: &Run, standing: &str) -> String {
-    let made = run.visits_made();
-    let planned = run.header.visits_planned;
-    format!("{standing}, {made} of {planned} visits")
+    format!("{standing}, {}", Visits::of(run).line())
 }
 
 fn plan_text(run: &Run) -> String {
@@ -146,11 +145,15 @@ fn method(plan: &Suite) -> String {
             counted(plan.repeats.into(), "visit"),
             at_least(plan.least_duration())
         ),
+        Method::Rounds if plan.rounds.visits_min == plan.rounds.visits_max => format!(
+            "{} each in rounds of random order",
+            counted(plan.rounds.visits_max.into(), "visit")
+        ),
         Method::Rounds => format!(
             "{} to {} each in rounds of random order, until +-{} %",
             plan.rounds.visits_min,
             counted(plan.rounds.visits_max.into(), "visit"),
-            plan.rounds.precision * 100.0
+            (plan.rounds.precision * 1e4).round() / 1e2
         ),
     }
 }

@@ -63,6 +63,67 @@ fn a_level_that_changed_at_a_run_is_found_there() {
 }
 
 #[test]
+fn what_is_missing_of_the_run_itself_is_said_first() {
+    let mut broken = run("r12", RAID0);
+    let of = |run: &record::Run| {
+        let views = [View::new(run)];
+        Explanation::of(&views, &Context::default()).runs.remove(0)
+    };
+    let titles = |found: &explain::explanation::OfRun| {
+        found.sections.iter().map(|section| section.title.clone()).collect::<Vec<_>>()
+    };
+    let planned = broken.visits.len() as u32;
+    broken.header.visits_planned = planned;
+    assert!(!titles(&of(&broken)).contains(&"The run itself".to_owned()), "nothing is missing");
+    let failed = &mut broken.visits[7];
+    failed.end = record::VisitEnd::Failed;
+    let why = "stream `s`, worker 0: read of 4096 bytes at byte 0 of file 0 failed: EIO";
+    failed.warnings.push(record::Warning::new("io-error", why));
+    broken.header.visits_planned += 4;
+    let found = of(&broken);
+    assert_eq!(titles(&found)[0], "The run itself");
+    let said = text(&found.sections[..1]);
+    assert!(said.contains(&format!("1 of {planned} visits of r12 failed: EIO")), "{said}");
+    assert!(said.contains("r12 says that it is complete, yet"), "{said}");
+    let visits = found.visits;
+    assert_eq!((visits.planned, visits.made, visits.missed), (planned + 4, planned - 1, 5));
+    assert_eq!(found.state, "complete");
+}
+
+#[test]
+fn a_recorded_factor_is_judged_only_where_nothing_else_changed_with_it() {
+    let with = |id: &str, processors: u32, kernel: &str| {
+        let mut found = run(id, RAID0);
+        found.header.machine.processors = processors;
+        found.header.machine.kernel = kernel.to_owned();
+        found
+    };
+    let judged = |b: &record::Run| {
+        let runs = [with("r1", 4, "6.1.0"), b.clone()];
+        let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
+        Explanation::of(&views, &Context::default()).together.unwrap()
+    };
+    let alone = judged(&with("r2", 8, "6.1.0"));
+    let of = |found: &explain::explanation::Together| {
+        let verdicts = found.elasticities.verdicts.clone();
+        verdicts.into_iter().find(|v| v.elasticities.iter().any(|e| e.slope.is_some())).unwrap()
+    };
+    let verdict = of(&alone);
+    assert_eq!(verdict.elasticities[0].factor, "processors");
+    assert!(verdict.elasticities[0].alone);
+    assert_eq!(verdict.acquitted, ["processors"], "twice as many, and the cap stays");
+    assert!(text(&alone.sections).contains("it does not follow them"));
+    let both = judged(&with("r2", 8, "6.8.0"));
+    let verdict = of(&both);
+    assert!(!verdict.elasticities[0].alone);
+    assert_eq!(verdict.acquitted, Vec::<String>::new());
+    assert_eq!(verdict.seat, explain::barrier::Seat::Unknown);
+    let said = text(&both.sections);
+    assert!(said.contains("nothing is credited to it or taken from it"), "{said}");
+    assert!(!said.contains("it does not follow them"), "{said}");
+}
+
+#[test]
 fn the_same_records_are_explained_alike() {
     let json = |e: &Explanation| serde_json::to_string(e).unwrap();
     assert_eq!(json(&explanation()), json(&explanation()));

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
+use explain::cache::ledger;
 use explain::interval::CellInterval;
+use explain::visits::Visits;
 use record::{Run, RunState};
 
 use crate::figures::{self, Figures, Judged, StreamOfCell, is_sync};
@@ -165,12 +167,11 @@ fn heading(run: &Run) -> String {
     };
     let on = if target.given.is_empty() { "a target not told" } else { target.given.as_str() };
     let mut out = format!(
-        "{} {} on {}: {state}, {} of {} visits\n",
+        "{} {} on {}: {state}, {}\n",
         plain(&header.id),
         plain(&header.suite),
         plain(on),
-        run.visits_made(),
-        header.visits_planned
+        Visits::of(run).line()
     );
     if let Some(imported) = &header.imported {
         let version = imported.version.as_ref().map(|v| format!(" {v}")).unwrap_or_default();
@@ -399,8 +400,10 @@ fn figure_columns(judged: &Judged, lines: &[Line]) -> Vec<Column> {
     let time = |value: &dyn Fn(&Figures) -> Option<f64>| of(&|f| value(f).map(|ns| ns / scale));
     let exact = |ns: Option<u64>| ns.map(|ns| ns as f64);
     let cpu: Vec<_> = streams.iter().map(|stream| stream.and_then(StreamOfCell::cpu)).collect();
-    let ratio = |(stream, f): (&Option<&StreamOfCell>, &Figures)| device_ratio((*stream)?, f);
-    let ratio = streams.iter().zip(&all).map(ratio).collect();
+    let ratios = |(stream, figures): (&Option<&StreamOfCell>, &Figures)| {
+        stream.map_or((None, None), |stream| device_ratios(stream, figures))
+    };
+    let ratios: Vec<_> = streams.iter().zip(&all).map(ratios).collect();
     // The interval's own mean, where there is one: the ratio of the sums can lie outside it.
     let iops = |(f, i): (&Figures, &Option<&CellInterval>)| i.map_or(f.iops(), |i| Some(i.mean));
     let rates: Vec<_> = all.iter().zip(&intervals).map(iops).collect();
@@ -433,8 +436,16 @@ fn figure_columns(judged: &Judged, lines: &[Line]) -> Vec<Column> {
         number("max", unit, 0, time(&|f| exact(f.latency_ns_max()))),
         number("user", "ns/IO", 2, cpu.iter().map(|c| c.map(|c| c.user)).collect()),
         number("system", "ns/IO", 2, cpu.iter().map(|c| c.map(|c| c.system)).collect()),
-        number("device", "ratio", 3, ratio),
     ]);
+    let (reads, writes): (Vec<_>, Vec<_>) = ratios.into_iter().unzip();
+    let both = |(read, write): (&Option<f64>, &Option<f64>)| read.is_some() && write.is_some();
+    if reads.iter().zip(&writes).any(both) {
+        columns.push(number("dev rd", "ratio", 3, reads));
+        columns.push(number("dev wr", "ratio", 3, writes));
+    } else {
+        let one = reads.into_iter().zip(writes).map(|(read, write)| read.or(write));
+        columns.push(number("device", "ratio", 3, one.collect()));
+    }
     columns
 }
 
@@ -452,26 +463,15 @@ fn time_unit(all: &[Figures]) -> (&'static str, f64) {
     if longest < 10e6 { ("us", 1e3) } else { ("ms", 1e6) }
 }
 
-/// Bytes the devices moved for each byte of the stream. Only for cells of one stream: with
-/// several the kernel's counters cannot tell whose bytes they were.
-fn device_ratio(stream: &StreamOfCell, figures: &Figures) -> Option<f64> {
-    if stream.cell.streams.len() != 1 || figures.bytes == 0 {
-        return None;
+/// Bytes the devices read for each byte that the stream read, and wrote for each it wrote. Only for
+/// cells of one stream: with several the kernel's counters cannot tell whose bytes they were.
+fn device_ratios(stream: &StreamOfCell, figures: &Figures) -> (Option<f64>, Option<f64>) {
+    if stream.cell.streams.len() != 1 || figures.bytes == 0 || stream.device_bytes().is_none() {
+        return (None, None);
     }
-    stream.device_bytes()?;
-    let (mut moved, mut asked) = (0.0, 0.0);
-    for visit in stream.counted() {
-        // The counters cover the ramp, so what is held against them does, too.
-        let found = explain::cache::ledger::moved(visit, &[]);
-        let (read, written) = (found.read as f64, found.written as f64);
-        asked += (found.asked_read as f64) + (found.asked_written as f64);
-        moved += match stream.plan.op.as_str() {
-            "read" => read,
-            "write" => written,
-            _ => read + written,
-        };
-    }
-    (asked > 0.0).then(|| moved / asked)
+    // The counters cover the ramp, so what is held against them does, too.
+    let visits = stream.counted().into_iter().map(|visit| ledger::moved(visit, &[]));
+    ledger::sum(visits).ratios()
 }
 
 fn phase_matrix(streams: &[StreamOfCell]) -> Option<String> {

@@ -174,6 +174,29 @@ fn each_stream_has_its_own_interval_and_marks() {
 }
 
 #[test]
+fn reads_and_writes_have_a_device_ratio_each() {
+    // 100 MiB read out of a cache and 100 MiB written to the device are no ratio of one half.
+    let mut run = sample::rich();
+    run.cells.retain(|cell| cell.phase == "read");
+    let visit = run.visits.iter_mut().find(|v| !v.ledger.is_empty() && v.cell == 2).unwrap();
+    let asked = visit.streams[0].ops[0].bytes;
+    let mut writes = visit.streams[0].ops[0].clone();
+    writes.op = "write".to_owned();
+    visit.streams[0].ops.push(writes);
+    for entry in visit.ledger.iter_mut().filter(|entry| entry.depth == 0) {
+        (entry.read_bytes, entry.write_bytes) = (0, asked);
+    }
+    let order = visit.order;
+    run.visits.retain(|visit| visit.cell != 2 || visit.order == order);
+    let grid = table::grid(&run);
+    assert!(grid.contains("dev rd  dev wr"), "{grid}");
+    let line = grid.lines().find(|line| line.starts_with("4KiB        1 ")).unwrap();
+    let figures: Vec<&str> = line.split_whitespace().collect();
+    assert!(figures.windows(2).any(|pair| pair == ["0", "1.00"]), "{line}");
+    assert!(!line.contains("0.5"), "{line}");
+}
+
+#[test]
 fn a_listing() {
     let summary = |id: &str, state, live| RunSummary {
         id: id.into(),

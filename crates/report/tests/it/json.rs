@@ -156,6 +156,30 @@ fn the_contract_has_its_words() {
 }
 
 #[test]
+fn a_side_of_a_comparison_says_how_often_it_was_to_be_looked_at() {
+    let mut run = sample::rich();
+    let (group, side) = ("g".to_owned(), "A".to_owned());
+    let blocks = record::Blocks { group, side, looks: 2, controls: vec![], is_control: false };
+    run.header.blocks = Some(blocks);
+    let document = serde_json::to_value(report::document(&run)).unwrap();
+    assert_eq!(document["blocks"]["looks"], 2);
+}
+
+#[test]
+fn the_flush_at_the_end_is_told_with_its_stream() {
+    let mut run = sample::rich();
+    let place = run.visits.iter().position(|visit| !visit.streams.is_empty()).unwrap();
+    let sync = record::Gap { start_ns: 5, length_ns: 41 };
+    run.visits[place].streams[0].workers[0].closing_sync = Some(sync);
+    let document = serde_json::to_value(report::document(&run)).unwrap();
+    let visits = document["cells"].as_array().unwrap().iter().flat_map(|c| c["visits"].as_array());
+    let told: Vec<_> = visits.flatten().map(|v| v["closing_sync"].clone()).collect();
+    let wanted = json!({"start_ns": 5, "length_ns": 41});
+    assert_eq!(told.iter().filter(|told| **told == wanted).count(), 1, "{told:?}");
+    assert!(told.iter().all(|told| *told == wanted || told.is_null()), "{told:?}");
+}
+
+#[test]
 fn figures_are_ratios_of_sums_over_whole_visits() {
     let cell = &json_of(&sample::rich())["cells"][2];
     // 20000 in 2 s and 40000 in 1 s; the mean of the two rates would be 25000. The visit that

@@ -116,6 +116,7 @@ pub fn record(name: &str, ops: Vec<OpRecord>) -> StreamRecord {
             gaps: vec![],
             batch_max: 4,
             stamp_error_ns_max: 800,
+            closing_sync: None,
         }],
         ramp_requests: 0,
         backlog: 0,

@@ -1,0 +1,233 @@
+//! How many visits a run was to have, how many it has, and what became of the others.
+
+use std::collections::BTreeMap;
+
+use record::{Purpose, Run, RunState, VisitEnd, VisitRecord};
+use schemars::JsonSchema;
+use serde::Serialize;
+use suite::model::{Method, Suite};
+
+use crate::words::count;
+
+/// The visits of a run, those of the fill included; pilots are none. A visit that was made again
+/// counts once, by the better of the two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Visits {
+    /// That there were to be. Of a complete run in rounds: those that were begun, and what cells
+    /// have fewer than the plan has at least.
+    pub planned: u32,
+    /// That count: ended by their stop rule, with something measured.
+    pub made: u32,
+    /// The others of a run that has ended: `planned` less `made`. Of one that can be resumed only
+    /// those that went wrong.
+    pub missed: u32,
+    /// Of these, ended by an error.
+    pub failed: u32,
+    /// Of these, lost with requests that never came back.
+    pub lost: u32,
+    /// Of these, never made, or cut short by the user.
+    pub not_made: u32,
+    /// Of those, visits by which cells have fewer than the plan has at least: there was no time
+    /// for them. What is left of `not_made` the store should have, and has not.
+    pub no_time: u32,
+}
+
+/// What became of a visit, better ones larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fate {
+    CutShort,
+    Failed,
+    Lost,
+    Made,
+}
+
+impl Visits {
+    /// Of a run.
+    pub fn of(run: &Run) -> Self {
+        let mut fates: BTreeMap<(u32, u32), Fate> = BTreeMap::new();
+        for visit in run.visits.iter().filter(|visit| visit.purpose == Purpose::Measure) {
+            let fate = fate(run, visit);
+            let best = fates.entry((visit.cell, visit.repeat)).or_insert(fate);
+            *best = fate.max(*best);
+        }
+        let of = |wanted: Fate| size(fates.values().filter(|fate| **fate == wanted).count());
+        let (made, failed, lost) = (of(Fate::Made), of(Fate::Failed), of(Fate::Lost));
+        let complete = run.header.state == RunState::Complete;
+        let no_time = if complete { no_time(run, &fates) } else { 0 };
+        let begun = size(fates.len()).saturating_add(no_time);
+        let planned = if complete { begun } else { 0 }.max(run.header.visits_planned);
+        let not_made = planned.saturating_sub(made.saturating_add(failed).saturating_add(lost));
+        // What a run that goes on has still to make is not missing.
+        let not_made = if complete { not_made } else { 0 };
+        let missed = not_made.saturating_add(failed).saturating_add(lost);
+        Self { planned, made, missed, failed, lost, not_made, no_time }
+    }
+
+    /// `36 of 36 visits`; `24 of 36 visits, 12 missed: 2 failed, 10 not made`.
+    pub fn line(&self) -> String {
+        let so_many = format!("{} of {}", self.made, count(self.planned.into(), "visit"));
+        match self.why() {
+            why if why.is_empty() => so_many,
+            why => format!("{so_many}, {} missed: {}", self.missed, why.join(", ")),
+        }
+    }
+
+    fn why(&self) -> Vec<String> {
+        let told = [(self.failed, "failed"), (self.lost, "lost"), (self.not_made, "not made")];
+        told.iter().filter(|(n, _)| *n > 0).map(|(n, how)| format!("{n} {how}")).collect()
+    }
+
+    /// What it means that there was no time for some; `None` where there was for all.
+    ///
+    /// * `name`: what to call the run.
+    pub fn sentence(&self, name: &str) -> Option<String> {
+        (self.no_time > 0).then(|| {
+            format!(
+                "{name} has come to its end without {} of those that every cell was to have at \
+                 least: there was no time for them. What those cells have says less of how sure it \
+                 is than was asked for; give it more time (--max-time).",
+                count(self.no_time.into(), "visit"),
+            )
+        })
+    }
+}
+
+fn fate(run: &Run, visit: &VisitRecord) -> Fate {
+    match visit.end {
+        VisitEnd::Complete => Fate::Made,
+        // Another tool need not tell how long it took.
+        VisitEnd::Hanging if visit.elapsed_ns > 0 || run.header.imported.is_some() => Fate::Made,
+        VisitEnd::Hanging => Fate::Lost,
+        VisitEnd::Failed => Fate::Failed,
+        VisitEnd::Interrupted => Fate::CutShort,
+    }
+}
+
+/// Visits by which cells of the grid have fewer than the plan has at least.
+fn no_time(run: &Run, fates: &BTreeMap<(u32, u32), Fate>) -> u32 {
+    let cells = run.cells.iter().zip(least(run));
+    let possible = cells.filter(|(cell, _)| cell.impossible.is_none());
+    let missing = possible.map(|(cell, least)| {
+        let begun = fates.range((cell.index, 0)..=(cell.index, u32::MAX)).count();
+        least.saturating_sub(size(begun))
+    });
+    missing.fold(0, u32::saturating_add)
+}
+
+/// By cell of the grid, the least number of visits that the plan has to it: 0 where that is not
+/// fixed, or not known.
+fn least(run: &Run) -> Vec<u32> {
+    // A comparison in turns ends when enough is known, and what another tool planned it says.
+    if run.header.blocks.is_some() || run.header.imported.is_some() {
+        return Vec::new();
+    }
+    let Some(plan) = plan(run) else { return Vec::new() };
+    let visits = match plan.method {
+        Method::Classic => plan.repeats,
+        Method::Rounds => plan.rounds.visits_min,
+    };
+    let phases = plan.phases.iter();
+    phases
+        .flat_map(|phase| {
+            // Until it is steady: how many, nobody knows beforehand.
+            let visits = if phase.steady.is_some() { 0 } else { visits };
+            std::iter::repeat_n(visits, phase.cells.len())
+        })
+        .collect()
+}
+
+fn plan(run: &Run) -> Option<Suite> {
+    let source = suite::parse(&run.header.suite_text, &run.header.id).ok()?;
+    suite::check(&source, &suite::CheckContext::default()).ok()
+}
+
+fn size(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use record::TargetKind;
+
+    use super::*;
+    use crate::freeze::tests::{run, visit};
+
+    const PLAN: &str = r#"
+        schema = 1
+        name = "s"
+        method = "rounds"
+        file_size = "1GiB"
+        defaults = { time = "10s" }
+        phase = [{ name = "read" }, { name = "write", operation = "write" }]
+    "#;
+
+    /// Visits to two cells, of which three each were to be made at least.
+    fn played(made: &[(&str, u32, VisitEnd)]) -> Run {
+        let visits = (0u32..).zip(made).map(|(order, &(op, repeat, end))| {
+            let mut visit = visit(order, op, &[]);
+            (visit.repeat, visit.end) = (repeat, end);
+            visit
+        });
+        let mut run = run(TargetKind::File, visits.collect());
+        run.header.suite_text = PLAN.to_owned();
+        run.header.state = RunState::Complete;
+        run.header.visits_planned = made.len() as u32;
+        assert_eq!(least(&run), [3, 3]);
+        run
+    }
+
+    const DONE: VisitEnd = VisitEnd::Complete;
+
+    #[test]
+    fn visits_that_failed_or_were_lost_are_missed() {
+        // `complete, 6 of 6 visits` was said of all of these.
+        let all = |n: u32| (0..n).flat_map(|k| [("read", k, DONE), ("write", k, DONE)]);
+        let mut made: Vec<_> = all(3).collect();
+        assert_eq!(Visits::of(&played(&made)).line(), "6 of 6 visits");
+        made[4].2 = VisitEnd::Failed;
+        assert_eq!(Visits::of(&played(&made)).line(), "5 of 6 visits, 1 missed: 1 failed");
+        let mut lost = played(&made);
+        lost.visits[1].end = VisitEnd::Hanging;
+        assert_eq!(Visits::of(&lost).missed, 1, "it hung, and measured all the same");
+        lost.visits[1].elapsed_ns = 0;
+        assert_eq!(Visits::of(&lost).line(), "4 of 6 visits, 2 missed: 1 failed, 1 lost");
+        // Made again on a resume, under its number.
+        made.push(("read", 2, DONE));
+        let again = Run { header: played(&made[..6]).header, ..played(&made) };
+        assert_eq!(Visits::of(&again).line(), "6 of 6 visits");
+    }
+
+    #[test]
+    fn visits_that_there_was_no_time_for_are_missed() {
+        let short = played(&[("read", 0, DONE), ("write", 0, DONE), ("read", 1, DONE)]);
+        let found = Visits::of(&short);
+        assert_eq!(found.line(), "3 of 6 visits, 3 missed: 3 not made");
+        let said = found.sentence("r1").unwrap();
+        assert!(said.starts_with("r1 has come to its end without 3 visits of those"), "{said}");
+        // More of one cell make up for none of another.
+        let mut uneven: Vec<_> = (0..5).map(|k| ("read", k, DONE)).collect();
+        uneven.push(("write", 0, DONE));
+        assert_eq!(Visits::of(&played(&uneven)).line(), "6 of 8 visits, 2 missed: 2 not made");
+        // What cannot be measured here was not to be, nor more in a comparison than it took.
+        let mut impossible = played(&uneven);
+        impossible.cells[1].impossible = Some("too small".to_owned());
+        assert_eq!(Visits::of(&impossible).no_time, 0);
+    }
+
+    #[test]
+    fn a_run_that_goes_on_misses_nothing_yet_and_a_damaged_one_is_not_short_of_time() {
+        let mut part = played(&[("read", 0, DONE), ("write", 0, VisitEnd::Failed)]);
+        part.header.state = RunState::Interrupted;
+        part.header.visits_planned = 20;
+        assert_eq!(Visits::of(&part).line(), "1 of 20 visits, 1 missed: 1 failed");
+        let all = (0..3).flat_map(|k| [("read", k, DONE), ("write", k, DONE)]);
+        let mut damaged = played(&all.collect::<Vec<_>>());
+        damaged.header.visits_planned = 9;
+        let found = Visits::of(&damaged);
+        assert_eq!(
+            (found.line().as_str(), found.no_time),
+            ("6 of 9 visits, 3 missed: 3 not made", 0)
+        );
+        assert_eq!(found.sentence("r1"), None);
+    }
+}
