@@ -38,13 +38,15 @@ pub(crate) fn seconds(seconds: f64) -> String {
     Nanos::new((seconds.max(0.0) * 1e9).round() as u64).to_string()
 }
 
-/// A share: `39 %`, `0.1 %`, `>1000 %`.
+/// A share: `39 %`, `0.1 %`, `>1000 %`; `<0.1 %` of what is not nothing.
 pub(crate) fn percent(share: f64) -> String {
     let value = share * 100.0;
     match value {
         x if share.is_finite() && x > 1000.0 => ">1000 %".to_owned(),
         x if !x.is_finite() => "unknown".to_owned(),
-        x if x.abs() >= 9.95 || x == 0.0 => format!("{x:.0} %"),
+        x if x > 0.0 && x < 0.05 => "<0.1 %".to_owned(),
+        x if x.abs() >= 9.95 => format!("{x:.0} %"),
+        x if x.abs() < 0.05 => "0 %".to_owned(),
         x => format!("{x:.1} %"),
     }
 }
@@ -56,7 +58,7 @@ pub(crate) fn percents_apart(seen: f64, other: f64) -> (String, String) {
         (text(seen), text(other))
     };
     let plain = (percent(seen), percent(other));
-    let told = |text: &str| !text.starts_with("0 ") && !text.starts_with("0.0 ");
+    let told = |text: &str| !text.starts_with("0 ") && !text.starts_with('<');
     if plain.0 != plain.1 && told(&plain.0) && told(&plain.1) || seen == other {
         return plain;
     }
@@ -72,13 +74,20 @@ fn trimmed(text: String) -> String {
 }
 
 /// How far an interval reaches to either side: `+-1.2 %`; beyond 100 % as a factor, since no rate
-/// is below 0: `within a factor of 6.1`.
+/// is below 0: `within a factor of 6.1`. No interval is said to be nothing: narrower than what is
+/// printed is `within 0.1 %`.
 pub(crate) fn reach(share: f64) -> String {
     match share {
+        x if x < 0.0005 => "within 0.1 %".to_owned(),
         x if x <= 1.0 => format!("+-{}", percent(x)),
         x if x > 1000.0 => "within a factor of over 1000".to_owned(),
         x => format!("within a factor of {}", digits(1.0 + x)),
     }
+}
+
+/// How far two of a kind lie apart at most: `up to 3.1 %`, `less than 0.1 %`.
+pub(crate) fn up_to(share: f64) -> String {
+    if share < 0.0005 { "less than 0.1 %".to_owned() } else { format!("up to {}", percent(share)) }
 }
 
 /// A ratio with the ends of its interval: `x1.92 [1.73, 2.13]`, `x0.0031`, `x1.005 [0.998, 1.012]`.
@@ -164,6 +173,7 @@ mod tests {
         assert_eq!(ratio(2.0, Some((0.5, f64::INFINITY))), "x2.00 [0.50, >1000]");
         assert_eq!(percent(1e200), ">1000 %");
         assert_eq!(reach(5.14), "within a factor of 6.14");
+        assert_eq!(reach(0.012), "+-1.2 %");
         assert_eq!(margin(0.7), "x0.59 and x1.70");
         assert_eq!(margin(0.03), "x0.971 and x1.030");
     }
@@ -174,6 +184,17 @@ mod tests {
         assert_eq!(apart(0.0502, 0.05), ("5.02 %".to_owned(), "5 %".to_owned()));
         assert_eq!(apart(0.08, 0.05), ("8.0 %".to_owned(), "5.0 %".to_owned()));
         assert_eq!(apart(0.02, 1e-11).1, "0.000000001 %");
+    }
+
+    #[test]
+    fn next_to_nothing_is_not_called_nothing() {
+        // `known to +-0.0 %`, `differs by up to 0.0 %`.
+        assert_eq!((percent(0.000_4), percent(0.000_6)), ("<0.1 %".to_owned(), "0.1 %".to_owned()));
+        assert_eq!((percent(0.0), percent(-0.0)), ("0 %".to_owned(), "0 %".to_owned()));
+        assert_eq!((reach(0.0), reach(0.000_4)), (reach(0.000_1), "within 0.1 %".to_owned()));
+        assert_eq!((up_to(0.0), up_to(0.031)), ("less than 0.1 %".into(), "up to 3.1 %".into()));
+        let (seen, wanted) = percents_apart(0.000_3, 0.000_1);
+        assert_eq!((seen.as_str(), wanted.as_str()), ("0.03 %", "0.01 %"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{Calibration, HostStalls, Noise, VALUES_MIN};
 use crate::compare::{BlockClass, ClassName, Floor, InFlightClass};
 use crate::interval;
 use crate::view::View;
-use crate::words::{count, iops, percent, seconds};
+use crate::words::{count, iops, percent, seconds, up_to};
 
 /// A floor above this is worth a word.
 const NOISY: f64 = 0.1;
@@ -39,9 +39,9 @@ impl Calibration {
             n => format!("all of {}", count(n as u64, "mean")),
         };
         let mut out = vec![format!(
-            "The same, measured twice on this machine, differs by up to {}: no smaller difference \
+            "The same, measured twice on this machine, differs by {}: no smaller difference \
              between two runs is a difference.",
-            percent(floor)
+            up_to(floor)
         )];
         out.push(format!(
             "That is what {which} of {} keep within, over {}.",
@@ -132,7 +132,7 @@ impl Floor {
         let least = widths.iter().map(|(_, floor)| *floor).reduce(f64::min)?;
         let most = widths.iter().map(|(_, floor)| *floor).reduce(f64::max)?;
         let differs = match percent(least) == percent(most) {
-            true => format!("up to {}", percent(most)),
+            true => up_to(most),
             false => format!("up to {} to {}, by class of cell", percent(least), percent(most)),
         };
         let so = match (narrow, widths.len()) {

@@ -141,7 +141,7 @@ fn interval(slope: Slope) -> Option<String> {
 pub(crate) fn signed(share: f64) -> String {
     let text = words::percent(share.abs());
     match share {
-        _ if text == "0 %" || text == "0.0 %" => "0 %".to_owned(),
+        _ if text == "0 %" || text.starts_with('<') => "0 %".to_owned(),
         _ if text.starts_with('>') => text.replace('>', ">+"),
         x if x < 0.0 => format!("-{text}"),
         _ => format!("+{text}"),
