@@ -15,7 +15,7 @@ fn a_store_of_schema_5_opens() {
     let path = scratch("a_store_of_schema_5");
     std::fs::copy(data("store-v5.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 5, known: 8, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 5, known: 9, .. }), "{refused:?}");
     let store = Store::open(&path).unwrap();
     assert!(store.load("r1").unwrap() == sample::later());
     assert!(store.load("r2").unwrap() == sample::imported("r2"));
@@ -26,7 +26,7 @@ fn a_store_of_schema_7_opens() {
     let path = scratch("a_store_of_schema_7");
     std::fs::copy(data("store-v7.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 7, known: 8, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 7, known: 9, .. }), "{refused:?}");
     let mut then = sample::latest();
     if let Some(blocks) = &mut then.header.blocks {
         (blocks.controls, blocks.is_control) = (vec![], false);
@@ -38,7 +38,9 @@ fn a_store_of_schema_7_opens() {
 fn a_store_of_schema_8_opens() {
     let path = scratch("a_store_of_schema_8");
     std::fs::copy(data("store-v8.db"), &path).unwrap();
-    assert!(Store::open_read_only(&path).unwrap().load("r1").unwrap() == sample::latest());
+    let refused = Store::open_read_only(&path).unwrap_err();
+    assert!(matches!(refused, StoreError::Older { found: 8, known: 9, .. }), "{refused:?}");
+    assert!(Store::open(&path).unwrap().load("r1").unwrap() == sample::latest());
 }
 
 #[test]
@@ -46,7 +48,7 @@ fn a_store_of_schema_4_opens() {
     let path = scratch("a_store_of_schema_4");
     std::fs::copy(data("store-v4.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 4, known: 8, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 4, known: 9, .. }), "{refused:?}");
     assert!(Store::open(&path).unwrap().load("r1").unwrap() == sample::later());
 }
 
@@ -55,7 +57,7 @@ fn a_store_of_schema_3_opens() {
     let path = scratch("a_store_of_schema_3");
     std::fs::copy(data("store-v3.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 3, known: 8, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 3, known: 9, .. }), "{refused:?}");
     assert!(Store::open(&path).unwrap().load("r1").unwrap() == sample::later());
 }
 
@@ -64,7 +66,7 @@ fn a_store_of_schema_2_opens() {
     let path = scratch("a_store_of_schema_2");
     std::fs::copy(data("store-v2.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 2, known: 8, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 2, known: 9, .. }), "{refused:?}");
     let mut then = sample::later();
     if let Some(blocks) = &mut then.header.blocks {
         blocks.looks = 1;
@@ -77,7 +79,7 @@ fn a_store_of_schema_1_opens() {
     let path = scratch("a_store_of_schema_1");
     std::fs::copy(data("store-v1.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 1, known: 8, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 1, known: 9, .. }), "{refused:?}");
     let mut store = Store::open(&path).unwrap();
     assert!(store.load("r1").unwrap() == sample::run("r1"));
     store.add_visit("r1", &sample::visit(2)).unwrap();

@@ -284,3 +284,15 @@ fn the_view_for_people_has_rates() {
     let expected = u64::MAX as f64 * 5.0 / 101.0;
     assert!((mean / expected - 1.0).abs() < 1e-12, "{mean} {expected}");
 }
+
+#[test]
+fn the_flush_at_the_end_of_a_stream_is_stored() {
+    let mut store = Store::open(&scratch("closing_sync")).unwrap();
+    let run = sample::run("r1");
+    store.create_run(&run.header, &run.cells).unwrap();
+    let mut visit = sample::visit(0);
+    let sync = record::Gap { start_ns: 9_000_000_000, length_ns: 41 };
+    visit.streams[0].workers[1].closing_sync = Some(sync);
+    store.add_visit("r1", &visit).unwrap();
+    assert!(store.load("r1").unwrap().visits == [visit]);
+}

@@ -118,7 +118,7 @@ pub fn visit(order: u32) -> VisitRecord {
         gaps: vec![Gap { start_ns: 5, length_ns: 60_000_000 }],
         batch_max: 16,
         stamp_error_ns_max: 700,
-        closing_sync: Some(Gap { start_ns: 9_000_000_000, length_ns: 41 }),
+        closing_sync: None,
     };
     let stream = StreamRecord {
         name: "main".into(),
