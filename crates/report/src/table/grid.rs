@@ -440,8 +440,14 @@ fn figure_columns(judged: &Judged, lines: &[Line]) -> Vec<Column> {
     let (reads, writes): (Vec<_>, Vec<_>) = ratios.into_iter().unzip();
     let both = |(read, write): (&Option<f64>, &Option<f64>)| read.is_some() && write.is_some();
     if reads.iter().zip(&writes).any(both) {
-        columns.push(number("dev rd", "ratio", 3, reads));
-        columns.push(number("dev wr", "ratio", 3, writes));
+        let pair = |(read, write)| format!("{}/{}", known(read), known(write));
+        columns.push(Column {
+            head: "device".into(),
+            unit: "rd/wr".into(),
+            cells: reads.into_iter().zip(writes).map(pair).collect(),
+            left: false,
+            spare: 3,
+        });
     } else {
         let one = reads.into_iter().zip(writes).map(|(read, write)| read.or(write));
         columns.push(number("device", "ratio", 3, one.collect()));

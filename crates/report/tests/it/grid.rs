@@ -189,11 +189,10 @@ fn reads_and_writes_have_a_device_ratio_each() {
     let order = visit.order;
     run.visits.retain(|visit| visit.cell != 2 || visit.order == order);
     let grid = table::grid(&run);
-    assert!(grid.contains("dev rd  dev wr"), "{grid}");
+    assert!(grid.contains(" rd/wr"), "{grid}");
     let line = grid.lines().find(|line| line.starts_with("4KiB        1 ")).unwrap();
-    let figures: Vec<&str> = line.split_whitespace().collect();
-    assert!(figures.windows(2).any(|pair| pair == ["0", "1.00"]), "{line}");
-    assert!(!line.contains("0.5"), "{line}");
+    let told = line.split_whitespace().any(|cell| cell == "0/1" || cell == "0/1.00");
+    assert!(told, "{line}");
 }
 
 #[test]
