@@ -297,8 +297,12 @@ mod tests {
         store
             .connection
             .execute_batch(
-                "INSERT INTO run VALUES (NULL, 1, 's', '', 't', 't', 'file', 1, 1, NULL, NULL, '[]',
-                     NULL, '[]', '1', '[]', 'p', 'h', 'k', 'a', 'c', 1, 1, 0, 'running', 1, NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL, '[]')",
+                "INSERT INTO run (record_version, suite, suite_text, target_given, target_resolved,
+                     target_kind, target_size_bytes, target_files, target_devices, target_remarks,
+                     seed, command_line, program, host, kernel, architecture, processor,
+                     processors, memory_bytes, started_unix_ns, state, visits_planned)
+                 VALUES (1, 's', '', 't', 't', 'file', 1, 1, '[]', '[]', '1', '[]', 'p', 'h', 'k',
+                     'a', 'c', 1, 1, 0, 'running', 1)",
             )
             .unwrap();
     }

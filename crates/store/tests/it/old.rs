@@ -86,11 +86,20 @@ fn a_store_of_schema_1_opens() {
     assert_eq!(store.create_run(&sample::header(), &[]).unwrap(), "r2");
 }
 
+#[test]
+fn a_store_of_schema_9_opens() {
+    let path = scratch("a_store_of_schema_9");
+    std::fs::copy(data("store-v9.db"), &path).unwrap();
+    let store = Store::open_read_only(&path).unwrap();
+    assert!(store.load("r1").unwrap() == sample::latest());
+    assert!(store.load("r2").unwrap() == sample::imported("r2"));
+}
+
 /// Makes the file of the current version; its name is to be new.
 #[test]
 #[ignore = "writes tests/data; only for a new schema"]
 fn write_the_file_of_this_version() {
-    let path = data("store-v8.db");
+    let path = data("store-v9.db");
     assert!(!path.exists(), "old files are never written again");
     let mut store = Store::open(&path).unwrap();
     let run = sample::latest();
