@@ -285,7 +285,9 @@ impl Source {
     }
 
     /// The next request; `None` when the stream's budget is used up.
-    #[inline]
+    // Left to itself the compiler puts this out of line, and its result goes through memory: 24
+    // instructions of each request.
+    #[inline(always)]
     pub(crate) fn next(&mut self, shared: &StreamShared) -> Option<Next> {
         if self.plain == 0 {
             return self.next_rare(shared);
@@ -294,7 +296,7 @@ impl Source {
         Some(self.generate(shared))
     }
 
-    #[inline]
+    #[inline(always)]
     fn generate(&mut self, shared: &StreamShared) -> Next {
         let index = if self.classes.len() == 1 { 0 } else { self.choose(shared) };
         let class = &self.classes[index];
@@ -303,6 +305,7 @@ impl Source {
         Next { op: class.op, file, offset, length: class.length }
     }
 
+    #[inline(never)]
     fn choose(&mut self, shared: &StreamShared) -> usize {
         self.chooser.choose(&mut self.random, shared)
     }
@@ -567,6 +570,7 @@ impl Place {
     }
 
     /// A request that would cross its stripe's end moves back to the last place where it fits.
+    #[inline(never)]
     fn locate_striped(&self, linear: u64, length: u64) -> (FileIndex, ByteOffset) {
         let (stripe, mut within) = (linear / self.stripe, linear % self.stripe);
         if within + length > self.stripe {
