@@ -10,6 +10,7 @@ use suite::PILOT;
 use suite::model::Steady;
 use units::{Bytes, Nanos};
 
+use crate::room::{WHOLE, part};
 use crate::schedule::{PhaseSchedule, Way};
 use crate::{CellStanding, Left, Made, PlannedVisit, Schedule, Standing, Veto, VisitKey, Why};
 
@@ -25,19 +26,23 @@ const FOR_RAMPS: (u64, u64) = (3, 4);
 /// visits of a stored run goes on exactly as the run would have.
 #[derive(Clone, Debug)]
 pub struct Course {
-    schedule: Schedule,
+    pub(crate) schedule: Schedule,
     /// Every possible cell.
-    cells: BTreeMap<u32, Cell>,
-    phase: usize,
+    pub(crate) cells: BTreeMap<u32, Cell>,
+    pub(crate) phase: usize,
     /// Rounds begun in the phase under way; `None` before its pilots.
     round: Option<u32>,
     /// What is left of the round under way, first first.
     queue: Vec<Due>,
     /// Longest ramp that the pilots of the phase under way ask for, and whether one did.
-    ramp: Option<Nanos>,
+    pub(crate) ramp: Option<Nanos>,
     /// What the pilots asked for where there was no time for it.
     ramp_wanted: Option<Nanos>,
-    elapsed: Nanos,
+    /// Thousandths of their measured time that visits of the round under way have.
+    time_permille: u32,
+    /// Waits before visits, pilots included, and how many visits those were.
+    pub(crate) waits: (Nanos, u32),
+    pub(crate) elapsed: Nanos,
     visits: u32,
 }
 
@@ -76,7 +81,7 @@ struct Due {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Cell {
+pub(crate) struct Cell {
     /// Repeats that were made.
     repeats: BTreeSet<u32>,
     piloted: bool,
@@ -85,6 +90,11 @@ struct Cell {
     ln_rates: Vec<Vec<f64>>,
     vetoes: BTreeSet<Veto>,
     took: Nanos,
+    /// What its visits took that cannot be shortened.
+    pub(crate) beside: Nanos,
+    /// What slow requests added to the measured parts of visits that were not shortened, and how
+    /// many those were.
+    pub(crate) extra: (Nanos, u32),
     written: Bytes,
     standing: Option<Standing>,
 }
@@ -109,7 +119,7 @@ impl Cell {
         }
     }
 
-    fn visits(&self) -> u32 {
+    pub(crate) fn visits(&self) -> u32 {
         u32::try_from(self.repeats.len()).unwrap_or(u32::MAX)
     }
 
@@ -141,6 +151,8 @@ impl Course {
             queue: Vec::new(),
             ramp: None,
             ramp_wanted: None,
+            time_permille: WHOLE,
+            waits: (Nanos::ZERO, 0),
             elapsed: Nanos::ZERO,
             visits: 0,
         }
@@ -152,6 +164,7 @@ impl Course {
         let Some(cell) = self.cells.get_mut(&made.key.cell) else { return };
         self.visits = self.visits.saturating_add(1);
         self.elapsed += made.took;
+        self.waits = (self.waits.0 + made.waited, self.waits.1.saturating_add(1));
         cell.written = Bytes::new(cell.written.get().saturating_add(made.written.get()));
         if made.purpose == Purpose::Pilot {
             cell.piloted = true;
@@ -160,6 +173,14 @@ impl Course {
             cell.repeats.insert(made.key.repeat);
             cell.failed = cell.failed.saturating_add(u32::from(!made.ok));
             cell.took += made.took;
+            let timed = self.schedule.timed_of(made.key.cell);
+            let planned = part(timed, self.time_permille).min(made.measured);
+            cell.beside += made.took.saturating_sub(planned);
+            if self.time_permille == WHOLE && timed > Nanos::ZERO {
+                let extra = made.measured.saturating_sub(planned);
+                cell.beside = cell.beside.saturating_sub(extra);
+                cell.extra = (cell.extra.0 + extra, cell.extra.1.saturating_add(1));
+            }
             cell.add_rates(made);
             cell.vetoes.extend(made.veto);
         }
@@ -193,6 +214,8 @@ impl Course {
             purpose: due.purpose,
             seed,
             ramp: self.ramp.filter(|_| due.purpose == Purpose::Measure),
+            time_permille: (due.purpose == Purpose::Measure && self.time_permille < WHOLE)
+                .then_some(self.time_permille),
         })
     }
 
@@ -222,6 +245,17 @@ impl Course {
     /// time for.
     pub fn ramp_cut(&self) -> Option<(Nanos, Nanos)> {
         self.ramp_wanted.zip(self.ramp)
+    }
+
+    /// What it goes along.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// In the round under way: thousandths of their measured time that visits have, where there is
+    /// no time for all of it.
+    pub fn time_cut(&self) -> Option<u32> {
+        Some(self.time_permille).filter(|&permille| permille < WHOLE)
     }
 
     /// Visits made to be counted.
@@ -285,6 +319,7 @@ impl Course {
                 self.round = None;
                 self.ramp = None;
                 self.ramp_wanted = None;
+                self.time_permille = WHOLE;
             }
         }
     }
@@ -320,6 +355,7 @@ impl Course {
             self.cut_ramp();
         }
         let open = self.open(phase);
+        self.time_permille = self.time_permille_for(&open);
         let mut chosen = self.that_fit(&open, round);
         if chosen.is_empty() {
             self.end_all(phase, Standing::NotConverged(Why::Time));
@@ -348,7 +384,7 @@ impl Course {
         let cells: u64 = self.in_rounds(self.phase).map(|(cells, _)| cells).sum();
         let visits = cells.saturating_mul(u64::from(rounds.visits_min)).max(1);
         let left = rounds.time_max.saturating_sub(self.elapsed);
-        let left = left.saturating_sub(self.kept(self.phase, rounds.visits_min));
+        let left = left.saturating_sub(self.kept(self.phase, rounds.visits_min, WHOLE));
         let left = left.saturating_sub(self.pilots_after(self.phase));
         let each = Nanos::new((left.get() / visits).saturating_mul(FOR_RAMPS.0) / FOR_RAMPS.1);
         let longest = rounds.ramp + each;
@@ -366,23 +402,13 @@ impl Course {
         })
     }
 
-    fn pilots_after(&self, phase: usize) -> Nanos {
-        let pilots = self.in_rounds(phase + 1).map(|(_, pilots)| pilots).sum();
-        Nanos::new(PILOT.get().saturating_mul(pilots))
+    pub(crate) fn pilots_after(&self, phase: usize) -> Nanos {
+        self.pilots_from(phase + 1)
     }
 
-    /// Time for so many rounds of the phases from `phase` on. Their visits are as much longer than
-    /// the least as those were that were made: devices are waited for until they are idle.
-    fn kept(&self, phase: usize, rounds: u32) -> Nanos {
-        let (mut took, mut least) = (0.0, 0.0);
-        for (&index, cell) in &self.cells {
-            took += cell.took.as_secs_f64();
-            least += self.schedule.least_of(index).as_secs_f64() * f64::from(cell.visits());
-        }
-        let stretch = if least > 0.0 { (took / least).max(1.0) } else { 1.0 };
-        let round = self.schedule.round_from(phase).as_secs_f64() * stretch;
-        // `as` saturates.
-        Nanos::new((round * f64::from(rounds) * 1e9) as u64)
+    pub(crate) fn pilots_from(&self, phase: usize) -> Nanos {
+        let pilots = self.in_rounds(phase).map(|(_, pilots)| pilots).sum();
+        Nanos::new(PILOT.get().saturating_mul(pilots))
     }
 
     /// Those of the open cells that the next round visits: all, if there is time; else those with
@@ -390,10 +416,11 @@ impl Course {
     /// no result at all. Later phases keep time for as many rounds as this one had.
     fn that_fit(&self, open: &[u32], round: u32) -> Vec<u32> {
         let rounds = &self.schedule.rounds;
-        let kept = self.kept(self.phase + 1, (round + 1).min(rounds.visits_min));
+        let permille = self.time_permille;
+        let kept = self.kept(self.phase + 1, (round + 1).min(rounds.visits_min), permille);
         let kept = kept.get().saturating_add(self.pilots_after(self.phase).get());
         let fits = |cells: &[u32]| {
-            let times = cells.iter().map(|&cell| self.expected(cell).get());
+            let times = cells.iter().map(|&cell| self.parts(cell).at(permille).get());
             let needed = times.fold(kept, u64::saturating_add);
             self.elapsed.get().saturating_add(needed) <= rounds.time_max.get()
         };

@@ -14,9 +14,11 @@
 
 mod classic;
 mod course;
+mod room;
 mod schedule;
 
 pub use course::{Course, Round, RoundOf};
+pub use room::Short;
 pub use schedule::Schedule;
 
 use record::Purpose;
@@ -42,6 +44,8 @@ pub struct PlannedVisit {
     pub seed: u64,
     /// Least ramp that the pilots of its phase ask for; `None` where there were none.
     pub ramp: Option<Nanos>,
+    /// Thousandths of its own measured time that there is time for, where not for all of it.
+    pub time_permille: Option<u32>,
 }
 
 /// Which visit: unique among those of one purpose.
@@ -77,6 +81,10 @@ pub struct Made {
     /// Time it took: the wait before it, its ramp and its measured part. On the device's clock,
     /// so that a resumed run counts the same.
     pub took: Nanos,
+    /// Of that, the wait.
+    pub waited: Nanos,
+    /// Of that, the measured part.
+    pub measured: Nanos,
     /// Bytes that reached the device.
     pub written: Bytes,
     /// What a pilot found that the ramp must be; `None` where it found no end to it, and in visits

@@ -23,6 +23,10 @@ pub struct Schedule {
     pub(crate) phases: Vec<PhaseSchedule>,
     /// Least time of a visit to each cell of the suite, the pause before it included.
     pub(crate) least: Vec<Nanos>,
+    /// Of that, the measured time that may be shortened.
+    pub(crate) timed: Vec<Nanos>,
+    /// What the measured time of a visit to a slow device may be longer than that.
+    pub(crate) extra: Vec<Nanos>,
     /// Names of the streams of each cell of the suite.
     pub(crate) streams: Vec<Vec<String>>,
     /// Which blocks are its own, where it is one side of a comparison.
@@ -84,12 +88,14 @@ impl Schedule {
         }
         let settles = suite.phases.iter();
         let settles = settles.flat_map(|p| std::iter::repeat_n(p.settle, p.cells.len()));
-        let least = suite.cells_as_played();
-        let least = least.iter().zip(settles).map(|(cell, settle)| cell.least_duration() + settle);
+        let played = suite.cells_as_played();
+        let least = played.iter().zip(settles).map(|(cell, settle)| cell.least_duration() + settle);
         let least = least.collect();
+        let timed: Vec<Nanos> = played.iter().map(timed).collect();
+        let extra = played.iter().zip(&timed).map(|(cell, &timed)| extra(cell, timed)).collect();
         let names = |cell: &Cell| cell.streams.iter().map(|stream| stream.name.clone()).collect();
         let streams = suite.cells().map(names).collect();
-        Self { seed, rounds: suite.rounds, phases, least, streams, blocks: None }
+        Self { seed, rounds: suite.rounds, phases, least, timed, extra, streams, blocks: None }
     }
 
     /// As one side of a comparison in blocks: rounds that are blocks of others are passed over, and
@@ -146,16 +152,37 @@ impl Schedule {
         derive_seed(self.seed, &[ROUND, phase as u64, u64::from(round)])
     }
 
-    /// Least time of one visit to every cell of the phases from `phase` on; those that are played
-    /// in rounds, since only they wait for their share.
-    pub(crate) fn round_from(&self, phase: usize) -> Nanos {
+    /// The cells of the phases from `phase` on that are played in rounds, since only they wait for
+    /// their share.
+    pub(crate) fn in_rounds_from(&self, phase: usize) -> impl Iterator<Item = u32> {
         let phases = self.phases.iter().skip(phase);
         let in_rounds = phases.filter(|phase| matches!(phase.way, Way::Rounds { .. }));
-        let times = in_rounds.flat_map(|phase| &phase.cells).map(|&cell| self.least_of(cell));
-        Nanos::new(times.map(Nanos::get).fold(0, u64::saturating_add))
+        in_rounds.flat_map(|phase| phase.cells.iter().copied())
+    }
+
+    /// What of a visit to a cell may be shortened; 0 where it does not end by time.
+    pub(crate) fn timed_of(&self, cell: u32) -> Nanos {
+        self.timed.get(cell as usize).copied().unwrap_or(Nanos::ZERO)
+    }
+
+    /// How much longer the measured part of a visit to a cell may get on a slow device.
+    pub(crate) fn extra_of(&self, cell: u32) -> Nanos {
+        self.extra.get(cell as usize).copied().unwrap_or(Nanos::ZERO)
     }
 
     pub(crate) fn least_of(&self, cell: u32) -> Nanos {
         self.least.get(cell as usize).copied().unwrap_or(Nanos::ZERO)
     }
+}
+
+/// Measured time of a cell whose every stream ends by time.
+fn timed(cell: &Cell) -> Nanos {
+    let times = cell.streams.iter().map(|s| s.stop.time.filter(|_| s.stop.by_time()));
+    times.collect::<Option<Vec<_>>>().and_then(|times| times.into_iter().max()).unwrap_or_default()
+}
+
+/// What slow requests may add to the measured time of a cell.
+fn extra(cell: &Cell, timed: Nanos) -> Nanos {
+    let most = cell.streams.iter().filter_map(|s| Some(s.stop.extend?.time_max)).max();
+    most.unwrap_or_default().saturating_sub(timed)
 }

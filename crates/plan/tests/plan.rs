@@ -51,6 +51,8 @@ fn made(visit: &PlannedVisit, took: Nanos) -> Made {
         ln_rates: vec![Some(1.0)],
         veto: None,
         took,
+        waited: Nanos::ZERO,
+        measured: took,
         written: Bytes::ZERO,
         ramp: None,
     }

@@ -1,7 +1,7 @@
 //! What a stored visit means for the visits to come.
 
 use explain::view::counted;
-use explain::{drift, freeze, halt};
+use explain::{closing, drift, freeze, halt};
 use plan::{Made, Veto, VisitKey};
 use record::{Purpose, VisitEnd, VisitRecord};
 use suite::model::{Cell, Phase, Stream, Suite};
@@ -24,6 +24,8 @@ pub(crate) fn made(visit: &VisitRecord, lead: Nanos, twin: bool) -> Made {
         ln_rates: (0..visit.streams.len()).map(|stream| ln_rate(visit, stream)).collect(),
         veto: if pilot { None } else { veto(visit) },
         took: Nanos::new(took),
+        waited: Nanos::new(visit.waited_ns),
+        measured: Nanos::new(visit.elapsed_ns),
         written: written(visit, twin),
         ramp: if pilot { pilot_ramp(visit).and_then(Result::ok) } else { None },
     }
@@ -77,7 +79,7 @@ pub(crate) fn pilot_ramp(visit: &VisitRecord) -> Option<Result<Nanos, Drifts>> {
         }
     }
     // The last interval may be cut short.
-    rates.truncate((visit.elapsed_ns / interval) as usize);
+    rates.truncate((closing::load_ns(visit) / interval) as usize);
     let found = stats::ramp::mser5(&rates)?;
     Some(match found.is_drift {
         // Noise alone has its best cut anywhere, also at the bound.

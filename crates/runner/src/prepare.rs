@@ -18,6 +18,7 @@ use units::{Bytes, Nanos};
 
 use crate::fill::{self, Pass};
 use crate::find::{Found, checked, find_paths, set_size};
+use crate::run::room;
 use crate::{Order, RunError, Settings, TargetName, directory};
 
 /// Name of a scratch file: always the same, so that one left behind by a kill is used again and
@@ -241,14 +242,20 @@ impl Prepared {
             let least = format!("Takes {}{files}", at_least(left.time));
             // A limit that far away is none.
             let unlimited = fixed && rounds.time_max.get() / 20 > left.time.get();
-            said.push(if unlimited {
-                format!("{least}; longer on a slow device, or one that is long in becoming idle.")
-            } else {
-                format!(
-                    "{least}; begins no round that would end more than {} after the first visit.",
-                    span(rounds.time_max)
-                )
+            let most = span(rounds.time_max);
+            let short = schedule.short();
+            said.push(match short {
+                Some(_) => {
+                    format!("Its rounds take about {most}{files}; none begins that would end later.")
+                }
+                None if unlimited => format!(
+                    "{least}; longer on a slow device, or one that is long in becoming idle."
+                ),
+                None => format!(
+                    "{least}; begins no round that would end more than {most} after the first visit."
+                ),
             });
+            said.extend(short.map(|short| room::describe(&short, rounds)));
         }
         for phase in &self.suite.phases {
             let Some(steady) = phase.steady else { continue };
@@ -316,7 +323,7 @@ fn percent(share: f64) -> String {
 }
 
 /// Minutes where seconds would be many.
-fn span(span: Nanos) -> String {
+pub(crate) fn span(span: Nanos) -> String {
     let seconds = span.get() / 1_000_000_000;
     match (seconds / 60, seconds % 60) {
         (0, _) => span.to_string(),

@@ -22,6 +22,7 @@ mod judge;
 mod lead;
 mod one_visit;
 mod ready;
+pub(crate) mod room;
 mod tell;
 
 /// How a run ended.
@@ -212,6 +213,7 @@ impl Running<'_> {
             self.tell_visits()?;
             self.tell_round(round);
             self.tell_ramp()?;
+            self.tell_time()?;
         }
         let steady = |round: Option<Round>| round.filter(|r| r.of == RoundOf::Steady);
         // The rounds of a steady phase follow each other without a pause.

@@ -3,7 +3,7 @@
 use units::{Bytes, Nanos};
 
 use crate::check::{TIME_MAX, VISIT_TIME_MAX, in_range};
-use crate::model::{Cell, Extend, Method, Phase, Rounds, Spread, Steady, Stop, Suite};
+use crate::model::{Cell, Extend, Method, Phase, Rounds, Spread, Steady, Stop, Stream, Suite};
 use crate::node::{At, Table};
 use crate::raw::{RawRounds, RawSteady, Time};
 use crate::source::{Located, out_of_range};
@@ -34,6 +34,8 @@ const PRECISION_MIN: f64 = 0.001;
 const RAMP_MAX: Nanos = Nanos::secs(3600);
 const PILOT_CELLS: usize = 12;
 const PILOT_VISIT: Nanos = Nanos::secs(1);
+/// The stretch in which a device must be quiet to be idle.
+const WAIT: Nanos = Nanos::secs(1);
 const VISITS_MAX: u32 = 10_000;
 const VOLUME_MAX: f64 = 1000.0;
 
@@ -102,9 +104,20 @@ pub(crate) fn rounds(suite: &Suite, raw: &RawRounds, head: &Table) -> Located<Ro
 /// visits would not fit.
 fn default_time_max(suite: &Suite) -> Nanos {
     let classic = suite.classic_duration();
-    let visits = suite.duration_of_rounds(suite.rounds.visits_min).get();
-    let visits = Nanos::new(visits.saturating_add(visits / 4));
+    let visits = suite.duration_of_rounds(suite.rounds.visits_min) + waits(suite);
+    let visits = Nanos::new(visits.get().saturating_add(visits.get() / 4));
     classic.max(visits).max(DEFAULT.time_max).min(TIME_MAX)
+}
+
+/// Before a visit after one that wrote, the device is waited for to be idle: so long at least, in
+/// the least number of rounds.
+fn waits(suite: &Suite) -> Nanos {
+    let each = Nanos::new(suite.rounds.visit_time.get() / 2).min(WAIT);
+    let in_rounds = suite.phases.iter().filter(|phase| phase.steady.is_none());
+    let writing = in_rounds.flat_map(|phase| &phase.cells);
+    let writing = writing.filter(|cell| cell.streams.iter().any(Stream::modifies)).count() as u64;
+    let visits = writing.saturating_mul(suite.rounds.visits_min.into());
+    Nanos::new(each.get().saturating_mul(visits))
 }
 
 /// * `track`: the cell that decides, as an index into the phase's cells.

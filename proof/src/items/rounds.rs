@@ -92,6 +92,8 @@ fn play(schedule: &Schedule, device: Device<'_>, tells: bool) -> (Vec<Ended>, Na
             ln_rates: vec![Some(ln_rate)],
             veto: (stalled && tells).then_some(Veto::Stall),
             took: VISIT,
+            waited: Nanos::ZERO,
+            measured: VISIT,
             written: Bytes::ZERO,
             ramp: None,
         });

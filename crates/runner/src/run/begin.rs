@@ -137,6 +137,9 @@ impl Prepared {
             run.warned.insert((warning.code.clone(), warning.text.clone()));
             run.watcher.event(Event::Warning(warning));
         }
+        if let Err(error) = run.tell_short() {
+            return Err(run.failed(error));
+        }
         if left.visits_most == 0 {
             // Only its files were left to be removed.
             run.fill = 0..0;

@@ -30,6 +30,7 @@ impl Running<'_> {
             purpose: Purpose::Measure,
             seed: stats::random::derive_seed(self.seed, &[9, u64::from(cell)]),
             ramp: None,
+            time_permille: None,
         })?;
         Ok(match next {
             Next::On if self.in_a_row == 0 => None,

@@ -11,7 +11,7 @@ use suite::model::{Cell, Operation, Stop};
 use units::{Bytes, Nanos};
 use uring::BackendReport;
 
-use super::{Next, Running, own_seed};
+use super::{Next, Running, own_seed, room};
 use crate::RunError;
 use crate::events::{Event, Tick};
 use crate::made::made;
@@ -168,7 +168,7 @@ impl Running<'_> {
 }
 
 /// The cell as this visit plays it: a pilot from its first request on, others with the ramp that
-/// the pilots ask for.
+/// the pilots ask for, and measured for as long as there is time.
 fn as_planned(cell: &Cell, planned: &PlannedVisit) -> Cell {
     let mut cell = cell.clone();
     for stop in cell.streams.iter_mut().map(|stream| &mut stream.stop).filter(|s| s.by_time()) {
@@ -176,8 +176,10 @@ fn as_planned(cell: &Cell, planned: &PlannedVisit) -> Cell {
             (Purpose::Pilot, _) => {
                 *stop = Stop { ramp: Nanos::ZERO, time: Some(PILOT), extend: None, ..*stop };
             }
-            (Purpose::Measure, Some(ramp)) => stop.ramp = stop.ramp.max(ramp),
-            (Purpose::Measure, None) => {}
+            (Purpose::Measure, ramp) => {
+                stop.ramp = stop.ramp.max(ramp.unwrap_or(Nanos::ZERO));
+                room::shorten(stop, planned.time_permille);
+            }
         }
     }
     cell

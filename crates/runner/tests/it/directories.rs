@@ -103,7 +103,13 @@ fn what_one_phase_makes_the_next_looks_at_and_the_last_removes() {
 fn each_visit_in_rounds_finds_what_it_needs() {
     let place = Place::new("whole-rounds");
     let file = place.join("data");
-    let sets = ["rounds.visits_max=3", "directory.files=50", "directory.file_size=6KiB"];
+    // However long the device below is kept busy by others.
+    let sets = [
+        "rounds.visits_max=3",
+        "rounds.time_max=600s",
+        "directory.files=50",
+        "directory.file_size=6KiB",
+    ];
     let order = order_in_rounds(&place, ALL, file.to_str().unwrap(), &sets);
     let (outcome, run) = go(&place, &order).unwrap();
     assert_eq!((outcome.state, outcome.failed_visits), (RunState::Complete, 0));

@@ -103,6 +103,21 @@ fn a_slow_device_is_visited_longer() {
 }
 
 #[test]
+fn a_slow_device_is_not_visited_longer_where_cells_would_have_too_few_visits() {
+    let place = Place::new("rounds-slow-short");
+    let sets = ["threads=1,2,3", "rounds.least_operations=4000", "rounds.time_max=23s"];
+    let (_, run) = go(&place, &rounds(&place, "", &sets)).unwrap();
+    assert_eq!(counts(&run), BTreeMap::from([(0, 3), (1, 3), (2, 3)]));
+    // The first round does not know yet how slow it is.
+    let (first, later): (Vec<_>, Vec<_>) = measured(&run).partition(|visit| visit.repeat == 0);
+    assert!(first.iter().any(|visit| visit.cell == 0 && visit.elapsed_ns > 3_000_000_000));
+    let times: Vec<u64> = later.iter().map(|visit| visit.elapsed_ns).collect();
+    assert!(times.iter().all(|&ns| ns < 2_000_000_000), "{times:?}");
+    let took: u64 = measured(&run).map(|visit| visit.ramp_ns + visit.elapsed_ns).sum();
+    assert!(took < 23_500_000_000, "{took}");
+}
+
+#[test]
 fn pilots_that_find_no_ramp_leave_it_as_it_is() {
     let place = Place::new("rounds-ramp");
     let order = rounds(&place, "", &[TWELVE, "rounds.ramp=100ms"]);
@@ -266,13 +281,45 @@ fn what_will_be_done_is_said_beforehand() {
 }
 
 #[test]
+fn a_time_that_is_too_short_is_said_before_the_first_visit() {
+    let place = Place::new("rounds-short");
+    let order = rounds(&place, "", &["threads=1,2,3", "rounds.time_max=8s"]);
+    let text = "8 s is time for 2 visits to every cell, even if each measures 500 ms instead of 2 s; 3 \
+                are wanted";
+    let said = prepare(&order).unwrap().describe().join("\n");
+    assert!(said.contains(&format!("Time is too short: {text}")), "{said}");
+    assert!(said.contains("Its rounds take about 8 s; none begins"), "{said}");
+    let mut events = Vec::new();
+    let (_, run) = go_with(&place, &order, &Interrupt::default(), &mut |event: Event<'_>| {
+        events.push(match event {
+            Event::Warning(warning) => warning.code.clone(),
+            Event::VisitBegins { .. } => "visit".to_owned(),
+            _ => return,
+        });
+    })
+    .unwrap();
+    assert_eq!(events[0], "time-short", "{events:?}");
+    assert!(run.header.warnings[0].text.contains(text), "{:?}", run.header.warnings);
+    let times: Vec<u64> = measured(&run).map(|visit| visit.elapsed_ns).collect();
+    assert!(times.len() >= 6 && times.iter().all(|&ns| ns < 1_000_000_000), "{times:?}");
+    let enough = rounds(&place, "", &["threads=1,2,3", "rounds.time_max=30s"]);
+    let said = prepare(&enough).unwrap().describe().join("\n");
+    assert!(!said.contains("Time is too short") && !said.contains("instead of"), "{said}");
+}
+
+#[test]
 fn a_budget_that_runs_out_is_said() {
     let place = Place::new("rounds-budget");
     let noise = "[model.noise]\nvisit_shift = 0.3\n";
     let order = rounds(&place, noise, &["threads=1,2,3", "rounds.time_max=20s"]);
     let (_, run) = go(&place, &order).unwrap();
-    assert_eq!(measured(&run).count(), 6, "two rounds of 7.5 s");
-    let said = &run.header.warnings[0];
-    assert_eq!(said.code, "not-converged");
-    assert_eq!(said.text, "the time of 20 s ran out: 3 of 3 cells are not known to 5 %");
+    assert_eq!(measured(&run).count(), 9, "three rounds, of 7.5 s if they were whole");
+    let [cut, late] = run.header.warnings.as_slice() else { panic!("{:?}", run.header.warnings) };
+    assert_eq!((cut.code.as_str(), late.code.as_str()), ("visit-cut", "not-converged"));
+    let wanted = "visits measure 1.72 s and no longer, where 2 s or more were meant, since every cell is to \
+         have 3 of them within 20 s";
+    assert!(cut.text.contains(wanted), "{}", cut.text);
+    assert_eq!(late.text, "the time of 20 s ran out: 3 of 3 cells are not known to 5 %");
+    let longest = measured(&run).map(|visit| visit.elapsed_ns).max().unwrap();
+    assert!(longest < 1_800_000_000, "{longest}");
 }
