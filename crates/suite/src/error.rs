@@ -299,7 +299,7 @@ impl Problem {
             Self::UnknownWord { seen, known, .. } => {
                 suggestion(seen, known).map(|word| format!("did you mean `{word}`?"))
             }
-            Self::OutOfRange { field, .. } => range_hint(field),
+            Self::OutOfRange { field, seen, .. } => range_hint(field, seen),
             Self::Misplaced { belongs, .. } => Some(format!("it belongs {belongs}")),
             Self::NotAField(name) => Some(format!("for example `{name}.threads=4`")),
             Self::NotMultiple { seen, multiple, .. } => multiple_hint(*seen, *multiple),
@@ -331,9 +331,12 @@ fn bad_name_hint(name: &str, of: &str) -> String {
     }
 }
 
-/// The neighbours of `seen` that would do.
-/// How else one gets what is beyond the bounds.
-fn range_hint(field: &str) -> Option<String> {
+/// How else one gets what is beyond the upper bound.
+fn range_hint(field: &str, seen: &str) -> Option<String> {
+    // 0, or less, is too few of anything.
+    if seen == "0" || seen.starts_with('-') {
+        return None;
+    }
     Some(
         match field {
             "threads" => "more requests at once: a `queue_depth` for each thread, or more streams",
@@ -347,6 +350,7 @@ fn range_hint(field: &str) -> Option<String> {
     )
 }
 
+/// The neighbours of `seen` that would do.
 fn multiple_hint(seen: u64, multiple: u64) -> Option<String> {
     let below = seen.checked_div(multiple)?.checked_mul(multiple)?;
     match (below, below.checked_add(multiple)) {

@@ -203,13 +203,19 @@ fn bad_phase() {
             "t.toml:8: `repeats` cannot stand here\n  hint: it belongs at the top of the suite",
         ),
         ("threads = 0", "t.toml:8: `threads` is `0`, wanted 1 to 4096"),
-        ("threads = 5000", "t.toml:8: `threads` is `5000`, wanted 1 to 4096"),
+        (
+            "threads = 5000",
+            "t.toml:8: `threads` is `5000`, wanted 1 to 4096\n  hint: more requests at once: a `queue_depth` for each thread, or more streams",
+        ),
         (
             "threads = -1",
             "t.toml:8: `threads` is the number -1, wanted a whole number, not negative",
         ),
         ("queue_depth = 0", "t.toml:8: `queue_depth` is `0`, wanted 1 to 65536"),
-        ("queue_depth = 70000", "t.toml:8: `queue_depth` is `70000`, wanted 1 to 65536"),
+        (
+            "queue_depth = 70000",
+            "t.toml:8: `queue_depth` is `70000`, wanted 1 to 65536\n  hint: more requests at once: more `threads`, each with its own queue",
+        ),
         (
             "threads = 4096\nqueue_depth = 65536",
             "t.toml:9: `threads x queue_depth` is `268435456`, wanted at most 1048576",
