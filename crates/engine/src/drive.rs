@@ -549,6 +549,7 @@ impl<'a> Drive<'a> {
                 worker.recorder.fold(now);
             }
             let orders = self.shared.stopping();
+            worker.end_with(self.shared);
             if worker.state == State::Measuring && now >= worker.end && !orders {
                 worker.stretch(self.shared);
             }
@@ -564,7 +565,7 @@ impl<'a> Drive<'a> {
                 worker.stop(now);
                 worker.backlog = 0;
             }
-            worker.stop_if_overloaded(now);
+            worker.cut_if_overloaded(now, self.shared);
             worker.pulse.progress(
                 worker.recorder.completed() + worker.recorder.ramp_requests,
                 worker.recorder.bytes() + worker.recorder.ramp_bytes,

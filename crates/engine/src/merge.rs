@@ -228,8 +228,9 @@ fn overloads(visit: &Visit, results: &[WorkerResult], elapsed: Nanos) -> Vec<War
             "overloaded",
             format!(
                 "stream `{}`: {rate:.0} requests a second were offered, {reached:.0} came back; \
-                 more than a second behind and falling further, it stopped offering",
-                stream.name
+                 more than a second behind and falling further, it ended the visit after {:.1} s",
+                stream.name,
+                elapsed.as_secs_f64()
             ),
         ));
     }

@@ -16,6 +16,8 @@ pub struct Shared {
     /// When the stretched streams of the visit end: twice the moment in ns, plus one once it is
     /// decided that it is the last; 0 before anybody came to the first.
     end: AtomicU64,
+    /// When the visit ends before its time, in ns; `u64::MAX` while nobody wants it.
+    cut: AtomicU64,
 }
 
 /// Shared by the workers of one stream. Padded to cache lines of its own: the cursor of one
@@ -75,6 +77,7 @@ impl Shared {
             stop: AtomicBool::new(false),
             abandon: AtomicBool::new(false),
             end: AtomicU64::new(0),
+            cut: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -121,6 +124,17 @@ impl Shared {
 
     pub(crate) fn stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Ends the visit at this moment, all streams of it, unless an earlier one is set. Workers
+    /// learn of it within 100 ms, so a moment further off is the end of all alike.
+    pub(crate) fn cut_at(&self, end: Instant) {
+        self.cut.fetch_min(end.get(), Ordering::Relaxed);
+    }
+
+    /// When the visit ends before its time; [`Instant::MAX`] if it does not.
+    pub(crate) fn cut(&self) -> Instant {
+        Instant::new(self.cut.load(Ordering::Relaxed))
     }
 
     pub(crate) fn abandoning(&self) -> bool {

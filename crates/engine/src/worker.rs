@@ -234,14 +234,26 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Offers no more when what is due can no longer be caught up with.
-    pub(crate) fn stop_if_overloaded(&mut self, now: Instant) {
+    /// Ends the visit when what is due can no longer be caught up with: for all streams, since
+    /// those that went on would be measured with less beside them than was asked for. It offers
+    /// until then.
+    pub(crate) fn cut_if_overloaded(&mut self, now: Instant, shared: &Shared) {
         let Pace::Open { due, .. } = self.pace else { return };
         if self.state == State::Measuring
+            && !self.overloaded
             && self.overload.look(now, now.since(due), self.recorder.completed())
         {
             self.overloaded = true;
-            self.stop(now);
+            shared.cut_at(now + INTERVAL + INTERVAL);
+        }
+    }
+
+    /// Takes the visit's end for its own if that was cut.
+    pub(crate) fn end_with(&mut self, shared: &Shared) {
+        let cut = shared.cut();
+        if cut < Instant::MAX {
+            self.end = self.end.min(cut);
+            self.stretch = None;
         }
     }
 

@@ -264,6 +264,25 @@ fn an_overloaded_device_is_offered_no_more() {
 }
 
 #[test]
+fn a_stream_that_is_overloaded_ends_the_visit_for_all() {
+    // The others went on without it, and their rates were of both times together.
+    let closed = Stream { stop: for_time(Nanos::secs(60)), ..stream() };
+    let v = visit(vec![open(24_000.0, Arrivals::Fixed, 2, 1, Nanos::secs(60)), closed]);
+    let played = play(&v, &mut model(&v));
+    assert!(played.codes().contains(&"overloaded"), "{:?}", played.warnings());
+    let elapsed = played.result.elapsed;
+    assert!(elapsed > Nanos::secs(7) && elapsed < Nanos::secs(10), "{elapsed}");
+    // Offered until the end, not till it was found.
+    for stream in &played.result.streams {
+        let rows = &stream.ops[0].series.rows;
+        let last = rows.len() as u64 * stream.ops[0].series.interval_ns;
+        assert!(last + 200_000_000 > elapsed.get(), "{}: {last} of {elapsed}", stream.name);
+        let (first, late) = (rows[1].requests, rows[rows.len() - 2].requests);
+        assert!(late * 10 > first * 9, "{}: {first}, {late}", stream.name);
+    }
+}
+
+#[test]
 fn a_freeze_of_a_loaded_device_is_no_overload() {
     let v = visit(vec![open(9_000.0, Arrivals::Poisson, 1, 1, Nanos::secs(60))]);
     let mut device = model_with(&v, Nanos::micros(100), |spec| {
