@@ -180,7 +180,7 @@ pub struct Against {
     /// What blocks of the first side against itself say, where such were planned.
     pub control: Option<Control>,
     /// Geometric mean over `cells`: each stream of a cell counts as much as a cell of one. Rows
-    /// whose rate the suite sets are left out, unless all are such.
+    /// whose rate the suite sets and both reached are left out, unless all are such.
     pub overall: Outcome,
     /// Cells that both have, in the suite's order, those of several streams stream by stream.
     pub cells: Vec<CellComparison>,
@@ -215,8 +215,12 @@ pub struct CellComparison {
     pub stream: Option<String>,
     /// Whether the two asked for the same: false where only phase and place are alike.
     pub same_load: bool,
-    /// Whether the suite sets its rate: then that compares schedules.
+    /// Whether the suite sets its rate: where both reached it, that compares schedules.
     pub scheduled: bool,
+    /// Whether the reference was offered more than it took: its rate is then what the storage did.
+    pub reference_fell_behind: bool,
+    /// The same of the other side.
+    pub other_fell_behind: bool,
     /// On the reference.
     pub reference: Rate,
     /// On the other side.
@@ -466,8 +470,9 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
         let margin = margin(terms, None, drift.map(|d| d.overall));
         let margin = no_less(margin, control.map(|far| far.overall));
         // What was offered is no answer of the storage's, unless nothing else was asked.
-        let all_set = cells.iter().all(|row| row.scheduled);
-        let counts = |row: usize| all_set || cells.get(row).is_some_and(|row| !row.scheduled);
+        let all_set = !cells.iter().any(CellComparison::is_of_storage);
+        let counts =
+            |row: usize| all_set || cells.get(row).is_some_and(CellComparison::is_of_storage);
         let mut counted = (0..cells.len()).filter(|&row| counts(row));
         let overall = match (counted.next(), counted.next()) {
             // One row is all there is: one answer, not two ways to the same.
@@ -492,6 +497,14 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
         }
     });
     each.collect()
+}
+
+impl CellComparison {
+    /// Whether its rates say what the storage does: the suite sets none, or a side did not reach
+    /// what was offered.
+    pub fn is_of_storage(&self) -> bool {
+        !self.scheduled || self.reference_fell_behind || self.other_fell_behind
+    }
 }
 
 /// Index of a cell, and which of its several streams.
@@ -595,6 +608,8 @@ fn cells(
         stream: pair.a.stream_name().map(str::to_owned),
         same_load: pair.a.plans() == pair.b.plans(),
         scheduled: false,
+        reference_fell_behind: pair.a.fell_behind(),
+        other_fell_behind: pair.b.fell_behind(),
         reference,
         other,
         outcome,

@@ -56,6 +56,12 @@ pub struct Interference {
     pub p99_alone_ns: Option<u64>,
     /// The first by the second.
     pub p99_ratio: Option<f64>,
+    /// Streams that were offered more here than they took, this one or those beside it: the rates
+    /// are those beside what did run, not beside what the suite asked for.
+    pub fell_behind: Vec<String>,
+    /// The stream was offered more than it took when it was alone, too: the ratio of its rates is
+    /// of what came back on either side.
+    pub fell_behind_alone: bool,
 }
 
 /// An operation of a stream in a cell, over the visits that count.
@@ -169,7 +175,16 @@ fn compared(
         p99_ratio: p99_ns
             .zip(p99_alone_ns.filter(|&ns| ns > 0))
             .map(|(here, there)| here as f64 / there as f64),
+        fell_behind: behind(cell),
+        fell_behind_alone: alone.fell_behind(),
     })
+}
+
+/// Streams of a cell that were offered more than they took.
+fn behind(cell: &CellView<'_>) -> Vec<String> {
+    let rows = cell.by_stream();
+    let behind = rows.iter().filter(|row| row.fell_behind());
+    behind.filter_map(|row| row.stream_name().map(str::to_owned)).collect()
 }
 
 impl Interferences {
@@ -201,8 +216,43 @@ impl Interference {
         (-self.rate_ratio.ln()).max(tail)
     }
 
+    /// That an offered rate was not reached, here or alone; `None` where all were.
+    pub fn not_reached(&self) -> Option<String> {
+        let names: Vec<String> = self.fell_behind.iter().map(|name| format!("`{name}`")).collect();
+        let alone = match self.fell_behind_alone {
+            true if self.fell_behind.contains(&self.stream) => ", nor that of the first alone",
+            true => ", nor its own alone",
+            false => "",
+        };
+        let own = format!("`{}`", self.stream);
+        match names.as_slice() {
+            [] if self.fell_behind_alone => Some(format!(
+                "The rate offered to {own} was not reached alone: that rate is what came back"
+            )),
+            [] => None,
+            names => {
+                let mut names = names.to_vec();
+                // The first is the one that the sentence is about.
+                names.sort_by_key(|name| *name != own);
+                Some(format!(
+                    "The rate offered to {} was not reached there{alone}: these are rates beside \
+                     what did run, not beside what the suite asks for",
+                    words::list(&names)
+                ))
+            }
+        }
+    }
+
     /// What it costs, beside whom.
     pub fn sentence(&self) -> String {
+        let text = self.cost_told();
+        match self.not_reached() {
+            Some(told) => format!("{text} {told}."),
+            None => text,
+        }
+    }
+
+    fn cost_told(&self) -> String {
         let beside =
             words::list(&self.beside.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>());
         let place: String =
@@ -305,6 +355,33 @@ mod tests {
         let said = interference(&View::new(&run)).sentences();
         assert!(said[0].starts_with("`a` (read) suffers most beside `b`: x0.25"), "{said:?}");
         assert!(said[1].starts_with("`b` (read) loses nothing worth naming"), "{said:?}");
+    }
+
+    #[test]
+    fn an_offered_rate_that_was_not_reached_is_named() {
+        let mut run = both(2_500, Nanos::millis(8));
+        let reached = interference(&View::new(&run));
+        assert!(reached.found.iter().all(|one| one.not_reached().is_none()), "{reached:?}");
+        // Of 500 and more in each visit beside, nearly 4 in 5 of what was due was never issued.
+        for visit in run.visits.iter_mut().filter(|visit| visit.cell == 2) {
+            visit.streams[1].backlog = 2_000;
+        }
+        let found = interference(&View::new(&run));
+        assert!(found.found.iter().all(|one| one.fell_behind == ["b"]), "{found:?}");
+        assert!(found.found.iter().all(|one| !one.fell_behind_alone), "{found:?}");
+        for said in found.sentences() {
+            assert!(said.contains("offered to `b` was not reached there"), "{said}");
+        }
+        // A few that arrived just before the end are no overload.
+        for visit in run.visits.iter_mut().filter(|visit| visit.cell == 2) {
+            visit.streams[1].backlog = 3;
+        }
+        assert!(interference(&View::new(&run)).found.iter().all(|o| o.fell_behind.is_empty()));
+        // What the generator calls overloaded is, however little it left.
+        let text = "stream `b`: 400 requests a second were offered, 10 came back".to_owned();
+        run.visits[2].warnings.push(record::Warning::new("overloaded", text));
+        let found = interference(&View::new(&run));
+        assert!(found.found.iter().all(|one| one.fell_behind == ["b"]), "{found:?}");
     }
 
     #[test]

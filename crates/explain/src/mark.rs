@@ -47,6 +47,11 @@ pub const MEANINGS: &[(&str, &str)] = &[
     ("foreign-traffic", "the device moved far more than was asked for"),
     ("generator-limited", "a processor that made the load was the limit, perhaps not the target"),
     ("not-steady", "the rate had not come to rest when the rounds ran out"),
+    ("backlog", "open loop: some of what was due had not been issued when the visits ended"),
+    (
+        "overloaded",
+        "more was offered than the target takes: the visit ended early, for all streams",
+    ),
     ("not-converged", "the interval is wider than was asked for"),
     ("within-one-visit", "one visit: what differs from visit to visit is not in the interval"),
 ];

@@ -226,6 +226,26 @@ impl<'a> CellView<'a> {
         (self.cell.phase.as_str(), names)
     }
 
+    /// Whether it was offered more than it took: a visit says that it was overloaded, or more than
+    /// [`LEFT_MAX`] of what was due had not been issued by the visits' ends. Its rates are then
+    /// what the storage did, below what the suite asked for.
+    pub fn fell_behind(&self) -> bool {
+        let overloaded = |visit: &VisitView<'_>| {
+            visit.visit.warnings.iter().any(|warning| {
+                warning.code == "overloaded"
+                    && warning.stream().is_none_or(|stream| self.has_stream(stream))
+            })
+        };
+        let streams = self.visits.iter().flat_map(|visit| visit.streams());
+        let (left, done) = streams.fold((0u64, 0u64), |(left, done), stream| {
+            let counts = stream.ops.iter().filter(|op| is_data(&op.op)).map(|op| op.requests);
+            let requests = counts.fold(0u64, u64::saturating_add);
+            (left.saturating_add(stream.backlog), done.saturating_add(requests))
+        });
+        let due = left.saturating_add(done) as f64;
+        left as f64 > LEFT_MAX * due || self.visits.iter().any(overloaded)
+    }
+
     /// Natural logarithms of the visits' rates in requests per second, those of visits in which
     /// nothing completed left out.
     pub fn ln_rates(&self) -> Vec<f64> {
@@ -327,6 +347,10 @@ pub(crate) fn completions(visit: &VisitRecord, stream: Option<usize>) -> Cow<'_,
     }
     Cow::Owned(map)
 }
+
+/// More than this share of what was due left over, and the offered rate was not reached: the
+/// generator itself calls a stream overloaded that falls behind by as much.
+const LEFT_MAX: f64 = 0.02;
 
 /// The grain of [`Bitmap`]s, ns.
 const MILLISECOND: u64 = 1_000_000;

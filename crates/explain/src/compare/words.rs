@@ -43,6 +43,7 @@ impl Against {
         }
         out.extend(self.remarks());
         out.extend(self.schedules());
+        out.extend(self.not_reached());
         out.extend(self.cells_counted(of.confidence));
         out.extend(self.contrary());
         out.push(self.measured());
@@ -64,18 +65,24 @@ impl Against {
     /// Whose rate the suite sets: of all, or the streams by name.
     fn schedules(&self) -> Option<String> {
         let mut streams: Vec<String> = Vec::new();
-        for stream in self.cells.iter().filter(|row| row.scheduled).map(|row| &row.stream) {
+        let set: Vec<_> = self.cells.iter().filter(|row| !row.is_of_storage()).collect();
+        if set.is_empty() && !self.cells.is_empty() {
+            return None;
+        }
+        for stream in set.iter().map(|row| &row.stream) {
             let Some(stream) = stream.as_ref().map(|name| format!("`{name}`")) else { continue };
             if !streams.contains(&stream) {
                 streams.push(stream);
             }
         }
-        let some = self.cells.iter().any(|row| !row.scheduled);
+        let some = set.len() < self.cells.len();
+        let some_not = self.cells.iter().any(|row| row.scheduled && row.is_of_storage());
+        let reached = if some_not { ", and was reached in some cells" } else { "" };
         let told = if some && !streams.is_empty() {
             format!(
-                "The rate of {} is set by the suite: that ratio compares what was offered, not \
-                 what the storage can do, and is not in the ratio over all. Look at the latencies \
-                 (`--cells`).",
+                "The rate of {} is set by the suite{reached}: that ratio compares what was \
+                 offered, not what the storage can do, and is not in the ratio over all. Look at \
+                 the latencies (`--cells`).",
                 list(&streams)
             )
         } else {
@@ -84,6 +91,48 @@ impl Against {
                 .to_owned()
         };
         self.scheduled.then_some(told)
+    }
+
+    /// Cells in which a side took less than it was offered: one sentence for each way.
+    fn not_reached(&self) -> Vec<String> {
+        let label = &self.label;
+        let ways = [
+            (
+                (true, false),
+                format!(
+                    "A did not reach the rate it was offered, {label} did: {label} may do more \
+                     than that, so the ratio is a least one"
+                ),
+            ),
+            (
+                (false, true),
+                format!(
+                    "{label} did not reach the rate it was offered, A did: A may do more than \
+                     that, so the ratio is a highest one"
+                ),
+            ),
+            (
+                (true, true),
+                format!(
+                    "Neither A nor {label} reached the rate that was offered: the ratio is of \
+                     what the storage did, and what ran beside had less beside it than the suite \
+                     asks for"
+                ),
+            ),
+        ];
+        let told = |(way, text): ((bool, bool), String)| {
+            let of =
+                |row: &&CellComparison| (row.reference_fell_behind, row.other_fell_behind) == way;
+            let cells: Vec<_> = self.cells.iter().filter(of).collect();
+            let named: Vec<_> =
+                cells.iter().take(NAMED_MAX).map(|row| format!("`{}`", row.cell)).collect();
+            let rest = match cells.len().saturating_sub(NAMED_MAX) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            (!cells.is_empty()).then(|| format!("In {}{rest}: {text}.", list(&named)))
+        };
+        ways.into_iter().filter_map(told).collect()
     }
 
     fn who_failed(&self) -> Option<String> {
@@ -97,9 +146,15 @@ impl Against {
 
     fn looked_twice(&self, confidence: f64) -> Option<String> {
         (self.looks > 1).then(|| {
+            let ended = match self.overall.count {
+                0..10 => "neither was reached, so this is a look that was not planned",
+                10 => "it ended at the first",
+                11..20 => "the second was not reached, so this is a look that was not planned",
+                20.. => "both were taken",
+            };
             format!(
-                "Two looks were planned, after 10 and 20 blocks: intervals are of {:.1} % each, so \
-                 that both together keep what was asked (Pocock).",
+                "Two looks were planned, after 10 and 20 blocks; {ended}. Intervals are of {:.1} % \
+                 each, so that both together keep what was asked (Pocock).",
                 confidence * 100.0
             )
         })
@@ -133,7 +188,7 @@ impl Against {
 
     /// `4 cells`, and `14 streams` where a cell has several: those in the ratio over all.
     fn rows_told(&self) -> String {
-        let set = self.cells.iter().filter(|row| row.scheduled).count();
+        let set = self.cells.iter().filter(|row| !row.is_of_storage()).count();
         let counted = if set == self.cells.len() { set } else { self.cells.len() - set };
         count(counted as u64, if self.has_streams() { "stream" } else { "cell" })
     }

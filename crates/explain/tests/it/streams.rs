@@ -298,6 +298,38 @@ fn what_the_suite_offers_is_not_in_the_ratio_over_all() {
 }
 
 #[test]
+fn an_offered_rate_that_a_side_did_not_reach_is_about_the_storage() {
+    let text = "[[phase]]\nname = \"oltp\"\n[[phase.stream]]\nname = \"log\"\nrate = 1000\n\
+                [[phase.stream]]\nname = \"reads\"\nrate = \"none\"\n";
+    let side = |id: &str, seed: u64, log: f64| {
+        let mut run = planted(id, 6, seed, |_| log, 10_000.0);
+        run.header.suite_text = text.to_owned();
+        let behind = log < 1_000.0;
+        for visit in run.visits.iter_mut().filter(|_| behind) {
+            visit.streams[0].backlog = visit.streams[0].ops[0].requests;
+        }
+        run
+    };
+    for (a, b, who) in [
+        (1_000.0, 500.0, "B did not reach the rate it was offered, A did"),
+        (500.0, 1_000.0, "A did not reach the rate it was offered, B did"),
+        (500.0, 500.0, "Neither A nor B reached the rate that was offered"),
+    ] {
+        let seen = compared(&side("r1", 5, a), &side("r2", 6, b));
+        let against = &seen.against[0];
+        let row = &against.cells[0];
+        assert!(row.scheduled && row.is_of_storage(), "{row:?}");
+        assert_eq!((row.reference_fell_behind, row.other_fell_behind), (a < 1e3, b < 1e3));
+        let said = seen.sentences().join("\n");
+        assert!(said.contains(&format!("In `oltp · log`: {who}")), "{said}");
+        assert!(!said.contains("what was offered, not"), "{said}");
+        assert!(said.contains("over 2 streams"), "{said}");
+        let ratio = against.overall.ratio.unwrap().ratio;
+        assert!((ratio / (b / a).sqrt() - 1.0).abs() < 0.02, "{ratio}");
+    }
+}
+
+#[test]
 fn streams_in_another_order_are_matched_by_name() {
     let a = planted("r1", 6, 5, |_| 1_000.0, 10_000.0);
     let mut b = planted("r2", 6, 6, |_| 1_000.0, 10_000.0);
