@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use explain::CellView;
 use explain::cache::ledger;
 use explain::interval::CellInterval;
 use explain::visits::Visits;
-use record::{Run, RunState};
+use record::{CellRecord, Run, RunState, Warning};
 
 use crate::figures::{self, Figures, Judged, StreamOfCell, is_sync};
 use crate::table::interference;
@@ -595,19 +596,67 @@ fn explanation(mark: &str) -> Option<&'static str> {
     })
 }
 
+/// A cell's phase and values.
+fn place_of(cell: &CellRecord) -> String {
+    CellView { cell, stream: None, counts: Vec::new(), visits: Vec::new() }.name()
+}
+
+/// What was due and not issued in the visits to a cell: a line for each stream, since the numbers of
+/// its workers and visits differ by chance only.
+fn backlogs(run: &Run) -> Vec<String> {
+    let mut out = Vec::new();
+    for cell in &run.cells {
+        let name = place_of(cell);
+        for (position, plan) in cell.streams.iter().enumerate() {
+            let of_cell = run.visits.iter().filter(|visit| visit.cell == cell.index);
+            let left = of_cell.filter_map(|visit| visit.streams.get(position));
+            let left: Vec<u64> = left.map(|s| s.backlog).filter(|&left| left > 0).collect();
+            let Some(most) = left.iter().max() else { continue };
+            let text = format!(
+                "backlog: {}, stream `{}`: {} requests were due but could not be issued by the \
+                 end of {} (at most {most} in one): more was offered than was taken",
+                plain(&name),
+                plain(&plan.name),
+                left.iter().fold(0u64, |sum, &left| sum.saturating_add(left)),
+                match left.len() {
+                    1 => "1 visit".to_owned(),
+                    n => format!("{n} visits"),
+                },
+            );
+            out.push(text);
+        }
+    }
+    out
+}
+
 /// The run's warnings, then the visits', each text once with how often it came.
 fn warnings(run: &Run) -> String {
-    let mut met: Vec<(String, u64)> = Vec::new();
-    let of_visits = run.visits.iter().flat_map(|v| &v.warnings);
-    for warning in run.header.warnings.iter().chain(of_visits) {
-        let text = format!("{}: {}", plain(&warning.code), plain(&warning.text));
-        match met.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, times)) => *times += 1,
-            None => met.push((text, 1)),
+    // What makes two of them one, what is shown of it, how often it came.
+    let mut met: Vec<(String, String, u64)> = Vec::new();
+    let text = |warning: &Warning| format!("{}: {}", plain(&warning.code), plain(&warning.text));
+    let as_it_is = |text: String| (text.clone(), text);
+    let of_visits = run.visits.iter().flat_map(|v| v.warnings.iter().map(move |w| (v.cell, w)));
+    let of_visits = of_visits.filter(|(_, warning)| warning.code != "backlog");
+    let of_visits = of_visits.map(|(cell, warning)| match warning.code.as_str() {
+        // Once a cell: the rates reached differ a little from visit to visit.
+        "overloaded" => {
+            let place = run.cells.iter().find(|known| known.index == cell).map(place_of);
+            let place = place.unwrap_or_default();
+            let stream = warning.stream().unwrap_or_default();
+            let shown = format!("overloaded: {}, {}", plain(&place), plain(&warning.text));
+            (format!("overloaded {cell} {stream}"), shown)
+        }
+        _ => as_it_is(text(warning)),
+    });
+    let of_run = run.header.warnings.iter().map(text).chain(backlogs(run)).map(as_it_is);
+    for (key, text) in of_run.chain(of_visits) {
+        match met.iter_mut().find(|(known, ..)| *known == key) {
+            Some((.., times)) => *times += 1,
+            None => met.push((key, text, 1)),
         }
     }
     let mut out = String::new();
-    for (k, (text, times)) in met.iter().take(WARNINGS).enumerate() {
+    for (k, (_, text, times)) in met.iter().take(WARNINGS).enumerate() {
         if k == 0 {
             out.push_str("\nwarnings\n");
         }

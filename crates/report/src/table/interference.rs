@@ -4,7 +4,7 @@ use explain::View;
 use explain::interference::{Interference, interference};
 use record::Run;
 
-use crate::text::{Columns, cut, known, plain, three_digits};
+use crate::text::{Columns, cut, known, plain, three_digits, wrapped};
 
 /// Longest name in a column.
 const TEXT: usize = 24;
@@ -32,10 +32,23 @@ pub(crate) fn table(run: &Run, phase: &str) -> Option<String> {
     let owned = |words: [&str; 7]| words.map(str::to_owned).to_vec();
     columns.row([about(["stream", "operation", "beside"]), owned(heads)].concat());
     columns.row([about(["", "", ""]), owned(units)].concat());
-    for one in of_phase {
+    for one in &of_phase {
         columns.row(line(one, scale));
     }
-    Some(columns.print())
+    let mut out = columns.print();
+    let mut told: Vec<String> = Vec::new();
+    for one in &of_phase {
+        let Some(text) = one.not_reached() else { continue };
+        let beside = one.beside.iter().chain([&one.stream]);
+        let mut all: Vec<String> = beside.map(|name| cut(&plain(name), TEXT)).collect();
+        all.sort();
+        let text = format!("{}: {}", all.join("+"), plain(&text));
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    }
+    out.extend(told.iter().map(|text| wrapped("", text)));
+    Some(out)
 }
 
 fn line(one: &Interference, scale: f64) -> Vec<String> {

@@ -240,3 +240,31 @@ fn what_the_device_moved_in_the_ramp_is_held_against_what_the_ramp_asked() {
     };
     assert_eq!(shown(5_000), shown(0));
 }
+
+#[test]
+fn what_is_alike_in_every_visit_of_a_stream_is_a_warning_once_and_a_mark_with_a_sentence() {
+    let op = || sample::op("write", 100, 8192);
+    let mut run = of_one_phase(vec![("log", "write", vec![op()]), ("w", "write", vec![op()])], "");
+    let one = run.visits[0].clone();
+    run.visits = (0..5u32)
+        .map(|order| {
+            let mut visit = record::VisitRecord { order, repeat: order, ..one.clone() };
+            let left = u64::from(order) + 10;
+            visit.streams[1].backlog = left;
+            visit.warnings = vec![
+                record::Warning::new("backlog", format!("stream `w`, worker 0: {left} requests")),
+                record::Warning::new("overloaded", format!("stream `w`: 400 offered, {left} back")),
+            ];
+            visit
+        })
+        .collect();
+    let grid = table::grid(&run);
+    let flat = grid.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sum = "backlog: p, stream `w`: 60 requests were due but could not be issued by the end of 5 \
+               visits (at most 14 in one)";
+    assert!(flat.contains(sum), "{grid}");
+    assert!(flat.contains("overloaded: p, stream `w`: 400 offered, 10 back (5 times)"), "{grid}");
+    assert_eq!(flat.matches("stream `w`").count(), 2, "{grid}");
+    assert!(flat.contains("overloaded: more was offered than the target takes"), "{grid}");
+    assert!(flat.contains("backlog: open loop: some of what was due"), "{grid}");
+}
