@@ -189,6 +189,7 @@ fn twenty_blocks_end_after_ten_when_all_is_decided() {
     let done = world.ok(&words);
     assert!(done.err.contains("decided after 10 blocks"), "{done:?}");
     assert!(done.out.contains("Two looks were planned"), "{done:?}");
+    assert!(done.out.contains("it ended at the first: intervals"), "{done:?}");
     assert!(done.out.contains("intervals are of 97.1 % each"), "{done:?}");
     assert_eq!(world.ok(&["compare", "r1", "r2"]).out, done.out, "later, the same");
     let list = world.ok(&["list"]).out;

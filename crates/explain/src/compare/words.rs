@@ -153,7 +153,7 @@ impl Against {
                 20.. => "both were taken",
             };
             format!(
-                "Two looks were planned, after 10 and 20 blocks; {ended}. Intervals are of {:.1} % \
+                "Two looks were planned, after 10 and 20 blocks; {ended}: intervals are of {:.1} % \
                  each, so that both together keep what was asked (Pocock).",
                 confidence * 100.0
             )
