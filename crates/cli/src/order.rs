@@ -261,6 +261,14 @@ pub fn standing(store: &Store, header: &RunHeader) -> &'static str {
     }
 }
 
+/// A suite and what it was played on, where that is known: another tool need not tell.
+pub fn on(suite: &str, target: &str) -> String {
+    match target {
+        "" => report::plain(suite),
+        target => format!("{} on {}", report::plain(suite), report::plain(target)),
+    }
+}
+
 /// The store for looking things up; brought up to date if it is an old one.
 pub fn store_to_read(common: &Common) -> Result<Store, Failure> {
     let path = store_path(common)?;

@@ -207,6 +207,10 @@ impl Calibration {
         let classes = known.filter_map(|c| Some((c.class.clone(), c.noise.floor?))).collect();
         let place = &self.place;
         let mut from = format!("calibrate of {} on {}, {}", self.day(), place.host, place.target);
+        from.push_str(&match self.group {
+            1 => ", of single blocks".to_owned(),
+            blocks => format!(", of means of {blocks} blocks"),
+        });
         let doubts = self.place.doubts(&Place::of(of));
         if !doubts.is_empty() {
             from.push_str(&format!(", measured {}", doubts.join(" and ")));

@@ -119,8 +119,19 @@ fn of_imported(a: &Told<'_>, b: &Told<'_>) -> Differences {
     let mut factors = stack(&left.target, &right.target);
     factors.extend(machine(left, right));
     factors.retain(|f| told(left, &f.left) && told(right, &f.right));
+    let places = ["devices", "mount point", "file", "target"];
+    if !factors.iter().any(|f| places.contains(&f.name.as_str())) {
+        // What only one of them tells of its kind or place names neither: the label does.
+        let named = |header: &RunHeader| match &header.target {
+            target if target.resolved.is_empty() => target.given.clone(),
+            target => target.resolved.clone(),
+        };
+        let found = factor(Kind::Stack, "target", &named(left), &named(right));
+        factors.extend(found.filter(|f| !f.left.is_empty() && !f.right.is_empty()));
+    }
     factors.extend(factor(Kind::Plan, "suite", &left.suite, &right.suite));
     factors.extend(load::loads(a, b));
+    factors.extend(plan::not_shared(a, b));
     factors.extend(factor(Kind::Program, "tool", &tool(left), &tool(right)));
     factors.sort();
     let imported = [left, right].into_iter().filter(|header| header.imported.is_some());

@@ -185,6 +185,8 @@ impl OfRun {
         let visits = Visits::of(view.run);
         let mut itself = whole.sentences(&header.id);
         itself.extend(visits.sentence(&header.id));
+        let breaks = header.warnings.iter().filter(|warning| warning.code == "resumed");
+        itself.extend(breaks.map(|warning| format!("{} was {}.", header.id, warning.text)));
         let mut sure = how_sure(view, &findings);
         sure.extend(floor.and_then(|floor| floor.beside(view)));
         let sections = [

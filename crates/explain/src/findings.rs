@@ -228,7 +228,7 @@ impl Marks {
     }
 
     fn of_steady(&mut self, steady: &SteadyStates) {
-        for series in steady.series.iter().filter(|s| s.verdict != Verdict::Steady) {
+        for series in steady.series.iter().filter(|s| s.asked && s.verdict != Verdict::Steady) {
             let why = series.sentences().into_iter().next().unwrap_or_default();
             for &cell in &series.decides_for {
                 // Where one cell decides for a grid, what its streams are called says nothing of

@@ -70,6 +70,9 @@ impl OfGroup {
 /// What is wrong with a run, how fast it was, what limits it if that is known, and its marks.
 fn in_short(view: &View<'_>, run: &OfRun) -> Vec<String> {
     let mut said = run.whole.sentences(&run.run);
+    if let Some(factor) = crate::findings::plan(view).and_then(|plan| plan.scaled) {
+        said.push(format!("Scaled: sizes and totals are {factor} times the suite's."));
+    }
     said.push(rates(view, run));
     for barrier in run.barriers.barriers.iter().filter(|barrier| barrier.fit.is_some()) {
         said.extend(barrier.sentences().into_iter().next());
@@ -120,7 +123,11 @@ fn marks(view: &View<'_>, marks: &[Mark]) -> Vec<String> {
         let of = || marks.iter().filter(|mark| mark.code == *code);
         let first = of().next()?;
         let marked = of().map(|mark| mark.cell).collect::<BTreeSet<u32>>().len();
-        let evidence = first.evidence.trim_end_matches('.');
+        let meaning = MEANINGS.iter().find(|(known, _)| known == code).map(|(_, meaning)| *meaning);
+        let evidence = match first.evidence.trim_end_matches('.') {
+            "" => meaning.unwrap_or_default(),
+            evidence => evidence,
+        };
         Some(match (cells, &first.stream) {
             (1, None) => format!("{code}: {evidence}."),
             (1, Some(_)) => format!("{code} in {}: {evidence}.", name(first)),

@@ -48,6 +48,9 @@ pub struct SteadyState {
     pub last_half: Option<LastHalfTest>,
     /// What both say together, with what was written.
     pub verdict: Verdict,
+    /// Whether the suite has it played until it is steady. Where it does not, only that it is
+    /// steady is worth a word: nobody asked for it, and drift is told as drift.
+    pub asked: bool,
     /// The part of the series that the verdict is about: the last half, else the last five rounds.
     pub horizon: Horizon,
     /// Written to the device in the run up to the end of the series.
@@ -316,6 +319,7 @@ fn state(view: &View<'_>, series: &Series<'_>, rule: Option<&Rule>) -> SteadySta
             .map_or_else(|| vec![series.cell.cell.index], |r| r.cells.clone().collect()),
         order_first: series.visits.first().map_or(0, |visit| visit.visit.order),
         verdict: verdict(snia, last_half, rounds.len(), enough),
+        asked: rule.is_some(),
         rounds,
         snia,
         last_half,
@@ -419,7 +423,8 @@ fn pieces(visit: &VisitRecord) -> Vec<(f64, f64)> {
 impl SteadyStates {
     /// A verdict for each series with what it does not exclude, then the cliffs.
     pub fn sentences(&self) -> Vec<String> {
-        let series = self.series.iter().flat_map(SteadyState::sentences);
+        let told = self.series.iter().filter(|s| s.asked || s.verdict == Verdict::Steady);
+        let series = told.flat_map(SteadyState::sentences);
         series.chain(self.cliffs.iter().map(WriteCliff::sentence)).collect()
     }
 }
@@ -564,6 +569,11 @@ mod tests {
         assert_eq!(verdict(&[RATE / 2; 12]), Verdict::NotEnoughWritten);
         let falling: Vec<u64> = (0..12).map(|k| RATE * (40 - k) / 20).collect();
         assert_eq!(verdict(&falling), Verdict::NotSteady);
+        // Nobody asked for a steady state there: neither a mark nor a word about it.
+        let (run, found) = (rounds(&falling), steady_of(&rounds(&falling)));
+        let marks = crate::findings::Findings::of(&View::new(&run)).marks(&View::new(&run));
+        assert!(marks.iter().all(|mark| mark.code != "not-steady"), "{marks:?}");
+        assert!(!found.sentences().iter().any(|said| said.contains("not steady")), "{found:?}");
         assert_eq!(verdict(&[0; 12]), Verdict::Unknown);
         assert_eq!(steady_of(&rounds(&[RATE; 4])).series, []);
     }

@@ -38,7 +38,10 @@ fn a_short_one_takes_the_largest_and_lends_it_to_all() {
     assert_eq!(classes.reduce(f64::max), found.overall.floor);
     let given = found.floor(&planted(2, 0.0, 0.0).header).unwrap();
     assert!(given.classes.is_empty());
-    assert_eq!(given.from, "calibrate of 20 February 2009 on db1, /ssd/test.dat");
+    assert_eq!(
+        given.from,
+        "calibrate of 20 February 2009 on db1, /ssd/test.dat, of means of 10 blocks"
+    );
     insta::assert_snapshot!(found.sentences().join("\n"));
 }
 
@@ -89,8 +92,8 @@ fn what_is_otherwise_is_named_and_twins_are_apart() {
     assert_eq!(machine_key(&now), machine_key(&run.header), "it is the same machine");
     assert_eq!(
         found.floor(&now).unwrap().from,
-        "calibrate of 20 February 2009 on db1, /ssd/test.dat, measured with kernel 6.1.0 and with \
-         version 0.1.0 of the program and on another target"
+        "calibrate of 20 February 2009 on db1, /ssd/test.dat, of means of 10 blocks, measured with \
+         kernel 6.1.0 and with version 0.1.0 of the program and on another target"
     );
     now.target.kind = TargetKind::Twin;
     assert_ne!(machine_key(&now), machine_key(&run.header));

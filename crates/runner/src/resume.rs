@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use plan::Made;
-use record::{Run, RunState, TargetKind, TargetRecord, VisitEnd};
+use record::{Run, RunState, TargetKind, TargetRecord, VisitEnd, VisitRecord, Warning};
 use stack::{Action, PathKind, Permit};
 use units::Nanos;
 
@@ -22,6 +22,8 @@ pub(crate) struct Resumed {
     pub visits: u32,
     /// Passes over the files that need not be made again.
     pub passes: BTreeSet<u32>,
+    /// That and where it was broken off: what was measured before is older than it looks.
+    pub broken: Warning,
 }
 
 /// Decides how to go on with `run`. What the user must allow anew (`--destroy`) is in
@@ -83,13 +85,37 @@ pub fn prepare_resume(
         })
         .collect();
     prepared.header.id.clone_from(&header.id);
+    let broken = broken(run, prepared.header.started_unix_ns);
     prepared.header.started_unix_ns = header.started_unix_ns;
     let whole = run.visits.iter().filter(|visit| visit.end == VisitEnd::Complete);
     let passes = whole.filter_map(|visit| visit.cell.checked_sub(grid));
     let passes = if still_there(&prepared.ground) { passes.collect() } else { BTreeSet::new() };
     let visits = run.visits.len() as u32;
-    prepared.resumes = Some(Resumed { id: header.id.clone(), made, visits, passes });
+    prepared.resumes = Some(Resumed { id: header.id.clone(), made, visits, passes, broken });
     Ok(prepared)
+}
+
+/// Between which visits a run was broken off, and for how long where the clock tells.
+fn broken(run: &Run, now_unix_ns: i64) -> Warning {
+    let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+    let ended = |v: &VisitRecord| v.started_unix_ns.saturating_add(signed(v.elapsed_ns));
+    let last = run.visits.iter().map(ended).max();
+    let idle = last.map(|last| now_unix_ns.saturating_sub(last));
+    // A simulated device is made anew, and its clock is none of ours.
+    let real = run.header.target.kind != TargetKind::Twin;
+    let idle = idle.and_then(|ns| u64::try_from(ns).ok()).filter(|ns| real && *ns > 0);
+    let after = idle.map(|ns| {
+        // To the second: no clock is set more surely than that.
+        let whole = ns.div_ceil(1_000_000_000).saturating_mul(1_000_000_000);
+        format!(", {} after the last of them ended", Nanos::new(whole))
+    });
+    let text = format!(
+        "broken off after {} stored visits and resumed{}: what differs before and after may be \
+         from that break",
+        run.visits.len(),
+        after.unwrap_or_default()
+    );
+    Warning::new("resumed", text)
 }
 
 /// Whether what was once written is there to be read: reads of a file made anew, or of its holes,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::Args;
 use explain::compare::{
-    Against, CellComparison, Comparison, Direction, Method, Outcome, Terms, Verdict,
+    Against, CellComparison, Comparison, Direction, Doubt, Method, Outcome, Terms, Verdict,
 };
 use explain::view::View;
 use explain::visits::Visits;
@@ -14,6 +14,7 @@ use store::Store;
 use crate::args::Common;
 use crate::commands::calibrate;
 use crate::commands::live::{self, LiveArgs};
+use crate::commands::suites::counted;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::options::Share;
@@ -167,11 +168,10 @@ fn text(comparison: &Comparison, store: &Store, runs: &[Run], details: bool) -> 
         // Writing to a string cannot fail.
         let _ = writeln!(
             out,
-            "{}  {}  {} on {}: {}, {}",
+            "{}  {}  {}: {}, {}",
             side.label,
             side.run,
-            report::plain(&side.suite),
-            report::plain(&side.target),
+            order::on(&side.suite, &side.target),
             order::standing(store, header),
             Visits::of(run).line(),
         );
@@ -265,7 +265,17 @@ fn verdict(outcome: &Outcome) -> String {
         Verdict::Different => way.unwrap_or("different").to_owned(),
         Verdict::Same => "same".to_owned(),
         Verdict::Inconclusive => {
-            let more = outcome.more.map(|n| format!(", about {n} more")).unwrap_or_default();
+            let unit = match outcome.method {
+                Method::SignedRank | Method::PairedT => "block",
+                Method::Welch | Method::None => "visit",
+            };
+            let more = match outcome.more {
+                Some(n) => format!(", about {} more", counted(n.into(), unit)),
+                None if outcome.doubts.contains(&Doubt::AtTheMargin) => {
+                    ", too near the margin".to_owned()
+                }
+                None => String::new(),
+            };
             let way = way.map(|way| format!(", {way} by little")).unwrap_or_default();
             format!("inconclusive{way}{more}")
         }

@@ -156,7 +156,7 @@ fn text(explanation: &Explanation) -> String {
     // The parts of a group were told in short.
     for run in explanation.runs.iter().filter(|_| explanation.group.is_none()) {
         let (id, suite, target) = (&run.run, &run.suite, &run.target);
-        title(&mut out, &format!("{id} {suite} on {target}"));
+        title(&mut out, &format!("{id} {}", order::on(suite, target)));
         out.push_str(&format!("{}, {}\n", run.state, run.visits.line()));
         sections(&mut out, &run.sections);
     }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use store::Store;
 
 use crate::args::Common;
+use crate::commands::suites::counted;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::input;
@@ -82,13 +83,14 @@ struct Summary<'a> {
 }
 
 pub fn import(args: &ImportArgs, common: &Common, output: &Output) -> Result<(), Failure> {
-    let runs = read_all(args)?;
+    let (runs, copies) = read_all(args)?;
     let mut ids = Vec::new();
     if !args.dry_run {
         let mut store = Store::open(&order::store_path(common)?)?;
         said_before(&store, &runs, output)?;
         ids = store.add_runs(&runs)?;
     }
+    copies.iter().for_each(|copy| output.warning(copy));
     for warning in runs.iter().flat_map(|run| &run.header.warnings) {
         output.warning(&warning.text);
     }
@@ -107,13 +109,15 @@ pub fn import(args: &ImportArgs, common: &Common, output: &Output) -> Result<(),
     output.print(&lines)
 }
 
-/// Every file, before anything is stored.
-fn read_all(args: &ImportArgs) -> Result<Vec<Run>, Failure> {
+/// Every file, before anything is stored, and a sentence for each that another one is a copy of.
+fn read_all(args: &ImportArgs) -> Result<(Vec<Run>, Vec<String>), Failure> {
     if args.files.iter().filter(|file| is_stdin(file)).count() > 1 {
         let message = "standard input can be read once, and is named more often";
         return Err(Failure::new(ExitCode::Usage, message));
     }
     let mut runs = Vec::new();
+    let mut met: Vec<(String, &Path)> = Vec::new();
+    let mut copies = Vec::new();
     for file in &args.files {
         let origin = Origin {
             file: if is_stdin(file) { "stdin".to_owned() } else { file.display().to_string() },
@@ -121,9 +125,27 @@ fn read_all(args: &ImportArgs) -> Result<Vec<Run>, Failure> {
             command_line: order::command_line(),
             program: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        runs.extend(import::read(&bytes(file)?, args.tool, &origin)?);
+        let read = import::read(&bytes(file)?, args.tool, &origin)?;
+        let content = read.first().and_then(|run| run.header.imported.as_ref());
+        let content = content.map(|imported| imported.xxh3.clone()).unwrap_or_default();
+        match met.iter().find(|(known, _)| *known == content) {
+            Some((_, first)) => copies.push(same_content(args, file, first)?),
+            None => met.push((content, file)),
+        }
+        runs.extend(read);
     }
-    if args.together { Ok(vec![import::together(runs)?]) } else { Ok(runs) }
+    if args.together { Ok((vec![import::together(runs)?], copies)) } else { Ok((runs, copies)) }
+}
+
+/// Copies scatter by nothing: an interval made of them would promise what was never measured.
+fn same_content(args: &ImportArgs, file: &Path, first: &Path) -> Result<String, Failure> {
+    let (file, first) = (file.display(), first.display());
+    if args.together {
+        let message = format!("{file} is no repeat: it holds the same bytes as {first}");
+        let hint = "repeats are outputs of several executions; nothing was stored";
+        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+    }
+    Ok(format!("{file} holds the same bytes as {first}: the two are one measurement"))
 }
 
 fn is_stdin(file: &Path) -> bool {
@@ -191,7 +213,9 @@ fn line(id: &str, run: &Run) -> String {
     let version = read.version.map(|version| format!(" {version}")).unwrap_or_default();
     let mut out = format!("{id}  {}{version}: ", read.tool);
     // Writing to a string cannot fail.
-    let _ = write!(out, "{} cells, {} visits from {}", read.cells, read.visits, read.file);
+    let cells = counted(read.cells as u64, "cell");
+    let visits = counted(read.visits as u64, "visit");
+    let _ = write!(out, "{cells}, {visits} from {}", read.file);
     report::plain(&out) + "\n"
 }
 

@@ -137,6 +137,19 @@ fn repeats_become_one_run() {
 }
 
 #[test]
+fn copies_are_no_repeats() {
+    let world = World::new();
+    let (a, b) = (sample("bonnie-1.96-h800.txt"), sample("bonnie-1.96-wal.txt"));
+    let done = world.run(&["import", "--together", &a, &b, &a]);
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains("is no repeat: it holds the same bytes as"), "{}", done.err);
+    let done = world.ok(&["import", &a, &a]);
+    assert!(done.err.contains("the two are one measurement"), "{}", done.err);
+    let done = world.ok(&["import", &a, &b]);
+    assert!(!done.err.contains("one measurement"), "{}", done.err);
+}
+
+#[test]
 fn standard_input_is_read() {
     let world = World::new();
     let mut command = world.command(&["import", "-"]);
@@ -145,7 +158,7 @@ fn standard_input_is_read() {
     let text = std::fs::read(sample("xdd.txt")).unwrap();
     child.stdin.take().unwrap().write_all(&text).unwrap();
     let done = crate::world::Done::from(child.wait_with_output().unwrap());
-    assert_eq!(done.out, "r1  xdd 7.0.0.rc: 1 cells, 3 visits from stdin\n");
+    assert_eq!(done.out, "r1  xdd 7.0.0.rc: 1 cell, 3 visits from stdin\n");
     assert_eq!(world.run(&["import", "-", "-"]).code, 2);
 }
 

@@ -131,7 +131,10 @@ impl Floor {
         let narrow = widths.iter().filter(|(width, floor)| width < floor).count();
         let least = widths.iter().map(|(_, floor)| *floor).reduce(f64::min)?;
         let most = widths.iter().map(|(_, floor)| *floor).reduce(f64::max)?;
+        let visits = view.rows.iter().map(|row| row.visits.len()).filter(|&n| n > 0).min();
+        let few = visits.filter(|&n| n < super::GROUP);
         let differs = match percent(least) == percent(most) {
+            true if few.is_some() => format!("{} and more", percent(most)),
             true => up_to(most),
             false => format!("up to {} to {}, by class of cell", percent(least), percent(most)),
         };
@@ -144,8 +147,11 @@ impl Floor {
             ),
         };
         Some(format!(
-            "The same, measured twice on this machine, differs by {differs} ({}). {so}",
-            self.from
+            "The same, measured twice on this machine, differs by {differs} ({}{}). {so}",
+            self.from,
+            few.map_or_else(String::new, |n| {
+                format!("; here are cells of {}", count(n as u64, "visit"))
+            })
         ))
     }
 }

@@ -7,7 +7,8 @@ use stats::interval::{Interval, moderated, plain};
 
 use super::judge::{Evidence, Side};
 use super::stalls::Stalls;
-use super::{Design, Rate};
+use super::{Design, Rate, Row, row_of};
+use crate::interval::{self, Basis};
 use crate::places::{Told, places};
 use crate::view::{CellView, View};
 
@@ -20,7 +21,12 @@ pub(super) struct Matched<'a> {
     pub pairs: Vec<Pair<'a>>,
     pub only_reference: Vec<String>,
     pub only_other: Vec<String>,
+    own: [Own; 2],
 }
+
+/// Intervals of a run by itself, as tables and explanations show them: by cell and stream, visits
+/// and ends.
+type Own = BTreeMap<Row, (usize, f64, f64)>;
 
 /// A cell of both, or one stream of it.
 pub(super) struct Pair<'a> {
@@ -73,7 +79,23 @@ pub(super) fn matched<'a>(reference: &View<'a>, other: &View<'a>) -> Matched<'a>
     let mut left: Vec<_> = theirs.into_values().collect();
     left.sort_by_key(|cell| cell.cell.index);
     let only_other = left.iter().map(CellView::name).collect();
-    Matched { design, pairs, only_reference, only_other }
+    let own = [own(reference), own(other)];
+    Matched { design, pairs, only_reference, only_other, own }
+}
+
+fn own(view: &View<'_>) -> Own {
+    let cells = view
+        .cells
+        .iter()
+        .zip(interval::cells(view))
+        .filter(|(cell, _)| cell.cell.streams.len() < 2);
+    let streams =
+        view.rows.iter().zip(interval::rows(view)).filter(|(row, _)| row.stream.is_some());
+    let known = cells.chain(streams).filter_map(|(row, found)| {
+        let found = found.filter(|found| found.basis == Basis::Visits)?;
+        Some((row_of(row), (row.visits.len(), found.low, found.high)))
+    });
+    known.collect()
 }
 
 fn design(reference: &View<'_>, other: &View<'_>) -> Design {
@@ -160,23 +182,30 @@ impl Matched<'_> {
 
     /// The reference's own rates.
     pub fn rates_reference(&self) -> Vec<Rate> {
-        self.rates(|p| &p.a)
+        self.rates(|p| &p.a, &self.own[0])
     }
 
     /// The other side's.
     pub fn rates_other(&self) -> Vec<Rate> {
-        self.rates(|p| &p.b)
+        self.rates(|p| &p.b, &self.own[1])
     }
 
-    fn rates(&self, of: CellOf) -> Vec<Rate> {
+    fn rates(&self, of: CellOf, own: &Own) -> Vec<Rate> {
         let sides = self.sides(of);
         let each = self.pairs.iter().zip(sides);
-        each.map(|(pair, side)| Rate {
-            per_second: side.bare.map(f64::exp),
-            low: side.mean.map(|mean| mean.low()),
-            high: side.mean.map(|mean| mean.high()),
-            visits: u32::try_from(of(pair).visits.len()).unwrap_or(u32::MAX),
-            stalls: Stalls::of(of(pair)),
+        each.map(|(pair, side)| {
+            let visits = of(pair).visits.len();
+            // The run's own, unless blocks that only check the comparison are left out here.
+            let of_run = own.get(&row_of(of(pair))).filter(|(all, ..)| *all == visits);
+            let of_these = || side.mean.map(|mean| (mean.low(), mean.high()));
+            let ends = of_run.map(|&(_, low, high)| (low, high)).or_else(of_these);
+            Rate {
+                per_second: side.bare.map(f64::exp),
+                low: ends.map(|(low, _)| low),
+                high: ends.map(|(_, high)| high),
+                visits: u32::try_from(visits).unwrap_or(u32::MAX),
+                stalls: Stalls::of(of(pair)),
+            }
         })
         .collect()
     }

@@ -49,7 +49,8 @@ impl Against {
         out.push(self.measured());
         out.extend(self.control.iter().flat_map(|control| control.sentences(&self.label)));
         out.extend(self.looked_twice(of.confidence));
-        out.push(margin_told(&self.overall, of.floor.as_ref(), "this comparison"));
+        let imported = !self.differences.imported.is_empty();
+        out.push(margin_told(&self.overall, of.floor.as_ref(), "this comparison", imported));
         out.extend(self.few_bad_runs());
         out.extend(self.unmatched());
         out.extend(self.next());
@@ -330,6 +331,13 @@ impl Against {
 
     fn next(&self) -> Option<String> {
         if self.design == Design::Apart && !self.bracket && self.drift.is_none() {
+            if !self.differences.imported.is_empty() {
+                return Some(
+                    "To rule drift out, measure in turn (A, B, A, B, ...) with one tool, and \
+                     compare those."
+                        .to_owned(),
+                );
+            }
             return Some(
                 "To rule drift out, measure both in blocks (`plimsoll compare --live`), or A \
                  again after B and compare all three."
@@ -423,7 +431,7 @@ fn open(outcome: &Outcome, a: &str, b: &str) -> String {
     known + &next
 }
 
-fn margin_told(outcome: &Outcome, floor: Option<&Floor>, what: &str) -> String {
+fn margin_told(outcome: &Outcome, floor: Option<&Floor>, what: &str, imported: bool) -> String {
     let between = match outcome.margin > 0.0 {
         true => format!("Ratios between {} count for nothing", words::margin(outcome.margin)),
         false => "Every difference counts".to_owned(),
@@ -444,6 +452,9 @@ fn margin_told(outcome: &Outcome, floor: Option<&Floor>, what: &str) -> String {
             "{between}, as asked; the machine's own A/A floor is lower ({}: {}).",
             floor.from,
             share(floor.overall)
+        ),
+        (_, None) if imported => format!(
+            "{between}, as asked; how far what was imported differs from itself is not known."
         ),
         (_, None) => format!(
             "{between}, as asked; how far this machine differs from itself is not known: \

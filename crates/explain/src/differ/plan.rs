@@ -16,6 +16,8 @@ const HOW_OFTEN: [&str; 4] =
     ["rounds.precision", "rounds.visits_min", "rounds.visits_max", "rounds.time_max"];
 /// Of rounds: what the streams' own times have taken in.
 const IN_STREAMS: [&str; 3] = ["visit_time", "ramp", "visit_time_max"];
+/// Of a longer list of phases so many are named.
+const NAMED_MAX: usize = 5;
 /// Fields that a phase has besides those of its streams.
 const OWN: [&str; 4] = ["steady", "settle", "caches", "precondition"];
 
@@ -24,6 +26,7 @@ pub(super) fn plan(left: &Told<'_>, right: &Told<'_>) -> Vec<Factor> {
     let mut out: Vec<Factor> =
         factor(Kind::Plan, "suite", &a.suite, &b.suite).into_iter().collect();
     if a.suite_text == b.suite_text {
+        out.extend(not_shared(left, right));
         return out;
     }
     let (Some(ours), Some(theirs)) = (table(&a.suite_text), table(&b.suite_text)) else {
@@ -54,7 +57,44 @@ pub(super) fn plan(left: &Told<'_>, right: &Told<'_>) -> Vec<Factor> {
     found.extend(of_cells(&asked));
     found.sort();
     out.extend(together(found));
+    out.extend(not_shared(left, right));
     out
+}
+
+/// Phases that only one of two runs of one suite was asked for. They are in no ratio, yet what runs
+/// before a cell can be in it, so the two are no A/A. Places of a grid that only one visits in a
+/// phase of both are none: a value set is the same value of an axis.
+pub(super) fn not_shared(left: &Told<'_>, right: &Told<'_>) -> Option<Factor> {
+    if left.run.header.suite != right.run.header.suite {
+        return None;
+    }
+    let phases = |told: &Told<'_>| {
+        let mut met: Vec<String> = Vec::new();
+        for cell in told.grid().filter(|cell| !cell.phase.is_empty()) {
+            if !met.contains(&cell.phase) {
+                met.push(cell.phase.clone());
+            }
+        }
+        met
+    };
+    let (ours, theirs) = (phases(left), phases(right));
+    let imported = [left, right].iter().any(|told| told.run.header.imported.is_some());
+    if imported && !ours.iter().any(|phase| theirs.contains(phase)) {
+        // Jobs of other names are held against each other as they are.
+        return None;
+    }
+    let only = |mine: &[String], others: &[String]| {
+        let mine = mine.iter().filter(|phase| !others.contains(phase));
+        let mut mine: Vec<String> = mine.cloned().collect();
+        let more = mine.len().saturating_sub(NAMED_MAX);
+        mine.truncate(NAMED_MAX);
+        match mine.join(", ") {
+            none if none.is_empty() => NONE.to_owned(),
+            all if more == 0 => all,
+            some => format!("{some}, and {more} more"),
+        }
+    };
+    factor(Kind::Plan, "phases that one lacks", &only(&ours, &theirs), &only(&theirs, &ours))
 }
 
 fn table(text: &str) -> Option<toml::Table> {

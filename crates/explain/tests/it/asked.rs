@@ -215,3 +215,61 @@ fn an_imported_run_and_one_of_ours_tell_their_loads() {
     assert!(found.contains(&"access sequential random".to_owned()), "{found:?}");
     assert!(!found.iter().any(|f| f.starts_with("block_size")), "{found:?}");
 }
+
+#[test]
+fn a_phase_that_one_lacks_is_a_difference() {
+    let a = played("r1", "[phase.grid]\nqueue_depth = [1, 4]\n", &[]);
+    let mut b = a.clone();
+    b.header.id = "r2".to_owned();
+    assert!(differences(&a, &b).is_none());
+    let mut other = b.cells[0].clone();
+    (other.index, other.phase) = (7, "q".to_owned());
+    b.cells.push(other);
+    assert_eq!(factors(&a, &b), ["phases that one lacks none q"]);
+    assert!(!differences(&a, &b).sentences().join(" ").contains("A/A"));
+}
+
+#[test]
+fn what_was_imported_and_a_run_of_ours_name_their_targets() {
+    let mut theirs = fio("r1", job("x", 4096, 1), &[("rw", "randread")]);
+    let mut ours = played("r2", "", &[]);
+    (theirs.header.target.kind, ours.header.target.kind) =
+        (record::TargetKind::Unknown, record::TargetKind::Twin);
+    theirs.header.target.devices.clear();
+    ours.header.target.devices.clear();
+    theirs.header.target.resolved = "/data/a".to_owned();
+    ours.header.target.resolved = "model:disk".to_owned();
+    let found = factors(&theirs, &ours);
+    assert!(found.contains(&"target /data/a model:disk".to_owned()), "{found:?}");
+}
+
+#[test]
+fn a_side_of_a_comparison_has_the_interval_of_its_own_run() {
+    let noisy = |id: &str, phase: &str| {
+        let mut found = played(id, phase, &[]);
+        let all = found.visits.clone();
+        for repeat in 1..4u32 {
+            for (cell, visit) in (0u64..).zip(&all) {
+                let mut visit = record::VisitRecord { repeat, ..visit.clone() };
+                visit.order = repeat * 10 + visit.cell;
+                visit.elapsed_ns += u64::from(repeat) * (cell + 1) * visit.elapsed_ns / 10;
+                found.visits.push(visit);
+            }
+        }
+        found
+    };
+    // The cells that only one has lend their noise to that run's own intervals.
+    let a = noisy("r1", "[phase.grid]\nqueue_depth = [1, 2, 4, 8, 16]\n");
+    let b = noisy("r2", "[phase.grid]\nqueue_depth = [1, 2]\n");
+    let found = compared(&a, &b);
+    let view = View::new(&a);
+    let own = explain::interval::cells(&view);
+    let rows = &found.against[0].cells;
+    assert_eq!(rows.len(), 2);
+    for (row, own) in rows.iter().zip(own) {
+        let own = own.unwrap();
+        let ends = (row.reference.low.unwrap(), row.reference.high.unwrap());
+        assert!((ends.0 / own.low - 1.0).abs() < 1e-9, "{ends:?} {own:?}");
+        assert!((ends.1 / own.high - 1.0).abs() < 1e-9, "{ends:?} {own:?}");
+    }
+}

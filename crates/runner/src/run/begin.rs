@@ -43,6 +43,7 @@ impl Prepared {
         let everything: Vec<&Cell> = played.iter().chain(&before).collect();
         let is_new = resumes.is_none();
         // First of all: a store that takes nothing must not cost a file its content.
+        let broken = resumes.as_ref().map(|resumed| resumed.broken.clone());
         let (id, made, visits, done) = match resumes {
             Some(resumed) => (resumed.id, resumed.made, resumed.visits, resumed.passes),
             None => (store.create_run(&header, &cells)?, Vec::new(), 0, BTreeSet::new()),
@@ -136,6 +137,11 @@ impl Prepared {
         for warning in &header.warnings {
             run.warned.insert((warning.code.clone(), warning.text.clone()));
             run.watcher.event(Event::Warning(warning));
+        }
+        if let Some(broken) = broken
+            && let Err(error) = run.warn(broken)
+        {
+            return Err(run.failed(error));
         }
         if let Err(error) = run.tell_short() {
             return Err(run.failed(error));

@@ -37,19 +37,32 @@ impl Running<'_> {
                 format!("phase {phase} was not steady after {} rounds", cell.visits),
             ))?;
         }
-        let late = CellStanding::NotConverged(Why::Time);
-        let late = all.iter().filter(|cell| cell.standing == late).count();
-        if late > 0 {
-            self.warn(Warning::new(
-                "not-converged",
-                format!(
-                    "the time of {} ran out: {late} of {} cells are not known to {} %",
-                    self.suite.rounds.time_max,
-                    all.len(),
-                    (self.suite.rounds.precision * 1e4).round() / 1e2,
-                ),
-            ))?;
-        }
+        let open = |why| {
+            all.iter().filter(|cell| cell.standing == CellStanding::NotConverged(why)).count()
+        };
+        // Whatever ended a cell, its interval is as wide; of failed ones their own warnings tell.
+        let (late, spent) = (open(Why::Time), open(Why::Cap));
+        let unknown = format!(
+            "{} of {} cells are not known to {} %",
+            late + spent,
+            all.len(),
+            (self.suite.rounds.precision * 1e4).round() / 1e2,
+        );
+        let most = self.suite.rounds.visits_max;
+        let time = self.suite.rounds.time_max;
+        // Where their number was fixed, by the suite or by blocks, no width was the aim.
+        let fixed = self.sides.is_some() || self.suite.rounds.visits_min == most;
+        let text = match (late, spent) {
+            (0, 0) => return Ok(()),
+            (0, _) if fixed => return Ok(()),
+            (_, 0) => format!("the time of {time} ran out: {unknown}"),
+            (0, _) => format!("the cells had the {most} visits that each may have: {unknown}"),
+            _ => format!(
+                "{unknown}: the time of {time} ran out for {late}, and {spent} had the {most} \
+                 visits that each may have"
+            ),
+        };
+        self.warn(Warning::new("not-converged", text))?;
         Ok(())
     }
 

@@ -33,6 +33,11 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let run = store.load(&outcome.run).unwrap();
     let cells: Vec<u32> = run.visits.iter().map(|v| v.cell).collect();
     assert_eq!(cells, [6, 0, 1, 2, 3, 4, 5], "the fill is not repeated");
+    let broken = run.header.warnings.iter().find(|w| w.code == "resumed").unwrap();
+    assert!(
+        broken.text.starts_with("broken off after 3 stored visits and resumed, "),
+        "{broken:?}"
+    );
     assert!(run.visits.iter().all(|v| v.end == VisitEnd::Complete));
     let again = prepare_resume(&run, settings(&place), None).unwrap_err();
     assert!(matches!(again, RunError::Resume { .. }), "{again}");
