@@ -50,13 +50,9 @@ impl Running<'_> {
         );
         let most = self.suite.rounds.visits_max;
         let time = self.suite.rounds.time_max;
-        // Where their number was fixed, by the suite or by blocks, no width was the aim.
-        let fixed = self.sides.is_some() || self.suite.rounds.visits_min == most;
         let text = match (late, spent) {
-            (0, 0) => return Ok(()),
-            (0, _) if fixed => return Ok(()),
+            (0, _) => return Ok(()),
             (_, 0) => format!("the time of {time} ran out: {unknown}"),
-            (0, _) => format!("the cells had the {most} visits that each may have: {unknown}"),
             _ => format!(
                 "{unknown}: the time of {time} ran out for {late}, and {spent} had the {most} \
                  visits that each may have"
