@@ -286,8 +286,9 @@ fn event(
     all: &[DeviceGap],
     share: source::Usual,
 ) -> Freeze {
-    let kind = view.run.header.target.kind;
-    let (source, evidence) = source::source(visit, gap, all, kind, share);
+    let header = &view.run.header;
+    let host = source::Host { kind: header.target.kind, processors: header.machine.processors };
+    let (source, evidence) = source::source(visit, gap, all, host, share);
     let (workers, workers_all) = detect::affected(visit, gap);
     let start_unix_ns = visit.started_unix_ns.saturating_add_unsigned(gap.start_ns);
     let since_start = start_unix_ns.saturating_sub(view.run.header.started_unix_ns);

@@ -6,6 +6,7 @@
 use record::VisitRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
+use stats::LatencyHistogram;
 use units::Nanos;
 
 use crate::freeze::{self, DeviceGap, Tier};
@@ -14,6 +15,8 @@ use crate::words;
 
 /// Lists longer than this are not read.
 const LINES_MAX: usize = 8;
+/// A gap is out of the ordinary beyond so many times what is usual in the stream.
+const TIMES_USUAL: u64 = 10;
 
 /// Streams that stood still beside others that did not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -81,9 +84,31 @@ fn gaps(visit: &VisitRecord, position: usize) -> Vec<DeviceGap> {
         });
         parts.fold(0, u64::saturating_add)
     };
-    let mut own = freeze::gaps(&as_if_alone(visit, position));
-    own.retain(|gap| common(gap) < gap.length_ns / 2);
+    let alone = as_if_alone(visit, position);
+    let latency = usual_latency(&alone);
+    let mut own = freeze::gaps(&alone);
+    own.retain(|gap| {
+        let usual = usual_gap(&alone, gap.length_ns).max(latency);
+        common(gap) < gap.length_ns / 2 && gap.length_ns >= usual.saturating_mul(TIMES_USUAL)
+    });
     own
+}
+
+/// Mean time between a stream's completions outside a gap of its. The map of milliseconds does
+/// not tell: workers note only where they waited for 50 ms and more.
+fn usual_gap(alone: &VisitRecord, length_ns: u64) -> u64 {
+    let ops = alone.streams.iter().flat_map(|stream| &stream.ops);
+    let requests = ops.fold(0, |sum: u64, op| sum.saturating_add(op.requests));
+    alone.elapsed_ns.saturating_sub(length_ns) / requests.max(1)
+}
+
+/// Median latency of a stream's requests.
+fn usual_latency(alone: &VisitRecord) -> u64 {
+    let mut all = LatencyHistogram::new();
+    for op in alone.streams.iter().flat_map(|stream| &stream.ops) {
+        all.merge(&op.latency);
+    }
+    all.quantile(0.5).map_or(0, Nanos::get)
 }
 
 impl Halts {

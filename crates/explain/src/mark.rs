@@ -31,8 +31,8 @@ impl Mark {
 
 /// Every code with what it stands for, in the order in which tables explain them.
 pub const MEANINGS: &[(&str, &str)] = &[
-    ("stalled", "nothing came back for a while, and it was not the host that stood still"),
-    ("host-stalled", "the whole process did not run for a while: not the device's doing"),
+    ("stalled", "nothing came back for a while, and the host was not seen to stand still"),
+    ("host-stalled", "the process or its workers did not run for a while: not the device's doing"),
     ("gap", "far below what its neighbours in the grid promise"),
     ("outlier", "one visit lies apart from the others; it is in the mean all the same"),
     ("mixture", "several visits lie apart from the others: two states, not one rate"),

@@ -47,7 +47,7 @@ pub(super) fn source(
     visit: &VisitRecord,
     gap: DeviceGap,
     all: &[DeviceGap],
-    kind: TargetKind,
+    host: Host,
     usual: Usual,
 ) -> (Source, String) {
     let stalled = stalled_ns(visit, gap);
@@ -56,12 +56,13 @@ pub(super) fn source(
             format!("the measuring process itself did not run for {} of it", Nanos::new(stalled));
         return (Source::Host, text);
     }
-    if kind == TargetKind::Twin {
-        return (Source::Device, "the target is a simulated device, and the host ran".to_owned());
+    if host.kind == TargetKind::Twin {
+        return of_twin(visit);
     }
+    let ran = host.ran(visit);
     let Some(entry) = visit.ledger.iter().find(|entry| entry.depth == 0) else {
-        let text = "the host ran; no block device below the target has counters";
-        return (Source::Unknown, text.to_owned());
+        let text = format!("{ran}; no block device below the target has counters");
+        return (Source::Unknown, text);
     };
     if visit.end == VisitEnd::Hanging && gap.open_end {
         return match entry.in_flight_end {
@@ -75,7 +76,45 @@ pub(super) fn source(
             ),
         };
     }
-    by_queue_time(visit, all, usual, &entry.device)
+    by_queue_time(visit, all, usual, (&entry.device, ran))
+}
+
+/// A twin on a virtual clock stands still only where its model does. One in real time has
+/// nothing that could: what held up its workers is the machine that they run on.
+fn of_twin(visit: &VisitRecord) -> (Source, String) {
+    let mut streams = visit.streams.iter();
+    if streams.any(|stream| matches!(stream.backend.name.as_str(), "null" | "memory")) {
+        let text = "the target is simulated in real time and has nothing that could stand still: \
+                    its workers had no processor";
+        return (Source::Host, text.to_owned());
+    }
+    (Source::Device, "the target is a simulated device on a clock of its own".to_owned())
+}
+
+/// Where the measuring process ran.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Host {
+    /// What it measured.
+    pub kind: TargetKind,
+    /// Processors it could use; 0 if nobody knows.
+    pub processors: u32,
+}
+
+/// Workers that used more of all processors than this may have waited for one.
+const BUSY: f64 = 0.8;
+
+const BUSY_TEXT: &str = "the processors were busy, so the workers may have had none";
+
+impl Host {
+    /// What is known of the host in a gap in which the watching thread was woken in time. Where
+    /// the workers used all processors that says nothing of theirs.
+    fn ran(self, visit: &VisitRecord) -> &'static str {
+        let workers = visit.streams.iter().flat_map(|stream| &stream.workers);
+        let cpu = workers.flat_map(|worker| [worker.cpu_user_ns, worker.cpu_system_ns]);
+        let used: f64 = cpu.flatten().map(|ns| ns as f64).sum();
+        let all = f64::from(self.processors) * visit.elapsed_ns as f64;
+        if all > 0.0 && used >= BUSY * all { BUSY_TEXT } else { "the host ran" }
+    }
 }
 
 /// Requests that wait in the block device add to its queue time, others do not. So of the time
@@ -85,9 +124,9 @@ fn by_queue_time(
     visit: &VisitRecord,
     all: &[DeviceGap],
     usual: Usual,
-    device: &str,
+    (device, ran): (&str, &str),
 ) -> (Source, String) {
-    let unknown = |why: &str| (Source::Unknown, format!("the host ran; {why}"));
+    let unknown = |why: &str| (Source::Unknown, format!("{ran}; {why}"));
     let Some(queue) = queue_ns(visit) else {
         return unknown("the block device's queue time is not known");
     };
@@ -106,8 +145,11 @@ fn by_queue_time(
     if low >= 0.6 {
         return (
             Source::Device,
-            format!("the host ran, and the held-up requests were in {device}'s queue meanwhile"),
+            format!("the held-up requests were in {device}'s queue meanwhile"),
         );
+    }
+    if high <= 0.3 && ran == BUSY_TEXT {
+        return unknown(&format!("{device} did not have the held-up requests"));
     }
     if high <= 0.3 {
         return (

@@ -194,7 +194,9 @@ fn a_stall_of_the_host_is_not_the_devices() {
     let found = found(&run(TargetKind::File, vec![stalled]));
     assert_eq!(found.events[0].source, Source::Host);
     assert_eq!(found.all.of_host, 1);
-    assert!(found.sentences()[0].contains("the host stood still each time"), "{found:?}");
+    let text = &found.sentences()[0];
+    assert!(text.starts_with("The host, not the device, stood still once in"), "{text}");
+    assert!(!text.contains("The device stood still"), "{text}");
 }
 
 #[test]
@@ -217,6 +219,35 @@ fn without_evidence_nothing_is_blamed() {
     let of = |kind| found(&run(kind, vec![visit(0, "read", &[(3_000, 2_000)])])).events[0].source;
     assert_eq!(of(TargetKind::File), Source::Unknown);
     assert_eq!(of(TargetKind::Twin), Source::Device);
+}
+
+#[test]
+fn what_cannot_stand_still_is_not_blamed() {
+    for twin in ["null", "memory"] {
+        let mut held = visit(0, "read", &[(3_000, 2_000)]);
+        held.streams[0].backend.name = twin.to_owned();
+        let found = found(&run(TargetKind::Twin, vec![held]));
+        assert_eq!((found.events[0].source, found.all.of_host), (Source::Host, 1), "{twin}");
+    }
+}
+
+#[test]
+fn the_host_is_not_cleared_by_a_watcher_where_the_workers_took_all_processors() {
+    let with = |share: f64| {
+        let mut quiet = visit(0, "read", &[]);
+        quiet.ledger = ledger(8_000);
+        let mut held = visit(1, "read", &[(3_000, 3_000)]);
+        held.ledger = ledger(5_600);
+        let cpu = (held.elapsed_ns as f64 * share) as u64;
+        held.streams[0].workers[0].cpu_user_ns = Some(cpu);
+        let mut run = run(TargetKind::File, vec![quiet, held]);
+        run.header.machine.processors = 1;
+        found(&run).events.remove(0)
+    };
+    assert_eq!(with(0.2).source, Source::AboveBlockLayer);
+    let busy = with(0.95);
+    assert_eq!(busy.source, Source::Unknown);
+    assert!(!busy.evidence.contains("the host ran"), "{}", busy.evidence);
 }
 
 #[test]

@@ -80,11 +80,16 @@ impl Freezes {
             .collect();
         let host = match all.of_host {
             0 => String::new(),
-            n if n == all.events() => "; the host stood still each time, not the device".to_owned(),
+            n if n == all.events() => String::new(),
             n => format!("; {n} of these were the host's own"),
         };
+        let who = match all.of_host {
+            0 => "The device stood still",
+            n if n == all.events() => "The host, not the device, stood still",
+            _ => "Nothing came back for a while",
+        };
         format!(
-            "The device stood still {} in {watched} of measuring: {} (100 ms, 1 s and 5 s are the \
+            "{who} {} in {watched} of measuring: {} (100 ms, 1 s and 5 s are the \
              limits). {} were lost, {} of the time{host}. By this count it happens \
              {} of load, 95 % interval {} to {}.",
             occasions(all.events()),

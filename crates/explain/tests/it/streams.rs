@@ -203,6 +203,24 @@ fn a_stream_that_changes_its_level_or_stands_still_is_told_from_its_neighbours()
 }
 
 #[test]
+fn a_slow_stream_that_waits_as_long_as_ever_does_not_stand_still() {
+    // Five scans a second, one after the other: 200 ms each, and one of 240 ms.
+    let mut scan = stream("scan", "read", |_| 5);
+    scan.ops[0].latency = LatencyHistogram::new();
+    (0..99).for_each(|_| scan.ops[0].latency.record(Nanos::millis(200)));
+    scan.ops[0].latency.record(Nanos::millis(240));
+    let each = |k: u64| Gap { start_ns: k * SECOND / 5, length_ns: SECOND / 5 - 1_000_000 };
+    scan.workers[0].gaps = (0..99).map(each).collect();
+    scan.workers[0].gaps[50].length_ns = 236_000_000;
+    let beside = || stream("log", "write", |_| 1_000);
+    let usual = visit(0, vec![scan.clone(), beside()]);
+    assert_eq!(halt::halts(&View::new(&run("r1", vec![usual]))).events, []);
+    // Ten times that is no longer usual.
+    scan.workers[0].gaps[50].length_ns = 2_400_000_000;
+    assert!(halt::any(&visit(0, vec![scan, beside()])));
+}
+
+#[test]
 fn bursts_with_pauses_between_are_no_change_of_level() {
     let bursts = |second: u64| if second % 10 < 3 { 5_000 } else { 0 };
     let streams = vec![stream("log", "write", bursts), stream("reads", "read", |_| 50_000)];
