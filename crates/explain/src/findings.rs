@@ -8,6 +8,7 @@ use suite::model::{Method, Suite};
 
 use crate::cache::{self, Caches};
 use crate::drift::{self, Drifts, Step};
+use crate::ends::ends;
 use crate::freeze::{self, Freezes, Source};
 use crate::gap::{self, Gaps, Kind};
 use crate::halt::{self, Halts};
@@ -109,6 +110,9 @@ impl Marks {
             let Some(found) = findings.interval_of(view, row) else { continue };
             self.of_width(row, found, wanted);
             self.of_outliers(row, found);
+            if let Some(found) = ends(row) {
+                self.add_to(row, "few-requests", found.evidence());
+            }
         }
     }
 
@@ -117,11 +121,13 @@ impl Marks {
             return self.add_to(row, "within-one-visit", "");
         }
         // A hair wider is what the rule that ends a cell calls narrow enough.
-        let Some(wanted) = wanted.filter(|wanted| found.half_width > wanted * (1.0 + 1e-9)) else {
+        // More visits do nothing for what every visit's start and end do: another mark is of that.
+        let by_visits = (1.0 + found.half_width) / (1.0 + found.ends_share.unwrap_or(0.0)) - 1.0;
+        let Some(wanted) = wanted.filter(|wanted| by_visits > wanted * (1.0 + 1e-9)) else {
             return;
         };
         let visits = count(found.visits.into(), "visit");
-        let (seen, wanted) = percents_apart(found.half_width, wanted);
+        let (seen, wanted) = percents_apart(by_visits, wanted);
         self.add_to(row, "not-converged", format!("+-{seen} after {visits}, wanted {wanted}"));
     }
 

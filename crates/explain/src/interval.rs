@@ -25,6 +25,9 @@ pub struct CellInterval {
     pub high: f64,
     /// How far the upper end is above the mean, as a share of it: 0.03 for +-3 %.
     pub half_width: f64,
+    /// By which share of the rate the start and the end of the visits may make it wrong, where few
+    /// requests were completed for each one in flight; it is in `low`, `high` and `half_width`.
+    pub ends_share: Option<f64>,
     /// How often such intervals hold the truth: 0.95.
     pub confidence: f64,
     /// How many visits the interval is from.
@@ -154,6 +157,18 @@ struct Ends {
     basis: Basis,
 }
 
+impl Ends {
+    /// With what the start and the end of a visit can do to the rate.
+    fn widened(self, share: f64) -> Self {
+        Self {
+            low: self.low * (1.0 - share).max(0.0),
+            high: self.high * (1.0 + share),
+            half_width: (1.0 + self.half_width) * (1.0 + share) - 1.0,
+            ..self
+        }
+    }
+}
+
 fn cell_interval(
     cell: &CellView,
     interval: Option<Interval>,
@@ -170,6 +185,8 @@ fn cell_interval(
         },
         None => one_visit(cell, mean)?,
     };
+    let ends_share = crate::ends::ends(cell).map(|found| found.share);
+    let ends = ends.widened(ends_share.unwrap_or(0.0));
     if ![mean, ends.low, ends.high, ends.half_width].iter().all(|number| number.is_finite()) {
         return None;
     }
@@ -185,6 +202,7 @@ fn cell_interval(
         low: ends.low,
         high: ends.high,
         half_width: ends.half_width,
+        ends_share,
         confidence: CONFIDENCE,
         visits: u32::try_from(logs.len()).unwrap_or(u32::MAX),
         median: median(&values)?,
@@ -531,6 +549,42 @@ mod tests {
         The visits, in the order made: 4.00 K, 4.08 K, 3.92 K; their median is 4.00 K.
         No stall of 100 ms or more in 6.0 s measured: one every 2.0 s or rarer could still have been missed.
         ");
+    }
+
+    #[test]
+    fn few_requests_for_so_many_in_flight_are_no_sure_rate() {
+        // 200 requests a visit: of 40 in flight, of 4, of 40 slots that mostly wait.
+        let with = |in_flight: u64, slots: u32| {
+            let mut visits = steady(0, &[10, 10, 10]);
+            for visit in &mut visits {
+                visit.streams[0].ops[0].latency_ns_sum =
+                    u128::from(in_flight) * u128::from(visit.elapsed_ns);
+            }
+            let mut run = run(visits);
+            run.cells[0].streams = vec![record::StreamPlan {
+                name: "s".into(),
+                op: "read".into(),
+                block_bytes: Some(4096),
+                threads: slots,
+                queue_depth: 1,
+            }];
+            let view = View::new(&run);
+            let marks = crate::Findings::of(&view).marks(&view);
+            let mark = marks.into_iter().find(|mark| mark.code == "few-requests");
+            (cells(&view).swap_remove(0).unwrap(), mark)
+        };
+        let (found, mark) = with(34, 40);
+        assert_eq!(found.ends_share, Some(0.2));
+        assert!(found.low < 80.1 && found.high > 119.9 && found.half_width > 0.199, "{found:?}");
+        assert_eq!(
+            mark.unwrap().evidence,
+            "a visit has 200 requests with 40 in flight: its start and end may make the rate wrong \
+             by up to 20 %, mostly too low; longer visits help (without --quick, or --set time=...)"
+        );
+        for (found, mark) in [with(4, 4), with(1, 40)] {
+            assert_eq!((found.ends_share, mark), (None, None));
+            assert!(found.low > 95.0 && found.high < 105.0, "{found:?}");
+        }
     }
 
     #[test]

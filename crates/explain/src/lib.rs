@@ -12,6 +12,7 @@ pub mod closing;
 pub mod compare;
 pub mod differ;
 pub mod drift;
+pub mod ends;
 pub mod explanation;
 pub mod factor;
 pub mod findings;

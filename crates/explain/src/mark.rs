@@ -52,6 +52,7 @@ pub const MEANINGS: &[(&str, &str)] = &[
         "overloaded",
         "more was offered than the target takes: the visit ended early, for all streams",
     ),
+    ("few-requests", "few requests for so many in flight: a visit's start and end decide its rate"),
     ("not-converged", "the interval is wider than was asked for"),
     ("within-one-visit", "one visit: what differs from visit to visit is not in the interval"),
 ];

@@ -238,7 +238,15 @@ fn played(spec: &ModelSpec, in_flight: u32, seed: u64) -> Option<QueueCell> {
         .collect();
     let below: f64 = layers.first().map_or(0.0, |layer| layer.within);
     let in_flight = u64::from(in_flight);
-    Some(QueueCell { block_bytes: 4096, in_flight, seen, above: (seen - below).max(0.0), layers })
+    Some(QueueCell {
+        block_bytes: 4096,
+        in_flight,
+        seen,
+        above: (seen - below).max(0.0),
+        ends: 0.0,
+        paced: false,
+        layers,
+    })
 }
 
 fn queue(lot: &Lot) -> Vec<Claim> {

@@ -6,7 +6,7 @@ mod generator;
 mod queue;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,6 +17,7 @@ pub use self::across::{
 pub use self::fit::{Fit, Law, NoFit, Point, Ranged, Term, fit};
 pub use self::generator::{Generator, generator};
 pub use self::queue::{LayerQueue, Place, QueueCell, QueueVerdict, queues, where_is_the_queue};
+use crate::ends::ends;
 use crate::gap::{self, Kind};
 use crate::view::View;
 
@@ -90,6 +91,8 @@ pub struct Barrier {
     pub serial: bool,
     /// Which limit binds in each cell.
     pub bound: Vec<BoundCell>,
+    /// Cells that are in none of this: too few requests for so many in flight.
+    pub few_requests: u32,
     /// Where more in flight gives less.
     pub retrograde: Vec<Retrograde>,
     /// Where requests waited.
@@ -110,6 +113,8 @@ struct Group {
     name: String,
     op: String,
     points: Vec<Point>,
+    /// Cells left out, since the start and the end of a visit decide their rates.
+    few_requests: u32,
 }
 
 /// The barriers of a run.
@@ -122,6 +127,7 @@ pub fn barriers(view: &View<'_>, null_rate: Option<f64>) -> Barriers {
     let list = groups(view).into_iter().map(|group| {
         let cells = queues.remove(&group.name).unwrap_or_default();
         let mut barrier = of_points(&group.name, &group.op, &group.points, seed);
+        barrier.few_requests = group.few_requests;
         barrier.queue = where_is_the_queue(&cells);
         barrier.generator =
             generator(view, &group.op, barrier.iops.map(|cap| cap.rate.value), null_rate);
@@ -134,7 +140,8 @@ pub fn barriers(view: &View<'_>, null_rate: Option<f64>) -> Barriers {
 fn groups(view: &View<'_>) -> Vec<Group> {
     let (cells, context) = gap::of_view(view);
     let gaps = gap::sweep(&cells, &context);
-    let mut groups: BTreeMap<(String, String), Vec<Point>> = BTreeMap::new();
+    let few = few_requests(view);
+    let mut groups: BTreeMap<(String, String), (Vec<Point>, u32)> = BTreeMap::new();
     for cell in &cells {
         let flag = gaps.flagged.iter().find(|flag| {
             flag.group == cell.group
@@ -154,11 +161,27 @@ fn groups(view: &View<'_>) -> Vec<Group> {
         if !ln_rates.is_empty() {
             let (block_bytes, in_flight) = (cell.block_bytes, cell.in_flight);
             let key = (cell.group.clone(), cell.op.clone());
-            groups.entry(key).or_default().push(Point { block_bytes, in_flight, ln_rates });
+            let (points, left_out) = groups.entry(key).or_default();
+            if few.contains(&(cell.group.clone(), block_bytes, in_flight, cell.threads)) {
+                *left_out += 1;
+            } else {
+                points.push(Point { block_bytes, in_flight, ln_rates });
+            }
         }
     }
-    let group = |((name, op), points)| Group { name, op, points };
+    let group = |((name, op), (points, few_requests))| Group { name, op, points, few_requests };
     groups.into_iter().map(group).collect()
+}
+
+/// Cells whose rates the start and the end of a visit decide: group, block size, requests in
+/// flight, threads.
+fn few_requests(view: &View<'_>) -> BTreeSet<(String, u64, u64, u32)> {
+    let few = view.grid().filter_map(|cell| {
+        ends(cell)?;
+        let load = cell.load()?;
+        Some((gap::group_of(cell)?, load.block_bytes, load.in_flight, load.threads))
+    });
+    few.collect()
 }
 
 /// The barrier that points show, without queues and generator.
@@ -175,6 +198,7 @@ fn of_points(group: &str, op: &str, points: &[Point], seed: u64) -> Barrier {
         knee_in_flight: None,
         serial: false,
         bound: Vec::new(),
+        few_requests: 0,
         retrograde: retrograde(points),
         queue: QueueVerdict::default(),
         generator: Generator::Unknown,

@@ -6,8 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use suite::model::{Pacing, Suite};
+use units::Nanos;
+
+use crate::ends::{ends, seen as in_flight};
 use crate::gap;
-use crate::view::{View, VisitView};
+use crate::view::{CellView, View, VisitView};
 
 /// Layers must hold this share of what was added for the queue to be there.
 const HOLDS: f64 = 0.7;
@@ -38,6 +42,12 @@ pub struct QueueCell {
     pub seen: f64,
     /// Of those, above all block devices.
     pub above: f64,
+    /// By which share its visits' start and end may make rates wrong; 0 where visits are long.
+    #[serde(skip)]
+    pub ends: f64,
+    /// The suite asks for pauses or a rate: then fewer are in flight than there are slots.
+    #[serde(skip)]
+    pub paced: bool,
     /// From the top down; empty where the kernel counts nothing.
     pub layers: Vec<LayerQueue>,
 }
@@ -73,6 +83,8 @@ pub struct QueueVerdict {
     /// Requests in flight by rate times time are off by more than 5 % in these cells (block size,
     /// asked, seen): think time, an open loop, or a broken measurement.
     pub off: Vec<(u64, u64, f64)>,
+    /// In all of those the visits are too short for so many in flight: that alone explains it.
+    pub off_by_ends: bool,
     /// Every cell that has counters.
     pub cells: Vec<QueueCell>,
 }
@@ -80,6 +92,7 @@ pub struct QueueVerdict {
 /// What waited where, by the groups of [`gap::of_view`].
 pub fn queues(view: &View<'_>) -> BTreeMap<String, Vec<QueueCell>> {
     let mut groups: BTreeMap<String, Vec<QueueCell>> = BTreeMap::new();
+    let plan = crate::findings::plan(view);
     for cell in view.grid() {
         let (Some(load), Some(group)) = (cell.load(), gap::group_of(cell)) else { continue };
         let seen = middle(cell.visits.iter().map(in_flight));
@@ -109,16 +122,24 @@ pub fn queues(view: &View<'_>) -> BTreeMap<String, Vec<QueueCell>> {
             in_flight: load.in_flight,
             seen,
             above: (seen - top).max(0.0),
+            ends: ends(cell).map_or(0.0, |found| found.share),
+            paced: plan.as_ref().is_some_and(|plan| is_paced(plan, cell)),
             layers,
         });
     }
     groups
 }
 
-/// Rate times mean time: the sum of all latencies by the time measured.
-fn in_flight(visit: &VisitView<'_>) -> f64 {
-    let ops = visit.visit.streams.iter().flat_map(|stream| &stream.ops);
-    ops.map(|op| op.latency_ns_sum as f64).sum::<f64>() / visit.visit.elapsed_ns as f64
+/// Whether the suite itself asks for pauses or a rate.
+fn is_paced(plan: &Suite, cell: &CellView<'_>) -> bool {
+    let planned = plan.cells().nth(cell.cell.index as usize);
+    planned.is_some_and(|planned| {
+        planned.streams.iter().any(|stream| {
+            let free =
+                matches!(stream.pacing, Pacing::Closed { think, .. } if think == Nanos::ZERO);
+            !free || stream.duty.is_some()
+        })
+    })
 }
 
 fn waiting(visit: &VisitView<'_>, depth: u32) -> f64 {
@@ -141,11 +162,16 @@ fn middle(values: impl Iterator<Item = f64>) -> f64 {
 /// For each block size the cells of fewest and of most in flight are compared; growths add up
 /// over the block sizes. With one number in flight only, what waits is taken instead of growth.
 pub fn where_is_the_queue(cells: &[QueueCell]) -> QueueVerdict {
-    let off = |cell: &&QueueCell| (cell.seen / cell.in_flight.max(1) as f64 - 1.0).abs() > AGREES;
-    let off = cells.iter().filter(off).map(|c| (c.block_bytes, c.in_flight, c.seen)).collect();
+    let apart = |cell: &QueueCell| (cell.seen / cell.in_flight.max(1) as f64 - 1.0).abs();
+    let mut off: Vec<&QueueCell> =
+        cells.iter().filter(|cell| !cell.paced && apart(cell) > AGREES).collect();
+    off.sort_by(|a, b| apart(b).total_cmp(&apart(a)));
+    let off_by_ends = !off.is_empty() && off.iter().all(|cell| apart(cell) <= cell.ends);
+    let off = off.iter().map(|c| (c.block_bytes, c.in_flight, c.seen)).collect();
     let counted: Vec<&QueueCell> = cells.iter().filter(|cell| !cell.layers.is_empty()).collect();
     let mut verdict = QueueVerdict {
         off,
+        off_by_ends,
         cells: counted.iter().map(|cell| (*cell).clone()).collect(),
         ..QueueVerdict::default()
     };
@@ -193,6 +219,19 @@ pub fn where_is_the_queue(cells: &[QueueCell]) -> QueueVerdict {
 mod tests {
     use super::*;
 
+    #[test]
+    fn short_visits_explain_what_does_not_add_up_and_pauses_that_were_asked_for_need_no_word() {
+        let short = QueueCell { ends: 0.4, ..cell(40, 33.7, &[]) };
+        let paced = QueueCell { paced: true, ..cell(40, 3.0, &[]) };
+        let verdict = where_is_the_queue(&[short.clone(), paced]);
+        assert_eq!(
+            (verdict.off.as_slice(), verdict.off_by_ends),
+            ([(4096, 40, 33.7)].as_slice(), true)
+        );
+        let verdict = where_is_the_queue(&[short, cell(40, 20.0, &[])]);
+        assert_eq!((verdict.off[0], verdict.off_by_ends), ((4096, 40, 20.0), false));
+    }
+
     fn cell(in_flight: u64, above: f64, own: &[f64]) -> QueueCell {
         let layer = |depth: usize| LayerQueue {
             depth: depth as u32,
@@ -205,6 +244,8 @@ mod tests {
             in_flight,
             seen: above + own.iter().sum::<f64>(),
             above,
+            ends: 0.0,
+            paced: false,
             layers: (0..own.len()).map(layer).collect(),
         }
     }

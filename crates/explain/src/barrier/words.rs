@@ -22,7 +22,7 @@ impl Barriers {
 impl Barrier {
     /// What ends the rate of this phase.
     pub fn sentences(&self) -> Vec<String> {
-        let mut sentences = Vec::new();
+        let mut sentences: Vec<String> = self.left_out_words().into_iter().collect();
         let Some(fit) = &self.fit else {
             sentences.push(self.no_fit_words());
             sentences.extend(self.queue_words());
@@ -71,6 +71,21 @@ impl Barrier {
         sentences
     }
 
+    fn left_out_words(&self) -> Option<String> {
+        (self.few_requests > 0).then(|| {
+            format!(
+                "{}: {} left out of what follows: too few requests for so many in flight, so the \
+                 start and end of a visit decide their rates; measure longer (without --quick, or \
+                 --set time=...).",
+                self.group,
+                match self.few_requests {
+                    1 => "1 cell is".to_owned(),
+                    n => format!("{n} cells are"),
+                }
+            )
+        })
+    }
+
     fn no_fit_words(&self) -> String {
         let why = match (self.no_fit, self.withheld) {
             (_, Some(error)) => format!(
@@ -106,10 +121,16 @@ impl Barrier {
         let queue = &self.queue;
         let mut sentences = Vec::new();
         if let Some(&(block, asked, seen)) = queue.off.first() {
+            let why = if queue.off_by_ends {
+                "visits too short for so many in flight: measure longer (without --quick, or \
+                 --set time=...)"
+            } else {
+                "visits too short for so many in flight, think time, an open loop, or a broken \
+                 measurement; check before trusting its latencies"
+            };
             sentences.push(format!(
                 "{}: rate times time is not what was asked to be in flight in {} ({} at {}: {seen:.1} \
-                 of {asked}): think time, an open loop, or a broken measurement; check before \
-                 trusting its latencies.",
+                 of {asked}): {why}.",
                 self.group,
                 count(queue.off.len() as u64, "cell"),
                 "worst shown first",
