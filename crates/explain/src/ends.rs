@@ -45,6 +45,9 @@ pub fn ends(row: &CellView<'_>) -> Option<Ends> {
             (visit.requests_per_second * seconds, seen(visit))
         })
         .collect();
+    if counted.is_empty() {
+        return None;
+    }
     let visits = counted.len() as f64;
     let requests = counted.iter().map(|(requests, _)| requests).sum::<f64>() / visits;
     let seen = counted.iter().map(|(_, seen)| seen).sum::<f64>() / visits;
