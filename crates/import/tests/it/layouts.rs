@@ -40,7 +40,10 @@ fn same(name: &str, from: &str, to: &str, skip: usize) {
         assert!(is_line(found, line), "{name}\nseen   {found}\nwanted {line}\n{printed:#?}");
     }
     let rest = &printed[wanted.len() + skip..];
-    assert!(rest.iter().all(|line| line.starts_with('(')), "{name}: {rest:#?}");
+    // Remarks in parentheses, which may go over several lines.
+    let remarks = rest.first().is_none_or(|line| line.starts_with('('))
+        && rest.last().is_none_or(|line| line.ends_with(')'));
+    assert!(remarks, "{name}: {rest:#?}");
 }
 
 fn tokens(line: &str) -> Vec<String> {

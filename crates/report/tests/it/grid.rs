@@ -167,9 +167,9 @@ fn each_stream_has_its_own_interval_and_marks() {
     let line = |name: &str| grid.lines().find(|line| line.starts_with(name)).unwrap();
     assert!(line("log").contains(" >100 "), "{grid}");
     assert!(line("reads").contains(" 0.0"), "{grid}");
-    // An outlier, and not steady because of it; of both, nothing known of caches and of slow decay.
+    // An outlier; of both, nothing known of caches.
     let marks = |name: &str| line(name).split_whitespace().last().unwrap().split(',').count();
-    assert_eq!((marks("log"), marks("reads")), (3, 2), "{grid}");
+    assert_eq!((marks("log"), marks("reads")), (2, 1), "{grid}");
     assert!(grid.contains("oltp · log: 20.0 against a median of 2 K IOPS"), "{grid}");
 }
 
