@@ -266,7 +266,9 @@ fn devices_in_use_are_refused_whatever_is_said() {
     let device = lab.attach(&image, &[]);
     let all = format!("{device} --destroy {device} --even-though signature");
 
-    tool("mkfs.ext4", &["-q", &device]);
+    // Nothing for the kernel to finish later: while it is mounted no one else may write either.
+    let at_once = "lazy_itable_init=0,lazy_journal_init=0";
+    tool("mkfs.ext4", &["-q", "-E", at_once, &device]);
     lab.mount(&[&device], "m");
     refused(&lab, &all, &["is in use: ", "is mounted at", "unmount it if that is meant"]);
     tool("umount", &[lab.path("m").to_str().unwrap()]);
