@@ -11,7 +11,7 @@ use crate::repo::Repo;
 const LEVELS: &[&[Room]] = &[
     &[pure("units")],
     &[pure("stats")],
-    &[pure("device")],
+    &[pure("device"), pure("layout")],
     &[pure("suite")],
     &[pure("record")],
     &[pure("plan")],

@@ -1,0 +1,111 @@
+//! How long it takes until an array is whole.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use units::{Bytes, Nanos};
+
+use crate::array::{Array, Level};
+
+/// What md may use of a member for putting an array in step, in bytes per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Pace {
+    /// `dev.raid.speed_limit_max`: never more, even when nobody else wants the members.
+    #[schemars(with = "u64")]
+    pub most: Bytes,
+    /// `dev.raid.speed_limit_min`: below this md does not give way to others.
+    #[schemars(with = "u64")]
+    pub least: Bytes,
+    /// What a member reads and writes in sequence, where that is known.
+    #[schemars(with = "Option<u64>")]
+    pub member: Option<Bytes>,
+}
+
+impl Default for Pace {
+    /// What the kernel comes with.
+    fn default() -> Self {
+        Self { most: Bytes::kib(200_000), least: Bytes::kib(1000), member: None }
+    }
+}
+
+/// How much has to be done, and how long it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Estimate {
+    /// Bytes that the kernel counts until it is done.
+    #[schemars(with = "u64")]
+    pub bytes: Bytes,
+    /// Bytes per second while nobody else uses the members.
+    #[schemars(with = "u64")]
+    pub speed: Bytes,
+    /// Then.
+    #[schemars(with = "u64")]
+    pub idle: Nanos,
+    /// While others want all that the members give.
+    #[schemars(with = "u64")]
+    pub busy: Nanos,
+    /// Whether the kernel's limit is what holds it back, rather than the member.
+    pub at_limit: bool,
+}
+
+impl Array {
+    /// Filling a new member; `None` where none can be lost.
+    ///
+    /// * `used`: bytes of a member that the array uses.
+    pub fn rebuild(&self, used: Bytes, pace: &Pace) -> Option<Estimate> {
+        self.level().is_redundant().then(|| estimate(used, pace))
+    }
+
+    /// The first pass over a new array; `None` where there is nothing to be in step.
+    ///
+    /// Raid10 counts bytes of the array in it, the others those of a member.
+    pub fn first_sync(&self, used: Bytes, pace: &Pace) -> Option<Estimate> {
+        let bytes = if self.level() == Level::Raid10 { self.capacity(used) } else { used };
+        self.level().is_redundant().then(|| estimate(bytes, pace))
+    }
+}
+
+fn estimate(bytes: Bytes, pace: &Pace) -> Estimate {
+    let member = pace.member.unwrap_or(pace.most);
+    let speed = member.min(pace.most);
+    let least = pace.least.min(speed);
+    Estimate {
+        bytes,
+        speed,
+        idle: time(bytes, speed),
+        busy: time(bytes, least),
+        at_limit: member >= pace.most,
+    }
+}
+
+fn time(bytes: Bytes, per_second: Bytes) -> Nanos {
+    Nanos::from_secs_f64(bytes.get() as f64 / per_second.get().max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slower_of_member_and_limit_counts() {
+        let five = Array::new(Level::Raid5, 4, Some(Bytes::kib(64))).unwrap();
+        let slow = Pace { member: Some(Bytes::kib(100_000)), ..Pace::default() };
+        let used = Bytes::kib(200_000_000);
+        assert_eq!(five.rebuild(used, &Pace::default()).unwrap().idle, Nanos::secs(1000));
+        let slow = five.rebuild(used, &slow).unwrap();
+        assert_eq!((slow.idle, slow.busy), (Nanos::secs(2000), Nanos::secs(200_000)));
+        assert!(!slow.at_limit);
+    }
+
+    #[test]
+    fn what_cannot_lose_a_member_is_never_filled() {
+        let zero = Array::new(Level::Raid0, 4, Some(Bytes::kib(64))).unwrap();
+        assert_eq!(zero.rebuild(Bytes::gib(1), &Pace::default()), None);
+        assert_eq!(zero.first_sync(Bytes::gib(1), &Pace::default()), None);
+    }
+
+    #[test]
+    fn a_pace_of_nothing_is_no_panic() {
+        let one = Array::new(Level::Raid1, 2, None).unwrap();
+        let stands = Pace { member: Some(Bytes::ZERO), ..Pace::default() };
+        assert_eq!(one.rebuild(Bytes::new(u64::MAX), &stands).unwrap().idle, Nanos::MAX);
+    }
+}
