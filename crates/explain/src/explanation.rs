@@ -16,6 +16,7 @@ use crate::interval::CellInterval;
 use crate::latency::{Latencies, latencies};
 use crate::mark::Mark;
 use crate::places::Told;
+use crate::study;
 use crate::view::{CellView, View};
 use crate::visits::Visits;
 use crate::whole::Whole;
@@ -313,20 +314,25 @@ impl Together {
             Some((first, others)) => others.iter().map(|other| between(first, other)).collect(),
             None => Vec::new(),
         };
-        let levels = if context.factors.is_empty() {
+        let studied = if context.factors.is_empty() { study::levels(views) } else { Vec::new() };
+        let levels = if !studied.is_empty() {
+            studied.clone()
+        } else if context.factors.is_empty() {
             recorded(&differences)
         } else {
             context.factors.clone()
         };
         let numbers: Vec<(String, Vec<f64>)> = levels.iter().filter_map(as_numbers).collect();
         let mut elasticities = across(views, &numbers, context.null_rate);
-        if context.factors.is_empty() {
+        if context.factors.is_empty() && studied.is_empty() {
             elasticities.tell_alone(|factor| alone(&told, factor));
         }
         let observations = from_views(views, &levels);
         let factors = factors(&observations);
         let history = history(views);
-        let differs = if context.factors.is_empty() {
+        let differs = if !studied.is_empty() {
+            study::differs(&studied, &differences)
+        } else if context.factors.is_empty() {
             differ_words(&differences)
         } else {
             named(&differences, &context.factors)

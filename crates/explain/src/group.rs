@@ -69,7 +69,8 @@ impl OfGroup {
 
 /// What is wrong with a run, how fast it was, what limits it if that is known, and its marks.
 fn in_short(view: &View<'_>, run: &OfRun) -> Vec<String> {
-    let mut said = run.whole.sentences(&run.run);
+    let mut said: Vec<String> = crate::study::stack(view).into_iter().collect();
+    said.extend(run.whole.sentences(&run.run));
     if let Some(factor) = crate::findings::plan(view).and_then(|plan| plan.scaled) {
         said.push(format!("Scaled: sizes and totals are {factor} times the suite's."));
     }
@@ -176,10 +177,13 @@ fn below(views: &[&View<'_>]) -> Vec<String> {
     let Some((first, others)) = views.split_first() else { return Vec::new() };
     // Each suite has files of its own.
     let of_suite = ["size", "files", "file", "target", "unit of direct I/O"];
+    // What is below the suites is what a study varies.
+    let varied = |kind: Kind| crate::study::is_of(first) && kind == Kind::Stack;
     let mut said: Vec<String> = Vec::new();
     for other in others {
         let found = differences(first.run, other.run).factors.into_iter();
         let below = found.filter(|f| f.kind != Kind::Plan && !of_suite.contains(&f.name.as_str()));
+        let below = below.filter(|f| !varied(f.kind));
         for factor in below {
             let (from, to) = (&first.run.header.id, &other.run.header.id);
             let text = format!(
@@ -191,7 +195,9 @@ fn below(views: &[&View<'_>]) -> Vec<String> {
             }
         }
     }
-    if said.is_empty() && !others.is_empty() {
+    if said.is_empty() && !others.is_empty() && crate::study::is_of(first) {
+        said.push("All on the same machine and version, as far as is recorded.".into());
+    } else if said.is_empty() && !others.is_empty() {
         said.push("All on the same storage, machine and version, as far as is recorded.".into());
     }
     said

@@ -30,6 +30,7 @@ pub mod steady;
 pub mod view;
 pub mod visits;
 pub mod whole;
+mod study;
 mod words;
 
 pub use explanation::Explanation;

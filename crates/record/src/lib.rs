@@ -147,6 +147,22 @@ pub struct PartOf {
     pub number: u32,
     /// How many runs the whole sequence has.
     pub of: u32,
+    /// On which stack, where the sequence is a study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub study: Option<OfStudy>,
+}
+
+/// Which of a study's stacks a run was made on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfStudy {
+    /// Which stack of the study's plan, from 1, in the order they are built.
+    pub stack: u32,
+    /// (factor, level): what the study varies, in the order of its file. Every run of one study
+    /// has the same factors.
+    pub levels: Vec<(String, String)>,
+    /// The base once more, made only to see noise and drift.
+    #[serde(default)]
+    pub again: bool,
 }
 
 /// A run on one line: what a listing shows.

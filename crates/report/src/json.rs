@@ -75,6 +75,19 @@ pub struct PartOf {
     pub number: u32,
     /// How many runs the whole sequence has.
     pub of: u32,
+    /// On which stack; null where the list is no study.
+    pub study: Option<OfStudy>,
+}
+
+/// Which of a study's stacks a run was made on.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct OfStudy {
+    /// Which stack of the study's plan, from 1.
+    pub stack: u32,
+    /// What the study varies, with the level here.
+    pub levels: Vec<Setting>,
+    /// The base once more, made only to see noise and drift.
+    pub again: bool,
 }
 
 /// What was measured.
@@ -580,6 +593,7 @@ pub fn document(run: &Run) -> Document {
             list: part.list.clone(),
             number: part.number,
             of: part.of,
+            study: part.study.as_ref().map(of_study),
         }),
         imported: header.imported.as_ref().map(imported),
         cells: figures::streams_of(run).iter().map(|stream| cell(&judged, stream)).collect(),
@@ -595,9 +609,19 @@ pub fn schema() -> schemars::Schema {
         .into_root_schema_for::<Document>()
 }
 
+fn setting((name, value): &(String, String)) -> Setting {
+    Setting { name: name.clone(), value: value.clone() }
+}
+
+fn of_study(study: &record::OfStudy) -> OfStudy {
+    OfStudy {
+        stack: study.stack,
+        levels: study.levels.iter().map(setting).collect(),
+        again: study.again,
+    }
+}
+
 fn imported(imported: &record::Imported) -> Imported {
-    let setting =
-        |(name, value): &(String, String)| Setting { name: name.clone(), value: value.clone() };
     Imported {
         tool: imported.tool.clone(),
         version: imported.version.clone(),

@@ -16,7 +16,7 @@ impl Store {
     /// Every run on a line, newest last.
     pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
         let query = "SELECT id, suite, target_given, target_resolved, started_unix_ns, state, visits_planned,
-                 part_group, part_list, part_number, part_of, targets,
+                 part_group, part_list, part_number, part_of, part_study, targets,
                  (SELECT count(DISTINCT cell || '/' || repeat) FROM visit
                       WHERE run = number AND end <> 'interrupted' AND purpose = 'measure')
                       AS visits_made,
@@ -118,7 +118,9 @@ impl Columns<'_> {
         let numbers = (self.get("part_number")?, self.get("part_of")?);
         Ok(match (names, numbers) {
             ((Some(group), Some(list)), (Some(number), Some(of))) => {
-                Some(PartOf { group, list, number, of })
+                let study = self.get::<Option<String>>("part_study")?;
+                let study = study.map(|_| self.json("part_study")).transpose()?;
+                Some(PartOf { group, list, number, of, study })
             }
             _ => None,
         })

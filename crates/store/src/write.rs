@@ -225,14 +225,14 @@ fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
              visits_planned, blocks_group, blocks_side, blocks_looks,
              blocks_controls, blocks_is_control,
              target_link, target_link_rate, target_cache_bytes,
-             part_group, part_list, part_number, part_of, targets)
+             part_group, part_list, part_number, part_of, part_study, targets)
          VALUES (:record_version, :suite, :suite_text, :given, :resolved, :kind, :size_bytes,
              :files, :file_system, :mount, :devices, :alignment, :remarks, :seed, :command_line,
              :program, :host, :kernel, :architecture, :processor, :processors, :memory_bytes,
              :started_unix_ns, :state, :visits_planned, :blocks_group, :blocks_side,
              :blocks_looks, :blocks_controls, :blocks_is_control,
              :link, :link_rate, :cache_bytes,
-             :part_group, :part_list, :part_number, :part_of, :targets)",
+             :part_group, :part_list, :part_number, :part_of, :part_study, :targets)",
         named_params! {
             ":record_version": header.version,
             ":suite": header.suite,
@@ -267,6 +267,12 @@ fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
             ":part_list": header.part.as_ref().map(|part| &part.list),
             ":part_number": header.part.as_ref().map(|part| part.number),
             ":part_of": header.part.as_ref().map(|part| part.of),
+            ":part_study": header
+                .part
+                .as_ref()
+                .and_then(|part| part.study.as_ref())
+                .map(json)
+                .transpose()?,
             ":blocks_group": header.blocks.as_ref().map(|b| &b.group),
             ":blocks_side": header.blocks.as_ref().map(|b| &b.side),
             ":blocks_looks": header.blocks.as_ref().map_or(1, |b| b.looks),

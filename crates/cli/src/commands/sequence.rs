@@ -240,6 +240,7 @@ impl<'a> Sequence<'a> {
             list: self.list.name().to_owned(),
             number: item.number,
             of: item.of,
+            study: None,
         });
         let later = self.later(later);
         let measured = run::measure(prepared, store, &self.output, None, signals, later);

@@ -70,8 +70,14 @@ fn facts(run: &Run, standing: &str) -> String {
         return out;
     }
     if let Some(part) = &header.part {
-        let PartOf { group, list, number, of } = part;
+        let PartOf { group, list, number, of, study } = part;
         fact("part", format!("{number} of {of} of {list}, group {group}"));
+        if let Some(study) = study {
+            let levels: Vec<String> =
+                study.levels.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
+            let again = if study.again { " (the base again)" } else { "" };
+            fact("stack", format!("{}{again}: {}", study.stack, levels.join(", ")));
+        }
     }
     fact("plan", plan_text(run));
     fact("seed", header.seed.to_string());

@@ -36,7 +36,7 @@ pub fn list(runs: &[RunSummary]) -> String {
 
 /// `one-dvd-per-second 3/8 1f2e3d4c`: the list, which of how many, the group.
 fn part(part: &PartOf) -> String {
-    let PartOf { group, list, number, of } = part;
+    let PartOf { group, list, number, of, .. } = part;
     plain(&format!("{list} {number}/{of} {group}"))
 }
 

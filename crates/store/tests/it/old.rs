@@ -6,6 +6,18 @@ use store::{Store, StoreError};
 
 use crate::{sample, scratch, tidy};
 
+/// The schema of today.
+const KNOWN: i64 = 10;
+
+/// What a store held before there were studies.
+fn before_studies() -> record::Run {
+    let mut then = sample::latest();
+    if let Some(part) = &mut then.header.part {
+        part.study = None;
+    }
+    then
+}
+
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
@@ -15,7 +27,7 @@ fn a_store_of_schema_5_opens() {
     let path = scratch("a_store_of_schema_5");
     std::fs::copy(data("store-v5.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 5, known: 9, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 5, known: KNOWN, .. }), "{refused:?}");
     let store = Store::open(&path).unwrap();
     assert!(store.load("r1").unwrap() == sample::later());
     assert!(store.load("r2").unwrap() == sample::imported("r2"));
@@ -26,8 +38,8 @@ fn a_store_of_schema_7_opens() {
     let path = scratch("a_store_of_schema_7");
     std::fs::copy(data("store-v7.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 7, known: 9, .. }), "{refused:?}");
-    let mut then = sample::latest();
+    assert!(matches!(refused, StoreError::Older { found: 7, known: KNOWN, .. }), "{refused:?}");
+    let mut then = before_studies();
     if let Some(blocks) = &mut then.header.blocks {
         (blocks.controls, blocks.is_control) = (vec![], false);
     }
@@ -39,8 +51,8 @@ fn a_store_of_schema_8_opens() {
     let path = scratch("a_store_of_schema_8");
     std::fs::copy(data("store-v8.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 8, known: 9, .. }), "{refused:?}");
-    assert!(Store::open(&path).unwrap().load("r1").unwrap() == sample::latest());
+    assert!(matches!(refused, StoreError::Older { found: 8, known: KNOWN, .. }), "{refused:?}");
+    assert!(Store::open(&path).unwrap().load("r1").unwrap() == before_studies());
 }
 
 #[test]
@@ -48,7 +60,7 @@ fn a_store_of_schema_4_opens() {
     let path = scratch("a_store_of_schema_4");
     std::fs::copy(data("store-v4.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 4, known: 9, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 4, known: KNOWN, .. }), "{refused:?}");
     assert!(Store::open(&path).unwrap().load("r1").unwrap() == sample::later());
 }
 
@@ -57,7 +69,7 @@ fn a_store_of_schema_3_opens() {
     let path = scratch("a_store_of_schema_3");
     std::fs::copy(data("store-v3.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 3, known: 9, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 3, known: KNOWN, .. }), "{refused:?}");
     assert!(Store::open(&path).unwrap().load("r1").unwrap() == sample::later());
 }
 
@@ -66,7 +78,7 @@ fn a_store_of_schema_2_opens() {
     let path = scratch("a_store_of_schema_2");
     std::fs::copy(data("store-v2.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 2, known: 9, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 2, known: KNOWN, .. }), "{refused:?}");
     let mut then = sample::later();
     if let Some(blocks) = &mut then.header.blocks {
         blocks.looks = 1;
@@ -79,7 +91,7 @@ fn a_store_of_schema_1_opens() {
     let path = scratch("a_store_of_schema_1");
     std::fs::copy(data("store-v1.db"), &path).unwrap();
     let refused = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(refused, StoreError::Older { found: 1, known: 9, .. }), "{refused:?}");
+    assert!(matches!(refused, StoreError::Older { found: 1, known: KNOWN, .. }), "{refused:?}");
     let mut store = Store::open(&path).unwrap();
     assert!(store.load("r1").unwrap() == sample::run("r1"));
     store.add_visit("r1", &sample::visit(2)).unwrap();
@@ -90,6 +102,17 @@ fn a_store_of_schema_1_opens() {
 fn a_store_of_schema_9_opens() {
     let path = scratch("a_store_of_schema_9");
     std::fs::copy(data("store-v9.db"), &path).unwrap();
+    let refused = Store::open_read_only(&path).unwrap_err();
+    assert!(matches!(refused, StoreError::Older { found: 9, known: KNOWN, .. }), "{refused:?}");
+    let store = Store::open(&path).unwrap();
+    assert!(store.load("r1").unwrap() == before_studies());
+    assert!(store.load("r2").unwrap() == sample::imported("r2"));
+}
+
+#[test]
+fn a_store_of_schema_10_opens() {
+    let path = scratch("a_store_of_schema_10");
+    std::fs::copy(data("store-v10.db"), &path).unwrap();
     let store = Store::open_read_only(&path).unwrap();
     assert!(store.load("r1").unwrap() == sample::latest());
     assert!(store.load("r2").unwrap() == sample::imported("r2"));
@@ -99,7 +122,7 @@ fn a_store_of_schema_9_opens() {
 #[test]
 #[ignore = "writes tests/data; only for a new schema"]
 fn write_the_file_of_this_version() {
-    let path = data("store-v9.db");
+    let path = data("store-v10.db");
     assert!(!path.exists(), "old files are never written again");
     let mut store = Store::open(&path).unwrap();
     let run = sample::latest();

@@ -1,8 +1,8 @@
 //! A run in which every field says something.
 
 use record::{
-    BackendRecord, Bitmap, Blocks, CellRecord, Gap, Imported, LedgerEntry, Link, Machine, OpRecord,
-    PartOf, Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, Series, SeriesRow,
+    BackendRecord, Bitmap, Blocks, CellRecord, Gap, Imported, LedgerEntry, Link, Machine, OfStudy,
+    OpRecord, PartOf, Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, Series, SeriesRow,
     SlowRequest, StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd, VisitRecord,
     Warning, WorkerRecord,
 };
@@ -185,6 +185,11 @@ pub fn latest() -> Run {
         list: "one-dvd-per-second".into(),
         number: 3,
         of: 8,
+        study: Some(OfStudy {
+            stack: 2,
+            levels: vec![("file_system".into(), "xfs".into()), ("legs".into(), "2".into())],
+            again: true,
+        }),
     });
     let mut other = run.header.target.clone();
     other.given = "/ssd/other.dat".into();
