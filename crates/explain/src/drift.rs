@@ -3,6 +3,7 @@
 //! Everything is judged on logarithms of rates, so effects are ratios. A change that all cells
 //! share is of the device or of what surrounds it; one that a single cell has is of that cell.
 
+mod run;
 mod seconds;
 mod text;
 
@@ -17,18 +18,15 @@ use stats::changepoint::{Changes, Noise, Segment, changes_given, noise};
 use stats::paired::Estimate;
 use stats::trend::theil_sen;
 
+use self::run::run_drift;
 use self::seconds::Seconds;
 use crate::view::{CellView, View, VisitView, is_preparation};
 
 const CONFIDENCE: f64 = 0.95;
 /// Fewest visits of a level over a cell's visits.
 const SEGMENT_VISITS: usize = 3;
-/// Fewest visits of a level over the run.
-const SEGMENT_RUN: usize = 5;
 /// A slope through fewer points is a guess.
 const POINTS_MIN: usize = 5;
-/// So many of the cells must have moved the same way for a change to be the run's.
-const SHARED_MIN: f64 = 0.8;
 /// Pairs of points grow with their square; beyond this neighbours are averaged.
 const POINTS_MAX: usize = 400;
 const GIB: f64 = 1_073_741_824.0;
@@ -225,7 +223,8 @@ struct Point {
     /// Place of that in the view.
     cell: usize,
     order: u32,
-    /// Middle of the visit since the start of the run, hours.
+    /// Start of the visit since the start of the run, hours. Not its middle: a slow visit ends
+    /// later where a count ends it, and slow would go with late.
     hours: f64,
     /// Written to the device before it, GiB.
     gib: f64,
@@ -256,8 +255,7 @@ fn points(view: &View<'_>, cells: &[CellView<'_>]) -> Vec<Point> {
 }
 
 fn hours_in_run(view: &View<'_>, visit: &VisitRecord) -> f64 {
-    let start = visit.started_unix_ns.saturating_sub(view.run.header.started_unix_ns) as f64;
-    (start + visit.elapsed_ns as f64 / 2.0) / 3.6e12
+    visit.started_unix_ns.saturating_sub(view.run.header.started_unix_ns) as f64 / 3.6e12
 }
 
 /// GiB written before each visit, by its order.
@@ -325,104 +323,6 @@ fn cell_drifts(view: &View<'_>, points: &[Point]) -> Vec<CellDrift> {
         }
     }
     found
-}
-
-fn run_drift(points: &[Point]) -> Option<RunDrift> {
-    let cells = by_cell(points);
-    if cells.is_empty() {
-        return None;
-    }
-    let means: BTreeMap<usize, f64> = cells
-        .iter()
-        .map(|(cell, own)| (*cell, own.iter().map(|p| p.ln_rate).sum::<f64>() / own.len() as f64))
-        .collect();
-    let deviations: Vec<f64> =
-        points.iter().map(|p| p.ln_rate - means.get(&p.cell).copied().unwrap_or(0.0)).collect();
-    let found = noise(&deviations)
-        .and_then(|noise| changes_given(&deviations, SEGMENT_RUN, noise).map(|c| (noise, c)));
-    let (mut steps, mut last) = (Vec::new(), 0);
-    let mut levels = vec![0.0; points.len()];
-    for pair in found.iter().flat_map(|(_, changes)| changes.segments.windows(2)) {
-        let parts = (&points[pair[0].start..pair[0].end], &points[pair[1].start..pair[1].end]);
-        if let Some(ratio) = shared(parts.0, parts.1) {
-            let at_ns = (points[pair[1].start].hours * 3.6e12) as u64;
-            steps.push(Step { at_ns, before: 1.0, after: ratio });
-            last = pair[1].start;
-            levels[last..].iter_mut().for_each(|level| *level += ratio.ln());
-        }
-    }
-    // A slow drift is cut into stairs by whoever looks for steps only.
-    if let Some((noise, _)) = found.filter(|_| !steps.is_empty()) {
-        let penalty = noise.penalty(points.len());
-        let stairs = squares(points, &levels) + steps.len() as f64 * penalty;
-        let hours: Vec<f64> = points.iter().map(|point| point.hours).collect();
-        let span = range(hours.iter().copied());
-        let slope = common_slope(points, |point| point.hours);
-        let slope = slope.map_or(0.0, |s| s.over_all.ln_1p() / span);
-        let line: Vec<f64> = hours.iter().map(|hours| slope * hours).collect();
-        if squares(points, &line) + penalty <= stairs {
-            (steps, last) = (Vec::new(), 0);
-        }
-    }
-    let rest = points.get(last..).unwrap_or_default();
-    Some(RunDrift {
-        visits: u32::try_from(points.len()).unwrap_or(u32::MAX),
-        cells: u32::try_from(cells.len()).unwrap_or(u32::MAX),
-        steps,
-        per_hour: common_slope(rest, |point| point.hours),
-        per_gib_written: common_slope(rest, |point| point.gib),
-    })
-}
-
-/// Squared distance of the rates to what all cells are said to share, each cell about its own
-/// mean.
-fn squares(points: &[Point], common: &[f64]) -> f64 {
-    let mut sums: BTreeMap<usize, (f64, f64, f64)> = BTreeMap::new();
-    for (point, common) in points.iter().zip(common) {
-        let rest = point.ln_rate - common;
-        let sum = sums.entry(point.cell).or_default();
-        *sum = (sum.0 + 1.0, sum.1 + rest, sum.2 + rest * rest);
-    }
-    sums.values().map(|(n, sum, squares)| (squares - sum * sum / n).max(0.0)).sum()
-}
-
-/// Ratio of the rates in two parts of the run, if most cells that are in both moved that way.
-fn shared(before: &[Point], after: &[Point]) -> Option<f64> {
-    let (before, after) = (by_cell(before), by_cell(after));
-    let mean = |own: &[Point]| own.iter().map(|p| p.ln_rate).sum::<f64>() / own.len() as f64;
-    let mut moved: Vec<f64> =
-        before.iter().filter_map(|(cell, own)| Some(mean(after.get(cell)?) - mean(own))).collect();
-    moved.sort_unstable_by(f64::total_cmp);
-    let middle = *moved.get(moved.len() / 2)?;
-    let same = moved.iter().filter(|m| m.signum() == middle.signum()).count();
-    (same as f64 >= SHARED_MIN * moved.len() as f64).then(|| middle.exp())
-}
-
-/// Slope that the cells share: each visit against its cell's mean, in x as in y.
-fn common_slope(points: &[Point], of: impl Fn(&Point) -> f64) -> Option<Slope> {
-    let (mut x, mut y) = (Vec::new(), Vec::new());
-    let cells = by_cell(points);
-    let mut used = 0usize;
-    for own in cells.values().filter(|own| own.len() > 1) {
-        let n = own.len() as f64;
-        let mean_x = own.iter().map(&of).sum::<f64>() / n;
-        let mean_y = own.iter().map(|p| p.ln_rate).sum::<f64>() / n;
-        x.extend(own.iter().map(|point| of(point) - mean_x));
-        y.extend(own.iter().map(|point| point.ln_rate - mean_y));
-        used += 1;
-    }
-    if x.len() < POINTS_MIN + used {
-        return None;
-    }
-    let span = range(points.iter().map(&of));
-    // A mean is taken out of each cell, so n points are worth n less the cells.
-    let worth = x.len() as f64 / (x.len() - used) as f64;
-    let (x, y) = thinned(x, y);
-    let slope = theil_sen(&x, &y, CONFIDENCE)?;
-    let wider = worth.sqrt();
-    let low = slope.middle - (slope.middle - slope.low) * wider;
-    let high = slope.middle + (slope.high - slope.middle) * wider;
-    Slope::of(Estimate { low, high, ..slope }, span)
 }
 
 /// At most [`POINTS_MAX`] points: neighbours in x averaged.

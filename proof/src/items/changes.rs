@@ -31,6 +31,11 @@ pub const PROOFS: &[Proof] = &[
         run: runs,
     },
     Proof {
+        name: "changes-few",
+        about: "ten cells in three rounds, noise from 1 to 40 %: what is said of the whole run",
+        run: uneven,
+    },
+    Proof {
         name: "changes-history",
         about: "one value a run, noise of 5 % from run to run: at which run the level changed",
         run: histories,
@@ -273,6 +278,60 @@ fn runs(lot: &Lot) -> Vec<Claim> {
         Claim::share("a shared step to 90 %: found, once, in place", AtLeast(0.95), stepped, times),
         Claim::number("visits a run", Within(120.0, 120.0), (CELLS * ROUNDS) as f64),
     ]
+}
+
+/// Runs in which nothing changes, of few visits and cells of very different noise: a server whose
+/// quietest stream has 1 % and whose noisiest has 40 %.
+fn uneven(lot: &Lot) -> Vec<Claim> {
+    let times = lot.effort.times(2_000, 250);
+    let (mut told, mut stepped, mut halved) = (0, 0, 0);
+    for time in 0..times as u64 {
+        let mut random = lot.random(&[time]);
+        if let Some(run) = few(&mut random, |_| 0.0) {
+            stepped += usize::from(!run.steps.is_empty());
+            let slope = run.per_hour.is_some_and(|s| s.is_real() && s.over_all.abs() >= 0.02);
+            told += usize::from(slope || !run.steps.is_empty());
+        }
+        let half = few(&mut random, |visit| if visit < 15 { 0.0 } else { -0.7 });
+        halved += usize::from(half.is_some_and(|run| {
+            !run.steps.is_empty() || run.per_hour.is_some_and(|slope| slope.is_real())
+        }));
+    }
+    vec![
+        Claim::share("few visits, uneven noise: change or drift told", AtMost(0.08), told, times),
+        Claim::share("few visits, uneven noise: steps told", AtMost(0.03), stepped, times),
+        Claim::share(
+            "few visits, uneven noise: half the rate is told",
+            AtLeast(0.90),
+            halved,
+            times,
+        ),
+    ]
+}
+
+/// Ten cells in three rounds. A visit lasts until so many requests were made, so a slow one ends
+/// late: of one stream at most 0.2 s, and the next one begins after it.
+fn few(random: &mut Random, effect: impl Fn(u32) -> f64) -> Option<drift::RunDrift> {
+    let noise = [0.01, 0.01, 0.02, 0.03, 0.05, 0.08, 0.10, 0.20, 0.30, 0.40];
+    let mut visits: Vec<VisitRecord> = Vec::new();
+    let mut now = 0i64;
+    for round in 0..3 {
+        let mut order: Vec<usize> = (0..noise.len()).collect();
+        random.shuffle(&mut order);
+        for cell in order {
+            let number = visits.len() as u32;
+            let ln = effect(number) + noise[cell] * random.normal();
+            let rate = 50_000.0 * ln.exp();
+            let mut made = visit(cell as u32, round, number, &[Second::Rate(rate); 1]);
+            let took = 1e9 / ln.exp();
+            made.streams[0].ops[0].requests = (rate * took / 1e9) as u64;
+            made.elapsed_ns = took as u64;
+            made.started_unix_ns = now;
+            now += 200_000_000;
+            visits.push(made);
+        }
+    }
+    drift::drift(&View::new(&record(visits))).run
 }
 
 /// Visits of 2 s every 36 s: 72 minutes.

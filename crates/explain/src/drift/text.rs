@@ -77,7 +77,8 @@ impl RunDrift {
             )),
             Some(_) => {}
             None if self.steps.is_empty() => lines.push(format!(
-                "Whether rates drifted over the run is unknown: too few visits ({on})."
+                "Whether rates drifted over the run is unknown: too few visits ({on}; it takes \
+                 ten cells of two visits, four of three, or one of seven)."
             )),
             None => {}
         }

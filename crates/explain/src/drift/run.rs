@@ -1,0 +1,267 @@
+//! What all cells of a run share.
+//!
+//! One value a visit, its cell's: streams of a cell share the device and are no evidence of
+//! their own. Cells differ in noise by a factor of ten and more, and three visits do not tell a
+//! cell's noise, so no formula with a pooled spread holds its level. What holds it is that, were
+//! nothing to change, the visits of a cell could change places: whatever is said of the run must
+//! be rarer than that among the same rates dealt out anew, each within its cell.
+
+use std::collections::BTreeMap;
+
+use stats::Random;
+use stats::paired::Estimate;
+
+use super::{CONFIDENCE, Point, RunDrift, Slope, Step, by_cell, range};
+
+/// Fewest visits of a level over the run.
+const SEGMENT_RUN: usize = 5;
+/// So many of the cells must have moved the same way for a change to be the run's.
+const SHARED_MIN: f64 = 0.8;
+/// Levels closer than this ratio are one.
+const RATIO_MIN: f64 = 1.03;
+/// Rates dealt out anew, so often.
+const DEALS: usize = 999;
+/// Fewer ways to deal leave more than one in twenty to chance, or nearly: ten cells of two
+/// visits, four of three, two of five and one of seven have enough.
+const WAYS_MIN: f64 = 1000.0;
+/// Of runs without a change one in a hundred is said to have one.
+const STEP_CHANCE: f64 = 0.01;
+/// No cell is quieter than this, as a share of its rate: its weight would be without end.
+const SIGMA_MIN: f64 = 1e-4;
+/// What the other cells say of a cell's noise weighs as much as so many visits of its own.
+const VISITS_OF_OTHERS: f64 = 2.0;
+/// Any will do; the same one gives the same report.
+const SEED: u64 = 0x0064_7269_6674;
+
+/// What the rates of all cells have in common; `None` when no cell was visited twice.
+pub(super) fn run_drift(points: &[Point]) -> Option<RunDrift> {
+    let cells = by_cell(points).len();
+    if cells == 0 {
+        return None;
+    }
+    let mut cuts = Vec::new();
+    cut(points, 0, &mut cuts);
+    cuts.sort_by_key(|&(place, _)| place);
+    if !cuts.is_empty() && is_slow(points, &cuts) {
+        cuts.clear();
+    }
+    let step = |&(place, ratio): &(usize, f64)| {
+        let at_ns = (points.get(place)?.hours * 3.6e12) as u64;
+        Some(Step { at_ns, before: 1.0, after: ratio })
+    };
+    let last = cuts.last().map_or(0, |&(place, _)| place);
+    let rest = points.get(last..).unwrap_or_default();
+    Some(RunDrift {
+        visits: u32::try_from(points.len()).unwrap_or(u32::MAX),
+        cells: u32::try_from(cells).unwrap_or(u32::MAX),
+        steps: cuts.iter().filter_map(step).collect(),
+        per_hour: common_slope(rest, |point| point.hours),
+        per_gib_written: common_slope(rest, |point| point.gib),
+    })
+}
+
+/// Visits as those of their cells, each rate against its cell's mean and with the weight of its
+/// cell's noise.
+#[derive(Clone)]
+struct Deal {
+    /// Which cell a visit is of.
+    cell: Vec<usize>,
+    /// Its ln rate, less the cell's mean.
+    y: Vec<f64>,
+    /// For each cell its visits' places.
+    places: Vec<Vec<usize>>,
+    /// For each cell, 1 by the square of its noise.
+    weight: Vec<f64>,
+}
+
+impl Deal {
+    /// `None` where there are too few ways to deal the rates out anew.
+    fn of(points: &[Point]) -> Option<Self> {
+        let mut by_name: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (place, point) in points.iter().enumerate() {
+            by_name.entry(point.cell).or_default().push(place);
+        }
+        let places: Vec<Vec<usize>> = by_name.into_values().collect();
+        let ways = |n: usize| (2..=n).map(|k| (k as f64).ln()).sum::<f64>();
+        if places.iter().map(|own| ways(own.len())).sum::<f64>() < WAYS_MIN.ln() {
+            return None;
+        }
+        let (mut cell, mut y) = (vec![0; points.len()], vec![0.0; points.len()]);
+        let mut squares = Vec::with_capacity(places.len());
+        for (index, own) in places.iter().enumerate() {
+            let mean = own.iter().map(|&k| points[k].ln_rate).sum::<f64>() / own.len() as f64;
+            for &place in own {
+                cell[place] = index;
+                y[place] = points[place].ln_rate - mean;
+            }
+            squares.push(own.iter().map(|&k| y[k] * y[k]).sum::<f64>());
+        }
+        let free = |index: usize| places[index].len() as f64 - 1.0;
+        let several = (0..places.len()).filter(|&index| places[index].len() > 1);
+        let mut variances: Vec<f64> = several.map(|index| squares[index] / free(index)).collect();
+        variances.sort_unstable_by(f64::total_cmp);
+        let usual = variances.get(variances.len() / 2)?.max(SIGMA_MIN * SIGMA_MIN);
+        // A cell's own spread is the same however its rates are dealt, so the weights are too.
+        let weight = |index: usize| {
+            let worth = free(index) + VISITS_OF_OTHERS;
+            worth / (squares[index] + VISITS_OF_OTHERS * usual)
+        };
+        let weight = (0..places.len()).map(weight).collect();
+        Some(Self { cell, y, places, weight })
+    }
+
+    /// The same rates in other places, each within its cell.
+    fn anew(&self, random: &mut Random) -> Self {
+        let mut dealt = self.clone();
+        for own in &self.places {
+            let mut from = own.clone();
+            random.shuffle(&mut from);
+            for (&to, &from) in own.iter().zip(&from) {
+                dealt.y[to] = self.y[from];
+            }
+        }
+        dealt
+    }
+
+    /// The place at which one common step explains most, and how much in weighted squares.
+    fn best_cut(&self) -> Option<(usize, f64)> {
+        let n = self.y.len();
+        let mut before = vec![0usize; self.places.len()];
+        // Of an indicator of "after", each cell about its own mean.
+        let (mut products, mut squares) = (0.0, 0.0);
+        let mut best: Option<(usize, f64)> = None;
+        for place in 0..n.saturating_sub(SEGMENT_RUN) {
+            let cell = self.cell[place];
+            let (all, weight) = (self.places[cell].len() as f64, self.weight[cell]);
+            let of = |before: usize| before as f64 * (all - before as f64) / all;
+            squares += weight * (of(before[cell] + 1) - of(before[cell]));
+            products -= weight * self.y[place];
+            before[cell] += 1;
+            if place + 1 < SEGMENT_RUN || squares <= 1e-9 * weight {
+                continue;
+            }
+            let gain = products * products / squares;
+            if best.is_none_or(|(_, most)| gain > most) {
+                best = Some((place + 1, gain));
+            }
+        }
+        best
+    }
+
+    /// Sums of weighted products of x and y.
+    fn products(&self, x: &[f64]) -> f64 {
+        let each = x.iter().zip(&self.y).zip(&self.cell);
+        each.map(|((x, y), &cell)| self.weight[cell] * x * y).sum()
+    }
+}
+
+/// Steps that all cells share, from the largest on: place of the first visit after, and ratio.
+fn cut(points: &[Point], first: usize, cuts: &mut Vec<(usize, f64)>) {
+    let Some(deal) = Deal::of(points) else { return };
+    let Some((place, gain)) = deal.best_cut() else { return };
+    let Some(ratio) = shared(&points[..place], &points[place..]) else { return };
+    if ratio.ln().abs() < RATIO_MIN.ln() {
+        return;
+    }
+    let mut random = Random::new(SEED);
+    let as_large = |_: &usize| {
+        deal.anew(&mut random).best_cut().is_some_and(|(_, chance)| chance >= gain * (1.0 - 1e-9))
+    };
+    let as_large = (0..DEALS).filter(as_large).count();
+    if (as_large + 1) as f64 > STEP_CHANCE * (DEALS + 1) as f64 {
+        return;
+    }
+    cuts.push((first + place, ratio));
+    cut(&points[..place], first, cuts);
+    cut(&points[place..], first + place, cuts);
+}
+
+/// Ratio of the rates in two parts of the run, if most cells that are in both moved that way.
+fn shared(before: &[Point], after: &[Point]) -> Option<f64> {
+    let (before, after) = (by_cell(before), by_cell(after));
+    let mean = |own: &[Point]| own.iter().map(|p| p.ln_rate).sum::<f64>() / own.len() as f64;
+    let mut moved: Vec<f64> =
+        before.iter().filter_map(|(cell, own)| Some(mean(after.get(cell)?) - mean(own))).collect();
+    moved.sort_unstable_by(f64::total_cmp);
+    let middle = *moved.get(moved.len() / 2)?;
+    let same = moved.iter().filter(|m| m.signum() == middle.signum()).count();
+    (same as f64 >= SHARED_MIN * moved.len() as f64).then(|| middle.exp())
+}
+
+/// Whether a straight line says it as well: a slow drift is cut into stairs by whoever looks for
+/// steps only.
+fn is_slow(points: &[Point], cuts: &[(usize, f64)]) -> bool {
+    let Some(slope) = common_slope(points, |point| point.hours) else { return false };
+    let Some(deal) = Deal::of(points) else { return false };
+    let span = range(points.iter().map(|point| point.hours));
+    let per_hour = slope.over_all.ln_1p() / span;
+    let line: Vec<f64> = points.iter().map(|point| per_hour * point.hours).collect();
+    let mut stairs = vec![0.0; points.len()];
+    for &(place, ratio) in cuts {
+        stairs[place..].iter_mut().for_each(|level| *level += ratio.ln());
+    }
+    let (line, stairs) = (squares(&deal, &line), squares(&deal, &stairs));
+    let free = points.len().saturating_sub(deal.places.len()).max(1) as f64;
+    let penalty =
+        stats::changepoint::PENALTY * line.min(stairs) / free * (points.len() as f64).ln();
+    line + penalty <= stairs + cuts.len() as f64 * penalty
+}
+
+/// Weighted squared distance of the rates to what all cells are said to share, each cell about
+/// its own mean.
+fn squares(deal: &Deal, common: &[f64]) -> f64 {
+    let of = |(own, weight): (&Vec<usize>, &f64)| {
+        let rest: Vec<f64> = own.iter().map(|&k| deal.y[k] - common[k]).collect();
+        let mean = rest.iter().sum::<f64>() / rest.len() as f64;
+        weight * rest.iter().map(|rest| (rest - mean).powi(2)).sum::<f64>()
+    };
+    deal.places.iter().zip(&deal.weight).map(of).sum()
+}
+
+/// Slope that the cells share: each visit against its cell's mean, in x as in y.
+///
+/// The interval holds the slopes that, taken out, leave rates that could have been dealt so: a
+/// slope b goes where `xy - b xx` is among the outer 2.5 % of `xy' - b xx'` over the deals, which
+/// turns at `(xy - xy') / (xx - xx')`. Exact for any noise that differs between cells only.
+fn common_slope(points: &[Point], of: impl Fn(&Point) -> f64) -> Option<Slope> {
+    let mut deal = Deal::of(points)?;
+    let mut x: Vec<f64> = points.iter().map(&of).collect();
+    for own in &deal.places {
+        let mean = own.iter().map(|&k| x[k]).sum::<f64>() / own.len() as f64;
+        own.iter().for_each(|&k| x[k] -= mean);
+    }
+    if x.iter().all(|x| *x == 0.0) {
+        return None;
+    }
+    // Noise is what the slope leaves: a cell's spread about its mean is larger where its noise
+    // happens to go the slope's way, and weights by that would flatten the slope.
+    for _ in 0..2 {
+        let of_x = Deal { y: x.clone(), ..deal.clone() };
+        let slope = deal.products(&x) / of_x.products(&x);
+        let flat = |point: &Point| Point { ln_rate: point.ln_rate - slope * of(point), ..*point };
+        deal.weight = Deal::of(&points.iter().map(flat).collect::<Vec<_>>())?.weight;
+    }
+    let of_x = Deal { y: x.clone(), ..deal.clone() };
+    let (xx, xy) = (of_x.products(&x), deal.products(&x));
+    let mut random = Random::new(SEED);
+    let (mut turns, mut same) = (Vec::with_capacity(DEALS), 0usize);
+    for _ in 0..DEALS {
+        // Both move alike: y and x of one visit stay together, and come to another place.
+        let mut again = random.clone();
+        let (dealt_y, dealt_x) = (deal.anew(&mut random), of_x.anew(&mut again));
+        let less = xx - dealt_x.products(&x);
+        if less <= 1e-12 * xx {
+            same += 1;
+            continue;
+        }
+        turns.push((xy - dealt_y.products(&x)) / less);
+    }
+    turns.sort_unstable_by(f64::total_cmp);
+    // What is dealt as it was speaks for every slope.
+    let outside = ((1.0 - CONFIDENCE) / 2.0 * (DEALS + 1) as f64 - 1.0).round() as usize;
+    let outside = outside.checked_sub(same)?;
+    let low = *turns.get(outside)?;
+    let high = *turns.get(turns.len().checked_sub(outside + 1)?)?;
+    let estimate = Estimate { middle: xy / xx, low, high, confidence: CONFIDENCE };
+    Slope::of(estimate, range(points.iter().map(&of)))
+}
