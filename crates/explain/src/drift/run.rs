@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 
 use stats::Random;
 use stats::paired::Estimate;
+use stats::trend::theil_sen;
 
-use super::{CONFIDENCE, Point, RunDrift, Slope, Step, by_cell, range};
+use super::{CONFIDENCE, POINTS_MIN, Point, RunDrift, Slope, Step, by_cell, range, thinned};
 
 /// Fewest visits of a level over the run.
 const SEGMENT_RUN: usize = 5;
@@ -220,48 +221,35 @@ fn squares(deal: &Deal, common: &[f64]) -> f64 {
 
 /// Slope that the cells share: each visit against its cell's mean, in x as in y.
 ///
-/// The interval holds the slopes that, taken out, leave rates that could have been dealt so: a
-/// slope b goes where `xy - b xx` is among the outer 2.5 % of `xy' - b xx'` over the deals, which
-/// turns at `(xy - xy') / (xx - xx')`. Exact for any noise that differs between cells only.
+/// The interval is that of all pairs of visits. Pairs of noisy cells make it narrower than it is,
+/// so whether it may leave out zero is not its own to say: the slope has to be rarer than one in
+/// twenty among the same rates dealt out anew.
 fn common_slope(points: &[Point], of: impl Fn(&Point) -> f64) -> Option<Slope> {
-    let mut deal = Deal::of(points)?;
+    let deal = Deal::of(points)?;
     let mut x: Vec<f64> = points.iter().map(&of).collect();
     for own in &deal.places {
         let mean = own.iter().map(|&k| x[k]).sum::<f64>() / own.len() as f64;
         own.iter().for_each(|&k| x[k] -= mean);
     }
-    if x.iter().all(|x| *x == 0.0) {
+    let several = deal.places.iter().filter(|own| own.len() > 1).count();
+    if points.len() < POINTS_MIN + several || x.iter().all(|x| *x == 0.0) {
         return None;
     }
-    // Noise is what the slope leaves: a cell's spread about its mean is larger where its noise
-    // happens to go the slope's way, and weights by that would flatten the slope.
-    for _ in 0..2 {
-        let of_x = Deal { y: x.clone(), ..deal.clone() };
-        let slope = deal.products(&x) / of_x.products(&x);
-        let flat = |point: &Point| Point { ln_rate: point.ln_rate - slope * of(point), ..*point };
-        deal.weight = Deal::of(&points.iter().map(flat).collect::<Vec<_>>())?.weight;
-    }
-    let of_x = Deal { y: x.clone(), ..deal.clone() };
-    let (xx, xy) = (of_x.products(&x), deal.products(&x));
+    // A mean is taken out of each cell, so n points are worth n less the cells.
+    let in_several = deal.places.iter().map(Vec::len).filter(|&n| n > 1).sum::<usize>();
+    let wider = (in_several as f64 / (in_several - several) as f64).sqrt();
+    let shares = |k: &usize| deal.places[deal.cell[*k]].len() > 1;
+    let (in_x, in_y) = (0..x.len()).filter(shares).map(|k| (x[k], deal.y[k])).unzip();
+    let (in_x, in_y) = thinned(in_x, in_y);
+    let slope = theil_sen(&in_x, &in_y, CONFIDENCE)?;
+    let low = slope.middle - (slope.middle - slope.low) * wider;
+    let high = slope.middle + (slope.high - slope.middle) * wider;
+
+    let found = deal.products(&x).abs();
     let mut random = Random::new(SEED);
-    let (mut turns, mut same) = (Vec::with_capacity(DEALS), 0usize);
-    for _ in 0..DEALS {
-        // Both move alike: y and x of one visit stay together, and come to another place.
-        let mut again = random.clone();
-        let (dealt_y, dealt_x) = (deal.anew(&mut random), of_x.anew(&mut again));
-        let less = xx - dealt_x.products(&x);
-        if less <= 1e-12 * xx {
-            same += 1;
-            continue;
-        }
-        turns.push((xy - dealt_y.products(&x)) / less);
-    }
-    turns.sort_unstable_by(f64::total_cmp);
-    // What is dealt as it was speaks for every slope.
-    let outside = ((1.0 - CONFIDENCE) / 2.0 * (DEALS + 1) as f64 - 1.0).round() as usize;
-    let outside = outside.checked_sub(same)?;
-    let low = *turns.get(outside)?;
-    let high = *turns.get(turns.len().checked_sub(outside + 1)?)?;
-    let estimate = Estimate { middle: xy / xx, low, high, confidence: CONFIDENCE };
-    Slope::of(estimate, range(points.iter().map(&of)))
+    let as_large = |_: &usize| deal.anew(&mut random).products(&x).abs() >= found * (1.0 - 1e-9);
+    let as_large = (0..DEALS).filter(as_large).count();
+    let is_rare = (as_large + 1) as f64 <= (1.0 - CONFIDENCE) * (DEALS + 1) as f64;
+    let (low, high) = if is_rare { (low, high) } else { (low.min(0.0), high.max(0.0)) };
+    Slope::of(Estimate { low, high, ..slope }, range(points.iter().map(&of)))
 }
