@@ -2,6 +2,8 @@
 
 use units::{ByteOffset, Bytes};
 
+use crate::array::{Array, Level};
+
 /// Which of its formats an array is marked with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metadata {
@@ -40,12 +42,71 @@ impl Metadata {
     /// Bytes that a member of that size gives to an array.
     ///
     /// * Zero where the member is too small.
-    pub fn usable(self, member: Bytes, chunk: Option<Bytes>) -> Bytes {
+    pub fn usable(self, member: Bytes, array: &Array) -> Bytes {
         let left = match self {
             Self::V0_90 => (member.get() & !((64 << 10) - 1)).saturating_sub(64 << 10),
-            Self::V1_2 => member.get().saturating_sub(self.data_start(member, chunk).get()) & !1023,
+            Self::V1_2 => {
+                member.get().saturating_sub(self.data_start(member, array.chunk()).get()) & !1023
+            }
         };
-        let unit = chunk.map_or(1, Bytes::get).max(1);
+        let unit = match (array.chunk(), array.level()) {
+            (Some(chunk), _) => chunk.get(),
+            // A mirror is cut as if it had chunks of that size.
+            (None, Level::Raid1) => 64 << 10,
+            (None, _) => 1,
+        };
         Bytes::new(left / unit * unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn array(level: Level, chunk_kib: u64) -> Array {
+        let chunk = (chunk_kib > 0).then_some(Bytes::kib(chunk_kib));
+        Array::new(level, 2, chunk).unwrap()
+    }
+
+    /// As mdadm 4.2 made them: size of a member, chunk in KiB, and in sectors where data begins
+    /// and what a member gives.
+    #[test]
+    fn data_begins_where_mdadm_puts_it() {
+        let small = Bytes::mib(64);
+        let middle = Bytes::gib(9);
+        let large = Bytes::new(160_000_000_000);
+        let huge = Bytes::gib(1500);
+        for (member, level, chunk, start, gives) in [
+            (small, Level::Raid0, 4, 2048, 129_024),
+            (small, Level::Raid0, 512, 4096, 126_976),
+            (small, Level::Raid0, 16_384, 67_584, 32_768),
+            (small, Level::Raid1, 0, 2048, 129_024),
+            (middle, Level::Raid0, 64, 18_432, 18_855_936),
+            (middle, Level::Raid0, 16_384, 67_584, 18_776_064),
+            (large, Level::Linear, 0, 264_192, 312_235_808),
+            (large, Level::Raid0, 64, 264_192, 312_235_776),
+            (large, Level::Raid0, 512, 264_192, 312_235_008),
+            (large, Level::Raid1, 0, 264_192, 312_235_776),
+            (large, Level::Raid10, 64, 264_192, 312_235_776),
+            (huge, Level::Raid0, 512, 264_192, 3_145_463_808),
+            (huge, Level::Raid1, 0, 264_192, 3_145_463_808),
+        ] {
+            let array = array(level, chunk);
+            let found = (
+                Metadata::V1_2.data_start(member, array.chunk()).get() / SECTOR,
+                Metadata::V1_2.usable(member, &array).get() / SECTOR,
+            );
+            assert_eq!(found, (start, gives), "{member} {level} {chunk}");
+        }
+    }
+
+    #[test]
+    fn members_without_room_give_nothing() {
+        for size in [0, 1, 4096, 65_536, 1 << 20] {
+            let member = Bytes::new(size);
+            assert_eq!(Metadata::V1_2.usable(member, &array(Level::Raid0, 512)), Bytes::ZERO);
+        }
+        Metadata::V1_2.usable(Bytes::new(u64::MAX), &array(Level::Raid0, 4));
+        Metadata::V0_90.usable(Bytes::new(u64::MAX), &array(Level::Raid1, 0));
     }
 }

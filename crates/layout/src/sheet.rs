@@ -208,7 +208,7 @@ fn used(stack: &StackSpec, whole: &Whole, member: Bytes) -> Bytes {
     let Some(leg) = stack.legs.first() else { return Bytes::ZERO };
     let chunk = whole.leg().and_then(|array| array.chunk());
     match leg.maker {
-        Maker::Md => Metadata::V1_2.usable(member, chunk),
+        Maker::Md => whole.leg().map_or(member, |leg| Metadata::V1_2.usable(member, &leg)),
         Maker::Lvm => {
             let alignment = lvm::data_alignment(chunk);
             in_extents(member, alignment, chunk)
@@ -231,7 +231,7 @@ fn capacity(stack: &StackSpec, whole: &Whole, member: Bytes) -> Bytes {
     let Some(top) = whole.top() else { return whole.capacity(member) };
     let on_leg = match stack.stripe.as_ref().map(|stripe| stripe.maker) {
         Some(Maker::Lvm) => in_extents(leg, lvm::alignment_of_legs(stack), top.chunk()),
-        Some(Maker::Md) => Metadata::V1_2.usable(leg, top.chunk()),
+        Some(Maker::Md) => Metadata::V1_2.usable(leg, &top),
         _ => leg,
     };
     top.capacity(on_leg)
