@@ -5,6 +5,7 @@
 //! that a study builds; [`steps`] turns it into commands, what they destroy, and how to undo them.
 
 pub mod array;
+pub mod capacity;
 mod check;
 pub mod cost;
 pub mod lvm;
@@ -22,6 +23,7 @@ pub use array::{Array, ArrayError, Geometry, Level, Tolerance};
 pub use cost::{Cost, Ways};
 pub use names::{Names, NamesError};
 pub use rebuild::{Estimate, Pace};
+pub use remarks::spaced;
 pub use sheet::Sheet;
 pub use stack::{
     ArrayState, DeviceId, FileSystem, FileSystemKind, Leg, Maker, Settings, StackError, StackSpec,

@@ -58,3 +58,54 @@ pub fn block_size(options: &[String]) -> Bytes {
     }
     EXT_BLOCK
 }
+
+/// Bytes below which a `mkfs` refuses, or makes something that cannot be mounted.
+///
+/// A floor: with large stripes it may want more.
+pub const fn size_min(kind: FileSystemKind) -> Bytes {
+    match kind {
+        FileSystemKind::Xfs => Bytes::mib(300),
+        FileSystemKind::Nilfs2 => Bytes::mib(128),
+        FileSystemKind::Btrfs => Bytes::mib(110),
+        FileSystemKind::F2fs | FileSystemKind::Zfs => Bytes::mib(64),
+        FileSystemKind::Jfs => Bytes::mib(16),
+        FileSystemKind::Ext2 | FileSystemKind::Ext3 | FileSystemKind::Ext4 => Bytes::mib(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn block_sizes_are_found_among_other_words() {
+        for (options, size) in [
+            (&["-b", "1024"][..], 1024),
+            (&["-O", "x", "-b1024"], 1024),
+            (&["-b", "size=2k"], 2048),
+            (&["-m", "0"], 4096),
+            (&["-b"], 4096),
+            (&["-b", "0"], 4096),
+        ] {
+            assert_eq!(block_size(&words(options)), Bytes::new(size), "{options:?}");
+        }
+    }
+
+    #[test]
+    fn stripes_are_told_in_each_file_systems_own_way() {
+        let stripes = Some(Geometry { unit: Bytes::kib(128), count: 4 });
+        let told = |kind, block| stripe_words(kind, stripes, Bytes::new(block)).join(" ");
+        assert_eq!(told(FileSystemKind::Ext4, 4096), "-E stride=32,stripe_width=128");
+        assert_eq!(told(FileSystemKind::Ext4, 1024), "-E stride=128,stripe_width=512");
+        assert_eq!(told(FileSystemKind::Xfs, 4096), "-d su=131072,sw=4");
+        assert_eq!(told(FileSystemKind::Jfs, 4096), "");
+        assert_eq!(stripe_words(FileSystemKind::Xfs, None, Bytes::kib(4)), [""; 0]);
+        // A unit that is no whole number of blocks cannot be told.
+        let odd = Some(Geometry { unit: Bytes::kib(4), count: 4 });
+        assert_eq!(stripe_words(FileSystemKind::Ext4, odd, Bytes::kib(64)), [""; 0]);
+    }
+}

@@ -29,8 +29,8 @@ fn misaligned(sheet: &Sheet, question: &Question) -> Option<String> {
         format!(
             "Data begins {} behind a full stripe ({} of data): writes of whole stripes touch two, \
              and read the rest of both.",
-            Bytes::new(by % width.get()).exact(),
-            width.exact()
+            spaced(Bytes::new(by % width.get())),
+            spaced(width)
         )
     })
 }
@@ -46,8 +46,8 @@ fn pieces(sheet: &Sheet) -> Option<String> {
     let what = format!(
         "A piece of the stripe over the legs is {}, a full stripe of a leg {}: pieces are no whole \
          stripes, so a write of one piece reads.",
-        piece.exact(),
-        width.exact()
+        spaced(piece),
+        spaced(width)
     );
     let power = width.get().is_power_of_two();
     let lvm = sheet.stack.stripe.as_ref().is_some_and(|stripe| stripe.maker == Maker::Lvm);
@@ -63,10 +63,10 @@ fn pieces(sheet: &Sheet) -> Option<String> {
         format!(
             " LVM takes powers of two only: use legs of {counts} members, or join them by md with \
              pieces of {}.",
-            width.exact()
+            spaced(width)
         )
     } else {
-        format!(" Use pieces of {} or a multiple.", width.exact())
+        format!(" Use pieces of {} or a multiple.", spaced(width))
     };
     Some(what + &way)
 }
@@ -80,7 +80,7 @@ fn never_full(sheet: &Sheet, whole: &Whole) -> Option<String> {
         format!(
             "Database pages of 8 KiB are far below a full stripe ({} of data): each write costs {} \
              reads and {} writes of members.",
-            width.exact(),
+            spaced(width),
             number(page.reads),
             number(page.writes)
         )
@@ -125,9 +125,9 @@ fn of_file_system(sheet: &Sheet) -> Option<String> {
         FileSystemKind::Xfs => {
             let unit = told.filter(|told| told.unit > XFS_LOG_UNIT_MAX)?.unit;
             Some(format!(
-                "The log of xfs takes stripe units up to 256KiB: mkfs.xfs says that {} is too \
-                 large for it and uses 32KiB for the log alone.",
-                unit.exact()
+                "The log of xfs takes stripe units up to 256 KiB: mkfs.xfs says that {} is too \
+                 large for it and uses 32 KiB for the log alone.",
+                spaced(unit)
             ))
         }
         FileSystemKind::Jfs | FileSystemKind::Nilfs2 | FileSystemKind::F2fs => {
@@ -136,6 +136,14 @@ fn of_file_system(sheet: &Sheet) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Exact, with a space before the unit: `384 KiB`.
+pub fn spaced(size: Bytes) -> String {
+    let text = size.exact();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    format!("{number} {unit}")
 }
 
 /// `2`, `1.5`.

@@ -5,12 +5,12 @@ use serde::Serialize;
 use units::{ByteOffset, Bytes};
 
 use crate::array::{Array, Geometry, Level, Tolerance};
+use crate::capacity;
 use crate::lvm;
-use crate::md::Metadata;
 use crate::mkfs;
 use crate::names::Names;
 use crate::rebuild::{Estimate, Pace};
-use crate::stack::{DeviceId, Leg, Maker, StackSpec};
+use crate::stack::{Maker, StackError, StackSpec};
 use crate::steps::{self, DeviceFacts, Step, StepsError, Undo};
 use crate::whole::{self, MeanCost, Whole};
 
@@ -146,10 +146,11 @@ impl Sheet {
         question: &Question,
     ) -> Result<Self, StepsError> {
         let steps = steps::build(stack, names, facts)?;
-        let (smallest, member_size) = smallest(stack, facts)?;
+        let (smallest, member_size) =
+            capacity::smallest_member(stack, facts).ok_or(StackError::NoLegs)?;
         let whole = Whole::of(stack, question.misaligned_by);
         let leg = whole.leg();
-        let member_used = used(stack, &whole, member_size);
+        let member_used = capacity::used_of_member(stack, member_size);
         if member_used == Bytes::ZERO {
             let what = "what makes the array keeps for itself";
             return Err(StepsError::TooSmall { device: smallest, size: member_size, what });
@@ -162,7 +163,7 @@ impl Sheet {
             member_size,
             member_used,
             members: members(stack),
-            capacity: capacity(stack, &whole, member_used),
+            capacity: capacity::of_stack(stack, member_size),
             tolerance: whole.tolerance(),
             leg: leg.map(Stripes::from),
             top: whole.top().filter(|top| top.chunk().is_some()).map(Stripes::from),
@@ -193,48 +194,6 @@ pub fn schema() -> schemars::Schema {
 fn members(stack: &StackSpec) -> u32 {
     let count: usize = stack.legs.iter().map(|leg| leg.members.len()).sum();
     u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-fn smallest(stack: &StackSpec, facts: &DeviceFacts) -> Result<(DeviceId, Bytes), StepsError> {
-    let all = stack.legs.iter().flat_map(Leg::devices);
-    let sizes = all.filter_map(|device| Some((device, facts.get(device)?.size)));
-    let (device, size) =
-        sizes.min_by_key(|(_, size)| *size).ok_or(crate::stack::StackError::NoLegs)?;
-    Ok((device.clone(), size))
-}
-
-/// What is left of a member, without what makes the array keeps for itself.
-fn used(stack: &StackSpec, whole: &Whole, member: Bytes) -> Bytes {
-    let Some(leg) = stack.legs.first() else { return Bytes::ZERO };
-    let chunk = whole.leg().and_then(|array| array.chunk());
-    match leg.maker {
-        Maker::Md => whole.leg().map_or(member, |leg| Metadata::V1_2.usable(member, &leg)),
-        Maker::Lvm => {
-            let alignment = lvm::data_alignment(chunk);
-            in_extents(member, alignment, chunk)
-        }
-        Maker::Device | Maker::Btrfs | Maker::Zfs => {
-            whole.leg().map_or(member, |array| array.used(member))
-        }
-    }
-}
-
-fn in_extents(device: Bytes, alignment: Bytes, chunk: Option<Bytes>) -> Bytes {
-    let extent = lvm::extent_size(alignment, chunk).get().max(1);
-    let left = device.get().saturating_sub(lvm::data_start(alignment).get());
-    Bytes::new(left / extent * extent)
-}
-
-/// Bytes on the topmost device: the arrays', less what LVM or md keeps on each leg.
-fn capacity(stack: &StackSpec, whole: &Whole, member: Bytes) -> Bytes {
-    let leg = whole.leg().map_or(member, |leg| leg.capacity(member));
-    let Some(top) = whole.top() else { return whole.capacity(member) };
-    let on_leg = match stack.stripe.as_ref().map(|stripe| stripe.maker) {
-        Some(Maker::Lvm) => in_extents(leg, lvm::alignment_of_legs(stack), top.chunk()),
-        Some(Maker::Md) => Metadata::V1_2.usable(leg, &top),
-        _ => leg,
-    };
-    top.capacity(on_leg)
 }
 
 fn alignment(stack: &StackSpec, whole: &Whole) -> Alignment {

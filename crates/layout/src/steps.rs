@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use units::Bytes;
 
 use crate::array::Level;
+use crate::capacity;
+use crate::mkfs;
 use crate::names::Names;
 use crate::stack::{ArrayState, DeviceId, FileSystemKind, Leg, Maker, StackError, StackSpec};
 
@@ -326,6 +328,16 @@ pub enum StepsError {
         /// The reason.
         why: &'static str,
     },
+    /// Less than `mkfs` takes.
+    #[error("{kind} needs {wanted} or more, found {found}")]
+    NoRoom {
+        /// As asked for.
+        kind: FileSystemKind,
+        /// On the topmost device.
+        found: Bytes,
+        /// The least.
+        wanted: Bytes,
+    },
     /// Members too small to be used.
     #[error("{device} of {} is too small for {what}", .size.exact())]
     TooSmall {
@@ -339,6 +351,18 @@ pub enum StepsError {
 }
 
 impl StepsError {
+    /// Checks that a file system of that kind has room.
+    fn check_room(stack: &StackSpec, facts: &DeviceFacts) -> Result<(), Self> {
+        let Some(kind) = stack.file_system.as_ref().map(|fs| fs.kind) else { return Ok(()) };
+        let Some((_, member)) = capacity::smallest_member(stack, facts) else { return Ok(()) };
+        let found = capacity::of_stack(stack, member);
+        let wanted = mkfs::size_min(kind);
+        if found < wanted {
+            return Err(Self::NoRoom { kind, found, wanted });
+        }
+        Ok(())
+    }
+
     /// What would work instead.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -347,7 +371,8 @@ impl StepsError {
             Self::NoSuchState { .. } => {
                 Some("md arrays can be brought into every state".to_owned())
             }
-            Self::Unknown(_) | Self::TooSmall { .. } => None,
+            Self::NoRoom { .. } | Self::TooSmall { .. } => Some("take larger devices".to_owned()),
+            Self::Unknown(_) => None,
         }
     }
 }
@@ -375,11 +400,16 @@ pub fn build(
         let of_log = healthy(wal, &names.wal(), facts)?;
         steps.extend(of_log.into_iter().map(|step| Step { stage: Stage::Wal, ..step }));
     }
-    if stack.state != ArrayState::Healthy {
-        steps.extend(degrade(stack, names)?);
-    }
-    if stack.state == ArrayState::Rebuilding {
-        steps.extend(rebuild(stack, names)?);
+    // LVM fills a member anew that never failed.
+    let in_place = stack.legs.first().is_some_and(|leg| leg.maker == Maker::Lvm);
+    match stack.state {
+        ArrayState::Healthy => {}
+        ArrayState::Rebuilding if in_place => steps.extend(rebuild(stack, names)?),
+        ArrayState::Degraded => steps.extend(degrade(stack, names)?),
+        ArrayState::Rebuilding => {
+            steps.extend(degrade(stack, names)?);
+            steps.extend(rebuild(stack, names)?);
+        }
     }
     Ok(steps)
 }
@@ -390,6 +420,7 @@ pub fn teardown(steps: &[Step]) -> Vec<Undo> {
 }
 
 fn healthy(stack: &StackSpec, names: &Names, facts: &DeviceFacts) -> Result<Vec<Step>, StepsError> {
+    StepsError::check_room(stack, facts)?;
     let mut steps = settings::of_members(stack, facts)?;
     for (number, leg) in stack.legs.iter().enumerate() {
         steps.extend(leg_steps(number, leg, names, facts));

@@ -240,3 +240,18 @@ fn production_setup_of_the_dvd_study() {
     let write = four.write_cost(ByteOffset::ZERO, Bytes::kib(64));
     assert_eq!((write.reads, write.writes, write.moved()), (2, 2, Bytes::kib(256)));
 }
+
+#[test]
+fn the_committed_schema_is_the_current_one() {
+    const COMMITTED: &str =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/plimsoll.layout-1.schema.json");
+    let schema = layout::sheet::schema();
+    let current = format!("{}\n", serde_json::to_string_pretty(&schema).unwrap());
+    if std::env::var_os("PLIMSOLL_WRITE_SCHEMA").is_some() {
+        std::fs::write(COMMITTED, &current).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(COMMITTED).is_ok_and(|committed| committed == current),
+        "schema/plimsoll.layout-1.schema.json is stale: run this test with PLIMSOLL_WRITE_SCHEMA=1"
+    );
+}

@@ -70,9 +70,9 @@ fn two_legs_of_md_under_lvm_and_xfs() {
             &format!("{md}1 {how} /dev/sdf /dev/sdg /dev/sdh /dev/sdi /dev/sdj"),
             "pvcreate --yes --dataalignment 1024k /dev/md/plimsoll-k-leg0 \
              /dev/md/plimsoll-k-leg1",
-            "vgcreate --autobackup n --physicalextentsize 4096k plimsoll-k \
+            "vgcreate --config backup/backup=0 backup/archive=0 --physicalextentsize 4096k plimsoll-k \
              /dev/md/plimsoll-k-leg0 /dev/md/plimsoll-k-leg1",
-            "lvcreate --yes --autobackup n --type striped --stripes 2 --stripesize 512k --extents \
+            "lvcreate --config backup/backup=0 backup/archive=0 --yes --type striped --stripes 2 --stripesize 512k --extents \
              100%PVS --name data plimsoll-k /dev/md/plimsoll-k-leg0 /dev/md/plimsoll-k-leg1",
             "mkfs.xfs -f -L plimsoll -d su=524288,sw=2 /dev/plimsoll-k/data",
             "+ /run/plimsoll/k/data",
@@ -86,7 +86,7 @@ fn two_legs_of_md_under_lvm_and_xfs() {
             "- /run/plimsoll/k/data",
             "- /run/plimsoll/k",
             "wipefs --all --quiet --types xfs /dev/plimsoll-k/data",
-            "vgremove --yes --force --autobackup n plimsoll-k",
+            "vgremove --config backup/backup=0 backup/archive=0 --yes --force plimsoll-k",
         ]
     );
 }
@@ -122,4 +122,115 @@ fn every_write_is_to_a_device_that_was_named() {
             }
         }
     }
+}
+
+fn in_state(maker: Maker, level: Level, spare: &str, state: ArrayState) -> Vec<String> {
+    let kind = match maker {
+        Maker::Btrfs => FileSystemKind::Btrfs,
+        Maker::Zfs => FileSystemKind::Zfs,
+        _ => FileSystemKind::Ext4,
+    };
+    let leg = Leg { spares: devices(spare), ..leg(maker, level, "abcd") };
+    let stack = StackSpec { state, ..with(kind, vec![leg]) };
+    let steps = built(&stack);
+    let late = steps.iter().filter(|step| step.stage == layout::Stage::State);
+    late.map(|step| line(&step.action)).collect()
+}
+
+#[test]
+fn a_failed_member_is_filled_anew() {
+    let array = "/dev/md/plimsoll-k-leg0";
+    assert_eq!(
+        in_state(Maker::Md, Level::Raid5, "", ArrayState::Rebuilding),
+        [
+            format!("mdadm --manage {array} --fail /dev/sdd"),
+            format!("mdadm --manage {array} --remove /dev/sdd"),
+            "mdadm --zero-superblock /dev/sdd".to_owned(),
+            format!("mdadm --manage {array} --add /dev/sdd"),
+        ]
+    );
+    // The kernel would take the spare at once, and the array would not stay degraded.
+    assert_eq!(
+        in_state(Maker::Md, Level::Raid6, "e", ArrayState::Degraded),
+        [
+            format!("mdadm --manage {array} --remove /dev/sde"),
+            format!("mdadm --manage {array} --fail /dev/sdd"),
+            format!("mdadm --manage {array} --remove /dev/sdd"),
+        ]
+    );
+    let halves = in_state(Maker::Md, Level::Raid01, "", ArrayState::Degraded);
+    assert_eq!(halves[0], format!("mdadm --manage {array} --fail {array}b"));
+    assert_eq!(
+        in_state(Maker::Lvm, Level::Raid5, "", ArrayState::Rebuilding),
+        ["lvchange --config backup/backup=0 backup/archive=0 --yes --rebuild /dev/sdd \
+          plimsoll-k-leg0/data"]
+    );
+    assert_eq!(
+        in_state(Maker::Zfs, Level::Raid5, "e", ArrayState::Rebuilding),
+        ["zpool offline plimsoll-k /dev/sdd", "zpool replace plimsoll-k /dev/sdd /dev/sde",]
+    );
+}
+
+#[test]
+fn what_was_made_is_undone_in_reverse() {
+    let stack = with(FileSystemKind::Ext4, vec![leg(Maker::Md, Level::Raid1, "ab")]);
+    assert_eq!(
+        undone(&steps::teardown(&built(&stack))),
+        [
+            "umount /run/plimsoll/k/data",
+            "- /run/plimsoll/k/data",
+            "- /run/plimsoll/k",
+            "wipefs --all --quiet --types ext4 /dev/md/plimsoll-k-leg0",
+            "mdadm --stop /dev/md/plimsoll-k-leg0",
+            "mdadm --zero-superblock /dev/sda",
+            "mdadm --zero-superblock /dev/sdb",
+        ]
+    );
+    // A mark is erased only where it is ours.
+    for undo in steps::teardown(&built(&stack)) {
+        if line(&undo.action).contains("/dev/sd") {
+            let ours = matches!(&undo.only_if, Some(layout::Made::Signature { name: Some(name), .. })
+                if name == "plimsoll-k-leg0");
+            assert!(ours, "{undo:?}");
+        }
+    }
+}
+
+#[test]
+fn settings_are_written_and_put_back() {
+    let mut stack = with(FileSystemKind::Ext4, vec![leg(Maker::Md, Level::Raid0, "ab")]);
+    stack.settings.scheduler = Some("none".to_owned());
+    stack.settings.read_ahead = Some(Bytes::mib(1));
+    let steps = built(&stack);
+    let lines = commands(&steps);
+    assert_eq!(lines[0], "/sys/block/sda/queue/scheduler < none");
+    assert!(lines.contains(&"blockdev --setra 2048 /dev/md/plimsoll-k-leg0".to_owned()));
+    let back = undone(&steps::teardown(&steps));
+    assert_eq!(back.last().unwrap(), "/sys/block/sda/queue/scheduler < before");
+    // Two partitions of one disk share its queue.
+    let fact = |queue: &str| layout::DeviceFact {
+        size: Bytes::gib(1),
+        logical_sector: Bytes::new(512),
+        physical_sector: Bytes::kib(4),
+        queue: Some(queue.to_owned()),
+    };
+    let facts: DeviceFacts =
+        devices("ab").into_iter().map(|device| (device, fact("sda"))).collect();
+    let steps = steps::build(&stack, &Names::new("k").unwrap(), &facts).unwrap();
+    let written = steps.iter().filter(|step| step.stage == layout::Stage::Settings).count();
+    assert_eq!(written, 1);
+}
+
+#[test]
+fn ours_and_theirs_for_ext_are_one() {
+    let mut stack = with(FileSystemKind::Ext4, vec![leg(Maker::Md, Level::Raid0, "ab")]);
+    stack.file_system.as_mut().unwrap().options =
+        ["-b", "1024", "-E", "nodiscard", "-Ediscard"].map(str::to_owned).to_vec();
+    let lines = commands(&built(&stack));
+    let make = lines.iter().find(|line| line.starts_with("mkfs")).unwrap();
+    assert_eq!(
+        make,
+        "mkfs.ext4 -q -F -L plimsoll -E stride=128,stripe_width=256,lazy_itable_init=0,\
+         lazy_journal_init=0,nodiscard,discard -b 1024 /dev/md/plimsoll-k-leg0"
+    );
 }

@@ -13,6 +13,9 @@ use crate::whole;
 /// As `blkid` calls a physical volume.
 const SIGNATURE: &str = "LVM2_member";
 
+/// Copies of its metadata would stay in /etc/lvm.
+pub const NO_BACKUP: &str = "backup/backup=0 backup/archive=0";
+
 /// Where the volume in that group is.
 pub fn path(group: &str, names: &Names) -> DeviceId {
     DeviceId::new(format!("/dev/{group}/{}", names.volume()))
@@ -96,14 +99,13 @@ impl Volume<'_> {
     fn gather(&self) -> Step {
         let extent = extent_size(self.alignment, self.array.chunk());
         let size = format!("{}k", in_kib(extent));
-        // Backups of its metadata would stay in /etc.
         let mut argv: Vec<String> =
-            ["vgcreate", "--autobackup", "n", "--physicalextentsize", &size, &self.group]
+            ["vgcreate", "--config", NO_BACKUP, "--physicalextentsize", &size, &self.group]
                 .map(ToOwned::to_owned)
                 .to_vec();
         argv.extend(paths(self.devices()));
         let made = Made::Group { name: self.group.clone() };
-        let words = ["vgremove", "--yes", "--force", "--autobackup", "n", &self.group];
+        let words = ["vgremove", "--config", NO_BACKUP, "--yes", "--force", &self.group];
         Step {
             writes_to: self.below.clone(),
             makes: vec![made.clone()],
@@ -120,7 +122,7 @@ impl Volume<'_> {
     fn cut(&self, names: &Names) -> Step {
         let array = &self.array;
         let segment = segment(array);
-        let mut argv: Vec<String> = ["lvcreate", "--yes", "--autobackup", "n", "--type", segment]
+        let mut argv: Vec<String> = ["lvcreate", "--config", NO_BACKUP, "--yes", "--type", segment]
             .map(ToOwned::to_owned)
             .to_vec();
         match array.level() {

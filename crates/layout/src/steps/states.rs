@@ -2,7 +2,7 @@
 
 use super::file_system::mount_words;
 use super::words::{run, step};
-use super::{Made, Stage, Step, StepsError, Undo, Wait, md, zfs};
+use super::{Made, Stage, Step, StepsError, Undo, Wait, lvm, md, zfs};
 use crate::array::Level;
 use crate::names::Names;
 use crate::stack::{ArrayState, DeviceId, FileSystemKind, Leg, Maker, StackSpec};
@@ -120,7 +120,8 @@ fn written(leg: &Leg, member: &DeviceId) -> Vec<DeviceId> {
 fn fill_lvm(victim: &DeviceId, names: &Names) -> Step {
     let group = names.group_of_leg(0);
     let volume = format!("{group}/{}", names.volume());
-    let words = ["lvchange", "--yes", "--autobackup", "n", "--rebuild", victim.as_str(), &volume];
+    let words =
+        ["lvchange", "--config", lvm::NO_BACKUP, "--yes", "--rebuild", victim.as_str(), &volume];
     Step {
         writes_to: vec![victim.clone()],
         waits_for: Some(Wait::LvmSync { group, volume: names.volume().to_owned() }),
