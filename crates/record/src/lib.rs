@@ -6,8 +6,13 @@
 //!
 //! Nothing here is computed from anything else here: rates, means and verdicts are for readers.
 
+pub mod stack;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::LatencyHistogram;
+
+pub use crate::stack::StackTree;
 
 /// The version of everything in this module. Raised when a field changes its meaning; readers
 /// of an old version are kept.
@@ -253,7 +258,7 @@ pub struct TargetRecord {
 }
 
 /// A link that all data of a device pass.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
     /// What it is, from where: `PCIe 3.0 x4 of nvme0`.
     pub name: String,

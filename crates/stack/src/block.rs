@@ -117,7 +117,7 @@ impl BlockDevice {
     }
 }
 
-fn class(name: &str) -> PathBuf {
+pub(crate) fn class(name: &str) -> PathBuf {
     // sysfs writes the slashes of names such as `cciss/c0d0` as exclamation marks.
     Path::new("/sys/class/block").join(name.replace('/', "!"))
 }
@@ -225,7 +225,7 @@ fn numbered(name: &str, prefix: &str) -> bool {
 }
 
 /// `none [mq-deadline] kyber` is `mq-deadline`; a lone word is itself.
-fn chosen(text: &str) -> String {
+pub(crate) fn chosen(text: &str) -> String {
     text.split_whitespace()
         .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
         .unwrap_or(text)
@@ -312,11 +312,17 @@ pub(crate) fn under_mount(
 
 /// All members of the mounted btrfs that has the device `name`.
 fn btrfs_members(host: &Host, name: &str) -> Vec<String> {
-    host.names("/sys/fs/btrfs")
-        .into_iter()
+    btrfs_of(host, name)
         .map(|uuid| host.names(format!("/sys/fs/btrfs/{uuid}/devices")))
-        .find(|members| members.iter().any(|m| m == name))
         .unwrap_or_default()
+}
+
+/// The uuid of the mounted btrfs that has the device `name`.
+pub(crate) fn btrfs_of(host: &Host, name: &str) -> Option<String> {
+    let has = |uuid: &String| {
+        host.names(format!("/sys/fs/btrfs/{uuid}/devices")).iter().any(|member| member == name)
+    };
+    host.names("/sys/fs/btrfs").into_iter().find(has)
 }
 
 /// The kernel name of what `/dev/...` is called in mount tables.

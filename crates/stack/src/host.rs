@@ -1,14 +1,43 @@
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use units::Bytes;
+
+/// Longer files are cut: `/proc/PID/maps` of a large process has some MiB, attributes some bytes.
+const FILE_MAX: u64 = 64 << 20;
+/// Longer attributes are none.
+const LINE_MAX: u64 = 64 << 10;
+/// More names in a directory are not looked at.
+const NAMES_MAX: usize = 1 << 16;
+/// Where a captured tree keeps what was asked of programs and devices.
+const ANSWERS: &str = "/answers";
+
+/// One look at the machine, for a capture.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Look {
+    /// A file was read, or whether it is there.
+    At(PathBuf),
+    /// A directory was listed.
+    List(PathBuf),
+    /// A symbolic link was read.
+    Link(PathBuf),
+    /// A program or a device was asked: name of the question, and the answer.
+    Answer(String, String),
+}
+
+type Looks = Arc<Mutex<Vec<Look>>>;
 
 /// The machine as its kernel tells it: everything read from `/proc`, `/sys` and `/etc` goes
 /// through a root, so that captured trees stand for machines that are not here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Host {
     root: PathBuf,
+    /// What was looked at, where somebody wants to know.
+    looks: Option<Looks>,
 }
 
 impl Default for Host {
@@ -20,12 +49,29 @@ impl Default for Host {
 impl Host {
     /// The machine that this runs on.
     pub fn this() -> Self {
-        Self { root: PathBuf::from("/") }
+        Self { root: PathBuf::from("/"), looks: None }
     }
 
     /// A captured tree.
     pub fn captured(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), looks: None }
+    }
+
+    /// This machine, with every look written down.
+    pub(crate) fn watched() -> Self {
+        Self { looks: Some(Looks::default()), ..Self::this() }
+    }
+
+    /// What was looked at so far, in order.
+    pub(crate) fn looks(&self) -> Vec<Look> {
+        let looks = self.looks.as_ref().and_then(|looks| looks.lock().ok().map(|l| l.clone()));
+        looks.unwrap_or_default()
+    }
+
+    fn note(&self, look: impl FnOnce() -> Look) {
+        if let Some(mut looks) = self.looks.as_ref().and_then(|looks| looks.lock().ok()) {
+            looks.push(look());
+        }
     }
 
     /// Whether it is the machine that this runs on.
@@ -42,18 +88,50 @@ impl Host {
     /// The text of a file. `/proc` and `/sys` may hold bytes that are not UTF-8 (mount points
     /// are named by users); those become replacement characters.
     pub(crate) fn text(&self, path: impl AsRef<Path>) -> io::Result<String> {
-        std::fs::read(self.path(path)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        self.bytes(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The bytes of a file.
+    /// The bytes of a file, the first 64 MiB.
     pub(crate) fn bytes(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-        std::fs::read(self.path(path))
+        self.read(path.as_ref(), FILE_MAX)
+    }
+
+    /// Never waits: what is no regular file (a pipe in a captured tree) is refused after an open
+    /// that does not block.
+    fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        self.note(|| Look::At(path.to_owned()));
+        let file = self.open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        if !self.is_this() {
+            // Links of a captured tree lead nowhere outside of it.
+            let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let root = rustix::fs::openat(CWD, &self.root, directory, Mode::empty())?;
+            let inside = path.strip_prefix("/").unwrap_or(path);
+            let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+            match rustix::fs::openat2(&root, inside, flags, Mode::empty(), resolve) {
+                // Before Linux 5.6, or where a filter does not know it.
+                Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {}
+                opened => return Ok(File::from(opened?)),
+            }
+        }
+        Ok(File::from(rustix::fs::openat(CWD, self.path(path), flags, Mode::empty())?))
     }
 
     /// A one-line attribute, trimmed; `None` if it is not there or empty.
     pub(crate) fn line(&self, path: impl AsRef<Path>) -> Option<String> {
-        let text = self.text(path).ok()?;
-        let text = text.trim();
+        let bytes = self.read(path.as_ref(), LINE_MAX).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        // Binary attributes are padded with zeros.
+        let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
         (!text.is_empty()).then(|| text.to_owned())
     }
 
@@ -63,13 +141,32 @@ impl Host {
     }
 
     pub(crate) fn exists(&self, path: impl AsRef<Path>) -> bool {
+        self.note(|| Look::At(path.as_ref().to_owned()));
         self.path(path).exists()
+    }
+
+    /// What a program or a device says: asked here, looked up in a captured tree.
+    ///
+    /// * `name`: of the question, as a file name.
+    pub(crate) fn answer(
+        &self,
+        name: &str,
+        ask: impl FnOnce() -> io::Result<String>,
+    ) -> io::Result<String> {
+        if !self.is_this() {
+            return self.text(Path::new(ANSWERS).join(name));
+        }
+        let answer = ask()?;
+        self.note(|| Look::Answer(format!("{ANSWERS}/{name}"), answer.clone()));
+        Ok(answer)
     }
 
     /// Names in a directory, sorted; none if it cannot be read.
     pub(crate) fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
+        self.note(|| Look::List(path.as_ref().to_owned()));
         let Ok(entries) = std::fs::read_dir(self.path(path)) else { return Vec::new() };
         let mut names: Vec<String> = entries
+            .take(NAMES_MAX)
             .filter_map(|entry| entry.ok().map(|e| e.file_name()))
             .filter_map(|name: OsString| name.into_string().ok())
             .collect();
@@ -79,6 +176,7 @@ impl Host {
 
     /// What a symbolic link says, unresolved.
     pub(crate) fn link(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
+        self.note(|| Look::Link(path.as_ref().to_owned()));
         std::fs::read_link(self.path(path)).ok()
     }
 

@@ -10,6 +10,7 @@ mod link;
 mod machine;
 mod mark;
 mod mounts;
+mod probe;
 mod safety;
 mod signature;
 mod target;
@@ -28,6 +29,7 @@ pub use mark::{
     scratch_owner,
 };
 pub use mounts::{DeviceNumber, Mount, mount_of, mounts};
+pub use probe::{CaptureError, Serials, capture, database_log, stack_tree};
 pub use safety::{
     Access, Action, BlockFacts, ConfirmError, Consent, DeviceUse, Facts, FileFacts, Permit, Place,
     Process, Refusal, RefusalReason, Subject, Users, decide, describe_all, row_of, space_reserve,

@@ -46,7 +46,7 @@ fn is_bottom(kind: &BlockKind) -> bool {
 
 /// Where a device hangs below `/sys/devices`, with its name: several places for a drive with more
 /// than one controller.
-fn places(host: &Host, device: &str) -> Vec<(Vec<String>, String)> {
+pub(crate) fn places(host: &Host, device: &str) -> Vec<(Vec<String>, String)> {
     let class = Path::new("/sys/class/block").join(device.replace('/', "!"));
     let Some(link) = host.link(class) else { return vec![(Vec::new(), device.to_owned())] };
     let place = below_devices(&link);
@@ -155,7 +155,7 @@ fn link_to(host: &Host, parents: &Path, name: &str) -> Option<(String, u64)> {
 }
 
 /// Vendors of emulated PCI devices: virtio, QEMU. Their links are made up.
-const EMULATED: [&str; 2] = ["0x1af4", "0x1b36"];
+pub(crate) const EMULATED: [&str; 2] = ["0x1af4", "0x1b36"];
 
 fn pcie(host: &Host, here: &Path) -> Option<(String, u64)> {
     let speed = host.line(here.join("current_link_speed"))?;
@@ -164,6 +164,11 @@ fn pcie(host: &Host, here: &Path) -> Option<(String, u64)> {
     if !(1..=32).contains(&lanes) || EMULATED.contains(&&*vendor) {
         return None;
     }
+    pcie_rate(&speed, lanes)
+}
+
+/// What lanes of a speed such as `8.0 GT/s PCIe` carry.
+pub(crate) fn pcie_rate(speed: &str, lanes: u64) -> Option<(String, u64)> {
     let (generation, bits) = pcie_lane(speed.split_whitespace().next()?)?;
     let packets = 512.0 / (512.0 + 24.0);
     let bytes = bits / 8.0 * lanes as f64 * packets;
@@ -187,6 +192,11 @@ fn sata(host: &Host, here: &Path, name: &str) -> Option<(String, u64)> {
     let number = name.strip_prefix("ata")?;
     let link = format!("link{number}");
     let speed = host.line(here.join(&link).join("ata_link").join(&link).join("sata_spd"))?;
+    sata_rate(&speed)
+}
+
+/// What a link of `6.0 Gbps` carries.
+pub(crate) fn sata_rate(speed: &str) -> Option<(String, u64)> {
     let gbit: f64 = speed.split_whitespace().next()?.parse().ok()?;
     (gbit > 0.0).then(|| (format!("SATA {gbit:.1} Gb/s"), (gbit * 1e9 * 0.8 / 8.0) as u64))
 }
@@ -194,11 +204,15 @@ fn sata(host: &Host, here: &Path, name: &str) -> Option<(String, u64)> {
 /// A port's phys add up: ports to expanders are often four wide.
 fn sas(host: &Host, here: &Path, name: &str) -> Option<(String, u64)> {
     name.strip_prefix("port-")?;
-    let phys = host.names(here).into_iter().filter(|entry| entry.starts_with("phy-"));
+    sas_rate(host, here, "negotiated_linkrate")
+}
+
+/// What the phys of a port carry together, by one of their attributes.
+pub(crate) fn sas_rate(host: &Host, port: &Path, attribute: &str) -> Option<(String, u64)> {
+    let phys = host.names(port).into_iter().filter(|entry| entry.starts_with("phy-"));
     let rates: Vec<f64> = phys
         .filter_map(|phy| {
-            let rate =
-                host.line(here.join(&phy).join("sas_phy").join(&phy).join("negotiated_linkrate"))?;
+            let rate = host.line(port.join(&phy).join("sas_phy").join(&phy).join(attribute))?;
             rate.strip_suffix(" Gbit")?.parse().ok()
         })
         .filter(|&gbit: &f64| gbit > 0.0)
@@ -213,7 +227,7 @@ fn sas_coding(gbit: f64) -> f64 {
     if gbit > 13.0 { 128.0 / 150.0 } else { 0.8 }
 }
 
-fn usb(host: &Host, here: &Path) -> Option<(String, u64)> {
+pub(crate) fn usb(host: &Host, here: &Path) -> Option<(String, u64)> {
     // Many things have a `speed`; only devices on USB have a bus number.
     if !host.exists(here.join("busnum")) {
         return None;

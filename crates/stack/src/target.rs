@@ -466,7 +466,11 @@ pub(crate) fn under(host: &Host, all: &[Mount], mount: &Mount) -> (Vec<String>, 
 /// The path is the one of whoever mounted: in a container it is the outside's, and what lies
 /// at that path in here is something else. An overlay cannot be its own upper directory's
 /// holder, so a path that leads back to an overlay is the outside's.
-fn upper_mount<'a>(all: &'a [Mount], overlay: &Mount, upper: &Path) -> Option<&'a Mount> {
+pub(crate) fn upper_mount<'a>(
+    all: &'a [Mount],
+    overlay: &Mount,
+    upper: &Path,
+) -> Option<&'a Mount> {
     let root_is_overlay =
         all.iter().any(|m| m.point == Path::new("/") && m.file_system == "overlay");
     if root_is_overlay && overlay.point == Path::new("/") {

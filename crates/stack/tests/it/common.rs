@@ -36,7 +36,7 @@ impl Drop for Scratch {
 
 /// A captured machine, unpacked from `tests/data/NAME.tree`.
 ///
-/// Lines are `PATH = TEXT`, `PATH -> LINK`, `PATH <<` up to `>>`, and `block PLACE MAJ:MIN
+/// Lines are `PATH = TEXT`, `PATH/`, `PATH -> LINK`, `PATH <<` up to `>>`, and `block PLACE MAJ:MIN
 /// SECTORS`, which makes the directory of a device below `/sys/devices` with its `dev` and
 /// `size` and the two links to it.
 pub struct Machine {
@@ -46,7 +46,8 @@ pub struct Machine {
 
 impl Machine {
     pub fn unpack(name: &str) -> Self {
-        let text = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/{name}.tree"));
+        let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../stack/tests/data");
+        let text = Path::new(data).join(format!("{name}.tree"));
         let text = fs::read_to_string(text).unwrap();
         let root = Scratch::new(name);
         let machine = Self { host: Host::captured(&root.0), root };
@@ -59,6 +60,8 @@ impl Machine {
             } else if let Some(path) = line.strip_suffix(" <<") {
                 let body: Vec<&str> = lines.by_ref().take_while(|l| *l != ">>").collect();
                 machine.write(path, &body.join("\n"));
+            } else if let Some(path) = line.strip_suffix('/').filter(|path| !path.contains(" = ")) {
+                fs::create_dir_all(machine.at(path)).unwrap();
             } else if let Some((path, to)) = line.split_once(" -> ") {
                 machine.link(path, to);
             } else {
@@ -83,7 +86,7 @@ impl Machine {
         fs::remove_file(self.at(path)).unwrap();
     }
 
-    fn link(&self, path: &str, to: &str) {
+    pub fn link(&self, path: &str, to: &str) {
         symlink(to, self.at(path)).unwrap();
     }
 

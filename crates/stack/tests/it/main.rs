@@ -11,4 +11,5 @@ mod captured;
 mod common;
 mod decisions;
 mod links;
+mod probe;
 mod this_machine;
