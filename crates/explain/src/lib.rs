@@ -5,6 +5,7 @@
 //! `sentences` for people: what it is, on what evidence, what to do next. A verdict says
 //! *unknown* where the evidence is missing; it never says *fine* for want of data.
 
+pub mod advice;
 pub mod barrier;
 pub mod cache;
 pub mod calibration;
@@ -27,10 +28,10 @@ pub mod latency;
 pub mod mark;
 mod places;
 pub mod steady;
+mod study;
 pub mod view;
 pub mod visits;
 pub mod whole;
-mod study;
 mod words;
 
 pub use explanation::Explanation;

@@ -1,0 +1,111 @@
+//! A chunk that the requests of a database do not fit.
+
+use record::stack::StackTree;
+
+use super::geometry::{Stripe, stripe};
+use super::{Advice, Use, Weight, quoted};
+use crate::words::size;
+
+pub(super) fn look(tree: &StackTree, purpose: Use) -> Vec<Advice> {
+    let stripes = tree.layers.iter().filter_map(stripe);
+    stripes
+        .flat_map(|stripe| [too_small(&stripe, purpose), cut_small(&stripe, tree)])
+        .flatten()
+        .collect()
+}
+
+fn too_small(stripe: &Stripe<'_>, purpose: Use) -> Option<Advice> {
+    let request = purpose.request_bytes;
+    if stripe.unit >= request || request == 0 {
+        return None;
+    }
+    let members = request.div_ceil(stripe.unit);
+    let wanted = request.checked_next_power_of_two()?.max(64 << 10);
+    let id = &stripe.layer.id;
+    Some(
+        Advice::new(
+            Weight::Warning,
+            "chunk-below-request",
+            id,
+            format!("a chunk of {} under requests of {}", size(stripe.unit), size(request)),
+        )
+        .because(format!(
+            "each such request needs {members} members at once, so they serve a {members}th of the \
+             random requests that they could"
+        ))
+        .seen(format!("{} of {} has a chunk of {}", stripe.level, id, size(stripe.unit)))
+        .command(format!("mdadm --grow {} --chunk={}", quoted(&format!("/dev/{id}")), wanted >> 10))
+        .mind(
+            "of md arrays only some levels can change it in place, for hours and with a backup \
+               file; volumes have to be made anew",
+        ),
+    )
+}
+
+/// Members that take less at a time than a chunk.
+fn cut_small(stripe: &Stripe<'_>, tree: &StackTree) -> Option<Advice> {
+    let cut = tree.below(stripe.layer).find_map(|member| {
+        let queue = member.queue.as_ref()?;
+        let most = queue.request_bytes_max.filter(|&most| most < stripe.unit)?;
+        // What the hardware takes cannot be raised.
+        let hardware = queue.request_bytes_hardware_max.filter(|&hardware| hardware > most)?;
+        Some((member, most, hardware.min(stripe.unit)))
+    });
+    let (member, most, value) = cut?;
+    Some(
+        Advice::new(
+            Weight::Hint,
+            "request-below-chunk",
+            &member.id,
+            format!("requests are cut to {}, and a chunk has {}", size(most), size(stripe.unit)),
+        )
+        .because("large reads and writes reach the member in more pieces than they need")
+        .seen(format!("queue/max_sectors_kb is {}", most >> 10))
+        .seen(format!(
+            "{} of {} has a chunk of {}",
+            stripe.level,
+            stripe.layer.id,
+            size(stripe.unit)
+        ))
+        .command(super::set_queue(&member.id, "max_sectors_kb", &(value >> 10).to_string()))
+        .mind(super::UNTIL_RESTART),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{disk, disk_with, md, tree};
+    use super::*;
+
+    fn with(chunk_kib: u64, request: u64) -> Vec<Advice> {
+        let array = md("md0", "raid6", chunk_kib, &["a", "b", "c", "d"]);
+        look(&tree(vec![array, disk("a", "")]), Use { request_bytes: request })
+    }
+
+    #[test]
+    fn the_8_kib_chunks_of_the_study_are_found_for_larger_pages() {
+        let found = with(8, 16 << 10);
+        assert!(found[0].reason.contains("needs 2 members"), "{found:?}");
+    }
+
+    #[test]
+    fn chunks_that_hold_a_page_are_left_alone() {
+        assert!(with(8, 8 << 10).is_empty() && with(128, 16 << 10).is_empty());
+        assert!(with(8, 0).is_empty());
+    }
+
+    #[test]
+    fn requests_cut_below_the_chunk_are_found() {
+        let with = |most: u64, hardware: u64| {
+            let drive = disk_with("a", |_, queue| {
+                queue.request_bytes_max = Some(most << 10);
+                queue.request_bytes_hardware_max = Some(hardware << 10);
+            });
+            let array = md("md0", "raid0", 512, &["a", "b"]);
+            look(&tree(vec![array, drive]), Use::default())
+        };
+        let found = with(128, 4096);
+        assert_eq!(found[0].commands, ["echo 512 > /sys/block/a/queue/max_sectors_kb"]);
+        assert!(with(128, 128).is_empty() && with(1024, 4096).is_empty());
+    }
+}

@@ -1,0 +1,110 @@
+//! A volume whose data do not begin where a stripe of what it lies on begins.
+
+use record::stack::{Layer, Mapper, StackTree, What};
+
+use super::geometry::stripe_under;
+use super::{Advice, Use, Weight, quoted};
+use crate::words::size;
+
+/// As for partitions: flash has no smaller pages.
+const PAGE: u64 = 4096;
+
+pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
+    let volumes = tree.layers.iter().filter_map(|layer| match &layer.what {
+        What::Mapper(mapper) if mapper.maker.as_deref() == Some("LVM") => Some((layer, mapper)),
+        _ => None,
+    });
+    volumes.filter_map(|(layer, mapper)| of_volume(tree, layer, mapper)).collect()
+}
+
+/// The first place that is off; the others are off for the same reason.
+fn of_volume(tree: &StackTree, layer: &Layer, mapper: &Mapper) -> Option<Advice> {
+    let extents = mapper.segments.iter().flatten().flat_map(|segment| &segment.on);
+    let mut off = extents.filter_map(|extent| {
+        let below = tree.layer(&extent.layer)?;
+        let offset = extent.offset_bytes?;
+        let stripe = stripe_under(tree, below);
+        let unit = stripe.as_ref().map_or(PAGE, |stripe| stripe.width);
+        let over = offset.checked_rem(unit).filter(|&over| over != 0)?;
+        Some((below, offset, unit, over, stripe))
+    });
+    let (below, offset, unit, over, stripe) = off.next()?;
+    let (what, why) = match &stripe {
+        Some(stripe) if stripe.parity => (
+            format!("the data width of {} ({})", stripe.layer.id, stripe.level),
+            "writes of whole stripes become parts of two, for which the array has to read first",
+        ),
+        Some(stripe) => (
+            format!("the data width of {} ({})", stripe.layer.id, stripe.level),
+            "requests that would fit one member need two",
+        ),
+        None => ("a page of flash or a large sector".to_owned(), "a block lies on two of them"),
+    };
+    let device = quoted(&format!("/dev/{}", below.id));
+    Some(
+        Advice::new(
+            Weight::Warning,
+            "lvm-alignment",
+            &layer.id,
+            format!("the volume's data begin {} past a boundary of {}", size(over), size(unit)),
+        )
+        .because(why)
+        .seen(format!("{} starts at byte {offset} of {}", mapper.name, below.id))
+        .seen(format!("{what} is {}", size(unit)))
+        .command(format!("pvcreate --dataalignment {}b {device}", unit))
+        .command(format!("vgcreate --physicalextentsize {}b VG {device}", extent_size(unit)))
+        .mind("both make the group anew: its volumes are lost and have to be copied back"),
+    )
+}
+
+/// The smallest multiple of a width that LVM takes near its default of 4 MiB; extents need not be
+/// powers of two.
+fn extent_size(unit: u64) -> u64 {
+    unit.checked_mul((4u64 << 20).div_ceil(unit.max(1))).unwrap_or(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{disk, md, tree, volume};
+    use super::*;
+
+    fn on_legs(offset: u64) -> Vec<Advice> {
+        let stripe = volume("dm-0", Some(512), &[("md0", offset), ("md1", offset)]);
+        let raid6 = |id| md(id, "raid6", 128, &["a", "b", "c", "d", "e", "f"]);
+        look(&tree(vec![stripe, raid6("md0"), raid6("md1")]), Use::default())
+    }
+
+    #[test]
+    fn the_192_kib_of_the_study_are_found() {
+        let found = on_legs(192 << 10);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].finding.contains("192 KiB past a boundary of 512 KiB"), "{found:?}");
+        assert_eq!(found[0].commands[0], "pvcreate --dataalignment 524288b /dev/md0");
+        assert!(found[0].commands[1].contains("4194304b"));
+    }
+
+    #[test]
+    fn the_default_of_today_fits_widths_that_are_powers_of_two() {
+        assert!(on_legs(1 << 20).is_empty());
+    }
+
+    #[test]
+    fn three_data_members_do_not_fit_the_default() {
+        let linear = volume("dm-0", None, &[("md0", 1 << 20)]);
+        let raid5 = md("md0", "raid5", 128, &["a", "b", "c", "d"]);
+        let found = look(&tree(vec![linear, raid5]), Use::default());
+        assert!(found[0].commands[0].contains("393216b"), "{found:?}");
+    }
+
+    #[test]
+    fn on_a_plain_disk_pages_count() {
+        let on = |offset| {
+            look(
+                &tree(vec![volume("dm-0", None, &[("sda", offset)]), disk("sda", "")]),
+                Use::default(),
+            )
+        };
+        assert!(on(1 << 20).is_empty());
+        assert_eq!(on(512).len(), 1);
+    }
+}

@@ -1,0 +1,188 @@
+//! A member that is not as fast as its siblings, or differs from them.
+
+use std::collections::BTreeMap;
+
+use record::stack::{Disk, Layer, Queue, StackTree, What};
+
+use super::geometry::disks;
+use super::{Advice, Use, Weight, set_queue};
+use crate::words::list;
+
+/// What siblings should have in common, and how much it matters where they do not.
+type Trait = (&'static str, Weight, fn(&Disk, &Queue) -> Option<String>);
+
+const TRAITS: [Trait; 5] = [
+    ("medium", Weight::Warning, |_, queue| {
+        Some(if queue.rotational? { "turns" } else { "does not turn" }.to_owned())
+    }),
+    ("transport", Weight::Warning, |disk, _| disk.transport.clone()),
+    ("write cache", Weight::Warning, |_, queue| queue.write_cache.clone()),
+    ("model", Weight::Hint, |disk, _| disk.model.clone()),
+    ("firmware", Weight::Hint, |disk, _| disk.firmware.clone()),
+];
+
+const SETTINGS: [(&str, &str, fn(&Queue) -> Option<String>); 2] = [
+    ("scheduler", "scheduler", |queue| queue.scheduler.clone()),
+    ("number of requests", "nr_requests", |queue| queue.requests.map(|n| n.to_string())),
+];
+
+pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
+    let arrays = tree.layers.iter().filter(|layer| spreads(layer));
+    arrays.flat_map(|array| of_array(tree, array)).collect()
+}
+
+fn spreads(layer: &Layer) -> bool {
+    match &layer.what {
+        What::Md(_) => layer.below.len() > 1,
+        // Legs that are arrays themselves are looked at there.
+        What::Mapper(found) => found.maker.as_deref() == Some("LVM") && layer.below.len() > 1,
+        What::FileSystem(found) => found.pool.is_some() && layer.below.len() > 1,
+        _ => false,
+    }
+}
+
+fn of_array(tree: &StackTree, array: &Layer) -> Vec<Advice> {
+    let mut found: Vec<Advice> = unwell(array).into_iter().collect();
+    let members: Vec<(&Layer, &Disk, &Queue)> = disks(tree, array)
+        .into_iter()
+        .filter_map(|layer| match (&layer.what, &layer.queue) {
+            (What::Disk(disk), Some(queue)) => Some((layer, disk, queue)),
+            _ => None,
+        })
+        .collect();
+    // What a difference of medium explains need not be told again.
+    let differs = TRAITS.iter().find_map(|(name, weight, of)| {
+        let values = members.iter().map(|(layer, disk, queue)| (*layer, of(disk, queue)));
+        let odd = odd_ones(values)?;
+        Some(differing(array, name, *weight, &odd))
+    });
+    found.extend(differs);
+    for (name, file, of) in SETTINGS {
+        let values = members.iter().map(|(layer, _, queue)| (*layer, of(queue)));
+        if let Some(odd) = odd_ones(values) {
+            let advice = differing(array, name, Weight::Hint, &odd);
+            let commands = odd.odd.iter().map(|(id, _)| set_queue(id, file, &odd.usual));
+            found.push(commands.fold(advice, Advice::command).mind(super::UNTIL_RESTART));
+        }
+    }
+    found
+}
+
+struct Odd {
+    usual: String,
+    /// Id and value.
+    odd: Vec<(String, String)>,
+}
+
+/// Those that differ from what most have; `None` where all are alike or not known.
+fn odd_ones<'a>(values: impl Iterator<Item = (&'a Layer, Option<String>)>) -> Option<Odd> {
+    let values: Vec<(&str, String)> =
+        values.filter_map(|(layer, value)| Some((layer.id.as_str(), value?))).collect();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, value) in &values {
+        *counts.entry(value).or_default() += 1;
+    }
+    if counts.len() < 2 {
+        return None;
+    }
+    let usual = counts.iter().max_by_key(|(_, count)| **count).map(|(value, _)| *value)?.to_owned();
+    let odd = values.iter().filter(|(_, value)| *value != usual);
+    Some(Odd { odd: odd.map(|(id, value)| ((*id).to_owned(), value.clone())).collect(), usual })
+}
+
+fn differing(array: &Layer, name: &str, weight: Weight, odd: &Odd) -> Advice {
+    let ids: Vec<String> = odd.odd.iter().map(|(id, _)| id.clone()).collect();
+    let advice = Advice::new(
+        weight,
+        "unequal-members",
+        &array.id,
+        format!("{} not like the others below it in {name}", is_or_are(&ids)),
+    )
+    .because("requests are dealt out evenly, so the slowest member sets the pace of all")
+    .seen(format!("most have {}", odd.usual));
+    odd.odd.iter().fold(advice, |advice, (id, value)| advice.seen(format!("{id} has {value}")))
+}
+
+fn is_or_are(ids: &[String]) -> String {
+    format!("{} {}", list(ids), if ids.len() == 1 { "is" } else { "are" })
+}
+
+/// Members of md that failed, are being filled, or had to be corrected.
+fn unwell(array: &Layer) -> Option<Advice> {
+    let What::Md(md) = &array.what else { return None };
+    let errors = md.members.iter().filter_map(|member| {
+        let errors = member.errors.filter(|&errors| errors > 0)?;
+        Some(format!("{} had {errors} read errors corrected", member.layer))
+    });
+    let states = md.members.iter().filter_map(|member| {
+        let state = member.state.as_deref()?;
+        // Spares stand by.
+        let well = state.split(',').any(|word| word == "in_sync")
+            || state == "spare" && md.sync.as_deref() == Some("idle");
+        (!well).then(|| format!("{} is {state}", member.layer))
+    });
+    let mut seen: Vec<String> = states.chain(errors).collect();
+    if let Some(missing) = md.missing.filter(|&missing| missing > 0) {
+        seen.insert(0, format!("{missing} missing of {} members", md.wanted.unwrap_or(missing)));
+    }
+    if let Some(sync) =
+        md.sync.as_deref().filter(|sync| !matches!(*sync, "idle" | "none" | "frozen"))
+    {
+        seen.push(format!("a {sync} is under way"));
+    }
+    if seen.is_empty() {
+        return None;
+    }
+    let weight = if md.is_degraded() { Weight::Danger } else { Weight::Warning };
+    let device = super::quoted(&format!("/dev/{}", array.id));
+    let advice = Advice::new(
+        weight,
+        "array-unwell",
+        &array.id,
+        "the array is not whole and at rest".to_owned(),
+    )
+    .because("what is measured now is the speed of this state, and one more failure may lose data")
+    .command(format!("mdadm --detail {device}"));
+    Some(seen.into_iter().fold(advice, Advice::seen))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{disk, disk_with, md, tree};
+    use super::*;
+
+    fn with(change: impl FnOnce(&mut Disk, &mut Queue)) -> Vec<Advice> {
+        let array = md("md0", "raid5", 64, &["sda", "sdb", "sdc"]);
+        let layers = vec![array, disk("sda", ""), disk_with("sdb", change), disk("sdc", "")];
+        look(&tree(layers), Use::default())
+    }
+
+    #[test]
+    fn the_odd_one_is_named() {
+        let found = with(|_, queue| queue.rotational = Some(true));
+        assert_eq!(found[0].finding, "sdb is not like the others below it in medium");
+        assert_eq!(found[0].weight, Weight::Warning);
+        let found = with(|disk, _| disk.firmware = Some("0.9".into()));
+        assert_eq!(found[0].weight, Weight::Hint);
+        let found = with(|_, queue| queue.requests = Some(64));
+        assert_eq!(found[0].commands, ["echo 256 > /sys/block/sdb/queue/nr_requests"]);
+    }
+
+    #[test]
+    fn siblings_that_are_alike_are_left_alone() {
+        assert!(with(|_, _| {}).is_empty());
+        assert!(with(|disk, _| disk.firmware = None).is_empty());
+    }
+
+    #[test]
+    fn an_array_that_is_not_whole_is_found() {
+        let mut array = md("md0", "raid5", 64, &["sda", "sdb", "sdc"]);
+        let What::Md(md) = &mut array.what else { unreachable!() };
+        md.missing = Some(1);
+        md.sync = Some("recover".into());
+        md.members[1].errors = Some(3);
+        let found = look(&tree(vec![array]), Use::default());
+        assert_eq!(found[0].weight, Weight::Danger);
+        assert_eq!(found[0].evidence.len(), 3, "{found:?}");
+    }
+}

@@ -1,0 +1,91 @@
+//! A partition that does not begin where a sector, a page or a stripe begins.
+
+use record::stack::{StackTree, What};
+
+use super::geometry::stripe_under;
+use super::{Advice, Use, Weight, quoted};
+use crate::words::size;
+
+/// Pages of flash and sectors of large drives are at least so long, whatever they say.
+const PAGE: u64 = 4096;
+
+pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
+    let partitions = tree.layers.iter().filter_map(|layer| match &layer.what {
+        What::Partition(partition) => Some((layer, partition.start_bytes?)),
+        _ => None,
+    });
+    let found = partitions.filter_map(|(layer, start)| {
+        let disk = tree.below(layer).next()?;
+        let sector = disk.queue.as_ref().and_then(|queue| queue.physical_sector_bytes);
+        let stripe = stripe_under(tree, disk);
+        let (unit, what) = match &stripe {
+            Some(stripe) => (stripe.width, format!("the data width of {}", stripe.layer.id)),
+            None => (sector.unwrap_or(PAGE).max(PAGE), "a physical sector or page".to_owned()),
+        };
+        // A stripe on one kind of boundary and not on the other is still a loss, of the smaller.
+        let over = start.checked_rem(unit).filter(|&over| over != 0)?;
+        let advice = Advice::new(
+            Weight::Warning,
+            "partition-alignment",
+            &layer.id,
+            format!("the partition begins {} past a boundary of {}", size(over), size(unit)),
+        )
+        .because(match &stripe {
+            Some(stripe) if stripe.parity => format!(
+                "writes of whole stripes become parts of two, for which {} has to read first",
+                stripe.level
+            ),
+            Some(_) => "requests that would fit one member need two".to_owned(),
+            None => {
+                "a block of the file system lies on two sectors of the drive, so a write of it \
+                     has to read both first"
+                    .to_owned()
+            }
+        })
+        .seen(format!("it starts at byte {start} of {}", disk.id))
+        .seen(format!("{what} is {}", size(unit)));
+        // A start of 1 MiB is a multiple of every data width that is a power of two.
+        let first = unit.checked_mul((1u64 << 20).div_ceil(unit)).unwrap_or(unit);
+        let device = quoted(&format!("/dev/{}", disk.id));
+        Some(
+            advice
+                .command(format!("parted {device} mkpart data {first}B 100%"))
+                .mind("the partition has to be made anew and its data copied back"),
+        )
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{disk, md, partition, tree};
+    use super::*;
+
+    fn at(start: u64) -> Vec<Advice> {
+        look(&tree(vec![partition("sda1", "sda", start), disk("sda", "")]), Use::default())
+    }
+
+    fn on_array(start: u64) -> Vec<Advice> {
+        let array = md("md0", "raid5", 128, &["a", "b", "c"]);
+        look(&tree(vec![partition("md0p1", "md0", start), array]), Use::default())
+    }
+
+    #[test]
+    fn the_63_sectors_of_old_are_found() {
+        let found = at(63 * 512);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].finding.contains("3.5 KiB past a boundary of 4 KiB"), "{found:?}");
+        assert!(found[0].commands[0].contains("1048576B"));
+    }
+
+    #[test]
+    fn whole_mebibytes_are_fine() {
+        assert!(at(1 << 20).is_empty() && at(2048 * 512 * 3).is_empty());
+    }
+
+    #[test]
+    fn on_an_array_the_stripe_counts() {
+        assert_eq!(on_array(128 << 10).len(), 1);
+        assert!(on_array(1 << 20).is_empty());
+    }
+}
