@@ -15,6 +15,7 @@ use crate::interference::{Interferences, interference};
 use crate::interval::CellInterval;
 use crate::latency::{Latencies, latencies};
 use crate::mark::Mark;
+use crate::members::{Members, members};
 use crate::places::Told;
 use crate::study;
 use crate::view::{CellView, View};
@@ -67,6 +68,8 @@ pub struct OfRun {
     pub findings: Findings,
     /// Where the rate ends.
     pub barriers: Barriers,
+    /// Devices side by side: whether one is slower, and what writes cost them.
+    pub members: Members,
     /// How long requests that come at a random moment wait.
     pub latencies: Latencies,
     /// What streams that run together cost each other.
@@ -180,6 +183,7 @@ impl OfRun {
         let header = &view.run.header;
         let findings = Findings::of(view);
         let barriers = barriers(view, null_rate);
+        let members = members(view);
         let latencies = latencies(view);
         let interference = interference(view);
         let whole = Whole::of(view);
@@ -197,6 +201,7 @@ impl OfRun {
             section("Caches", findings.caches.sentences()),
             section("Gaps", findings.gaps.sentences()),
             section("What limits", barriers.sentences()),
+            section("Members", members.sentences()),
             section("Streams beside each other", interference.sentences()),
             section("Changes and drift", findings.drift.sentences()),
             section("Steady state", findings.steady.sentences()),
@@ -213,6 +218,7 @@ impl OfRun {
             whole,
             findings,
             barriers,
+            members,
             latencies,
             interference,
         }

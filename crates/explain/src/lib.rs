@@ -26,6 +26,7 @@ pub mod interference;
 pub mod interval;
 pub mod latency;
 pub mod mark;
+pub mod members;
 mod places;
 pub mod steady;
 mod study;
