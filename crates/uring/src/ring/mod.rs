@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use device::{Completion, Device, DeviceError, Errno, FileIndex, Full, Op, Request, Slot};
-use units::{Instant, Nanos};
+use units::{ByteOffset, Instant, Nanos};
 
 use crate::buffers::Buffers;
 use crate::clock::{MonotonicClock, timespec};
@@ -84,6 +84,10 @@ pub struct Ring {
     busy: Box<[bool]>,
     /// Per file: index if registered, else descriptor.
     fds: Box<[i32]>,
+    /// Reads and writes in flight, by slot: the kernel may want them again.
+    sent: Box<[Request]>,
+    /// Slots of those that it got again.
+    again: Vec<Slot>,
     /// Requests that never reached the ring, with their result.
     local: Vec<Completion>,
     vectors: Box<[libc::iovec]>,
@@ -109,6 +113,15 @@ const TRICKLE: u32 = 4;
 
 /// Waits between two tries without one.
 const TRY_EVERY: u8 = 64;
+
+/// A request that was never sent.
+const NOTHING: Request = Request {
+    offset: ByteOffset::ZERO,
+    length: 0,
+    slot: Slot(0),
+    file: FileIndex(0),
+    op: Op::Read,
+};
 
 /// `user_data` of our own requests.
 const OURS: u64 = u64::MAX;
@@ -216,6 +229,8 @@ impl Ring {
             enter_flags,
             busy: vec![false; depth as usize].into(),
             fds: if fixed_files { (0..fds.len() as i32).collect() } else { fds },
+            sent: vec![NOTHING; depth as usize].into(),
+            again: Vec::new(),
             local: Vec::new(),
             vectors: if memory == Memory::Vector { buffers.iovecs().into() } else { [].into() },
             fallocate: has(sys::OP_FALLOCATE) && mode != Mode::Iopoll,
@@ -263,6 +278,71 @@ impl Ring {
         self.queued += 1;
     }
 
+    /// The entry of a read or a write, whose slot was taken.
+    #[inline]
+    fn entry(&mut self, request: &Request, fd: i32, opcode: u8) -> Sqe {
+        let mut sqe = Sqe {
+            opcode,
+            flags: self.sqe_flags,
+            ioprio: 0,
+            fd,
+            off: request.offset.get(),
+            addr: self.buffers.at(request.slot) as u64,
+            len: request.length,
+            op_flags: 0,
+            user_data: u64::from(request.slot.0),
+            // Ignored unless the buffers are registered: up to 65535 slots, as many as fit.
+            buf_index: request.slot.0 as u16,
+            ..Sqe::default()
+        };
+        if self.memory != Memory::Registered {
+            sqe.buf_index = 0;
+            if self.memory == Memory::Vector {
+                let vector = &mut self.vectors[request.slot.0 as usize];
+                vector.iov_len = request.length as usize;
+                (sqe.addr, sqe.len) = (std::ptr::from_mut(vector) as u64, 1);
+            }
+        }
+        sqe
+    }
+
+    /// Sends again what the kernel handed back with EAGAIN, and takes it out of `done[from..]`.
+    ///
+    /// The kernel first tries every request without waiting. An array splits one that crosses a
+    /// chunk's border, and where the queue of one member is full, that part and so the whole is
+    /// handed back (seen on md RAID 0, Linux 6.1). Blocking calls would just wait there. So it is
+    /// sent once more, to a thread of the kernel that may wait; its latency is that of both tries.
+    /// What is handed back a second time is an error.
+    #[cold]
+    fn send_again(&mut self, done: &mut Vec<Completion>, from: usize) {
+        let mut kept = from;
+        for at in from..done.len() {
+            let completion = done[at];
+            let slot = completion.slot;
+            let tried = self.again.iter().position(|&sent| sent == slot);
+            if let Some(place) = tried {
+                self.again.swap_remove(place);
+            }
+            let refused = completion.result() == Err(Errno::EAGAIN);
+            let sent = self.sent.get(slot.0 as usize).copied();
+            let known = sent.filter(|sent| sent.slot == slot && sent.length > 0);
+            if let (true, None, Some(request)) = (refused, tried, known)
+                && let Some(&fd) = self.fds.get(request.file.0 as usize)
+            {
+                let opcode = if request.op == Op::Read { self.read_code } else { self.write_code };
+                let sqe = self.entry(&request, fd, opcode);
+                self.busy[slot.0 as usize] = true;
+                self.in_flight += 1;
+                self.again.push(slot);
+                self.push(Sqe { flags: sqe.flags | sys::SQE_ASYNC, ..sqe });
+                continue;
+            }
+            done[kept] = completion;
+            kept += 1;
+        }
+        done.truncate(kept);
+    }
+
     /// A request that is refused here: no such slot or file, slot in use, longer than a buffer.
     #[cold]
     fn refuse(&mut self, request: &Request, errno: Errno) -> Result<(), Full> {
@@ -277,6 +357,7 @@ impl Ring {
     /// Everything but reads and writes.
     #[inline(never)]
     fn submit_other(&mut self, request: &Request, fd: i32) {
+        self.sent[request.slot.0 as usize] = NOTHING;
         let base = Sqe {
             flags: self.sqe_flags,
             fd,
@@ -348,6 +429,7 @@ impl Ring {
             return 0;
         }
         let at = done.len();
+        let mut refused = false;
         let spare = &mut done.spare_capacity_mut()[..take];
         for (i, place) in spare.iter_mut().enumerate() {
             let index = (self.cq_head.wrapping_add(i as u32) & self.cq_mask) as usize;
@@ -357,6 +439,7 @@ impl Ring {
             if let Some(busy) = self.busy.get_mut(slot as usize) {
                 *busy = false;
             }
+            refused |= cqe.res == -libc::EAGAIN;
             place.write(Completion::from_raw(Slot(slot), cqe.res));
         }
         // SAFETY: `take` places after `at` have just been written.
@@ -365,6 +448,10 @@ impl Ring {
         // SAFETY: as for the tail.
         unsafe { self.raw.cq_head.as_ref() }.store(self.cq_head, Ordering::Release);
         self.in_flight -= take as u32;
+        if refused || !self.again.is_empty() {
+            self.send_again(done, at);
+            return done.len() - at;
+        }
         take
     }
 
@@ -567,28 +654,8 @@ impl Device for Ring {
         if request.length > self.length_max || !self.take(&request) {
             return self.refuse(&request, Errno::EINVAL);
         }
-        let mut sqe = Sqe {
-            opcode,
-            flags: self.sqe_flags,
-            ioprio: 0,
-            fd,
-            off: request.offset.get(),
-            addr: self.buffers.at(request.slot) as u64,
-            len: request.length,
-            op_flags: 0,
-            user_data: u64::from(request.slot.0),
-            // Ignored unless the buffers are registered: up to 65535 slots, as many as fit.
-            buf_index: request.slot.0 as u16,
-            ..Sqe::default()
-        };
-        if self.memory != Memory::Registered {
-            sqe.buf_index = 0;
-            if self.memory == Memory::Vector {
-                let vector = &mut self.vectors[request.slot.0 as usize];
-                vector.iov_len = request.length as usize;
-                (sqe.addr, sqe.len) = (std::ptr::from_mut(vector) as u64, 1);
-            }
-        }
+        self.sent[request.slot.0 as usize] = request;
+        let sqe = self.entry(&request, fd, opcode);
         self.push(sqe);
         if self.queued >= TRICKLE && self.tries_in > 0 {
             self.hand_over();
@@ -884,3 +951,6 @@ fn can_poll(files: &FileSet) -> Result<(), BackendError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

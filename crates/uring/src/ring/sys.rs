@@ -52,6 +52,7 @@ pub(crate) const ASYNC_CANCEL_ALL_ANY: u32 = 1 << 0 | 1 << 2;
 pub(crate) const BLOCK_URING_CMD_DISCARD: u64 = 0x1200;
 
 pub(crate) const SQE_FIXED_FILE: u8 = 1 << 0;
+pub(crate) const SQE_ASYNC: u8 = 1 << 4;
 
 const REGISTER_BUFFERS: u32 = 0;
 const REGISTER_FILES: u32 = 2;
