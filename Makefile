@@ -13,7 +13,10 @@ BENCH ?=
 # More for `cargo xtask agree`, for example AGREE="--dir /ssd".
 AGREE ?=
 
-.PHONY: help run test proof bench agree build packages
+# More for `cargo xtask lab`, for example LAB=--short or LAB="freeze --patience 3".
+LAB ?=
+
+.PHONY: help run test proof bench agree lab build packages
 .DEFAULT_GOAL := help
 
 help:
@@ -27,6 +30,8 @@ help:
 	@echo '             BENCH="--rounds 9 --peer-dir DIR" passes options to `cargo xtask bench`'
 	@echo 'make agree   compare what Plimsoll and others say of the same patterns on the same file;'
 	@echo '             a quarter of an hour; AGREE="--dir DIR" chooses where the file is made'
+	@echo 'make lab     real arrays with planted truths in User-Mode Linux, a quarter of an hour;'
+	@echo '             LAB=--short a few minutes, LAB="freeze errors" these scenarios'
 
 build:
 	$(CARGO) build --release --package plimsoll
@@ -57,3 +62,6 @@ bench: build
 agree: build
 	$(CARGO) build --release --package bench-bare
 	$(CARGO) xtask agree $(AGREE)
+
+lab: build
+	$(CARGO) xtask lab $(LAB)

@@ -1,10 +1,11 @@
-//! Repository chores: `cargo xtask check`, `generate`, `bench`, `agree`, `instructions`.
+//! Repository chores: `cargo xtask check`, `generate`, `bench`, `agree`, `instructions`, `lab`.
 
 mod agree;
 mod bench;
 mod check;
 mod generate;
 mod instructions;
+mod lab;
 mod repo;
 mod source;
 
@@ -50,6 +51,8 @@ enum Chore {
         #[arg(long)]
         accept: bool,
     },
+    /// Plays scenarios on real arrays in User-Mode Linux, and asks whether their truths were found
+    Lab(lab::Options),
 }
 
 fn main() -> ExitCode {
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Chore::Bench(options) => bench::run(&Repo::here(), &options).map(|()| true),
         Chore::Agree(options) => agree::run(&Repo::here(), &options).map(|()| true),
         Chore::Instructions { check, accept } => instructions::run(&Repo::here(), check, accept),
+        Chore::Lab(options) => lab::run(&Repo::here(), &options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,0 +1,264 @@
+//! The lab: real arrays in User-Mode Linux, with truths planted in them that the program must find.
+
+mod check;
+mod machine;
+mod scenario;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde::Serialize;
+
+use self::check::{Checked, Harvest};
+use self::machine::End;
+use self::scenario::Scenario;
+use crate::repo::Repo;
+
+/// What the JSON document is.
+const SCHEMA: &str = "plimsoll.lab/1";
+
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Which scenarios; all when none is named
+    names: Vec<String>,
+    /// Only those of the short form: a few minutes
+    #[arg(long)]
+    short: bool,
+    /// Names the scenarios and what each plants
+    #[arg(long)]
+    list: bool,
+    /// The plimsoll that measures inside and answers outside; the release build when not given,
+    /// else the debug build
+    #[arg(long)]
+    plimsoll: Option<PathBuf>,
+    /// Multiplies the time limits, for slow machines
+    #[arg(long, default_value_t = 1.0)]
+    patience: f64,
+    /// Print one JSON document instead of the table
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a scenario ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum State {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+/// What came of a scenario.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    name: String,
+    title: String,
+    state: State,
+    seconds: f64,
+    /// Why it was skipped, or why its script did not end well.
+    reason: Option<String>,
+    checks: Vec<Checked>,
+}
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    schema: &'a str,
+    scenarios: &'a [Outcome],
+}
+
+/// Whether none failed.
+pub fn run(repo: &Repo, options: &Options) -> Result<bool> {
+    let scenarios = choose(Scenario::all(repo)?, options)?;
+    if options.list {
+        for scenario in &scenarios {
+            println!("{:20} {}", scenario.name, scenario.title);
+            for line in scenario.why.trim().lines() {
+                println!("  {line}");
+            }
+        }
+        return Ok(true);
+    }
+    let plimsoll = plimsoll(repo, options.plimsoll.as_deref());
+    let folder = repo.target_directory().join("lab");
+    fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+    let lab = Lab {
+        home: fs::canonicalize(repo.path("lab"))?,
+        folder: fs::canonicalize(folder)?,
+        plimsoll,
+        patience: options.patience.max(0.0),
+    };
+    let outcomes: Vec<Outcome> =
+        scenarios.iter().map(|scenario| lab.outcome(scenario)).collect::<Result<_>>()?;
+    if options.json {
+        let document = Document { schema: SCHEMA, scenarios: &outcomes };
+        println!("{}", serde_json::to_string_pretty(&document)?);
+    } else {
+        print!("{}", table(&outcomes));
+    }
+    Ok(outcomes.iter().all(|outcome| outcome.state != State::Failed))
+}
+
+fn choose(all: Vec<Scenario>, options: &Options) -> Result<Vec<Scenario>> {
+    let names = &options.names;
+    let known = |name: &&String| all.iter().any(|scenario| scenario.name == **name);
+    if let Some(unknown) = names.iter().find(|name| !known(name)) {
+        bail!("no scenario `{unknown}`; --list names them");
+    }
+    let named = |scenario: &Scenario| names.is_empty() || names.contains(&scenario.name);
+    let wanted = |scenario: &Scenario| named(scenario) && (!options.short || scenario.short);
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+fn plimsoll(repo: &Repo, given: Option<&Path>) -> Option<PathBuf> {
+    let built =
+        [repo.release_binary("plimsoll"), repo.target_directory().join("debug").join("plimsoll")];
+    let found = match given {
+        Some(path) => Some(path.to_owned()),
+        None => built.into_iter().find(|path| path.is_file()),
+    };
+    found.and_then(|path| fs::canonicalize(path).ok())
+}
+
+/// Where scenarios are played, and with what.
+#[derive(Debug)]
+struct Lab {
+    home: PathBuf,
+    folder: PathBuf,
+    plimsoll: Option<PathBuf>,
+    patience: f64,
+}
+
+impl Lab {
+    fn outcome(&self, scenario: &Scenario) -> Result<Outcome> {
+        let start = Instant::now();
+        let mut outcome = Outcome {
+            name: scenario.name.clone(),
+            title: scenario.title.clone(),
+            state: State::Skipped,
+            seconds: 0.0,
+            reason: None,
+            checks: Vec::new(),
+        };
+        let kernel = scenario::program(machine::KERNEL).is_some();
+        let kernel =
+            (!kernel).then(|| format!("no {} here; package user-mode-linux", machine::KERNEL));
+        let Some(plimsoll) = &self.plimsoll else {
+            bail!("no plimsoll is built; `cargo build --release --package plimsoll` makes it");
+        };
+        outcome.reason = kernel.or_else(|| scenario.missing());
+        if let Some(reason) = &outcome.reason {
+            eprintln!("{}: skipped: {reason}", scenario.name);
+            return Ok(outcome);
+        }
+        self.play(scenario, plimsoll, &mut outcome)
+            .with_context(|| format!("scenario {}", scenario.name))?;
+        outcome.seconds = start.elapsed().as_secs_f64();
+        let passed = outcome.reason.is_none() && outcome.checks.iter().all(|check| check.passed);
+        outcome.state = if passed { State::Passed } else { State::Failed };
+        let word = if passed { "passed" } else { "failed" };
+        eprintln!("{}: {word} after {:.0} s", scenario.name, outcome.seconds);
+        Ok(outcome)
+    }
+
+    fn play(&self, scenario: &Scenario, plimsoll: &Path, outcome: &mut Outcome) -> Result<()> {
+        let folder = self.folder.join(&scenario.name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)
+                .with_context(|| format!("removing {}", folder.display()))?;
+        }
+        fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        let seconds = (scenario.seconds_max as f64 * self.patience).ceil() as u64;
+        let place = machine::Place { home: &self.home, folder: &folder, plimsoll };
+        let mut said = |line: &str| eprintln!("{}: {line}", scenario.name);
+        let end = machine::play(&scenario.script, &place, seconds, &mut said)?;
+        let console = folder.join("console");
+        let console = console.display();
+        outcome.reason = match end {
+            End::Script(Some(0)) => None,
+            End::Script(Some(code)) => {
+                Some(format!("its script ended with code {code}; all it said is in {console}"))
+            }
+            End::Script(None) => {
+                Some(format!("the machine went down before its script ended; see {console}"))
+            }
+            End::TimeLimit(last) => Some(format!(
+                "not done after {seconds} s, while: {last}; see {console}, and --patience"
+            )),
+        };
+        let notes = notes(&folder);
+        let store = folder.join("lab.db");
+        let mut harvest = Harvest::new(plimsoll, &store, &notes);
+        outcome.checks = scenario.checks.iter().map(|check| harvest.check(check)).collect();
+        Ok(())
+    }
+}
+
+/// What the script noted; the last of a name counts.
+fn notes(folder: &Path) -> BTreeMap<String, String> {
+    let text = fs::read_to_string(folder.join("notes")).unwrap_or_default();
+    let note = |line: &str| {
+        let (name, value) = line.split_once('\t')?;
+        Some((name.to_owned(), value.to_owned()))
+    };
+    text.lines().filter_map(note).collect()
+}
+
+fn table(outcomes: &[Outcome]) -> String {
+    let mut out = String::new();
+    for outcome in outcomes {
+        let word = match outcome.state {
+            State::Passed => "passed",
+            State::Failed => "FAILED",
+            State::Skipped => "skipped",
+        };
+        let Outcome { name, seconds, title, .. } = outcome;
+        out.push_str(&format!("{word:8} {name:20} {seconds:>5.0} s  {title}\n"));
+        if let Some(reason) = &outcome.reason {
+            out.push_str(&format!("           {reason}\n"));
+        }
+        for check in outcome.checks.iter().filter(|check| !check.passed) {
+            out.push_str(&format!("           not so: {}\n", check.what));
+            out.push_str(&format!("             wanted {}\n", check.wanted));
+            out.push_str(&format!("             seen   {}\n", check.seen));
+        }
+    }
+    let of = |state| outcomes.iter().filter(|outcome| outcome.state == state).count();
+    let (passed, failed, skipped) = (of(State::Passed), of(State::Failed), of(State::Skipped));
+    out.push_str(&format!("lab: {passed} passed, {failed} failed, {skipped} skipped\n"));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_tells_what_was_seen_instead() {
+        let check = |passed| Checked {
+            what: "it is the members".to_owned(),
+            passed,
+            wanted: "members".to_owned(),
+            seen: "unknown".to_owned(),
+        };
+        let outcome = |state, checks| Outcome {
+            name: "scaling".to_owned(),
+            title: "t".to_owned(),
+            state,
+            seconds: 1.0,
+            reason: None,
+            checks,
+        };
+        let text = table(&[
+            outcome(State::Passed, vec![check(true)]),
+            outcome(State::Failed, vec![check(true), check(false)]),
+            outcome(State::Skipped, vec![]),
+        ]);
+        assert_eq!(text.matches("not so").count(), 1, "{text}");
+        assert!(text.contains("seen   unknown"), "{text}");
+        assert!(text.ends_with("lab: 1 passed, 1 failed, 1 skipped\n"), "{text}");
+    }
+}
