@@ -368,6 +368,7 @@ impl StepsError {
         match self {
             Self::Stack(error) => error.hint(),
             Self::NoQueue { .. } => Some("leave the setting out".to_owned()),
+            Self::NoSuchState { maker: Maker::Zfs, .. } => Some("give the leg a spare".to_owned()),
             Self::NoSuchState { .. } => {
                 Some("md arrays can be brought into every state".to_owned())
             }

@@ -2,7 +2,7 @@
 
 use super::file_system::mount_words;
 use super::words::{run, step};
-use super::{Made, Stage, Step, StepsError, Undo, Wait, lvm, md, zfs};
+use super::{Made, Stage, Step, StepsError, Undo, Wait, lvm, md};
 use crate::array::Level;
 use crate::names::Names;
 use crate::stack::{ArrayState, DeviceId, FileSystemKind, Leg, Maker, StackSpec};
@@ -39,7 +39,7 @@ pub fn rebuild(stack: &StackSpec, names: &Names) -> Result<Vec<Step>, StepsError
     match leg.maker {
         Maker::Md => Ok(fill_md(leg, victim, names)),
         Maker::Lvm => Ok(vec![fill_lvm(victim, names)]),
-        Maker::Zfs => Ok(fill_zfs(leg, victim, names)),
+        Maker::Zfs => fill_zfs(leg, victim, names),
         Maker::Btrfs => Ok(vec![fill_btrfs(leg, victim, names)]),
         maker => Err(no_such(maker, state)),
     }
@@ -135,30 +135,17 @@ fn fail_zfs(victim: &DeviceId, names: &Names) -> Step {
     step(Stage::State, format!("take {victim} out of pool {pool}"), run(words))
 }
 
-fn fill_zfs(leg: &Leg, victim: &DeviceId, names: &Names) -> Vec<Step> {
+/// Zfs does not fill a member anew that it knows, however much of it is erased.
+fn fill_zfs(leg: &Leg, victim: &DeviceId, names: &Names) -> Result<Vec<Step>, StepsError> {
     let pool = names.pool();
-    if let Some(spare) = leg.spares.first() {
-        let words = ["zpool", "replace", &pool, victim.as_str(), spare.as_str()];
-        let what = format!("fill {spare} in place of {victim} in pool {pool}");
-        return vec![Step {
-            writes_to: vec![spare.clone()],
-            ..step(Stage::State, what, run(words))
-        }];
-    }
-    // A member that is known would be brought up to date, not filled.
-    let erase = ["wipefs", "--all", "--quiet", "--types", zfs::SIGNATURE, victim.as_str()];
-    let words = ["zpool", "replace", "-f", &pool, victim.as_str()];
-    let to = vec![victim.clone()];
-    vec![
-        Step {
-            writes_to: to.clone(),
-            ..step(Stage::State, format!("erase the pool's mark on {victim}"), run(erase))
-        },
-        Step {
-            writes_to: to,
-            ..step(Stage::State, format!("fill {victim} in pool {pool} anew"), run(words))
-        },
-    ]
+    let spare = leg.spares.first().ok_or(StepsError::NoSuchState {
+        maker: Maker::Zfs,
+        state: ArrayState::Rebuilding,
+        why: "it fills no member that it knows, and there is no spare",
+    })?;
+    let words = ["zpool", "replace", &pool, victim.as_str(), spare.as_str()];
+    let what = format!("fill {spare} in place of {victim} in pool {pool}");
+    Ok(vec![Step { writes_to: vec![spare.clone()], ..step(Stage::State, what, run(words)) }])
 }
 
 /// Btrfs knows no failed member: one that is gone at the next mount.

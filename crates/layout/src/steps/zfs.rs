@@ -7,7 +7,7 @@ use crate::names::Names;
 use crate::stack::{DeviceId, FileSystem, FileSystemKind, Leg, Maker, StackSpec};
 
 /// As `blkid` calls a member.
-pub const SIGNATURE: &str = "zfs_member";
+const SIGNATURE: &str = "zfs_member";
 
 /// A pool, mounted.
 pub fn pool(stack: &StackSpec, fs: &FileSystem, names: &Names) -> Step {
