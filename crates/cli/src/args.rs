@@ -8,8 +8,8 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    calibrate, compare, completions, explain, export, generate, import, list, man, path, resume,
-    rm, run,
+    calibrate, compare, completions, explain, export, generate, import, list, man, path, probe,
+    resume, rm, run,
 };
 use crate::commands::{show, suites, table};
 use crate::exit::ExitCode;
@@ -77,6 +77,7 @@ pub enum Command {
     Calibrate(Box<calibrate::CalibrateArgs>),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
+    Probe(probe::ProbeArgs),
     Rm(rm::RmArgs),
     Path(path::PathArgs),
     Suite(suites::SuiteArgs),
