@@ -7,7 +7,6 @@ mod hlog;
 pub mod json;
 mod parquet;
 mod rows;
-pub mod stack;
 pub mod table;
 mod text;
 
@@ -16,4 +15,4 @@ pub use crate::hlog::{HlogError, hlog};
 pub use crate::json::{Document, SCHEMA, document, schema};
 pub use crate::parquet::{ParquetFailed, parquet};
 pub use crate::rows::{COLUMNS, Column, Kind};
-pub use crate::text::{plain, wrapped};
+pub use crate::text::{Columns, plain, three_digits, wrapped};
