@@ -55,8 +55,15 @@ impl Metadata {
             (None, Level::Raid1) => 64 << 10,
             (None, _) => 1,
         };
-        Bytes::new(left / unit * unit)
+        Bytes::new(whole_chunks(left, unit))
     }
+}
+
+/// Chunks of an odd size lose a little more: the kernel's raid0 then masks as if they were a power
+/// of two.
+const fn whole_chunks(bytes: u64, chunk: u64) -> u64 {
+    let whole = bytes / chunk * chunk;
+    if chunk < SECTOR { whole } else { ((whole / SECTOR) & !(chunk / SECTOR - 1)) * SECTOR }
 }
 
 #[cfg(test)]
@@ -98,6 +105,14 @@ mod tests {
             );
             assert_eq!(found, (start, gives), "{member} {level} {chunk}");
         }
+    }
+
+    #[test]
+    fn odd_chunks_are_masked_as_the_kernel_does() {
+        // Seen on Linux 6.1: two members that give 2037504 sectors each, chunk 192 KiB.
+        assert_eq!(whole_chunks(2_037_504 * SECTOR, 192 << 10), 2_037_248 * SECTOR);
+        assert_eq!(whole_chunks(2_037_504 * SECTOR, 128 << 10), 2_037_504 * SECTOR);
+        assert_eq!(whole_chunks(1000, 1), 1000);
     }
 
     #[test]

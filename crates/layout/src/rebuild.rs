@@ -58,8 +58,13 @@ impl Array {
     ///
     /// Raid10 counts bytes of the array in it, the others those of a member.
     pub fn first_sync(&self, used: Bytes, pace: &Pace) -> Option<Estimate> {
-        let bytes = if self.level() == Level::Raid10 { self.capacity(used) } else { used };
-        self.level().is_redundant().then(|| estimate(bytes, pace))
+        if self.level() != Level::Raid10 {
+            return self.rebuild(used, pace);
+        }
+        // All pairs work at once.
+        let pairs = u64::from(self.members() / 2);
+        let member = pace.member.map(|one| Bytes::new(one.get().saturating_mul(pairs)));
+        Some(estimate(self.capacity(used), &Pace { member, ..*pace }))
     }
 }
 
@@ -93,6 +98,16 @@ mod tests {
         let slow = five.rebuild(used, &slow).unwrap();
         assert_eq!((slow.idle, slow.busy), (Nanos::secs(2000), Nanos::secs(200_000)));
         assert!(!slow.at_limit);
+    }
+
+    #[test]
+    fn pairs_of_raid10_are_brought_in_step_at_once() {
+        let ten = Array::new(Level::Raid10, 8, Some(Bytes::kib(64))).unwrap();
+        let slow = Pace { member: Some(Bytes::kib(20_000)), ..Pace::default() };
+        let used = Bytes::kib(20_000_000).get() / 65_536 * 65_536;
+        let sync = ten.first_sync(Bytes::new(used), &slow).unwrap();
+        assert_eq!((sync.speed, sync.at_limit), (Bytes::kib(80_000), false));
+        assert_eq!(sync.idle, ten.rebuild(Bytes::new(used), &slow).unwrap().idle);
     }
 
     #[test]
