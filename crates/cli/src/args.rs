@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    calibrate, compare, completions, explain, export, generate, import, list, man, path, probe,
+    calibrate, compare, completions, explain, export, generate, import, layout, list, man, path,
     resume, rm, run,
 };
 use crate::commands::{show, suites, table};
@@ -77,10 +77,10 @@ pub enum Command {
     Calibrate(Box<calibrate::CalibrateArgs>),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
-    Probe(probe::ProbeArgs),
     Rm(rm::RmArgs),
     Path(path::PathArgs),
     Suite(suites::SuiteArgs),
+    Layout(Box<layout::LayoutArgs>),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     #[command(name = "__generate", hide = true)]

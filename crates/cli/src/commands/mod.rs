@@ -7,11 +7,11 @@ pub mod explain;
 pub mod export;
 pub mod generate;
 pub mod import;
+pub mod layout;
 pub mod list;
 pub mod live;
 pub mod man;
 pub mod path;
-pub mod probe;
 pub mod resume;
 pub mod rm;
 pub mod run;
@@ -43,10 +43,10 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Explain(args) => explain::explain(&args, common, out)?,
         Command::Import(args) => import::import(&args, common, out)?,
         Command::Export(args) => export::export(&args, common, out)?,
-        Command::Probe(args) => probe::probe(&args, out)?,
         Command::Rm(args) => rm::rm(&args, common, out)?,
         Command::Path(_) => path::path(common, out)?,
         Command::Suite(args) => suites::suite(&args, out)?,
+        Command::Layout(args) => layout::layout(&args, out)?,
         Command::Completions(args) => completions::completions(&args, out)?,
         Command::Man(args) => man::man(&args, out)?,
         Command::Generate(args) => generate::generate(&args)?,

@@ -1,0 +1,78 @@
+use crate::world::World;
+
+const STACK: &str = "layout raid5 --members 4 --chunk 128KiB --legs 2 --stripe lvm \
+                     --file-system xfs --mount noatime --member-size 160GB";
+
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+#[test]
+fn a_stack_is_laid_out() {
+    let world = World::new();
+    insta::assert_snapshot!("layout", world.ok(&words(STACK)).out);
+    let line = "layout raid10 --members 8 --chunk 64KiB --member-size 146GB --member-rate 120MB \
+                --write 8KiB,64KiB --scheduler none --read-ahead 4MiB --file-system ext4";
+    insta::assert_snapshot!("layout-raid10", world.ok(&words(line)).out);
+    assert_eq!(world.files(), ["home"]);
+}
+
+#[test]
+fn commands_and_their_undoing_stand_alone() {
+    let world = World::new();
+    let line = "layout raid1 --members 2 --spares 1 --file-system ext4 --device /dev/sdb --device \
+                /dev/sdc --device /dev/sdd";
+    let commands = world.ok(&words(&format!("{line} --commands"))).out;
+    insta::assert_snapshot!("layout-commands", commands);
+    insta::assert_snapshot!("layout-undo", world.ok(&words(&format!("{line} --undo"))).out);
+}
+
+#[test]
+fn the_document_has_it_all() {
+    let world = World::new();
+    let out = world.ok(&words(&format!("{STACK} --json"))).out;
+    let sheet: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(sheet["schema"], "plimsoll.layout/1");
+    assert_eq!(sheet["tolerance"]["sure"], 1);
+    assert_eq!(sheet["leg"]["data_width"], 393_216);
+    assert_eq!(sheet["told"]["unit"], 524_288);
+    assert_eq!(sheet["writes"].as_array().unwrap().len(), 14);
+    let first = &sheet["steps"][0]["action"]["run"]["argv"];
+    assert_eq!(first[0], "mdadm");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_way_out() {
+    let world = World::new();
+    let mut text = String::new();
+    for line in [
+        "layout",
+        "layout raid7 --members 4",
+        "layout raid5",
+        "layout raid5 --members 2",
+        "layout raid5 --members 4 --chunk 100KiB",
+        "layout raid5 --members 4 --chunk 4X",
+        "layout raid1 --members 2 --chunk 64KiB",
+        "layout raid5 --members 4 --legs 2",
+        "layout raid5 --members 4 --stripe lvm",
+        "layout raid5 --members 4 --legs 2 --stripe lvm --stripe-chunk 384KiB",
+        "layout raid5 --members 4 --maker mdadm",
+        "layout raid6 --members 4 --maker lvm",
+        "layout raid5 --members 4 --maker btrfs --file-system xfs",
+        "layout raid5 --members 4 --file-system ntfs",
+        "layout raid5 --members 4 --member-size 1MiB",
+        "layout raid1 --members 2 --member-size 200MiB --file-system xfs",
+        "layout raid5 --members 3 --device /dev/sda",
+        "layout raid1 --members 2 --device /dev/sda --device /dev/sda",
+        "layout raid1 --members 2 --device sda --device sdb",
+        "layout device --members 3",
+        "layout raid0 --members 3 --spares 1",
+        "layout raid5 --members 4000000000",
+        "layout raid5 --members 4 --legs 0",
+    ] {
+        let done = world.run(&line.split(' ').collect::<Vec<_>>());
+        assert_eq!((done.out.as_str(), done.code), ("", 2), "{line}");
+        text += &format!("$ plimsoll {line}\n{}\n", done.err);
+    }
+    insta::assert_snapshot!("layout-mistakes", text);
+}
