@@ -36,12 +36,6 @@ fi
 . /dev/lab/settings
 . "$LAB_HOME/guest/tools.sh"
 
-# Nobody is left to see the end when the other end of the console is gone.
-{
-  read -r _
-  echo o >/proc/sysrq-trigger
-} </dev/console &
-
 ln -s "/usr/lib/uml/modules/$(uname -r)" /dev/modules/lib/modules/
 mount -t cgroup -o blkio none /dev/blkio
 nodes

@@ -30,7 +30,7 @@ pub enum End {
 #[derive(Debug)]
 struct Machine {
     process: Child,
-    /// As long as this is open somebody watches; without it the machine goes down by itself.
+    /// As long as this is open somebody watches; without it the guard ends the machine.
     _lifeline: ChildStdin,
     lines: Receiver<String>,
 }
@@ -91,7 +91,7 @@ pub fn play(
 impl Machine {
     fn start(home: &Path, folder: &Path) -> Result<Self> {
         let kernel = program(KERNEL).with_context(|| format!("no {KERNEL} here"))?;
-        let mut command = as_long_as_we_are(&kernel);
+        let mut command = as_long_as_we_are(&kernel, home);
         command
             .args([&format!("mem={MEMORY}"), "root=/dev/root", "rootfstype=hostfs"])
             .args(["rootflags=/", "ro", "quiet", "con=null", "con0=fd:0,fd:1"])
@@ -142,7 +142,7 @@ impl Drop for Machine {
         if matches!(self.process.try_wait(), Ok(Some(_))) {
             return;
         }
-        // On SIGTERM it ends the processes that it traces; after SIGKILL they would stay, stopped.
+        // The guard ends the whole group; those that are traced would stay, stopped, after SIGKILL.
         let _ = kill_process(pid, Signal::TERM);
         if matches!(self.wait(GOING_DOWN), Ok(None)) {
             let _ = kill_process_group(pid, Signal::KILL);
@@ -153,15 +153,12 @@ impl Drop for Machine {
 
 /// A command that is told to end when we do, in a session of its own: without one the kernel stops
 /// itself when it looks at the terminal.
-fn as_long_as_we_are(kernel: &Path) -> Command {
+fn as_long_as_we_are(kernel: &Path, home: &Path) -> Command {
     let mut words: Vec<PathBuf> = Vec::new();
     if let Some(setpriv) = program("setpriv") {
         words.extend([setpriv, "--pdeathsig".into(), "TERM".into(), "--".into()]);
     }
-    if let Some(setsid) = program("setsid") {
-        words.push(setsid);
-    }
-    words.push(kernel.to_owned());
+    words.extend(["setsid".into(), "sh".into(), home.join("guard.sh"), kernel.to_owned()]);
     let mut words = words.into_iter();
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words);

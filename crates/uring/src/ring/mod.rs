@@ -308,11 +308,11 @@ impl Ring {
 
     /// Sends again what the kernel handed back with EAGAIN, and takes it out of `done[from..]`.
     ///
-    /// The kernel first tries every request without waiting. An array splits one that crosses a
-    /// chunk's border, and where the queue of one member is full, that part and so the whole is
-    /// handed back (seen on md RAID 0, Linux 6.1). Blocking calls would just wait there. So it is
-    /// sent once more, to a thread of the kernel that may wait; its latency is that of both tries.
-    /// What is handed back a second time is an error.
+    /// The kernel first tries every request without waiting. Where a control group's limit holds an
+    /// array's requests back, they are handed down later, still so marked; if the queue of a member
+    /// is full then, the request comes back (seen on md RAID 0, Linux 6.1). Blocking calls would
+    /// just wait there. So it is sent once more, to a thread of the kernel that may wait; its
+    /// latency is that of both tries. What is handed back a second time is an error.
     #[cold]
     fn send_again(&mut self, done: &mut Vec<Completion>, from: usize) {
         let mut kept = from;
