@@ -21,7 +21,10 @@ const TRAITS: [Trait; 5] = [
     ("firmware", Weight::Hint, |disk, _| disk.firmware.clone()),
 ];
 
-const SETTINGS: [(&str, &str, fn(&Queue) -> Option<String>); 2] = [
+/// What siblings should be set to alike: its name, its file in sysfs, its value.
+type Set = (&'static str, &'static str, fn(&Queue) -> Option<String>);
+
+const SETTINGS: [Set; 2] = [
     ("scheduler", "scheduler", |queue| queue.scheduler.clone()),
     ("number of requests", "nr_requests", |queue| queue.requests.map(|n| n.to_string())),
 ];
