@@ -17,6 +17,7 @@ const LEVELS: &[&[Room]] = &[
     &[pure("plan")],
     &[pure("engine")],
     &[pure("explain")],
+    &[pure("study")],
     &[pure("report"), pure("import"), edge("store"), edge("stack"), edge("uring")],
     &[edge("runner")],
     &[edge("cli")],

@@ -1,0 +1,577 @@
+//! The journal: what was done, so that a killed study goes on, and everything it did can be undone.
+//!
+//! One entry a line, in JSON. An entry is on disk before what it announces is done. A last line
+//! that was cut off by a crash counts as not written: what it would have announced was not begun.
+
+use std::collections::BTreeMap;
+
+use layout::{Action, DeviceId, Step, Undo};
+use serde::{Deserialize, Serialize};
+
+/// The version of the entries.
+pub const VERSION: u32 = 1;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "is")]
+pub enum Entry {
+    /// The first line.
+    Begins(Box<Begins>),
+    /// A device as it was found before anything was written to it.
+    Device(Box<Found>),
+    /// A step is about to be done.
+    Doing {
+        /// Of which stack of the plan.
+        stack: u32,
+        /// From 0, in the order of the stack's steps.
+        number: u32,
+        /// All of it.
+        step: Box<Step>,
+    },
+    /// Devices are about to be written by a run itself.
+    Writes {
+        /// Which.
+        devices: Vec<DeviceId>,
+    },
+    /// What a setting was before it was changed for the first time.
+    Was {
+        /// Below /sys.
+        path: String,
+        /// As it is written to put it back.
+        value: String,
+    },
+    /// A step was done.
+    Done {
+        /// Of which stack.
+        stack: u32,
+        /// Which.
+        number: u32,
+    },
+    /// All steps were done, and what was planned was found.
+    Built {
+        /// Which stack.
+        stack: u32,
+    },
+    /// A stack could not be built, or was not what was planned; it is not tried again.
+    Failed {
+        /// Which stack.
+        stack: u32,
+        /// Why.
+        why: String,
+    },
+    /// A run came to its end.
+    Measured {
+        /// Its place in the plan.
+        number: u32,
+        /// Its id in the store.
+        run: String,
+        /// How it ended.
+        state: String,
+    },
+    /// An array was filled again.
+    Rebuilt {
+        /// Of which stack.
+        stack: u32,
+        /// From the command to its end.
+        took_ns: u64,
+    },
+    /// One undo of a step was done, or had nothing to do.
+    Undone {
+        /// Of which stack.
+        stack: u32,
+        /// Which step.
+        number: u32,
+        /// Which of its undos, from 0.
+        undo: u32,
+    },
+    /// A setting is again what it was.
+    Back {
+        /// Below /sys.
+        path: String,
+    },
+    /// A device that was blank is blank again.
+    Blank {
+        /// Which.
+        device: DeviceId,
+    },
+    /// Nothing is left of it: it came to its end, or was cleaned up.
+    Ended {
+        /// Whether every run was made.
+        complete: bool,
+    },
+}
+
+/// What a study is, for whoever finds its journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begins {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The same for all of its runs, and in all names that it gives: 8 hex digits.
+    pub key: String,
+    /// The study's name.
+    pub name: String,
+    /// The file, absolute.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+    /// Where all order comes from.
+    pub seed: u64,
+    /// Wall clock, ns since 1970.
+    pub started_unix_ns: i64,
+    /// Version of the program.
+    pub program: String,
+}
+
+/// A device before anything was written to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// As the file names it.
+    pub device: DeviceId,
+    /// By what it is known again, also after a restart.
+    pub identity: Identity,
+    /// Its first and last MiB were all zero.
+    pub blank: bool,
+    /// Which refusals the operator overrode.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overridden: Vec<String>,
+}
+
+/// By what a device is known again. Names and numbers may be another device's after a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Bytes on it.
+    pub size: u64,
+    /// What the drive says it is, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    /// World-wide name, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wwid: Option<String>,
+    /// The file of a loop device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Major and minor number: all there is for some devices.
+    pub number: String,
+    /// When the machine was started: the number is good for no longer.
+    pub boot: String,
+}
+
+impl Identity {
+    /// Why the device found now is not this one; `None` if it is.
+    pub fn differs(&self, now: &Self) -> Option<String> {
+        let option = |of: &Option<String>| of.clone().unwrap_or_else(|| "none".to_owned());
+        let pairs = [
+            ("size", self.size.to_string(), now.size.to_string()),
+            ("serial", option(&self.serial), option(&now.serial)),
+            ("world-wide name", option(&self.wwid), option(&now.wwid)),
+            ("file", option(&self.file), option(&now.file)),
+        ];
+        for (what, then, now) in pairs {
+            if then != now {
+                return Some(format!("its {what} is {now}, and was {then}"));
+            }
+        }
+        let known = self.serial.is_some() || self.wwid.is_some() || self.file.is_some();
+        if !known && self.boot != now.boot {
+            return Some(
+                "the machine was restarted, and it has neither serial nor world-wide name to be \
+                 known by"
+                    .to_owned(),
+            );
+        }
+        if self.boot == now.boot && self.number != now.number {
+            return Some(format!("its number is {}, and was {}", now.number, self.number));
+        }
+        None
+    }
+}
+
+/// Why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// Not one of ours.
+    #[error("line {line} is no entry of a journal: {why}")]
+    Line {
+        /// From 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The first line is cut off or another.
+    #[error("it does not say which study it is of")]
+    NoBeginning,
+    /// Of a later program.
+    #[error("it is of version {0}, and this program knows {VERSION}")]
+    Version(u32),
+}
+
+/// A step that was begun and is not undone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Open {
+    /// Of which stack.
+    pub stack: u32,
+    /// Which step.
+    pub number: u32,
+    /// All of it.
+    pub step: Step,
+    /// It came to its end.
+    pub done: bool,
+    /// Which of its undos are done.
+    undone: Vec<u32>,
+}
+
+/// What is to be undone next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToUndo<'a> {
+    /// Of which stack.
+    pub stack: u32,
+    /// Which step.
+    pub number: u32,
+    /// Which of its undos.
+    pub undo: u32,
+    /// What to do.
+    pub what: &'a Undo,
+    /// The step itself.
+    pub step: &'a Step,
+    /// Whether the step came to its end: if not, there may be nothing to undo.
+    pub done: bool,
+}
+
+/// How a study stands, from its journal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// What it is.
+    pub begins: Begins,
+    /// Its devices, as they were found.
+    pub devices: Vec<Found>,
+    open: Vec<Open>,
+    settings: BTreeMap<String, String>,
+    /// Runs that came to their end: place in the plan, id and state.
+    pub measured: BTreeMap<u32, (String, String)>,
+    /// Stacks that could not be built, and why.
+    pub failed: BTreeMap<u32, String>,
+    /// Devices that may have been written, and were not made blank since.
+    written: Vec<DeviceId>,
+    /// Times to fill arrays again, by stack.
+    pub rebuilt: BTreeMap<u32, u64>,
+    /// Nothing is left of it; whether every run was made.
+    pub ended: Option<bool>,
+}
+
+impl State {
+    /// At the first line.
+    pub fn new(begins: Begins) -> Self {
+        Self {
+            begins,
+            devices: Vec::new(),
+            open: Vec::new(),
+            settings: BTreeMap::new(),
+            measured: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            written: Vec::new(),
+            rebuilt: BTreeMap::new(),
+            ended: None,
+        }
+    }
+
+    /// From the text of a journal; with how many bytes of it count. The rest was cut off by a
+    /// crash, and has to go before anything is added.
+    pub fn read(text: &str) -> Result<(Self, usize), JournalError> {
+        let whole = text.rfind('\n').map_or(0, |at| at + 1);
+        let mut state: Option<Self> = None;
+        for (at, line) in text.get(..whole).unwrap_or_default().lines().enumerate() {
+            let entry: Entry = serde_json::from_str(line)
+                .map_err(|error| JournalError::Line { line: at + 1, why: error.to_string() })?;
+            match (&mut state, entry) {
+                (None, Entry::Begins(begins)) if begins.version == VERSION => {
+                    state = Some(Self::new(*begins));
+                }
+                (None, Entry::Begins(begins)) => return Err(JournalError::Version(begins.version)),
+                (None, _) => return Err(JournalError::NoBeginning),
+                (Some(state), entry) => state.apply(&entry),
+            }
+        }
+        state.map(|state| (state, whole)).ok_or(JournalError::NoBeginning)
+    }
+
+    /// What a line changes.
+    pub fn apply(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Begins(_) => {}
+            Entry::Device(found) => {
+                if self.found(&found.device).is_none() {
+                    self.devices.push((**found).clone());
+                }
+            }
+            Entry::Doing { stack, number, step } => {
+                self.written.extend(step.writes_to.iter().cloned());
+                let (stack, number, step) = (*stack, *number, (**step).clone());
+                self.open.push(Open { stack, number, step, done: false, undone: Vec::new() });
+            }
+            Entry::Was { path, value } => {
+                self.settings.entry(path.clone()).or_insert_with(|| value.clone());
+            }
+            Entry::Done { stack, number } => {
+                if let Some(open) = self.open_mut(*stack, *number) {
+                    open.done = true;
+                }
+            }
+            Entry::Undone { stack, number, undo } => {
+                if let Some(open) = self.open_mut(*stack, *number) {
+                    open.undone.push(*undo);
+                }
+                self.open.retain(|open| open.undone.len() < open.step.undo.len());
+            }
+            Entry::Back { path } => drop(self.settings.remove(path)),
+            Entry::Measured { number, run, state } => {
+                self.measured.insert(*number, (run.clone(), state.clone()));
+            }
+            Entry::Failed { stack, why } => drop(self.failed.insert(*stack, why.clone())),
+            Entry::Rebuilt { stack, took_ns } => drop(self.rebuilt.insert(*stack, *took_ns)),
+            Entry::Writes { devices } => self.written.extend(devices.iter().cloned()),
+            Entry::Blank { device } => self.written.retain(|written| written != device),
+            Entry::Built { .. } => {}
+            Entry::Ended { complete } => self.ended = Some(*complete),
+        }
+    }
+
+    /// The newest of that number: a stack may be built again.
+    fn open_mut(&mut self, stack: u32, number: u32) -> Option<&mut Open> {
+        self.open.iter_mut().rev().find(|open| open.stack == stack && open.number == number)
+    }
+
+    /// A device as it was found.
+    pub fn found(&self, device: &DeviceId) -> Option<&Found> {
+        self.devices.iter().find(|found| found.device == *device)
+    }
+
+    /// What is to be undone next: the newest step first, of a step its undos in their order.
+    pub fn next_undo(&self) -> Option<ToUndo<'_>> {
+        self.undos().next()
+    }
+
+    /// All that is to be undone, in order.
+    pub fn undos(&self) -> impl Iterator<Item = ToUndo<'_>> {
+        self.open.iter().rev().flat_map(|open| {
+            let undos = open.step.undo.iter().zip(0u32..);
+            undos.filter(|(_, at)| !open.undone.contains(at)).map(|(what, undo)| ToUndo {
+                stack: open.stack,
+                number: open.number,
+                undo,
+                what,
+                step: &open.step,
+                done: open.done,
+            })
+        })
+    }
+
+    /// Settings that are not what they were: path and what it was.
+    pub fn settings(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.settings.iter()
+    }
+
+    /// What a setting was before it was changed.
+    pub fn setting(&self, path: &str) -> Option<&String> {
+        self.settings.get(path)
+    }
+
+    /// Devices that were blank, may have been written, and are not blank again.
+    pub fn to_blank(&self) -> Vec<&Found> {
+        let blank = |found: &&Found| found.blank && self.written.contains(&found.device);
+        self.devices.iter().filter(blank).collect()
+    }
+
+    /// Whether anything was ever written to a device since it was found, or made blank.
+    pub fn has_written(&self, device: &DeviceId) -> bool {
+        self.written.contains(device)
+    }
+
+    /// Whether nothing is left on the machine.
+    pub fn is_clean(&self) -> bool {
+        self.undos().next().is_none() && self.settings.is_empty() && self.to_blank().is_empty()
+    }
+
+    /// Everything that names of ours on the machine may be in, for messages.
+    pub fn made(&self) -> impl Iterator<Item = &Step> {
+        self.open.iter().map(|open| &open.step)
+    }
+}
+
+/// Whether an action only puts a setting back.
+pub fn is_put_back(action: &Action) -> bool {
+    matches!(action, Action::PutBack { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use layout::Stage;
+
+    fn begins() -> Begins {
+        Begins {
+            version: VERSION,
+            key: "0123abcd".into(),
+            name: "s".into(),
+            file: "/s.toml".into(),
+            text: "x\n\"y\"".into(),
+            seed: 7,
+            started_unix_ns: 5,
+            program: "0".into(),
+        }
+    }
+
+    fn run(word: &str) -> Action {
+        Action::Run { argv: vec![word.into()] }
+    }
+
+    fn step(name: &str, undos: &[&str]) -> Box<Step> {
+        Box::new(Step {
+            what: name.into(),
+            stage: Stage::Arrays,
+            action: run(name),
+            writes_to: vec![DeviceId::new("/dev/a")],
+            makes: vec![],
+            undo: undos.iter().map(|undo| Undo { action: run(undo), only_if: None }).collect(),
+            waits_for: None,
+            expect: vec![],
+        })
+    }
+
+    fn found() -> Found {
+        Found {
+            device: DeviceId::new("/dev/a"),
+            identity: Identity::default(),
+            blank: true,
+            overridden: vec![],
+        }
+    }
+
+    fn whole() -> Vec<Entry> {
+        vec![
+            Entry::Begins(Box::new(begins())),
+            Entry::Device(Box::new(found())),
+            Entry::Was { path: "/sys/x".into(), value: "none".into() },
+            Entry::Doing { stack: 1, number: 0, step: step("make", &["stop", "erase"]) },
+            Entry::Done { stack: 1, number: 0 },
+            Entry::Doing { stack: 1, number: 1, step: step("mount", &["umount"]) },
+            Entry::Done { stack: 1, number: 1 },
+            Entry::Built { stack: 1 },
+            Entry::Measured { number: 1, run: "r1".into(), state: "complete".into() },
+            Entry::Undone { stack: 1, number: 1, undo: 0 },
+            Entry::Undone { stack: 1, number: 0, undo: 0 },
+            Entry::Undone { stack: 1, number: 0, undo: 1 },
+            Entry::Back { path: "/sys/x".into() },
+            Entry::Blank { device: DeviceId::new("/dev/a") },
+            Entry::Ended { complete: true },
+        ]
+    }
+
+    fn text(entries: &[Entry]) -> String {
+        entries.iter().map(|entry| serde_json::to_string(entry).unwrap() + "\n").collect()
+    }
+
+    fn undos(state: &State) -> Vec<String> {
+        let word = |action: &Action| match action {
+            Action::Run { argv } => argv[0].clone(),
+            other => format!("{other:?}"),
+        };
+        state.undos().map(|undo| word(&undo.what.action)).collect()
+    }
+
+    #[test]
+    fn a_journal_cut_anywhere_says_what_is_left_to_undo() {
+        let entries = whole();
+        let wanted: [&[&str]; 15] = [
+            &[],
+            &[],
+            &[],
+            &["stop", "erase"],
+            &["stop", "erase"],
+            &["umount", "stop", "erase"],
+            &["umount", "stop", "erase"],
+            &["umount", "stop", "erase"],
+            &["umount", "stop", "erase"],
+            &["stop", "erase"],
+            &["erase"],
+            &[],
+            &[],
+            &[],
+            &[],
+        ];
+        for lines in 1..=entries.len() {
+            let (state, bytes) = State::read(&text(&entries[..lines])).unwrap();
+            assert_eq!(undos(&state), wanted[lines - 1], "after {lines} lines");
+            let clean = lines <= 2 || lines >= 14;
+            assert_eq!(state.is_clean(), clean, "after {lines} lines");
+            assert_eq!(bytes, text(&entries[..lines]).len());
+        }
+        // Cut in the middle of a line: as if the line were not there.
+        let all = text(&entries);
+        let first = text(&entries[..1]).len();
+        for cut in (first..all.len()).filter(|at| all.is_char_boundary(*at)) {
+            let (state, bytes) = State::read(&all[..cut]).unwrap();
+            let lines = all[..cut].matches('\n').count();
+            assert_eq!(state, State::read(&text(&entries[..lines])).unwrap().0, "cut at {cut}");
+            assert_eq!(bytes, text(&entries[..lines]).len());
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_written_again_is_not_blank() {
+        let mut state = State::new(begins());
+        state.apply(&Entry::Device(Box::new(found())));
+        assert!(state.to_blank().is_empty(), "nothing was written yet");
+        state.apply(&Entry::Writes { devices: vec![DeviceId::new("/dev/a")] });
+        assert_eq!(state.to_blank().len(), 1);
+        state.apply(&Entry::Blank { device: DeviceId::new("/dev/a") });
+        assert!(state.to_blank().is_empty());
+        state.apply(&Entry::Doing { stack: 2, number: 0, step: step("mkfs", &[]) });
+        assert_eq!(state.to_blank().len(), 1);
+    }
+
+    #[test]
+    fn the_first_value_of_a_setting_is_the_one_to_put_back() {
+        let mut state = State::new(begins());
+        for value in ["none", "bfq"] {
+            state.apply(&Entry::Was { path: "/sys/x".into(), value: value.into() });
+        }
+        assert_eq!(state.setting("/sys/x").map(String::as_str), Some("none"));
+        state.apply(&Entry::Back { path: "/sys/x".into() });
+        assert!(state.setting("/sys/x").is_none());
+    }
+
+    #[test]
+    fn what_is_no_journal_is_refused() {
+        assert!(matches!(State::read(""), Err(JournalError::NoBeginning)));
+        assert!(matches!(State::read("{\"is\":\"ended\""), Err(JournalError::NoBeginning)));
+        assert!(matches!(State::read("hello\n"), Err(JournalError::Line { line: 1, .. })));
+        let ended = text(&[Entry::Ended { complete: true }]);
+        assert!(matches!(State::read(&ended), Err(JournalError::NoBeginning)));
+        let later = Begins { version: 9, ..begins() };
+        let later = text(&[Entry::Begins(Box::new(later))]);
+        assert!(matches!(State::read(&later), Err(JournalError::Version(9))));
+    }
+
+    #[test]
+    fn a_device_is_known_by_more_than_its_name() {
+        let then = Identity {
+            size: 8,
+            serial: Some("S1".into()),
+            number: "8:0".into(),
+            boot: "b1".into(),
+            ..Identity::default()
+        };
+        assert_eq!(then.differs(&then), None);
+        let moved = Identity { number: "8:16".into(), boot: "b2".into(), ..then.clone() };
+        assert_eq!(then.differs(&moved), None, "another name after a restart is the same drive");
+        let other = Identity { serial: Some("S2".into()), ..then.clone() };
+        assert!(then.differs(&other).unwrap().contains("serial is S2"));
+        let bare = Identity { serial: None, ..then.clone() };
+        assert_eq!(bare.differs(&bare), None);
+        let restarted = Identity { boot: "b2".into(), ..bare.clone() };
+        assert!(bare.differs(&restarted).unwrap().contains("restarted"));
+        let swapped = Identity { number: "8:16".into(), ..bare.clone() };
+        assert!(bare.differs(&swapped).unwrap().contains("number"));
+    }
+}

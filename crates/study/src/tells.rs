@@ -1,0 +1,169 @@
+//! What a design will be able to tell, before anything is built. The judge is the one that will
+//! judge the results.
+
+use explain::factor::{Observation, Refusal, factors};
+use stats::design::Fraction;
+
+use crate::design::{Design, Study};
+
+/// Beyond so many stacks the look at every pair of them takes too long.
+const JUDGED_MAX: usize = 600;
+/// Pairs of factors that are named before the rest is counted.
+const NAMED_MAX: usize = 6;
+
+impl Study {
+    /// Sentences: which factors it can tell apart, and what it cannot tell.
+    pub fn tells(&self) -> Vec<String> {
+        let names: Vec<&str> = self.factors.iter().map(|factor| factor.name).collect();
+        if names.is_empty() {
+            return vec!["Nothing varies: it measures one stack.".to_owned()];
+        }
+        let mut said = vec![self.what_it_tells(&names)];
+        said.extend(self.refused());
+        if self.measure.design == Design::Fraction {
+            said.extend(mixed_up(&names));
+        }
+        said.push(self.of_noise());
+        said.extend(self.doubts.iter().cloned());
+        said
+    }
+
+    fn what_it_tells(&self, names: &[&str]) -> String {
+        let all = listed(names);
+        match self.measure.design {
+            Design::OneFactorAtATime => {
+                let alone = if names.len() == 1 { "does" } else { "do, each by itself" };
+                let blind = if names.len() == 1 {
+                    ""
+                } else {
+                    " It does not tell whether they work together: no stack differs from the base \
+                     in two of them."
+                };
+                format!("Tells what {all} {alone}: held against the base.{blind}")
+            }
+            Design::Full if names.len() == 1 => {
+                format!("Tells what {all} does: all levels are measured.")
+            }
+            Design::Full => format!(
+                "Tells what {all} do, and how each works with every other: all combinations are \
+                 measured."
+            ),
+            Design::Fraction => format!(
+                "Tells what {all} do: no factor is mixed up with another, or with a pair of them."
+            ),
+        }
+    }
+
+    /// What the judge of the results would refuse to judge.
+    fn refused(&self) -> Vec<String> {
+        if self.stacks.len() > JUDGED_MAX {
+            return Vec::new();
+        }
+        let observe = |one: &crate::PlannedStack| Observation {
+            levels: one.levels.clone(),
+            block: None,
+            ln_value: 0.0,
+        };
+        let design: Vec<Observation> = self.stacks.iter().map(observe).collect();
+        let refusals = factors(&design).refused.into_iter();
+        refusals
+            .map(|refusal| match refusal {
+                Refusal::Inseparable(names) => {
+                    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                    format!(
+                        "Cannot tell {} apart: they change together in the stacks that are left.",
+                        listed(&names)
+                    )
+                }
+                Refusal::Constant(name) => {
+                    format!("Cannot tell what {name} does: one level of it is left.")
+                }
+                Refusal::NoPairs(name) => {
+                    format!("Cannot tell what {name} does: no two stacks differ in it alone.")
+                }
+            })
+            .collect()
+    }
+
+    fn of_noise(&self) -> String {
+        let base = self.stacks.iter().filter(|one| one.again).count();
+        match base {
+            0 | 1 => "The base is measured once, so noise stays unknown: add `repeats`.".to_owned(),
+            2 => "The base is measured twice: enough to see drift, too little to know the noise \
+                  well. `repeats = 2` makes it surer."
+                .to_owned(),
+            n => format!(
+                "The base is measured {n} times, as every fifth stack: what it differs by from \
+                 itself is noise and drift, and effects are held against that."
+            ),
+        }
+    }
+}
+
+/// Which pairs of factors a fraction cannot tell from other pairs.
+fn mixed_up(names: &[&str]) -> Vec<String> {
+    let Some(fraction) = Fraction::resolution_iv(names.len()) else { return Vec::new() };
+    let pair = |&(a, b): &(usize, usize)| match (names.get(a), names.get(b)) {
+        (Some(a), Some(b)) => format!("{a} with {b}"),
+        _ => String::new(),
+    };
+    let aliases = fraction.aliases().into_iter().filter(|alias| alias.pairs.len() > 1);
+    let mut groups: Vec<String> =
+        aliases.map(|alias| alias.pairs.iter().map(pair).collect::<Vec<_>>().join(" = ")).collect();
+    if groups.is_empty() {
+        return vec!["Every pair of factors is told from every other pair.".to_owned()];
+    }
+    let more = groups.len().saturating_sub(NAMED_MAX);
+    groups.truncate(NAMED_MAX);
+    let more = if more > 0 { format!("; and {more} more such groups") } else { String::new() };
+    vec![format!(
+        "Pairs of factors that cannot be told from each other: {}{more}. If one of them turns out \
+         to matter, a full design of those factors says which.",
+        groups.join("; ")
+    )]
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [all @ .., last] => format!("{} and {last}", all.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::text::parse;
+
+    fn tells(stack: &str, measure: &str) -> String {
+        let pool: Vec<String> = (1..=8).map(|k| format!("\"/dev/loop{k}\"")).collect();
+        let text = format!(
+            "[devices]\npool = [{}]\n[stack]\n{stack}\n[measure]\nsuites = [\"a\"]\n{measure}",
+            pool.join(", ")
+        );
+        parse(&text, "s.toml").unwrap().plan(1).unwrap().tells().join("\n")
+    }
+
+    #[test]
+    fn each_design_says_what_it_can_tell() {
+        let two = "file_system = [\"xfs\", \"ext4\"]\nmembers = [1, 4]\nlevel = \"raid0\"";
+        let one = tells(two, "");
+        assert!(one.contains("does not tell whether they work together"), "{one}");
+        assert!(one.contains("measured twice"), "{one}");
+        let full = tells(two, "design = \"full\"");
+        assert!(full.contains("how each works with every other"), "{full}");
+        assert!(!full.contains("Cannot"), "{full}");
+        let five = "legs = [2, 1]\nmembers = [4, 2]\nlevel = [\"raid10\", \"raid0\"]\n\
+                    file_system = [\"xfs\", \"ext4\"]\nscheduler = [\"none\", \"bfq\"]\n\
+                    mount = [\"defaults\", \"noatime\"]";
+        let fraction = tells(five, "design = \"fraction\"");
+        assert!(fraction.contains("cannot be told from each other: "), "{fraction}");
+        assert!(!fraction.contains("Cannot"), "{fraction}");
+    }
+
+    #[test]
+    fn one_stack_tells_nothing_of_factors() {
+        assert!(tells("members = 1", "").contains("Nothing varies"));
+    }
+}
