@@ -218,6 +218,7 @@ pub fn settings(consent: &ConsentOptions, manner: &MannerOptions, store_path: Pa
             overwrite: consent.overwrite.clone(),
             destroy: consent.destroy.clone(),
             even_though_signature: !consent.even_though.is_empty(),
+            own_mounts: Vec::new(),
         },
         verify: manner.verify,
         keep: manner.keep,

@@ -87,7 +87,7 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
     let subject = match &target.path.kind {
         PathKind::File { id, links, allocated } => {
             let mut file = FileFacts {
-                place: place(host, target),
+                place: place(host, target, consent),
                 id: *id,
                 size: target.path.size,
                 allocated: *allocated,
@@ -105,8 +105,8 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
             }
             Subject::File(Box::new(file))
         }
-        PathKind::Missing => Subject::NewFile(place(host, target)),
-        PathKind::Directory => Subject::Directory(place(host, target)),
+        PathKind::Missing => Subject::NewFile(place(host, target, consent)),
+        PathKind::Directory => Subject::Directory(place(host, target, consent)),
         PathKind::BlockDevice { number } => {
             Subject::Block(Box::new(block_facts(host, target, *number, consent, own, writes)))
         }
@@ -121,7 +121,7 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
     }
 }
 
-fn place(host: &Host, target: &Target) -> Place {
+fn place(host: &Host, target: &Target, consent: &Consent) -> Place {
     let mount = target.mount.as_ref();
     let file_system = mount.map(|m| m.file_system.clone()).unwrap_or_default();
     let path = &target.path.resolved;
@@ -137,6 +137,7 @@ fn place(host: &Host, target: &Target) -> Place {
         space: space(host, target),
         not_storage,
         file_system,
+        is_own: mount.is_some_and(|mount| consent.own_mounts.contains(&mount.point)),
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod alignment;
 mod block;
+pub mod build;
 mod gather;
 mod host;
 mod ledger;

@@ -41,6 +41,9 @@ pub struct Consent {
     pub destroy: Vec<PathBuf>,
     /// `--even-though signature`.
     pub even_though_signature: bool,
+    /// Mount points of file systems that were made for this run and hold nothing else: they may be
+    /// filled further than others' may.
+    pub own_mounts: Vec<PathBuf>,
 }
 
 /// A process that uses the target.
@@ -80,6 +83,8 @@ pub struct Place {
     pub space: Option<Space>,
     /// Why it is no place for data: `/dev`, `proc`.
     pub not_storage: Option<String>,
+    /// It was made for this run and holds nothing else.
+    pub is_own: bool,
 }
 
 /// What was found of an existing regular file.
@@ -582,6 +587,9 @@ pub fn space_reserve(total: Bytes) -> Bytes {
     Bytes::new(total.get().div_ceil(20)).max(Bytes::gib(1))
 }
 
+/// Of a file system of our own this part stays free.
+const OWN_RESERVE: u64 = 50;
+
 /// Scratch files are cut to whole MiB.
 const SCRATCH_UNIT: u64 = 1 << 20;
 
@@ -657,7 +665,11 @@ fn judge_space(
     // A total of 0 is a file system that does not tell (some FUSE).
     let Some(space) = place.space.filter(|s| s.total.get() > 0) else { return };
     let needed = size.get().saturating_sub(taken.get()).saturating_add(also.get());
-    let reserve = space_reserve(space.total);
+    let reserve = match place.is_own {
+        // Nobody else's data wait for room there; file systems want some for themselves.
+        true => Bytes::new(space.total.get().div_ceil(OWN_RESERVE)),
+        false => space_reserve(space.total),
+    };
     let left = space.free.get().saturating_sub(needed);
     if needed > 0 && left < reserve.get() {
         let room =

@@ -1,0 +1,292 @@
+//! Doing one action: a program with its words, a setting, a directory.
+
+use std::io::{ErrorKind, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use layout::{Action, Step};
+
+use crate::build::{Allowed, NotAllowed};
+
+/// Tools live there too; root's path may lack these when it comes from another user's.
+const PLACES: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// More is not kept of what a program says.
+const SAID_MAX: u64 = 64 << 10;
+/// How often a program is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+/// Of a failed program so much is told.
+const TOLD_LINES: usize = 4;
+
+/// What a program said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// On its standard output.
+    pub out: String,
+    /// On its standard error.
+    pub err: String,
+}
+
+/// Why an action was not done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ActError {
+    /// It is of no concern of this study.
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// The program is not installed.
+    #[error("{program} is not installed")]
+    NotInstalled {
+        /// Its name.
+        program: String,
+    },
+    /// The program did not come to its end in good order.
+    #[error("`{command}` {how}: {said}")]
+    Failed {
+        /// Its words.
+        command: String,
+        /// `ended with code 1`.
+        how: String,
+        /// The last of what it said.
+        said: String,
+    },
+    /// It took too long, and was ended.
+    #[error("`{command}` was ended after {seconds} s")]
+    TimeOut {
+        /// Its words.
+        command: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// The system refused.
+    #[error("cannot {what} {path}: {source}")]
+    File {
+        /// `write`, `make`.
+        what: &'static str,
+        /// Which.
+        path: String,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// There is no value to put back.
+    #[error("what {path} was before is not known")]
+    NothingToPutBack {
+        /// Which setting.
+        path: String,
+    },
+}
+
+impl ActError {
+    /// What the user can do.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NotInstalled { program } => format!("install the package that has {program}"),
+            Self::File { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+                "stacks are built by root".to_owned()
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Does one action, if it is allowed.
+///
+/// * `before`: of [`Action::PutBack`], what was there.
+/// * `limit`: a program that takes longer is ended.
+pub fn act(
+    action: &Action,
+    allowed: &Allowed,
+    before: Option<&str>,
+    limit: Duration,
+) -> Result<Said, ActError> {
+    allowed.check(action)?;
+    let file = |what, path: &str| {
+        let path = path.to_owned();
+        move |source| ActError::File { what, path, source }
+    };
+    match action {
+        Action::Run { argv } => return run(argv, limit),
+        Action::WriteFile { path, value } => {
+            std::fs::write(path, value).map_err(file("write", path))?;
+        }
+        Action::PutBack { path } => {
+            let value = before.ok_or_else(|| ActError::NothingToPutBack { path: path.clone() })?;
+            put_back(path, value)?;
+        }
+        Action::MakeDirectory { path } => {
+            std::fs::create_dir_all(path).map_err(file("make", path))?;
+        }
+        Action::RemoveDirectory { path } => match std::fs::remove_dir(path) {
+            Ok(()) => {}
+            // Gone, or somebody else's things are in it.
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {}
+            Err(source) => return Err(file("remove", path)(source)),
+        },
+    }
+    Ok(Said::default())
+}
+
+/// The value of a setting in force: of a list of choices the one in brackets.
+pub fn setting(path: &str) -> Result<String, ActError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ActError::File {
+        what: "read",
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(chosen(text.trim()).to_owned())
+}
+
+/// Writes a setting back. A device that is gone has none any more.
+pub fn put_back(path: &str, value: &str) -> Result<(), ActError> {
+    match std::fs::write(path, value) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        written => written.map_err(|source| ActError::File {
+            what: "write",
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// `[none] mq-deadline` is `none`.
+pub(super) fn chosen(text: &str) -> &str {
+    let bracketed = text.split_whitespace().find_map(|word| {
+        let word = word.strip_prefix('[')?;
+        word.strip_suffix(']')
+    });
+    bracketed.unwrap_or(text)
+}
+
+/// Programs that steps start and that are not installed.
+pub fn missing_programs<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<String> {
+    let mut missing: Vec<String> = Vec::new();
+    for step in steps {
+        let undos = step.undo.iter().map(|undo| &undo.action);
+        for action in std::iter::once(&step.action).chain(undos) {
+            let Action::Run { argv } = action else { continue };
+            let Some(program) = argv.first() else { continue };
+            if place(program).is_none() && !missing.contains(program) {
+                missing.push(program.clone());
+            }
+        }
+    }
+    missing
+}
+
+/// Where a program is.
+fn place(program: &str) -> Option<PathBuf> {
+    PLACES.split(':').map(|place| Path::new(place).join(program)).find(|path| path.is_file())
+}
+
+/// Starts a program and waits for its end. It has no terminal, and a Ctrl-C is not for it: what it
+/// is doing to a device it brings to an end.
+pub(super) fn run(argv: &[String], limit: Duration) -> Result<Said, ActError> {
+    let command = argv.join(" ");
+    let program = argv.first().cloned().unwrap_or_default();
+    let Some(path) = place(&program) else { return Err(ActError::NotInstalled { program }) };
+    let failed = |how: &str, said: &str| ActError::Failed {
+        command: command.clone(),
+        how: how.to_owned(),
+        said: last_lines(said),
+    };
+    let mut child = Command::new(path)
+        .args(argv.iter().skip(1))
+        .current_dir("/")
+        .env("PATH", PLACES)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(|error| failed("cannot be started", &error.to_string()))?;
+    let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
+    let begun = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if begun.elapsed() < limit => std::thread::sleep(LOOK),
+            Ok(None) => {
+                // If it cannot be ended there is nothing else to be done about it.
+                let _ = child.kill();
+                return Err(ActError::TimeOut { command, seconds: limit.as_secs() });
+            }
+            Err(error) => return Err(failed("cannot be waited for", &error.to_string())),
+        }
+    };
+    let said = Said { out: text(out), err: text(err) };
+    if status.success() {
+        return Ok(said);
+    }
+    let how = match status.code() {
+        Some(code) => format!("ended with code {code}"),
+        None => format!("was ended by {status}"),
+    };
+    let told = if said.err.trim().is_empty() { &said.out } else { &said.err };
+    Err(failed(&how, told))
+}
+
+type Reader = Option<std::thread::JoinHandle<String>>;
+
+fn reader(pipe: Option<impl Read + Send + 'static>) -> Reader {
+    let mut pipe = pipe?;
+    let read = move || {
+        let mut bytes = Vec::new();
+        // What was read until an error is still something.
+        let _ = pipe.by_ref().take(SAID_MAX).read_to_end(&mut bytes);
+        // Or it would wait for room in the pipe.
+        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    std::thread::Builder::new().name("said".to_owned()).spawn(read).ok()
+}
+
+fn text(reader: Reader) -> String {
+    reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let from = lines.len().saturating_sub(TOLD_LINES);
+    let told = lines.get(from..).unwrap_or_default().join("; ");
+    if told.is_empty() { "it said nothing".to_owned() } else { told }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argv(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn programs_get_their_words_as_they_are_and_what_they_say_is_kept() {
+        let words = ["printf", "%s|", "$HOME", "a b", "; true"].map(str::to_owned);
+        let said = run(&words, Duration::from_secs(10)).unwrap();
+        assert_eq!(said.out, "$HOME|a b|; true|");
+        let error = run(&argv("ls /no/such/place"), Duration::from_secs(10)).unwrap_err();
+        assert!(error.to_string().contains("ended with code 2"), "{error}");
+        let error = run(&argv("no-such-program x"), Duration::from_secs(10)).unwrap_err();
+        assert!(matches!(error, ActError::NotInstalled { .. }), "{error}");
+    }
+
+    #[test]
+    fn what_takes_too_long_is_ended() {
+        let error = run(&argv("sleep 60"), Duration::from_millis(50)).unwrap_err();
+        assert!(matches!(error, ActError::TimeOut { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_lot_of_words_fill_no_pipe() {
+        let said = run(&argv("seq 1 200000"), Duration::from_secs(30)).unwrap();
+        assert_eq!(said.out.len() as u64, SAID_MAX);
+    }
+
+    #[test]
+    fn the_setting_in_force_is_in_brackets() {
+        assert_eq!(chosen("none [mq-deadline] kyber"), "mq-deadline");
+        assert_eq!(chosen("128"), "128");
+    }
+}

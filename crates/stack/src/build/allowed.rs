@@ -1,0 +1,243 @@
+//! What a study may touch. Every action is held against this right before it is done, whoever
+//! planned it: a slip in the planning, or a journal that somebody edited, writes nothing.
+
+use layout::{Action, FileSystemKind};
+
+/// In front of every name that is given.
+const PREFIX: &str = "plimsoll-";
+
+/// Programs that may be started, `mkfs` apart.
+const PROGRAMS: [&str; 18] = [
+    "mdadm", "pvcreate", "vgcreate", "lvcreate", "lvchange", "lvremove", "vgremove", "vgchange",
+    "pvremove", "wipefs", "mount", "umount", "btrfs", "zpool", "zfs", "blockdev", "zfs-fuse",
+    "udevadm",
+];
+
+/// Those whose last word is what they remove.
+const REMOVE_LAST: [&str; 3] = ["vgremove", "lvremove", "umount"];
+
+/// Settings of a queue that may be changed.
+const SETTINGS: [&str; 3] = ["scheduler", "nr_requests", "read_ahead_kb"];
+
+/// What a study may touch, and nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allowed {
+    /// Paths as the operator named them.
+    devices: Vec<String>,
+    /// Kernel names of the disks whose queues may be set.
+    queues: Vec<String>,
+    /// `plimsoll-KEY`: begins every name of an array, a group, a pool.
+    tag: String,
+    /// Mount points are below this.
+    mounts: String,
+}
+
+/// An action that is of no concern of this study.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{action}` is not done: {why}")]
+pub struct NotAllowed {
+    /// The words of the command.
+    action: String,
+    /// What is wrong with it.
+    why: String,
+}
+
+impl Allowed {
+    /// * `devices`: paths as the operator named them; `queues`: kernel names of the disks that
+    ///   these are or lie on.
+    /// * `key`: the study's; `mount_root`: as in the names that are given.
+    pub fn new(devices: Vec<String>, queues: Vec<String>, key: &str, mount_root: &str) -> Self {
+        let root = mount_root.trim_end_matches('/');
+        Self { devices, queues, tag: format!("{PREFIX}{key}"), mounts: format!("{root}/{key}") }
+    }
+
+    /// Whether an action touches only what it may.
+    pub fn check(&self, action: &Action) -> Result<(), NotAllowed> {
+        let refuse = |why: String| Err(NotAllowed { action: words(action), why });
+        match action {
+            Action::Run { argv } => match self.run(argv) {
+                Some(why) => refuse(why),
+                None => Ok(()),
+            },
+            Action::WriteFile { path, .. } | Action::PutBack { path } => {
+                let known = self.queues.iter().any(|queue| {
+                    let file = path.strip_prefix(&format!("/sys/block/{queue}/queue/"));
+                    file.is_some_and(|file| SETTINGS.contains(&file))
+                });
+                if known { Ok(()) } else { refuse(format!("{path} is no setting of its devices")) }
+            }
+            Action::MakeDirectory { path } | Action::RemoveDirectory { path } => {
+                if self.is_mount(path) {
+                    Ok(())
+                } else {
+                    refuse(format!("{path} is not below {}", self.mounts))
+                }
+            }
+        }
+    }
+
+    /// Why a command is not to be run.
+    fn run(&self, argv: &[String]) -> Option<String> {
+        let (program, arguments) = match argv.split_first() {
+            Some(parts) => parts,
+            None => return Some("it has no words".to_owned()),
+        };
+        let mkfs = program
+            .strip_prefix("mkfs.")
+            .is_some_and(|kind| FileSystemKind::ALL.iter().any(|known| known.name() == kind));
+        if !mkfs && !PROGRAMS.contains(&program.as_str()) {
+            return Some(format!("{program} is none of the programs that build stacks"));
+        }
+        for word in arguments {
+            let upper = word.to_ascii_uppercase();
+            if ["LABEL=", "UUID="].iter().any(|by| upper.contains(by)) {
+                return Some(format!("`{word}` names a device by what is written on it"));
+            }
+            let pieces = word.split([',', '=', ' ', '\t', '\n', ':']);
+            if let Some(piece) = pieces.filter(|piece| piece.contains('/')).find(|p| !self.may(p)) {
+                return Some(format!("{piece} is neither in [devices] nor made by this study"));
+            }
+        }
+        let last = arguments.last().map(String::as_str).unwrap_or_default();
+        let destroys =
+            program == "zpool" && arguments.first().is_some_and(|word| word == "destroy");
+        if (REMOVE_LAST.contains(&program.as_str()) || destroys) && !self.is_ours(last) {
+            return Some(format!("{last} was not made by this study"));
+        }
+        None
+    }
+
+    /// Whether a word with a slash in it is a device of the study, or something that it made.
+    fn may(&self, word: &str) -> bool {
+        if word.split('/').any(|part| part == ".." || part == ".") {
+            return false;
+        }
+        self.devices.iter().any(|device| device == word) || self.is_ours(word)
+    }
+
+    /// Whether a name is one that this study gives.
+    fn is_ours(&self, word: &str) -> bool {
+        let tagged = |rest: &str| {
+            rest.strip_prefix(&self.tag)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '/']))
+        };
+        if word.split('/').any(|part| part == "..") {
+            return false;
+        }
+        let path = word.strip_prefix("/dev/md/").or_else(|| word.strip_prefix("/dev/"));
+        self.is_mount(word) || tagged(path.unwrap_or(word))
+    }
+
+    fn is_mount(&self, path: &str) -> bool {
+        let plain = !path.split('/').any(|part| part == "..");
+        plain
+            && path
+                .strip_prefix(&self.mounts)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
+/// An action as a line.
+fn words(action: &Action) -> String {
+    match action {
+        Action::Run { argv } => argv.join(" "),
+        Action::WriteFile { path, value } => format!("write {value} to {path}"),
+        Action::PutBack { path } => format!("put {path} back"),
+        Action::MakeDirectory { path } => format!("mkdir {path}"),
+        Action::RemoveDirectory { path } => format!("rmdir {path}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed() -> Allowed {
+        let devices = vec!["/dev/loop1".to_owned(), "/dev/disk/by-id/ata-X_1".to_owned()];
+        let queues = vec!["loop1".to_owned(), "sda".to_owned()];
+        Allowed::new(devices, queues, "0123abcd", "/run/plimsoll")
+    }
+
+    fn run(line: &str) -> Result<(), NotAllowed> {
+        let argv = line.split(' ').map(str::to_owned).collect();
+        allowed().check(&Action::Run { argv })
+    }
+
+    #[test]
+    fn what_the_study_named_or_made_may_be_touched() {
+        for line in [
+            "mkfs.xfs -f -L plimsoll -d su=64k,sw=2 /dev/loop1",
+            "mdadm --create /dev/md/plimsoll-0123abcd-leg0 --level=5 /dev/loop1 /dev/disk/by-id/ata-X_1",
+            "mdadm --zero-superblock /dev/loop1",
+            "pvcreate --yes /dev/md/plimsoll-0123abcd-leg0",
+            "lvcreate --yes --name data plimsoll-0123abcd /dev/loop1",
+            "lvchange --rebuild /dev/loop1 plimsoll-0123abcd-leg0/data",
+            "vgremove --yes --force plimsoll-0123abcd-leg0",
+            "mkfs.ext4 -q /dev/plimsoll-0123abcd/data",
+            "mount -t btrfs -o noatime,device=/dev/loop1 /dev/loop1 /run/plimsoll/0123abcd/data",
+            "umount /run/plimsoll/0123abcd/data",
+            "zpool destroy plimsoll-0123abcd",
+            "wipefs --all --types xfs /dev/loop1",
+        ] {
+            assert_eq!(run(line), Ok(()), "{line}");
+        }
+        let path = "/sys/block/sda/queue/scheduler".to_owned();
+        assert!(allowed().check(&Action::PutBack { path }).is_ok());
+        let path = "/run/plimsoll/0123abcd/data".to_owned();
+        assert!(allowed().check(&Action::MakeDirectory { path }).is_ok());
+    }
+
+    #[test]
+    fn nothing_else_is_ever_touched() {
+        for line in [
+            "mkfs.xfs -f /dev/loop2",
+            "mkfs.xfs -f /dev/loop11",
+            "mkfs.xfs -f /dev/../dev/loop2",
+            "mkfs.xfs -f dev/sdb",
+            "mkfs.xfs -f ./dev/sdb",
+            "mkfs.xfs -l logdev=/dev/sdb /dev/loop1",
+            "mkfs.ext4 -J device=/dev/sdb /dev/loop1",
+            "mkfs.ext4 -J device=UUID=77 /dev/loop1",
+            "mkfs.ext4 -J device=LABEL=x /dev/loop1",
+            "mkfs.vfat /dev/loop1",
+            "dd of=/dev/loop1",
+            "sh -c true",
+            "/bin/mount /dev/loop1 /run/plimsoll/0123abcd/data",
+            "mount /dev/loop1 /home",
+            "mount /dev/loop1 /run/plimsoll/0123abcd/../../../home",
+            "mount /dev/loop1 /run/plimsoll/0123abcde/data",
+            "umount /home",
+            "umount -a",
+            "vgremove --yes system",
+            "vgremove --yes plimsoll-0123abcd system",
+            "zpool destroy tank",
+            "mdadm --stop /dev/md/other",
+            "mdadm --stop /dev/md/plimsoll-ffffffff-leg0",
+            "mdadm --stop /dev/md0",
+            "mdadm --zero-superblock /dev/sdb",
+            "lvchange --rebuild /dev/loop1 system/data",
+            "wipefs --all /dev/sda",
+        ] {
+            assert!(run(line).is_err(), "{line}");
+        }
+        assert!(allowed().check(&Action::Run { argv: vec![] }).is_err());
+        for path in [
+            "/sys/block/sdb/queue/scheduler",
+            "/sys/block/sda/queue/wbt_lat_usec",
+            "/sys/block/sda/queue/../../sdb/queue/scheduler",
+            "/etc/passwd",
+        ] {
+            let (path, value) = (path.to_owned(), "x".to_owned());
+            assert!(allowed().check(&Action::WriteFile { path: path.clone(), value }).is_err());
+            assert!(allowed().check(&Action::RemoveDirectory { path }).is_err());
+        }
+        for path in ["/run/plimsoll", "/", "/run/plimsoll/0123abcd/../x", "/run/plimsoll/0123abcde"]
+        {
+            let path = path.to_owned();
+            assert!(
+                allowed().check(&Action::MakeDirectory { path: path.clone() }).is_err(),
+                "{path}"
+            );
+        }
+    }
+}

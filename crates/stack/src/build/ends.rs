@@ -1,0 +1,60 @@
+//! Making a device blank again that was blank before we wrote to it.
+
+use std::fs::OpenOptions;
+use std::io::{Error, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use crate::mounts::DeviceNumber;
+
+/// As much of each end as [`crate::probe`] looks at.
+const END: u64 = 1 << 20;
+
+/// Why a device was not made blank.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EndsError {
+    /// The system refused; the device may be in use.
+    #[error("cannot make {path} blank again: {source}")]
+    System {
+        /// Which.
+        path: String,
+        /// The system's answer.
+        source: Error,
+    },
+    /// Another device has its name now.
+    #[error("{path} is device {now} now, and was {then}: it is left alone")]
+    Exchanged {
+        /// Which.
+        path: String,
+        /// Found.
+        now: DeviceNumber,
+        /// Wanted.
+        then: DeviceNumber,
+    },
+}
+
+/// Writes zeros over the first and the last MiB of a device that nobody uses.
+///
+/// Only for a device that was all zero there before. What lies between keeps what runs wrote.
+pub fn blank_ends(path: &Path, number: DeviceNumber) -> Result<(), EndsError> {
+    let text = path.display().to_string();
+    let failed = |source| EndsError::System { path: text.clone(), source };
+    // Refused while the kernel has it in any use.
+    let flags = i32::try_from(OFlags::EXCL.bits()).unwrap_or(0);
+    let mut file =
+        OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).map_err(failed)?;
+    let now = DeviceNumber::from_dev(file.metadata().map_err(failed)?.rdev());
+    if now != number {
+        return Err(EndsError::Exchanged { path: text.clone(), now, then: number });
+    }
+    let size = file.seek(SeekFrom::End(0)).map_err(failed)?;
+    let zeros = vec![0; END.min(size) as usize];
+    for at in [0, size.saturating_sub(END)] {
+        file.seek(SeekFrom::Start(at)).map_err(failed)?;
+        file.write_all(&zeros).map_err(failed)?;
+    }
+    file.sync_all().map_err(failed)
+}

@@ -1,0 +1,18 @@
+//! Doing what was planned for a stack, and undoing it: the only part of this room that changes
+//! anything, and only what [`Allowed`] names.
+
+mod act;
+mod allowed;
+mod ends;
+mod identity;
+mod there;
+mod verify;
+mod wait;
+
+pub use act::{ActError, Said, act, missing_programs, put_back, setting};
+pub use allowed::{Allowed, NotAllowed};
+pub use ends::{EndsError, blank_ends};
+pub use identity::{DeviceIdentity, identity};
+pub use there::{ThereError, is_there};
+pub use verify::verify;
+pub use wait::{Progress, progress};

@@ -1,0 +1,140 @@
+//! Whether something that a step made is there: an undo has something to do only then.
+
+use std::time::Duration;
+
+use layout::Made;
+
+use crate::build::act::{ActError, run};
+use crate::host::Host;
+use crate::mounts::mounts;
+
+/// How long a look may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Why it cannot be told.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ThereError {
+    /// The program that would tell does not.
+    #[error(transparent)]
+    Act(#[from] ActError),
+    /// More than one thing is on it.
+    #[error("{device} bears several things, and which is ours cannot be told: {said}")]
+    Ambiguous {
+        /// Which.
+        device: String,
+        /// What `blkid` says.
+        said: String,
+    },
+    /// The mount table cannot be read.
+    #[error("the mount table cannot be read: {0}")]
+    Mounts(std::io::Error),
+}
+
+/// Whether it is there. Of a signature with a name: whether that very one is.
+pub fn is_there(host: &Host, made: &Made) -> Result<bool, ThereError> {
+    match made {
+        Made::Array { path } => Ok(array(host, path).is_some()),
+        Made::Group { name } => succeeds(&["vgs", "--noheadings", "-o", "vg_name", name]),
+        Made::Volume { path } => Ok(std::fs::symlink_metadata(path).is_ok()),
+        Made::Pool { name } => succeeds(&["zpool", "list", "-H", "-o", "name", name]),
+        Made::Signature { device, kind, name } => signature(device.as_str(), kind, name.as_deref()),
+        Made::Mount { path } => {
+            let all = mounts(host).map_err(ThereError::Mounts)?;
+            Ok(all.iter().any(|mount| mount.point.as_os_str() == path.as_str()))
+        }
+        Made::Directory { path } => Ok(std::path::Path::new(path).is_dir()),
+    }
+}
+
+/// The kernel's name of a running array.
+pub(super) fn array(host: &Host, path: &str) -> Option<String> {
+    let found = std::fs::canonicalize(path).ok()?;
+    let name = found.file_name()?.to_str()?.to_owned();
+    let state = host.line(format!("/sys/class/block/{name}/md/array_state"))?;
+    (state != "clear").then_some(name)
+}
+
+/// Whether a program that looks for one thing found it.
+fn succeeds(words: &[&str]) -> Result<bool, ThereError> {
+    let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    match run(&argv, LIMIT) {
+        Ok(_) => Ok(true),
+        Err(ActError::Failed { how, .. }) if how.starts_with("ended with code") => Ok(false),
+        // Nothing of its making can be there.
+        Err(ActError::NotInstalled { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn signature(device: &str, kind: &str, name: Option<&str>) -> Result<bool, ThereError> {
+    // Probed on the device itself: a cache would tell what was there before.
+    let words = ["blkid", "--probe", "--output", "export", device];
+    let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let said = match run(&argv, LIMIT) {
+        Ok(said) => said.out,
+        // 2: nothing found, or no such device.
+        Err(ActError::Failed { how, .. }) if how == "ended with code 2" => return Ok(false),
+        Err(ActError::Failed { how, said, .. }) if how == "ended with code 8" => {
+            return Err(ThereError::Ambiguous { device: device.to_owned(), said });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(is_it(&said, kind, name))
+}
+
+/// Whether what `blkid` says is of that kind and name.
+fn is_it(said: &str, kind: &str, name: Option<&str>) -> bool {
+    let field = |key: &str| {
+        said.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=').map(unescaped))
+    };
+    if field("TYPE").as_deref() != Some(kind) {
+        return false;
+    }
+    let Some(name) = name else { return true };
+    // Arrays have the host in front: `any:plimsoll-...`.
+    field("LABEL").is_some_and(|label| label == name || label.ends_with(&format!(":{name}")))
+}
+
+/// `blkid` puts a backslash before what a shell would mind.
+fn unescaped(text: &str) -> String {
+    text.replace('\\', "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_ours_by_kind_and_name() {
+        let array =
+            "DEVNAME=/dev/loop1\nUUID=1\nLABEL=any:plimsoll-0-leg0\nTYPE=linux_raid_member\n";
+        assert!(is_it(array, "linux_raid_member", Some("plimsoll-0-leg0")));
+        assert!(!is_it(array, "linux_raid_member", Some("leg0")));
+        assert!(!is_it(array, "linux_raid_member", Some("plimsoll-1-leg0")));
+        assert!(!is_it(array, "xfs", None));
+        let escaped = "LABEL=any\\:plimsoll-0-leg0\nTYPE=linux_raid_member\n";
+        assert!(is_it(escaped, "linux_raid_member", Some("plimsoll-0-leg0")));
+        assert!(is_it("TYPE=LVM2_member\n", "LVM2_member", None));
+        assert!(
+            !is_it("TYPE=xfs\n", "xfs", Some("plimsoll")),
+            "a name is wanted, and none is there"
+        );
+        assert!(!is_it("", "xfs", None));
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_found() {
+        let host = Host::this();
+        for made in [
+            Made::Array { path: "/dev/md/plimsoll-none".into() },
+            Made::Volume { path: "/dev/plimsoll-none/data".into() },
+            Made::Mount { path: "/run/plimsoll/none/data".into() },
+            Made::Directory { path: "/run/plimsoll/none/data".into() },
+        ] {
+            assert!(!is_there(&host, &made).unwrap(), "{made:?}");
+        }
+        assert!(is_there(&host, &Made::Directory { path: "/proc".into() }).unwrap());
+        assert!(is_there(&host, &Made::Mount { path: "/proc".into() }).unwrap());
+    }
+}
