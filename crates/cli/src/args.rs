@@ -9,7 +9,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     calibrate, compare, completions, explain, export, generate, import, layout, list, man, path,
-    resume, rm, run,
+    resume, rm, run, study,
 };
 use crate::commands::{show, suites, table};
 use crate::exit::ExitCode;
@@ -69,6 +69,7 @@ pub struct Common {
 pub enum Command {
     Run(Box<run::RunArgs>),
     Resume(Box<resume::ResumeArgs>),
+    Study(Box<study::StudyArgs>),
     List(list::ListArgs),
     Show(show::ShowArgs),
     Table(table::TableArgs),

@@ -21,6 +21,7 @@ mod quiet;
 mod resume;
 mod run;
 mod several;
+pub mod study;
 mod target;
 mod thread_limit;
 mod visit;

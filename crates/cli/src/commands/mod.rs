@@ -17,6 +17,7 @@ pub mod rm;
 pub mod run;
 pub mod sequence;
 pub mod show;
+pub mod study;
 pub mod suites;
 pub mod table;
 
@@ -34,6 +35,7 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
     };
     match command {
         Command::Run(args) => return run::run(&args, common, output),
+        Command::Study(args) => return study::study(&args, common, output),
         Command::Resume(args) => return resume::resume(&args, common, output),
         Command::Calibrate(args) => return calibrate::calibrate(&args, common, output),
         Command::List(args) => list::list(&args, common, out)?,

@@ -79,6 +79,13 @@ pub fn resume(args: &ResumeArgs, common: &Common, output: Output) -> Result<Exit
 /// How to go on with the list of suites that the run is a part of.
 fn tell_next(header: &RunHeader, output: &Output) {
     let Some(part) = header.part.as_ref().filter(|part| part.number < part.of) else { return };
+    if part.study.is_some() {
+        output.note(&format!(
+            "run {} of {} of study {}: `plimsoll study FILE --resume` makes the others",
+            part.number, part.of, part.list
+        ));
+        return;
+    }
     let next = part.number + 1;
     output.note(&format!(
         "part {} of {} of {}: `{}` goes on with part {next}, unless that was played",

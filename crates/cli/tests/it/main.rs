@@ -15,5 +15,6 @@ mod parts;
 mod refused;
 mod run;
 mod signals;
+mod study;
 mod suites;
 mod world;

@@ -21,6 +21,7 @@ mod plumbing;
 mod refusals;
 mod schema;
 mod store_faults;
+mod study;
 mod verdicts;
 mod verify;
 mod whole_files;

@@ -1,0 +1,330 @@
+//! `plimsoll study`: stacks by a design, each built, measured and torn down.
+
+mod crew;
+mod show;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use runner::study::{Ended, Override, Play, PlayError, Unfinished, unfinished};
+use stack::Host;
+use stats::random::derive_seed;
+use store::Store;
+use study::{Study, StudyText, SuiteTime};
+use suite::SuiteSource;
+use suite::model::Method;
+use units::Bytes;
+
+use self::crew::Measurer;
+use crate::args::Common;
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::input;
+use crate::options::SuiteOptions;
+use crate::order::{self, Ordered};
+use crate::output::Output;
+use crate::signals::SignalWatch;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  plimsoll study targets.toml --dry-run    # what it would do, what that tells, how long it takes
+  plimsoll study targets.toml
+  plimsoll study arrays.toml --resume      # go on after Ctrl-C, a crash, a restart
+  plimsoll study clean                     # take back what a killed study left
+  plimsoll explain --group last            # what the factors do";
+
+const CLEAN_EXAMPLES: &str = "\
+Examples:
+  plimsoll study clean --dry-run    # what is left, and what would be done
+  plimsoll study clean";
+
+/// Longest text of a study.
+const STUDY_BYTES_MAX: u64 = 1 << 20;
+
+/// Measure stacks by a design: build each, measure it, tear it down, and the next
+///
+/// The file names what varies (RAID level, members, file system, scheduler ..., or just several
+/// targets), which suites measure it, and in which design; docs/studies.md explains it. Every
+/// stack is a run of each suite in the store, with the levels of its factors: `plimsoll explain
+/// --group` says what each factor does.
+///
+/// Only devices that the file names under `[devices]` are ever written, and only if they are
+/// blank and nobody uses them. All that is done is in a journal beside the store before it is
+/// done, so that a study that was killed goes on where it was, and can be taken back.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(subcommand_negates_reqs = true)]
+pub struct StudyArgs {
+    /// The study
+    #[arg(value_name = "FILE.toml", required = true)]
+    file: Option<PathBuf>,
+    /// Say what would be built, destroyed, measured and told, with every command, and stop
+    #[arg(long)]
+    dry_run: bool,
+    /// Go on with a study that did not come to its end
+    #[arg(long, conflicts_with = "dry_run")]
+    resume: bool,
+    /// Override one refusal of one device: `signature:` and the device's serial or path
+    ///
+    /// `signature` (something is written on it, which will be lost), `open` (a process has it
+    /// open), `system-unseen` (whether the system is on it cannot be seen). That a device is
+    /// mounted, held, or the system's cannot be overridden. May be repeated.
+    #[arg(long = "override", value_name = "REFUSAL:DEVICE")]
+    overrides: Vec<String>,
+    /// Print one JSON document (plimsoll.study/1): the plan with --dry-run, else what came of it
+    #[arg(long)]
+    json: bool,
+    /// No progress and no notes on stderr; errors still are
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(subcommand)]
+    command: Option<StudyCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum StudyCommand {
+    Clean(CleanArgs),
+}
+
+/// Take back what killed studies left: mounts, arrays, volumes, settings, signatures
+///
+/// Only what their journals say they made. Such a study cannot be resumed afterwards; its runs
+/// stay in the store.
+#[derive(Debug, Args)]
+#[command(after_help = CLEAN_EXAMPLES)]
+struct CleanArgs {
+    /// Say what would be done, and stop
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// All that a study needs before it is played.
+struct Prepared {
+    text: StudyText,
+    study: Study,
+    /// Absolute.
+    file: PathBuf,
+    /// Of each suite, with what the study sets.
+    suites: Vec<SuiteSource>,
+    times: Vec<SuiteTime>,
+}
+
+pub fn study(args: &StudyArgs, common: &Common, output: Output) -> Result<ExitCode, Failure> {
+    if let Some(StudyCommand::Clean(clean)) = &args.command {
+        return self::clean(clean, common, output);
+    }
+    let Some(file) = &args.file else { return Err(Failure::new(ExitCode::Usage, "no study")) };
+    let output = output.quiet(args.quiet);
+    let store_path = order::store_path(common)?;
+    let prepared = prepare(file)?;
+    let overrides = args.overrides.iter().map(|text| Override::parse(text));
+    let play = Play {
+        study: &prepared.study,
+        text: &prepared.text.text,
+        file: prepared.file.clone(),
+        store: store_path.clone(),
+        overrides: overrides.collect::<Result<_, PlayError>>()?,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        host: Host::this(),
+    };
+    if args.dry_run {
+        return show::plan(&prepared, &play, args.json, &output);
+    }
+    for line in runner::study::put_settings_back(&store_path) {
+        output.note(&line);
+    }
+    let broken = broken_off(&store_path, &prepared.file, &output);
+    let found = match (broken, args.resume) {
+        (Some(found), true) => Some(found),
+        (None, false) => None,
+        (Some(found), false) => {
+            let runs = prepared.study.runs();
+            let made = found.state.measured.len();
+            return Err(PlayError::Unfinished { file: shown(file), made, runs }.into());
+        }
+        (None, true) => return Err(PlayError::NothingToResume { file: shown(file) }.into()),
+    };
+    let mut store = Store::open(&store_path)?;
+    let signals = SignalWatch::start()?;
+    let mut crew = Measurer::new(&prepared, &mut store, &store_path, output, &signals);
+    let played = match &found {
+        Some(found) => play.resume(&found.path, &mut crew),
+        None => play.begin(&key(prepared.study.seed), now(), &mut crew),
+    };
+    let done = std::mem::take(&mut crew.done);
+    drop(crew);
+    let ended = played.map_err(|error| told(error, &done))?;
+    show::ended(&prepared, &ended, &store, args.json, &output)?;
+    Ok(code(&ended, &signals))
+}
+
+fn shown(file: &Path) -> String {
+    file.display().to_string()
+}
+
+/// With where the runs are that were made before it.
+fn told(error: PlayError, done: &[String]) -> Failure {
+    let failure = Failure::from(error);
+    match done {
+        [] => failure,
+        runs => failure.of(format!("the study ended early; stored so far: {}", runs.join(", "))),
+    }
+}
+
+fn code(ended: &Ended, signals: &SignalWatch) -> ExitCode {
+    match ended {
+        _ if ended.mismatches => ExitCode::Mismatch,
+        _ if ended.interrupted => signals.code().unwrap_or(ExitCode::Interrupted),
+        _ if ended.troubled || ended.complete < ended.of => ExitCode::Incomplete,
+        _ => ExitCode::Ok,
+    }
+}
+
+/// The study of that file that did not come to its end.
+fn broken_off(store: &Path, file: &Path, output: &Output) -> Option<Unfinished> {
+    let mut found = None;
+    for one in unfinished(store) {
+        match one {
+            Ok(one) if one.state.begins.file == file.display().to_string() => found = Some(one),
+            Ok(one) if !one.state.is_clean() => output.warning(&format!(
+                "study {} of {} left things behind: `plimsoll study clean --dry-run` lists them",
+                one.state.begins.name, one.state.begins.file
+            )),
+            Ok(_) => {}
+            Err(error) => output.warning(&error.to_string()),
+        }
+    }
+    found
+}
+
+fn now() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    i64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// Different for every study, whatever its seed.
+fn key(seed: u64) -> String {
+    let drawn = derive_seed(seed, &[now().cast_unsigned(), u64::from(std::process::id())]);
+    format!("{:08x}", drawn >> 32)
+}
+
+/// Reads the study, plans it, and finds its suites.
+fn prepare(file: &Path) -> Result<Prepared, Failure> {
+    let text = input::read_text(file, STUDY_BYTES_MAX).map_err(|error| {
+        let message = format!("cannot read the study {}", file.display());
+        Failure::caused(ExitCode::Usage, message, error)
+    })?;
+    let text = study::parse(&text, &shown(file)).map_err(PlayError::from)?;
+    // The same file has the same order, so that what a dry run shows is what will be done.
+    let seed = text.text.bytes().fold(0x7374_7564, |seed, byte| derive_seed(seed, &[byte.into()]));
+    let study = text.plan(seed >> 16).map_err(PlayError::from)?;
+    let absolute = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
+    let suites = suites(&study, &absolute)?;
+    let times = suites.iter().map(time).collect::<Result<_, Failure>>()?;
+    Ok(Prepared { text, study, file: absolute, suites, times })
+}
+
+fn suites(study: &Study, file: &Path) -> Result<Vec<SuiteSource>, Failure> {
+    let measure = &study.measure;
+    let mut found = Vec::new();
+    for named in &measure.suites {
+        let options = SuiteOptions {
+            set: named.set.clone(),
+            size: measure.size,
+            time: measure.time,
+            quick: measure.quick,
+            ..SuiteOptions::default()
+        };
+        let is_path = named.suite.contains('/') || named.suite.ends_with(".toml");
+        let name = match file.parent().filter(|_| is_path) {
+            Some(base) => base.join(&named.suite).into_os_string(),
+            None => OsString::from(&named.suite),
+        };
+        let at = |failure: Failure| failure.of(format!("suite {} of the study", named.suite));
+        let mut source = match order::ordered(&name, &options).map_err(at)? {
+            Ordered::One(source) => *source,
+            Ordered::Many(list) => {
+                let message = format!("`{}` is a list of suites, not one", list.name());
+                let hint = "name its suites one by one in the study's `suites`";
+                return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+            }
+        };
+        if let Some(time) = measure.max_time.filter(|_| source.in_rounds()) {
+            source.set_time_max(time)?;
+        }
+        found.push(source);
+    }
+    Ok(found)
+}
+
+fn time(source: &SuiteSource) -> Result<SuiteTime, Failure> {
+    let suite = suite::check(source, &suite::CheckContext::default())?;
+    let most = (suite.method == Method::Rounds).then_some(suite.rounds.time_max);
+    let least = suite.least_duration();
+    Ok(SuiteTime {
+        least,
+        most: most.map(|most| most.max(least)),
+        written: suite.bytes_written_least().max(Bytes::ZERO),
+    })
+}
+
+fn clean(args: &CleanArgs, common: &Common, output: Output) -> Result<ExitCode, Failure> {
+    let store = order::store_path(common)?;
+    if args.dry_run {
+        let mut text = String::new();
+        for found in unfinished(&store) {
+            match found {
+                Ok(found) => show::left(&mut text, &found.left()),
+                Err(error) => output.warning(&error.to_string()),
+            }
+        }
+        if text.is_empty() {
+            text.push_str("Nothing is left of any study.\n");
+        }
+        output.print(&text)?;
+        return Ok(ExitCode::Ok);
+    }
+    let mut worst = ExitCode::Ok;
+    let cleaned = runner::study::clean(&store);
+    if cleaned.is_empty() {
+        output.note("nothing is left of any study");
+    }
+    for one in cleaned {
+        match one.trouble {
+            None => {
+                for line in &one.undone {
+                    output.note(line);
+                }
+                output.note(&format!("study {} is cleaned up", one.study));
+            }
+            Some(error) => {
+                worst = Failure::from(error)
+                    .of(format!("study {} is not cleaned up", one.study))
+                    .tell(&output);
+            }
+        }
+    }
+    Ok(worst)
+}
+
+impl From<PlayError> for Failure {
+    fn from(error: PlayError) -> Self {
+        let error = match error {
+            PlayError::Run(error) => return error.into(),
+            other => other,
+        };
+        let code = match &error {
+            error if error.is_usage() => ExitCode::Usage,
+            error if error.is_refusal() => ExitCode::Refused,
+            PlayError::Journal { .. } | PlayError::Damaged { .. } => ExitCode::Store,
+            _ => ExitCode::Target,
+        };
+        let hint = error.hint();
+        let failure = Self::new(code, error);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! What a study would do, and what came of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use layout::{Action, Step};
+use runner::study::{Device, Ended, Left, Play, PlayError, steps_of};
+use serde::Serialize;
+use store::Store;
+use study::{Assumed, Budget, PlannedStack, Stack};
+use units::Nanos;
+
+use super::Prepared;
+use crate::commands::suites::duration;
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::output::{Output, json};
+
+/// In the commands of a plan, where the key of the study will be.
+const KEY: &str = "key";
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    name: &'a str,
+    title: &'a str,
+    file: String,
+    design: &'static str,
+    repeats: u32,
+    seed: u64,
+    /// What varies.
+    factors: Vec<FactorOf<'a>>,
+    /// What does not.
+    fixed: BTreeMap<&'a str, &'a str>,
+    /// What the design can tell, and what not.
+    tells: Vec<String>,
+    budget: BudgetOf,
+    suites: Vec<&'a str>,
+    devices: Vec<DeviceOf<'a>>,
+    stacks: Vec<StackOf<'a>>,
+    left_out: Vec<LeftOutOf<'a>>,
+    /// The same for all runs; null for a plan.
+    group: Option<&'a str>,
+    /// `planned`, `complete`, `interrupted` or `incomplete`.
+    state: &'static str,
+}
+
+#[derive(Serialize)]
+struct FactorOf<'a> {
+    name: &'a str,
+    levels: &'a [String],
+}
+
+#[derive(Serialize)]
+struct BudgetOf {
+    different_stacks: usize,
+    builds: usize,
+    runs: u32,
+    building_ns: u64,
+    least_ns: u64,
+    most_ns: Option<u64>,
+    bytes_written_least: u64,
+}
+
+#[derive(Serialize)]
+struct DeviceOf<'a> {
+    path: &'a str,
+    size: u64,
+    serial: Option<&'a str>,
+    blank: bool,
+    overridden: &'a [String],
+}
+
+#[derive(Serialize)]
+struct StackOf<'a> {
+    number: u32,
+    again: bool,
+    levels: BTreeMap<&'a str, &'a str>,
+    /// What is there already.
+    target: Option<&'a str>,
+    /// What is built.
+    spec: Option<&'a layout::StackSpec>,
+    steps: Option<&'a [Step]>,
+    runs: Vec<RunOf>,
+    failed: Option<&'a str>,
+    rebuilt_s: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct RunOf {
+    number: u32,
+    suite: String,
+    run: String,
+    state: &'static str,
+}
+
+#[derive(Serialize)]
+struct LeftOutOf<'a> {
+    levels: BTreeMap<&'a str, &'a str>,
+    why: &'a str,
+}
+
+fn pairs(levels: &[(String, String)]) -> BTreeMap<&str, &str> {
+    levels.iter().map(|(name, level)| (name.as_str(), level.as_str())).collect()
+}
+
+/// Tells what would be done.
+pub fn plan(
+    prepared: &Prepared,
+    play: &Play<'_>,
+    is_json: bool,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let (devices, refused) = match play.look(&|_| false) {
+        Ok(devices) => (devices, None),
+        // What would be built can be told all the same.
+        Err(error @ PlayError::Refused(_)) => (Vec::new(), Some(error)),
+        Err(error) => return Err(error.into()),
+    };
+    let steps = match &refused {
+        None => steps_of(&prepared.study, &devices, KEY)?,
+        Some(_) => Vec::new(),
+    };
+    if is_json {
+        let document = document(prepared, &devices, &steps, None, Vec::new());
+        output.print(&json(&document)?)?;
+    } else {
+        output.print(&plan_text(prepared, &devices, &steps))?;
+    }
+    match refused {
+        None => Ok(ExitCode::Ok),
+        Some(error) => Err(error.into()),
+    }
+}
+
+fn budget(prepared: &Prepared, devices: &[Device]) -> Budget {
+    let size = |path: &str| {
+        let found = devices.iter().find(|device| device.path == path);
+        found.map(|device| device.identity.size)
+    };
+    prepared.study.budget(&prepared.times, size, Assumed::default())
+}
+
+fn plan_text(prepared: &Prepared, devices: &[Device], steps: &[(u32, Vec<Step>)]) -> String {
+    let study = &prepared.study;
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let title = if study.title.is_empty() { "a study" } else { &study.title };
+    let _ = writeln!(out, "{}: {}\n", study.name, report::plain(title));
+    say(&mut out, "What it tells", &study.tells());
+    say(&mut out, "What it costs", &budget(prepared, devices).sentences(time));
+    let suites: Vec<String> = study.measure.suites.iter().map(|s| s.suite.clone()).collect();
+    let fixed: Vec<String> = study.fixed.iter().map(|(k, v)| format!("{k} {v}")).collect();
+    let mut same = vec![format!("Suites: {}.", suites.join(", "))];
+    if !fixed.is_empty() {
+        same.push(format!("The same in all: {}.", fixed.join(", ")));
+    }
+    say(&mut out, "What is measured", &same);
+    if !devices.is_empty() {
+        let lines: Vec<String> = devices.iter().map(device_line).collect();
+        say(&mut out, "What is destroyed: all that is on", &lines);
+    }
+    if !study.left_out.is_empty() {
+        let lines: Vec<String> = study
+            .left_out
+            .iter()
+            .map(|left| format!("{}: {}.", listed(&left.levels), left.why))
+            .collect();
+        say(&mut out, "What cannot be built, and is left out", &lines);
+    }
+    let _ = writeln!(out, "Stacks in their order");
+    let mut shown: Vec<&PlannedStack> = Vec::new();
+    for one in &study.stacks {
+        let _ = writeln!(out, "\n{:>4}  {}", one.number, report::plain(&one.title()));
+        if let Some(first) = shown.iter().find(|first| first.stack == one.stack) {
+            let _ = writeln!(out, "      as stack {}", first.number);
+            continue;
+        }
+        shown.push(one);
+        match &one.stack {
+            Stack::Plain(target) => {
+                let _ = writeln!(out, "      measures {} as it is", report::plain(target));
+            }
+            Stack::Built(_) => {
+                let of = steps.iter().find(|(number, _)| *number == one.number);
+                for step in of.map(|(_, steps)| steps.as_slice()).unwrap_or_default() {
+                    commands(&mut out, step);
+                }
+            }
+        }
+    }
+    out
+}
+
+fn commands(out: &mut String, step: &Step) {
+    let _ = writeln!(out, "      {}", report::plain(&step.what));
+    let _ = writeln!(out, "        {}", report::plain(&action(&step.action)));
+    if step.waits_for.is_some() {
+        let _ = writeln!(out, "        and waits for it to come into step");
+    }
+}
+
+fn action(action: &Action) -> String {
+    match action {
+        Action::Run { argv } => argv.join(" "),
+        Action::WriteFile { path, value } => {
+            format!("write {value} to {path}, put back afterwards")
+        }
+        Action::PutBack { path } => format!("put {path} back"),
+        Action::MakeDirectory { path } => format!("mkdir -p {path}"),
+        Action::RemoveDirectory { path } => format!("rmdir {path}"),
+    }
+}
+
+fn device_line(device: &Device) -> String {
+    let serial = device.identity.serial.as_ref();
+    let serial = serial.map_or(String::new(), |serial| format!(", serial {serial}"));
+    let bears = match device.bears.as_slice() {
+        [] => "blank".to_owned(),
+        all => format!("NOT blank: {}", all.join(", ")),
+    };
+    format!("{} ({}{serial}): {bears}.", device.path, device.summary)
+}
+
+fn listed(levels: &[(String, String)]) -> String {
+    let all: Vec<String> = levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
+    all.join(", ")
+}
+
+fn time(time: Nanos) -> String {
+    duration(time)
+}
+
+fn say(out: &mut String, title: &str, sentences: &[String]) {
+    let _ = writeln!(out, "{title}");
+    for sentence in sentences {
+        out.push_str(&report::wrapped("  - ", &report::plain(sentence)));
+    }
+    out.push('\n');
+}
+
+/// What a killed study left.
+pub fn left(out: &mut String, left: &Left) {
+    let _ = writeln!(out, "study {}", left.study);
+    if left.lines.is_empty() {
+        let _ = writeln!(out, "  nothing on this machine; it could still be resumed");
+    }
+    for line in &left.lines {
+        let _ = writeln!(out, "  {}", report::plain(line));
+    }
+}
+
+/// Tells what came of it.
+pub fn ended(
+    prepared: &Prepared,
+    ended: &Ended,
+    store: &Store,
+    is_json: bool,
+    output: &Output,
+) -> Result<(), Failure> {
+    let made = made(ended, store)?;
+    if is_json {
+        let document = document(prepared, &[], &[], Some(ended), made);
+        return output.print(&json(&document)?);
+    }
+    let study = &prepared.study;
+    let mut out = format!("{}, group {}\n\n", study.name, ended.key);
+    for one in &study.stacks {
+        let of_stack = made.iter().filter(|(stack, _)| *stack == one.number);
+        for (_, RunOf { run, state, suite, .. }) in of_stack {
+            let title = report::plain(&one.title());
+            let _ = writeln!(out, "{:>4}  {run:<6} {state:<12} {suite:<20} {title}", one.number);
+        }
+        if let Some((_, why)) = ended.failed.iter().find(|(stack, _)| *stack == one.number) {
+            let _ = writeln!(out, "{:>4}  left out: {}", one.number, report::plain(why));
+        }
+        if let Some((_, seconds)) = ended.rebuilt.iter().find(|(stack, _)| *stack == one.number) {
+            let _ = writeln!(out, "{:>4}  filled again in {seconds} s", one.number);
+        }
+    }
+    output.print(&out)?;
+    let Ended { complete, of, key, .. } = ended;
+    output.note(&format!("{complete} of {of} runs are complete"));
+    if ended.interrupted {
+        let file = prepared.text.file.as_str();
+        output.hint(&format!("`plimsoll study {file} --resume` goes on"));
+    }
+    if *complete > 1 {
+        output.hint(&format!("`plimsoll explain --group {key}` says what the factors do"));
+    }
+    Ok(())
+}
+
+/// The runs of the study by stack, in their order.
+fn made(ended: &Ended, store: &Store) -> Result<Vec<(u32, RunOf)>, Failure> {
+    let mut found: BTreeMap<u32, (u32, RunOf)> = BTreeMap::new();
+    for run in store.list()? {
+        let Some(part) = run.part.as_ref().filter(|part| part.group == ended.key) else { continue };
+        let stack = part.study.as_ref().map_or(0, |study| study.stack);
+        let number = part.number;
+        let of = RunOf { number, suite: run.suite.clone(), run: run.id, state: run.state.name() };
+        found.insert(number, (stack, of));
+    }
+    Ok(found.into_values().collect())
+}
+
+fn document<'a>(
+    prepared: &'a Prepared,
+    devices: &'a [Device],
+    steps: &'a [(u32, Vec<Step>)],
+    ended: Option<&'a Ended>,
+    made: Vec<(u32, RunOf)>,
+) -> Document<'a> {
+    let study = &prepared.study;
+    let costs = budget(prepared, devices);
+    let mut runs: BTreeMap<u32, Vec<RunOf>> = BTreeMap::new();
+    for (stack, run) in made {
+        runs.entry(stack).or_default().push(run);
+    }
+    let of = |one: &'a PlannedStack| StackOf {
+        number: one.number,
+        again: one.again,
+        levels: pairs(&one.levels),
+        target: match &one.stack {
+            Stack::Plain(target) => Some(target.as_str()),
+            Stack::Built(_) => None,
+        },
+        spec: match &one.stack {
+            Stack::Built(spec) => Some(spec.as_ref()),
+            Stack::Plain(_) => None,
+        },
+        steps: steps.iter().find(|(n, _)| *n == one.number).map(|(_, steps)| steps.as_slice()),
+        runs: runs.remove(&one.number).unwrap_or_default(),
+        failed: ended.and_then(|ended| {
+            let of = ended.failed.iter().find(|(stack, _)| *stack == one.number);
+            of.map(|(_, why)| why.as_str())
+        }),
+        rebuilt_s: ended.and_then(|ended| {
+            ended.rebuilt.iter().find(|(stack, _)| *stack == one.number).map(|(_, s)| *s)
+        }),
+    };
+    Document {
+        schema: "plimsoll.study/1",
+        name: &study.name,
+        title: &study.title,
+        file: prepared.file.display().to_string(),
+        design: study.measure.design.name(),
+        repeats: study.measure.repeats,
+        seed: study.seed,
+        factors: study
+            .factors
+            .iter()
+            .map(|factor| FactorOf { name: factor.name, levels: &factor.levels })
+            .collect(),
+        fixed: pairs(&study.fixed),
+        tells: study.tells(),
+        budget: BudgetOf {
+            different_stacks: costs.different,
+            builds: costs.builds,
+            runs: costs.runs,
+            building_ns: costs.building.get(),
+            least_ns: costs.least.get(),
+            most_ns: costs.most.map(Nanos::get),
+            bytes_written_least: costs.written.get(),
+        },
+        suites: study.measure.suites.iter().map(|suite| suite.suite.as_str()).collect(),
+        devices: devices
+            .iter()
+            .map(|device| DeviceOf {
+                path: &device.path,
+                size: device.identity.size.get(),
+                serial: device.identity.serial.as_deref(),
+                blank: device.blank,
+                overridden: &device.overridden,
+            })
+            .collect(),
+        stacks: study.stacks.iter().map(of).collect(),
+        left_out: study
+            .left_out
+            .iter()
+            .map(|left| LeftOutOf { levels: pairs(&left.levels), why: &left.why })
+            .collect(),
+        group: ended.map(|ended| ended.key.as_str()),
+        state: match ended {
+            None => "planned",
+            Some(ended) if ended.interrupted => "interrupted",
+            Some(ended) if ended.complete < ended.of => "incomplete",
+            Some(_) => "complete",
+        },
+    }
+}

@@ -1,0 +1,164 @@
+//! `plimsoll study` of what is there already: plan, runs, resume, explanation.
+
+use std::time::Duration;
+
+use crate::world::World;
+
+const TARGETS: &str = r#"
+title = "memory against nothing"
+[stack]
+target = ["null:", "memory:16MiB"]
+[measure]
+suites = ["random-read"]
+repeats = 2
+time = "20ms"
+quick = true
+"#;
+
+fn world(text: &str) -> World {
+    let world = World::new();
+    std::fs::write(world.path("targets.toml"), text).unwrap();
+    world
+}
+
+fn runs(world: &World) -> Vec<serde_json::Value> {
+    let list = world.ok(&["list", "--json"]).out;
+    let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+    list["runs"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_dry_run_tells_what_it_will_know_and_makes_nothing() {
+    let world = world(TARGETS);
+    let said = world.ok(&["study", "targets.toml", "--dry-run"]).out;
+    for wanted in [
+        "memory against nothing",
+        "Tells what target does",
+        "2 stacks that differ, 0 builds, 5 runs in the store",
+        "measures null: as it is",
+        "as stack 1",
+    ] {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    assert!(!world.store().exists(), "nothing is made");
+    let json = world.ok(&["study", "targets.toml", "--dry-run", "--json"]).out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["schema"], &json["state"]), (&"plimsoll.study/1".into(), &"planned".into()));
+    assert_eq!(json["stacks"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn its_runs_know_their_levels_and_explain_finds_the_factor() {
+    let world = world(TARGETS);
+    let said = world.ok(&["study", "targets.toml"]);
+    assert!(said.err.contains("5 of 5 runs are complete"), "{}", said.err);
+    let runs = runs(&world);
+    assert_eq!(runs.len(), 5);
+    for (number, run) in (1..).zip(&runs) {
+        assert_eq!(run["part"]["number"], number);
+        let level = &run["part"]["study"]["levels"][0];
+        assert_eq!(level[0], "target");
+        assert_eq!(level[1], run["target"], "the level is what was measured");
+    }
+    let told = world.ok(&["explain", "--group", "last"]).out;
+    assert!(told.contains("The study varied target (null:, memory:16MiB)."), "{told}");
+    assert!(told.contains("Which factor matters"), "{told}");
+    let shown = world.ok(&["show", "last"]).out;
+    assert!(shown.contains("target null:"), "{shown}");
+    // It has come to its end: there is nothing to resume, and it may be played again.
+    let again = world.run(&["study", "targets.toml", "--resume"]);
+    assert_eq!(again.code, 2, "{}", again.err);
+    let clean = world.ok(&["study", "clean"]);
+    assert!(clean.err.contains("nothing is left"), "{}", clean.err);
+}
+
+#[test]
+fn killed_at_any_moment_it_goes_on_and_loses_no_finished_visit() {
+    for after in [20, 60, 150, 300, 600, 900] {
+        let world = world(&TARGETS.replace("20ms", "60ms"));
+        let mut child = world.command(&["study", "targets.toml"]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(after));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let visits = |world: &World| -> Vec<(String, u64)> {
+            if !world.store().exists() {
+                return Vec::new();
+            }
+            let of = |run: &serde_json::Value| {
+                let id = run["id"].as_str().unwrap().to_owned();
+                (id, run["visits_made"].as_u64().unwrap())
+            };
+            runs(world).iter().map(of).collect()
+        };
+        let before = visits(&world);
+        let journals = world.store().with_extension("studies");
+        let begun = journals.exists() && journals.read_dir().unwrap().next().is_some();
+        let left = begun && {
+            let again = world.run(&["study", "targets.toml"]);
+            again.code == 2 && again.err.contains("--resume")
+        };
+        if left {
+            world.ok(&["study", "targets.toml", "--resume"]);
+        } else if !begun {
+            world.ok(&["study", "targets.toml"]);
+        }
+        let after_all = visits(&world);
+        for (id, made) in &before {
+            let now = after_all.iter().find(|(known, _)| known == id).unwrap();
+            assert!(now.1 >= *made, "after {after} ms: {before:?} {after_all:?}");
+        }
+        let numbers: Vec<u64> =
+            runs(&world).iter().map(|run| run["part"]["number"].as_u64().unwrap()).collect();
+        if left || !begun {
+            assert_eq!(numbers, [1, 2, 3, 4, 5], "after {after} ms: the same plan, each once");
+        }
+    }
+}
+
+#[test]
+fn a_study_that_changed_is_not_resumed() {
+    let world = world(&TARGETS.replace("20ms", "500ms"));
+    let mut child = world.command(&["study", "targets.toml"]).spawn().unwrap();
+    let journals = world.store().with_extension("studies");
+    let begun = (0..400).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        journals.read_dir().is_ok_and(|mut all| all.next().is_some())
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(begun, "no journal within 4 s");
+    std::fs::write(world.path("targets.toml"), TARGETS.replace("20ms", "30ms")).unwrap();
+    let again = world.run(&["study", "targets.toml", "--resume"]);
+    assert_eq!(again.code, 2, "{}", again.err);
+    assert!(again.err.contains("was changed since the study began"), "{}", again.err);
+    world.ok(&["study", "clean"]);
+    world.ok(&["study", "targets.toml", "--quiet"]);
+}
+
+#[test]
+fn what_makes_no_sense_is_said_with_its_place() {
+    for (from, to, wanted) in [
+        ("\"null:\", ", "\"null:\", \"null:\", ", "targets.toml:4: `target` has the level"),
+        ("random-read", "random-reed", "did you mean `random-read`?"),
+        ("target =", "traget =", "`[stack]` has no `traget`"),
+        ("repeats = 2", "design = \"fraction\"", "a fraction of 1 factors"),
+    ] {
+        let world = world(&TARGETS.replace(from, to));
+        let said = world.run(&["study", "targets.toml"]);
+        assert_eq!(said.code, 2, "{}", said.err);
+        assert!(said.err.contains(wanted), "{wanted}: {}", said.err);
+    }
+    let world = World::new();
+    let said = world.run(&["study", "none.toml"]);
+    assert_eq!(said.code, 2, "{}", said.err);
+}
+
+#[test]
+fn an_override_must_override_something() {
+    let world = world(TARGETS);
+    for bad in ["mounted:/dev/sdb", "signature", "signature:"] {
+        let said = world.run(&["study", "targets.toml", "--override", bad]);
+        assert_eq!(said.code, 2, "{}", said.err);
+        assert!(said.err.contains("overrides nothing"), "{}", said.err);
+    }
+}

@@ -1,0 +1,234 @@
+//! The study's devices: what they are, and whether they may be written.
+
+use std::path::{Path, PathBuf};
+
+use layout::{DeviceFact, DeviceFacts, DeviceId};
+use stack::build::{DeviceIdentity, identity};
+use stack::{Access, Consent, Facts, Host, Own, PathKind, RefusalReason, Subject};
+use study::journal::Identity;
+use units::Bytes;
+
+use crate::study::PlayError;
+
+/// A device that may be written.
+#[derive(Clone, Debug)]
+pub struct Device {
+    /// As the study names it.
+    pub path: String,
+    /// Which it is.
+    pub identity: DeviceIdentity,
+    /// All zero at both ends.
+    pub blank: bool,
+    /// Refusals that the operator overrode.
+    pub overridden: Vec<String>,
+    /// What it is, for people.
+    pub summary: String,
+    /// What is lost with it: what was found on it.
+    pub bears: Vec<String>,
+}
+
+impl Device {
+    /// As a journal keeps it.
+    pub fn known_by(&self) -> Identity {
+        known_by(&self.identity)
+    }
+}
+
+/// As a journal keeps it.
+pub(super) fn known_by(identity: &DeviceIdentity) -> Identity {
+    Identity {
+        size: identity.size.get(),
+        serial: identity.serial.clone(),
+        wwid: identity.wwid.clone(),
+        file: identity.file.clone(),
+        number: identity.number.to_string(),
+        boot: identity.boot.clone(),
+    }
+}
+
+/// What the layout has to know of devices.
+pub(super) fn facts_of(devices: &[Device]) -> DeviceFacts {
+    let fact = |device: &Device| {
+        let DeviceIdentity { size, logical_sector, physical_sector, disk, .. } = &device.identity;
+        let queue = Path::new("/sys/block").join(disk).join("queue").is_dir();
+        let fact = DeviceFact {
+            size: *size,
+            logical_sector: *logical_sector,
+            physical_sector: *physical_sector,
+            queue: queue.then(|| disk.clone()),
+        };
+        (DeviceId::new(&device.path), fact)
+    };
+    devices.iter().map(fact).collect()
+}
+
+/// One refusal of one device that the operator overrides, by typing the device's serial or path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    text: String,
+    reason: String,
+    device: String,
+}
+
+/// What can be overridden. That a device is in use cannot: whoever uses it has to end first.
+const REASONS: [&str; 3] = ["signature", "open", "system-unseen"];
+
+impl Override {
+    /// From `signature:/dev/sdb` or `signature:SERIAL`.
+    pub fn parse(text: &str) -> Result<Self, PlayError> {
+        let bad = |why: &str| PlayError::Override { text: text.to_owned(), why: why.to_owned() };
+        let (reason, device) = text.split_once(':').ok_or_else(|| bad("it has no `:`"))?;
+        if !REASONS.contains(&reason) {
+            return Err(bad(&format!("`{reason}` cannot be overridden")));
+        }
+        if device.is_empty() {
+            return Err(bad("it names no device"));
+        }
+        Ok(Self { text: text.to_owned(), reason: reason.to_owned(), device: device.to_owned() })
+    }
+
+    fn is_for(&self, path: &str, device: &DeviceIdentity) -> bool {
+        self.device == path || device.serial.as_ref() == Some(&self.device)
+    }
+}
+
+/// Which override would lift a refusal; `None` where nothing does.
+const fn lifted_by(reason: &RefusalReason) -> Option<&'static str> {
+    match reason {
+        RefusalReason::Signature { .. } => Some("signature"),
+        RefusalReason::OpenWriter { .. } => Some("open"),
+        RefusalReason::SystemUnseen { .. } => Some("system-unseen"),
+        _ => None,
+    }
+}
+
+/// Judges every device; all refusals at once, so that nobody has to find them one by one.
+///
+/// * `ours`: devices that this study wrote before, as the journal says, and that were judged then:
+///   what is written on them is no refusal any more. All else still is.
+/// * `store`: where results go: the disk under it is never written.
+pub fn judge(
+    host: &Host,
+    paths: &[String],
+    overrides: &[Override],
+    ours: &dyn Fn(&str) -> bool,
+    store: &Path,
+) -> Result<Vec<Device>, PlayError> {
+    let (mut devices, mut refused): (Vec<Device>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut chains: Vec<Vec<String>> = Vec::new();
+    let mut used = vec![false; overrides.len()];
+    for path in paths {
+        let Some(found) = identity(host, Path::new(path)) else {
+            refused.push(format!("{path} is no block device that the kernel shows"));
+            continue;
+        };
+        let (facts, chain) = match look(host, path, store) {
+            Ok(looked) => looked,
+            Err(why) => {
+                refused.push(why);
+                continue;
+            }
+        };
+        let mut device = Device {
+            path: path.clone(),
+            identity: found,
+            blank: false,
+            overridden: Vec::new(),
+            summary: String::new(),
+            bears: Vec::new(),
+        };
+        if let Subject::Block(block) = &facts.subject {
+            device.summary.clone_from(&block.summary);
+            let signatures = block.signatures.as_ref().map(Vec::as_slice).unwrap_or_default();
+            device.bears = signatures.iter().map(ToString::to_string).collect();
+            device.bears.extend(block.partitions.iter().map(|name| format!("partition {name}")));
+            device.blank = block.signatures.is_ok() && device.bears.is_empty();
+        }
+        for reason in reasons(&facts) {
+            let lifted = lifted_by(&reason);
+            if ours(path) && matches!(lifted, Some("signature" | "system-unseen")) {
+                continue;
+            }
+            let by = overrides.iter().position(|one| {
+                lifted == Some(one.reason.as_str()) && one.is_for(path, &device.identity)
+            });
+            match by {
+                Some(at) => {
+                    used[at] = true;
+                    device.overridden.push(reason.to_string());
+                }
+                None => refused.push(reason.to_string()),
+            }
+        }
+        if let Some(other) = devices.iter().find(|d| d.identity.number == device.identity.number) {
+            refused.push(format!("{path} and {} are two names of one device", other.path));
+        }
+        for (other, below) in devices.iter().zip(&chains) {
+            let (mine, theirs) = (&device.identity.name, &other.identity.name);
+            if mine != theirs && (below.contains(mine) || chain.contains(theirs)) {
+                refused.push(format!("of {path} and {} one lies on the other", other.path));
+            }
+        }
+        chains.push(chain);
+        devices.push(device);
+    }
+    if !refused.is_empty() {
+        return Err(PlayError::Refused(refused));
+    }
+    if let Some(at) = used.iter().position(|used| !used) {
+        let Some(one) = overrides.get(at) else { return Ok(devices) };
+        let known = devices.iter().any(|device| one.is_for(&device.path, &device.identity));
+        let why = if known {
+            "that device is not refused for it".to_owned()
+        } else {
+            format!("no device of the study is `{}`", one.device)
+        };
+        return Err(PlayError::Override { text: one.text.clone(), why });
+    }
+    Ok(devices)
+}
+
+/// What is known of a device, and the kernel's names of it and of what it lies on.
+fn look(host: &Host, path: &str, store: &Path) -> Result<(Facts, Vec<String>), String> {
+    let target = stack::inspect(host, Path::new(path)).map_err(|error| error.to_string())?;
+    if !matches!(target.path.kind, PathKind::BlockDevice { .. }) {
+        return Err(format!("{path} is no block device"));
+    }
+    let consent = Consent { destroy: vec![PathBuf::from(path)], ..Consent::default() };
+    let own = Own::of_this_process(Some(store.to_path_buf()));
+    let access = Access::Write { size: Bytes::ZERO, also: Bytes::ZERO };
+    let facts = stack::gather(host, &target, access, &consent, &own);
+    Ok((facts, target.devices.iter().map(|device| device.name.clone()).collect()))
+}
+
+fn reasons(facts: &Facts) -> Vec<RefusalReason> {
+    match stack::decide(facts) {
+        Ok(_) => Vec::new(),
+        Err(refusal) => refusal.reasons().cloned().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_override_is_one_refusal_of_one_device() {
+        let one = Override::parse("signature:/dev/disk/by-path/pci-0:0:1").unwrap();
+        assert_eq!(one.device, "/dev/disk/by-path/pci-0:0:1");
+        for bad in ["", "signature", "signature:", "mounted:/dev/sdb", "held:x", "all:/dev/sdb"] {
+            let error = Override::parse(bad).unwrap_err();
+            assert!(error.hint().unwrap().contains("one refusal of one device"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_device_is_refused() {
+        let host = Host::this();
+        let none = |_: &str| false;
+        for path in ["/dev/null", "/dev/no-such-device", "/dev/shm"] {
+            let error = judge(&host, &[path.to_owned()], &[], &none, Path::new("/")).unwrap_err();
+            assert!(matches!(&error, PlayError::Refused(all) if all.len() == 1), "{error}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Plays a study: builds each stack, measures it, tears it down; goes on after a crash; cleans up.
+//!
+//! Nothing is written but devices that the study's file names, after each was judged; every action
+//! is in the journal before it is done.
+
+mod builder;
+mod clean;
+mod devices;
+mod error;
+mod file;
+mod play;
+
+pub use clean::{Cleaned, Left, clean, put_settings_back, unfinished};
+pub use devices::{Device, Override, judge};
+pub use error::PlayError;
+pub use file::{JournalFile, Unfinished, directory};
+pub use play::{Crew, Ended, Measured, Part, Play, Ready, steps_of};
