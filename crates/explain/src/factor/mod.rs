@@ -66,6 +66,17 @@ pub struct Interaction {
     pub p: f64,
 }
 
+/// What an effect is held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum JudgedBy {
+    /// All other ways to lay the factor's labels: nothing is assumed of the noise.
+    Labels,
+    /// How repeats of one combination differ among each other, by Student's t. Where there are too
+    /// few runs for the labels: a base that comes again, and each other level once.
+    Repeats,
+}
+
 /// What one factor does.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
@@ -87,8 +98,10 @@ pub struct Effect {
     pub sigma: f64,
     /// Pairs that differ in this factor alone.
     pub pairs: u32,
-    /// By swapping the labels within pairs.
+    /// Chance of so large an effect if the factor did nothing; see `judged_by`.
     pub p: f64,
+    /// What the effect is held against.
+    pub judged_by: JudgedBy,
     /// The least `p` that so few runs could have shown, however large the effect.
     pub p_least: f64,
     /// Adjusted for the number of factors.
@@ -171,7 +184,8 @@ pub fn factors(design: &[Observation]) -> Factors {
     let mut effects = Vec::new();
     for factor in estimable {
         let pairs = table.pairs(factor);
-        match effect(&table, factor, &pairs) {
+        let effect = effect(&table, factor, &pairs);
+        match effect.map(|effect| by_repeats(&table, &pairs, noise, effect)) {
             Some(effect) => effects.push((factor, pairs, effect)),
             None => refused.push(Refusal::NoPairs(table.names[factor].clone())),
         }
@@ -259,12 +273,49 @@ fn effect(table: &Table, factor: usize, pairs: &[Pair]) -> Option<Effect> {
         sigma,
         pairs: u32::try_from(pairs.len()).unwrap_or(u32::MAX),
         p,
+        judged_by: JudgedBy::Labels,
         p_least: least(table, factor),
         p_adjusted: 1.0,
         matters: false,
         interactions: Vec::new(),
         share: None,
     })
+}
+
+/// Holds an effect against the noise that repeats show, where the labels could show nothing.
+///
+/// Its pairs share runs, so its error is that of the weights with which each run counts. Of several
+/// levels the furthest was picked, which counts for as many looks.
+fn by_repeats(table: &Table, pairs: &[Pair], noise: Option<(f64, f64)>, effect: Effect) -> Effect {
+    let combinations: BTreeSet<&Vec<usize>> = table.rows.iter().collect();
+    let has_repeats = combinations.len() < table.rows.len();
+    let Some((sd, df)) = noise.filter(|_| has_repeats && effect.p_least > ALPHA) else {
+        return effect;
+    };
+    let factor = table.names.iter().position(|name| *name == effect.factor);
+    let Some(levels) = factor.and_then(|factor| table.levels.get(factor)) else { return effect };
+    let place = |level: &String| levels.iter().position(|known| known == level);
+    let (from, to) = (place(&effect.from), place(&effect.to));
+    let mut weights = vec![0.0; table.values.len()];
+    let of = || pairs.iter().filter(|pair| (Some(pair.from), Some(pair.to)) == (from, to));
+    let each = 1.0 / of().count().max(1) as f64;
+    for pair in of() {
+        weights[pair.b] += each;
+        weights[pair.a] -= each;
+    }
+    let error = sd * weights.iter().map(|weight| weight * weight).sum::<f64>().sqrt();
+    let Some(t) = student_quantile(0.975, df).filter(|_| error > 0.0) else { return effect };
+    let ln = effect.ratio.ln();
+    let steps: BTreeSet<(usize, usize)> = pairs.iter().map(|pair| (pair.from, pair.to)).collect();
+    let p = 2.0 * design::student_tail(ln.abs() / error, df) * steps.len() as f64;
+    Effect {
+        p: p.min(1.0),
+        p_least: 0.0,
+        judged_by: JudgedBy::Repeats,
+        low: Some((ln - t * error).exp()),
+        high: Some((ln + t * error).exp()),
+        ..effect
+    }
 }
 
 /// Chance of so large an effect if the labels of this factor meant nothing: they are shuffled among

@@ -1,6 +1,6 @@
 //! Factors in sentences.
 
-use super::{ALPHA, Effect, Factors, Fraction, Refusal};
+use super::{ALPHA, Effect, Factors, Fraction, JudgedBy, Refusal};
 use crate::words::{count, list, percent};
 
 impl Factors {
@@ -107,6 +107,11 @@ fn too_few(effect: &Effect, range: &str) -> String {
     )
 }
 
+/// Whether the whole interval is within 5 % of nothing.
+fn within(effect: &Effect) -> bool {
+    matches!((effect.low, effect.high), (Some(low), Some(high)) if low > 0.95 && high < 1.0 / 0.95)
+}
+
 fn effect_words(effect: &Effect) -> Vec<String> {
     let Effect { factor, from, to, ratio, .. } = effect;
     let range = match (effect.low, effect.high) {
@@ -117,13 +122,18 @@ fn effect_words(effect: &Effect) -> Vec<String> {
         (true, true) => "it matters",
         (_, false) => "it depends on others",
         (false, true) if effect.p_least > ALPHA => return vec![too_few(effect, &range)],
+        (false, true) if within(effect) => "acquitted, whatever it does is less than 5 %",
         (false, true) => "not shown to matter",
+    };
+    let by = match effect.judged_by {
+        JudgedBy::Labels => "",
+        JudgedBy::Repeats => ", held against how repeats of one combination differ",
     };
     let share =
         effect.share.map_or(String::new(), |share| format!(", {} of the variance", percent(share)));
     let mut sentences = vec![format!(
         "{factor}: {verdict}. From {from} to {to} it is x{ratio:.2}{range} over {} (adjusted p \
-         {:.3}{share}).",
+         {:.3}{by}{share}).",
         count(u64::from(effect.pairs), "pair"),
         effect.p_adjusted
     )];
@@ -153,6 +163,36 @@ mod tests {
             ln_value: value.ln(),
         };
         levels.iter().zip(values).map(of).collect()
+    }
+
+    #[test]
+    fn one_factor_at_a_time_is_held_against_the_base_that_comes_again() {
+        // Five times the base, and each of three factors once: no swap of labels could show it.
+        let values = [
+            ("1", "a", "x", 1.00),
+            ("2", "a", "x", 1.50),
+            ("1", "b", "x", 1.005),
+            ("1", "a", "x", 1.01),
+            ("1", "a", "y", 0.90),
+            ("1", "a", "x", 0.99),
+            ("1", "a", "x", 1.005),
+            ("1", "a", "x", 0.995),
+        ];
+        let of = |(legs, fs, mount, value): &(&str, &str, &str, f64)| Observation {
+            levels: [("legs", legs), ("fs", fs), ("mount", mount)]
+                .map(|(name, level)| (name.to_owned(), (*level).to_owned()))
+                .to_vec(),
+            block: None,
+            ln_value: value.ln(),
+        };
+        let found = factors(&values.iter().map(of).collect::<Vec<_>>());
+        let by = |name: &str| found.effects.iter().find(|effect| effect.factor == name).unwrap();
+        assert!(by("legs").matters && by("mount").matters, "{:#?}", found.effects);
+        assert!(!by("fs").matters, "{:#?}", found.effects);
+        assert!((by("legs").ratio - 1.5).abs() < 0.01);
+        let said = found.sentences().join("\n");
+        assert!(said.contains("fs: acquitted, whatever it does is less than 5 %"), "{said}");
+        assert!(said.contains("held against how repeats of one combination differ"), "{said}");
     }
 
     #[test]
