@@ -44,7 +44,9 @@ pub fn identity(host: &Host, path: &Path) -> Option<DeviceIdentity> {
     let name = block::name_of(host, number)?;
     let device = block::device(host, &name, 0, false)?;
     let disk = block::disk_of(host, &name).unwrap_or_else(|| name.clone());
-    let of_disk = |file: &str| host.line(format!("/sys/class/block/{disk}/{file}"));
+    // Some drivers have the file and nothing to say in it.
+    let says = |text: &String| text != "(null)" && text.chars().any(|c| c != '0');
+    let of_disk = |file: &str| host.line(format!("/sys/class/block/{disk}/{file}")).filter(says);
     let partition = host.line(format!("/sys/class/block/{name}/partition"));
     let of_partition = |text: String| match &partition {
         Some(number) => format!("{text}-part{number}"),
