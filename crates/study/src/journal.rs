@@ -89,7 +89,8 @@ pub enum Entry {
         /// Below /sys.
         path: String,
     },
-    /// A device that was blank is blank again.
+    /// A device that was blank is blank again; or somebody else put something on it, and it is
+    /// left alone.
     Blank {
         /// Which.
         device: DeviceId,

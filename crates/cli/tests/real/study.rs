@@ -12,7 +12,8 @@ use crate::lab::{Lab, hash, needs_root};
 fn study(lab: &Lab, pool: &[&str], stack: &str, measure: &str) {
     let pool: Vec<String> = pool.iter().map(|device| format!("{device:?}")).collect();
     let text = format!(
-        "[devices]\npool = [{}]\n[stack]\n{stack}\n[measure]\nsuites = [\"random-read\"]\n\
+        "[devices]\npool = [{}]\n[stack]\n{stack}\n[measure]\nsuites = [{{ suite = \"random-read\", \
+         set = {{ rounds = {{ visits_min = 2, visits_max = 2 }} }} }}]\n\
          size = \"16MiB\"\ntime = \"50ms\"\nquick = true\n{measure}\n",
         pool.join(", ")
     );
@@ -32,9 +33,10 @@ fn strs(all: &[String]) -> Vec<&str> {
     all.iter().map(String::as_str).collect()
 }
 
-/// Whether anything of a study is mounted.
-fn mounted() -> bool {
-    fs::read_to_string("/proc/self/mountinfo").unwrap().contains("/run/plimsoll/")
+/// Whether anything of a study is mounted that uses one of these.
+fn mounted(devices: &[String]) -> bool {
+    let table = fs::read_to_string("/proc/self/mounts").unwrap();
+    table.lines().any(|line| devices.iter().any(|device| line.starts_with(&format!("{device} "))))
 }
 
 /// Whether the ends of a file are zero again.
@@ -64,7 +66,7 @@ fn file_systems_are_built_measured_and_gone() {
     assert!(is_blank(&lab.path("d0.img")), "a dry run writes nothing");
     let said = lab.ok("study s.toml");
     assert!(said.err.contains("4 of 4 runs are complete"), "{said}");
-    assert!(!mounted() && is_blank(&lab.path("d0.img")), "nothing stays");
+    assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")), "nothing stays");
     assert_eq!(hash(&other), before, "a device that nobody named is untouched");
     let runs = lab.list();
     for run in &runs {
@@ -90,7 +92,7 @@ fn btrfs_over_several_devices_is_verified() {
     study(&lab, &strs(&devices), stack, "");
     let said = lab.ok("study s.toml");
     assert!(said.err.contains("4 of 4 runs are complete"), "{said}");
-    assert!(!mounted());
+    assert!(!mounted(&devices));
     for k in 0..4 {
         assert!(is_blank(&lab.path(&format!("d{k}.img"))), "device {k}");
     }
@@ -141,7 +143,7 @@ fn killed_at_any_moment_it_resumes_or_is_cleaned() {
         }
         if round % 2 == 0 {
             lab.ok("study clean");
-            assert!(!mounted() && is_blank(&lab.path("d0.img")), "after {after} ms");
+            assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")), "after {after} ms");
             assert_eq!(read_ahead(), before, "after {after} ms");
             continue;
         }
@@ -158,7 +160,7 @@ fn killed_at_any_moment_it_resumes_or_is_cleaned() {
             Some(2) => assert!(said.err.contains("nothing to resume"), "{said}"),
             _ => panic!("after {after} ms: {said}"),
         }
-        assert!(!mounted() && is_blank(&lab.path("d0.img")), "after {after} ms");
+        assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")), "after {after} ms");
         assert_eq!(read_ahead(), before, "after {after} ms");
     }
     eprintln!("resumed {broken} times");
@@ -195,7 +197,53 @@ fn settings_of_a_killed_study_are_put_back_at_the_next_start() {
     lab.ok("study other.toml");
     assert_eq!(read_ahead(), before);
     lab.ok("study clean");
-    assert!(!mounted() && is_blank(&lab.path("d0.img")));
+    assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
+}
+
+#[test]
+fn what_somebody_put_there_after_a_kill_is_left_alone() {
+    needs_root!("losetup", "mkfs.ext4", "mkfs.xfs", "wipefs", "blkid");
+    for resume in [true, false] {
+        let mut lab = Lab::new("study-others");
+        let devices = loops(&mut lab, 1, 400);
+        study(&lab, &strs(&devices), "file_system = \"ext4\"\nread_ahead = \"64KiB\"", "");
+        let text = fs::read_to_string(lab.path("s.toml")).unwrap().replace("50ms", "2s");
+        fs::write(lab.path("s.toml"), text).unwrap();
+        let mut child = lab.command("study s.toml --quiet").spawn().unwrap();
+        let begun = Instant::now();
+        while !mounted(&devices) && begun.elapsed() < Duration::from_secs(30) {
+            sleep(Duration::from_millis(5));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Somebody unmounts it and makes something else of it.
+        let table = fs::read_to_string("/proc/self/mounts").unwrap();
+        let line = table.lines().find(|line| line.starts_with(&format!("{} ", devices[0])));
+        crate::lab::tool("umount", &[line.unwrap().split(' ').nth(1).unwrap()]);
+        crate::lab::tool("mkfs.xfs", &["-q", "-f", "-L", "precious", &devices[0]]);
+        let before = hash(&lab.path("d0.img"));
+        if resume {
+            let said = lab.run("study s.toml --resume");
+            assert_eq!(said.code, Some(3), "{said}");
+            assert!(said.err.contains("is not blank: xfs"), "{said}");
+        } else {
+            lab.ok("study clean");
+        }
+        assert_eq!(hash(&lab.path("d0.img")), before, "resume {resume}: it was written");
+    }
+}
+
+#[test]
+fn a_device_without_file_system_is_measured_itself() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-bare");
+    let devices = loops(&mut lab, 1, 64);
+    study(&lab, &strs(&devices), "file_system = [\"none\", \"ext4\"]", "");
+    let text = fs::read_to_string(lab.path("s.toml")).unwrap();
+    fs::write(lab.path("s.toml"), text.replace("random-read", "random-write")).unwrap();
+    let said = lab.ok("study s.toml");
+    assert!(said.err.contains("3 of 3 runs are complete"), "{said}");
+    assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
 }
 
 /// The study is refused with these words, and writes nothing.
@@ -343,7 +391,7 @@ fn a_stack_that_cannot_be_built_is_left_out_and_the_others_are_made() {
     assert_eq!(said.code, Some(4), "{said}");
     assert!(said.err.contains("2 of 3 runs are complete"), "{said}");
     assert!(said.out.contains("left out: cannot make ext4"), "{said}");
-    assert!(!mounted() && is_blank(&lab.path("d0.img")));
+    assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
 }
 
 #[test]

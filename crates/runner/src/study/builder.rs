@@ -1,11 +1,14 @@
 //! Doing steps and undoing them, each in the journal before it is done.
 
+use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use layout::{Action, Names, Stage, Step, Wait};
 use stack::Host;
-use stack::build::{Allowed, Progress, act, identity, is_there, progress, setting, verify};
+use stack::build::{
+    Allowed, Progress, act, identity, is_remains, is_there, progress, setting, verify,
+};
 use study::journal::{Entry, Found};
 
 use crate::study::devices::known_by;
@@ -251,6 +254,12 @@ impl Builder<'_> {
             self.is_the_same(&found)?;
             let path = Path::new(found.device.as_str());
             let Some(now) = identity(&self.host, path) else { continue };
+            // Somebody may have put something there since a study was killed.
+            let device = File::open(path).and_then(|file| stack::probe(&file));
+            if device.is_ok_and(|all| !all.iter().all(is_remains)) {
+                self.journal.add(&Entry::Blank { device: found.device.clone() })?;
+                continue;
+            }
             let mut tried = stack::build::blank_ends(path, now.number);
             for _ in 1..TRIES {
                 if tried.is_ok() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use layout::{DeviceFact, DeviceFacts, DeviceId};
-use stack::build::{DeviceIdentity, identity};
+use stack::build::{DeviceIdentity, identity, is_remains};
 use stack::{Access, Consent, Facts, Host, Own, PathKind, RefusalReason, Subject};
 use study::journal::Identity;
 use units::Bytes;
@@ -102,16 +102,34 @@ const fn lifted_by(reason: &RefusalReason) -> Option<&'static str> {
     }
 }
 
+/// What the journal says of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It was never written by this study.
+    No,
+    /// It was, after it was judged: remains of what was taken back again may be on it.
+    Ours,
+    /// The same, and the operator overrode what was written on it before.
+    Overridden,
+}
+
+/// Whether nothing on a device is known by name: what is left when our own signatures are erased.
+/// With anything else on it, somebody used it meanwhile.
+fn bears_remains_only(facts: &Facts) -> bool {
+    let Subject::Block(block) = &facts.subject else { return false };
+    let signatures = block.signatures.as_ref();
+    block.partitions.is_empty() && signatures.is_ok_and(|all| all.iter().all(is_remains))
+}
+
 /// Judges every device; all refusals at once, so that nobody has to find them one by one.
 ///
-/// * `ours`: devices that this study wrote before, as the journal says, and that were judged then:
-///   what is written on them is no refusal any more. All else still is.
+/// * `known`: what the journal says of each. Remains of our own are no refusal; all else still is.
 /// * `store`: where results go: the disk under it is never written.
 pub fn judge(
     host: &Host,
     paths: &[String],
     overrides: &[Override],
-    ours: &dyn Fn(&str) -> bool,
+    known: &dyn Fn(&str) -> Known,
     store: &Path,
 ) -> Result<Vec<Device>, PlayError> {
     let (mut devices, mut refused): (Vec<Device>, Vec<String>) = (Vec::new(), Vec::new());
@@ -146,7 +164,12 @@ pub fn judge(
         }
         for reason in reasons(&facts) {
             let lifted = lifted_by(&reason);
-            if ours(path) && matches!(lifted, Some("signature" | "system-unseen")) {
+            let may_bear = match known(path) {
+                Known::No => false,
+                Known::Ours => bears_remains_only(&facts),
+                Known::Overridden => true,
+            };
+            if may_bear && matches!(lifted, Some("signature" | "system-unseen")) {
                 continue;
             }
             let by = overrides.iter().position(|one| {
@@ -154,7 +177,9 @@ pub fn judge(
             });
             match by {
                 Some(at) => {
-                    used[at] = true;
+                    if let Some(used) = used.get_mut(at) {
+                        *used = true;
+                    }
                     device.overridden.push(reason.to_string());
                 }
                 None => refused.push(reason.to_string()),
@@ -175,10 +200,12 @@ pub fn judge(
     if !refused.is_empty() {
         return Err(PlayError::Refused(refused));
     }
-    if let Some(at) = used.iter().position(|used| !used) {
-        let Some(one) = overrides.get(at) else { return Ok(devices) };
-        let known = devices.iter().any(|device| one.is_for(&device.path, &device.identity));
-        let why = if known {
+    // Looked at again, devices that were written by then are not refused for that any more.
+    let is_first = paths.iter().all(|path| known(path) == Known::No);
+    let idle = overrides.iter().zip(&used).find(|(_, used)| !**used);
+    if let Some((one, _)) = idle.filter(|_| is_first) {
+        let is_named = devices.iter().any(|device| one.is_for(&device.path, &device.identity));
+        let why = if is_named {
             "that device is not refused for it".to_owned()
         } else {
             format!("no device of the study is `{}`", one.device)
@@ -225,7 +252,7 @@ mod tests {
     #[test]
     fn what_is_no_device_is_refused() {
         let host = Host::this();
-        let none = |_: &str| false;
+        let none = |_: &str| Known::No;
         for path in ["/dev/null", "/dev/no-such-device", "/dev/shm"] {
             let error = judge(&host, &[path.to_owned()], &[], &none, Path::new("/")).unwrap_err();
             assert!(matches!(&error, PlayError::Refused(all) if all.len() == 1), "{error}");

@@ -136,7 +136,8 @@ impl PlayError {
                     .to_owned()
             }
             Self::Exchanged { .. } => {
-                "attach the device that the study began with; nothing of this one was written"
+                "attach the device that the study began with; nothing of this one was written. If \
+                 that one is gone for good, remove the study's journal beside the store"
                     .to_owned()
             }
             Self::Undo { .. } => {

@@ -11,7 +11,7 @@ mod file;
 mod play;
 
 pub use clean::{Cleaned, Left, clean, put_settings_back, unfinished};
-pub use devices::{Device, Override, judge};
+pub use devices::{Device, Known, Override, judge};
 pub use error::PlayError;
 pub use file::{JournalFile, Unfinished, directory};
 pub use play::{Crew, Ended, Measured, Part, Play, Ready, steps_of};

@@ -13,7 +13,7 @@ use study::{PlannedStack, Stack, Study};
 
 use crate::study::builder::{Builder, Listener, NotBuilt, allowed};
 use crate::study::devices::facts_of;
-use crate::study::{Device, JournalFile, Override, PlayError, judge};
+use crate::study::{Device, JournalFile, Known, Override, PlayError, judge};
 use crate::{Outcome, RunError, TargetName};
 
 /// The file that suites use on a file system of ours.
@@ -141,7 +141,7 @@ impl Play<'_> {
     ///
     /// * `key`: 8 hex digits that no other study has; `now`: ns since 1970.
     pub fn begin(&self, key: &str, now: i64, crew: &mut dyn Crew) -> Result<Ended, PlayError> {
-        let devices = self.look(&|_| false)?;
+        let devices = self.look(&|_| Known::No)?;
         self.can_build(&devices, key)?;
         let begins = Begins {
             version: VERSION,
@@ -179,8 +179,7 @@ impl Play<'_> {
         let mut builder = Builder { host: self.host.clone(), allowed, journal: &mut journal };
         builder.undo_all(&mut Through(crew))?;
         let known = journal.state().devices.clone();
-        let written = |path: &str| known.iter().any(|found| found.device.as_str() == path);
-        let devices = self.look(&|path| written(path))?;
+        let devices = self.look(&|path| known_as(&journal, path))?;
         for device in &devices {
             let found = known.iter().find(|found| found.device.as_str() == device.path);
             let why = match found {
@@ -197,13 +196,13 @@ impl Play<'_> {
 
     /// Judges the study's devices.
     ///
-    /// * `ours`: those that its journal says it wrote.
-    pub fn look(&self, ours: &dyn Fn(&str) -> bool) -> Result<Vec<Device>, PlayError> {
+    /// * `known`: what its journal says of each.
+    pub fn look(&self, known: &dyn Fn(&str) -> Known) -> Result<Vec<Device>, PlayError> {
         if !self.study.builds() {
             return Ok(Vec::new());
         }
         let paths: Vec<String> = self.study.devices.all().cloned().collect();
-        judge(&self.host, &paths, &self.overrides, ours, &self.store)
+        judge(&self.host, &paths, &self.overrides, known, &self.store)
     }
 
     /// Whether every stack can be built, as far as that can be told before.
@@ -307,7 +306,7 @@ impl Play<'_> {
         let (first, state) = steps.split_at(healthy);
         if !steps.is_empty() {
             // Somebody may have mounted one meanwhile.
-            self.look(&|_| true)?;
+            self.look(&|path| known_as(journal, path))?;
             let mut builder = Builder {
                 host: self.host.clone(),
                 allowed: allowed.clone(),
@@ -434,6 +433,16 @@ impl Play<'_> {
                 }),
             },
         })
+    }
+}
+
+/// What a journal says of a device.
+fn known_as(journal: &JournalFile, path: &str) -> Known {
+    let device = DeviceId::new(path);
+    match journal.state().found(&device) {
+        Some(found) if !found.overridden.is_empty() => Known::Overridden,
+        Some(_) if journal.state().has_written(&device) => Known::Ours,
+        _ => Known::No,
     }
 }
 

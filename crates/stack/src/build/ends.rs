@@ -1,16 +1,27 @@
 //! Making a device blank again that was blank before we wrote to it.
 
 use std::fs::OpenOptions;
-use std::io::{Error, Seek, SeekFrom, Write};
+use std::io::{Error, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
 
 use crate::mounts::DeviceNumber;
+use crate::signature::{Family, Signature};
 
 /// As much of each end as [`crate::probe`] looks at.
 const END: u64 = 1 << 20;
+
+/// Copies of a btrfs superblock, which `wipefs` leaves; and where in each the magic is.
+const BTRFS_COPIES: [u64; 2] = [64 << 20, 256 << 30];
+const BTRFS_MAGIC: (u64, &[u8; 8]) = (64, b"_BHRfS_M");
+
+/// Whether a signature is what stays when the tools have erased what they made: bytes that are of
+/// nothing known, or a copy without the first.
+pub fn is_remains(signature: &Signature) -> bool {
+    signature.family == Family::UnknownData || signature.name == "btrfs (mirror)"
+}
 
 /// Why a device was not made blank.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +47,8 @@ pub enum EndsError {
     },
 }
 
-/// Writes zeros over the first and the last MiB of a device that nobody uses.
+/// Writes zeros over the first and the last MiB of a device that nobody uses, and over copies of
+/// superblocks between.
 ///
 /// Only for a device that was all zero there before. What lies between keeps what runs wrote.
 pub fn blank_ends(path: &Path, number: DeviceNumber) -> Result<(), EndsError> {
@@ -55,6 +67,18 @@ pub fn blank_ends(path: &Path, number: DeviceNumber) -> Result<(), EndsError> {
     for at in [0, size.saturating_sub(END)] {
         file.seek(SeekFrom::Start(at)).map_err(failed)?;
         file.write_all(&zeros).map_err(failed)?;
+    }
+    for at in BTRFS_COPIES {
+        let (within, magic) = BTRFS_MAGIC;
+        let mut found = [0; 8];
+        if at.saturating_add(4096) <= size {
+            file.seek(SeekFrom::Start(at.saturating_add(within))).map_err(failed)?;
+            file.read_exact(&mut found).map_err(failed)?;
+        }
+        if found == *magic {
+            file.seek(SeekFrom::Start(at)).map_err(failed)?;
+            file.write_all(&[0; 4096]).map_err(failed)?;
+        }
     }
     file.sync_all().map_err(failed)
 }

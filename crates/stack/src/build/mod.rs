@@ -11,7 +11,7 @@ mod wait;
 
 pub use act::{ActError, Said, act, missing_programs, put_back, setting};
 pub use allowed::{Allowed, NotAllowed};
-pub use ends::{EndsError, blank_ends};
+pub use ends::{EndsError, blank_ends, is_remains};
 pub use identity::{DeviceIdentity, identity};
 pub use there::{ThereError, is_there};
 pub use verify::verify;

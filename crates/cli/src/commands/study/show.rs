@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use layout::{Action, Step};
-use runner::study::{Device, Ended, Left, Play, PlayError, steps_of};
+use runner::study::{Device, Ended, Known, Left, Play, PlayError, steps_of};
 use serde::Serialize;
 use store::Store;
 use study::{Assumed, Budget, PlannedStack, Stack};
@@ -112,7 +112,7 @@ pub fn plan(
     is_json: bool,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    let (devices, refused) = match play.look(&|_| false) {
+    let (devices, refused) = match play.look(&|_| Known::No) {
         Ok(devices) => (devices, None),
         // What would be built can be told all the same.
         Err(error @ PlayError::Refused(_)) => (Vec::new(), Some(error)),
