@@ -9,7 +9,7 @@ title = "memory against nothing"
 [stack]
 target = ["null:", "memory:16MiB"]
 [measure]
-suites = ["random-read"]
+suites = [{ suite = "random-read", set = { rounds = { visits_min = 2, visits_max = 2 } } }]
 repeats = 2
 time = "20ms"
 quick = true

@@ -16,6 +16,9 @@ const PROGRAMS: [&str; 18] = [
 /// Those whose last word is what they remove.
 const REMOVE_LAST: [&str; 3] = ["vgremove", "lvremove", "umount"];
 
+/// So that LVM writes nothing below /etc.
+const LVM_NO_BACKUP: &str = "backup/backup=0 backup/archive=0";
+
 /// Settings of a queue that may be changed.
 const SETTINGS: [&str; 3] = ["scheduler", "nr_requests", "read_ahead_kb"];
 
@@ -88,7 +91,9 @@ impl Allowed {
         if !mkfs && !PROGRAMS.contains(&program.as_str()) {
             return Some(format!("{program} is none of the programs that build stacks"));
         }
-        for word in arguments {
+        // What LVM is told besides: keys of its configuration look like paths.
+        let settings = |word: &&String| word.as_str() != LVM_NO_BACKUP;
+        for word in arguments.iter().filter(settings) {
             let upper = word.to_ascii_uppercase();
             if ["LABEL=", "UUID="].iter().any(|by| upper.contains(by)) {
                 return Some(format!("`{word}` names a device by what is written on it"));
@@ -185,6 +190,63 @@ mod tests {
         assert!(allowed().check(&Action::PutBack { path }).is_ok());
         let path = "/run/plimsoll/0123abcd/data".to_owned();
         assert!(allowed().check(&Action::MakeDirectory { path }).is_ok());
+    }
+
+    /// Whatever the layout plans over its devices may be done, and nothing of it over others.
+    #[test]
+    fn all_that_is_planned_over_the_named_devices_is_allowed() {
+        use layout::{
+            ArrayState, DeviceFacts, DeviceId, FileSystem, Leg, Level, Maker, Names, Settings,
+            StackSpec, Stripe,
+        };
+        let devices: Vec<DeviceId> = (1..=8).map(|k| DeviceId::new(format!("/dev/x{k}"))).collect();
+        let paths = |from: usize| devices[from..].iter().map(|d| d.as_str().to_owned()).collect();
+        let queues: Vec<String> = (1..=8).map(|k| format!("x{k}")).collect();
+        let named = Allowed::new(paths(0), queues, "0123abcd", Names::MOUNT_ROOT);
+        let lacking = Allowed::new(paths(1), vec![], "0123abcd", Names::MOUNT_ROOT);
+        let names = Names::new("0123abcd").unwrap();
+        let facts = DeviceFacts::assumed(&devices, units::Bytes::gib(4));
+        let leg = |maker, level: Level, from: usize| Leg {
+            maker,
+            level: Some(level),
+            chunk: (level.has_chunk() && matches!(maker, Maker::Md | Maker::Lvm))
+                .then_some(units::Bytes::kib(64)),
+            members: devices[from..from + 4].to_vec(),
+            spares: vec![],
+        };
+        let (mut planned, mut lacked) = (0, 0);
+        for maker in [Maker::Md, Maker::Lvm, Maker::Btrfs, Maker::Zfs] {
+            for level in Level::ALL {
+                for kind in FileSystemKind::ALL {
+                    for legs in 1..=2 {
+                        for state in [ArrayState::Healthy, ArrayState::Rebuilding] {
+                            let all = (0..legs).map(|k| leg(maker, level, 4 * k)).collect();
+                            let mut stack = StackSpec::of(all);
+                            let (by, level) = (Maker::Md, Level::Raid0);
+                            let stripe = Stripe { maker: by, level, chunk: None };
+                            stack.stripe = (legs > 1).then_some(stripe);
+                            stack.file_system = Some(FileSystem { kind, options: vec![] });
+                            stack.state = state;
+                            let scheduler = Some("none".to_owned());
+                            stack.settings = Settings { scheduler, ..Settings::default() };
+                            let Ok(steps) = layout::steps::build(&stack, &names, &facts) else {
+                                continue;
+                            };
+                            planned += 1;
+                            let undos = steps.iter().flat_map(|step| &step.undo);
+                            let actions = steps.iter().map(|step| &step.action);
+                            for action in actions.chain(undos.map(|undo| &undo.action)) {
+                                assert_eq!(named.check(action), Ok(()));
+                                let names_it = words(action).contains("/dev/x1");
+                                assert!(!names_it || lacking.check(action).is_err());
+                                lacked += usize::from(names_it);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        assert!(planned > 100 && lacked > 100, "{planned} stacks, {lacked} actions on the first");
     }
 
     #[test]
