@@ -22,6 +22,8 @@ const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(300);
 /// Between looks at an array that comes into step.
 const LOOK: Duration = Duration::from_millis(250);
+/// The filling of an array begins within this time.
+const BEGINS: Duration = Duration::from_secs(10);
 /// Between lines about that.
 const TELL: Duration = Duration::from_secs(10);
 
@@ -146,8 +148,19 @@ impl Builder<'_> {
             Wait::LvmSync { group, volume } => format!("{group}/{volume}"),
         };
         let mut told: Option<Instant> = None;
+        let mut lacking: Option<Instant> = None;
         loop {
-            match progress(&self.host, what) {
+            let now = progress(&self.host, what);
+            if now == Progress::Lacking {
+                // What is still missing then is told by who looks at what was built.
+                if lacking.get_or_insert_with(Instant::now).elapsed() >= BEGINS {
+                    return Ok(());
+                }
+            } else {
+                lacking = None;
+            }
+            match now {
+                Progress::Lacking => {}
                 Progress::Idle => return Ok(()),
                 Progress::Gone => return Err(NotBuilt::Failed(format!("{name} is gone"))),
                 Progress::Going(_) if listener.stops() => return Err(NotBuilt::Stopped),

@@ -15,6 +15,9 @@ pub enum Progress {
     Idle,
     /// Under way; the share that is done, where that is told.
     Going(Option<f64>),
+    /// Nothing goes on, but members are missing: just after an array is made its filling has not
+    /// begun yet.
+    Lacking,
     /// It cannot be seen any more.
     Gone,
 }
@@ -26,7 +29,10 @@ pub fn progress(host: &Host, wait: &Wait) -> Progress {
             let Some(name) = array(host, path) else { return Progress::Gone };
             let attribute = |file: &str| host.line(format!("/sys/class/block/{name}/md/{file}"));
             match attribute("sync_action").as_deref() {
-                None | Some("idle" | "frozen") => Progress::Idle,
+                None | Some("idle" | "frozen") => match attribute("degraded").as_deref() {
+                    None | Some("0") => Progress::Idle,
+                    Some(_) => Progress::Lacking,
+                },
                 Some(_) => Progress::Going(attribute("sync_completed").and_then(|t| share(&t))),
             }
         }
