@@ -9,7 +9,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     calibrate, compare, completions, explain, export, generate, import, layout, list, man, path,
-    resume, rm, run, study,
+    probe, resume, rm, run, study,
 };
 use crate::commands::{show, suites, table};
 use crate::exit::ExitCode;
@@ -78,6 +78,7 @@ pub enum Command {
     Calibrate(Box<calibrate::CalibrateArgs>),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
+    Probe(probe::ProbeArgs),
     Rm(rm::RmArgs),
     Path(path::PathArgs),
     Suite(suites::SuiteArgs),

@@ -3,6 +3,7 @@
 //! A comparison of rates says that something made a difference; only this says what it can have
 //! been. When several things changed together, none of them can be credited.
 
+mod layers;
 mod load;
 mod plan;
 
@@ -83,6 +84,9 @@ pub(crate) fn between(a: &Told<'_>, b: &Told<'_>) -> Differences {
     }
     let mut factors = stack(&left.target, &right.target);
     factors.extend(machine(left, right));
+    if let (Some(left), Some(right)) = (&left.stack, &right.stack) {
+        factors.extend(layers::layers(left, right));
+    }
     let sized = |name: &str| factors.iter().any(|factor| factor.name == name);
     let (size, files) = (sized("size"), sized("files"));
     let mut plan = plan::plan(a, b);

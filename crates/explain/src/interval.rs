@@ -486,6 +486,7 @@ mod tests {
             seed: 0,
             command_line: vec![],
             program: String::new(),
+            stack: None,
             machine: Machine {
                 host: String::new(),
                 kernel: String::new(),

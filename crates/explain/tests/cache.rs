@@ -137,6 +137,7 @@ fn header(suite_text: &str, size_bytes: u64) -> RunHeader {
         seed: 7,
         command_line: Vec::new(),
         program: "0".to_owned(),
+        stack: None,
         machine: Machine {
             host: "h".to_owned(),
             kernel: "6".to_owned(),

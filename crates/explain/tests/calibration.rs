@@ -176,6 +176,7 @@ fn header() -> RunHeader {
         seed: SEED,
         command_line: vec!["plimsoll".into()],
         program: "0.1.0".into(),
+        stack: None,
         machine: Machine {
             host: "db1".into(),
             kernel: "6.1.0".into(),

@@ -616,6 +616,7 @@ impl Planted {
             seed: self.seed,
             command_line: vec!["plimsoll".into()],
             program: "0.1.0".into(),
+            stack: None,
             machine: Machine {
                 host: "db1".into(),
                 kernel: "6.1.0".into(),

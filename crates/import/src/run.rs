@@ -115,6 +115,7 @@ fn header(draft: &Draft, tool: Tool, bytes: &[u8], origin: &Origin) -> RunHeader
         seed: 0,
         command_line: origin.command_line.clone(),
         program: origin.program.clone(),
+        stack: None,
         machine: Machine {
             host: draft.host.clone().unwrap_or_default(),
             kernel: String::new(),

@@ -54,6 +54,10 @@ pub struct RunHeader {
     pub program: String,
     /// Where it ran.
     pub machine: Machine,
+    /// Everything below the targets that could be seen; `None` in imported runs, of twins, and in
+    /// runs of versions that did not look.
+    #[serde(default)]
+    pub stack: Option<StackTree>,
     /// Wall clock at the start, ns since 1970.
     pub started_unix_ns: i64,
     /// How it stands.

@@ -5,7 +5,7 @@
 
 use explain::Mark;
 use explain::interval::CellInterval;
-use record::{OpRecord, Run, Series, StreamRecord, VisitRecord};
+use record::{OpRecord, Run, Series, StackTree, StreamRecord, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::histogram::bucket_bounds;
@@ -49,6 +49,9 @@ pub struct Document {
     pub command_line: Vec<String>,
     /// Where it ran.
     pub machine: Machine,
+    /// Everything below the targets that could be seen, layer by layer; null in imported runs, of
+    /// twins, and in runs of versions that did not look.
+    pub stack: Option<StackTree>,
     /// The suite as it was played, with every default written out: TOML.
     pub suite_text: String,
     /// Its part in a comparison measured in blocks; null if it is none.
@@ -596,6 +599,7 @@ pub fn document(run: &Run) -> Document {
             study: part.study.as_ref().map(of_study),
         }),
         imported: header.imported.as_ref().map(imported),
+        stack: header.stack.clone(),
         cells: figures::streams_of(run).iter().map(|stream| cell(&judged, stream)).collect(),
         warnings: warnings(&header.warnings),
     }

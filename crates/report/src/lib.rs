@@ -7,6 +7,7 @@ mod hlog;
 pub mod json;
 mod parquet;
 mod rows;
+pub mod stack;
 pub mod table;
 mod text;
 

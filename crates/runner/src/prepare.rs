@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use device::TwinSpec;
 use plan::Schedule;
-use record::{Blocks, CellRecord, PartOf, RunHeader, RunState, StreamPlan, Warning};
+use record::{Blocks, CellRecord, PartOf, RunHeader, RunState, StackTree, StreamPlan, Warning};
 use rustix::fs::OFlags;
 use stack::{Action, Host, PathKind, Permit, Target};
 use suite::model::{
@@ -72,6 +72,16 @@ pub(crate) struct Paths {
     pub character: bool,
     /// Another side of the same comparison makes, fills, holds and removes the files.
     pub shared: bool,
+}
+
+/// Everything below the targets; of twins nothing.
+fn below(host: &Host, ground: &Ground) -> Option<StackTree> {
+    let Ground::Paths(paths) = ground else { return None };
+    let targets = match paths.each.as_slice() {
+        [] => std::slice::from_ref(&paths.target),
+        each => each,
+    };
+    Some(stack::stack_tree(host, targets, stack::Serials::Hashed))
 }
 
 impl Prepared {
@@ -479,6 +489,7 @@ fn finish(
         seed,
         command_line: order.settings.command_line.clone(),
         program: order.settings.program.clone(),
+        stack: below(host, &found.ground),
         machine: stack::machine(host),
         started_unix_ns: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
         state: RunState::Running,

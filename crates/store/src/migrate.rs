@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::{Store, StoreError};
 
 /// In order; only ever added to.
-const MIGRATIONS: [&str; 10] = [
+const MIGRATIONS: [&str; 11] = [
     include_str!("../migrations/0001_runs.sql"),
     include_str!("../migrations/0002_rounds.sql"),
     include_str!("../migrations/0003_looks.sql"),
@@ -17,6 +17,7 @@ const MIGRATIONS: [&str; 10] = [
     include_str!("../migrations/0008_controls.sql"),
     include_str!("../migrations/0009_closing_sync.sql"),
     include_str!("../migrations/0010_studies.sql"),
+    include_str!("../migrations/0011_stack.sql"),
 ];
 /// The schema this program reads and writes.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;

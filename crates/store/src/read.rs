@@ -1,7 +1,7 @@
 use record::{
     BackendRecord, Blocks, CellRecord, Gap, Imported, LedgerEntry, Link, Machine, OpRecord, PartOf,
-    Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, RunSummary, StreamPlan,
-    StreamRecord, TargetRecord, VisitEnd, VisitRecord, Warning, WorkerRecord,
+    Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, RunSummary, StackTree,
+    StreamPlan, StreamRecord, TargetRecord, VisitEnd, VisitRecord, Warning, WorkerRecord,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::de::DeserializeOwned;
@@ -207,6 +207,7 @@ impl Columns<'_> {
             seed: seed.parse().map_err(|_| self.bad("seed", format!("`{seed}` is no seed")))?,
             command_line: self.json("command_line")?,
             program: self.get("program")?,
+            stack: self.stack()?,
             machine: self.machine()?,
             started_unix_ns: self.get("started_unix_ns")?,
             state: self.word("state")?,
@@ -266,6 +267,13 @@ impl Columns<'_> {
             cache_bytes: self.optional_u64("target_cache_bytes")?,
             remarks: self.json("target_remarks")?,
         })
+    }
+
+    fn stack(&self) -> Result<Option<StackTree>, StoreError> {
+        let text: Option<String> = self.get("stack")?;
+        text.map(|text| serde_json::from_str(&text))
+            .transpose()
+            .map_err(|error| self.bad("stack", error.to_string()))
     }
 
     fn link(&self) -> Result<Option<Link>, StoreError> {

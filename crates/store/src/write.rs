@@ -225,14 +225,16 @@ fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
              visits_planned, blocks_group, blocks_side, blocks_looks,
              blocks_controls, blocks_is_control,
              target_link, target_link_rate, target_cache_bytes,
-             part_group, part_list, part_number, part_of, part_study, targets)
+             part_group, part_list, part_number, part_of, part_study, targets,
+             stack)
          VALUES (:record_version, :suite, :suite_text, :given, :resolved, :kind, :size_bytes,
              :files, :file_system, :mount, :devices, :alignment, :remarks, :seed, :command_line,
              :program, :host, :kernel, :architecture, :processor, :processors, :memory_bytes,
              :started_unix_ns, :state, :visits_planned, :blocks_group, :blocks_side,
              :blocks_looks, :blocks_controls, :blocks_is_control,
              :link, :link_rate, :cache_bytes,
-             :part_group, :part_list, :part_number, :part_of, :part_study, :targets)",
+             :part_group, :part_list, :part_number, :part_of,
+             :part_study, :targets, :stack)",
         named_params! {
             ":record_version": header.version,
             ":suite": header.suite,
@@ -263,6 +265,7 @@ fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
             ":link_rate": optional_bits(target.link.as_ref().map(|link| link.bytes_per_second)),
             ":cache_bytes": optional_bits(target.cache_bytes),
             ":targets": json(&header.targets)?,
+            ":stack": header.stack.as_ref().map(json).transpose()?,
             ":part_group": header.part.as_ref().map(|part| &part.group),
             ":part_list": header.part.as_ref().map(|part| &part.list),
             ":part_number": header.part.as_ref().map(|part| part.number),

@@ -265,6 +265,7 @@ fn header(suite: &Suite, suite_text: String, seed: u64) -> RunHeader {
         seed,
         command_line: Vec::new(),
         program: String::new(),
+        stack: None,
         machine: Machine {
             host: String::new(),
             kernel: String::new(),

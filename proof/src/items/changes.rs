@@ -456,6 +456,7 @@ fn header() -> RunHeader {
         seed: 1,
         command_line: Vec::new(),
         program: "proof".to_owned(),
+        stack: None,
         machine: Machine {
             host: String::new(),
             kernel: String::new(),

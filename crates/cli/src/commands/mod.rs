@@ -12,6 +12,7 @@ pub mod list;
 pub mod live;
 pub mod man;
 pub mod path;
+pub mod probe;
 pub mod resume;
 pub mod rm;
 pub mod run;
@@ -45,6 +46,7 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Explain(args) => explain::explain(&args, common, out)?,
         Command::Import(args) => import::import(&args, common, out)?,
         Command::Export(args) => export::export(&args, common, out)?,
+        Command::Probe(args) => probe::probe(&args, out)?,
         Command::Rm(args) => rm::rm(&args, common, out)?,
         Command::Path(_) => path::path(common, out)?,
         Command::Suite(args) => suites::suite(&args, out)?,

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use clap::Args;
 use explain::visits::Visits;
 use record::{Imported, PartOf, Run, RunHeader};
+use report::stack::Detail;
 use suite::model::{Method, Suite};
 use suite::{CheckContext, SuiteError};
 use units::Bytes;
@@ -86,6 +87,11 @@ fn facts(run: &Run, standing: &str) -> String {
     }
     for (label, value) in machine(header) {
         fact(label, value);
+    }
+    let tree = header.stack.as_ref();
+    let tree = tree.map(|tree| report::stack::stack(tree, Detail::Brief)).unwrap_or_default();
+    for (line, label) in tree.lines().zip(std::iter::once("stack").chain(std::iter::repeat(""))) {
+        fact(label, line.to_owned());
     }
     for backend in backends(run) {
         fact("back end", backend);

@@ -10,8 +10,12 @@ mod import;
 mod input;
 mod layout;
 mod live;
+#[path = "../../../stack/tests/it/common.rs"]
+#[expect(dead_code, reason = "the tests of `stack` need more of it")]
+mod machine;
 mod odd;
 mod parts;
+mod probe;
 mod refused;
 mod run;
 mod signals;

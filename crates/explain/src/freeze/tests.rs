@@ -120,6 +120,7 @@ pub(crate) fn run(kind: TargetKind, visits: Vec<VisitRecord>) -> Run {
         seed: 1,
         command_line: vec![],
         program: String::new(),
+        stack: None,
         machine,
         started_unix_ns: 0,
         state: RunState::Complete,

@@ -155,6 +155,7 @@ pub fn header(id: &str) -> RunHeader {
         seed: 1,
         command_line: Vec::new(),
         program: "bm-flash".to_owned(),
+        stack: None,
         machine: Machine {
             host: "host".to_owned(),
             kernel: "2.6.26".to_owned(),

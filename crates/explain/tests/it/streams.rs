@@ -105,6 +105,7 @@ fn run(id: &str, visits: Vec<VisitRecord>) -> Run {
             seed: 1,
             command_line: vec![],
             program: "0.1.0".to_owned(),
+            stack: None,
             machine: Machine {
                 host: "db1".to_owned(),
                 kernel: "6.1".to_owned(),

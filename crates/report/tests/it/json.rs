@@ -25,6 +25,21 @@ fn the_committed_schema_is_the_current_one() {
     );
 }
 
+#[test]
+fn the_committed_schema_of_probes_is_the_current_one() {
+    let committed =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/plimsoll.probe-1.schema.json");
+    let schema = report::stack::probe_schema();
+    let current = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    if std::env::var_os("PLIMSOLL_WRITE_SCHEMA").is_some() {
+        std::fs::write(committed, &current).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(committed).unwrap() == current,
+        "schema/plimsoll.probe-1.schema.json is stale: run this test with PLIMSOLL_WRITE_SCHEMA=1"
+    );
+}
+
 /// Checks the words of JSON schema that ours uses; any other is an error, so that none passes
 /// unnoticed.
 fn check(schema: &Value, value: &Value, root: &Value, at: &str) -> Result<(), String> {

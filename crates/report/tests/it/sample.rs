@@ -31,6 +31,7 @@ pub fn header(suite: &str) -> RunHeader {
         seed: 7,
         command_line: vec!["plimsoll".into(), "run".into(), suite.into()],
         program: "0.1.0".into(),
+        stack: None,
         machine: Machine {
             host: "db1".into(),
             kernel: "6.1.0".into(),

@@ -2,9 +2,9 @@
 
 use record::{
     BackendRecord, Bitmap, Blocks, CellRecord, Gap, Imported, LedgerEntry, Link, Machine, OfStudy,
-    OpRecord, PartOf, Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, Series, SeriesRow,
-    SlowRequest, StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd, VisitRecord,
-    Warning, WorkerRecord,
+    OpRecord, PartOf, Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, Series,
+    SeriesRow, SlowRequest, StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd,
+    VisitRecord, Warning, WorkerRecord,
 };
 use stats::LatencyHistogram;
 use units::Nanos;
@@ -32,6 +32,7 @@ pub fn header() -> RunHeader {
         seed: u64::MAX - 1,
         command_line: vec!["plimsoll".into(), "run".into(), "bm flash".into()],
         program: "0.1.0".into(),
+        stack: None,
         machine: Machine {
             host: "db1".into(),
             kernel: "6.1.0".into(),
@@ -194,6 +195,53 @@ pub fn latest() -> Run {
     let mut other = run.header.target.clone();
     other.given = "/ssd/other.dat".into();
     run.header.targets = vec![run.header.target.clone(), other];
+    run
+}
+
+/// With what schema 11 added.
+pub fn with_stack() -> Run {
+    use record::stack::{
+        Disk, Layer, Md, Queue, STACK_VERSION, Setting, StackHost, StackTarget, StackTree,
+        Throttle, Unseen, What, Wire,
+    };
+    let layer = |id: &str, below: &[&str], what: What| Layer {
+        id: id.into(),
+        below: below.iter().map(|&id| id.to_owned()).collect(),
+        size_bytes: Some(u64::MAX),
+        what,
+        queue: Some(Queue { alignment_offset_bytes: Some(-1), ..Queue::default() }),
+    };
+    let link = Link { name: "SATA 6.0 Gb/s".into(), bytes_per_second: 600_000_000 };
+    let disk = Disk {
+        serial: Some("#0123456789abcdef".into()),
+        wire: Some(Wire { now: link.clone(), capable: Some(link) }),
+        ..Disk::default()
+    };
+    let mut run = latest();
+    run.header.stack = Some(StackTree {
+        version: STACK_VERSION,
+        targets: vec![StackTarget {
+            given: "/ssd".into(),
+            resolved: "/mnt/ssd".into(),
+            role: None,
+            on: vec!["md0".into()],
+        }],
+        layers: vec![
+            layer("md0", &["sda"], What::Md(Md { level: "raid1".into(), ..Md::default() })),
+            layer("sda", &[], What::Disk(disk)),
+        ],
+        host: StackHost {
+            settings: vec![Setting { name: "vm.swappiness".into(), value: "60".into() }],
+            ..StackHost::default()
+        },
+        throttles: vec![Throttle {
+            group: "/".into(),
+            device: "sda".into(),
+            of: "reads".into(),
+            per_second: u64::MAX,
+        }],
+        unseen: vec![Unseen { what: "a".into(), why: "b".into() }],
+    });
     run
 }
 
