@@ -179,8 +179,16 @@ pub struct Against {
     pub drift: Option<f64>,
     /// What blocks of the first side against itself say, where such were planned.
     pub control: Option<Control>,
+    /// What may be said of the two: different where the ratio over all is, and where any cell of
+    /// those in it is, however little that moves the ratio over all; else as `overall`.
+    pub verdict: Verdict,
+    /// Cells in the ratio over all in which this side is different and faster, after Holm.
+    pub faster: u32,
+    /// The same, slower.
+    pub slower: u32,
     /// Geometric mean over `cells`: each stream of a cell counts as much as a cell of one. Rows
-    /// whose rate the suite sets and both reached are left out, unless all are such.
+    /// whose rate the suite sets and both reached are left out, unless all are such. Its verdict
+    /// is of the mean alone: what some cells lose or win can be lost in it.
     pub overall: Outcome,
     /// Cells that both have, in the suite's order, those of several streams stream by stream.
     pub cells: Vec<CellComparison>,
@@ -473,21 +481,32 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
         let all_set = !cells.iter().any(CellComparison::is_of_storage);
         let counts =
             |row: usize| all_set || cells.get(row).is_some_and(CellComparison::is_of_storage);
+        let different = |way| {
+            let is_it = |&row: &usize| cells[row].outcome.is_different(way) && counts(row);
+            // What a repeat of the reference differs by is drift, in a cell as over all.
+            let all = (0..cells.len()).filter(is_it).filter(|_| !bracket);
+            u32::try_from(all.count()).unwrap_or(u32::MAX)
+        };
+        let (faster, slower) = (different(Direction::Faster), different(Direction::Slower));
         let mut counted = (0..cells.len()).filter(|&row| counts(row));
         let overall = match (counted.next(), counted.next()) {
             // One row is all there is: one answer, not two ways to the same.
             (Some(only), None) => cells.get(only).map(|row| row.outcome.clone()),
             _ => judge(&[matched.overall_of(&counts)], &[margin], terms.confidence).pop(),
         };
+        let overall = overall.unwrap_or_else(Outcome::unknown);
         Against {
             label: label(k + 1),
             differences,
+            verdict: if faster + slower > 0 { Verdict::Different } else { overall.verdict },
+            faster,
+            slower,
             design: matched.design,
             looks: looks(reference).max(looks(other)),
             bracket,
             drift: drift.map(|d| d.overall.exp_m1()),
             control: checked.map(|checked| checked.control),
-            overall: overall.unwrap_or_else(Outcome::unknown),
+            overall,
             cells,
             only_reference: matched.only_reference.clone(),
             only_other: matched.only_other.clone(),
@@ -497,6 +516,19 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
         }
     });
     each.collect()
+}
+
+impl Against {
+    /// Whether this side is different for the worse: over all, or in any cell.
+    pub fn is_worse(&self) -> bool {
+        !self.bracket && (self.slower > 0 || self.overall.is_different(Direction::Slower))
+    }
+}
+
+impl Outcome {
+    fn is_different(&self, way: Direction) -> bool {
+        self.verdict == Verdict::Different && self.direction == Some(way)
+    }
 }
 
 impl CellComparison {

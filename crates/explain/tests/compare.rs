@@ -557,6 +557,50 @@ fn who_comes_second_and_is_slower_is_seen() {
     assert!(text.contains("Who is visited second in a block is x0.8"), "{text}");
 }
 
+#[test]
+fn cells_that_differ_are_in_the_headline_however_little_the_mean_moves() {
+    let a = Planted::new("r1").run();
+    // 8 of 42 lose 10 %: 2 % over all, within the margin.
+    let mut b = Planted::new("r2").run();
+    let changed = |run: &mut Run, cells: std::ops::Range<u32>, share: f64| {
+        for visit in run.visits.iter_mut().filter(|visit| cells.contains(&visit.cell)) {
+            let op = &mut visit.streams[0].ops[0];
+            op.requests = (op.requests as f64 * share) as u64;
+        }
+    };
+    changed(&mut b, 0..8, 0.9);
+    let seen = compare(&[View::new(&a), View::new(&b)], &Terms::default());
+    let against = &seen.against[0];
+    assert_eq!((against.overall.verdict, against.verdict), (Verdict::Same, Verdict::Different));
+    assert_eq!((against.slower, against.faster, against.is_worse()), (8, 0, true));
+    let head = against.headline();
+    let wanted = "Different: B is slower than A in 8 of 42 cells; over 42 cells together the same \
+                  within 3 %, x0.98";
+    assert!(head.starts_with(wanted), "{head}");
+
+    changed(&mut b, 8..16, 1.0 / 0.9);
+    let seen = compare(&[View::new(&a), View::new(&b)], &Terms::default());
+    let head = seen.against[0].headline();
+    let wanted = "Different: B is slower than A in 8 and faster in 8 of 42 cells; over 42 cells";
+    assert!(head.starts_with(wanted), "{head}");
+
+    // What is better over all and worse somewhere is both.
+    changed(&mut b, 8..42, 1.2);
+    let seen = compare(&[View::new(&a), View::new(&b)], &Terms::default());
+    let against = &seen.against[0];
+    let head = against.headline();
+    assert!(head.starts_with("Different: B is faster than A, x1.1"), "{head}");
+    assert!(head.ends_with(" over 42 cells, but slower in 8 of them."), "{head}");
+    assert!(against.is_worse());
+
+    // The same configuration twice claims nothing in any cell.
+    let again = Planted::new("r3").run();
+    let seen = compare(&[View::new(&a), View::new(&again)], &Terms::default());
+    let against = &seen.against[0];
+    assert_eq!((against.verdict, against.slower, against.faster), (Verdict::Same, 0, 0));
+    assert!(!against.is_worse());
+}
+
 /// A run of so many cells and visits with noise of 1 %.
 struct Planted {
     id: &'static str,

@@ -63,7 +63,7 @@ pub struct CompareArgs {
     /// Print one JSON document (plimsoll.comparison/1)
     #[arg(long)]
     json: bool,
-    /// End with 8 if any run is different from the first, over all cells, for the worse
+    /// End with 8 if any run is different from the first, over all cells or in any, for the worse
     #[arg(long)]
     exit_code: bool,
     #[command(flatten)]
@@ -102,7 +102,7 @@ pub fn conclude(
     } else {
         output.print(&text(&comparison, store, runs, args.cells))?;
     }
-    let worse = comparison.against.iter().any(is_worse);
+    let worse = comparison.against.iter().any(Against::is_worse);
     Ok(if args.exit_code && worse { ExitCode::Slower } else { ExitCode::Ok })
 }
 
@@ -147,13 +147,6 @@ fn without_checks(runs: Vec<Run>) -> Vec<Run> {
     let checks = |run: &Run| blocks(run).is_some_and(|b| b.is_control && Some(b.group) == group);
     let sides = runs.iter().filter(|run| !checks(run)).count();
     if sides < 2 { runs } else { runs.into_iter().filter(|run| !checks(run)).collect() }
-}
-
-fn is_worse(against: &Against) -> bool {
-    let overall = &against.overall;
-    !against.bracket
-        && overall.verdict == Verdict::Different
-        && overall.direction == Some(Direction::Slower)
 }
 
 fn confidence(text: &str) -> Result<Share, String> {

@@ -184,7 +184,45 @@ impl Against {
             );
         }
         let over = format!("over {}", self.rows_told());
-        verdict(&self.overall, "A", label, &over)
+        let of_whole = verdict(&self.overall, "A", label, &over);
+        self.beside_the_whole(&over).unwrap_or(of_whole)
+    }
+
+    /// The verdict where cells differ and the ratio over all does not say so: cells of which many
+    /// stayed as they were, or which go both ways, are lost in a mean.
+    fn beside_the_whole(&self, over: &str) -> Option<String> {
+        let label = &self.label;
+        let (overall, ratio) = (&self.overall, told(self.overall.ratio));
+        let ways = [(self.slower, "slower"), (self.faster, "faster")];
+        let against = match (overall.verdict, overall.direction) {
+            (Verdict::Different, Some(Direction::Faster)) => Some(ways[0]),
+            (Verdict::Different, Some(Direction::Slower)) => Some(ways[1]),
+            (Verdict::Different, None) => None,
+            _ => {
+                let ways: Vec<_> = ways.into_iter().filter(|(n, _)| *n > 0).collect();
+                let cells = match ways.as_slice() {
+                    [] => return None,
+                    [(n, way)] => format!("{way} than A in {n}"),
+                    [(n, way), (more, other), ..] => {
+                        format!("{way} than A in {n} and {other} in {more}")
+                    }
+                };
+                let whole = match overall.verdict == Verdict::Same {
+                    true if overall.margin > SMALL_MARGIN => {
+                        format!("the same, between {}, {ratio}.", within(overall.margin))
+                    }
+                    true => format!("the same within {}, {ratio}.", within(overall.margin)),
+                    false => format!("inconclusive, {ratio}. {}", open(overall, "A", label)),
+                };
+                let all = self.rows_told();
+                return Some(format!(
+                    "Different: {label} is {cells} of {all}; {over} together {whole}"
+                ));
+            }
+        };
+        let (n, way) = against.filter(|(n, _)| *n > 0)?;
+        let whole = verdict(overall, "A", label, over);
+        Some(format!("{}, but {way} in {n} of them.", whole.trim_end_matches('.')))
     }
 
     /// `4 cells`, and `14 streams` where a cell has several: those in the ratio over all.
