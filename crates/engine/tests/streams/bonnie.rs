@@ -63,6 +63,9 @@ fn five_threads_share_8192_tickets_and_every_tenth_updates() {
     assert_eq!((reads.len(), writes.len()), (8192, 820), "tickets 0, 10, ... 8190");
     let workers: BTreeSet<u32> = all.iter().map(|request| request.worker).collect();
     assert_eq!(workers.len(), 5);
+    let flushes: Vec<_> = all.iter().filter(|request| request.op == Op::Fsync).collect();
+    assert_eq!(flushes.len(), 1, "when the last thread is done");
+    assert!(all.iter().all(|request| request.start <= flushes[0].start));
     for write in &writes {
         let before = reads.iter().any(|read| {
             read.worker == write.worker && read.offset == write.offset && read.end == write.start
