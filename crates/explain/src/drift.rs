@@ -83,6 +83,8 @@ pub struct RunDrift {
     pub visits: u32,
     /// Those cells.
     pub cells: u32,
+    /// The visits are so short that one says much of the next: nothing is said of the run.
+    pub too_short: bool,
     /// Changes of level that most cells share.
     pub steps: Vec<Step>,
     /// After the last of them.
@@ -223,6 +225,7 @@ struct Point {
     /// Place of that in the view.
     cell: usize,
     order: u32,
+    elapsed_ns: u64,
     /// Start of the visit since the start of the run, hours. Not its middle: a slow visit ends
     /// later where a count ends it, and slow would go with late.
     hours: f64,
@@ -237,14 +240,18 @@ fn points(view: &View<'_>, cells: &[CellView<'_>]) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     let in_grid = cells.iter().enumerate().filter(|(_, c)| !is_preparation(&c.cell.phase));
     for (place, cell) in in_grid.filter(|(_, cell)| cell.visits.len() > 1) {
-        let moving: Vec<&VisitView<'_>> =
-            cell.visits.iter().filter(|visit| visit.requests_per_second > 0.0).collect();
+        // A visit that stood still for a while is on no level: the stall is told as one.
+        let moves = |visit: &&VisitView<'_>| {
+            visit.requests_per_second > 0.0 && !crate::freeze::stalled(visit.visit)
+        };
+        let moving: Vec<&VisitView<'_>> = cell.visits.iter().filter(moves).collect();
         if moving.len() < 2 {
             continue;
         }
         points.extend(moving.iter().map(|visit| Point {
             cell: place,
             order: visit.visit.order,
+            elapsed_ns: visit.visit.elapsed_ns,
             hours: hours_in_run(view, visit.visit),
             gib: gib.get(&visit.visit.order).copied().unwrap_or(0.0),
             ln_rate: visit.requests_per_second.ln(),

@@ -6,7 +6,7 @@
 //! nothing to change, the visits of a cell could change places: whatever is said of the run must
 //! be rarer than that among the same rates dealt out anew, each within its cell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use stats::Random;
 use stats::paired::Estimate;
@@ -18,6 +18,10 @@ use super::{CONFIDENCE, POINTS_MIN, Point, RunDrift, Slope, Step, by_cell, range
 const SEGMENT_RUN: usize = 5;
 /// So many of the cells must have moved the same way for a change to be the run's.
 const SHARED_MIN: f64 = 0.8;
+/// As many of all cells must have visits on both sides.
+const ON_BOTH_SIDES_MIN: f64 = 0.5;
+/// A device's noise commonly lasts from tens of milliseconds to some tenths of a second.
+const VISIT_MIN_NS: u64 = 200_000_000;
 /// Levels closer than this ratio are one.
 const RATIO_MIN: f64 = 1.03;
 /// Rates dealt out anew, so often.
@@ -40,6 +44,17 @@ pub(super) fn run_drift(points: &[Point]) -> Option<RunDrift> {
     if cells == 0 {
         return None;
     }
+    let told = RunDrift {
+        visits: u32::try_from(points.len()).unwrap_or(u32::MAX),
+        cells: u32::try_from(cells).unwrap_or(u32::MAX),
+        too_short: too_short(points),
+        steps: Vec::new(),
+        per_hour: None,
+        per_gib_written: None,
+    };
+    if told.too_short {
+        return Some(told);
+    }
     let mut cuts = Vec::new();
     cut(points, 0, &mut cuts);
     cuts.sort_by_key(|&(place, _)| place);
@@ -53,12 +68,19 @@ pub(super) fn run_drift(points: &[Point]) -> Option<RunDrift> {
     let last = cuts.last().map_or(0, |&(place, _)| place);
     let rest = points.get(last..).unwrap_or_default();
     Some(RunDrift {
-        visits: u32::try_from(points.len()).unwrap_or(u32::MAX),
-        cells: u32::try_from(cells).unwrap_or(u32::MAX),
         steps: cuts.iter().filter_map(step).collect(),
         per_hour: common_slope(rest, |point| point.hours),
         per_gib_written: common_slope(rest, |point| point.gib),
+        ..told
     })
+}
+
+/// Whether what disturbs one visit is still there in the next: then visits are not there to be
+/// dealt anew.
+fn too_short(points: &[Point]) -> bool {
+    let mut lasted: Vec<u64> = points.iter().map(|point| point.elapsed_ns).collect();
+    lasted.sort_unstable();
+    lasted.get(lasted.len() / 2).is_some_and(|&middle| middle < VISIT_MIN_NS)
 }
 
 /// Visits as those of their cells, each rate against its cell's mean and with the weight of its
@@ -183,6 +205,11 @@ fn shared(before: &[Point], after: &[Point]) -> Option<f64> {
     let mean = |own: &[Point]| own.iter().map(|p| p.ln_rate).sum::<f64>() / own.len() as f64;
     let mut moved: Vec<f64> =
         before.iter().filter_map(|(cell, own)| Some(mean(after.get(cell)?) - mean(own))).collect();
+    // Phases that came one after the other have few cells on both sides of a moment.
+    let all = before.keys().chain(after.keys()).collect::<BTreeSet<_>>().len();
+    if (moved.len() as f64) < ON_BOTH_SIDES_MIN * all as f64 {
+        return None;
+    }
     moved.sort_unstable_by(f64::total_cmp);
     let middle = *moved.get(moved.len() / 2)?;
     let same = moved.iter().filter(|m| m.signum() == middle.signum()).count();
@@ -252,4 +279,43 @@ fn common_slope(points: &[Point], of: impl Fn(&Point) -> f64) -> Option<Slope> {
     let is_rare = (as_large + 1) as f64 <= (1.0 - CONFIDENCE) * (DEALS + 1) as f64;
     let (low, high) = if is_rare { (low, high) } else { (low.min(0.0), high.max(0.0)) };
     Slope::of(Estimate { low, high, ..slope }, range(points.iter().map(&of)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twelve cells in four rounds; from the middle on all have half the rate.
+    fn halved(elapsed_ns: u64) -> Vec<Point> {
+        let mut random = Random::new(7);
+        (0..48u32)
+            .map(|order| Point {
+                cell: (order % 12) as usize,
+                order,
+                elapsed_ns,
+                hours: f64::from(order) / 3600.0,
+                gib: 0.0,
+                ln_rate: if order < 24 { 9.0 } else { 8.3 } + 0.03 * random.normal(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn visits_that_share_their_noise_say_nothing_of_the_run() {
+        let long = run_drift(&halved(1_000_000_000)).unwrap();
+        assert_eq!((long.steps.len(), long.too_short), (1, false), "{long:?}");
+        let short = run_drift(&halved(50_000_000)).unwrap();
+        assert_eq!((short.steps.len(), short.per_hour, short.too_short), (0, None, true));
+    }
+
+    #[test]
+    fn what_phases_one_after_the_other_do_is_not_of_all_cells() {
+        let mut points = halved(1_000_000_000);
+        for point in &mut points {
+            // Four visits of each cell, then the next one's: only one has both levels.
+            point.cell = (point.order / 5) as usize;
+        }
+        let run = run_drift(&points).unwrap();
+        assert_eq!(run.steps, [], "a cell of ten changed");
+    }
 }

@@ -71,11 +71,21 @@ impl RunDrift {
                     }
                 ));
             }
+            Some(slope) if self.steps.is_empty() && slope.is_real() => lines.push(format!(
+                "The run drifted by less than {}, which is nothing to act on: {} from its \
+                 beginning to its end ({on}).",
+                words::percent(WORTH_TELLING),
+                over_all(slope)
+            )),
             Some(slope) if self.steps.is_empty() => lines.push(format!(
                 "No drift over the run beyond its noise: {} from its beginning to its end ({on}).",
                 over_all(slope)
             )),
             Some(_) => {}
+            None if self.too_short => lines.push(format!(
+                "Whether rates drifted over the run is unknown: its visits are so short that what \
+                 disturbs one is still there in the next ({on}; visits of 0.2 s and more would tell)."
+            )),
             None if self.steps.is_empty() => lines.push(format!(
                 "Whether rates drifted over the run is unknown: too few visits ({on}; it takes \
                  ten cells of two visits, four of three, or one of seven)."
