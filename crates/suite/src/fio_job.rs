@@ -36,7 +36,7 @@ impl Job {
 /// what fio cannot say or does otherwise; what holds for all stands at the top.
 pub fn fio_job(suite: &Suite, file: &str) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "; {}: {}", suite.name, suite.title);
+    let _ = writeln!(text, "; {}: {}", one_line(&suite.name), one_line(&suite.title));
     for line in of_all(suite) {
         let _ = writeln!(text, "; {line}");
     }
@@ -46,6 +46,12 @@ pub fn fio_job(suite: &Suite, file: &str) -> String {
     text
 }
 
+/// Text as it may stand in a job file: a line that begins in it would be an option, and fio has
+/// options that run programs.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
 /// The job file that comes closest to suites played one after the other, each with a title.
 ///
 /// It has no section for all: what one sets would hold for the jobs of those after it, too.
@@ -53,7 +59,7 @@ pub fn fio_jobs(suites: &[(String, Suite)], file: &str) -> String {
     let mut text = String::new();
     for (number, (title, suite)) in (1..).zip(suites) {
         let between = if number == 1 { "" } else { "\n" };
-        let _ = writeln!(text, "{between}; {title}");
+        let _ = writeln!(text, "{between}; {}", one_line(title));
         for line in of_all(suite) {
             let _ = writeln!(text, "; {line}");
         }
@@ -146,9 +152,9 @@ fn global(suite: &Suite, file: &str) -> Vec<(&'static str, String)> {
     let mut job = Job::default();
     if suite.files.count == 1 {
         // A colon parts names.
-        job.set("filename", file.replace(':', "\\:"));
+        job.set("filename", one_line(file).replace(':', "\\:"));
     } else {
-        job.set("filename_format", format!("{file}.$filenum"));
+        job.set("filename_format", format!("{}.$filenum", one_line(file)));
         job.set("nrfiles", suite.files.count);
         job.set("filesize", suite.files.size.get());
     }

@@ -106,6 +106,11 @@ fn spare_the_store(path: &Path, store: &Path) -> Result<(), Failure> {
         let message = format!("{} is the store of results", path.display());
         return Err(Failure::new(ExitCode::Refused, message).hint("name another file"));
     }
+    if store::is_store(&path) {
+        let message = format!("{} is another store of results", path.display());
+        return Err(Failure::new(ExitCode::Refused, message)
+            .hint("name another file, or remove that one yourself"));
+    }
     Ok(())
 }
 

@@ -214,3 +214,28 @@ fn others_read_what_is_exported() {
         read_by(&python, script, &world);
     }
 }
+
+#[test]
+fn another_store_is_not_replaced_either() {
+    let world = with_a_run();
+    let run = ["run", "random-read", "--target", "null:", "--time", "50ms", "--classic"];
+    world.ok(&[&run[..], &["--store", "other.db"]].concat());
+    let before = std::fs::read(world.path("other.db")).unwrap();
+    let done = world.run(&["export", "--format", "csv", "--force", "-o", "other.db"]);
+    assert_eq!(done.code, 3, "{done:?}");
+    assert!(done.err.contains("another store of results"), "{done:?}");
+    assert_eq!(std::fs::read(world.path("other.db")).unwrap(), before);
+}
+
+#[test]
+fn a_title_adds_no_option_to_a_fio_job() {
+    let world = World::new();
+    let text = world.ok(&["suite", "show", "random-read", "--toml"]).out;
+    let title = text.lines().find(|line| line.starts_with("title = ")).unwrap();
+    let evil = "title = \"x\\n[global]\\nexec_prerun=touch owned\"";
+    std::fs::write(world.path("evil.toml"), text.replace(title, evil)).unwrap();
+    let file = "a\nexec_prerun=touch owned";
+    let job = world.ok(&["suite", "show", "evil.toml", "--format", "fio", "--file", file]).out;
+    assert!(!job.lines().any(|line| line.trim_start().starts_with("exec")), "{job}");
+    assert_eq!(job.lines().filter(|line| *line == "[global]").count(), 1, "{job}");
+}
