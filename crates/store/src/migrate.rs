@@ -1,10 +1,6 @@
 //! The schema's versions. `user_version` is the number of the last migration applied; `application_id`
 //! marks the file as ours.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
-
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::{Store, StoreError};
@@ -27,16 +23,6 @@ const MIGRATIONS: [&str; 11] = [
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// "PLIM".
 const APPLICATION_ID: i64 = 0x504c_494d;
-
-/// Whether a file is a store of results, by its head: SQLite's, with our mark at byte 68 (SQLite,
-/// "Database File Format"). Only asks of what is a regular file.
-pub fn is_store(path: &Path) -> bool {
-    let mut head = [0; 72];
-    std::fs::metadata(path).is_ok_and(|found| found.is_file())
-        && File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
-        && head.starts_with(b"SQLite format 3\0")
-        && i64::from(u32::from_be_bytes([head[68], head[69], head[70], head[71]])) == APPLICATION_ID
-}
 
 impl Store {
     /// Schema of the file: 0 for a new, empty one. Refuses files of others and of later versions.

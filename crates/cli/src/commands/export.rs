@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -106,12 +106,21 @@ fn spare_the_store(path: &Path, store: &Path) -> Result<(), Failure> {
         let message = format!("{} is the store of results", path.display());
         return Err(Failure::new(ExitCode::Refused, message).hint("name another file"));
     }
-    if store::is_store(&path) {
-        let message = format!("{} is another store of results", path.display());
+    if is_database(&path) {
+        let message = format!("{} is a database, another store of results maybe", path.display());
         return Err(Failure::new(ExitCode::Refused, message)
             .hint("name another file, or remove that one yourself"));
     }
     Ok(())
+}
+
+/// By the head of a SQLite file. What a store has of its own may still be in the log beside it.
+fn is_database(path: &Path) -> bool {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let mut head = [0; MAGIC.len()];
+    fs::metadata(path).is_ok_and(|found| found.is_file())
+        && File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
+        && head == MAGIC
 }
 
 /// Writes a whole file or none.
