@@ -292,7 +292,10 @@ fn stack(left: &TargetRecord, right: &TargetRecord) -> Vec<Factor> {
     }
     if !elsewhere {
         let name = if left.kind == TargetKind::File { "file" } else { "target" };
-        add(name, &|t| Some(t.resolved.clone()));
+        elsewhere = add(name, &|t| Some(t.resolved.clone()));
+    }
+    if !elsewhere {
+        out.extend(models(left, right));
     }
     out.extend(mount_options(left, right));
     out.extend(remarks(left, right));
@@ -340,6 +343,25 @@ fn only_in_one(
         (!mine.is_empty()).then(|| mine.join(with))
     };
     option(kind, name, only(left, right), only(right, left))
+}
+
+/// Words in a model, about it.
+const OF_MODEL: [&str; 3] = ["schema", "name", "why"];
+
+/// What a simulated device was told to do, field by field, where one place was edited between two
+/// runs.
+fn models(left: &TargetRecord, right: &TargetRecord) -> Vec<Factor> {
+    let (Some(ours), Some(theirs)) = (&left.model, &right.model) else { return Vec::new() };
+    let fields = |text: &str| {
+        let mut fields = plan::fields(text)?;
+        fields.retain(|path, _| !OF_MODEL.contains(&path.as_str()));
+        Some(fields)
+    };
+    match (fields(ours), fields(theirs)) {
+        (Some(ours), Some(theirs)) => by_key(Kind::Stack, &ours, &theirs),
+        // Text that cannot be read any more is held against the other as it is.
+        _ => factor(Kind::Stack, "model", ours.trim(), theirs.trim()).into_iter().collect(),
+    }
 }
 
 /// Remarks of the form `scheduler: none` are facts with a name; others are compared whole.

@@ -481,6 +481,7 @@ mod tests {
                 direct_alignment: None,
                 link: None,
                 cache_bytes: None,
+                model: None,
                 remarks: vec![],
             },
             seed: 0,

@@ -132,6 +132,7 @@ fn header(suite_text: &str, size_bytes: u64) -> RunHeader {
             direct_alignment: Some(512),
             link: None,
             cache_bytes: None,
+            model: None,
             remarks: Vec::new(),
         },
         seed: 7,

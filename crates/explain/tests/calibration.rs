@@ -171,6 +171,7 @@ fn header() -> RunHeader {
             direct_alignment: Some(512),
             link: None,
             cache_bytes: None,
+            model: None,
             remarks: vec![],
         },
         seed: SEED,

@@ -444,6 +444,35 @@ fn what_nobody_recorded_is_no_difference() {
     assert!(differences(&a, &b).is_none());
 }
 
+#[test]
+fn an_edited_model_is_no_a_a() {
+    let (mut a, mut b) = (Planted::new("r1").run(), Planted::new("r2").run());
+    let model = |name: &str, latency: &str| {
+        format!(
+            "schema = 1\nname = \"{name}\"\n[model]\nsize = \"1GiB\"\n[model.read]\niops = 240\n\
+             latency = \"{latency}\"\n[[model.stage]]\nname = \"drive\"\n"
+        )
+    };
+    for run in [&mut a, &mut b] {
+        run.header.target.kind = TargetKind::Twin;
+        run.header.target.devices.clear();
+        run.header.target.model = Some(model("disk", "4900us"));
+    }
+    assert!(differences(&a, &b).is_none(), "{:?}", differences(&a, &b));
+    b.header.target.model = Some(model("disk", "5880us"));
+    let said = differences(&a, &b).sentences().join(" ");
+    let wanted = "One thing differs: model.read.latency (4900us in r1, 5880us in r2).";
+    assert_eq!(said, wanted);
+    // Words about it change nothing.
+    b.header.target.model = Some(model("another", "4900us"));
+    assert!(differences(&a, &b).is_none(), "{:?}", differences(&a, &b));
+    // What was not kept is not known to differ.
+    b.header.target.model = None;
+    assert!(differences(&a, &b).is_none());
+    b.header.target.model = Some("not [ toml".to_owned());
+    assert!(!differences(&a, &b).is_none());
+}
+
 /// A, B by `ratio`, and A once more by `again`: eleven blocks, the tenth of A against itself. The
 /// first of two blocks begins with A, and the next with the other.
 fn checked_group(cells: u32, ratio: f64, again: f64) -> [Run; 3] {
@@ -655,6 +684,7 @@ impl Planted {
                 direct_alignment: Some(512),
                 link: None,
                 cache_bytes: None,
+                model: None,
                 remarks: vec![],
             },
             seed: self.seed,

@@ -110,6 +110,7 @@ fn header(draft: &Draft, tool: Tool, bytes: &[u8], origin: &Origin) -> RunHeader
             direct_alignment: None,
             link: None,
             cache_bytes: None,
+            model: None,
             remarks: Vec::new(),
         },
         seed: 0,

@@ -259,6 +259,9 @@ pub struct TargetRecord {
     pub cache_bytes: Option<u64>,
     /// What the target is that a reader of the numbers must know: `tmpfs: memory, no device`.
     pub remarks: Vec<String>,
+    /// Text of the file that a simulated device was made by, as it was read; `None` of other
+    /// targets, and in runs that were stored before it was kept.
+    pub model: Option<String>,
 }
 
 /// A link that all data of a device pass.

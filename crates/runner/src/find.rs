@@ -45,6 +45,7 @@ impl Found {
             direct_alignment: None,
             link: None,
             cache_bytes: None,
+            model: None,
             remarks: vec!["a twin: no device was measured".to_owned()],
         };
         let as_it_is = !matches!(ground, Ground::Memory);

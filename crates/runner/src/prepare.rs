@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 use device::TwinSpec;
 use plan::Schedule;
-use record::{Blocks, CellRecord, PartOf, RunHeader, RunState, StackTree, StreamPlan, Warning};
+use record::{
+    Blocks, CellRecord, PartOf, RunHeader, RunState, StackTree, StreamPlan, TargetKind,
+    TargetRecord, Warning,
+};
 use rustix::fs::OFlags;
 use stack::{Action, Host, PathKind, Permit, Target};
 use suite::model::{
@@ -370,8 +373,10 @@ pub fn prepare(order: &Order) -> Result<Prepared, RunError> {
             Found::twin(Ground::Memory, &name.text(), *size)
         }
         [name @ TargetName::Model(path)] => {
-            let spec = read_model(path)?;
-            Found::twin(Ground::Model(Box::new(spec)), &name.text(), Bytes::ZERO)
+            let (spec, text) = read_model(path)?;
+            let found = Found::twin(Ground::Model(Box::new(spec)), &name.text(), Bytes::ZERO);
+            let record = TargetRecord { model: Some(text), ..found.record };
+            Found { record, ..found }
         }
         several => find_paths(&host, order, &real(several)?, &mut source)?,
     };
@@ -402,7 +407,8 @@ pub(crate) fn begins_empty(suite: &Suite) -> bool {
 /// A model is a page of text: what goes on for longer is a device or something else by mistake.
 const MODEL_BYTES_MAX: u64 = 4 << 20;
 
-fn read_model(path: &Path) -> Result<TwinSpec, RunError> {
+/// A model, and the text that it is from.
+fn read_model(path: &Path) -> Result<(TwinSpec, String), RunError> {
     let bad = |why: String| RunError::Model { path: path.to_path_buf(), why };
     let mut text = String::new();
     // A pipe that nobody writes to would be waited for.
@@ -418,7 +424,7 @@ fn read_model(path: &Path) -> Result<TwinSpec, RunError> {
     }
     let spec: TwinSpec = toml::from_str(&text).map_err(|e| bad(e.to_string()))?;
     spec.check().map_err(|e| bad(e.to_string()))?;
-    Ok(spec)
+    Ok((spec, text))
 }
 
 fn finish(
@@ -455,7 +461,7 @@ fn finish(
     let mut passes = fill::passes(&suite);
     let mut warnings = Vec::new();
     if found.as_it_is {
-        warnings.extend(not_prepared(&passes, &found.record.given));
+        warnings.extend(not_prepared(&passes, &found.record));
         passes.clear();
     }
     let first = cells.len() as u32;
@@ -514,15 +520,18 @@ fn finish(
 }
 
 /// That preconditioning which the suite asks for is left out, since nothing may be changed.
-fn not_prepared(passes: &[Pass], target: &str) -> Option<Warning> {
+fn not_prepared(passes: &[Pass], target: &TargetRecord) -> Option<Warning> {
     let left_out = passes.iter().filter(|pass| !pass.is_fill());
     let what: Vec<String> = left_out.map(Pass::name).collect();
     (!what.is_empty()).then(|| {
-        let text = format!(
-            "not prepared as the suite wants it ({}): {target} is there already and the suite only \
-             reads it, so it is read as it is",
-            what.join(", ")
-        );
+        let why = match target.kind {
+            TargetKind::Twin => {
+                "is simulated and begins as new, and preconditioning is not played on it"
+            }
+            _ => "is there already and the suite only reads it, so it is read as it is",
+        };
+        let (given, what) = (&target.given, what.join(", "));
+        let text = format!("not prepared as the suite wants it ({what}): {given} {why}");
         Warning::new("not-preconditioned", text)
     })
 }

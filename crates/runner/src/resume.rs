@@ -67,6 +67,12 @@ pub fn prepare_resume(
     if !same || then.len() < now.len() {
         return Err(no("the target is not what it was"));
     }
+    let models = [&prepared.header.target, &header.target].map(|target| target.model.as_ref());
+    if let [Some(now), Some(then)] = models
+        && now != then
+    {
+        return Err(no("the model's file was changed since"));
+    }
     // A file that was made then is there now and need not be written again.
     let extra = then.iter().skip(now.len()).cloned();
     prepared.cells.extend(extra.collect::<Vec<_>>());

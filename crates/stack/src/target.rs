@@ -422,6 +422,7 @@ impl Target {
             direct_alignment: alignment.unit().and_then(|b| u32::try_from(b.get()).ok()),
             link: None,
             cache_bytes: None,
+            model: None,
             remarks: self.remarks(),
         }
     }

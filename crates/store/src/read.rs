@@ -266,6 +266,7 @@ impl Columns<'_> {
             link: self.link()?,
             cache_bytes: self.optional_u64("target_cache_bytes")?,
             remarks: self.json("target_remarks")?,
+            model: self.get("target_model")?,
         })
     }
 

@@ -226,7 +226,7 @@ fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
              blocks_controls, blocks_is_control,
              target_link, target_link_rate, target_cache_bytes,
              part_group, part_list, part_number, part_of, part_study, targets,
-             stack)
+             stack, target_model)
          VALUES (:record_version, :suite, :suite_text, :given, :resolved, :kind, :size_bytes,
              :files, :file_system, :mount, :devices, :alignment, :remarks, :seed, :command_line,
              :program, :host, :kernel, :architecture, :processor, :processors, :memory_bytes,
@@ -234,7 +234,7 @@ fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
              :blocks_looks, :blocks_controls, :blocks_is_control,
              :link, :link_rate, :cache_bytes,
              :part_group, :part_list, :part_number, :part_of,
-             :part_study, :targets, :stack)",
+             :part_study, :targets, :stack, :model)",
         named_params! {
             ":record_version": header.version,
             ":suite": header.suite,
@@ -249,6 +249,7 @@ fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
             ":devices": json(&target.devices)?,
             ":alignment": target.direct_alignment,
             ":remarks": json(&target.remarks)?,
+            ":model": target.model,
             ":seed": header.seed.to_string(),
             ":command_line": json(&header.command_line)?,
             ":program": header.program,

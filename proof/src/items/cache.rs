@@ -260,6 +260,7 @@ fn header(suite: &Suite, suite_text: String, seed: u64) -> RunHeader {
             direct_alignment: None,
             link: None,
             cache_bytes: None,
+            model: None,
             remarks: Vec::new(),
         },
         seed,

@@ -451,6 +451,7 @@ fn header() -> RunHeader {
             direct_alignment: None,
             link: None,
             cache_bytes: None,
+            model: None,
             remarks: Vec::new(),
         },
         seed: 1,

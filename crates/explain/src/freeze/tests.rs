@@ -101,6 +101,7 @@ pub(crate) fn run(kind: TargetKind, visits: Vec<VisitRecord>) -> Run {
         direct_alignment: None,
         link: None,
         cache_bytes: None,
+        model: None,
         remarks: vec![],
     };
     let machine = Machine {

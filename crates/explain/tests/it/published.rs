@@ -150,6 +150,7 @@ pub fn header(id: &str) -> RunHeader {
             direct_alignment: None,
             link: None,
             cache_bytes: Some(4 << 30),
+            model: None,
             remarks: Vec::new(),
         },
         seed: 1,

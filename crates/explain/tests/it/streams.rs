@@ -100,6 +100,7 @@ fn run(id: &str, visits: Vec<VisitRecord>) -> Run {
                 direct_alignment: None,
                 link: None,
                 cache_bytes: None,
+                model: None,
                 remarks: vec![],
             },
             seed: 1,

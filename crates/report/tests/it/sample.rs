@@ -26,6 +26,7 @@ pub fn header(suite: &str) -> RunHeader {
             direct_alignment: Some(512),
             link: None,
             cache_bytes: None,
+            model: None,
             remarks: vec![],
         },
         seed: 7,

@@ -27,6 +27,7 @@ pub fn header() -> RunHeader {
             direct_alignment: Some(512),
             link: None,
             cache_bytes: None,
+            model: None,
             remarks: vec!["a \"remark\"".into()],
         },
         seed: u64::MAX - 1,
@@ -195,6 +196,13 @@ pub fn latest() -> Run {
     let mut other = run.header.target.clone();
     other.given = "/ssd/other.dat".into();
     run.header.targets = vec![run.header.target.clone(), other];
+    run
+}
+
+/// With what schema 12 added.
+pub fn with_model() -> Run {
+    let mut run = with_stack();
+    run.header.target.model = Some("schema = 1\nname = \"d\u{ef}sk\"\n".into());
     run
 }
 
