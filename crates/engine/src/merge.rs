@@ -203,8 +203,7 @@ fn warnings(visit: &Visit, results: &[WorkerResult]) -> Vec<Warning> {
             warnings.push(Warning::new(
                 "backlog",
                 format!(
-                    "{who}: {} requests were due but could not be issued by the end: the device \
-                     is slower than the rate asked for",
+                    "{who}: {} requests were due but could not be issued by the end",
                     result.backlog
                 ),
             ));

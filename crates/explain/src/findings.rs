@@ -13,7 +13,9 @@ use crate::freeze::{self, Freezes, Source};
 use crate::gap::{self, Gaps, Kind};
 use crate::halt::{self, Halts};
 use crate::interval::{self, Basis, CellInterval, StreamInterval};
+use crate::latency::overloads;
 use crate::mark::{MEANINGS, Mark};
+use crate::places::Told;
 use crate::steady::{self, SteadyStates, Verdict};
 use crate::view::{CellView, View};
 use crate::words::{count, iops, list, percent, percents_apart, seconds};
@@ -80,6 +82,7 @@ impl Findings {
         marks.of_drift(&self.drift);
         marks.of_steady(&self.steady);
         marks.of_generator(view);
+        marks.of_overload(view);
         let rank = |mark: &Mark| MEANINGS.iter().position(|(code, _)| *code == mark.code);
         let mut marks = marks.0;
         marks.sort_by_key(|mark| (mark.cell, rank(mark)));
@@ -242,6 +245,18 @@ impl Marks {
                 let own = series.stream.as_deref().filter(|_| series.cell == cell);
                 self.0.push(Mark::new("not-steady", cell, why.clone()).of_stream(own));
             }
+        }
+    }
+
+    /// Visits that are short end before the generator calls them overloaded.
+    fn of_overload(&mut self, view: &View<'_>) {
+        let told = Told::new(view.run);
+        // What a visit says itself is a mark already.
+        let warned =
+            |row: &CellView<'_>| row.visits.iter().any(|v| row.warned_of_overload(v).is_some());
+        for row in view.rows.iter().filter(|row| row.is_overloaded() && !warned(row)) {
+            let texts = overloads(row, &told);
+            self.add_to(row, "overloaded", texts.into_iter().next().unwrap_or_default());
         }
     }
 

@@ -7,7 +7,8 @@ use serde::Serialize;
 use stats::{LatencyHistogram, exposure};
 use units::Nanos;
 
-use crate::view::{CellView, View};
+use crate::places::Told;
+use crate::view::{CellView, Offered, View, VisitView};
 use crate::words;
 
 /// Waits that are asked about.
@@ -37,7 +38,7 @@ pub struct CellLatency {
     pub exposure: Vec<Exposure>,
     /// Wait that one random moment in a hundred exceeds.
     pub one_in_hundred_ns: Option<u64>,
-    /// More was asked for than came back, as the visits' warnings say it.
+    /// More was offered than was taken: what the visits' warnings say of it, or else what was left.
     pub overloaded: Vec<String>,
 }
 
@@ -53,11 +54,52 @@ pub struct Exposure {
 
 /// Waits of a run's cells.
 pub fn latencies(view: &View<'_>) -> Latencies {
+    let told = Told::new(view.run);
     let cells = view.rows.iter().filter(|cell| !cell.visits.is_empty());
-    Latencies { cells: cells.map(cell_latency).collect() }
+    Latencies { cells: cells.map(|cell| cell_latency(cell, &told)).collect() }
 }
 
-fn cell_latency(cell: &CellView<'_>) -> CellLatency {
+/// Visits in which more was offered than was taken, a text for each.
+pub(crate) fn overloads(cell: &CellView<'_>, told: &Told<'_>) -> Vec<String> {
+    let overloaded = cell.is_overloaded();
+    let visits = cell.visits.iter().filter_map(|visit| {
+        let own = cell.warned_of_overload(visit).map(str::to_owned);
+        let offered = Offered::of(visit);
+        own.or_else(|| {
+            (overloaded && offered.is_much()).then(|| not_taken(cell, told, visit, offered))
+        })
+    });
+    visits.collect()
+}
+
+/// The rate offered, if the plan tells it, against what was taken.
+fn not_taken(
+    cell: &CellView<'_>,
+    told: &Told<'_>,
+    visit: &VisitView<'_>,
+    offered: Offered,
+) -> String {
+    let left = words::percent(offered.left as f64 / offered.due.max(1) as f64);
+    let taken = visit.requests_per_second;
+    let late = format!("{left} of what was due had not been issued by the visit's end");
+    match offered_rate(cell, told) {
+        Some(rate) => {
+            format!("{rate:.0} requests a second were offered, {taken:.0} came back; {late}")
+        }
+        None => format!("{taken:.0} requests a second came back; {late}"),
+    }
+}
+
+/// Requests a second that the plan offers to all streams of the row together.
+fn offered_rate(cell: &CellView<'_>, told: &Told<'_>) -> Option<f64> {
+    let streams = &told.asked(cell.cell)?.streams;
+    let own = streams.iter().filter(|stream| cell.has_stream(&stream.name));
+    // A stream without a rate of its own takes what it gets.
+    let rates = own.map(|stream| stream.value("rate")?.parse::<f64>().ok());
+    rates.sum::<Option<f64>>().filter(|rate| *rate > 0.0)
+}
+
+fn cell_latency(cell: &CellView<'_>, told: &Told<'_>) -> CellLatency {
     let mut all = LatencyHistogram::new();
     for op in cell.visits.iter().flat_map(|visit| visit.counted()) {
         all.merge(&op.latency);
@@ -65,18 +107,13 @@ fn cell_latency(cell: &CellView<'_>) -> CellLatency {
     let share = |wait: Nanos| {
         exposure::from_histogram(&all, wait).map(|share| Exposure { wait_ns: wait.get(), share })
     };
-    let warnings = cell.visits.iter().flat_map(|visit| &visit.visit.warnings);
     CellLatency {
         cell: cell.cell.index,
         cell_name: cell.name(),
         stream: cell.stream_name().map(str::to_owned),
         exposure: LIMITS.into_iter().filter_map(share).collect(),
         one_in_hundred_ns: exposure::quantile(&all, 0.01).map(Nanos::get),
-        overloaded: warnings
-            .filter(|warning| warning.code == "overloaded")
-            .filter(|warning| warning.stream().is_none_or(|stream| cell.has_stream(stream)))
-            .map(|warning| warning.text.clone())
-            .collect(),
+        overloaded: overloads(cell, told),
     }
 }
 

@@ -48,10 +48,7 @@ pub const MEANINGS: &[(&str, &str)] = &[
     ("generator-limited", "a processor that made the load was the limit, perhaps not the target"),
     ("not-steady", "the rate had not come to rest when the rounds ran out"),
     ("backlog", "open loop: some of what was due had not been issued when the visits ended"),
-    (
-        "overloaded",
-        "more was offered than the target takes: the visit ended early, for all streams",
-    ),
+    ("overloaded", "more was offered than the target takes: latencies are of a queue that grows"),
     ("few-requests", "few requests for so many in flight: a visit's start and end decide its rate"),
     ("not-converged", "the interval is wider than was asked for"),
     ("within-one-visit", "one visit: what differs from visit to visit is not in the interval"),

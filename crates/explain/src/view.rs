@@ -227,23 +227,38 @@ impl<'a> CellView<'a> {
     }
 
     /// Whether it was offered more than it took: a visit says that it was overloaded, or more than
-    /// [`LEFT_MAX`] of what was due had not been issued by the visits' ends. Its rates are then
-    /// what the storage did, below what the suite asked for.
+    /// [`LEFT_MAX`] of what was due, and more than chance leaves, had not been issued by the visits'
+    /// ends. Its rates are then what the storage did, below what the suite asked for.
     pub fn fell_behind(&self) -> bool {
-        let overloaded = |visit: &VisitView<'_>| {
-            visit.visit.warnings.iter().any(|warning| {
-                warning.code == "overloaded"
-                    && warning.stream().is_none_or(|stream| self.has_stream(stream))
-            })
-        };
-        let streams = self.visits.iter().flat_map(|visit| visit.streams());
-        let (left, done) = streams.fold((0u64, 0u64), |(left, done), stream| {
-            let counts = stream.ops.iter().filter(|op| is_data(&op.op)).map(|op| op.requests);
-            let requests = counts.fold(0u64, u64::saturating_add);
-            (left.saturating_add(stream.backlog), done.saturating_add(requests))
+        let overloaded = |visit: &VisitView<'_>| self.warned_of_overload(visit).is_some();
+        let all = self.visits.iter().map(Offered::of);
+        let all = all.fold(Offered::default(), |sum, one| Offered {
+            left: sum.left.saturating_add(one.left),
+            due: sum.due.saturating_add(one.due),
         });
-        let due = left.saturating_add(done) as f64;
-        left as f64 > LEFT_MAX * due || self.visits.iter().any(overloaded)
+        let visits = self.visits.len().max(1) as f64;
+        // Arrivals by chance come and go by the square root of their number. Even where exactly as
+        // much is taken as is offered, four fifths of that are left on average, give or take three
+        // fifths; this is three of these above.
+        let chance = (1.0 + 2.0 / visits.sqrt()) * (all.due as f64 / visits).sqrt();
+        let too_many = all.is_much() && all.left as f64 / visits > chance;
+        too_many || self.visits.iter().any(overloaded)
+    }
+
+    /// Whether that was so throughout: in half of the visits at least, so that no single stall is
+    /// taken for it.
+    pub fn is_overloaded(&self) -> bool {
+        let behind = self.visits.iter().filter(|visit| Offered::of(visit).is_much()).count();
+        self.fell_behind() && behind > 0 && 2 * behind >= self.visits.len()
+    }
+
+    /// What a visit says of a stream of these that fell so far behind that it ended the visit.
+    pub(crate) fn warned_of_overload<'b>(&self, visit: &'b VisitView<'_>) -> Option<&'b str> {
+        let mut warnings = visit.visit.warnings.iter().filter(|warning| {
+            warning.code == "overloaded"
+                && warning.stream().is_none_or(|stream| self.has_stream(stream))
+        });
+        warnings.next().map(|warning| warning.text.as_str())
     }
 
     /// Natural logarithms of the visits' rates in requests per second, those of visits in which
@@ -351,6 +366,29 @@ pub(crate) fn completions(visit: &VisitRecord, stream: Option<usize>) -> Cow<'_,
 /// More than this share of what was due left over, and the offered rate was not reached: the
 /// generator itself calls a stream overloaded that falls behind by as much.
 const LEFT_MAX: f64 = 0.02;
+
+/// Requests that a plan of arrivals made due, ramps included, and those of them never issued.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Offered {
+    pub left: u64,
+    pub due: u64,
+}
+
+impl Offered {
+    pub(crate) fn of(visit: &VisitView<'_>) -> Self {
+        visit.streams().iter().fold(Self::default(), |sum, stream| {
+            let counts = stream.ops.iter().filter(|op| is_data(&op.op)).map(|op| op.requests);
+            let done = counts.fold(stream.ramp_requests, u64::saturating_add);
+            let left = sum.left.saturating_add(stream.backlog);
+            Self { left, due: sum.due.saturating_add(done).saturating_add(stream.backlog) }
+        })
+    }
+
+    /// Whether more was left than a stream that keeps up leaves.
+    pub(crate) fn is_much(self) -> bool {
+        self.left as f64 > LEFT_MAX * self.due as f64
+    }
+}
 
 /// The grain of [`Bitmap`]s, ns.
 const MILLISECOND: u64 = 1_000_000;

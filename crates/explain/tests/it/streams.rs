@@ -2,6 +2,7 @@
 
 use explain::compare::{Comparison, Design, Direction, Terms, Verdict, compare};
 use explain::explanation::{Context, Explanation};
+use explain::latency::latencies;
 use explain::view::View;
 use explain::{Findings, drift, halt};
 use record::{
@@ -315,6 +316,53 @@ fn what_the_suite_offers_is_not_in_the_ratio_over_all() {
     assert!((ratio - 2.0).abs() < 0.06, "{ratio}");
     let said = seen.sentences().join("\n");
     assert!(said.contains("over 1 stream"), "{said}");
+}
+
+/// One stream that is offered 1000 requests a second and takes 240.
+fn offered(left: impl Fn(u32) -> u64) -> Run {
+    let mut run = planted("r1", 6, 5, |_| 240.0, 10_000.0);
+    run.header.suite_text = "schema = 1\nname = \"oltp\"\nfile_size = \"1GiB\"\n[[phase]]\n\
+                             name = \"oltp\"\n[[phase.stream]]\nname = \"log\"\n\
+                             operation = \"write\"\naccess = \"uniform\"\nblock_size = \"8KiB\"\n\
+                             rate = 1000\ntime = \"20s\"\n"
+        .to_owned();
+    run.cells[0].streams.truncate(1);
+    for visit in &mut run.visits {
+        visit.streams.truncate(1);
+        visit.streams[0].backlog = left(visit.repeat);
+    }
+    run
+}
+
+#[test]
+fn what_is_offered_and_not_taken_is_overload_in_short_visits_too() {
+    let run = offered(|_| 760 * SECONDS);
+    let view = View::new(&run);
+    let marks = Findings::of(&view).marks(&view);
+    let overload = marks.iter().find(|mark| mark.code == "overloaded");
+    let seen = &overload.expect("a mark").evidence;
+    assert!(seen.starts_with("1000 requests a second were offered, 24"), "{seen}");
+    let said = latencies(&view).sentences().join("\n");
+    assert!(said.contains("`oltp` was overloaded in 6 visits: 1000 requests a second"), "{said}");
+    assert!(said.contains("% of what was due had not been issued by the visit's end"), "{said}");
+}
+
+#[test]
+fn what_chance_or_one_stall_leaves_is_no_overload() {
+    let marked = |run: &Run| {
+        let view = View::new(run);
+        let found = Findings::of(&view).marks(&view);
+        let said = latencies(&view).sentences().join("\n").contains("overloaded");
+        (view.rows[0].fell_behind(), found.iter().any(|mark| mark.code == "overloaded"), said)
+    };
+    // One and a half times the square root of what was due, and more than 2 % of it.
+    let due = (240 * SECONDS) as f64;
+    let left = (1.5 * due.sqrt()) as u64;
+    assert!(left as f64 > 0.02 * (due + left as f64), "{left} of {due}");
+    assert_eq!(marked(&offered(|_| left)), (false, false, false));
+    // A visit that ended in a stall: the rate was not reached, by no fault of the offer.
+    let stalled = offered(|repeat| if repeat == 2 { 200 * SECONDS } else { 0 });
+    assert_eq!(marked(&stalled), (true, false, false));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use explain::CellView;
 use explain::cache::ledger;
 use explain::interval::CellInterval;
+use explain::view::View;
 use explain::visits::Visits;
 use record::{CellRecord, Run, RunState, Warning};
 
@@ -605,6 +606,11 @@ fn place_of(cell: &CellRecord) -> String {
 /// its workers and visits differ by chance only.
 fn backlogs(run: &Run) -> Vec<String> {
     let mut out = Vec::new();
+    if run.visits.iter().flat_map(|visit| &visit.streams).all(|stream| stream.backlog == 0) {
+        return out;
+    }
+    let view = View::new(run);
+    let rows = &view.rows;
     for cell in &run.cells {
         let name = place_of(cell);
         for (position, plan) in cell.streams.iter().enumerate() {
@@ -612,9 +618,17 @@ fn backlogs(run: &Run) -> Vec<String> {
             let left = of_cell.filter_map(|visit| visit.streams.get(position));
             let left: Vec<u64> = left.map(|s| s.backlog).filter(|&left| left > 0).collect();
             let Some(most) = left.iter().max() else { continue };
+            let row = rows.iter().find(|row| {
+                row.cell.index == cell.index && row.stream.is_none_or(|own| own == position)
+            });
+            // Arrivals by chance, and a stall near the end, leave some to a target that keeps up.
+            let why = match row.is_some_and(|row| row.is_overloaded()) {
+                true => "more was offered than was taken",
+                false => "chance or a stall can have left them",
+            };
             let text = format!(
                 "backlog: {}, stream `{}`: {} requests were due but could not be issued by the \
-                 end of {} (at most {most} in one): more was offered than was taken",
+                 end of {} (at most {most} in one): {why}",
                 plain(&name),
                 plain(&plan.name),
                 left.iter().fold(0u64, |sum, &left| sum.saturating_add(left)),
