@@ -233,6 +233,11 @@ impl Verdict {
     }
 }
 
+/// Whether there is a page cache that could answer: a twin has none.
+fn has_page_cache(view: &View<'_>) -> bool {
+    view.run.header.target.kind != record::TargetKind::Twin
+}
+
 /// What a run says about caches.
 pub fn caches(view: &View<'_>) -> Caches {
     let plan = plan::Plan::of(view.run);

@@ -17,7 +17,7 @@ use crate::latency::overloads;
 use crate::mark::{MEANINGS, Mark};
 use crate::places::Told;
 use crate::steady::{self, SteadyStates, Verdict};
-use crate::view::{CellView, View};
+use crate::view::{CellView, View, is_preparation};
 use crate::words::{count, iops, list, percent, percents_apart, seconds};
 
 /// What was found in a run.
@@ -110,10 +110,12 @@ impl Marks {
     fn of_intervals(&mut self, view: &View<'_>, findings: &Findings) {
         let wanted = plan(view).filter(|p| p.method == Method::Rounds).map(|p| p.rounds.precision);
         for row in &view.rows {
-            let Some(found) = findings.interval_of(view, row) else { continue };
-            self.of_width(row, found, wanted);
-            self.of_outliers(row, found);
-            if let Some(found) = ends(row) {
+            if let Some(found) = findings.interval_of(view, row) {
+                self.of_width(row, found, wanted);
+                self.of_outliers(row, found);
+            }
+            // Also where one short visit has no interval: nothing else says how sure it is.
+            if let Some(found) = ends(row).filter(|_| !is_preparation(&row.cell.phase)) {
                 self.add_to(row, "few-requests", found.evidence());
             }
         }

@@ -185,7 +185,7 @@ fn cell_interval(
         },
         None => one_visit(cell, mean)?,
     };
-    let ends_share = crate::ends::ends(cell).map(|found| found.share);
+    let ends_share = crate::ends::widens(cell);
     let ends = ends.widened(ends_share.unwrap_or(0.0));
     if ![mean, ends.low, ends.high, ends.half_width].iter().all(|number| number.is_finite()) {
         return None;
@@ -581,12 +581,36 @@ mod tests {
         assert_eq!(
             mark.unwrap().evidence,
             "a visit has 200 requests with 40 in flight: its start and end may make the rate wrong \
-             by up to 20 %, mostly too low; longer visits help (without --quick, or --set time=...)"
+             by up to 20 %; longer visits help (without --quick, or --set time=...)"
         );
-        for (found, mark) in [with(4, 4), with(1, 40)] {
+        for (found, mark) in [with(1, 1), with(1, 40)] {
             assert_eq!((found.ends_share, mark), (None, None));
             assert!(found.low > 95.0 && found.high < 105.0, "{found:?}");
         }
+        // Less than is worth a mark is in the interval all the same.
+        let (found, mark) = with(4, 4);
+        assert_eq!((found.ends_share, mark), (Some(0.02), None));
+        assert!(found.low < 98.1 && found.high > 101.9, "{found:?}");
+    }
+
+    #[test]
+    fn one_at_a_time_is_too_high_and_needs_no_interval_for_its_mark() {
+        let mut visit = visit(0, 0, &[5, 5]);
+        visit.streams[0].ops[0].latency_ns_sum = u128::from(visit.elapsed_ns);
+        visit.ramp_ns = 1;
+        let mut run = run(vec![visit]);
+        run.cells[0].streams = vec![record::StreamPlan {
+            name: "s".into(),
+            op: "read".into(),
+            block_bytes: Some(4096),
+            threads: 1,
+            queue_depth: 1,
+        }];
+        let view = View::new(&run);
+        assert_eq!(cells(&view), [None], "too short for an interval");
+        let marks = crate::Findings::of(&view).marks(&view);
+        let mark = marks.iter().find(|mark| mark.code == "few-requests").unwrap();
+        assert!(mark.evidence.contains("may make the rate too high by up to 10 %"), "{mark:?}");
     }
 
     #[test]

@@ -502,22 +502,40 @@ impl SteadyState {
         let snia = self.snia?;
         let says = |holds: bool| if holds { "holds" } else { "fails" };
         let mut text = format!(
-            "SNIA's test on the last {SNIA_ROUNDS} rounds {}: range {} of at most 20 %, rise {} of \
-             at most 10 %",
+            "SNIA's test on the last {SNIA_ROUNDS} rounds {}: range {}, rise {}",
             says(snia.holds),
-            words::percent(snia.range),
-            signed(snia.rise)
+            of_at_most(snia.range, steady::SNIA_RANGE_MAX),
+            rise_of_at_most(snia.rise, steady::SNIA_RISE_MAX)
         );
         if let Some(half) = self.last_half {
             text.push_str(&format!(
-                "; the stricter test on the last {} rounds {}: rise {} of at most 5 %",
+                "; the stricter test on the last {} rounds {}: rise {}",
                 half.rounds,
                 says(half.holds),
-                signed(half.rise)
+                rise_of_at_most(half.rise, steady::LAST_HALF_RISE_MAX)
             ));
         }
         Some(format!("{text}."))
     }
+}
+
+/// `10.04 % of at most 10 %`: with the digits that show which is more.
+fn of_at_most(seen: f64, most: f64) -> String {
+    let told = match seen > most {
+        true => words::percents_apart(seen, most).0,
+        false => words::percent(seen),
+    };
+    format!("{told} of at most {:.0} %", most * 100.0)
+}
+
+/// The same of a slope.
+fn rise_of_at_most(rise: f64, most: f64) -> String {
+    let sign = match signed(rise) {
+        text if text.starts_with('-') => "-",
+        text if text.starts_with('+') => "+",
+        _ => "",
+    };
+    format!("{sign}{}", of_at_most(rise.abs(), most))
 }
 
 impl WriteCliff {
@@ -588,6 +606,15 @@ mod tests {
             mixed.visits[order] = visit(order as u32, "read", &[]);
         }
         assert_eq!(steady_of(&mixed).series, []);
+    }
+
+    #[test]
+    fn a_test_that_fails_by_a_hair_shows_the_hair() {
+        assert_eq!(rise_of_at_most(-0.1004, 0.10), "-10.04 % of at most 10 %");
+        assert_eq!(of_at_most(0.2003, 0.20), "20.03 % of at most 20 %");
+        assert_eq!(rise_of_at_most(0.10, 0.10), "+10 % of at most 10 %");
+        assert_eq!(rise_of_at_most(-0.3, 0.10), "-30 % of at most 10 %");
+        assert_eq!(rise_of_at_most(0.0, 0.10), "0 % of at most 10 %");
     }
 
     #[test]

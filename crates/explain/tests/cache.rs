@@ -274,6 +274,47 @@ fn the_ramp_is_in_the_counters_and_not_in_the_figures() {
     assert_eq!(bench.verdict(), device(1.0));
 }
 
+/// 5 % writes of 4 KiB, direct: so many measured and in the ramp, all of which the device moved but
+/// `cached` of the reads and of the writes.
+fn mixed(measured: [u64; 2], ramp: [u64; 2], cached: [f64; 2]) -> Bench {
+    let mut bench = Bench::new(
+        "schema = 1\nname = \"t\"\nfile_size = \"1GiB\"\n[[phase]]\nname = \"mix\"\n\
+         read_share = 0.95\ntime = \"10s\"\ndirect = true\n",
+    )
+    .moved(1.0, 1.0);
+    let visit = &mut bench.run.visits[0];
+    let stream = &mut visit.streams[0];
+    let ops = ["read", "write"].into_iter().zip(measured).map(|(name, requests)| {
+        let mut op = stream.ops[0].clone();
+        (op.op, op.requests, op.bytes) = (name.to_owned(), requests, requests * 4096);
+        op.latency_ns_sum = u128::from(requests) * 390_000;
+        op
+    });
+    let ops: Vec<_> = ops.collect();
+    stream.ops = ops;
+    stream.ramp_requests = ramp[0] + ramp[1];
+    let moved = |at: usize| ((measured[at] + ramp[at]) as f64 * (1.0 - cached[at])) as u64 * 4096;
+    (visit.ledger[0].read_bytes, visit.ledger[0].write_bytes) = (moved(0), moved(1));
+    bench
+}
+
+#[test]
+fn chance_in_a_ramp_is_no_cache() {
+    // 5 % of 11 000 in the ramp are 550 writes, +-23: here 3 of those few.
+    let (measured, ramp) = ([9500, 500], [10_520, 480]);
+    let bench = mixed(measured, ramp, [0.0, 0.0]);
+    assert!(!bench.verdict().is_cached(), "{:?}", bench.verdict());
+    assert_eq!(bench.verdict().mark(), None, "{:?}", bench.verdict());
+    // One that chance does not make is found: its share is the least that it can be.
+    for cached in [[0.0, 0.5], [0.3, 0.0], [0.99, 0.99]] {
+        let found = mixed(measured, ramp, cached);
+        assert!(found.verdict().is_cached(), "{cached:?}: {:?}", found.verdict());
+    }
+    // One that chance could make is neither told nor denied.
+    let found = mixed(measured, ramp, [0.0, 0.08]).verdict();
+    assert!(matches!(found, Verdict::Unknown { .. }), "{found:?}");
+}
+
 #[test]
 fn no_witness_is_unknown_and_never_fine() {
     let bench = Bench::read(true);
@@ -529,6 +570,14 @@ fn a_cache_is_found_in_the_sweep_and_told() {
         said.contains("A cache of ") && said.contains("in the controller or the drive"),
         "{said}"
     );
+    // A twin's records never say direct, and it has no page cache; of a file that says memory.
+    let mut twin = cached;
+    for visit in &mut twin.run.visits {
+        visit.streams[0].backend.direct = false;
+    }
+    assert!(twin.caches().sweeps[0].buffered);
+    twin.run.header.target.kind = TargetKind::Twin;
+    assert!(!twin.caches().sweeps[0].buffered);
     let flat = sweep(|_| 100.0).caches();
     assert!(!flat.sweeps[0].fit.unwrap().found);
     assert!(
@@ -541,19 +590,27 @@ fn a_cache_is_found_in_the_sweep_and_told() {
 }
 
 fn reread(first_us: f64, second_us: f64) -> Caches {
+    reread_of(TargetKind::File, true, first_us, second_us)
+}
+
+fn reread_of(kind: TargetKind, direct: bool, first_us: f64, second_us: f64) -> Caches {
     let mut bench = Bench::new(suite::find_builtin("reread").unwrap().text).moved(1.0, 0.0);
     for (visit, us) in bench.run.visits.iter_mut().zip([first_us, second_us]) {
+        visit.streams[0].backend.direct = direct;
         let op = &mut visit.streams[0].ops[0];
         op.latency_ns_sum = (us * 1000.0 * op.requests as f64) as u128;
         for (at, row) in op.series.rows.iter_mut().enumerate() {
             row.requests = 250 + (at as u64 * 7919) % 13;
         }
     }
+    bench.run.header.target.kind = kind;
     bench.caches()
 }
 
 #[test]
 fn the_second_pass_shows_a_cache() {
+    assert!(reread_of(TargetKind::File, false, 120.0, 40.0).rereads[0].buffered);
+    assert!(!reread_of(TargetKind::Twin, false, 120.0, 40.0).rereads[0].buffered);
     let found = &reread(120.0, 40.0).rereads[0];
     assert!(found.found && found.ratio.unwrap() == 3.0, "{found:?}");
     assert!(found.low.unwrap() > 2.9 && found.high.unwrap() < 3.1, "{found:?}");

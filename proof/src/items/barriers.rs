@@ -223,6 +223,7 @@ fn played(spec: &ModelSpec, in_flight: u32, seed: u64) -> Option<QueueCell> {
     let latency: u128 =
         result.streams.iter().flat_map(|s| &s.ops).map(|op| op.latency_ns_sum).sum();
     let seen = latency as f64 / 1e9 / elapsed;
+    let requests: u64 = result.streams.iter().flat_map(|s| &s.ops).map(|op| op.requests).sum();
     let own: Vec<f64> =
         device.stages().iter().map(|stage| stage.weighted_time.as_secs_f64() / elapsed).collect();
     let layers: Vec<LayerQueue> = own
@@ -242,6 +243,7 @@ fn played(spec: &ModelSpec, in_flight: u32, seed: u64) -> Option<QueueCell> {
         block_bytes: 4096,
         in_flight,
         seen,
+        rate: requests as f64 / elapsed,
         above: (seen - below).max(0.0),
         ends: 0.0,
         paced: false,

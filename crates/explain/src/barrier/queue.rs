@@ -15,6 +15,8 @@ use crate::view::{CellView, View, VisitView};
 
 /// Layers must hold this share of what was added for the queue to be there.
 const HOLDS: f64 = 0.7;
+/// Below this share of what is in flight nothing waits that is worth a word.
+const WAITS: f64 = 0.1;
 /// In a closed loop requests in flight agree with rate times time within this.
 const AGREES: f64 = 0.05;
 
@@ -40,6 +42,9 @@ pub struct QueueCell {
     pub in_flight: u64,
     /// Requests in flight that the measuring loop saw: rate times mean time.
     pub seen: f64,
+    /// Requests completed per second.
+    #[serde(skip)]
+    pub rate: f64,
     /// Of those, above all block devices.
     pub above: f64,
     /// By which share its visits' start and end may make rates wrong; 0 where visits are long.
@@ -73,10 +78,10 @@ pub enum Place {
 /// Where the queue is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct QueueVerdict {
-    /// The layer that took most of what was added in flight; `None` if none did, or nobody
-    /// counted.
+    /// The layer in which most of the waiting is that was added with what was added in flight;
+    /// `None` if none has it, nothing waits, or nobody counted.
     pub place: Option<Place>,
-    /// Its share of what was added.
+    /// Its share of that waiting; with one number in flight, of all that was in flight.
     pub share: f64,
     /// Fewest and most in flight that were compared.
     pub compared: Option<(u64, u64)>,
@@ -121,6 +126,7 @@ pub fn queues(view: &View<'_>) -> BTreeMap<String, Vec<QueueCell>> {
             block_bytes: load.block_bytes,
             in_flight: load.in_flight,
             seen,
+            rate: middle(cell.visits.iter().map(|visit| visit.requests_per_second)),
             above: (seen - top).max(0.0),
             ends: ends(cell).map_or(0.0, |found| found.share),
             paced: plan.as_ref().is_some_and(|plan| is_paced(plan, cell)),
@@ -160,7 +166,9 @@ fn middle(values: impl Iterator<Item = f64>) -> f64 {
 /// * `cells`: of one group.
 ///
 /// For each block size the cells of fewest and of most in flight are compared; growths add up
-/// over the block sizes. With one number in flight only, what waits is taken instead of growth.
+/// over the block sizes. Being served is not waiting: what a higher rate alone has in a layer, each
+/// request as long there as with the fewest in flight, is no growth. With one number in flight only,
+/// what is in a layer is taken instead of growth.
 pub fn where_is_the_queue(cells: &[QueueCell]) -> QueueVerdict {
     let apart = |cell: &QueueCell| (cell.seen / cell.in_flight.max(1) as f64 - 1.0).abs();
     let mut off: Vec<&QueueCell> =
@@ -178,7 +186,7 @@ pub fn where_is_the_queue(cells: &[QueueCell]) -> QueueVerdict {
     let blocks: BTreeSet<u64> = counted.iter().map(|cell| cell.block_bytes).collect();
     let mut above = 0.0;
     let mut layers: BTreeMap<u32, (f64, Vec<String>)> = BTreeMap::new();
-    let mut added = 0.0;
+    let (mut added, mut in_all) = (0.0, 0.0);
     for block in blocks {
         let of_block = || counted.iter().filter(|cell| cell.block_bytes == block);
         let few = of_block().min_by_key(|cell| cell.in_flight);
@@ -189,7 +197,10 @@ pub fn where_is_the_queue(cells: &[QueueCell]) -> QueueVerdict {
             continue;
         }
         let alone = few.in_flight == most.in_flight;
-        let base = |value: f64| if alone { 0.0 } else { value };
+        let faster = most.rate / few.rate;
+        let faster = if faster.is_finite() && faster > 0.0 { faster } else { 1.0 };
+        let base = |value: f64| if alone { 0.0 } else { value * faster };
+        in_all += most.seen;
         above += most.above - base(few.above);
         added += most.seen - base(few.seen);
         for layer in &most.layers {
@@ -199,7 +210,7 @@ pub fn where_is_the_queue(cells: &[QueueCell]) -> QueueVerdict {
         }
         verdict.compared = Some((few.in_flight, most.in_flight));
     }
-    if added.is_nan() || added <= 0.5 {
+    if added.is_nan() || added <= 0.5 || added < WAITS * in_all {
         return verdict;
     }
     let deepest = layers.keys().next_back().copied();
@@ -243,6 +254,7 @@ mod tests {
             block_bytes: 4096,
             in_flight,
             seen: above + own.iter().sum::<f64>(),
+            rate: 1000.0,
             above,
             ends: 0.0,
             paced: false,
@@ -269,6 +281,20 @@ mod tests {
             assert_eq!(place, wanted);
             assert!(verdict.off.is_empty());
         }
+    }
+
+    #[test]
+    fn being_served_is_not_waiting() {
+        // 80 us throughout: with 32 in flight 32 are served at a time, and none waits.
+        let at = |in_flight: u64, rate: f64| QueueCell {
+            rate,
+            ..cell(in_flight, 0.0, &[in_flight as f64])
+        };
+        let served = where_is_the_queue(&[at(1, 12_500.0), at(8, 99_900.0), at(32, 400_000.0)]);
+        assert_eq!(served.place, None, "{served:?}");
+        // The same where no more than 100 K are taken: three quarters wait.
+        let queued = where_is_the_queue(&[at(1, 12_500.0), at(32, 100_000.0)]);
+        assert!(queued.place.is_some() && (queued.share - 1.0).abs() < 1e-9, "{queued:?}");
     }
 
     #[test]

@@ -92,15 +92,35 @@ impl Barrier {
                 "the law is off by {} on average, more than the 10 % beyond which it says nothing",
                 percent(error)
             ),
-            (Some(NoFit::OneLoad), _) => "one number of requests in flight cannot tell a limit \
-                                          from the time of a request; measure two at least"
-                .to_owned(),
+            (Some(NoFit::OneLoad), _) => format!(
+                "one number of requests in flight{} cannot tell a limit from the time of a \
+                 request; {}",
+                self.left_words(),
+                self.next_words("measure two at least")
+            ),
             (Some(NoFit::TooFewBlockSizes), _) => {
-                "fewer than 3 block sizes; measure more".to_owned()
+                format!(
+                    "fewer than 3 block sizes{}; {}",
+                    self.left_words(),
+                    self.next_words("measure more")
+                )
             }
-            _ => "fewer than 8 cells with a value; measure more".to_owned(),
+            _ => format!(
+                "fewer than 8 cells with a value{}; {}",
+                self.left_words(),
+                self.next_words("measure more")
+            ),
         };
         format!("{}: barrier unknown: {why}.", self.group)
+    }
+
+    /// Of what too few are, where others were measured and left out.
+    fn left_words(&self) -> &'static str {
+        if self.few_requests > 0 { " in what is left" } else { "" }
+    }
+
+    fn next_words(&self, else_do: &'static str) -> &'static str {
+        if self.few_requests > 0 { "measure longer, so that none is left out" } else { else_do }
     }
 
     fn retrograde_words(&self) -> Option<String> {
@@ -142,25 +162,24 @@ impl Barrier {
         let share = if queue.share > 1.0 { "all".to_owned() } else { percent(queue.share) };
         let compared = match queue.compared {
             Some((few, most)) if few < most => {
-                format!("from {few} to {most} in flight, {share} of the requests added")
+                format!("from {few} to {most} in flight, {share} of the added waiting is there")
             }
-            _ => format!("{share} of the requests in flight"),
+            _ => format!("{share} of the requests in flight are there, waiting or served"),
         };
         sentences.push(match place {
             Place::Above => format!(
-                "{}: the queue is above the block devices: {compared} wait \
-                 there. The ceiling is in the host: file system, scheduler, a limit of a control \
+                "{}: the queue is above the block devices: {compared}. The ceiling is in the host: file system, scheduler, a limit of a control \
                  group (its requests wait where no device counts them), a lock, or the generator.",
                 self.group
             ),
             Place::Devices { devices, has_members: true, .. } => format!(
-                "{}: the queue is in {}: {compared} wait there and not in \
-                 the devices below.",
+                "{}: the queue is in {}: {compared} and not in the devices \
+                 below.",
                 self.group,
                 list(devices)
             ),
             Place::Devices { devices, .. } => format!(
-                "{}: the queue is at the devices ({}): {compared} wait there.",
+                "{}: the queue is at the devices ({}): {compared}.",
                 self.group,
                 list(devices)
             ),
@@ -347,4 +366,42 @@ fn factor_words(e: &Elasticity, kind: CapKind) -> String {
         list(&levels),
         slope.value
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Point, QueueVerdict, of_points};
+    use super::*;
+
+    #[test]
+    fn what_was_left_out_is_not_to_be_measured_but_longer() {
+        let one_load: Vec<Point> = (9..20)
+            .map(|k| Point { block_bytes: 1 << k, in_flight: 1, ln_rates: vec![7.0] })
+            .collect();
+        let mut barrier = of_points("read", "read", &one_load, 1);
+        let said = barrier.sentences().join("\n");
+        assert!(said.contains("measure two at least"), "{said}");
+        barrier.few_requests = 22;
+        let said = barrier.sentences().join("\n");
+        assert!(!said.contains("measure two at least"), "{said}");
+        assert!(said.contains("one number of requests in flight in what is left"), "{said}");
+        assert!(said.contains("; measure longer, so that none is left out."), "{said}");
+    }
+
+    #[test]
+    fn one_number_in_flight_does_not_tell_waiting_from_being_served() {
+        let mut barrier = of_points("read", "read", &[], 1);
+        let place =
+            Some(Place::Devices { depth: 0, devices: vec!["sda".into()], has_members: false });
+        barrier.queue =
+            QueueVerdict { place, share: 1.0, compared: Some((8, 8)), ..QueueVerdict::default() };
+        let said = barrier.sentences().join("\n");
+        assert!(said.contains("of the requests in flight are there, waiting or served"), "{said}");
+        barrier.queue.compared = Some((1, 8));
+        let said = barrier.sentences().join("\n");
+        assert!(
+            said.contains("from 1 to 8 in flight, 100 % of the added waiting is there"),
+            "{said}"
+        );
+    }
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use record::{LedgerEntry, Run, StreamRecord, TargetKind, VisitRecord};
+use suite::model::Class;
 
 use super::plan::Plan;
 use super::{Finding, Verdict, Witness};
@@ -36,6 +37,141 @@ pub struct Moved {
     pub bottom_read: Option<u64>,
 }
 
+/// Sigmas that the chance in a ramp is given: one cell in 16 000 goes beyond.
+const SIGMAS: f64 = 4.0;
+
+/// How far off what was asked for may be: of a ramp the number of requests is stored, and not how
+/// many of them were reads, nor how large they were.
+#[derive(Clone, Copy, Debug, Default)]
+struct Doubt {
+    read: Off,
+    written: Off,
+    /// All requests of a stream are of one size: what was asked for in all is known.
+    total_known: bool,
+}
+
+/// Bytes by which one of them may be off.
+#[derive(Clone, Copy, Debug, Default)]
+struct Off {
+    /// Square of the standard error, over all visits.
+    variance: f64,
+    /// What is in flight at the ramp's end is more of what takes long.
+    edge: f64,
+}
+
+impl Off {
+    fn bytes(self) -> u64 {
+        (SIGMAS * self.variance.sqrt() + self.edge) as u64
+    }
+
+    fn add(&mut self, other: Self) {
+        self.variance += other.variance;
+        self.edge += other.edge;
+    }
+}
+
+impl Doubt {
+    fn of(plan: &Plan, cell: &CellView<'_>) -> Self {
+        let mut doubt = Self { total_known: true, ..Self::default() };
+        for visit in &cell.visits {
+            for (position, stream) in visit.visit.streams.iter().enumerate() {
+                let planned = plan.cell(cell.cell).and_then(|cell| cell.streams.get(position));
+                let classes = planned.map_or(&[][..], |stream| &stream.mix.classes);
+                doubt.total_known &= stream.ramp_requests == 0 || one_size(stream, classes);
+                doubt.read.add(off(stream, classes, "read", visit.visit.elapsed_ns));
+                doubt.written.add(off(stream, classes, "write", visit.visit.elapsed_ns));
+            }
+        }
+        doubt
+    }
+}
+
+fn one_size(stream: &StreamRecord, classes: &[Class]) -> bool {
+    let sized = |class: &&Class| class.op.reads() || class.op.writes();
+    let mut sizes = classes.iter().filter(sized).map(|class| class.block_size);
+    match sizes.next() {
+        Some(first) => sizes.all(|size| size == first),
+        // A plan that cannot be read back: one operation of one size is all that is sure.
+        None => stream.ops.len() < 2,
+    }
+}
+
+/// Chance in what a stream's ramp moved by one operation, as drawn from the classes of its mix,
+/// and in the share of it that is taken from the measured part.
+fn off(stream: &StreamRecord, classes: &[Class], name: &str, elapsed_ns: u64) -> Off {
+    let ramp = stream.ramp_requests as f64;
+    let counted: f64 = stream.ops.iter().map(|op| op.requests as f64).sum();
+    if ramp <= 0.0 || counted <= 0.0 {
+        return Off::default();
+    }
+    let of = |class: &Class| if name == "read" { class.op.reads() } else { class.op.writes() };
+    let weight: f64 = classes.iter().map(|class| class.weight).sum();
+    let op = stream.ops.iter().find(|op| op.op == name);
+    let size = op.map_or(0.0, |op| op.bytes as f64 / op.requests.max(1) as f64);
+    let share = op.map_or(0.0, |op| op.requests as f64 / counted);
+    let (mean, square) = if weight > 0.0 {
+        classes.iter().filter(|class| of(class)).fold((0.0, 0.0), |(mean, square), class| {
+            let (part, bytes) = (class.weight / weight, class.block_size.get() as f64);
+            (mean + part * bytes, square + part * bytes * bytes)
+        })
+    } else {
+        (share * size, share * size * size)
+    };
+    let in_flight = |ns: u128| ns as f64 / elapsed_ns.max(1) as f64;
+    let all = in_flight(stream.ops.iter().fold(0, |sum, op| sum + op.latency_ns_sum));
+    let own = in_flight(op.map_or(0, |op| op.latency_ns_sum));
+    // Those of it in flight are as large as all are, or larger as far as large ones take longer.
+    let in_proportion = if mean > 0.0 { square / mean } else { size };
+    let beyond = |size: f64| (own * size - all * mean).abs();
+    Off {
+        variance: ramp * (1.0 + ramp / counted) * (square - mean * mean).max(0.0),
+        edge: beyond(size).max(beyond(in_proportion)),
+    }
+}
+
+/// Bytes of one operation, asked for and moved.
+#[derive(Clone, Copy, Debug)]
+struct Direction {
+    asked: u64,
+    moved: u64,
+    off: u64,
+    /// Bytes of all operations that were asked for and not moved, where that is known.
+    short: Option<u64>,
+}
+
+impl Direction {
+    /// What was asked for, as near to what moved as chance allows.
+    fn nearest(self) -> u64 {
+        let (least, most) =
+            (self.asked.saturating_sub(self.off), self.asked.saturating_add(self.off));
+        self.moved.clamp(least, most)
+    }
+
+    /// Bytes moved by bytes asked for, as near to 1 as chance allows; why it is not known, if
+    /// chance could hide as much as a cache that would be told.
+    fn ratio(self) -> Result<f64, String> {
+        let (plain, nearest) = (by(self.moved, self.asked), by(self.moved, self.nearest()));
+        let least = by(self.moved, self.asked.saturating_add(self.off));
+        let is_told = |ratio: f64| ratio < PARTLY;
+        let all_there =
+            self.short.is_some_and(|short| short as f64 <= (1.0 - PARTLY) * self.asked as f64);
+        if !is_told(nearest) && is_told(least) && !all_there {
+            return Err(format!(
+                "of the ramp only the number of requests is stored, not how many were reads or \
+                 writes or how large, so what was asked for may be {} off, and a cache could hide \
+                 in that; visits that are long against their ramp tell (without --quick, or --set \
+                 time=...)",
+                crate::words::percent(self.off as f64 / self.asked.max(1) as f64)
+            ));
+        }
+        Ok(if is_told(plain) || plain > MORE { nearest } else { plain })
+    }
+}
+
+fn by(moved: u64, asked: u64) -> f64 {
+    if asked == 0 { 1.0 } else { moved as f64 / asked as f64 }
+}
+
 pub(super) fn findings(view: &View<'_>, plan: &Plan, cell: &CellView<'_>) -> Vec<Finding> {
     let finding = |verdict| Finding { witness: Witness::Ledger, verdict };
     if let Some(what) = no_device(view.run) {
@@ -56,9 +192,21 @@ pub(super) fn findings(view: &View<'_>, plan: &Plan, cell: &CellView<'_>) -> Vec
     let devices = &view.run.header.target.devices;
     let moved = sum(cell.visits.iter().map(|v| moved(v.visit, devices)));
     let top = top_names(cell);
+    let doubt = Doubt::of(plan, cell);
+    let all = moved.asked_read.saturating_add(moved.asked_written);
+    let short = all.saturating_sub(moved.read.saturating_add(moved.written));
+    let short = doubt.total_known.then_some(short);
+    let reads =
+        Direction { asked: moved.asked_read, moved: moved.read, off: doubt.read.bytes(), short };
+    let writes = Direction {
+        asked: moved.asked_written,
+        moved: moved.written,
+        off: doubt.written.bytes(),
+        short,
+    };
     let mut found = Vec::new();
-    read_findings(&moved, &top, &mut found);
-    write_findings(&moved, plan.asks_direct(cell.cell), &top, &mut found);
+    read_findings(&moved, [reads, writes], &top, &mut found);
+    write_findings(writes, plan.asks_direct(cell.cell), &top, &mut found);
     if found.is_empty() {
         let why = format!(
             "the visits asked for {} only: too little to compare with counters",
@@ -201,27 +349,36 @@ fn top_names(cell: &CellView<'_>) -> String {
     crate::words::list(&top.into_iter().map(str::to_owned).collect::<Vec<_>>())
 }
 
-fn read_findings(moved: &Moved, top: &str, found: &mut Vec<Verdict>) {
-    if moved.asked_read < ASKED_MIN {
-        if moved.asked_written >= ASKED_MIN {
-            foreign("read", moved.read, moved.asked_read, moved.asked_written, found);
+fn read_findings(
+    moved: &Moved,
+    [reads, writes]: [Direction; 2],
+    top: &str,
+    found: &mut Vec<Verdict>,
+) {
+    if reads.asked < ASKED_MIN {
+        if writes.asked >= ASKED_MIN {
+            foreign("read", reads.moved, reads.nearest(), writes.asked, found);
         }
         return;
     }
-    let asked = moved.asked_read as f64;
-    let ratio = moved.read as f64 / asked;
+    let asked = reads.nearest();
+    let ratio = match reads.ratio() {
+        Ok(ratio) => ratio,
+        Err(why) => return found.push(Verdict::Unknown { why }),
+    };
     match ratio {
         r if r < PARTLY => found.push(answered("read", r, format!("above {top}"))),
         r if r > MORE => {
-            foreign("read", moved.read, moved.asked_read, moved.asked_read, found);
+            foreign("read", reads.moved, asked, asked, found);
             found.push(device("read", ratio));
         }
         _ => found.push(device("read", ratio)),
     }
-    if moved.asked_written < ASKED_MIN {
-        foreign("write", moved.written, moved.asked_written, moved.asked_read, found);
+    if writes.asked < ASKED_MIN {
+        foreign("write", writes.moved, writes.nearest(), reads.asked, found);
     }
-    if let Some(bottom) = moved.bottom_read.map(|bytes| bytes as f64 / asked)
+    let below = moved.bottom_read.map(|bytes| Direction { moved: bytes, short: None, ..reads });
+    if let Some(bottom) = below.map(|below| by(below.moved, below.nearest()))
         && ratio >= PARTLY
         && bottom < PARTLY
     {
@@ -254,21 +411,25 @@ fn foreign(op: &str, device: u64, asked: u64, all: u64, found: &mut Vec<Verdict>
     }
 }
 
-fn write_findings(moved: &Moved, direct: Option<bool>, top: &str, found: &mut Vec<Verdict>) {
-    if moved.asked_written < ASKED_MIN {
+fn write_findings(writes: Direction, direct: Option<bool>, top: &str, found: &mut Vec<Verdict>) {
+    if writes.asked < ASKED_MIN {
         return;
     }
-    let ratio = moved.written as f64 / moved.asked_written as f64;
+    let asked = writes.nearest();
+    let ratio = match writes.ratio() {
+        Ok(ratio) => ratio,
+        Err(why) => return found.push(Verdict::Unknown { why }),
+    };
     match ratio {
         r if r < PARTLY && direct == Some(true) => {
             found.push(answered("write", r, format!("above {top}")));
         }
         r if r < PARTLY => found.push(Verdict::WriteLag {
-            missing_bytes: moved.asked_written.saturating_sub(moved.written),
+            missing_bytes: asked.saturating_sub(writes.moved),
             share: 1.0 - r,
         }),
         r if r > MORE => {
-            foreign("write", moved.written, moved.asked_written, moved.asked_written, found);
+            foreign("write", writes.moved, asked, asked, found);
             found.push(device("write", ratio));
         }
         _ => found.push(device("write", ratio)),

@@ -61,7 +61,11 @@ pub(super) fn rereads(view: &View<'_>, plan: &Plan) -> Vec<Reread> {
     for (at, (stream, cell, visit)) in passes.iter().enumerate() {
         let earlier = passes[..at].iter().find(|(other, _, _)| other == stream);
         if let Some((_, first_cell, first)) = earlier {
-            found.extend(compare(stream, (first_cell, first), (cell, visit)));
+            let pair = compare(stream, (first_cell, first), (cell, visit));
+            found.extend(pair.map(|pair| Reread {
+                buffered: pair.buffered && super::has_page_cache(view),
+                ..pair
+            }));
         }
     }
     found

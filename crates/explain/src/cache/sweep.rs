@@ -200,7 +200,9 @@ pub(super) fn sweeps(view: &View<'_>, plan: &Plan) -> Vec<Sweep> {
             None => groups.push((kind, vec![(size, cell)])),
         }
     }
-    groups.into_iter().filter_map(|(stream, cells)| sweep(stream.direct, cells)).collect()
+    let found = groups.into_iter().filter_map(|(stream, cells)| sweep(stream.direct, cells));
+    let pages = super::has_page_cache(view);
+    found.map(|found| Sweep { buffered: found.buffered && pages, ..found }).collect()
 }
 
 fn sweep(direct: bool, mut cells: Vec<(u64, &CellView<'_>)>) -> Option<Sweep> {

@@ -90,7 +90,7 @@ fn of_visit(view: &View<'_>, visit: &VisitRecord) -> Option<WriteCache> {
         before,
         after,
         size_bytes: (at_bytes as f64 * (1.0 - after / before)).max(0.0) as u64,
-        buffered: !stream.backend.direct,
+        buffered: !stream.backend.direct && super::has_page_cache(view),
         refills: false,
     })
 }

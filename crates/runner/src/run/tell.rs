@@ -34,7 +34,7 @@ impl Running<'_> {
             let phase = self.cells[cell.cell as usize].phase.clone();
             self.warn(Warning::new(
                 "not-steady",
-                format!("phase {phase} was not steady after {} rounds", cell.visits),
+                format!("phase {phase} was not shown to be steady in {} rounds", cell.visits),
             ))?;
         }
         let open = |why| {
