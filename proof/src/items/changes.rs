@@ -326,6 +326,10 @@ fn few(random: &mut Random, effect: impl Fn(u32) -> f64) -> Option<drift::RunDri
             let took = 1e9 / ln.exp();
             made.streams[0].ops[0].requests = (rate * took / 1e9) as u64;
             made.elapsed_ns = took as u64;
+            // As evenly to its end, or a slow visit would stand still from the first second on.
+            let ticks = made.elapsed_ns / 10_000_000;
+            made.completions = Bitmap::zeros(ticks * 10);
+            (0..ticks).for_each(|tick| made.completions.set(tick * 10));
             made.started_unix_ns = now;
             now += 200_000_000;
             visits.push(made);
