@@ -591,13 +591,7 @@ pub fn document(run: &Run) -> Document {
             is_control: b.is_control,
             looks: b.looks,
         }),
-        part: header.part.as_ref().map(|part| PartOf {
-            group: part.group.clone(),
-            list: part.list.clone(),
-            number: part.number,
-            of: part.of,
-            study: part.study.as_ref().map(of_study),
-        }),
+        part: header.part.as_ref().map(part),
         imported: header.imported.as_ref().map(imported),
         stack: header.stack.clone(),
         cells: figures::streams_of(run).iter().map(|stream| cell(&judged, stream)).collect(),
@@ -617,6 +611,16 @@ fn setting((name, value): &(String, String)) -> Setting {
     Setting { name: name.clone(), value: value.clone() }
 }
 
+pub(crate) fn part(part: &record::PartOf) -> PartOf {
+    PartOf {
+        group: part.group.clone(),
+        list: part.list.clone(),
+        number: part.number,
+        of: part.of,
+        study: part.study.as_ref().map(of_study),
+    }
+}
+
 fn of_study(study: &record::OfStudy) -> OfStudy {
     OfStudy {
         stack: study.stack,
@@ -625,7 +629,7 @@ fn of_study(study: &record::OfStudy) -> OfStudy {
     }
 }
 
-fn imported(imported: &record::Imported) -> Imported {
+pub(crate) fn imported(imported: &record::Imported) -> Imported {
     Imported {
         tool: imported.tool.clone(),
         version: imported.version.clone(),
@@ -648,7 +652,7 @@ fn reported(told: &record::Reported) -> Reported {
     }
 }
 
-fn target(target: &record::TargetRecord) -> Target {
+pub(crate) fn target(target: &record::TargetRecord) -> Target {
     Target {
         given: target.given.clone(),
         resolved: target.resolved.clone(),
@@ -678,7 +682,7 @@ const fn kind(kind: record::TargetKind) -> &'static str {
     }
 }
 
-fn machine(machine: &record::Machine) -> Machine {
+pub(crate) fn machine(machine: &record::Machine) -> Machine {
     Machine {
         host: machine.host.clone(),
         kernel: machine.kernel.clone(),
@@ -689,11 +693,11 @@ fn machine(machine: &record::Machine) -> Machine {
     }
 }
 
-fn warnings(warnings: &[record::Warning]) -> Vec<Warning> {
+pub(crate) fn warnings(warnings: &[record::Warning]) -> Vec<Warning> {
     warnings.iter().map(|w| Warning { code: w.code.clone(), text: w.text.clone() }).collect()
 }
 
-fn gaps(gaps: &[record::Gap]) -> Vec<Gap> {
+pub(crate) fn gaps(gaps: &[record::Gap]) -> Vec<Gap> {
     gaps.iter().map(|g| Gap { start_ns: g.start_ns, length_ns: g.length_ns }).collect()
 }
 
@@ -731,7 +735,7 @@ fn cell(judged: &Judged, stream: &StreamOfCell) -> Cell {
     }
 }
 
-fn latency(figures: &Figures) -> Latency {
+pub(crate) fn latency(figures: &Figures) -> Latency {
     Latency {
         mean: figures.latency_ns_mean(),
         p50: figures.latency_ns(0.5),
@@ -743,7 +747,7 @@ fn latency(figures: &Figures) -> Latency {
     }
 }
 
-fn cpu(cpu: Option<figures::Cpu>) -> CpuPerIo {
+pub(crate) fn cpu(cpu: Option<figures::Cpu>) -> CpuPerIo {
     CpuPerIo { user: cpu.map(|c| c.user), system: cpu.map(|c| c.system) }
 }
 
@@ -762,7 +766,7 @@ fn operation(stream: &StreamOfCell, name: &str) -> Operation {
 }
 
 /// The stream's own marks, then those found by looking at the whole run.
-fn marks(judged: &Judged, stream: &StreamOfCell) -> Vec<String> {
+pub(crate) fn marks(judged: &Judged, stream: &StreamOfCell) -> Vec<String> {
     let mut marks = stream.marks();
     for mark in judged.marks_of(stream) {
         if !marks.contains(&mark.code) {
@@ -820,7 +824,7 @@ fn closing_sync(record: &StreamRecord) -> Option<Gap> {
     Some(Gap { start_ns: found.start_ns, length_ns: found.length_ns })
 }
 
-fn silences(visit: &VisitRecord) -> Vec<Gap> {
+pub(crate) fn silences(visit: &VisitRecord) -> Vec<Gap> {
     let gap = |(start, bits): (u64, u64)| Gap {
         start_ns: start.saturating_mul(1_000_000),
         length_ns: bits.saturating_mul(1_000_000),
@@ -916,7 +920,7 @@ fn series(series: &Series, elapsed: Nanos) -> SeriesFigures {
 }
 
 /// Smallest and largest latency of a bucket of a series' tail.
-fn tail_bounds(bucket: u16) -> (u64, u64) {
+pub(crate) fn tail_bounds(bucket: u16) -> (u64, u64) {
     let first = usize::from(bucket) * 16;
     // Beyond the fine histogram's last bucket is nothing that was ever counted.
     let last = stats::histogram::BUCKETS - 1;
@@ -924,7 +928,7 @@ fn tail_bounds(bucket: u16) -> (u64, u64) {
 }
 
 /// Nearest rank, the middle of its bucket; `None` unless [`ABOVE_MIN`] values lie above.
-fn tail_quantile(tail: &[(u16, u64)], percent: u64) -> Option<u64> {
+pub(crate) fn tail_quantile(tail: &[(u16, u64)], percent: u64) -> Option<u64> {
     let count = total(tail.iter().map(|&(_, n)| n));
     let rank = (u128::from(count) * u128::from(percent)).div_ceil(100) as u64;
     if count - rank < ABOVE_MIN {

@@ -5,6 +5,7 @@ mod csv;
 pub mod figures;
 mod hlog;
 pub mod json;
+pub mod page;
 mod parquet;
 mod rows;
 pub mod stack;

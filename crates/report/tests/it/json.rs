@@ -42,7 +42,7 @@ fn the_committed_schema_of_probes_is_the_current_one() {
 
 /// Checks the words of JSON schema that ours uses; any other is an error, so that none passes
 /// unnoticed.
-fn check(schema: &Value, value: &Value, root: &Value, at: &str) -> Result<(), String> {
+pub fn check(schema: &Value, value: &Value, root: &Value, at: &str) -> Result<(), String> {
     for (word, rule) in schema.as_object().ok_or_else(|| format!("{at}: no schema object"))? {
         let fine = match word.as_str() {
             "$schema" | "title" | "description" | "$defs" => true,
@@ -67,6 +67,21 @@ fn check(schema: &Value, value: &Value, root: &Value, at: &str) -> Result<(), St
             "items" => {
                 for (k, item) in value.as_array().into_iter().flatten().enumerate() {
                     check(rule, item, root, &format!("{at}[{k}]"))?;
+                }
+                true
+            }
+            "minItems" => {
+                value.as_array().is_none_or(|all| all.len() as u64 >= rule.as_u64().unwrap())
+            }
+            "maxItems" => {
+                value.as_array().is_none_or(|all| all.len() as u64 <= rule.as_u64().unwrap())
+            }
+            "prefixItems" => {
+                let places = rule.as_array().unwrap().iter();
+                for (k, (one, item)) in
+                    places.zip(value.as_array().into_iter().flatten()).enumerate()
+                {
+                    check(one, item, root, &format!("{at}[{k}]"))?;
                 }
                 true
             }

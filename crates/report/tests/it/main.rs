@@ -11,5 +11,6 @@ mod grid;
 mod hlog;
 mod json;
 mod layouts;
+mod page;
 mod parquet;
 mod sample;

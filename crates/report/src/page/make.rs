@@ -1,0 +1,405 @@
+//! Runs to a page.
+
+use std::collections::BTreeMap;
+
+use explain::compare::{self, Against, CellComparison, Direction, Outcome};
+use explain::explanation::{Context, Explanation, OfRun, Section};
+use explain::interval::Basis;
+use explain::mark::meaning;
+use explain::view::{View, is_preparation};
+use record::{Purpose, Run, VisitRecord};
+use suite::model::Suite;
+
+use super::drawn;
+use super::{
+    CellHeld, Change, Held, Page, PageAgainst, PageCell, PageMark, PageRun, PageVisit, SCHEMA,
+    Verdict,
+};
+use crate::figures::{self, Judged, StreamOfCell, known};
+use crate::json::{self, Coordinate};
+
+/// Points of all courses of a page together: more than any screen shows of them.
+const POINTS_MAX: usize = 40_000;
+
+/// What is known and asked besides the runs.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// What calibrations of the machines found, and factors that somebody named.
+    pub context: Context,
+    /// What differences matter.
+    pub compare: compare::Terms,
+    /// The runs are the parts of a list of suites.
+    pub group: bool,
+}
+
+/// The page of runs, the baseline first. Nothing but the runs and the terms go in: the same
+/// samples give the same page.
+pub fn page(runs: &[Run], terms: &Terms) -> Page {
+    let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
+    let explanation = match terms.group {
+        true => Explanation::of_group(&views, &terms.context),
+        false => Explanation::of(&views, &terms.context),
+    };
+    let streams: Vec<Vec<StreamOfCell<'_>>> = runs.iter().map(figures::streams_of).collect();
+    let lengths = streams
+        .iter()
+        .flatten()
+        .flat_map(|stream| stream.visits.iter().map(move |visit| drawn::intervals(stream, visit)));
+    let merged = drawn::merged(lengths, POINTS_MAX);
+    let each = explanation.runs.iter().zip(&views).zip(&streams);
+    let made = each.map(|((of, view), streams)| run(of, view, streams, merged));
+    Page {
+        schema: SCHEMA.to_owned(),
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        runs: made.collect(),
+        together: together(&explanation),
+        against: against(&views, &terms.compare),
+    }
+}
+
+fn run(of: &OfRun, view: &View<'_>, streams: &[StreamOfCell<'_>], merged: usize) -> PageRun {
+    let run = view.run;
+    let header = &run.header;
+    let judged = Judged { run, findings: of.findings.clone(), marks: of.marks.clone() };
+    let names = names(view);
+    let plan = plan(run);
+    let began = run.visits.iter().filter_map(|visit| known(run, visit.started_unix_ns)).min();
+    let cell = |stream: &StreamOfCell<'_>| cell(&judged, &names, stream, began, merged);
+    PageRun {
+        id: header.id.clone(),
+        suite: header.suite.clone(),
+        about: plan.map(|plan| plan.title).unwrap_or_default(),
+        target: json::target(&header.target),
+        targets: header.targets.iter().map(json::target).collect(),
+        seed: header.seed.to_string(),
+        state: header.state.name().to_owned(),
+        started_unix_ns: known(run, header.started_unix_ns),
+        visits_planned: header.visits_planned,
+        program: header.program.clone(),
+        command_line: header.command_line.clone(),
+        machine: json::machine(&header.machine),
+        stack: header.stack.clone(),
+        suite_text: header.suite_text.clone(),
+        part: header.part.as_ref().map(json::part),
+        imported: header.imported.as_ref().map(json::imported),
+        warnings: json::warnings(&header.warnings),
+        verdicts: of.sections.iter().map(|section| verdict(section, of)).collect(),
+        cells: streams.iter().map(cell).collect(),
+        barriers: of.barriers.barriers.clone(),
+        freezes: of.findings.freezes.events.clone(),
+        changes: changes(of),
+        steady: of.findings.steady.clone(),
+    }
+}
+
+fn plan(run: &Run) -> Option<Suite> {
+    let source = suite::parse(&run.header.suite_text, "the run's suite").ok()?;
+    suite::check(&source, &suite::CheckContext::default()).ok()
+}
+
+/// Where a question is shown, and the marks that are its evidence.
+struct Shown {
+    topic: &'static str,
+    figures: &'static [&'static str],
+    marks: &'static [&'static str],
+}
+
+const SHOWN: [Shown; 12] = [
+    Shown { topic: "The run itself", figures: &["order", "about"], marks: &[] },
+    Shown { topic: "How sure", figures: &["size", "bars"], marks: &["outlier", "mixture"] },
+    Shown { topic: "Freezes", figures: &["time", "order"], marks: &["stalled", "host-stalled"] },
+    Shown {
+        topic: "Caches",
+        figures: &["heat", "size", "bars"],
+        marks: &["cached", "partly-cached", "write-lag", "at-link", "too-small", "not-cold"],
+    },
+    Shown { topic: "Gaps", figures: &["heat", "size"], marks: &["gap"] },
+    Shown { topic: "What limits", figures: &["roofline", "size"], marks: &["generator-limited"] },
+    Shown { topic: "Members", figures: &["stack", "bars"], marks: &[] },
+    Shown { topic: "Streams beside each other", figures: &["bars"], marks: &[] },
+    Shown { topic: "Changes and drift", figures: &["order", "time"], marks: &["drifting"] },
+    Shown { topic: "Steady state", figures: &["rounds", "written"], marks: &["not-steady"] },
+    Shown {
+        topic: "Waits",
+        figures: &["exposure", "distribution"],
+        marks: &["overloaded", "backlog"],
+    },
+    Shown { topic: "What differs", figures: &["compare", "about"], marks: &[] },
+];
+
+/// Where is shown what several runs say together.
+const TOGETHER: &[&str] = &["compare", "size", "bars"];
+
+fn verdict(section: &Section, of: &OfRun) -> Verdict {
+    let shown = SHOWN.iter().find(|shown| shown.topic == section.title);
+    let behind = shown.map_or(&[][..], |shown| shown.marks);
+    let marks = of.marks.iter().filter(|mark| behind.contains(&mark.code.as_str()));
+    let mut cells: Vec<String> = Vec::new();
+    for mark in marks {
+        let found = of.findings.streams.iter().find(|stream| {
+            stream.cell == mark.cell && Some(&stream.stream) == mark.stream.as_ref()
+        });
+        let key = key(mark.cell, found.map_or(0, |stream| stream.position as usize));
+        if !cells.contains(&key) {
+            cells.push(key);
+        }
+    }
+    Verdict {
+        topic: section.title.clone(),
+        sentences: section.sentences.clone(),
+        figures: owned(shown.map_or(TOGETHER, |shown| shown.figures)),
+        is_doubt: !cells.is_empty(),
+        cells,
+    }
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+/// What several runs say together, by question; of runs of several suites those of each.
+fn together(explanation: &Explanation) -> Vec<Verdict> {
+    let said = |topic: String, sentences: &[String]| Verdict {
+        topic,
+        sentences: sentences.to_vec(),
+        figures: owned(TOGETHER),
+        cells: Vec::new(),
+        is_doubt: false,
+    };
+    let mut all = Vec::new();
+    if let Some(group) = &explanation.group
+        && !group.common.is_empty()
+    {
+        all.push(said("What is common".to_owned(), &group.common));
+    }
+    for one in explanation.together.iter() {
+        all.extend(one.sections.iter().map(|s| said(s.title.clone(), &s.sentences)));
+    }
+    for one in &explanation.by_suite {
+        let runs = one.runs.join(" ");
+        let named = |s: &Section| said(format!("{}: {}", runs, s.title), &s.sentences);
+        all.extend(one.sections.iter().map(named));
+    }
+    all
+}
+
+fn key(cell: u32, position: usize) -> String {
+    format!("{cell}.{position}")
+}
+
+/// Keys of rows with how people say them.
+fn names(view: &View<'_>) -> BTreeMap<String, String> {
+    let named =
+        |row: &explain::CellView<'_>| (key(row.cell.index, row.stream.unwrap_or(0)), row.name());
+    view.rows.iter().map(named).collect()
+}
+
+fn cell(
+    judged: &Judged<'_>,
+    names: &BTreeMap<String, String>,
+    stream: &StreamOfCell<'_>,
+    began: Option<i64>,
+    merged: usize,
+) -> PageCell {
+    let run = judged.run;
+    let StreamOfCell { cell, plan, .. } = stream;
+    let figures = stream.figures();
+    let interval = judged.interval(stream);
+    let key = key(cell.index, stream.position);
+    let told = drawn::told(stream);
+    let own = figures.latencies();
+    let cpu = stream.cpu();
+    let basis = |basis| match basis {
+        Basis::Visits => "visits".to_owned(),
+        Basis::OneVisit => "one-visit".to_owned(),
+    };
+    let counted: Vec<u32> = stream.counted().iter().map(|visit| visit.order).collect();
+    let visit = |v: &&VisitRecord| {
+        visit(run, stream, v, Place { counted: counted.contains(&v.order), began, merged })
+    };
+    PageCell {
+        name: names.get(&key).cloned().unwrap_or_else(|| cell.phase.clone()),
+        key,
+        phase: cell.phase.clone(),
+        preparation: is_preparation(&cell.phase),
+        coordinates: cell
+            .coordinates
+            .iter()
+            .map(|(field, value)| Coordinate { field: field.clone(), value: value.clone() })
+            .collect(),
+        stream: plan.name.clone(),
+        streams: u32::try_from(cell.streams.len()).unwrap_or(u32::MAX),
+        op: plan.op.clone(),
+        block_bytes: plan.block_bytes,
+        threads: known(run, plan.threads),
+        queue_depth: known(run, plan.queue_depth),
+        iops: interval.map(|found| found.mean).or_else(|| figures.iops()),
+        iops_low: interval.map(|found| found.low),
+        iops_high: interval.map(|found| found.high),
+        basis: interval.map(|found| basis(found.basis)),
+        bytes_per_s: figures.bytes_per_second(),
+        latency_ns: json::latency(&figures),
+        quantiles: match told {
+            Some(told) => told.quantiles.clone(),
+            None if figures.has_pairs() => Vec::new(),
+            None => drawn::quantiles(&figures),
+        },
+        exposure: drawn::exposures(own),
+        histogram: match told {
+            Some(told) => told.buckets.iter().map(|&(ns, n)| (ns, ns, n)).collect(),
+            None => drawn::histogram(own),
+        },
+        cpu_ns_per_io: json::cpu(cpu),
+        requests: figures.requests_known(),
+        errors: stream.figures_of(|_| true).errors,
+        marks: marks(judged, stream),
+        visits: stream.visits.iter().map(visit).collect(),
+    }
+}
+
+fn marks(judged: &Judged<'_>, stream: &StreamOfCell<'_>) -> Vec<PageMark> {
+    let found: Vec<_> = judged.marks_of(stream).collect();
+    let mark = |code: String| PageMark {
+        meaning: meaning(&code).unwrap_or_default().to_owned(),
+        evidence: found.iter().filter(|m| m.code == code).map(|m| m.evidence.clone()).collect(),
+        code,
+    };
+    json::marks(judged, stream).into_iter().map(mark).collect()
+}
+
+/// Where a visit stands in its run and its page.
+#[derive(Clone, Copy)]
+struct Place {
+    counted: bool,
+    /// When the run's first visit did.
+    began: Option<i64>,
+    /// Intervals to a point.
+    merged: usize,
+}
+
+fn visit(run: &Run, stream: &StreamOfCell<'_>, visit: &VisitRecord, place: Place) -> PageVisit {
+    let ops = stream.record(visit).map_or(&[][..], |record| &record.ops);
+    let data = stream.figures_in(visit, ops);
+    let started = known(run, visit.started_unix_ns);
+    let since = |(began, at): (i64, i64)| u64::try_from(at.saturating_sub(began)).ok();
+    PageVisit {
+        order: visit.order,
+        repeat: visit.repeat,
+        start_ns: place.began.zip(started).and_then(since),
+        elapsed_ns: known(run, visit.elapsed_ns),
+        ramp_ns: visit.ramp_ns,
+        counted: place.counted,
+        end: match visit.purpose {
+            Purpose::Pilot => visit.purpose.name().to_owned(),
+            Purpose::Measure => visit.end.name().to_owned(),
+        },
+        iops: data.iops(),
+        bytes_per_s: data.bytes_per_second(),
+        bytes: data.bytes_known(),
+        p50_ns: data.latency_ns(0.5),
+        p99_ns: data.latency_ns(0.99),
+        max_ns: data.latency_ns_max(),
+        series: drawn::series(stream, visit, place.merged),
+        gaps: json::silences(visit),
+        host_stalls: json::gaps(&visit.host_stalls),
+        warnings: json::warnings(&visit.warnings),
+    }
+}
+
+fn changes(of: &OfRun) -> Vec<Change> {
+    let position = |cell: u32, stream: &Option<String>| {
+        let mut streams = of.findings.streams.iter();
+        let found = streams.find(|s| s.cell == cell && Some(&s.stream) == stream.as_ref());
+        found.map_or(0, |stream| stream.position as usize)
+    };
+    let drift = &of.findings.drift;
+    let mut changes = Vec::new();
+    let mut add = |cell: Option<String>, order: Option<u32>, steps: &[explain::drift::Step]| {
+        changes.extend(steps.iter().map(|step| Change {
+            cell: cell.clone(),
+            order,
+            at_ns: step.at_ns,
+            before: step.before,
+            after: step.after,
+        }));
+    };
+    for visit in &drift.visits {
+        let key = key(visit.cell, position(visit.cell, &visit.stream));
+        add(Some(key), Some(visit.order), &visit.steps);
+    }
+    for cell in &drift.cells {
+        let key = key(cell.cell, position(cell.cell, &cell.stream));
+        add(Some(key), None, &cell.steps);
+    }
+    for run in drift.run.iter() {
+        add(None, None, &run.steps);
+    }
+    changes
+}
+
+/// Each run against the first, by itself: so there may be more than a comparison has letters for.
+fn against(views: &[View<'_>], terms: &compare::Terms) -> Vec<PageAgainst> {
+    let Some((first, others)) = views.split_first() else { return Vec::new() };
+    let keys = keys(first);
+    let one = |other: &View<'_>| {
+        let comparison = compare::compare(&[first.clone(), other.clone()], terms);
+        let found = comparison.against.first()?;
+        Some(held_against(found, &comparison, (&keys, &self::keys(other))))
+    };
+    others.iter().filter_map(one).collect()
+}
+
+/// Names of rows with their keys.
+fn keys(view: &View<'_>) -> BTreeMap<String, String> {
+    names(view).into_iter().map(|(key, name)| (name, key)).collect()
+}
+
+fn held_against(
+    against: &Against,
+    comparison: &compare::Comparison,
+    (first, other): (&BTreeMap<String, String>, &BTreeMap<String, String>),
+) -> PageAgainst {
+    let side = |at: usize| comparison.sides.get(at).map(|s| s.run.clone()).unwrap_or_default();
+    let cell = |cell: &CellComparison| CellHeld {
+        reference: first.get(&cell.cell).cloned(),
+        cell: other.get(&cell.cell).cloned(),
+        name: cell.cell.clone(),
+        held: held(&cell.outcome),
+    };
+    PageAgainst {
+        run: side(1),
+        reference: side(0),
+        headline: against.headline(),
+        differences: against.differences.sentences(),
+        evidence: against.evidence(comparison),
+        verdict: word(against.verdict).to_owned(),
+        faster: against.faster,
+        slower: against.slower,
+        overall: held(&against.overall),
+        cells: against.cells.iter().map(cell).collect(),
+    }
+}
+
+const fn word(verdict: compare::Verdict) -> &'static str {
+    match verdict {
+        compare::Verdict::Different => "different",
+        compare::Verdict::Same => "same",
+        compare::Verdict::Inconclusive => "inconclusive",
+    }
+}
+
+fn held(outcome: &Outcome) -> Held {
+    let way = match (outcome.verdict, outcome.direction) {
+        (compare::Verdict::Different, Some(Direction::Faster)) => "faster",
+        (compare::Verdict::Different, Some(Direction::Slower)) => "slower",
+        (verdict, _) => word(verdict),
+    };
+    Held {
+        ratio: outcome.ratio.map(|ratio| ratio.ratio),
+        low: outcome.ratio.and_then(|ratio| ratio.low),
+        high: outcome.ratio.and_then(|ratio| ratio.high),
+        verdict: way.to_owned(),
+        margin: outcome.margin,
+        p: outcome.p,
+    }
+}

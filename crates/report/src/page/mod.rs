@@ -1,0 +1,308 @@
+//! The contract `plimsoll.page/1`: what the page of figures is drawn from.
+//!
+//! Unlike `plimsoll.run/1` it is made to be looked at: it holds several runs with what they mean,
+//! and courses over time in as many points as a screen can show. Every number that is printed is
+//! exact; only what is drawn is thinned out, and then its extremes are kept. Unknown is `null`.
+
+mod drawn;
+mod html;
+mod make;
+
+use explain::barrier::Barrier;
+use explain::freeze::Freeze;
+use explain::steady::SteadyStates;
+use record::StackTree;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use self::html::{HtmlError, html, tables_only};
+pub use self::make::{Terms, page};
+use crate::json::{Coordinate, CpuPerIo, Gap, Imported, Latency, Machine, PartOf, Target, Warning};
+
+/// The name of the contract.
+pub const SCHEMA: &str = "plimsoll.page/1";
+
+/// Runs with what they mean, to be drawn. Bytes and ns are integers unless they are means.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "plimsoll.page/1")]
+pub struct Page {
+    /// Always `plimsoll.page/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: String,
+    /// Version of the program that made the page.
+    pub program: String,
+    /// In the order given; the first is the baseline unless somebody chooses another.
+    pub runs: Vec<PageRun>,
+    /// What the runs say together; empty for one.
+    pub together: Vec<Verdict>,
+    /// Every other run against the first.
+    pub against: Vec<PageAgainst>,
+}
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PageRun {
+    /// Its id in its store.
+    pub id: String,
+    /// The suite's name.
+    pub suite: String,
+    /// Why the suite is, in a sentence; empty where it does not say.
+    pub about: String,
+    /// What was measured.
+    pub target: Target,
+    /// Each of several targets by itself.
+    pub targets: Vec<Target>,
+    /// Where all randomness came from: a number, as text since it may have 64 bits.
+    pub seed: String,
+    /// `running`, `complete`, `interrupted` or `failed`.
+    pub state: String,
+    /// Wall clock at the start, ns since 1970; null where nobody tells.
+    pub started_unix_ns: Option<i64>,
+    /// How many visits the plan has.
+    pub visits_planned: u32,
+    /// Version of the program that measured.
+    pub program: String,
+    /// The words of the command.
+    pub command_line: Vec<String>,
+    /// Where it ran.
+    pub machine: Machine,
+    /// Everything below the targets that could be seen.
+    pub stack: Option<StackTree>,
+    /// The suite as it was played: TOML.
+    pub suite_text: String,
+    /// Its place in a list of suites.
+    pub part: Option<PartOf>,
+    /// Where it came from, if another tool made it.
+    pub imported: Option<Imported>,
+    /// Doubts about the run as a whole.
+    pub warnings: Vec<Warning>,
+    /// What it means.
+    pub verdicts: Vec<Verdict>,
+    /// One element per grid cell and stream, in the suite's order.
+    pub cells: Vec<PageCell>,
+    /// Where the rate ends, phase by phase.
+    pub barriers: Vec<Barrier>,
+    /// Gaps of the whole device.
+    pub freezes: Vec<Freeze>,
+    /// Where rates changed their level.
+    pub changes: Vec<Change>,
+    /// Rounds and cliffs.
+    pub steady: SteadyStates,
+}
+
+/// What is said on one question.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Verdict {
+    /// The question: `Freezes`, `Gaps`, `What limits`.
+    pub topic: String,
+    /// Verdict first, then evidence, then what to do.
+    pub sentences: Vec<String>,
+    /// Kinds of figures that show it, the best first.
+    pub figures: Vec<String>,
+    /// Keys of the cells that it is about; empty for all of them.
+    pub cells: Vec<String>,
+    /// Whether somebody should look: a mark of a cell stands behind it.
+    pub is_doubt: bool,
+}
+
+/// A grid cell's stream.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PageCell {
+    /// Unique in the run: the cell's index and the stream's position, `12.0`.
+    pub key: String,
+    /// As people say it.
+    pub name: String,
+    /// Its phase.
+    pub phase: String,
+    /// Whether the phase only prepares what is measured.
+    pub preparation: bool,
+    /// Its place on the grid's axes.
+    pub coordinates: Vec<Coordinate>,
+    /// The stream's name.
+    pub stream: String,
+    /// How many streams the cell has.
+    pub streams: u32,
+    /// `read`, `write`, ...
+    pub op: String,
+    /// Bytes per request, if all are alike.
+    pub block_bytes: Option<u64>,
+    /// Workers.
+    pub threads: Option<u32>,
+    /// Requests in flight per worker.
+    pub queue_depth: Option<u32>,
+    /// The rate that tables print: that of the interval where there is one.
+    pub iops: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub iops_low: Option<f64>,
+    /// Upper end.
+    pub iops_high: Option<f64>,
+    /// What the interval is from: `visits` or `one-visit`.
+    pub basis: Option<String>,
+    /// Bytes per second.
+    pub bytes_per_s: Option<f64>,
+    /// Latency of completed requests.
+    pub latency_ns: Latency,
+    /// (share, latency that so many did not exceed), shares rising.
+    pub quantiles: Vec<(f64, u64)>,
+    /// (wait, chance that a request arriving at a random moment waits longer).
+    pub exposure: Vec<(u64, f64)>,
+    /// Latencies in eighths of an octave, or as another tool binned them: (from, to, how many).
+    pub histogram: Vec<(u64, u64, u64)>,
+    /// CPU per completed request.
+    pub cpu_ns_per_io: CpuPerIo,
+    /// Completed; null where another tool did not count.
+    pub requests: Option<u64>,
+    /// Failed.
+    pub errors: u64,
+    /// Reasons to look twice.
+    pub marks: Vec<PageMark>,
+    /// Every visit, also those not counted.
+    pub visits: Vec<PageVisit>,
+}
+
+/// A reason to look twice.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PageMark {
+    /// For programs.
+    pub code: String,
+    /// What it stands for; empty where the code says it all.
+    pub meaning: String,
+    /// What was seen.
+    pub evidence: Vec<String>,
+}
+
+/// One stay in a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PageVisit {
+    /// How many visits of the run came before.
+    pub order: u32,
+    /// How many visits of the cell came before.
+    pub repeat: u32,
+    /// Since the first visit's measured part began; null where nobody tells.
+    pub start_ns: Option<u64>,
+    /// Measured part.
+    pub elapsed_ns: Option<u64>,
+    /// Time before it that was not counted.
+    pub ramp_ns: u64,
+    /// Whether it counts in the cell's figures.
+    pub counted: bool,
+    /// `complete`, `interrupted`, `failed` or `hanging`; `pilot` where it was made to learn.
+    pub end: String,
+    /// Completed requests per second.
+    pub iops: Option<f64>,
+    /// Bytes per second.
+    pub bytes_per_s: Option<f64>,
+    /// Moved.
+    pub bytes: Option<u64>,
+    /// Median latency.
+    pub p50_ns: Option<u64>,
+    /// 99 % did not take longer.
+    pub p99_ns: Option<u64>,
+    /// Exact longest.
+    pub max_ns: Option<u64>,
+    /// Its course; null where there is none.
+    pub series: Option<PageSeries>,
+    /// Times of 50 ms and more in which no stream completed anything.
+    pub gaps: Vec<Gap>,
+    /// Moments when the whole process did not run.
+    pub host_stalls: Vec<Gap>,
+    /// Doubts about it.
+    pub warnings: Vec<Warning>,
+}
+
+/// Rate and tail over time, thinned out for drawing: point `k` is about `k * step_ns ..`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PageSeries {
+    /// Length of a point.
+    pub step_ns: u64,
+    /// How many measured intervals a point stands for.
+    pub merged: u32,
+    /// Requests per second, five digits.
+    pub rate: Vec<f64>,
+    /// The slowest interval of each point; empty where a point is one interval.
+    pub low: Vec<f64>,
+    /// The fastest, likewise.
+    pub high: Vec<f64>,
+    /// 99th percentile of latency, at most 5 % off; null unless ten values lie above it.
+    pub p99_ns: Vec<Option<u64>>,
+    /// Bound on the longest latency, at most 10 % above it; null when nothing completed.
+    pub max_ns: Vec<Option<u64>>,
+}
+
+/// A change of level.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Change {
+    /// Key of the cell; null for what all cells share.
+    pub cell: Option<String>,
+    /// The visit within which it is; null for changes from visit to visit.
+    pub order: Option<u32>,
+    /// Within the visit, or else since the run began.
+    pub at_ns: u64,
+    /// Requests per second before; 1 for what cells share.
+    pub before: f64,
+    /// After; the ratio for what cells share.
+    pub after: f64,
+}
+
+/// A run against the first.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PageAgainst {
+    /// The run.
+    pub run: String,
+    /// The one it is held against.
+    pub reference: String,
+    /// The verdict in a sentence.
+    pub headline: String,
+    /// What differs between the two stacks and plans.
+    pub differences: Vec<String>,
+    /// What the verdict rests on.
+    pub evidence: Vec<String>,
+    /// `different`, `same` or `inconclusive`.
+    pub verdict: String,
+    /// Cells that are faster for sure.
+    pub faster: u32,
+    /// Cells that are slower for sure.
+    pub slower: u32,
+    /// Over all cells.
+    pub overall: Held,
+    /// Cell by cell.
+    pub cells: Vec<CellHeld>,
+}
+
+/// Two rates held against each other.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Held {
+    /// This run's rate by the reference's.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// `faster`, `slower`, `different`, `same` or `inconclusive`.
+    pub verdict: String,
+    /// Differences up to this share do not matter.
+    pub margin: f64,
+    /// Chance of such a difference if there were none.
+    pub p: Option<f64>,
+}
+
+/// A cell of two runs.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CellHeld {
+    /// As people say it.
+    pub name: String,
+    /// Its key in the reference.
+    pub reference: Option<String>,
+    /// Its key in this run.
+    pub cell: Option<String>,
+    /// What came of it.
+    pub held: Held,
+}
+
+/// The JSON schema of [`Page`], draft 2020-12.
+pub fn schema() -> schemars::Schema {
+    schemars::generate::SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<Page>()
+}

@@ -1,0 +1,119 @@
+//! What the page of figures is drawn from.
+
+use record::{Run, Series, SeriesRow};
+use report::page::{HtmlError, Page, Terms, html, page, schema};
+use serde_json::Value;
+
+use crate::json::check;
+use crate::sample;
+
+const COMMITTED: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/plimsoll.page-1.schema.json");
+const TEMPLATE: &str =
+    "<p>a</p><script type=\"application/json\" id=\"plimsoll-page\">null</script><p>b</p>";
+
+fn of(runs: &[Run]) -> Page {
+    page(runs, &Terms::default())
+}
+
+fn two() -> Vec<Run> {
+    let mut second = sample::rich();
+    second.header.id = "r18".into();
+    vec![sample::rich(), second]
+}
+
+#[test]
+fn the_committed_schema_is_the_current_one() {
+    let current = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+    if std::env::var_os("PLIMSOLL_WRITE_SCHEMA").is_some() {
+        std::fs::write(COMMITTED, &current).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(COMMITTED).unwrap() == current,
+        "schema/plimsoll.page-1.schema.json is stale: run this test with PLIMSOLL_WRITE_SCHEMA=1"
+    );
+}
+
+#[test]
+fn pages_meet_the_schema_and_do_not_vary() {
+    let schema = serde_json::to_value(schema()).unwrap();
+    let runs = two();
+    let found = serde_json::to_value(of(&runs)).unwrap();
+    check(&schema, &found, &schema, "$").unwrap();
+    assert_eq!(found, serde_json::to_value(of(&runs)).unwrap());
+    assert_eq!(found["runs"].as_array().unwrap().len(), 2);
+    assert_eq!(found["against"][0]["reference"], "r17");
+    assert_eq!(found["against"][0]["run"], "r18");
+}
+
+#[test]
+fn every_row_of_the_run_is_in_the_page_with_its_own_key() {
+    let run = sample::rich();
+    let of_run = &of(std::slice::from_ref(&run)).runs[0];
+    let streams: usize = run.cells.iter().map(|cell| cell.streams.len()).sum();
+    let mut keys: Vec<&str> = of_run.cells.iter().map(|cell| cell.key.as_str()).collect();
+    keys.dedup();
+    assert_eq!((keys.len(), of_run.cells.len()), (streams, streams));
+    let document = report::document(&run);
+    for (cell, same) in of_run.cells.iter().zip(&document.cells) {
+        assert_eq!(cell.latency_ns, same.latency_ns);
+        assert_eq!(cell.marks.len(), same.marks.len());
+        assert_eq!(cell.visits.len(), same.visits.len());
+    }
+}
+
+#[test]
+fn thinning_out_keeps_the_extremes() {
+    let mut run = sample::rich();
+    let visit = run.visits.iter_mut().find(|visit| visit.cell == 2).unwrap();
+    // A million intervals: all at 1000 a second but for one silence and one burst.
+    let row = |k: u64| {
+        let requests = match k {
+            123_456 => 0,
+            777_777 => 50_000,
+            _ => 1_000,
+        };
+        SeriesRow { requests, bytes: requests, tail: vec![(100, requests)] }
+    };
+    visit.elapsed_ns = 1_000_000 * 1_000_000_000;
+    visit.streams[0].ops[0].series =
+        Series { interval_ns: 1_000_000_000, rows: (0..1_000_000).map(row).collect() };
+    let page = of(&[run]);
+    let cell = page.runs[0].cells.iter().find(|cell| cell.key == "2.0").unwrap();
+    let series = cell.visits[0].series.as_ref().unwrap();
+    assert!(series.rate.len() <= 41_000 && series.merged >= 25, "{}", series.rate.len());
+    assert_eq!(series.step_ns, u64::from(series.merged) * 1_000_000_000);
+    let least = series.low.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = series.high.iter().copied().fold(0.0, f64::max);
+    assert_eq!((least, most), (0.0, 50_000.0));
+}
+
+#[test]
+fn data_never_ends_its_element() {
+    let mut run = sample::rich();
+    run.header.suite = "</script><script>alert(1)</script><!--".into();
+    run.header.target.given = "\"'\n\u{202e}<SCRIPT\u{2028}".into();
+    let page = of(&[run]);
+    let whole = html(TEMPLATE, &page).unwrap();
+    let start = whole.find("plimsoll-page\">").unwrap() + "plimsoll-page\">".len();
+    let end = start + whole[start..].find('<').unwrap();
+    assert!(whole[end..].starts_with("</script><p>b</p>"), "the first `<` is the element's end");
+    let back: Value = serde_json::from_str(&whole[start..end]).unwrap();
+    assert_eq!(back, serde_json::to_value(&page).unwrap());
+}
+
+#[test]
+fn a_template_of_another_make_is_refused() {
+    let page = of(&[sample::rich()]);
+    assert!(matches!(html("<p>", &page), Err(HtmlError::NoPlace(0))));
+    assert!(matches!(html(&TEMPLATE.repeat(2), &page), Err(HtmlError::NoPlace(2))));
+}
+
+#[test]
+fn nothing_measured_is_a_page_too() {
+    let mut run = sample::rich();
+    run.visits.clear();
+    let page = of(&[run]);
+    assert!(page.runs[0].cells.iter().all(|cell| cell.iops.is_none() && cell.visits.is_empty()));
+    assert!(of(&[]).runs.is_empty());
+}
