@@ -1,0 +1,258 @@
+// What the numbers need to be believed: plan, seed, command, versions, machine, warnings; all cells.
+
+import { csv, download, fileName, h, line, plain, type Table } from './dom';
+import * as format from './format';
+import * as model from './model';
+import * as state from './state';
+
+function facts(run: model.PageRun): HTMLElement {
+  const { target, machine, imported, part } = run;
+  const rows: [string, string][] = [
+    ['suite', [run.suite, run.about].filter(Boolean).join(': ')],
+    [
+      'target',
+      [
+        target.given,
+        target.kind === 'unknown' ? '' : target.kind,
+        target.size_bytes > 0 ? format.bytes(target.size_bytes) : '',
+        target.file_system ?? '',
+        target.devices.join(' '),
+      ]
+        .filter(Boolean)
+        .join(', '),
+    ],
+    ['command', run.command_line.join(' ')],
+    ['seed', imported ? '' : run.seed],
+    ['started', run.started_unix_ns === null ? '' : format.clock(run.started_unix_ns)],
+    ['state', `${run.state}, ${run.visits_planned} visits planned`],
+    [
+      'measured by',
+      imported
+        ? `${imported.tool} ${imported.version ?? ''}, read from ${imported.file} (xxh3 ${imported.xxh3})`
+        : `Plimsoll ${run.program}`,
+    ],
+    [
+      'machine',
+      [
+        machine.host,
+        machine.processor,
+        machine.processors > 1 || !imported ? `${machine.processors} processors` : '',
+        machine.memory_bytes > 0 ? format.bytes(machine.memory_bytes) : '',
+        machine.kernel,
+        machine.architecture,
+      ]
+        .filter(Boolean)
+        .join(', '),
+    ],
+    ['part of', part ? `${part.list}, ${part.number} of ${part.of}, group ${part.group}` : ''],
+    ['factors', part?.study?.levels.map(({ name, value }) => `${name} ${value}`).join(', ') ?? ''],
+    ['settings', imported?.settings.map(({ name, value }) => `${name} ${value}`).join(', ') ?? ''],
+    ...target.remarks.map((text): [string, string] => ['remark', text]),
+    ...(imported?.remarks ?? []).map((text): [string, string] => ['remark', text]),
+    ...run.warnings.map(({ code, text }): [string, string] => ['▲ warning', `${code}: ${text}`]),
+  ];
+  return h(
+    'dl',
+    { class: 'numbers' },
+    ...rows
+      .filter(([, text]) => text.trim() !== '')
+      .flatMap(([name, text]) => [h('dt', {}, name), h('dd', {}, line(text))]),
+  );
+}
+
+export function about(page: model.Page): HTMLElement {
+  const one = (run: model.PageRun) =>
+    h(
+      'article',
+      {},
+      h('h3', {}, model.runName(run)),
+      facts(run),
+      run.suite_text.trim() === ''
+        ? null
+        : h(
+            'details',
+            {},
+            h('summary', {}, 'The suite as it was played'),
+            h('pre', { tabindex: 0 }, plain(run.suite_text)),
+          ),
+    );
+  return h(
+    'section',
+    { class: 'about', id: 'figure-about', 'aria-labelledby': 'title-about' },
+    h('h2', { id: 'title-about' }, 'Where it comes from'),
+    ...page.runs.map(one),
+  );
+}
+
+function rows(page: model.Page): Table {
+  const axes = model.unique(
+    page.runs.flatMap((run) =>
+      run.cells.flatMap((cell) => cell.coordinates.map(({ field }) => field)),
+    ),
+  );
+  return {
+    head: [
+      'run',
+      'cell',
+      'phase',
+      'stream',
+      'op',
+      ...axes,
+      'block_bytes',
+      'threads',
+      'queue_depth',
+      'iops',
+      'iops_low',
+      'iops_high',
+      'basis',
+      'bytes_per_s',
+      'latency_ns_mean',
+      'latency_ns_p50',
+      'latency_ns_p99',
+      'latency_ns_p999',
+      'latency_ns_max',
+      'requests',
+      'errors',
+      'visits',
+      'marks',
+    ],
+    rows: page.runs.flatMap((run) =>
+      run.cells.map((cell) => [
+        run.id,
+        cell.name,
+        cell.phase,
+        cell.stream,
+        cell.op,
+        ...axes.map((axis) => cell.coordinates.find(({ field }) => field === axis)?.value),
+        cell.block_bytes,
+        cell.threads,
+        cell.queue_depth,
+        cell.iops,
+        cell.iops_low,
+        cell.iops_high,
+        cell.basis,
+        cell.bytes_per_s,
+        cell.latency_ns.mean,
+        cell.latency_ns.p50,
+        cell.latency_ns.p99,
+        cell.latency_ns.p999,
+        cell.latency_ns.max,
+        cell.requests,
+        cell.errors,
+        cell.visits.filter(({ counted }) => counted).length,
+        cell.marks.map(({ code }) => code).join(' '),
+      ]),
+    ),
+  };
+}
+
+/** All cells, in the page's units; the file has them in bytes and ns. */
+export function table(page: model.Page): HTMLElement {
+  const { unit } = state.get();
+  const several = page.runs.length > 1;
+  const head = [
+    ...(several ? ['run'] : []),
+    'cell',
+    'IOPS',
+    '95 % interval',
+    `${unit}/s`,
+    'mean',
+    '99 %',
+    'longest',
+    'visits',
+    'marks',
+  ];
+  const row = (run: model.PageRun, at: number, cell: model.PageCell) => {
+    const bytes = model.value(cell, 'bytes', unit);
+    const go = h(
+      'button',
+      {
+        type: 'button',
+        class: 'link',
+        click: () => state.set({ cell: model.address({ run: at, cell }) }),
+      },
+      line(cell.name),
+    );
+    const rest = [
+      format.count(cell.iops),
+      cell.iops_low === null
+        ? '–'
+        : `${format.count(cell.iops_low)} to ${format.count(cell.iops_high)}`,
+      bytes ? format.three(bytes.value) : '–',
+      format.time(cell.latency_ns.mean),
+      format.time(cell.latency_ns.p99),
+      format.time(cell.latency_ns.max),
+      String(cell.visits.filter(({ counted }) => counted).length),
+      cell.marks.map(({ code }) => line(code)).join(', '),
+    ];
+    return h(
+      'tr',
+      { class: model.markOf(cell) ?? '' },
+      several && h('td', {}, line(run.id)),
+      h('th', { scope: 'row' }, go),
+      ...rest.map((text) => h('td', {}, text)),
+    );
+  };
+  const make = () =>
+    h(
+      'table',
+      {},
+      h('thead', {}, h('tr', {}, ...head.map((text) => h('th', { scope: 'col' }, text)))),
+      h(
+        'tbody',
+        {},
+        ...page.runs.flatMap((run, at) => run.cells.map((cell) => row(run, at, cell))),
+      ),
+    );
+  const place = h('div', {
+    class: 'scroll',
+    tabindex: 0,
+    role: 'region',
+    'aria-label': 'All cells',
+  });
+  const cells = page.runs.reduce((sum, run) => sum + run.cells.length, 0);
+  const details = h(
+    'details',
+    {
+      class: 'all',
+      toggle: () => details.open && place.childElementCount === 0 && place.append(make()),
+    },
+    h('summary', {}, `All ${cells} cells as a table`),
+    place,
+  );
+  const name = fileName('plimsoll', ...page.runs.slice(0, 4).map(({ id }) => id));
+  return h(
+    'section',
+    { class: 'raw', id: 'figure-table', 'aria-labelledby': 'title-raw' },
+    h(
+      'div',
+      { class: 'figure-head' },
+      h('h2', { id: 'title-raw' }, 'The numbers'),
+      h(
+        'span',
+        { class: 'files' },
+        h(
+          'button',
+          {
+            type: 'button',
+            class: 'small',
+            title: 'Every cell in bytes and ns',
+            click: () => download(`${name}.csv`, 'text/csv', csv(rows(page))),
+          },
+          'CSV',
+        ),
+        h(
+          'button',
+          {
+            type: 'button',
+            class: 'small',
+            title: 'All that is drawn here: plimsoll.page/1',
+            click: () => download(`${name}.json`, 'application/json', JSON.stringify(page)),
+          },
+          'JSON',
+        ),
+      ),
+    ),
+    details,
+  );
+}

@@ -1,0 +1,177 @@
+// Grouped bars: the same cells of every run, or the cells of one.
+
+import * as format from '../format';
+import * as model from '../model';
+import { categories, tooltip, yAxis, type Datum, type Render } from '../chart';
+import { ofLoad, ofOne } from '../palette';
+import { teller, type Context, type Drawing, type Figure, type Panel } from './figure';
+
+/** More cells than this are too many for one figure: then one block size is shown. */
+const FEW = 12;
+const MOST = 24;
+/** Letters of a name that fit under upright bars, all names together. */
+const LETTERS = 130;
+const BAR_MAX = 42;
+const BETWEEN = 0.2;
+const APART = 0.25;
+
+function chosen({ page, state }: Context): model.PageCell[][] {
+  return page.runs.map((run) => {
+    const cells = model.grid(run).filter((cell) => model.value(cell, state.metric, state.unit));
+    if (cells.length <= FEW) return cells;
+    const size = model.focus(state, cells);
+    const own = cells.filter((cell) => cell.block_bytes === size || cell.block_bytes === null);
+    return own.slice(0, MOST);
+  });
+}
+
+/** Ends of intervals on bars: where the library puts those is worked out again. */
+function whiskers(
+  found: (model.Value | null)[],
+  place: { at: number; of: number; across: boolean; name: string; color: string },
+) {
+  const points = found.flatMap((one, k): [number, number, number][] =>
+    one && one.low !== null && one.high !== null ? [[k, one.low, one.high]] : [],
+  );
+  const { at, of, across, name, color } = place;
+  const render: Render = (params, api) => {
+    const [k, low, high] = points[params.dataIndex] ?? [0, 0, 0];
+    const full = across ? api.size([0, 1])[1] : api.size([1, 0])[0];
+    const width = Math.min((full * (1 - APART)) / (of + (of - 1) * BETWEEN), BAR_MAX);
+    const start = -(of * width + (of - 1) * width * BETWEEN) / 2;
+    const off = start + at * width * (1 + BETWEEN) + width / 2;
+    const spot = (value: number): [number, number] => {
+      const [x, y] = across ? api.coord([value, k]) : api.coord([k, value]);
+      return across ? [x, y + off] : [x + off, y];
+    };
+    const [a, b] = [spot(low), spot(high)];
+    const line = (x1: number, y1: number, x2: number, y2: number) => ({
+      type: 'line',
+      shape: { x1, y1, x2, y2 },
+      style: { stroke: color, lineWidth: 1.4 },
+      silent: true,
+    });
+    const cap = ([x, y]: [number, number]) =>
+      across ? line(x, y - 4, x, y + 4) : line(x - 4, y, x + 4, y);
+    return { type: 'group', silent: true, children: [line(...a, ...b), cap(a), cap(b)] };
+  };
+  return {
+    type: 'custom',
+    name,
+    renderItem: render,
+    silent: true,
+    z: 5,
+    tooltip: { show: false },
+    encode: across ? { x: 1, y: 0 } : { x: 0, y: 1 },
+    data: points.map(([k, low]) => [k, low]),
+  };
+}
+
+function draw(context: Context): Drawing {
+  const { page, state, colors } = context;
+  const several = page.runs.length > 1;
+  const cells = chosen(context);
+  const names = model.unique(cells.flatMap((own) => own.map(model.label)));
+  const across = names.join('').length > LETTERS;
+  const what = model.metricName(state.metric, state.unit);
+  const table: Drawing['table'] = { head: ['run', 'cell', what, 'low', 'high'], rows: [] };
+  const values: number[] = [];
+  const runs = page.runs.flatMap((run, at) => {
+    const name = model.runName(run);
+    return several && state.off.includes(name) ? [] : [{ run, at, name }];
+  });
+  const series = runs.flatMap(({ run, at, name }, place) => {
+    const found = names.map((one) => {
+      const cell = cells[at]?.find((cell) => model.label(cell) === one);
+      const value = cell ? model.value(cell, state.metric, state.unit) : null;
+      return cell && value ? { cell, ...value } : null;
+    });
+    found.forEach((one, k) => {
+      if (!one) return;
+      values.push(one.value, one.low ?? one.value);
+      table.rows.push([run.id, names[k], one.value, one.low, one.high]);
+    });
+    const number = (value: number) => ({
+      show: true,
+      position: across ? 'insideLeft' : 'top',
+      color: across ? '#ffffff' : colors.ink,
+      fontSize: 11,
+      formatter: format.short(value),
+    });
+    const numbered = across ? !colors.dark && runs.length < 3 : names.length * runs.length <= 16;
+    const bar = (one: (typeof found)[number]): Datum | null =>
+      one && {
+        value: one.value,
+        place: model.address({ run: at, cell: one.cell }),
+        ...(several ? {} : { itemStyle: { color: ofLoad(one.cell.op, 1, 2, colors.dark).color } }),
+        ...(numbered ? { label: number(one.value) } : {}),
+      };
+    return [
+      {
+        type: 'bar',
+        name,
+        barMaxWidth: BAR_MAX,
+        barGap: `${BETWEEN * 100}%`,
+        barCategoryGap: `${APART * 100}%`,
+        itemStyle: { color: ofOne(at, colors.dark).color, borderRadius: 2 },
+        emphasis: { focus: 'series' },
+        data: found.map(bar),
+      },
+      whiskers(found, { at: place, of: runs.length, across, name, color: colors.ink }),
+    ];
+  });
+  const log = state.log && Math.max(...values) / Math.min(...values) > 30;
+  const min = log ? 10 ** Math.floor(Math.log10(Math.min(...values)) - 0.2) : 0;
+  const size = cells.flat().find((cell) => cell.block_bytes !== null)?.block_bytes ?? 0;
+  const one = page.runs.some((run) => model.grid(run).length > FEW) && size > 0;
+  const better = state.metric === 'latency' ? 'lower is better' : 'more is better';
+  const value = yAxis(colors, { name: across ? '' : what, log, min });
+  const labels = { color: colors.soft, interval: 0 };
+  const under = Math.max(60, Math.floor(1000 / Math.max(names.length, 1)));
+  const panel: Panel = {
+    title: `${what}${one ? ` at ${format.blockSize(size)}` : ''}, ${better}`,
+    summary: `${what} of ${names.length} cells in ${page.runs.length} runs`,
+    height: across ? 60 + names.length * (10 + 16 * runs.length) : 360,
+    wide: true,
+    option: {
+      tooltip: tooltip(colors, teller(context)),
+      ...(across
+        ? {
+            grid: { top: 8 },
+            xAxis: value,
+            yAxis: { ...categories(colors, '', names, true), inverse: true, axisLabel: labels },
+          }
+        : {
+            xAxis: {
+              ...categories(colors, '', names, true),
+              axisLabel: { ...labels, width: under, overflow: 'break' },
+            },
+            yAxis: value,
+          }),
+      series,
+    },
+  };
+  const legend = page.runs.map((run, at) => ({
+    name: model.runName(run),
+    look: { ...ofOne(at, colors.dark), symbol: 'rect', dash: 'none' },
+  }));
+  return {
+    panels: values.length > 0 ? [panel] : [],
+    legend: several ? legend : [],
+    table,
+  };
+}
+
+export const bars: Figure = {
+  id: 'bars',
+  title: 'Side by side',
+  how: [
+    'Bars of the cells that stand beside each other, with 95 % intervals. Of a large grid only one block size is shown: choose it above.',
+    'Bars whose intervals do not touch differ for sure; whether those that touch do is said under “Times the baseline”.',
+    'Where figures lie far apart the scale is logarithmic: then compare the ends of bars, not their lengths.',
+  ],
+  controls: ['metric', 'block', 'scale'],
+  accepts: (page) =>
+    page.runs.some((run) => model.grid(run).filter((cell) => cell.iops !== null).length >= 2),
+  draw,
+};

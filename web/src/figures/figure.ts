@@ -1,0 +1,72 @@
+// What a kind of figure is. Each is a file of its own beside this one.
+
+import type { Option, Told, Datum } from '../chart';
+import type { Table } from '../dom';
+import type { Page, Place } from '../model';
+import { find, lines } from '../model';
+import { line } from '../dom';
+import { runName } from '../model';
+import type { Colors, Look } from '../palette';
+import type { State } from '../state';
+
+export interface Context {
+  page: Page;
+  state: Readonly<State>;
+  colors: Colors;
+}
+
+/** One drawing. */
+export interface Panel {
+  title?: string;
+  /** What a listener hears of it. */
+  summary: string;
+  height: number;
+  option?: Option;
+  /** Instead of a drawing of the library. */
+  node?: () => Element;
+  /** As wide as the page allows. */
+  wide?: boolean;
+}
+
+export interface Entry {
+  name: string;
+  look: Look;
+}
+
+export type Control = 'metric' | 'scale' | 'block' | 'run' | 'base' | 'course';
+
+export interface Drawing {
+  panels: Panel[];
+  /** Series that can be left out. */
+  legend: Entry[];
+  /** The numbers that are drawn. */
+  table: Table;
+}
+
+export interface Figure {
+  /** As verdicts name it. */
+  id: string;
+  title: string;
+  /** How to read it, in sentences. */
+  how: string[];
+  controls: Control[] | ((page: Page) => Control[]);
+  accepts: (page: Page) => boolean;
+  draw: (context: Context) => Drawing;
+}
+
+/** What is said of a point: its own words, or what is known of its cell. */
+export function teller({ page, state }: Context): (datum: Datum) => Told | null {
+  return (datum) => {
+    if (datum.tip) return datum.tip;
+    const place = datum.place === undefined ? null : find(page, datum.place);
+    return place ? ofCell(page, place, state) : null;
+  };
+}
+
+export function ofCell(page: Page, place: Place, state: Readonly<State>): Told {
+  const run = page.runs[place.run];
+  const of = page.runs.length > 1 && run ? `${runName(run)}: ` : '';
+  return { title: of + line(place.cell.name), rows: lines(place.cell, state.unit) };
+}
+
+export const shown = (state: Readonly<State>, name: string): boolean => !state.off.includes(name);

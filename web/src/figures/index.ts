@@ -1,0 +1,30 @@
+// Every kind of figure, in the order of the page. A new one is a file beside this and a line here.
+
+import { bars } from './bars';
+import { compare } from './compare';
+import { time } from './course';
+import { distribution, exposure } from './distribution';
+import type { Figure } from './figure';
+import { heat } from './heat';
+import { load } from './load';
+import { order } from './order';
+import { roofline } from './roofline';
+import { size } from './size';
+import { stack } from './stack';
+import { rounds, written } from './steady';
+
+export const FIGURES: Figure[] = [
+  size,
+  heat,
+  compare,
+  bars,
+  roofline,
+  load,
+  time,
+  order,
+  distribution,
+  exposure,
+  rounds,
+  written,
+  stack,
+];

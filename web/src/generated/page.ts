@@ -1,0 +1,1971 @@
+// Made from schema/plimsoll.page-1.schema.json by `npm run types`; do not edit.
+
+/**
+ * What ends the rate of a cell.
+ */
+export type Term = "iops" | "bandwidth" | "latency" | "mixed";
+/**
+ * Whether the load generator itself is the limit.
+ */
+export type Generator =
+  | {
+      "near-null": {
+        /**
+         * Requests per second against a null target.
+         */
+        null_rate: number;
+      };
+    }
+  | {
+      busy: {
+        /**
+         * The busiest worker's share of the time, or that of all processors if more.
+         */
+        share: number;
+      };
+    }
+  | {
+      "ruled-out": {
+        /**
+         * Requests per second against a null target.
+         */
+        null_rate: number;
+      };
+    }
+  | "unknown";
+/**
+ * Why there is no fit.
+ */
+export type NoFit = "too-few-cells" | "too-few-block-sizes" | "one-load";
+/**
+ * A layer.
+ */
+export type Place =
+  | "above"
+  | {
+      devices: {
+        /**
+         * Distance.
+         */
+        depth: number;
+        /**
+         * Kernel names.
+         */
+        devices: string[];
+        /**
+         * There are others below.
+         */
+        has_members: boolean;
+      };
+    };
+/**
+ * Whose fault a gap was, as far as the evidence goes.
+ */
+export type Source = "host" | "device" | "above-block-layer" | "unknown";
+/**
+ * How bad a gap is.
+ */
+export type Tier = "hiccup" | "stall" | "freeze";
+/**
+ * What a layer is.
+ */
+export type What =
+  | (FileSystem & {
+      is: "file-system";
+    })
+  | (Mapper & {
+      is: "mapper";
+    })
+  | (Md & {
+      is: "md";
+    })
+  | (Partition & {
+      is: "partition";
+    })
+  | (LoopDevice & {
+      is: "loop";
+    })
+  | (Disk & {
+      is: "disk";
+    })
+  | (Controller & {
+      is: "controller";
+    })
+  | {
+      is: "memory";
+      /**
+       * Which.
+       */
+      name: string;
+    };
+/**
+ * Whether a series is steady.
+ */
+export type Verdict2 = "steady" | "not-enough-written" | "too-few-rounds" | "not-steady" | "unknown";
+
+/**
+ * Runs with what they mean, to be drawn. Bytes and ns are integers unless they are means.
+ */
+export interface Page {
+  /**
+   * Every other run against the first.
+   */
+  against: PageAgainst[];
+  /**
+   * Version of the program that made the page.
+   */
+  program: string;
+  /**
+   * In the order given; the first is the baseline unless somebody chooses another.
+   */
+  runs: PageRun[];
+  /**
+   * Always `plimsoll.page/1`.
+   */
+  schema: "plimsoll.page/1";
+  /**
+   * What the runs say together; empty for one.
+   */
+  together: Verdict[];
+}
+/**
+ * A run against the first.
+ */
+export interface PageAgainst {
+  /**
+   * Cell by cell.
+   */
+  cells: CellHeld[];
+  /**
+   * What differs between the two stacks and plans.
+   */
+  differences: string[];
+  /**
+   * What the verdict rests on.
+   */
+  evidence: string[];
+  /**
+   * Cells that are faster for sure.
+   */
+  faster: number;
+  /**
+   * The verdict in a sentence.
+   */
+  headline: string;
+  overall: Held;
+  /**
+   * The one it is held against.
+   */
+  reference: string;
+  /**
+   * The run.
+   */
+  run: string;
+  /**
+   * Cells that are slower for sure.
+   */
+  slower: number;
+  /**
+   * `different`, `same` or `inconclusive`.
+   */
+  verdict: string;
+}
+/**
+ * A cell of two runs.
+ */
+export interface CellHeld {
+  /**
+   * Its key in this run.
+   */
+  cell: string | null;
+  held: Held;
+  /**
+   * As people say it.
+   */
+  name: string;
+  /**
+   * Its key in the reference.
+   */
+  reference: string | null;
+}
+/**
+ * Two rates held against each other.
+ */
+export interface Held {
+  /**
+   * Upper end.
+   */
+  high: number | null;
+  /**
+   * Lower end of its interval.
+   */
+  low: number | null;
+  /**
+   * Differences up to this share do not matter.
+   */
+  margin: number;
+  /**
+   * Chance of such a difference if there were none.
+   */
+  p: number | null;
+  /**
+   * This run's rate by the reference's.
+   */
+  ratio: number | null;
+  /**
+   * `faster`, `slower`, `different`, `same` or `inconclusive`.
+   */
+  verdict: string;
+}
+/**
+ * A run.
+ */
+export interface PageRun {
+  /**
+   * Why the suite is, in a sentence; empty where it does not say.
+   */
+  about: string;
+  /**
+   * Where the rate ends, phase by phase.
+   */
+  barriers: Barrier[];
+  /**
+   * One element per grid cell and stream, in the suite's order.
+   */
+  cells: PageCell[];
+  /**
+   * Where rates changed their level.
+   */
+  changes: Change[];
+  /**
+   * The words of the command.
+   */
+  command_line: string[];
+  /**
+   * Gaps of the whole device.
+   */
+  freezes: Freeze[];
+  /**
+   * Its id in its store.
+   */
+  id: string;
+  /**
+   * Where it came from, if another tool made it.
+   */
+  imported: Imported | null;
+  machine: Machine;
+  /**
+   * Its place in a list of suites.
+   */
+  part: PartOf | null;
+  /**
+   * Version of the program that measured.
+   */
+  program: string;
+  /**
+   * Where all randomness came from: a number, as text since it may have 64 bits.
+   */
+  seed: string;
+  /**
+   * Everything below the targets that could be seen.
+   */
+  stack: StackTree | null;
+  /**
+   * Wall clock at the start, ns since 1970; null where nobody tells.
+   */
+  started_unix_ns: number | null;
+  /**
+   * `running`, `complete`, `interrupted` or `failed`.
+   */
+  state: string;
+  steady: SteadyStates;
+  /**
+   * The suite's name.
+   */
+  suite: string;
+  /**
+   * The suite as it was played: TOML.
+   */
+  suite_text: string;
+  target: Target;
+  /**
+   * Each of several targets by itself.
+   */
+  targets: Target[];
+  /**
+   * What it means.
+   */
+  verdicts: Verdict[];
+  /**
+   * How many visits the plan has.
+   */
+  visits_planned: number;
+  /**
+   * Doubts about the run as a whole.
+   */
+  warnings: Warning[];
+}
+/**
+ * Where the rate of one phase ends.
+ */
+export interface Barrier {
+  /**
+   * `W`: bytes per second.
+   */
+  bandwidth: Cap | null;
+  /**
+   * Which limit binds in each cell.
+   */
+  bound: BoundCell[];
+  /**
+   * Cells that are in none of this: too few requests for so many in flight.
+   */
+  few_requests: number;
+  /**
+   * The fitted law; `None` where there is none, or where it does not describe the grid.
+   */
+  fit: Fit | null;
+  generator: Generator;
+  /**
+   * The phase, and its other axes.
+   */
+  group: string;
+  /**
+   * `A`: requests per second.
+   */
+  iops: Cap | null;
+  /**
+   * `b* = W/A`: block size from which bandwidth is the limit.
+   */
+  knee_bytes: number | null;
+  /**
+   * `n* = A t(b)` at the smallest block size from 4 KiB on: requests in flight from which more
+   * do not help.
+   */
+  knee_in_flight: number | null;
+  /**
+   * Why there is none.
+   */
+  no_fit: NoFit | null;
+  /**
+   * `read`, `write`, ...
+   */
+  op: string;
+  queue: QueueVerdict;
+  /**
+   * Where more in flight gives less.
+   */
+  retrograde: Retrograde[];
+  /**
+   * The fewest in flight are already at the limits: requests are served one at a time.
+   */
+  serial: boolean;
+  /**
+   * Mean error of a fit that was withheld for it.
+   */
+  withheld: number | null;
+}
+/**
+ * A cap of the law.
+ */
+export interface Cap {
+  /**
+   * Cells within 5 % of it.
+   */
+  cells: number;
+  rate: Ranged;
+  /**
+   * It was reached, not only extrapolated.
+   */
+  reached: boolean;
+}
+/**
+ * A number with its 95 % interval.
+ */
+export interface Ranged {
+  /**
+   * Upper end.
+   */
+  high: number;
+  /**
+   * Lower end.
+   */
+  low: number;
+  /**
+   * The number.
+   */
+  value: number;
+}
+/**
+ * What ends a cell's rate.
+ */
+export interface BoundCell {
+  /**
+   * Bytes per request.
+   */
+  block_bytes: number;
+  /**
+   * Requests in flight.
+   */
+  in_flight: number;
+  term: Term;
+}
+/**
+ * A fit with its errors.
+ */
+export interface Fit {
+  bandwidth: Ranged;
+  /**
+   * The largest of those.
+   */
+  error_max: number;
+  /**
+   * Mean of |ln(measured by law)| over the points that counted: 0.01 is 1 %.
+   */
+  error_mean: number;
+  /**
+   * Intervals are from visits drawn again; otherwise, without visits, from how far the points
+   * are from the law.
+   */
+  from_visits: boolean;
+  iops: Ranged;
+  law: Law;
+  /**
+   * How many points counted.
+   */
+  points: number;
+}
+/**
+ * The fitted law.
+ */
+export interface Law {
+  /**
+   * `W`: bytes per second end here.
+   */
+  bandwidth: number;
+  /**
+   * `A`: requests per second end here.
+   */
+  iops: number;
+  /**
+   * `t0`: fixed part of one request alone, seconds.
+   */
+  latency_seconds: number;
+  /**
+   * `w`: bytes per second of one request alone, beside the fixed part.
+   */
+  request_bandwidth: number;
+  /**
+   * `p`: how sharp the corners are, 1 to 16.
+   */
+  sharpness: number;
+}
+/**
+ * Where the queue is.
+ */
+export interface QueueVerdict {
+  /**
+   * Every cell that has counters.
+   */
+  cells: QueueCell[];
+  /**
+   * Fewest and most in flight that were compared.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  compared: [number, number] | null;
+  /**
+   * Requests in flight by rate times time are off by more than 5 % in these cells (block size,
+   * asked, seen): think time, an open loop, or a broken measurement.
+   */
+  off: [number, number, number][];
+  /**
+   * In all of those the visits are too short for so many in flight: that alone explains it.
+   */
+  off_by_ends: boolean;
+  /**
+   * The layer in which most of the waiting is that was added with what was added in flight;
+   * `None` if none has it, nothing waits, or nobody counted.
+   */
+  place: Place | null;
+  /**
+   * Its share of that waiting; with one number in flight, of all that was in flight.
+   */
+  share: number;
+}
+/**
+ * What waited where in one cell.
+ */
+export interface QueueCell {
+  /**
+   * Of those, above all block devices.
+   */
+  above: number;
+  /**
+   * Bytes per request.
+   */
+  block_bytes: number;
+  /**
+   * Requests in flight that were asked for.
+   */
+  in_flight: number;
+  /**
+   * From the top down; empty where the kernel counts nothing.
+   */
+  layers: LayerQueue[];
+  /**
+   * Requests in flight that the measuring loop saw: rate times mean time.
+   */
+  seen: number;
+}
+/**
+ * What waited in the block devices at one distance from the target.
+ */
+export interface LayerQueue {
+  /**
+   * Distance from the target: 0 is right under the file system.
+   */
+  depth: number;
+  /**
+   * Kernel names.
+   */
+  devices: string[];
+  /**
+   * Requests in them alone.
+   */
+  own: number;
+  /**
+   * Requests in them and below, on average.
+   */
+  within: number;
+}
+/**
+ * A fall of the rate with more in flight.
+ */
+export interface Retrograde {
+  /**
+   * Bytes per request.
+   */
+  block_bytes: number;
+  /**
+   * Fewer requests in flight.
+   */
+  from: number;
+  /**
+   * Rate with more by rate with fewer.
+   */
+  ratio: number;
+  /**
+   * More.
+   */
+  to: number;
+}
+/**
+ * A grid cell's stream.
+ */
+export interface PageCell {
+  /**
+   * What the interval is from: `visits` or `one-visit`.
+   */
+  basis: string | null;
+  /**
+   * Bytes per request, if all are alike.
+   */
+  block_bytes: number | null;
+  /**
+   * Bytes per second.
+   */
+  bytes_per_s: number | null;
+  /**
+   * Its place on the grid's axes.
+   */
+  coordinates: Coordinate[];
+  cpu_ns_per_io: CpuPerIo;
+  /**
+   * Failed.
+   */
+  errors: number;
+  /**
+   * (wait, chance that a request arriving at a random moment waits longer).
+   */
+  exposure: [number, number][];
+  /**
+   * Latencies in eighths of an octave, or as another tool binned them: (from, to, how many).
+   */
+  histogram: [number, number, number][];
+  /**
+   * The rate that tables print: that of the interval where there is one.
+   */
+  iops: number | null;
+  /**
+   * Upper end.
+   */
+  iops_high: number | null;
+  /**
+   * Lower end of its 95 % interval.
+   */
+  iops_low: number | null;
+  /**
+   * Unique in the run: the cell's index and the stream's position, `12.0`.
+   */
+  key: string;
+  latency_ns: Latency;
+  /**
+   * Reasons to look twice.
+   */
+  marks: PageMark[];
+  /**
+   * As people say it.
+   */
+  name: string;
+  /**
+   * `read`, `write`, ...
+   */
+  op: string;
+  /**
+   * Its phase.
+   */
+  phase: string;
+  /**
+   * Whether the phase only prepares what is measured.
+   */
+  preparation: boolean;
+  /**
+   * (share, latency that so many did not exceed), shares rising.
+   */
+  quantiles: [number, number][];
+  /**
+   * Requests in flight per worker.
+   */
+  queue_depth: number | null;
+  /**
+   * Completed; null where another tool did not count.
+   */
+  requests: number | null;
+  /**
+   * The stream's name.
+   */
+  stream: string;
+  /**
+   * How many streams the cell has.
+   */
+  streams: number;
+  /**
+   * Workers.
+   */
+  threads: number | null;
+  /**
+   * Every visit, also those not counted.
+   */
+  visits: PageVisit[];
+}
+/**
+ * A cell's place on an axis of its grid.
+ */
+export interface Coordinate {
+  /**
+   * The field varied, as in the suite.
+   */
+  field: string;
+  /**
+   * Its value here, as in the suite.
+   */
+  value: string;
+}
+/**
+ * CPU time per completed request, ns.
+ */
+export interface CpuPerIo {
+  /**
+   * In the kernel.
+   */
+  system: number | null;
+  /**
+   * In user mode.
+   */
+  user: number | null;
+}
+/**
+ * Latency in ns. Percentiles are at most 0.4 % off and null unless at least ten values lie
+ * above them; mean and max are exact. In imported runs all are as the tool printed them.
+ */
+export interface Latency {
+  /**
+   * Exact longest.
+   */
+  max: number | null;
+  /**
+   * Exact mean.
+   */
+  mean: number | null;
+  /**
+   * Exact shortest.
+   */
+  min: number | null;
+  /**
+   * Median.
+   */
+  p50: number | null;
+  /**
+   * 90 % did not take longer.
+   */
+  p90: number | null;
+  /**
+   * 99 % did not take longer.
+   */
+  p99: number | null;
+  /**
+   * 99.9 % did not take longer.
+   */
+  p999: number | null;
+}
+/**
+ * A reason to look twice.
+ */
+export interface PageMark {
+  /**
+   * For programs.
+   */
+  code: string;
+  /**
+   * What was seen.
+   */
+  evidence: string[];
+  /**
+   * What it stands for; empty where the code says it all.
+   */
+  meaning: string;
+}
+/**
+ * One stay in a cell.
+ */
+export interface PageVisit {
+  /**
+   * Moved.
+   */
+  bytes: number | null;
+  /**
+   * Bytes per second.
+   */
+  bytes_per_s: number | null;
+  /**
+   * Whether it counts in the cell's figures.
+   */
+  counted: boolean;
+  /**
+   * Measured part.
+   */
+  elapsed_ns: number | null;
+  /**
+   * `complete`, `interrupted`, `failed` or `hanging`; `pilot` where it was made to learn.
+   */
+  end: string;
+  /**
+   * Times of 50 ms and more in which no stream completed anything.
+   */
+  gaps: Gap[];
+  /**
+   * Moments when the whole process did not run.
+   */
+  host_stalls: Gap[];
+  /**
+   * Completed requests per second.
+   */
+  iops: number | null;
+  /**
+   * Exact longest.
+   */
+  max_ns: number | null;
+  /**
+   * How many visits of the run came before.
+   */
+  order: number;
+  /**
+   * Median latency.
+   */
+  p50_ns: number | null;
+  /**
+   * 99 % did not take longer.
+   */
+  p99_ns: number | null;
+  /**
+   * Time before it that was not counted.
+   */
+  ramp_ns: number;
+  /**
+   * How many visits of the cell came before.
+   */
+  repeat: number;
+  /**
+   * Its course; null where there is none.
+   */
+  series: PageSeries | null;
+  /**
+   * Since the first visit's measured part began; null where nobody tells.
+   */
+  start_ns: number | null;
+  /**
+   * Doubts about it.
+   */
+  warnings: Warning[];
+}
+/**
+ * A time in which nothing happened.
+ */
+export interface Gap {
+  /**
+   * How long.
+   */
+  length_ns: number;
+  /**
+   * Since the start of the measured part.
+   */
+  start_ns: number;
+}
+/**
+ * Rate and tail over time, thinned out for drawing: point `k` is about `k * step_ns ..`.
+ */
+export interface PageSeries {
+  /**
+   * The fastest, likewise.
+   */
+  high: number[];
+  /**
+   * The slowest interval of each point; empty where a point is one interval.
+   */
+  low: number[];
+  /**
+   * Bound on the longest latency, at most 10 % above it; null when nothing completed.
+   */
+  max_ns: (number | null)[];
+  /**
+   * How many measured intervals a point stands for.
+   */
+  merged: number;
+  /**
+   * 99th percentile of latency, at most 5 % off; null unless ten values lie above it.
+   */
+  p99_ns: (number | null)[];
+  /**
+   * Requests per second, five digits.
+   */
+  rate: number[];
+  /**
+   * Length of a point.
+   */
+  step_ns: number;
+}
+/**
+ * A doubt about a result.
+ */
+export interface Warning {
+  /**
+   * For programs.
+   */
+  code: string;
+  /**
+   * For people.
+   */
+  text: string;
+}
+/**
+ * A change of level.
+ */
+export interface Change {
+  /**
+   * After; the ratio for what cells share.
+   */
+  after: number;
+  /**
+   * Within the visit, or else since the run began.
+   */
+  at_ns: number;
+  /**
+   * Requests per second before; 1 for what cells share.
+   */
+  before: number;
+  /**
+   * Key of the cell; null for what all cells share.
+   */
+  cell: string | null;
+  /**
+   * The visit within which it is; null for changes from visit to visit.
+   */
+  order: number | null;
+}
+/**
+ * A gap of the whole device.
+ */
+export interface Freeze {
+  /**
+   * It had not ended when the visit did: it was longer.
+   */
+  at_least: boolean;
+  /**
+   * It had begun so much before the measured part.
+   */
+  before_ns: number;
+  /**
+   * Index of the cell.
+   */
+  cell: number;
+  /**
+   * The cell as people say it.
+   */
+  cell_name: string;
+  /**
+   * Why that is said.
+   */
+  evidence: string;
+  /**
+   * How long; to 1 ms.
+   */
+  length_ns: number;
+  /**
+   * Which visit of the run, from 0.
+   */
+  order: number;
+  /**
+   * Which visit of the cell, from 0.
+   */
+  repeat: number;
+  /**
+   * Since the end of the last visit that wrote, fill and ramps included; 0 in a visit that
+   * writes, `None` when nothing had been written.
+   */
+  since_write_ns: number | null;
+  source: Source;
+  /**
+   * Since the start of the run.
+   */
+  start_in_run_ns: number;
+  /**
+   * Since the start of the visit's measured part; to 1 ms.
+   */
+  start_ns: number;
+  /**
+   * Wall clock, ns since 1970.
+   */
+  start_unix_ns: number;
+  tier: Tier;
+  /**
+   * Workers it held up.
+   */
+  workers: number;
+  /**
+   * Of so many; 0 when the record does not say.
+   */
+  workers_all: number;
+  /**
+   * The cell of that visit.
+   */
+  written_by: string | null;
+}
+/**
+ * Where a run came from that another tool made.
+ */
+export interface Imported {
+  /**
+   * Bytes of that file.
+   */
+  bytes: number;
+  /**
+   * The file it was read from.
+   */
+  file: string;
+  /**
+   * What a reader of the figures has to know.
+   */
+  remarks: string[];
+  /**
+   * How the tool says it was set, and what it says besides.
+   */
+  settings: Setting2[];
+  /**
+   * The tool: `fio`, `bm-flash`.
+   */
+  tool: string;
+  /**
+   * Its version.
+   */
+  version: string | null;
+  /**
+   * XXH3 of those bytes, 16 hex digits.
+   */
+  xxh3: string;
+}
+/**
+ * A setting of another tool.
+ */
+export interface Setting2 {
+  /**
+   * As the tool names it.
+   */
+  name: string;
+  /**
+   * As it prints it.
+   */
+  value: string;
+}
+/**
+ * Where a run ran.
+ */
+export interface Machine {
+  /**
+   * `x86_64`, `aarch64`.
+   */
+  architecture: string;
+  /**
+   * The host's name.
+   */
+  host: string;
+  /**
+   * Kernel release.
+   */
+  kernel: string;
+  /**
+   * Bytes of memory.
+   */
+  memory_bytes: number;
+  /**
+   * Processor model.
+   */
+  processor: string;
+  /**
+   * Processors this process could use.
+   */
+  processors: number;
+}
+/**
+ * A run's place in a list of suites that was played part after part.
+ */
+export interface PartOf {
+  /**
+   * The same for all runs of one sequence.
+   */
+  group: string;
+  /**
+   * The list's name.
+   */
+  list: string;
+  /**
+   * From 1, every repeat of every part counted.
+   */
+  number: number;
+  /**
+   * How many runs the whole sequence has.
+   */
+  of: number;
+  /**
+   * On which stack; null where the list is no study.
+   */
+  study: OfStudy | null;
+}
+/**
+ * Which of a study's stacks a run was made on.
+ */
+export interface OfStudy {
+  /**
+   * The base once more, made only to see noise and drift.
+   */
+  again: boolean;
+  /**
+   * What the study varies, with the level here.
+   */
+  levels: Setting2[];
+  /**
+   * Which stack of the study's plan, from 1.
+   */
+  stack: number;
+}
+/**
+ * A stack, from paths down to the bus, and what around it bears on its speed.
+ */
+export interface StackTree {
+  host: StackHost;
+  /**
+   * Every layer once, each before those that it stands on.
+   */
+  layers: Layer[];
+  /**
+   * What was asked for.
+   */
+  targets: StackTarget[];
+  /**
+   * Limits that the system sets to this process or to the devices.
+   */
+  throttles: Throttle[];
+  /**
+   * What could not be seen, and why.
+   */
+  unseen: Unseen[];
+  /**
+   * [`STACK_VERSION`] when it was written.
+   */
+  version: number;
+}
+/**
+ * The machine around a stack.
+ */
+export interface StackHost {
+  /**
+   * How the processors' clock is set, each word once: `performance`, `powersave`.
+   */
+  governors: string[];
+  /**
+   * As `uname -r` says.
+   */
+  kernel: string | null;
+  /**
+   * Words of the kernel's command line on mitigations: `mitigations=off`.
+   */
+  mitigations: string[];
+  /**
+   * Nodes of memory.
+   */
+  numa_nodes: number | null;
+  /**
+   * Maker and product, as the firmware says.
+   */
+  product: string | null;
+  /**
+   * Settings of the page cache: `vm.dirty_ratio`.
+   */
+  settings: Setting[];
+  /**
+   * Faults of the processor that are not mitigated, or are at a price.
+   */
+  vulnerabilities: Setting[];
+  /**
+   * What it runs in, if it is no machine of its own: `KVM`, `User-Mode Linux`, `container`.
+   */
+  within: string | null;
+}
+/**
+ * Something with a name and a value.
+ */
+export interface Setting {
+  /**
+   * What is set.
+   */
+  name: string;
+  /**
+   * To what.
+   */
+  value: string;
+}
+/**
+ * One layer.
+ */
+export interface Layer {
+  /**
+   * Ids of the layers that it stands on, in their order where they have one.
+   */
+  below: string[];
+  /**
+   * Unique in the tree: the mount point of a file system, the kernel's name of a block device,
+   * the address of a controller.
+   */
+  id: string;
+  /**
+   * Limits and settings of its queue, if it is a block device.
+   */
+  queue: Queue | null;
+  /**
+   * Bytes, of what has a length.
+   */
+  size_bytes: number | null;
+  what: What;
+}
+/**
+ * Limits and settings of a block device's queue. A partition has its disk's.
+ */
+export interface Queue {
+  /**
+   * How far its beginning is off from a physical sector of the disk; -1 where parts disagree.
+   */
+  alignment_offset_bytes: number | null;
+  /**
+   * Largest discard; 0 where there is none.
+   */
+  discard_bytes_max: number | null;
+  /**
+   * Unit of discards.
+   */
+  discard_unit_bytes: number | null;
+  /**
+   * Whether it takes writes that are on the medium when they are done.
+   */
+  fua: boolean | null;
+  /**
+   * Whether completions can be polled for.
+   */
+  io_poll: boolean | null;
+  /**
+   * Smallest unit that can be addressed.
+   */
+  logical_sector_bytes: number | null;
+  /**
+   * Smallest request without a penalty: of an array, its chunk.
+   */
+  minimum_io_bytes: number | null;
+  /**
+   * Whether the kernel merges neighbours: 0 yes, 1 only simple ones, 2 no.
+   */
+  no_merges: number | null;
+  /**
+   * Best request; of an array, its full stripe. 0 where it names none.
+   */
+  optimal_io_bytes: number | null;
+  /**
+   * Smallest unit written without reading first.
+   */
+  physical_sector_bytes: number | null;
+  /**
+   * What the kernel reads ahead.
+   */
+  read_ahead_bytes: number | null;
+  /**
+   * Whether it refuses writes.
+   */
+  read_only: boolean;
+  /**
+   * Largest that the device takes.
+   */
+  request_bytes_hardware_max: number | null;
+  /**
+   * Largest request that the kernel makes.
+   */
+  request_bytes_max: number | null;
+  /**
+   * Requests that the queue holds (`nr_requests`).
+   */
+  requests: number | null;
+  /**
+   * Whether it says that it has turning parts. Virtual disks and USB bridges often lie.
+   */
+  rotational: boolean | null;
+  /**
+   * I/O scheduler in force.
+   */
+  scheduler: string | null;
+  /**
+   * Those that could be.
+   */
+  schedulers: string[];
+  /**
+   * Target of the kernel's brake on writes; 0 when it is off.
+   */
+  write_brake_ns: number | null;
+  /**
+   * Write cache as the kernel believes it to be: `write back` (it sends flushes) or
+   * `write through` (it sends none).
+   */
+  write_cache: string | null;
+  /**
+   * `none`, `host-aware`, `host-managed`.
+   */
+  zoned: string | null;
+}
+/**
+ * A mounted file system.
+ */
+export interface FileSystem {
+  /**
+   * Its block size.
+   */
+  block_bytes: number | null;
+  /**
+   * What it was made with: `reflink`, `metadata_csum`.
+   */
+  features: string[];
+  /**
+   * The device of an external journal, if it has one.
+   */
+  journal: string | null;
+  /**
+   * `xfs`, `ext4`, `btrfs`, `zfs`, `fuse.sshfs`.
+   */
+  kind: string;
+  /**
+   * Options of mount and file system, as the kernel lists them.
+   */
+  options: string[];
+  /**
+   * Where it is mounted.
+   */
+  point: string;
+  /**
+   * Its pool, if it keeps several devices itself.
+   */
+  pool: Pool | null;
+  /**
+   * What was mounted.
+   */
+  source: string;
+  /**
+   * What it takes for the bytes on one member before the next (`sunit`, `stride`); 0 if it was
+   * told that there is no stripe.
+   */
+  stripe_unit_bytes: number | null;
+  /**
+   * What it takes for a full stripe (`swidth`, `stripe-width`).
+   */
+  stripe_width_bytes: number | null;
+}
+/**
+ * Devices that a file system keeps together itself: btrfs, zfs, bcachefs.
+ */
+export interface Pool {
+  /**
+   * Devices beside the data: log, cache, spares.
+   */
+  beside: string[];
+  /**
+   * How data lies: `raid1`, `raidz2 x 6`.
+   */
+  data: string[];
+  /**
+   * How metadata lies, where that can differ.
+   */
+  metadata: string[];
+  /**
+   * Its name, if it has one.
+   */
+  name: string | null;
+  /**
+   * Settings that bear on speed, in the pool's own words: `recordsize`.
+   */
+  settings: Setting[];
+  /**
+   * `ONLINE`, `DEGRADED`; btrfs: `missing devices`.
+   */
+  state: string | null;
+}
+/**
+ * A device-mapper device.
+ */
+export interface Mapper {
+  /**
+   * Who made it, by its uuid: `LVM`, `CRYPT`, `mpath`.
+   */
+  maker: string | null;
+  /**
+   * Name as in `/dev/mapper`.
+   */
+  name: string;
+  /**
+   * How it is laid out, part after part; `None` where the table cannot be read.
+   */
+  segments: Segment[] | null;
+}
+/**
+ * A part of a device-mapper device.
+ */
+export interface Segment {
+  /**
+   * Bytes on one member before the next.
+   */
+  chunk_bytes: number | null;
+  /**
+   * Its length.
+   */
+  length_bytes: number;
+  /**
+   * RAID level of a `raid` target.
+   */
+  level: string | null;
+  /**
+   * Where it lies, in order.
+   */
+  on: Extent[];
+  /**
+   * Its first byte on the device.
+   */
+  start_bytes: number;
+  /**
+   * What the kernel does with it: `linear`, `striped`, `raid`, `crypt`, `delay`.
+   */
+  target: string;
+}
+/**
+ * A place on a device below.
+ */
+export interface Extent {
+  /**
+   * Id of the layer.
+   */
+  layer: string;
+  /**
+   * First byte there; `None` where the target does not say one.
+   */
+  offset_bytes: number | null;
+}
+/**
+ * An md array.
+ */
+export interface Md {
+  /**
+   * `none`, `internal`, `file`.
+   */
+  bitmap: string | null;
+  /**
+   * Bytes that one bit of it stands for.
+   */
+  bitmap_chunk_bytes: number | null;
+  /**
+   * Bytes on one member before the next.
+   */
+  chunk_bytes: number | null;
+  /**
+   * `resync`, `bitmap`, `journal`, `ppl`.
+   */
+  consistency: string | null;
+  /**
+   * The kernel's number of the layout.
+   */
+  layout: number | null;
+  /**
+   * `raid0`, `raid10`, `linear`; empty while it is not running.
+   */
+  level: string;
+  /**
+   * Members, by their places; spares last.
+   */
+  members: MdMember[];
+  /**
+   * `1.2`, `0.90`, `external:imsm`.
+   */
+  metadata: string | null;
+  /**
+   * Members that are missing.
+   */
+  missing: number | null;
+  /**
+   * `clean`, `active`, `read-auto`, `inactive`.
+   */
+  state: string | null;
+  /**
+   * RAID5 and 6: pages of cache per member.
+   */
+  stripe_cache_pages: number | null;
+  /**
+   * `idle`, `resync`, `recover`, `check`, `reshape`.
+   */
+  sync: string | null;
+  /**
+   * RAID5 and 6: extra threads.
+   */
+  threads: number | null;
+  /**
+   * Members that it should have, spares left out.
+   */
+  wanted: number | null;
+}
+/**
+ * A member of an md array.
+ */
+export interface MdMember {
+  /**
+   * Read errors that were corrected.
+   */
+  errors: number | null;
+  /**
+   * Id of its layer.
+   */
+  layer: string;
+  /**
+   * Where its data begins.
+   */
+  offset_bytes: number | null;
+  /**
+   * Its place; `None` for spares and what failed.
+   */
+  slot: number | null;
+  /**
+   * `in_sync`, `spare`, `faulty`, `write_mostly`, as the kernel lists them.
+   */
+  state: string | null;
+}
+/**
+ * A partition.
+ */
+export interface Partition {
+  /**
+   * Its number.
+   */
+  number: number | null;
+  /**
+   * Where it begins on its disk.
+   */
+  start_bytes: number | null;
+}
+/**
+ * A file as a device.
+ */
+export interface LoopDevice {
+  /**
+   * Whether it goes past the page cache of the file's file system.
+   */
+  direct: boolean | null;
+  /**
+   * The file; `None` when nothing is attached.
+   */
+  file: string | null;
+  /**
+   * Where in the file it begins.
+   */
+  offset_bytes: number | null;
+}
+/**
+ * A disk, or what presents itself as one.
+ */
+export interface Disk {
+  /**
+   * The drive's own word on its write cache, where it is not the kernel's: `write back`.
+   */
+  cache: string | null;
+  /**
+   * The kernel's driver.
+   */
+  driver: string | null;
+  /**
+   * Version of its firmware.
+   */
+  firmware: string | null;
+  /**
+   * What it is known as, where it is no drive: a cloud's volume, a hypervisor's disk.
+   */
+  known_as: string | null;
+  /**
+   * Limits that are known of such.
+   */
+  known_limits: string[];
+  /**
+   * Which.
+   */
+  model: string | null;
+  /**
+   * Which node of memory it hangs at.
+   */
+  numa_node: number | null;
+  /**
+   * Requests that it takes at a time, on SCSI.
+   */
+  queue_depth: number | null;
+  /**
+   * Queues that it has.
+   */
+  queues: number | null;
+  /**
+   * Its number; `#` and 16 hex digits where it is hashed.
+   */
+  serial: string | null;
+  /**
+   * How it is reached: `nvme`, `sata`, `sas`, `usb`, `virtio`, `iscsi`, `fc`.
+   */
+  transport: string | null;
+  /**
+   * Who made it, as it says.
+   */
+  vendor: string | null;
+  /**
+   * The last link to it.
+   */
+  wire: Wire | null;
+}
+/**
+ * A link: what it does and what it could.
+ */
+export interface Wire {
+  /**
+   * The most that this end of it is made for; `None` where that is not told.
+   */
+  capable: Link2 | null;
+  now: Link2;
+}
+/**
+ * A link that all data of a device pass.
+ */
+export interface Link2 {
+  /**
+   * What it can carry in one direction, coding and packets taken off where that is known.
+   */
+  bytes_per_second: number;
+  /**
+   * What it is, from where: `PCIe 3.0 x4 of nvme0`.
+   */
+  name: string;
+}
+/**
+ * A controller, port or bridge between disk and processor.
+ */
+export interface Controller {
+  /**
+   * `pci`, `usb`.
+   */
+  bus: string;
+  /**
+   * Its class: `nvme`, `sata`, `sas`, `raid`, `bridge`, `usb`.
+   */
+  class: string | null;
+  /**
+   * Numbers of maker and device: `144d:a80a`.
+   */
+  device: string | null;
+  /**
+   * The kernel's driver.
+   */
+  driver: string | null;
+  /**
+   * Whether an emulator made it up.
+   */
+  emulated: boolean;
+  /**
+   * Which node of memory it hangs at.
+   */
+  numa_node: number | null;
+  /**
+   * The slot that it is in, if the firmware numbers them.
+   */
+  slot: string | null;
+  /**
+   * Its link upwards.
+   */
+  wire: Wire | null;
+}
+/**
+ * A path or device that was asked for.
+ */
+export interface StackTarget {
+  /**
+   * As the user named it.
+   */
+  given: string;
+  /**
+   * Ids of the layers that it is on.
+   */
+  on: string[];
+  /**
+   * Absolute, links resolved.
+   */
+  resolved: string;
+  /**
+   * What it is to a database, where that is known: `data`, `log`.
+   */
+  role: string | null;
+}
+/**
+ * A limit that the system sets.
+ */
+export interface Throttle {
+  /**
+   * Id of the device, or its number where the tree does not have it.
+   */
+  device: string;
+  /**
+   * The control group, as a path from the top one.
+   */
+  group: string;
+  /**
+   * `reads`, `writes`, `bytes read`, `bytes written`.
+   */
+  of: string;
+  /**
+   * How many of them a second.
+   */
+  per_second: number;
+}
+/**
+ * What could not be seen.
+ */
+export interface Unseen {
+  /**
+   * What: `how volume dm-0 is laid out`.
+   */
+  what: string;
+  /**
+   * Why, and what would show it.
+   */
+  why: string;
+}
+/**
+ * Series of rounds of a run, and cliffs in what it wrote.
+ */
+export interface SteadyStates {
+  /**
+   * Falls of the write rate, in the order made; in visits of the fill and of preconditioning
+   * too.
+   */
+  cliffs: WriteCliff[];
+  /**
+   * Cells visited five times and more back to back without a ramp, and those that decide when a
+   * phase is steady, in the order made.
+   */
+  series: SteadyState[];
+}
+/**
+ * A fall of the write rate.
+ */
+export interface WriteCliff {
+  /**
+   * Bytes per second after.
+   */
+  after: number;
+  /**
+   * Written since that began.
+   */
+  at_bytes: number;
+  /**
+   * Bytes per second before.
+   */
+  before: number;
+  /**
+   * Index of the cell.
+   */
+  cell: number;
+  /**
+   * The cell as people say it.
+   */
+  cell_name: string;
+  /**
+   * Which visit of the run the series of writes began with.
+   */
+  order_first: number;
+}
+/**
+ * A series of rounds of one cell.
+ */
+export interface SteadyState {
+  /**
+   * Whether the suite has it played until it is steady. Where it does not, only that it is
+   * steady is worth a word: nobody asked for it, and drift is told as drift.
+   */
+  asked: boolean;
+  /**
+   * Index of the cell.
+   */
+  cell: number;
+  /**
+   * The cell as people say it.
+   */
+  cell_name: string;
+  /**
+   * The cells for which it decides: those of its phase where rounds visit several, else itself.
+   */
+  decides_for: number[];
+  horizon: Horizon;
+  /**
+   * The last half of the rounds.
+   */
+  last_half: LastHalfTest | null;
+  /**
+   * Which visit of the run the first round was.
+   */
+  order_first: number;
+  /**
+   * Change of the rate for each time the whole target is written, over the horizon; `None`
+   * when nothing was written or the rounds are too few.
+   */
+  per_fill: Slope | null;
+  /**
+   * Requests per second, round by round.
+   */
+  rounds: number[];
+  /**
+   * The last five rounds.
+   */
+  snia: SniaTest | null;
+  /**
+   * The stream, of a cell that has several.
+   */
+  stream: string | null;
+  /**
+   * Size of the target.
+   */
+  target_bytes: number;
+  verdict: Verdict2;
+  /**
+   * So much has to be written before it can be called steady: what the suite asks of its phase,
+   * else twice the target.
+   */
+  wanted_bytes: number;
+  /**
+   * Written to the device in the run up to the end of the series.
+   */
+  written_bytes: number;
+}
+/**
+ * What the tests could see: nothing slower is excluded.
+ */
+export interface Horizon {
+  /**
+   * Their measured time.
+   */
+  ns: number;
+  /**
+   * How many rounds.
+   */
+  rounds: number;
+  /**
+   * Written in it.
+   */
+  written_bytes: number;
+}
+/**
+ * The slope over the last half; see `stats::steady::last_half`.
+ */
+export interface LastHalfTest {
+  /**
+   * Whether it holds.
+   */
+  holds: boolean;
+  /**
+   * Rise of their fit line, by the mean; at most 0.05 either way.
+   */
+  rise: number;
+  /**
+   * How many rounds that is.
+   */
+  rounds: number;
+}
+/**
+ * How fast rates change, as a share: 0.01 is 1 % faster. None is above 1000, which stands for
+ * that and more.
+ */
+export interface Slope {
+  /**
+   * Upper end.
+   */
+  high: number | null;
+  /**
+   * Lower end of the 95 % interval.
+   */
+  low: number | null;
+  /**
+   * Per hour, per GiB or per fill; null where less than a third of that was looked at, and the
+   * number would be a guess about the rest.
+   */
+  middle: number | null;
+  /**
+   * What it makes over the time or the bytes looked at.
+   */
+  over_all: number;
+  /**
+   * Upper end of that.
+   */
+  over_all_high: number;
+  /**
+   * Lower end of that.
+   */
+  over_all_low: number;
+}
+/**
+ * SNIA's test; see `stats::steady::snia`.
+ */
+export interface SniaTest {
+  /**
+   * Whether it holds.
+   */
+  holds: boolean;
+  /**
+   * Largest minus smallest of five rounds, by their mean; at most 0.20.
+   */
+  range: number;
+  /**
+   * Rise of their fit line, by the mean; at most 0.10 either way.
+   */
+  rise: number;
+}
+/**
+ * What was measured.
+ */
+export interface Target {
+  /**
+   * Cache in controllers and drives, as the user declared it.
+   */
+  cache_bytes: number | null;
+  /**
+   * Block devices, top first.
+   */
+  devices: string[];
+  /**
+   * Smallest unit of direct I/O.
+   */
+  direct_alignment_bytes: number | null;
+  /**
+   * File system type as mounted.
+   */
+  file_system: string | null;
+  /**
+   * How many files.
+   */
+  files: number;
+  /**
+   * As the user named it.
+   */
+  given: string;
+  /**
+   * `file`, `block-device`, `character-device` or `twin`; `unknown` in imported runs.
+   */
+  kind: string;
+  /**
+   * The slowest link between the host and the devices, where the kernel tells one.
+   */
+  link: Link | null;
+  /**
+   * Mount point and options.
+   */
+  mount: string | null;
+  /**
+   * What a reader of the numbers must know about it.
+   */
+  remarks: string[];
+  /**
+   * With symbolic links resolved.
+   */
+  resolved: string;
+  /**
+   * Bytes of one file, or of the device.
+   */
+  size_bytes: number;
+}
+/**
+ * A link that all data of a device pass.
+ */
+export interface Link {
+  /**
+   * What it can carry in one direction.
+   */
+  bytes_per_second: number;
+  /**
+   * What it is, from where.
+   */
+  name: string;
+}
+/**
+ * What is said on one question.
+ */
+export interface Verdict {
+  /**
+   * Keys of the cells that it is about; empty for all of them.
+   */
+  cells: string[];
+  /**
+   * Kinds of figures that show it, the best first.
+   */
+  figures: string[];
+  /**
+   * Whether somebody should look: a mark of a cell stands behind it.
+   */
+  is_doubt: boolean;
+  /**
+   * Verdict first, then evidence, then what to do.
+   */
+  sentences: string[];
+  /**
+   * The question: `Freezes`, `Gaps`, `What limits`.
+   */
+  topic: string;
+}

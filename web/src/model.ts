@@ -1,0 +1,184 @@
+// Questions that several figures ask of the page's data.
+
+import type { Page, PageCell, PageRun } from './generated/page';
+import * as format from './format';
+import { line } from './dom';
+import type { Metric, State } from './state';
+
+export type { Page, PageCell, PageRun };
+
+/** A cell and the run that it is of. */
+export interface Place {
+  run: number;
+  cell: PageCell;
+}
+
+/** Cells that measure something, that is: not the fill. */
+export function grid(run: PageRun): PageCell[] {
+  return run.cells.filter((cell) => !cell.preparation);
+}
+
+/** Requests that the cell keeps in flight; 0 where nobody tells. */
+export function inFlight(cell: PageCell): number {
+  return (cell.threads ?? 1) * (cell.queue_depth ?? 1) || 0;
+}
+
+/** What a cell is called in a legend: its load without its block size. */
+export function load(cell: PageCell): string {
+  const { threads, queue_depth: depth } = cell;
+  const count = [
+    threads === null ? '' : threads === 1 ? '1 thread' : `${threads} threads`,
+    depth !== null && depth > 1 ? `depth ${depth}` : '',
+  ];
+  return count.filter(Boolean).join(', ');
+}
+
+/** Axes that neither figure nor legend has: what is left of a cell's coordinates. */
+export function others(cell: PageCell): string {
+  const own = ['block_size', 'threads', 'queue_depth', 'processes', 'jobs'];
+  const left = cell.coordinates.filter(({ field }) => !own.some((name) => field.endsWith(name)));
+  return left.map(({ field, value }) => `${line(field)} ${line(value)}`).join(', ');
+}
+
+/** Cells that differ in block size and load only. */
+export function group(cell: PageCell): string {
+  const stream = cell.streams > 1 ? ` – ${line(cell.stream)}` : '';
+  return [line(cell.phase) + stream, others(cell)].filter(Boolean).join(', ');
+}
+
+/** What a cell is called beside others of its block size. */
+export function label(cell: PageCell): string {
+  const plain = cell.streams === 1 && others(cell) === '';
+  return plain ? [group(cell), load(cell)].filter(Boolean).join(', ') : line(cell.name);
+}
+
+export function unique<T>(values: Iterable<T>): T[] {
+  return [...new Set(values)];
+}
+
+export function by<T, K>(values: Iterable<T>, key: (value: T) => K): Map<K, T[]> {
+  const found = new Map<K, T[]>();
+  for (const value of values) {
+    const at = key(value);
+    const known = found.get(at);
+    if (known) known.push(value);
+    else found.set(at, [value]);
+  }
+  return found;
+}
+
+export const rising = (a: number, b: number) => a - b;
+
+/** Block sizes of a run's grid, rising. */
+export function blocks(cells: PageCell[]): number[] {
+  return unique(cells.flatMap((cell) => cell.block_bytes ?? [])).sort(rising);
+}
+
+/** The block size that a database reads by: 8 KiB, or what is there and nearest. */
+export function pageSize(sizes: number[]): number {
+  const far = (size: number) => Math.abs(Math.log2(size / 8192));
+  return [...sizes].sort((a, b) => far(a) - far(b))[0] ?? 0;
+}
+
+/** The block size that is looked at. */
+export function focus(state: State, cells: PageCell[]): number {
+  const sizes = blocks(cells);
+  return sizes.includes(state.block) ? state.block : pageSize(sizes);
+}
+
+export interface Value {
+  value: number;
+  low: number | null;
+  high: number | null;
+}
+
+/** A cell's figure of a metric with its interval, in the unit of the axis. */
+export function value(cell: PageCell, metric: Metric, unit: format.Unit): Value | null {
+  const { iops, iops_low: low, iops_high: high } = cell;
+  if (metric === 'latency') {
+    const mean = cell.latency_ns.mean ?? cell.latency_ns.p50;
+    return mean !== null && mean > 0 ? { value: mean / 1e6, low: null, high: null } : null;
+  }
+  if (metric === 'iops') {
+    return iops !== null && iops > 0 ? { value: iops, low, high } : null;
+  }
+  // Bytes go with requests where those are all alike: so does their interval.
+  const per = cell.block_bytes !== null && iops !== null ? cell.block_bytes : null;
+  const own = per !== null && iops !== null ? iops * per : cell.bytes_per_s;
+  if (own === null || !(own > 0)) return null;
+  const scale = format.perUnit(unit);
+  const end = (rate: number | null) =>
+    rate === null || per === null ? null : (rate * per) / scale;
+  return { value: own / scale, low: end(low), high: end(high) };
+}
+
+export function metricName(metric: Metric, unit: format.Unit): string {
+  return metric === 'iops' ? 'IOPS' : metric === 'bytes' ? `${unit}/s` : 'mean latency, ms';
+}
+
+export function told(value: number, metric: Metric, unit: format.Unit): string {
+  if (metric === 'iops') return `${format.count(value)} IOPS`;
+  if (metric === 'latency') return format.time(value * 1e6);
+  return format.bandwidth(value * format.perUnit(unit), unit);
+}
+
+/** What a run is called on a page of several. */
+export function runName(run: PageRun): string {
+  const levels = run.part?.study?.levels.map(({ value }) => line(value)).join(' ');
+  const given = line(run.target.given);
+  return [line(run.id), levels || given || line(run.suite)].join(' · ');
+}
+
+/** Marks that a reader must see before anything else. */
+export const GRAVE = new Set([
+  'gap',
+  'stalled',
+  'not-measured',
+  'nothing-completed',
+  'errors',
+  'failed',
+  'hanging',
+  'overloaded',
+]);
+
+export function markOf(cell: PageCell): 'grave' | 'doubt' | null {
+  const codes = cell.marks.map(({ code }) => code.split(':')[0] ?? '');
+  if (codes.some((code) => GRAVE.has(code) || code === 'not-possible-here')) return 'grave';
+  const mild = new Set(['within-one-visit', 'cache-unknown', 'not-converged']);
+  return codes.some((code) => !mild.has(code)) ? 'doubt' : null;
+}
+
+/** What the measurements of a cell are, in lines for whoever points at it. */
+export function lines(cell: PageCell, unit: format.Unit): [string, string][] {
+  const rows: [string, string][] = [];
+  if (cell.iops !== null) {
+    const reach = format.reach(cell.iops, cell.iops_low, cell.iops_high);
+    rows.push(['IOPS', [format.count(cell.iops), reach].filter(Boolean).join(' ')]);
+  } else {
+    rows.push(['IOPS', 'no figure']);
+  }
+  const bytes = value(cell, 'bytes', unit);
+  if (bytes) rows.push(['bandwidth', format.bandwidth(bytes.value * format.perUnit(unit), unit)]);
+  const { mean, p99, max } = cell.latency_ns;
+  if (mean !== null) rows.push(['latency', `mean ${format.time(mean)}`]);
+  if (p99 !== null) rows.push(['', `99 % within ${format.time(p99)}`]);
+  if (max !== null) rows.push(['', `longest ${format.time(max)}`]);
+  const counted = cell.visits.filter((visit) => visit.counted);
+  const rates = counted.flatMap((visit) => visit.iops ?? []);
+  const which =
+    rates.length > 1 && rates.length <= 8 ? `: ${rates.map(format.count).join(', ')}` : '';
+  rows.push([counted.length === 1 ? 'visit' : 'visits', `${counted.length}${which}`]);
+  for (const { code, meaning } of cell.marks) {
+    const [word, ...why] = code.split(':');
+    rows.push(['▲ ' + (word ?? ''), line(meaning || why.join(':').trim())]);
+  }
+  return rows;
+}
+
+export function find(page: Page, address: string): Place | null {
+  const [run, key] = [Number(address.split(':')[0]), address.split(':').slice(1).join(':')];
+  const cell = page.runs[run]?.cells.find((candidate) => candidate.key === key);
+  return cell ? { run, cell } : null;
+}
+
+export const address = ({ run, cell }: Place): string => `${run}:${cell.key}`;

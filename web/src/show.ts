@@ -1,0 +1,385 @@
+// A figure on the page: its head, controls, legend, drawings, and how to read it.
+
+import type { EChartsType } from 'echarts/core';
+import { asSvg, base, open, savePng, type Datum } from './chart';
+import { csv, download, fileName, h, line, svg } from './dom';
+import type { Context, Control, Drawing, Entry, Figure, Panel } from './figures/figure';
+import { hasCourse, worth } from './figures/course';
+import * as format from './format';
+import * as model from './model';
+import type { Colors } from './palette';
+import * as state from './state';
+
+interface Live {
+  chart: EChartsType;
+  panel: Panel;
+}
+
+/** A drawing is made when it comes near the window, so that many cost nothing until looked at. */
+const near = new IntersectionObserver(
+  (entries) => {
+    for (const entry of entries) if (entry.isIntersecting) wake(entry.target);
+  },
+  { rootMargin: '600px 0px' },
+);
+const asleep = new Map<Element, () => void>();
+
+function wake(element: Element): void {
+  const make = asleep.get(element);
+  asleep.delete(element);
+  near.unobserve(element);
+  make?.();
+}
+
+/** Makes the first drawing, wherever it is: whoever opens a page has it at once. */
+export function wakeFirst(): void {
+  const [first] = asleep.keys();
+  if (first) wake(first);
+}
+
+/** Makes all drawings, for paper. */
+export function wakeAll(): void {
+  for (const element of [...asleep.keys()]) wake(element);
+}
+
+export class Shown {
+  readonly element: HTMLElement;
+  private readonly head = h('div', { class: 'figure-tools' });
+  private readonly legend = h('div', { class: 'legend' });
+  private readonly panels = h('div', { class: 'panels' });
+  private live: Live[] = [];
+  private drawing: Drawing | null = null;
+
+  constructor(
+    private readonly figure: Figure,
+    private readonly context: () => Context,
+  ) {
+    const how = h(
+      'details',
+      { class: 'how' },
+      h('summary', {}, 'How to read this'),
+      ...figure.how.map((text) => h('p', {}, text)),
+    );
+    this.element = h(
+      'section',
+      { class: 'figure', id: `figure-${figure.id}`, 'aria-labelledby': `title-${figure.id}` },
+      h(
+        'div',
+        { class: 'figure-head' },
+        h('h2', { id: `title-${figure.id}` }, figure.title),
+        this.head,
+      ),
+      this.legend,
+      this.panels,
+      how,
+    );
+    this.draw();
+  }
+
+  draw(): void {
+    const context = this.context();
+    for (const { chart } of this.live) chart.dispose();
+    this.live = [];
+    for (const child of this.panels.children) {
+      asleep.delete(child);
+      near.unobserve(child);
+    }
+    const drawing = this.figure.draw(context);
+    this.drawing = drawing;
+    this.head.replaceChildren(...this.controls(context), this.files());
+    this.legend.replaceChildren(...drawing.legend.map((entry) => key(entry, context)));
+    this.legend.hidden = drawing.legend.length < 2;
+    this.panels.replaceChildren(...drawing.panels.map((panel) => this.panel(panel, context)));
+    this.panels.classList.toggle('many', drawing.panels.length === 3);
+    if (drawing.panels.length === 0)
+      this.panels.append(h('p', { class: 'soft' }, 'Nothing to draw with these choices.'));
+  }
+
+  private panel(panel: Panel, { colors }: Context): HTMLElement {
+    const caption = panel.title ? h('figcaption', {}, line(panel.title)) : null;
+    const element = h('figure', { class: panel.wide ? 'panel wide' : 'panel' }, caption);
+    if (panel.node) {
+      element.append(panel.node());
+      return element;
+    }
+    const canvas = h('div', {
+      class: 'canvas',
+      role: 'img',
+      tabindex: 0,
+      'aria-label': `${line(panel.summary)}. The numbers are in the table at the end of the page.`,
+    });
+    canvas.style.height = `${panel.height}px`;
+    element.append(canvas);
+    asleep.set(element, () => this.make(panel, canvas, colors));
+    near.observe(element);
+    return element;
+  }
+
+  private make(panel: Panel, canvas: HTMLElement, colors: Colors): void {
+    const chart = open(canvas, panel.height);
+    const own = base(colors);
+    chart.setOption({
+      ...own,
+      ...panel.option,
+      grid: {
+        ...(own['grid'] as object),
+        ...((panel.option?.['grid'] as object | undefined) ?? {}),
+        bottom: 30,
+      },
+    });
+    chart.on('click', (event) => openCell((event as { data?: Datum }).data));
+    if (performance.getEntriesByName('plimsoll-first').length === 0)
+      performance.mark('plimsoll-first');
+    walkable(canvas, chart);
+    this.live.push({ chart, panel });
+  }
+
+  resize(): void {
+    for (const { chart } of this.live) {
+      const width = chart.getDom().clientWidth;
+      if (width > 0 && width !== chart.getWidth()) chart.resize({ width });
+    }
+  }
+
+  private controls(context: Context): Node[] {
+    const { controls } = this.figure;
+    const all = typeof controls === 'function' ? controls(context.page) : controls;
+    return all.flatMap((control) => CONTROLS[control](context) ?? []);
+  }
+
+  private files(): HTMLElement {
+    const name = (end: string) =>
+      fileName('plimsoll', this.context().page.runs[0]?.id ?? '', this.figure.id) + end;
+    const each = (save: (live: Live, name: string) => void, end: string) => {
+      wakeAll();
+      this.live.forEach((live, k) =>
+        save(live, name(this.live.length > 1 ? `-${k + 1}${end}` : end)),
+      );
+    };
+    const { colors } = this.context();
+    const button = (text: string, title: string, act: () => void) =>
+      h('button', { type: 'button', class: 'small', title, click: act }, text);
+    const drawn = this.drawing?.panels.some(({ option }) => option) ?? false;
+    return h(
+      'span',
+      { class: 'files' },
+      button(
+        'CSV',
+        'The numbers of this figure',
+        () => this.drawing && download(name('.csv'), 'text/csv', csv(this.drawing.table)),
+      ),
+      drawn &&
+        button('SVG', 'This figure as lines and letters', () =>
+          each((live, file) => download(file, 'image/svg+xml', asSvg(live.chart, colors)), '.svg'),
+        ),
+      drawn &&
+        button('PNG', 'This figure as pixels', () =>
+          each((live, file) => savePng(file, live.chart, colors), '.png'),
+        ),
+    );
+  }
+}
+
+export function openCell(datum: Datum | undefined): void {
+  if (datum?.place) state.set({ cell: datum.place });
+}
+
+/** Arrow keys go from point to point, Enter opens the cell. */
+function walkable(canvas: HTMLElement, chart: EChartsType): void {
+  interface Stop {
+    series: number;
+    at: number;
+    datum: Datum;
+  }
+  let stops: Stop[] | null = null;
+  let at = -1;
+  const find = (): Stop[] => {
+    const series =
+      (chart.getOption() as { series?: { data?: unknown[]; silent?: boolean }[] }).series ?? [];
+    return series.flatMap(({ data, silent }, k) =>
+      silent
+        ? []
+        : (data ?? []).flatMap((one, index) => {
+            const datum = one as Datum | null;
+            return datum &&
+              typeof datum === 'object' &&
+              (datum.place || datum.tip) &&
+              datum.value !== null
+              ? [{ series: k, at: index, datum }]
+              : [];
+          }),
+    );
+  };
+  canvas.addEventListener('keydown', (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    stops ??= find();
+    if (step !== undefined && stops.length > 0) {
+      event.preventDefault();
+      at = (at + step + stops.length) % stops.length;
+      const stop = stops[at];
+      if (stop)
+        chart.dispatchAction({ type: 'showTip', seriesIndex: stop.series, dataIndex: stop.at });
+    } else if (event.key === 'Enter' && at >= 0) {
+      // Else the same key presses the button that the dialog begins with.
+      event.preventDefault();
+      openCell(stops[at]?.datum);
+    } else if (event.key === 'Escape') chart.dispatchAction({ type: 'hideTip' });
+  });
+  canvas.addEventListener('blur', () => chart.dispatchAction({ type: 'hideTip' }));
+}
+
+const MARKS: Record<string, string> = {
+  circle: 'M12,3.5a3.5,3.5 0 1,0 0.01,0z',
+  rect: 'M8.5,3.5h7v7h-7z',
+  triangle: 'M12,2.5l4.5,8h-9z',
+  diamond: 'M12,2l5,5l-5,5l-5,-5z',
+};
+
+function key({ name, look }: Entry, { state: chosen }: Context): HTMLElement {
+  const on = !chosen.off.includes(name);
+  const dash = Array.isArray(look.dash) ? look.dash.join(' ') : '';
+  const hollow = look.symbol.startsWith('empty');
+  const shape =
+    MARKS[look.symbol.replace(/^empty(.)/, (_, c: string) => c.toLowerCase())] ??
+    MARKS['circle'] ??
+    '';
+  const swatch = svg('svg', { width: 24, height: 14, 'aria-hidden': 'true' });
+  if (look.dash !== 'none')
+    swatch.append(
+      svg('line', {
+        x1: 0,
+        y1: 7,
+        x2: 24,
+        y2: 7,
+        stroke: look.color,
+        'stroke-width': 2,
+        'stroke-dasharray': dash,
+      }),
+    );
+  swatch.append(
+    svg('path', {
+      d: shape,
+      fill: hollow ? 'none' : look.color,
+      stroke: look.color,
+      'stroke-width': 1.5,
+    }),
+  );
+  return h(
+    'button',
+    {
+      type: 'button',
+      class: 'key',
+      'aria-pressed': on ? 'true' : 'false',
+      title: on ? 'Leave this out' : 'Draw this',
+      click: () =>
+        state.set({ off: on ? [...chosen.off, name] : chosen.off.filter((one) => one !== name) }),
+    },
+    swatch,
+    line(name),
+  );
+}
+
+/** A few words of which one is chosen. */
+export function choice<T extends string>(
+  label: string,
+  chosen: T,
+  all: [T, string][],
+  act: (value: T) => void,
+): HTMLElement {
+  return h(
+    'span',
+    { class: 'choice', role: 'group', 'aria-label': label },
+    ...all.map(([value, text]) =>
+      h(
+        'button',
+        {
+          type: 'button',
+          'aria-pressed': value === chosen ? 'true' : 'false',
+          click: () => act(value),
+        },
+        text,
+      ),
+    ),
+  );
+}
+
+export function select(
+  label: string,
+  chosen: string,
+  all: [string, string][],
+  act: (value: string) => void,
+): HTMLElement {
+  const list = h(
+    'select',
+    { 'aria-label': label, change: (event) => act((event.target as HTMLSelectElement).value) },
+    ...all.map(([value, text]) => h('option', { value, selected: value === chosen }, line(text))),
+  );
+  return h('label', { class: 'select' }, `${label} `, list);
+}
+
+const CONTROLS: Record<Control, (context: Context) => Node | null> = {
+  metric: ({ page, state: chosen }) => {
+    // A page of one run draws every metric against block size.
+    const latency = page.runs.some((run) =>
+      model.grid(run).some((cell) => cell.latency_ns.mean !== null),
+    );
+    const all: [state.Metric, string][] = [
+      ['iops', 'IOPS'],
+      ['bytes', `${chosen.unit}/s`],
+    ];
+    if (latency) all.push(['latency', 'latency']);
+    return choice('What is drawn', chosen.metric, all, (metric) => state.set({ metric }));
+  },
+  scale: ({ state: chosen }) =>
+    choice(
+      'Scale',
+      chosen.log ? 'log' : 'linear',
+      [
+        ['log', 'log'],
+        ['linear', 'linear'],
+      ],
+      (scale) => state.set({ log: scale === 'log' }),
+    ),
+  block: ({ page, state: chosen }) => {
+    const cells = page.runs.flatMap(model.grid);
+    const sizes = model.blocks(cells);
+    if (sizes.length < 2) return null;
+    return select(
+      'block size',
+      String(model.focus(chosen, cells)),
+      sizes.map((size) => [String(size), format.blockSize(size)]),
+      (size) => state.set({ block: Number(size) }),
+    );
+  },
+  run: ({ page, state: chosen }) =>
+    page.runs.length < 2
+      ? null
+      : select(
+          'run',
+          String(chosen.run),
+          page.runs.map((run, k) => [String(k), model.runName(run)]),
+          (run) => state.set({ run: Number(run) }),
+        ),
+  base: ({ page, state: chosen }) =>
+    page.runs.length < 2
+      ? null
+      : select(
+          'baseline',
+          String(chosen.base),
+          page.runs.map((run, k) => [String(k), model.runName(run)]),
+          (base) => state.set({ base: Number(base) }),
+        ),
+  course: ({ page, state: chosen }) => {
+    const at = model.find(page, chosen.course) ?? worth(page);
+    const all = page.runs.flatMap((run, k) =>
+      model
+        .grid(run)
+        .filter(hasCourse)
+        .map((cell): [string, string] => [
+          model.address({ run: k, cell }),
+          page.runs.length > 1 ? `${run.id}: ${cell.name}` : cell.name,
+        ]),
+    );
+    return select('cell', at ? model.address(at) : '', all, (course) => state.set({ course }));
+  },
+};

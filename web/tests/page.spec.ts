@@ -1,0 +1,342 @@
+import { readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { expect, test, type Download, type Page } from '@playwright/test';
+import { MADE, data, put, url } from './make';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const PAGES = ['study', 'raid0', 'raid5', 'grid', 'failing', 'mixed'];
+
+/** Opens a page and gathers what it complains about, or asks of a network. */
+async function open(page: Page, name: string, hash = ''): Promise<string[]> {
+  const faults: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() !== 'log') faults.push(message.text());
+  });
+  page.on('pageerror', (error) => faults.push(String(error)));
+  page.on('request', (request) => {
+    if (!/^(file|data|blob):/.test(request.url())) faults.push(request.url());
+  });
+  await page.goto(url(name) + hash);
+  await expect(page.locator('h1')).toBeVisible();
+  return faults;
+}
+
+/** Makes every drawing, as scrolling through the page does. */
+async function look(page: Page): Promise<void> {
+  for (const canvas of await page.locator('.canvas').all()) {
+    await canvas.scrollIntoViewIfNeeded();
+    await expect(canvas.locator('svg')).toBeVisible();
+  }
+}
+
+for (const name of PAGES) {
+  test(`${name}: opens from disk and draws everything without a complaint`, async ({ page }) => {
+    const faults = await open(page, name);
+    await look(page);
+    expect(await page.locator('.canvas svg').count()).toBeGreaterThan(0);
+    expect(faults).toEqual([]);
+    // Nothing wider than the window.
+    expect(
+      await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
+    ).toBeLessThanOrEqual(0);
+  });
+}
+
+for (const [name, scheme] of [
+  ['study', 'light'],
+  ['study', 'dark'],
+  ['failing', 'light'],
+  ['grid', 'dark'],
+] as const) {
+  test(`${name} in ${scheme}: no barrier for those who cannot see or point`, async ({ page }) => {
+    await page.emulateMedia({ colorScheme: scheme });
+    await open(page, name);
+    await look(page);
+    await page
+      .locator('details')
+      .evaluateAll((all) => all.forEach((one) => ((one as HTMLDetailsElement).open = true)));
+    await page.evaluate(AXE);
+    const found = (await page.evaluate('axe.run()')) as {
+      violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
+    };
+    expect(
+      found.violations.map(
+        ({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,
+      ),
+    ).toEqual([]);
+  });
+}
+
+test('pointing tells a cell with what is known of it, and a click opens it', async ({ page }) => {
+  const faults = await open(page, 'raid5');
+  const heat = page.locator('#figure-heat .canvas').last();
+  await heat.scrollIntoViewIfNeeded();
+  const field = heat.locator('svg text', { hasText: /^6$/ });
+  await field.hover();
+  const tip = page.locator('.tip').filter({ visible: true });
+  await expect(tip).toContainText('write 512KiB 1');
+  await expect(tip).toContainText('gap');
+  await field.click();
+  const dialog = page.getByRole('dialog');
+  await expect(dialog.locator('h2')).toHaveText('write 512KiB 1');
+  await expect(dialog).toContainText('far below what its neighbours');
+  expect(page.url()).toContain('cell=');
+  await page.keyboard.press('Escape');
+  await expect(dialog).toBeHidden();
+  expect(page.url()).not.toContain('cell=');
+  expect(faults).toEqual([]);
+});
+
+test('a cell of our own shows its visits, course and histogram', async ({ page }) => {
+  await open(page, 'grid', '#cell=0:5.0');
+  const dialog = page.getByRole('dialog');
+  for (const title of ['Over time', 'Visits, with mean and interval', 'Latencies', 'Every visit']) {
+    await expect(dialog.getByRole('heading', { name: title })).toBeVisible();
+  }
+  const visits = data('grid').runs[0].cells.find((cell: { key: string }) => cell.key === '5.0')
+    .visits.length;
+  await expect(dialog.locator('tbody tr')).toHaveCount(visits);
+});
+
+test('a key leaves a series out, and the address says so', async ({ page }) => {
+  await open(page, 'raid0');
+  const size = page.locator('#figure-size');
+  const canvas = size.locator('.canvas').first();
+  await canvas.scrollIntoViewIfNeeded();
+  const paths = async () => canvas.locator('svg path').count();
+  const before = await paths();
+  await size.getByRole('button', { name: 'write, 40 threads' }).click();
+  await expect(size.getByRole('button', { name: 'write, 40 threads' })).toHaveAttribute(
+    'aria-pressed',
+    'false',
+  );
+  await expect.poll(paths).toBeLessThan(before);
+  expect(page.url()).toContain('off=');
+  await page.reload();
+  await expect(size.getByRole('button', { name: 'write, 40 threads' })).toHaveAttribute(
+    'aria-pressed',
+    'false',
+  );
+});
+
+test('runs are held against the baseline that the reader chooses', async ({ page }) => {
+  await open(page, 'study');
+  const figure = page.locator('#figure-compare');
+  await figure.scrollIntoViewIfNeeded();
+  const field = figure.locator('svg text', { hasText: /^×0\.13$/ }).first();
+  await expect(field).toBeVisible();
+  await figure.getByRole('combobox').selectOption('1');
+  expect(page.url()).toContain('base=1');
+  await expect(figure.locator('svg text', { hasText: /^×7\.9/ }).first()).toBeVisible();
+});
+
+test('units, scale and metric change what stands on the axes', async ({ page }) => {
+  await open(page, 'study');
+  const size = page.locator('#figure-size');
+  await size.getByRole('button', { name: 'MB/s', exact: true }).click();
+  await expect(size.locator('svg text', { hasText: 'MB/s' }).first()).toBeVisible();
+  await page.getByRole('button', { name: 'MiB', exact: true }).click();
+  await size.scrollIntoViewIfNeeded();
+  await expect(size.locator('svg text', { hasText: 'MiB/s' }).first()).toBeVisible();
+  await expect(size.locator('svg text', { hasText: /^1K$/ }).first()).toBeVisible();
+  await size.getByRole('button', { name: 'linear' }).click();
+  await expect(size.locator('svg text', { hasText: /^0$/ }).first()).toBeVisible();
+  expect(page.url()).toContain('scale=linear');
+});
+
+test('the barrier, the gap and the freeze can be seen', async ({ page }) => {
+  await open(page, 'raid5');
+  await look(page);
+  // The barrier: the most requests per second, by name and figure.
+  await expect(
+    page.locator('#figure-roofline svg text', { hasText: /^A {1,2}6\d\.\d K/ }),
+  ).toBeVisible();
+  // The gaps: red frames, and crosses where nothing was printed.
+  const red = page.locator('#figure-heat svg path[stroke="#d0103a"]');
+  expect(await red.count()).toBeGreaterThanOrEqual(10);
+  await expect(page.locator('#figure-heat svg text', { hasText: '×' })).toHaveCount(4);
+  // The freeze: time that stood still, with its length.
+  await open(page, 'failing');
+  await look(page);
+  await expect(page.locator('#figure-time svg text', { hasText: /still$/ }).first()).toBeVisible();
+  await expect(page.locator('.verdict.doubt', { hasText: 'Freezes' })).toBeVisible();
+});
+
+test('verdicts lead to their figures and cells', async ({ page }) => {
+  await open(page, 'raid5');
+  const gaps = page.locator('.verdict', { hasText: 'Gaps' }).first();
+  await gaps.getByRole('link', { name: /^See:/ }).click();
+  await expect(page.locator('#figure-heat')).toBeInViewport();
+  await gaps.locator('.chip').first().click();
+  await expect(page.getByRole('dialog')).toBeVisible();
+});
+
+test('all of it can be used from the keyboard', async ({ page }) => {
+  await open(page, 'raid5');
+  const canvas = page.locator('#figure-heat .canvas').first();
+  await canvas.focus();
+  await expect(canvas.locator('svg')).toBeVisible();
+  await page.keyboard.press('ArrowRight');
+  await expect(page.locator('.tip').filter({ visible: true })).toContainText('read 512B 1');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('dialog')).toBeVisible();
+  await page.keyboard.press('Escape');
+  await expect(canvas).toBeFocused();
+});
+
+test('figures and numbers can be taken away', async ({ page }) => {
+  await open(page, 'raid5');
+  await look(page);
+  const files = async (button: ReturnType<Page['locator']>, count: number) => {
+    const found: { name: string; content: Buffer }[] = [];
+    const all = new Promise<void>((done) => {
+      const take = async (download: Download) => {
+        found.push({
+          name: download.suggestedFilename(),
+          content: readFileSync(await download.path()),
+        });
+        if (found.length === count) done();
+      };
+      page.on('download', take);
+    });
+    await button.click();
+    await all;
+    page.removeAllListeners('download');
+    const [first] = found;
+    if (!first) throw new Error('no file');
+    return first;
+  };
+  const size = page.locator('#figure-heat');
+  const csv = await files(size.getByRole('button', { name: 'CSV' }), 1);
+  expect(csv.name).toBe('plimsoll-r2-heat.csv');
+  expect(csv.content.toString().split('\r\n')).toHaveLength(1 + 84 + 1);
+  const svg = await files(size.getByRole('button', { name: 'SVG' }), 2);
+  expect(svg.content.toString()).toMatch(/^<svg [^>]*xmlns="http:\/\/www.w3.org\/2000\/svg"/);
+  const png = await files(size.getByRole('button', { name: 'PNG' }), 2);
+  expect([...png.content.subarray(1, 4)]).toEqual([...Buffer.from('PNG')]);
+  const json = await files(page.locator('#figure-table').getByRole('button', { name: 'JSON' }), 1);
+  expect(JSON.parse(json.content.toString())).toEqual(data('raid5'));
+});
+
+test('it prints on A4, in light, with all figures', async ({ page }) => {
+  await page.emulateMedia({ colorScheme: 'dark' });
+  const faults = await open(page, 'study');
+  const pdf = await page.pdf({
+    format: 'A4',
+    preferCSSPageSize: true,
+    path: join(MADE, 'study.pdf'),
+  });
+  const pages = pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)?.length ?? 0;
+  expect(pages).toBeGreaterThan(2);
+  expect(pages).toBeLessThan(16);
+  await page.emulateMedia({ media: 'print' });
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  const canvases = page.locator('.canvas');
+  await expect(canvases.locator('svg')).toHaveCount(await canvases.count());
+  expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe(
+    'rgb(255, 255, 255)',
+  );
+  expect(faults).toEqual([]);
+});
+
+test('it fits a phone', async ({ page }) => {
+  await page.setViewportSize({ width: 380, height: 800 });
+  const faults = await open(page, 'study');
+  await look(page);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(380);
+  expect(faults).toEqual([]);
+});
+
+test('what is hostile in any text stays text', async ({ page }) => {
+  const evil = `</script><script>window.hit=1</script><img src=x onerror="window.hit=1">"'\`&amp;\n\u202ex\u2028`;
+  const fixed = new Set([
+    'key',
+    'run',
+    'reference',
+    'cell',
+    'schema',
+    'op',
+    'is',
+    'term',
+    'verdict',
+    'source',
+    'place',
+    'generator',
+    'end',
+  ]);
+  const spoiled = (value: any, key = ''): any => {
+    if (Array.isArray(value)) return value.map((one) => spoiled(one, key));
+    if (value && typeof value === 'object')
+      return Object.fromEntries(
+        Object.entries(value).map(([name, one]) => [name, spoiled(one, name)]),
+      );
+    return typeof value === 'string' && !fixed.has(key) ? value + evil : value;
+  };
+  for (const name of ['study', 'failing', 'mixed']) {
+    const bad = spoiled(data(name));
+    for (const run of bad.runs) run.op = evil;
+    put(`hostile-${name}`, bad);
+    const faults = await open(page, `hostile-${name}`);
+    await look(page);
+    await page
+      .locator('details')
+      .evaluateAll((all) => all.forEach((one) => ((one as HTMLDetailsElement).open = true)));
+    await page.locator('tbody .link').first().click();
+    await expect(page.getByRole('dialog')).toBeVisible();
+    expect(await page.evaluate(() => (window as { hit?: number }).hit)).toBeUndefined();
+    expect(await page.locator('img').count()).toBe(0);
+    expect(faults).toEqual([]);
+    // What turns the direction of reading is shown, not obeyed.
+    expect(await page.locator('#app').innerText()).not.toContain('\u202e');
+    await page.keyboard.press('Escape');
+    const canvas = page.locator('.canvas').first();
+    await canvas.focus();
+    await page.keyboard.press('ArrowRight');
+    await expect(page.locator('.tip').filter({ visible: true })).toContainText('<script>');
+  }
+});
+
+test('an address that makes no sense is taken as nothing said', async ({ page }) => {
+  const faults = await open(
+    page,
+    'raid0',
+    '#base=99&run=-1&metric=x&cell=7:y&block=abc&off=%3Cscript%3E&theme=pink',
+  );
+  await look(page);
+  expect(faults).toEqual([]);
+});
+
+test('a run of 84 cells is a small file and is drawn at once', async ({ page }) => {
+  const bytes = statSync(join(MADE, 'grid.html')).size;
+  expect(bytes).toBeLessThanOrEqual(1.5 * 2 ** 20);
+  await open(page, 'grid');
+  await expect(page.locator('.canvas svg').first()).toBeVisible();
+  const drawn = await page.evaluate(
+    () => performance.getEntriesByName('plimsoll-first')[0]?.startTime ?? Number.NaN,
+  );
+  // Machines differ: told, not judged.
+  console.log(
+    `84 cells: ${(bytes / 1024).toFixed(0)} KiB, first figure after ${drawn.toFixed(0)} ms`,
+  );
+  expect(drawn).toBeGreaterThan(0);
+});
+
+test('a study of 50 runs stays usable', async ({ page }) => {
+  const one = data('grid');
+  const runs = Array.from({ length: 50 }, (_, k) => ({ ...one.runs[0], id: `r${k + 1}` }));
+  put('fifty', { ...one, runs });
+  const bytes = statSync(join(MADE, 'fifty.html')).size;
+  const faults = await open(page, 'fifty');
+  await expect(page.locator('.canvas svg').first()).toBeVisible();
+  const drawn = await page.evaluate(
+    () => performance.getEntriesByName('plimsoll-first')[0]?.startTime ?? Number.NaN,
+  );
+  const start = Date.now();
+  await page.locator('#figure-size').getByRole('button', { name: 'MB/s', exact: true }).click();
+  await expect(page.locator('#figure-size svg text', { hasText: 'MB/s' }).first()).toBeVisible();
+  console.log(
+    `50 runs: ${(bytes / 2 ** 20).toFixed(1)} MiB, first figure after ${drawn.toFixed(0)} ms, a choice takes ${Date.now() - start} ms`,
+  );
+  expect(faults).toEqual([]);
+});
