@@ -16,12 +16,12 @@ AGREE ?=
 # More for `cargo xtask lab`, for example LAB=--short or LAB="freeze --patience 3".
 LAB ?=
 
-.PHONY: help run test proof bench agree lab build packages
+.PHONY: help run test proof bench agree lab build page packages
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make run     build, measure a scratch file with a short bm-flash (about a minute),'
-	@echo '             show the table, write plimsoll-report.txt and plimsoll-report.json'
+	@echo '             show the table, write plimsoll-report.html, .txt and .json'
 	@echo '             SCRATCH=/disk/file chooses what is measured; it is removed afterwards'
 	@echo 'make test    install the programs the tests use where it may, then check and test everything'
 	@echo 'make proof   the whole count of the simulations that the statistics must pass, and'
@@ -33,23 +33,30 @@ help:
 	@echo 'make lab     real arrays with planted truths in User-Mode Linux, a quarter of an hour;'
 	@echo '             LAB=--short a few minutes, LAB="freeze errors" these scenarios'
 
-build:
+# The program embeds the page: without Node.js it is built all the same, and writes tables only.
+build: page
 	$(CARGO) build --release --package plimsoll
+
+page:
+	@.ci/page build
 
 run: build
 	@trap 'rm -f "$(SCRATCH)"' EXIT; trap 'exit 130' INT TERM; \
 	"$(PLIMSOLL)" run bm-flash --quick --target "$(SCRATCH)" && \
 	"$(PLIMSOLL)" table last > plimsoll-report.txt && \
-	"$(PLIMSOLL)" export last --format json -o plimsoll-report.json && \
-	echo 'report: plimsoll-report.txt (the tables), plimsoll-report.json (everything measured)'
+	"$(PLIMSOLL)" export last --format json --force -o plimsoll-report.json && \
+	"$(PLIMSOLL)" report last --force -o plimsoll-report.html && \
+	echo 'report: plimsoll-report.html (figures and verdicts), plimsoll-report.txt (the tables),' && \
+	echo '        plimsoll-report.json (everything measured)'
 
 packages:
 	@.ci/packages test
 
-test: packages
+test: packages page
 	$(CARGO) xtask check
 	$(CARGO) test --workspace
 	$(CARGO) build --release --package plimsoll
+	PLIMSOLL="$(abspath $(PLIMSOLL))" .ci/page test
 	$(CARGO) xtask instructions --check
 
 proof:

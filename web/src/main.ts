@@ -176,6 +176,7 @@ function start(page: model.Page, app: HTMLElement): void {
   // Paper is white, and has everything on it.
   addEventListener('beforeprint', () => {
     paper = true;
+    document.documentElement.classList.add('paper');
     for (const details of document.querySelectorAll<HTMLDetailsElement>('.verdicts details'))
       details.open = true;
     redraw();
@@ -183,6 +184,7 @@ function start(page: model.Page, app: HTMLElement): void {
   });
   addEventListener('afterprint', () => {
     paper = false;
+    document.documentElement.classList.remove('paper');
     redraw();
   });
 }

@@ -234,6 +234,14 @@ test('it prints on A4, in light, with all figures', async ({ page }) => {
   await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
   const canvases = page.locator('.canvas');
   await expect(canvases.locator('svg')).toHaveCount(await canvases.count());
+  // On paper, too: as high as they were drawn, and no wider than A4 between its margins.
+  for (const box of await canvases
+    .locator('svg')
+    .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()))) {
+    expect(box.height).toBeGreaterThan(60);
+    expect(box.width).toBeGreaterThan(250);
+    expect(box.width).toBeLessThanOrEqual(700);
+  }
   expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe(
     'rgb(255, 255, 255)',
   );

@@ -9,7 +9,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     calibrate, compare, completions, explain, export, generate, import, layout, list, man, path,
-    probe, resume, rm, run, study,
+    probe, report, resume, rm, run, study,
 };
 use crate::commands::{show, suites, table};
 use crate::exit::ExitCode;
@@ -75,6 +75,7 @@ pub enum Command {
     Table(table::TableArgs),
     Compare(compare::CompareArgs),
     Explain(explain::ExplainArgs),
+    Report(report::ReportArgs),
     Calibrate(Box<calibrate::CalibrateArgs>),
     Import(import::ImportArgs),
     Export(export::ExportArgs),

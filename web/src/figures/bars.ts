@@ -62,8 +62,8 @@ function whiskers(
     silent: true,
     z: 5,
     tooltip: { show: false },
-    encode: across ? { x: 1, y: 0 } : { x: 0, y: 1 },
-    data: points.map(([k, low]) => [k, low]),
+    encode: across ? { x: [1, 2], y: 0 } : { x: 0, y: [1, 2] },
+    data: points,
   };
 }
 

@@ -64,10 +64,8 @@ function held(
 }
 
 const FEW = 30;
-const TICKS = [
-  1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 2, 5, 10, 20, 50,
-  100, 1e3, 1e4,
-];
+const FAR = [1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1e3, 1e4];
+const CLOSE = [0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2];
 
 function rows(one: Held, known: boolean): [string, string][] {
   const ends =
@@ -96,9 +94,8 @@ function dots(
     .filter((one) => one > 0);
   const min = Math.max(Math.min(0.9, ...ends) / 1.15, 1e-6);
   const max = Math.min(Math.max(1.1, ...ends) * 1.15, 1e6);
-  const ticks = TICKS.filter(
-    (tick) => tick >= min && tick <= max && (max / min > 3 || Math.abs(Math.log(tick)) < 1),
-  );
+  const far = max / min > 3;
+  const ticks = (far ? FAR : CLOSE).filter((tick) => tick >= min && tick <= max);
   const colour = (one: Held) =>
     one.verdict === 'slower' ? colors.alarm : one.verdict === 'faster' ? colors.good : colors.soft;
   return {

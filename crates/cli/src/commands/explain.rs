@@ -89,20 +89,25 @@ fn load(args: &ExplainArgs, common: &Common) -> Result<(Vec<Run>, Context), Fail
         None => named(&store, &args.runs)?,
     };
     let runs = ids.iter().map(|id| store.load(id)).collect::<Result<Vec<Run>, _>>()?;
-    let calibration = match runs.first() {
-        Some(first) => calibration_of(&store, &first.header)?,
-        None => None,
-    };
-    let floors = runs.iter().map(|run| floor_of(&store, std::slice::from_ref(run)));
-    let context = Context {
-        null_rate: calibration.and_then(|found| found.null_rate()),
-        floors: floors.collect::<Result<_, _>>()?,
-        factors: Vec::new(),
-    };
+    let context = context(&store, &runs)?;
     Ok((runs, context))
 }
 
-fn named(store: &Store, words: &[String]) -> Result<Vec<String>, Failure> {
+/// What calibrations of the runs' machines found.
+pub fn context(store: &Store, runs: &[Run]) -> Result<Context, Failure> {
+    let calibration = match runs.first() {
+        Some(first) => calibration_of(store, &first.header)?,
+        None => None,
+    };
+    let floors = runs.iter().map(|run| floor_of(store, std::slice::from_ref(run)));
+    Ok(Context {
+        null_rate: calibration.and_then(|found| found.null_rate()),
+        floors: floors.collect::<Result<_, _>>()?,
+        factors: Vec::new(),
+    })
+}
+
+pub fn named(store: &Store, words: &[String]) -> Result<Vec<String>, Failure> {
     let mut ids: Vec<String> = Vec::new();
     for word in words {
         let id = store.resolve(word)?;
@@ -118,7 +123,7 @@ fn named(store: &Store, words: &[String]) -> Result<Vec<String>, Failure> {
 /// The runs of a list of suites, by their place in it.
 ///
 /// * `group`: as stored, or `last`: of the newest run that is part of a list.
-fn of_group(store: &Store, group: &str) -> Result<Vec<String>, Failure> {
+pub fn of_group(store: &Store, group: &str) -> Result<Vec<String>, Failure> {
     let runs = store.list()?;
     let parts = || runs.iter().filter_map(|run| Some((run.part.as_ref()?, &run.id)));
     let group = match group {

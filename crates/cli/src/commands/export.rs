@@ -96,7 +96,7 @@ fn no_log(error: HlogError) -> Failure {
 }
 
 /// Refuses the store itself and what belongs to it: `--force` is about an older export.
-fn spare_the_store(path: &Path, store: &Path) -> Result<(), Failure> {
+pub fn spare_the_store(path: &Path, store: &Path) -> Result<(), Failure> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (path, store) = (real(path), real(store));
     let name = |path: &Path| path.file_name().unwrap_or_default().as_bytes().to_vec();
@@ -124,7 +124,7 @@ fn is_database(path: &Path) -> bool {
 }
 
 /// Writes a whole file or none.
-fn put(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
+pub fn put(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     let exists = || {
         Failure::new(ExitCode::Refused, format!("{} exists", path.display()))
             .hint("`--force` replaces it")

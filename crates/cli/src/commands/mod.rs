@@ -13,6 +13,7 @@ pub mod live;
 pub mod man;
 pub mod path;
 pub mod probe;
+pub mod report;
 pub mod resume;
 pub mod rm;
 pub mod run;
@@ -44,6 +45,7 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Table(args) => table::table(&args, common, out)?,
         Command::Compare(args) => return compare::compare(&args, common, out),
         Command::Explain(args) => explain::explain(&args, common, out)?,
+        Command::Report(args) => report::report(&args, common, out)?,
         Command::Import(args) => import::import(&args, common, out)?,
         Command::Export(args) => export::export(&args, common, out)?,
         Command::Probe(args) => probe::probe(&args, out)?,

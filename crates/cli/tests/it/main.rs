@@ -17,6 +17,7 @@ mod odd;
 mod parts;
 mod probe;
 mod refused;
+mod report;
 mod run;
 mod signals;
 mod study;
