@@ -282,6 +282,13 @@ impl Course {
         all
     }
 
+    /// As [`CellStanding::half_width`], of one cell as it stands now.
+    pub fn half_width(&self, cell: u32) -> Option<f64> {
+        let phase = self.schedule.phases.iter().find(|phase| phase.cells.contains(&cell))?;
+        let (_, known) = self.known(phase).into_iter().find(|(index, _)| *index == cell)?;
+        widest(&known).map(|interval| interval.half_width)
+    }
+
     /// What is left, by the intervals as they stand.
     pub fn left(&mut self) -> Left {
         self.advance();

@@ -130,6 +130,9 @@ fn quiet_cells_end_first_and_noisy_ones_at_the_cap() {
     assert_eq!(standing[5].standing, Standing::Converged);
     assert!(standing[5].half_width.unwrap() <= 0.05_f64.ln_1p());
     assert!(standing[0].half_width.unwrap() > 0.05_f64.ln_1p());
+    let course = schedule.after(&made);
+    assert!(standing.iter().all(|cell| course.half_width(cell.cell) == cell.half_width));
+    assert_eq!(course.half_width(99), None);
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub enum Event<'a> {
         cell: &'a CellRecord,
         /// What it yielded.
         visit: &'a VisitRecord,
+        /// Half-width of its cell's interval in ln rate so far; `None` before two visits.
+        half_width: Option<f64>,
         /// What is left to do after it.
         left: Left,
     },

@@ -650,7 +650,7 @@ impl Panel {
                     at_least(left.time)
                 )));
             }
-            Event::VisitEnds { cell, visit, left } => {
+            Event::VisitEnds { cell, visit, left, .. } => {
                 self.left.insert(label.to_owned(), left.visits);
                 self.made += 1;
                 if self.begun.is_some() && visit.purpose == record::Purpose::Measure {

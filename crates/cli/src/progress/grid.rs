@@ -1,4 +1,5 @@
-//! The grid as it fills in: a line per row, said when the row is complete.
+//! The grid as it fills in: a line per row, said when the row is complete; and, where lines can
+//! change, the rows that are not, as they stand.
 
 use record::{CellRecord, Purpose, VisitEnd, VisitRecord};
 
@@ -48,10 +49,22 @@ struct Square {
     requests: u64,
     elapsed_ns: u64,
     is_bad: bool,
+    /// Of its interval, in ln rate.
+    half_width: Option<f64>,
+    /// Requests per second now, of the visit under way.
+    now: Option<f64>,
+}
+
+/// Rows of one phase that are not said yet.
+#[derive(Debug, Default)]
+pub struct Open {
+    pub lines: Vec<String>,
+    /// Which line the cell is in.
+    pub at: usize,
 }
 
 /// Width of a number's column, and of a row's label.
-const COLUMN: usize = 12;
+const COLUMN: usize = 13;
 const LABEL: usize = 16;
 
 impl Grid {
@@ -83,6 +96,8 @@ impl Grid {
             requests: 0,
             elapsed_ns: 0,
             is_bad: false,
+            half_width: None,
+            now: None,
         };
         let (row, square) = match self.phases.get_mut(phase) {
             Some(phase) => phase.place(&cell.coordinates, square),
@@ -92,13 +107,15 @@ impl Grid {
     }
 
     /// Counts a visit in.
-    pub fn add(&mut self, visit: &VisitRecord) {
+    ///
+    /// * `half_width`: of its cell's interval since, in ln rate.
+    pub fn add(&mut self, visit: &VisitRecord, half_width: Option<f64>) {
         let Some(&place) = self.places.get(visit.cell as usize) else { return };
         let Some(phase) = self.phases.get_mut(place.phase) else { return };
         let heading = phase.heading();
         let Some(row) = phase.rows.get_mut(place.row) else { return };
         if let Some(square) = row.squares.get_mut(place.square) {
-            square.add(visit);
+            square.add(visit, half_width);
         }
         if self.by_phase || row.said || !row.squares.iter().all(Square::is_done) {
             return;
@@ -140,13 +157,31 @@ impl Grid {
         std::mem::take(&mut self.ready)
     }
 
-    /// The row of a cell as it stands; empty when it was said already.
-    pub fn row_of(&self, cell: u32) -> String {
-        let found = self.places.get(cell as usize).and_then(|place| {
-            let row = self.phases.get(place.phase)?.rows.get(place.row)?;
-            (!row.said).then(|| row.line())
+    /// What the visit under way makes now, in requests per second.
+    pub fn now(&mut self, cell: u32, iops: f64) {
+        let square = self.places.get(cell as usize).and_then(|place| {
+            self.phases.get_mut(place.phase)?.rows.get_mut(place.row)?.squares.get_mut(place.square)
         });
-        found.unwrap_or_default()
+        if let Some(square) = square {
+            square.now = Some(iops);
+        }
+    }
+
+    /// What is still to be said of a cell's phase, as it stands.
+    pub fn open(&self, cell: u32) -> Open {
+        let Some(place) = self.places.get(cell as usize) else { return Open::default() };
+        let Some(phase) = self.phases.get(place.phase) else { return Open::default() };
+        let mut open = Open::default();
+        if self.said != Some(place.phase) {
+            open.lines.extend(phase.heading().iter().flat_map(|h| h.lines()).map(str::to_owned));
+        }
+        for (index, row) in phase.rows.iter().enumerate().filter(|(_, row)| !row.said) {
+            if index <= place.row {
+                open.at = open.lines.len();
+            }
+            open.lines.push(row.line());
+        }
+        open
     }
 }
 
@@ -204,7 +239,8 @@ impl Row {
 }
 
 impl Square {
-    fn add(&mut self, visit: &VisitRecord) {
+    fn add(&mut self, visit: &VisitRecord, half_width: Option<f64>) {
+        self.now = None;
         // What was cut short is made again when the run goes on; pilots are in no figure.
         if visit.end == VisitEnd::Interrupted || visit.purpose == Purpose::Pilot {
             return;
@@ -215,17 +251,24 @@ impl Square {
         self.requests = self.requests.saturating_add(requests);
         self.elapsed_ns = self.elapsed_ns.saturating_add(visit.elapsed_ns);
         self.is_bad |= visit.end != VisitEnd::Complete;
+        self.half_width = half_width;
     }
 
     fn is_done(&self) -> bool {
         self.impossible || self.visits >= self.visits_wanted
     }
 
+    /// `17.9k ±11%`; `!` where a visit failed; `17.9k...` while it is visited.
     fn text(&self) -> String {
-        let text = match (self.impossible, self.elapsed_ns) {
-            (true, _) => "not here".to_owned(),
-            (false, 0) => "-".to_owned(),
-            (false, ns) => text::count(self.requests as f64 * 1e9 / ns as f64),
+        let rate = self.requests as f64 * 1e9 / self.elapsed_ns as f64;
+        let text = match (self.impossible, self.now, self.elapsed_ns) {
+            (true, ..) => "not here".to_owned(),
+            (false, Some(now), _) => text::count(now) + "...",
+            (false, None, 0) => "-".to_owned(),
+            (false, None, _) => match self.half_width {
+                Some(half) => format!("{} {}", text::count(rate), text::plus_minus(half)),
+                None => text::count(rate),
+            },
         };
         let mark = if self.is_bad { "!" } else { "" };
         format!("{:>COLUMN$}", text + mark)
@@ -275,21 +318,45 @@ mod tests {
         ];
         cells[3].impossible = Some("no".to_owned());
         let mut grid = Grid::new(6, &cells);
-        grid.add(&visit(0, VisitEnd::Complete));
-        grid.add(&visit(1, VisitEnd::Failed));
-        grid.add(&visit(0, VisitEnd::Complete));
-        grid.add(&visit(1, VisitEnd::Interrupted));
+        grid.add(&visit(0, VisitEnd::Complete), None);
+        grid.add(&visit(1, VisitEnd::Failed), None);
+        grid.add(&visit(0, VisitEnd::Complete), None);
+        grid.add(&visit(1, VisitEnd::Interrupted), None);
         assert_eq!(grid.take_lines(), [""; 0], "two visits each are planned");
-        assert_eq!(grid.row_of(0).trim_end(), "4KiB                       0          0!");
-        grid.add(&visit(1, VisitEnd::Complete));
+        let open = grid.open(1);
+        assert_eq!(open.lines.len(), 4, "a heading of two lines, two rows: {open:?}");
+        assert_eq!(open.at, 2);
+        assert_eq!(open.lines[2].trim_end(), "4KiB                        0           0!");
+        grid.add(&visit(1, VisitEnd::Complete), None);
         let lines = grid.take_lines();
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(lines[0].starts_with("read: IOPS by threads\n"), "{lines:?}");
-        assert_eq!(grid.row_of(0), "");
-        grid.add(&visit(2, VisitEnd::Complete));
-        grid.add(&visit(2, VisitEnd::Complete));
-        assert_eq!(grid.take_lines(), ["8KiB                       0    not here"]);
-        grid.add(&visit(99, VisitEnd::Complete));
+        assert_eq!(grid.open(2).lines.len(), 1, "the first row and the heading were said");
+        grid.add(&visit(2, VisitEnd::Complete), None);
+        grid.add(&visit(2, VisitEnd::Complete), None);
+        assert_eq!(grid.take_lines(), ["8KiB                        0     not here"]);
+        grid.add(&visit(99, VisitEnd::Complete), None);
+    }
+
+    #[test]
+    fn a_square_has_its_interval_and_what_it_makes_now() {
+        let cells = [
+            cell(0, "read", &[("block_size", "4KiB"), ("threads", "1")]),
+            cell(1, "read", &[("block_size", "8KiB"), ("threads", "1")]),
+        ];
+        let mut grid = Grid::new(2, &cells);
+        grid.wait_for_phases();
+        grid.add(&visit(0, VisitEnd::Complete), Some(0.104));
+        grid.now(1, 17_940.0);
+        let open = grid.open(1);
+        assert_eq!(
+            open.lines[2..],
+            ["4KiB                   0 ±11%", "8KiB                 17.9k..."]
+        );
+        assert_eq!(open.at, 3);
+        grid.add(&visit(1, VisitEnd::Interrupted), Some(0.3));
+        assert_eq!(grid.open(1).lines[3], "8KiB                        -", "it counts for nothing");
+        assert_eq!(grid.open(7).lines, [""; 0]);
     }
 
     #[test]
@@ -300,9 +367,9 @@ mod tests {
         ];
         let mut grid = Grid::new(2, &cells);
         grid.wait_for_phases();
-        grid.add(&visit(0, VisitEnd::Complete));
+        grid.add(&visit(0, VisitEnd::Complete), None);
         let pilot = VisitRecord { purpose: Purpose::Pilot, ..visit(1, VisitEnd::Complete) };
-        grid.add(&pilot);
+        grid.add(&pilot, None);
         assert_eq!(grid.take_lines(), [""; 0]);
         grid.end_phase("read");
         let lines = grid.take_lines();
@@ -314,7 +381,7 @@ mod tests {
     #[test]
     fn a_phase_of_one_cell_has_its_name_for_a_label() {
         let mut grid = Grid::new(1, &[cell(0, "measure", &[])]);
-        grid.add(&visit(0, VisitEnd::Complete));
-        assert_eq!(grid.take_lines(), ["measure                    0"]);
+        grid.add(&visit(0, VisitEnd::Complete), None);
+        assert_eq!(grid.take_lines(), ["measure                     0"]);
     }
 }

@@ -109,7 +109,7 @@ impl Watcher for Progress {
                 self.time.begin(done, left);
                 self.say(&text::begin(header, done, left));
                 for visit in std::mem::take(&mut self.before) {
-                    self.grid.add(&visit);
+                    self.grid.add(&visit, None);
                 }
                 for line in self.grid.take_lines() {
                     self.say(&line);
@@ -126,22 +126,27 @@ impl Watcher for Progress {
             Event::Round { phase, round } => self.round(phase, round),
             Event::VisitBegins { cell, planned, .. } => {
                 self.time.visit_begins(planned);
-                if let Face::Live(live) = &self.face {
-                    live.status(&text::cell(cell));
+                if let Face::Live(live) = &mut self.face {
+                    live.visit(&text::cell(cell));
+                    live.grid(&self.grid.open(cell.index));
                 }
             }
             Event::Tick(tick) => {
                 self.tell_of_stopping();
                 let left = self.time.left(tick.elapsed);
+                self.grid.now(tick.cell.index, tick.iops);
                 match &mut self.face {
-                    Face::Live(live) => live.tick(&tick, &self.time, left),
+                    Face::Live(live) => {
+                        live.grid(&self.grid.open(tick.cell.index));
+                        live.tick(&tick, &self.time, left);
+                    }
                     Face::Plain(plain) => plain.tick(&tick, &self.time, left, &self.output),
                     Face::Silent => {}
                 }
             }
-            Event::VisitEnds { visit, left, .. } => {
+            Event::VisitEnds { visit, half_width, left, .. } => {
                 self.time.visit_ends(visit, left);
-                self.grid.add(visit);
+                self.grid.add(visit, half_width);
                 for line in self.grid.take_lines() {
                     self.say(&line);
                 }
@@ -151,8 +156,8 @@ impl Watcher for Progress {
                 if let more @ 1.. = visit.warnings.len().saturating_sub(WARNINGS_TOLD) {
                     self.warn(&format!("and {more} more of this visit"));
                 }
-                if let Face::Live(live) = &self.face {
-                    live.row(&self.grid.row_of(visit.cell));
+                if let Face::Live(live) = &mut self.face {
+                    live.grid(&self.grid.open(visit.cell));
                 }
             }
             Event::Warning(warning) => self.warn(&warning.text),

@@ -40,7 +40,7 @@ impl Plain {
     pub fn tick(&mut self, tick: &Tick<'_>, time: &TimeLeft, left: Option<Nanos>, output: &Output) {
         if self.status.elapsed() >= STATUS_EVERY {
             self.status = Instant::now();
-            output.note(&text::status(tick, time, left));
+            output.note(&text::status(tick, time, left, ""));
         }
         match text::waiting(&tick.waiting) {
             Some(line) if self.waiting.is_none_or(|at| at.elapsed() >= WAITING_EVERY) => {

@@ -24,6 +24,26 @@ pub fn count(value: f64) -> String {
     format!("{value:.digits$}{letter}")
 }
 
+/// Half an interval in ln rate, as a share: `±11%`.
+pub fn plus_minus(half_width: f64) -> String {
+    match half_width.exp_m1() * 100.0 {
+        share @ ..9.95 => format!("±{share:.1}%"),
+        share @ ..999.5 => format!("±{share:.0}%"),
+        _ => "±?".to_owned(),
+    }
+}
+
+/// Rates one after the other, the largest of them full height.
+pub fn sparkline(rates: impl Iterator<Item = f64> + Clone) -> String {
+    const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = rates.clone().fold(0.0, f64::max);
+    let height = |rate: f64| {
+        let step = if most > 0.0 { rate / most * (HEIGHTS.len() - 1) as f64 } else { 0.0 };
+        HEIGHTS[(step.round().max(0.0) as usize).min(HEIGHTS.len() - 1)]
+    };
+    rates.map(height).collect()
+}
+
 /// What is about to be measured.
 pub fn begin(header: &RunHeader, done: usize, left: Left) -> String {
     let resumed =
@@ -73,12 +93,14 @@ pub fn cell(cell: &CellRecord) -> String {
 }
 
 /// How a visit stands, most important first: narrow terminals cut the end off.
-pub fn status(tick: &Tick<'_>, time: &TimeLeft, left: Option<Nanos>) -> String {
+///
+/// * `course`: the visit's rates so far, drawn.
+pub fn status(tick: &Tick<'_>, time: &TimeLeft, left: Option<Nanos>, course: &str) -> String {
     let mean = tick.bytes.get().checked_div(tick.requests).unwrap_or(0);
     let rate = Bytes::new((tick.iops * mean as f64) as u64);
     let left = left.map_or(String::new(), |left| eta(left, time.later()));
     format!(
-        "{}/{}  {left}{} IOPS, {rate}/s  {}  {}",
+        "{}/{}  {left}{} IOPS, {rate}/s  {course}{}  {}",
         time.visit(),
         time.visits(),
         count(tick.iops),
@@ -117,7 +139,7 @@ pub fn waiting(waiting: &[Waiting]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Later, count, eta, waiting};
+    use super::{Later, count, eta, plus_minus, sparkline, waiting};
     use runner::Waiting;
     use units::Nanos;
 
@@ -139,6 +161,21 @@ mod tests {
         let later = |is_least| Some(Later { time: Nanos::secs(120), is_least });
         assert_eq!(eta(minute, later(false)), "ETA 1 min, of all parts 3 min  ");
         assert_eq!(eta(minute, later(true)), "ETA 1 min, of all parts 3 min at least  ");
+    }
+
+    #[test]
+    fn rates_are_drawn_against_the_largest() {
+        let line = |rates: &[f64]| sparkline(rates.iter().copied());
+        assert_eq!(line(&[0.0, 50.0, 100.0, 99.0, 1.0]), "▁▅██▁");
+        assert_eq!(line(&[0.0, 0.0]), "▁▁");
+        assert_eq!(line(&[f64::NAN, 3.0]), "▁█");
+        assert_eq!(line(&[]), "");
+    }
+
+    #[test]
+    fn half_an_interval_is_a_share() {
+        let texts = [0.0123, 0.0952, 0.3, 2.2, 9.0, f64::INFINITY, f64::NAN].map(plus_minus);
+        assert_eq!(texts, ["±1.2%", "±10%", "±35%", "±803%", "±?", "±?", "±?"]);
     }
 
     #[test]

@@ -64,7 +64,9 @@ impl Running<'_> {
             quiet.after(&record, cell.streams.iter().any(|stream| stream.modifies()));
         }
         let left = self.course.left();
-        self.watcher.event(Event::VisitEnds { cell: &self.cells[index], visit: &record, left });
+        let half_width = self.course.half_width(record.cell);
+        let cell = &self.cells[index];
+        self.watcher.event(Event::VisitEnds { cell, visit: &record, half_width, left });
         self.doubt_pilot(&record)?;
         Ok(next)
     }
