@@ -42,7 +42,7 @@ export interface Datum {
   /** `run:key` of the cell that a click opens. */
   place?: string;
   /** What is said of it; where it is missing, what is known of the cell. */
-  tip?: Told;
+  tip?: Told | (() => Told);
   [more: string]: unknown;
 }
 
@@ -181,6 +181,7 @@ export function band(
   name: string,
   color: string,
   points: [number | string, number | null, number | null][],
+  opacity = 0.18,
 ) {
   const runs: [number | string, number, number][][] = [[]];
   for (const [x, low, high] of points) {
@@ -204,7 +205,7 @@ export function band(
     return {
       type: 'polygon',
       shape: { points: [...up, ...down] },
-      style: { fill: color, opacity: 0.18 },
+      style: { fill: color, opacity },
       silent: true,
     };
   };

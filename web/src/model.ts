@@ -35,9 +35,14 @@ export function load(cell: PageCell): string {
 
 /** Axes that neither figure nor legend has: what is left of a cell's coordinates. */
 export function others(cell: PageCell): string {
-  const own = ['block_size', 'threads', 'queue_depth', 'processes', 'jobs'];
-  const left = cell.coordinates.filter(({ field }) => !own.some((name) => field.endsWith(name)));
+  const left = cell.coordinates.filter(({ field }) => isOther(field));
   return left.map(({ field, value }) => `${line(field)} ${line(value)}`).join(', ');
+}
+
+/** Whether an axis is none of those that most figures have a place for. */
+export function isOther(field: string): boolean {
+  const own = ['block_size', 'threads', 'queue_depth', 'processes', 'jobs'];
+  return !own.some((name) => field.endsWith(name));
 }
 
 /** Cells that differ in block size and load only. */

@@ -91,20 +91,23 @@ function draw(context: Context): Drawing {
       values.push(one.value, one.low ?? one.value);
       table.rows.push([run.id, names[k], one.value, one.low, one.high]);
     });
-    const number = (value: number) => ({
-      show: true,
-      position: across ? 'insideLeft' : 'top',
-      color: across ? '#ffffff' : colors.ink,
-      fontSize: 11,
-      formatter: format.short(value),
-    });
-    const numbered = across ? !colors.dark && runs.length < 3 : names.length * runs.length <= 16;
+    const number = (one: model.Value) => {
+      const within = across || one.low !== null;
+      return {
+        show: true,
+        position: across ? 'insideLeft' : within ? 'insideBottom' : 'top',
+        color: !within ? colors.ink : colors.dark ? '#10151b' : '#ffffff',
+        fontSize: 11,
+        formatter: format.short(one.value),
+      };
+    };
+    const numbered = across ? runs.length < 3 : names.length * runs.length <= 16;
     const bar = (one: (typeof found)[number]): Datum | null =>
       one && {
         value: one.value,
         place: model.address({ run: at, cell: one.cell }),
         ...(several ? {} : { itemStyle: { color: ofLoad(one.cell.op, 1, 2, colors.dark).color } }),
-        ...(numbered ? { label: number(one.value) } : {}),
+        ...(numbered ? { label: number(one) } : {}),
       };
     return [
       {

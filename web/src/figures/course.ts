@@ -101,7 +101,7 @@ export function option(
     }
     series.push({
       type: 'line',
-      data: own.rate.map((rate, k) => ({ value: [at(k), rate], tip: said(k) })),
+      data: own.rate.map((rate, k) => ({ value: [at(k), rate], tip: () => said(k) })),
       symbol: 'circle',
       symbolSize: 4,
       showSymbol: own.rate.length <= 60,

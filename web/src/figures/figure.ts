@@ -57,7 +57,7 @@ export interface Figure {
 /** What is said of a point: its own words, or what is known of its cell. */
 export function teller({ page, state }: Context): (datum: Datum) => Told | null {
   return (datum) => {
-    if (datum.tip) return datum.tip;
+    if (datum.tip) return typeof datum.tip === 'function' ? datum.tip() : datum.tip;
     const place = datum.place === undefined ? null : find(page, datum.place);
     return place ? ofCell(page, place, state) : null;
   };

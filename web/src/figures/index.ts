@@ -1,5 +1,6 @@
 // Every kind of figure, in the order of the page. A new one is a file beside this and a line here.
 
+import { axis } from './axis';
 import { bars } from './bars';
 import { compare } from './compare';
 import { time } from './course';
@@ -16,6 +17,7 @@ import { rounds, written } from './steady';
 export const FIGURES: Figure[] = [
   size,
   heat,
+  axis,
   compare,
   bars,
   roofline,

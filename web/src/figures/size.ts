@@ -28,19 +28,18 @@ function series(run: model.PageRun): Series[] {
   const cells = model.grid(run).filter((cell) => cell.block_bytes !== null);
   const all: Series[] = [];
   for (const [group, members] of model.by(cells, model.group)) {
-    const loads = model.unique(members.map(model.inFlight)).sort(model.rising);
     for (const [load, line] of model.by(members, model.load)) {
       const first = line[0];
       if (!first || model.blocks(line).length < 3) continue;
       const name = [group, load].filter(Boolean).join(', ');
-      all.push({
-        name,
-        op: first.op,
-        level: loads.indexOf(model.inFlight(first)),
-        levels: loads.length,
-        cells: line,
-      });
+      all.push({ name, op: first.op, level: 0, levels: 1, cells: line });
     }
+  }
+  // Lines of one operation go from light to dark with what is in flight.
+  for (const own of model.by(all, ({ op }) => op).values()) {
+    const flight = ({ cells }: Series) => (cells[0] ? model.inFlight(cells[0]) : 0);
+    const sorted = [...own].sort((x, y) => flight(x) - flight(y));
+    sorted.forEach((line, level) => Object.assign(line, { level, levels: own.length }));
   }
   return all;
 }
@@ -104,7 +103,7 @@ function draw(context: Context): Drawing {
           const found = cell && model.value(cell, metric, state.unit);
           return [k, found?.low ?? null, found?.high ?? null];
         });
-        options.push(band(name, look.color, bounds), {
+        options.push(band(name, look.color, bounds, own.length > 8 ? 0.08 : 0.18), {
           type: 'line',
           name,
           data: points,

@@ -158,7 +158,7 @@ function draw({ page }: Context): Drawing {
           h(
             'span',
             { class: 'layer-limit' },
-            `▲ most of the added waiting is here (${format.three(limit.share * 100)} %)`,
+            `▲ ${limit.share >= 1 ? 'all' : `${format.tick(limit.share * 100)} %`} of the added waiting is here`,
           ),
       );
     };

@@ -31,9 +31,9 @@ function drawRounds(context: Context): Drawing {
       const test = series.snia;
       const verdict = test
         ? `${test.holds ? 'holds' : 'fails'}: range ${format.three(test.range * 100)} % of at most 20 %, rise ${format.three(Math.abs(test.rise) * 100)} % of at most 10 %`
-        : 'too few rounds for the test';
+        : 'needs more rounds';
       panels.push({
-        title: `${page.runs.length > 1 ? `${model.runName(run)}: ` : ''}${series.cell_name}: ${verdict}`,
+        title: `${page.runs.length > 1 ? `${model.runName(run)}: ` : ''}${series.cell_name}: SNIA's test ${verdict}`,
         summary: `Rate of ${rounds.length} rounds of ${series.cell_name}; SNIA's test ${verdict}`,
         height: 300,
         wide: run.steady.series.length < 2,
@@ -42,8 +42,8 @@ function drawRounds(context: Context): Drawing {
           xAxis: {
             ...xAxis(colors, {
               name: 'round',
-              min: 1,
-              max: Math.max(rounds.length, 2),
+              min: 0.5,
+              max: Math.max(rounds.length, 2) + 0.5,
               tell: (v) => (Number.isInteger(v) ? String(v) : ''),
             }),
           },
@@ -105,7 +105,7 @@ interface Point {
   cell: model.PageCell;
 }
 
-const POINTS_MIN = 20;
+const POINTS_MIN = 10;
 
 /** Rate of writes against what was written before, in the order made. */
 function writes(run: model.PageRun): Point[] {

@@ -114,7 +114,11 @@ const SHOWN: [Shown; 12] = [
         marks: &["cached", "partly-cached", "write-lag", "at-link", "too-small", "not-cold"],
     },
     Shown { topic: "Gaps", figures: &["heat", "size"], marks: &["gap"] },
-    Shown { topic: "What limits", figures: &["roofline", "size"], marks: &["generator-limited"] },
+    Shown {
+        topic: "What limits",
+        figures: &["roofline", "stack", "size"],
+        marks: &["generator-limited"],
+    },
     Shown { topic: "Members", figures: &["stack", "bars"], marks: &[] },
     Shown { topic: "Streams beside each other", figures: &["bars"], marks: &[] },
     Shown { topic: "Changes and drift", figures: &["order", "time"], marks: &["drifting"] },

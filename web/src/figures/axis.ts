@@ -1,0 +1,144 @@
+// Rates against whatever else a suite varies: mixes of reads and writes, working sets, rates offered.
+
+import * as format from '../format';
+import * as model from '../model';
+import { band, categories, ends, tooltip, yAxis, type Datum } from '../chart';
+import { line } from '../dom';
+import { ofOne } from '../palette';
+import {
+  shown,
+  teller,
+  type Context,
+  type Drawing,
+  type Entry,
+  type Figure,
+  type Panel,
+} from './figure';
+
+interface Axis {
+  field: string;
+  values: string[];
+  /** What is alike but for the axis and the block size. */
+  group: string;
+  lines: { name: string; cells: model.PageCell[] }[];
+}
+
+const LINES_MAX = 14;
+
+const at = (cell: model.PageCell, field: string) =>
+  cell.coordinates.find((one) => one.field === field)?.value;
+
+function axes(run: model.PageRun): Axis[] {
+  const cells = model.grid(run);
+  const fields = model.unique(cells.flatMap((cell) => cell.coordinates.map(({ field }) => field)));
+  return fields.filter(model.isOther).flatMap((field): Axis[] => {
+    const own = cells.filter((cell) => at(cell, field) !== undefined);
+    const rest = (cell: model.PageCell) =>
+      [
+        line(cell.phase),
+        cell.streams > 1 ? line(cell.stream) : '',
+        ...cell.coordinates
+          .filter((one) => one.field !== field && model.isOther(one.field))
+          .map((one) => `${line(one.field)} ${line(one.value)}`),
+      ]
+        .filter(Boolean)
+        .join(', ');
+    return [...model.by(own, rest)].flatMap(([group, members]): Axis[] => {
+      const values = model.unique(members.map((cell) => at(cell, field) ?? ''));
+      const name = (cell: model.PageCell) =>
+        [cell.block_bytes === null ? '' : format.blockSize(cell.block_bytes), model.load(cell)]
+          .filter(Boolean)
+          .join(', ');
+      const lines = [...model.by(members, name)]
+        .map(([one, cells]) => ({ name: one, cells }))
+        .filter((one) => one.cells.length >= 3)
+        .slice(0, LINES_MAX);
+      return values.length >= 3 && lines.length > 0 ? [{ field, values, group, lines }] : [];
+    });
+  });
+}
+
+function draw(context: Context): Drawing {
+  const { page, state, colors } = context;
+  const what = model.metricName(state.metric, state.unit);
+  const panels: Panel[] = [];
+  const legend = new Map<string, Entry>();
+  const table: Drawing['table'] = {
+    head: ['run', 'group', 'axis', 'level', 'series', what, 'low', 'high'],
+    rows: [],
+  };
+  page.runs.forEach((run, place) => {
+    for (const { field, values, group, lines } of axes(run)) {
+      const options: unknown[] = [];
+      const all: number[] = [];
+      lines.forEach(({ name, cells }, k) => {
+        const look = ofOne(k, colors.dark);
+        legend.set(name, { name, look });
+        if (!shown(state, name)) return;
+        const found = values.map((level) => {
+          const cell = cells.find((one) => at(one, field) === level);
+          const value = cell ? model.value(cell, state.metric, state.unit) : null;
+          return cell && value ? { cell, ...value } : null;
+        });
+        found.forEach((one, level) => {
+          if (!one) return;
+          all.push(one.value, one.low ?? one.value, one.high ?? one.value);
+          table.rows.push([
+            run.id,
+            group,
+            field,
+            values[level],
+            name,
+            one.value,
+            one.low,
+            one.high,
+          ]);
+        });
+        const bounds = found.map((one, k): [number, number | null, number | null] => [
+          k,
+          one?.low ?? null,
+          one?.high ?? null,
+        ]);
+        options.push(band(name, look.color, bounds, lines.length > 6 ? 0.08 : 0.16), {
+          type: 'line',
+          name,
+          data: found.map((one): Datum => ({
+            value: one?.value ?? null,
+            ...(one ? { place: model.address({ run: place, cell: one.cell }) } : {}),
+          })),
+          symbol: look.symbol,
+          symbolSize: 7,
+          color: look.color,
+          lineStyle: { color: look.color, width: 2, type: look.dash },
+          emphasis: { focus: 'series' },
+          z: 3,
+        });
+      });
+      const of = page.runs.length > 1 ? `${model.runName(run)}: ` : '';
+      panels.push({
+        title: `${of}${group}: ${what} against ${field.replaceAll('_', ' ')}`,
+        summary: `${what} against ${field} of ${group}, ${lines.length} lines`,
+        height: 340,
+        option: {
+          tooltip: tooltip(colors, teller(context)),
+          xAxis: categories(colors, field.replaceAll('_', ' '), values),
+          yAxis: yAxis(colors, { name: what, log: state.log, ...ends(all, state.log) }),
+          series: options,
+        },
+      });
+    }
+  });
+  return { panels, legend: [...legend.values()], table };
+}
+
+export const axis: Figure = {
+  id: 'axis',
+  title: 'Against what else was varied',
+  how: [
+    'Each line is one block size and load; across is what the suite varies besides, in its own order: a mix of reads and writes, a working set, a rate offered.',
+    'A line that sags in the middle of a mix costs more than its parts: reads and writes disturb each other.',
+  ],
+  controls: ['metric', 'scale'],
+  accepts: (page) => page.runs.some((run) => axes(run).length > 0),
+  draw,
+};
