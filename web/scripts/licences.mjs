@@ -13,6 +13,7 @@ const accepted = new Set([
   'CC0-1.0',
   'BlueOak-1.0.0',
   'PSF-2.0',
+  'Python-2.0',
 ]);
 
 /** Whether one side of each OR is accepted whole; parentheses only around the whole. */

@@ -15,8 +15,17 @@ import { verdicts } from './verdicts';
 
 const SCHEMA = 'plimsoll.page/1';
 
-function data(): model.Page | null {
-  const text = document.getElementById('plimsoll-page')?.textContent ?? 'null';
+/** The data as text; much of it is compressed. */
+async function text(): Promise<string> {
+  const element = document.getElementById('plimsoll-page');
+  const own = element?.textContent ?? 'null';
+  if (element?.dataset['coding'] !== 'gzip') return own;
+  const bytes = Uint8Array.from(atob(own), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(stream).text();
+}
+
+function data(text: string): model.Page | null {
   const found = JSON.parse(text) as model.Page | null;
   return found?.schema === SCHEMA ? found : null;
 }
@@ -190,9 +199,18 @@ function start(page: model.Page, app: HTMLElement): void {
 }
 
 const app = document.getElementById('app');
-const page = data();
-if (app && page) start(page, app);
-else
-  app?.replaceChildren(
-    h('p', { class: 'nothing' }, 'There is no data of this version in this file.'),
-  );
+
+function nothing(why: string): void {
+  app?.replaceChildren(h('p', { class: 'nothing' }, why));
+}
+
+text()
+  .then((found) => {
+    const page = data(found);
+    if (app && page) start(page, app);
+    else nothing('There is no data of this version in this file.');
+  })
+  .catch((error: unknown) => {
+    nothing(`This page cannot be drawn here: ${String(error)}`);
+    throw error;
+  });

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 
 export const HERE = dirname(fileURLToPath(import.meta.url));
 const REPO = join(HERE, '../..');
@@ -23,12 +24,17 @@ function program(): string {
   return found;
 }
 
+const PLAIN_MAX = 1 << 20;
+
 /** One file from data, by the program's own rule. */
 export function page(data: unknown): string {
   const text = JSON.stringify(data).replaceAll('<', '\\u003c');
   const bundle = readFileSync(BUNDLE, 'utf8');
   if (bundle.split(PLACE).length !== 2) throw new Error('the bundle has no place for data');
-  return bundle.replace(PLACE, () => PLACE.replace('null', () => text));
+  if (text.length <= PLAIN_MAX)
+    return bundle.replace(PLACE, () => PLACE.replace('null', () => text));
+  const packed = PLACE.replace(' id=', ' data-coding="gzip" id=');
+  return bundle.replace(PLACE, () => packed.replace('null', gzipSync(text).toString('base64')));
 }
 
 export function data(name: string): any {

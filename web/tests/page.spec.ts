@@ -348,3 +348,38 @@ test('a study of 50 runs stays usable', async ({ page }) => {
   );
   expect(faults).toEqual([]);
 });
+
+test('a million intervals do not freeze the page', async ({ page }) => {
+  const one = data('failing');
+  const run = one.runs[0];
+  const cell = run.cells.find(
+    (found: { visits: { series: unknown }[] }) => found.visits[0]?.series,
+  );
+  // What the program makes of a million: 40 000 points with their extremes.
+  const points = 40_000;
+  const list = (value: number) =>
+    Array.from({ length: points }, (_, k) => value * (1 + 0.1 * Math.sin(k / 50)));
+  cell.visits = [
+    {
+      ...cell.visits[0],
+      elapsed_ns: points * 25e8,
+      gaps: [],
+      series: {
+        step_ns: 25e8,
+        merged: 25,
+        rate: list(1e4),
+        low: list(8e3),
+        high: list(12e3),
+        p99_ns: list(2e5),
+        max_ns: list(1e6),
+      },
+    },
+  ];
+  put('million', { ...one, runs: [{ ...run, cells: [cell] }] });
+  const faults = await open(page, 'million');
+  const start = Date.now();
+  await look(page);
+  expect(await page.locator('#figure-time svg path').count()).toBeGreaterThan(10);
+  console.log(`a million intervals: all figures drawn after ${Date.now() - start} ms`);
+  expect(faults).toEqual([]);
+});

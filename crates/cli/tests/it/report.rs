@@ -11,7 +11,7 @@ fn with_two_runs() -> World {
     world
 }
 
-/// The data in a page that has figures; `None` in a program that was built without them.
+/// The data in a small page that has figures; `None` in a program that was built without them.
 fn data(html: &str) -> Option<Value> {
     let (_, rest) = html.split_once("<script type=\"application/json\" id=\"plimsoll-page\">")?;
     serde_json::from_str(rest.split_once("</script>").unwrap().0).ok()

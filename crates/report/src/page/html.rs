@@ -1,9 +1,20 @@
 //! The page's data put into the page's program.
 
+use std::io::{self, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
 use super::Page;
 
 /// Where a template takes the data: what the element holds until then.
 const PLACE: &str = "<script type=\"application/json\" id=\"plimsoll-page\">null</script>";
+
+/// Bytes of data from which on it is compressed. What is not can be read by browsers of before
+/// 2023, and by whoever opens the file in an editor.
+const PLAIN_MAX: usize = 1 << 20;
 
 /// Why no page came out.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +26,9 @@ pub enum HtmlError {
     /// A bug of ours: everything in a page can be written as JSON.
     #[error("the page's data cannot be written as JSON")]
     Json(#[from] serde_json::Error),
+    /// A bug of ours: it is compressed in memory.
+    #[error("the page's data cannot be compressed")]
+    Compress(#[from] io::Error),
 }
 
 /// One file that draws the page, from the program that draws.
@@ -23,16 +37,27 @@ pub enum HtmlError {
 ///
 /// The data is text within an element of type JSON. Such an element ends at `</script`, and
 /// comments change how it is read, so no `<` is left in it: JSON has another way to write one.
+/// Much of it is compressed, and then in letters that mean nothing to HTML.
 pub fn html(template: &str, page: &Page) -> Result<String, HtmlError> {
-    let data = serde_json::to_string(page)?.replace('<', "\\u003c");
     let found = template.matches(PLACE).count();
-    match template.split_once(PLACE).filter(|_| found == 1) {
-        None => Err(HtmlError::NoPlace(found)),
-        Some((before, after)) => {
-            let (start, end) = PLACE.split_once("null").unwrap_or((PLACE, ""));
-            Ok([before, start, &data, end, after].concat())
-        }
-    }
+    let Some((before, after)) = template.split_once(PLACE).filter(|_| found == 1) else {
+        return Err(HtmlError::NoPlace(found));
+    };
+    let data = serde_json::to_string(page)?.replace('<', "\\u003c");
+    let place = match data.len() > PLAIN_MAX {
+        false => PLACE.replace("null", &data),
+        true => PLACE
+            .replace(" id=", " data-coding=\"gzip\" id=")
+            .replace("null", &compressed(data.as_bytes())?),
+    };
+    Ok([before, &place, after].concat())
+}
+
+/// Gzip, without a time in its head so that the same data gives the same bytes, as base64.
+fn compressed(data: &[u8]) -> Result<String, io::Error> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(data)?;
+    Ok(STANDARD.encode(encoder.finish()?))
 }
 
 /// A page without figures: titles, each with its tables as they are printed.

@@ -1,5 +1,8 @@
 //! What the page of figures is drawn from.
 
+use std::io::Read;
+
+use base64::Engine;
 use record::{Run, Series, SeriesRow};
 use report::page::{HtmlError, Page, Terms, html, page, schema};
 use serde_json::Value;
@@ -99,6 +102,23 @@ fn data_never_ends_its_element() {
     let end = start + whole[start..].find('<').unwrap();
     assert!(whole[end..].starts_with("</script><p>b</p>"), "the first `<` is the element's end");
     let back: Value = serde_json::from_str(&whole[start..end]).unwrap();
+    assert_eq!(back, serde_json::to_value(&page).unwrap());
+}
+
+#[test]
+fn much_data_is_compressed_and_the_same_each_time() {
+    let mut run = sample::rich();
+    run.header.suite_text = "# 0123456789 </script>\n".repeat(100_000);
+    let page = of(&[run]);
+    let whole = html(TEMPLATE, &page).unwrap();
+    assert_eq!(whole, html(TEMPLATE, &page).unwrap());
+    let (_, rest) = whole.split_once(" data-coding=\"gzip\" id=\"plimsoll-page\">").unwrap();
+    let (data, _) = rest.split_once('<').unwrap();
+    assert!(data.len() < 200_000, "{}", data.len());
+    let bytes = base64::engine::general_purpose::STANDARD.decode(data).unwrap();
+    let mut back = String::new();
+    flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut back).unwrap();
+    let back: Value = serde_json::from_str(&back).unwrap();
     assert_eq!(back, serde_json::to_value(&page).unwrap());
 }
 
