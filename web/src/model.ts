@@ -86,7 +86,7 @@ export function pageSize(sizes: number[]): number {
 }
 
 /** The block size that is looked at. */
-export function focus(state: State, cells: PageCell[]): number {
+export function focus(state: Pick<State, 'block'>, cells: PageCell[]): number {
   const sizes = blocks(cells);
   return sizes.includes(state.block) ? state.block : pageSize(sizes);
 }

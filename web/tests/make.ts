@@ -77,6 +77,9 @@ export default function make(): void {
     '3',
   );
   run('run', 'database-server', '--quick', '--target', model('nvme.toml'), '--seed', '5');
+  run('run', 'bm-flash', '--target', model('nvme.toml'), '--seed', '8');
+  // By the program itself, of so much data that it is compressed.
+  run('report', 'r1', 'r2', 'r3', 'r4', 'r5', 'r6', '-o', 'program.html');
   const pages: Record<string, string[]> = {
     study: ['r1', 'r2'],
     raid0: ['r1'],

@@ -383,3 +383,38 @@ test('a million intervals do not freeze the page', async ({ page }) => {
   console.log(`a million intervals: all figures drawn after ${Date.now() - start} ms`);
   expect(faults).toEqual([]);
 });
+
+test('a study of drives is drawn against their number, with what linear would be', async ({
+  page,
+}) => {
+  const one = data('raid0');
+  const runs = [1, 2, 4, 8, 12].map((disks, k) => {
+    const run = structuredClone(one.runs[0]);
+    for (const cell of run.cells) if (cell.iops) cell.iops *= Math.min(disks, 6) / 12;
+    const study = { stack: k + 1, levels: [{ name: 'disks', value: `${disks}` }], again: false };
+    return {
+      ...run,
+      id: `r${k + 1}`,
+      part: { group: 'g', list: 'raid', number: k + 1, of: 5, study },
+    };
+  });
+  put('scaling', { ...one, runs });
+  const faults = await open(page, 'scaling');
+  await look(page);
+  const scaling = page.locator('#figure-scaling');
+  await expect(scaling.locator('figcaption')).toHaveText('IOPS against disks');
+  await expect(scaling.locator('svg text', { hasText: /^12$/ })).toBeVisible();
+  // A line and a dotted one of each load.
+  expect(await scaling.locator('svg path[stroke-dasharray="2,4"]').count()).toBe(6);
+  expect(faults).toEqual([]);
+});
+
+test('what the program itself writes is drawn, compressed or not', async ({ page }) => {
+  const html = readFileSync(join(MADE, 'program.html'), 'utf8');
+  test.skip(!html.includes('id="plimsoll-page"'), 'the program was built without the page');
+  expect(html).toContain('data-coding="gzip"');
+  const faults = await open(page, 'program');
+  await expect(page.locator('.runs li')).toHaveCount(6);
+  await look(page);
+  expect(faults).toEqual([]);
+});

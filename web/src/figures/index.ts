@@ -10,6 +10,7 @@ import { heat } from './heat';
 import { load } from './load';
 import { order } from './order';
 import { roofline } from './roofline';
+import { scaling } from './scaling';
 import { size } from './size';
 import { stack } from './stack';
 import { rounds, written } from './steady';
@@ -17,6 +18,7 @@ import { rounds, written } from './steady';
 export const FIGURES: Figure[] = [
   size,
   heat,
+  scaling,
   axis,
   compare,
   bars,

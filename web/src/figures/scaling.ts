@@ -1,0 +1,155 @@
+// Rates against a factor of a study that is a number, such as drives, with what linear would be.
+
+import * as format from '../format';
+import * as model from '../model';
+import { ends, tooltip, xAxis, yAxis, type Datum } from '../chart';
+import { line } from '../dom';
+import { ofLoad } from '../palette';
+import {
+  shown,
+  teller,
+  type Context,
+  type Drawing,
+  type Entry,
+  type Figure,
+  type Panel,
+} from './figure';
+
+interface Point {
+  level: number;
+  place: model.Place;
+}
+
+interface Factor {
+  name: string;
+  /** Points of each cell, by its name; runs that differ in other factors are lines of their own. */
+  lines: Map<string, Point[]>;
+}
+
+const LINES_MAX = 16;
+
+function factors(page: model.Page, block: number): Factor[] {
+  const levels = page.runs.map((run) => run.part?.study?.levels ?? []);
+  const names = model.unique(levels.flatMap((own) => own.map(({ name }) => name)));
+  return names.flatMap((name): Factor[] => {
+    const lines = new Map<string, Point[]>();
+    page.runs.forEach((run, at) => {
+      const level = Number(levels[at]?.find((one) => one.name === name)?.value ?? Number.NaN);
+      if (!Number.isFinite(level)) return;
+      const others = (levels[at] ?? []).filter((one) => one.name !== name);
+      const rest = others.map((one) => `${line(one.name)} ${line(one.value)}`).join(', ');
+      const cells = model.grid(run).filter((cell) => cell.iops !== null);
+      const size = model.focus({ block }, cells);
+      for (const cell of cells.filter((one) => [null, size].includes(one.block_bytes))) {
+        const key = [rest, model.label(cell)].filter(Boolean).join(': ');
+        const known = lines.get(key) ?? [];
+        lines.set(key, [...known, { level, place: { run: at, cell } }]);
+      }
+    });
+    for (const [key, points] of lines) {
+      if (model.unique(points.map(({ level }) => level)).length < 3) lines.delete(key);
+    }
+    return lines.size > 0 ? [{ name, lines: new Map([...lines].slice(0, LINES_MAX)) }] : [];
+  });
+}
+
+function draw(context: Context): Drawing {
+  const { page, state, colors } = context;
+  const what = model.metricName(state.metric, state.unit);
+  const legend = new Map<string, Entry>();
+  const table: Drawing['table'] = {
+    head: ['factor', 'level', 'run', 'series', what, 'low', 'high'],
+    rows: [],
+  };
+  const panels = factors(page, state.block).map(({ name, lines }): Panel => {
+    const all: number[] = [];
+    const options = [...lines].flatMap(([key, points], k): unknown[] => {
+      const op = points[0]?.place.cell.op ?? '';
+      const look = ofLoad(op, k, Math.max(lines.size, 2), colors.dark);
+      legend.set(key, { name: key, look });
+      if (!shown(state, key)) return [];
+      const found = points
+        .flatMap(({ level, place }) => {
+          const value = model.value(place.cell, state.metric, state.unit);
+          return value ? [{ level, place, ...value }] : [];
+        })
+        .sort((a, b) => a.level - b.level);
+      for (const { level, place, value, low, high } of found) {
+        all.push(value);
+        table.rows.push([name, level, page.runs[place.run]?.id, key, value, low, high]);
+      }
+      const first = found[0];
+      const last = found[found.length - 1];
+      const linear = state.metric !== 'latency' && first && last && first.level > 0;
+      return [
+        {
+          type: 'line',
+          name: key,
+          data: found.map(({ level, place, value }): Datum => ({
+            value: [level, value],
+            place: model.address(place),
+          })),
+          symbol: look.symbol,
+          symbolSize: 8,
+          color: look.color,
+          lineStyle: { color: look.color, width: 2, type: look.dash },
+          emphasis: { focus: 'series' },
+          z: 3,
+        },
+        {
+          type: 'line',
+          name: key,
+          silent: true,
+          symbol: 'none',
+          lineStyle: { color: look.color, width: 1, type: [2, 4], opacity: 0.8 },
+          data: linear
+            ? [
+                [first.level, first.value],
+                [last.level, (first.value * last.level) / first.level],
+              ]
+            : [],
+        },
+      ];
+    });
+    const levels = model
+      .unique([...lines.values()].flat().map(({ level }) => level))
+      .sort(model.rising);
+    const log = state.log && (levels[0] ?? 0) > 0;
+    const range = ends(all, log);
+    return {
+      title: `${what} against ${line(name)}`,
+      summary: `${what} against ${name}, ${lines.size} lines, with what linear would be`,
+      height: 360,
+      wide: true,
+      option: {
+        tooltip: tooltip(colors, teller(context)),
+        // Both or neither: linear growth is a straight line then.
+        xAxis: {
+          ...xAxis(colors, {
+            name,
+            log,
+            min: log ? (levels[0] ?? 1) / 1.15 : 0,
+            max: (levels[levels.length - 1] ?? 1) * (log ? 1.15 : 1.05),
+          }),
+          axisLabel: { color: colors.soft, customValues: levels, formatter: format.tick },
+          axisTick: { customValues: levels },
+        },
+        yAxis: yAxis(colors, { name: what, log, ...range }),
+        series: options,
+      },
+    };
+  });
+  return { panels, legend: [...legend.values()], table };
+}
+
+export const scaling: Figure = {
+  id: 'scaling',
+  title: 'Scaling',
+  how: [
+    'Rates against a number that the study varied, such as drives. The dotted line of each colour is what linear growth from its first point would be.',
+    'Where a line leaves its dotted one, something else than what was varied has become the limit; where all lines turn level at one place, it is the same thing.',
+  ],
+  controls: ['metric', 'block', 'scale'],
+  accepts: (page) => factors(page, 0).length > 0,
+  draw,
+};
