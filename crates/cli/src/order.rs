@@ -200,6 +200,9 @@ fn read(path: &Path) -> Result<String, Failure> {
 pub fn tell_doubts(source: &SuiteSource, output: &Output) {
     for doubt in suite::doubts(source) {
         output.warning(&doubt.to_string());
+        if let Some(hint) = doubt.hint().filter(|_| !output.is_quiet()) {
+            output.hint(&hint);
+        }
     }
 }
 

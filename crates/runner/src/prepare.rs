@@ -221,6 +221,13 @@ impl Prepared {
                 "Makes {visits} to {cells}, which takes {}{files}.",
                 at_least(left.time)
             ));
+        } else if self.suite.phases.iter().all(|phase| phase.steady.is_some()) {
+            let (least, most) = (self.suite.visits_least(), left.visits_most);
+            said.push(format!(
+                "Makes {} to {most} visits to {cells}, one right after the other.",
+                least.min(most)
+            ));
+            said.push(format!("Takes {}{files}.", at_least(left.time)));
         } else {
             let rounds = &self.suite.rounds;
             let pilots: usize =

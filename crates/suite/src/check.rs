@@ -16,6 +16,7 @@ use crate::raw::{DataKind, RawData, RawStream};
 use crate::resolve::{Layered, LayeredStream, read, value_text};
 use crate::rounds;
 use crate::source::{AxisSource, Located, SuiteSource, out_of_range};
+use crate::steady;
 use crate::stream::{Space, stream};
 
 /// Streams in all cells of a suite together.
@@ -52,12 +53,14 @@ pub fn check(source: &SuiteSource, context: &CheckContext) -> Result<Suite, Suit
     checked(source, context).map_err(|(at, problem)| source.error(at, problem))
 }
 
-/// What a suite's own text sets although it changes nothing: no reason to refuse it, but its
-/// author meant something else. Nothing of a suite that [`check`] refuses.
+/// What is no reason to refuse a suite, although its author meant something else: what its own
+/// text sets although it changes nothing, and phases that can never be steady. Nothing of a suite
+/// that [`check`] refuses.
 pub fn doubts(source: &SuiteSource) -> Vec<SuiteError> {
     let Ok(found) = looked_at(source, &CheckContext::default()) else { return Vec::new() };
     let vain = found.in_vain(source).into_iter().filter(|(at, _)| matches!(at, At::Text(_)));
-    vain.map(|(at, problem)| source.error(at, problem)).collect()
+    let doubts = vain.chain(found.never_steady());
+    doubts.map(|(at, problem)| source.error(at, problem)).collect()
 }
 
 pub(crate) fn checked(source: &SuiteSource, context: &CheckContext) -> Located<Suite> {
@@ -84,6 +87,18 @@ impl LookedAt {
         vain.extend(effect::axes(phases, effects));
         vain.extend(effect::fields(source, phases, effects));
         vain
+    }
+
+    /// Steady phases that cannot end as such, and volumes of what writes nothing.
+    fn never_steady(&self) -> Vec<Vain> {
+        let phases = self.suite.phases.iter().zip(&self.phases);
+        let doubts = phases.flat_map(|(phase, layered)| {
+            let at = |field| layered.own.place_of_steady(field);
+            let asked = layered.own.raw().ok().and_then(|own| own.steady?.volume);
+            let idle = steady::idle_volume(phase, asked).map(|problem| (at("volume"), problem));
+            idle.into_iter().chain(steady::never(phase).map(|problem| (at("rounds_max"), problem)))
+        });
+        doubts.collect()
     }
 
     /// The first of what was set on top of the text and changes nothing, or leaves nothing for

@@ -4,7 +4,7 @@ use units::Bytes;
 
 use crate::error::SuiteError;
 use crate::layer;
-use crate::node::{At, Entry, Node, Table, Value, inline_key};
+use crate::node::{At, Entry, Node, Table, Value, inline_key, quoted};
 use crate::phase;
 use crate::raw::{self, Size, Time};
 use crate::resolve::{Layered, fill_details, read, to_table, varies_kind};
@@ -90,10 +90,6 @@ fn line(text: &mut String, key: &str, value: &str) {
     text.push_str(" = ");
     text.push_str(value);
     text.push('\n');
-}
-
-fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
 }
 
 fn head(source: &SuiteSource) -> Located<String> {

@@ -5,6 +5,7 @@ use std::fmt;
 use units::Bytes;
 
 use crate::builtin::{builtin, builtin_lists};
+use crate::hint;
 use crate::node::At;
 
 /// Why a suite was refused: the place, what is wrong there, and a [`hint`](Self::hint).
@@ -89,6 +90,14 @@ pub enum Problem {
     /// Not TOML.
     #[error("{0}")]
     Syntax(String),
+    /// A value that is no TOML: a text without quotes.
+    #[error("`{key}` is {value}, wanted a number, or text in quotes")]
+    Bare {
+        /// The field, as far as that can be told.
+        key: String,
+        /// As written.
+        value: String,
+    },
     /// A key that means nothing here.
     #[error("unknown key `{key}`")]
     UnknownKey {
@@ -252,6 +261,16 @@ pub enum Problem {
         /// What to do instead.
         hint: String,
     },
+    /// Rounds that end as not steady, whatever is measured.
+    #[error("phase `{phase}` can never be called steady: {why}")]
+    NeverSteady {
+        /// The phase.
+        phase: String,
+        /// What keeps it from that.
+        why: String,
+        /// What to change.
+        hint: String,
+    },
     /// A value that makes sense only with another.
     #[error("{what} needs {needs}")]
     Needs {
@@ -295,11 +314,13 @@ impl Problem {
     /// What to do about it, if that can be told.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::UnknownKey { key, known } => Some(key_hint(key, known)),
-            Self::UnknownWord { seen, known, .. } => {
-                suggestion(seen, known).map(|word| format!("did you mean `{word}`?"))
-            }
-            Self::OutOfRange { field, seen, .. } => range_hint(field, seen),
+            Self::UnknownKey { key, known } => Some(hint::of_key(key, known)),
+            Self::UnknownWord { field, seen, known } => hint::of_word(field, seen, known),
+            Self::WrongType { field, seen, wanted } => hint::of_type(field, seen, wanted),
+            Self::OutOfRange { field, seen, .. } => hint::of_range(field, seen),
+            Self::Duplicate { what, name } => hint::of_duplicate(what, name),
+            Self::Bare { key, value } => Some(hint::of_bare(key, value)),
+            Self::NeverSteady { hint, .. } => Some(hint.clone()),
             Self::Misplaced { belongs, .. } => Some(format!("it belongs {belongs}")),
             Self::NotAField(name) => Some(format!("for example `{name}.threads=4`")),
             Self::NotMultiple { seen, multiple, .. } => multiple_hint(*seen, *multiple),
@@ -331,25 +352,6 @@ fn bad_name_hint(name: &str, of: &str) -> String {
     }
 }
 
-/// How else one gets what is beyond the upper bound.
-fn range_hint(field: &str, seen: &str) -> Option<String> {
-    // 0, or less, is too few of anything.
-    if seen == "0" || seen.starts_with('-') {
-        return None;
-    }
-    Some(
-        match field {
-            "threads" => "more requests at once: a `queue_depth` for each thread, or more streams",
-            "queue_depth" => "more requests at once: more `threads`, each with its own queue",
-            "[[part]]" | "repeats of all parts" => {
-                "make several lists of it, and play them one after the other"
-            }
-            _ => return None,
-        }
-        .to_owned(),
-    )
-}
-
 /// The neighbours of `seen` that would do.
 fn multiple_hint(seen: u64, multiple: u64) -> Option<String> {
     let below = seen.checked_div(multiple)?.checked_mul(multiple)?;
@@ -358,54 +360,6 @@ fn multiple_hint(seen: u64, multiple: u64) -> Option<String> {
         (below, Some(above)) => Some(format!("use `{below}` or `{above}`")),
         (below, None) => Some(format!("use `{below}`")),
     }
-}
-
-fn key_hint(key: &str, known: &[String]) -> String {
-    match suggestion(key, known) {
-        Some(word) => format!("did you mean `{word}`?"),
-        None => format!("known here: {}", known.join(", ")),
-    }
-}
-
-/// What other tools call our words.
-const SYNONYMS: [(&str, &str); 17] = [
-    ("bs", "block_size"),
-    ("iodepth", "queue_depth"),
-    ("io_depth", "queue_depth"),
-    ("qd", "queue_depth"),
-    ("depth", "queue_depth"),
-    ("numjobs", "threads"),
-    ("jobs", "threads"),
-    ("workers", "threads"),
-    ("runtime", "time"),
-    ("duration", "time"),
-    ("ramp_time", "ramp"),
-    ("warmup", "ramp"),
-    ("size", "file_size"),
-    ("ioengine", "backend"),
-    ("rw", "operation"),
-    ("rate_iops", "rate"),
-    ("random", "uniform"),
-];
-
-/// The known word that `seen` was probably meant to be.
-fn suggestion<'a>(seen: &str, known: &'a [String]) -> Option<&'a str> {
-    let meant = SYNONYMS.iter().find(|(other, _)| *other == seen).map(|(_, ours)| *ours);
-    if let Some(word) = known.iter().find(|word| meant == Some(word.as_str())) {
-        return Some(word);
-    }
-    let plain = seen.to_lowercase().replace('-', "_");
-    let score = |word: &str| {
-        let word = word.to_lowercase().replace('-', "_");
-        strsim::jaro_winkler(&plain, &word)
-            .max(strsim::normalized_damerau_levenshtein(&plain, &word))
-    };
-    known
-        .iter()
-        .map(|word| (score(word), word.as_str()))
-        .filter(|(score, _)| *score >= 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, word)| word)
 }
 
 fn one_of(known: &[String]) -> String {

@@ -16,6 +16,7 @@ mod emit;
 mod error;
 mod estimate;
 mod fio_job;
+mod hint;
 mod layer;
 pub mod model;
 mod node;
@@ -27,7 +28,9 @@ mod resolve;
 mod rounds;
 mod scale;
 mod source;
+mod steady;
 mod stream;
+mod syntax;
 mod values;
 
 pub use asked::{AskedCell, AskedStream, asked};

@@ -6,6 +6,7 @@ use toml::de::{DeTable, DeValue};
 use units::Bytes;
 
 use crate::error::Problem;
+use crate::syntax;
 
 /// Where a value came from. Small, since every value carries one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,7 +128,7 @@ impl Node {
     /// As TOML on one line.
     pub fn inline(&self) -> String {
         match &self.value {
-            Value::String(text) => toml::Value::String(text.clone()).to_string(),
+            Value::String(text) => quoted(text),
             Value::Integer(n) => n.to_string(),
             Value::Float(x) => toml::Value::Float(*x).to_string(),
             Value::Bool(b) => b.to_string(),
@@ -172,24 +173,34 @@ impl Node {
     }
 }
 
+/// A text as TOML wants it, and so that a terminal takes no orders from it: TOML itself asks only
+/// for the first 32 control characters to be escaped.
+pub(crate) fn quoted(text: &str) -> String {
+    let obeyed = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(obeyed) {
+        return toml::Value::String(text.to_owned()).to_string();
+    }
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() || obeyed(c) => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
 /// A key as TOML wants it: bare where it can be.
 pub(crate) fn inline_key(key: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !key.is_empty() && key.chars().all(bare) {
-        key.to_owned()
-    } else {
-        toml::Value::String(key.to_owned()).to_string()
-    }
+    if !key.is_empty() && key.chars().all(bare) { key.to_owned() } else { quoted(key) }
 }
 
 /// Reads TOML. On error: where, and what the parser says.
 pub(crate) fn parse(text: &str) -> Result<Table, (usize, Problem)> {
-    let root = DeTable::parse(text).map_err(|error| {
-        let offset = error.span().map_or(0, |span| span.start);
-        // The parser's message may have several lines; ours have one.
-        let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-        (offset, Problem::Syntax(message))
-    })?;
+    let root = DeTable::parse(text).map_err(|error| syntax::problem(text, &error))?;
     table(root.into_inner(), &At::Text)
 }
 

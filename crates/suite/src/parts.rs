@@ -104,7 +104,7 @@ impl Parts {
             return Err((other.at, Problem::Misplaced { key: other.key.clone(), belongs }));
         }
         self.head = read_table(&root, At::Text(0), "suite")
-            .map_err(|error| with_keys(error, At::Text(0), &["part"]))?;
+            .map_err(|error| with_keys::<Head>(error, At::Text(0), &["part"]))?;
         let at = |field: &str| root.get(field).map_or(At::Text(0), |node| node.at);
         match self.head.schema {
             Some(1) => {}
@@ -212,8 +212,8 @@ fn is_of_a_suite(key: &str) -> bool {
 fn part(at: At, table: &Table) -> Located<Part> {
     let mut fields = table.clone();
     let set = fields.remove("set");
-    let raw: RawPart =
-        read_table(&fields, at, "part").map_err(|error| with_keys(error, at, &["set"]))?;
+    let raw: RawPart = read_table(&fields, at, "part")
+        .map_err(|error| with_keys::<RawPart>(error, at, &["set"]))?;
     let place = |field: &str| fields.get(field).map_or(at, |node| node.at);
     let suite = raw.suite.ok_or_else(|| missing(at, "suite", "the part"))?;
     if suite.is_empty() {

@@ -16,7 +16,7 @@ use crate::raw::{
 use crate::reader::{field_names, read_table};
 use crate::resolve::{Layered, lookup, read, value_text};
 use crate::rounds;
-use crate::source::{AxisSource, Located, check_fields, not_a_table, out_of_range, with_keys};
+use crate::source::{AxisSource, Located, check_fields, not_a_table, out_of_range};
 use crate::stream::{Space, stream};
 
 /// The axis that varies which streams run.
@@ -110,7 +110,7 @@ impl Own {
         if let Some(Node { value: Value::Table(before), .. }) = table.get_mut(BEFORE) {
             layer::drop_unset(before);
         }
-        read_table(&table, self.at, "phase").map_err(|e| with_keys(e, self.at, &[]))
+        read_table(&table, self.at, "phase").map_err(|e| e.located(self.at))
     }
 
     /// What was set for the stream before each visit.
@@ -123,6 +123,12 @@ impl Own {
 
     fn place(&self, field: &str) -> At {
         self.table.get(field).map_or(self.at, |node| node.at)
+    }
+
+    /// Of a field of `steady`, else of the whole table.
+    pub(crate) fn place_of_steady(&self, field: &str) -> At {
+        let detail = self.details(STEADY).and_then(|table| table.get(field));
+        detail.map_or_else(|| self.place(STEADY), |node| node.at)
     }
 
     fn details(&self, field: &str) -> Option<&Table> {

@@ -33,6 +33,11 @@ impl ReadError {
         }
     }
 
+    /// With its place, which is `at` where no level knew a nearer one.
+    pub(crate) fn located(self, at: At) -> (At, Problem) {
+        (self.at.unwrap_or(at), self.problem)
+    }
+
     /// Fills in what the innermost level could not know. Outer levels change nothing.
     fn within(mut self, at: At, name: &str) -> Self {
         self.at.get_or_insert(at);

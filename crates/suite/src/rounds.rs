@@ -36,6 +36,7 @@ const PILOT_CELLS: usize = 12;
 const PILOT_VISIT: Nanos = Nanos::secs(1);
 /// The stretch in which a device must be quiet to be idle.
 const WAIT: Nanos = Nanos::secs(1);
+const SECOND: Nanos = Nanos::secs(1);
 const VISITS_MAX: u32 = 10_000;
 const VOLUME_MAX: f64 = 1000.0;
 
@@ -106,7 +107,12 @@ fn default_time_max(suite: &Suite) -> Nanos {
     let classic = suite.classic_duration();
     let visits = suite.duration_of_rounds(suite.rounds.visits_min) + waits(suite);
     let visits = Nanos::new(visits.get().saturating_add(visits.get() / 4));
-    classic.max(visits).max(DEFAULT.time_max).min(TIME_MAX)
+    whole_seconds(classic.max(visits).max(DEFAULT.time_max)).min(TIME_MAX)
+}
+
+/// Up to the next: nobody writes such a limit in ns.
+fn whole_seconds(span: Nanos) -> Nanos {
+    Nanos::new(span.get().div_ceil(SECOND.get()).saturating_mul(SECOND.get()))
 }
 
 /// Before a visit after one that wrote, the device is waited for to be idle: so long at least, in

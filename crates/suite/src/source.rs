@@ -1,16 +1,18 @@
 //! A suite's text, read but not yet checked, and overrides on top of it.
 
+use serde::de::DeserializeOwned;
 use units::{Bytes, Nanos};
 
 use crate::check::VISIT_TIME_MAX;
 use crate::error::{Place, Problem, SuiteError};
+use crate::hint;
 use crate::layer;
 use crate::model::Method;
 use crate::node::{self, At, Entry, Node, Table, Value};
 use crate::parts::placed;
 use crate::phase::{self, Own, STREAMS};
 use crate::raw::{self, IDENTITY, RawHead, RawStream};
-use crate::reader::{ReadError, read_table};
+use crate::reader::{ReadError, field_names, read_table};
 
 /// Texts longer than this are no suites.
 pub(crate) const TEXT_BYTES_MAX: usize = 16 << 20;
@@ -307,7 +309,7 @@ impl SuiteSource {
         let mut head = Table::default();
         layer::apply(&mut head, &root);
         let raw: RawHead = read_table(&head, At::Text(0), "suite")
-            .map_err(|e| with_keys(e, At::Text(0), &["defaults", "phase", "quick"]))?;
+            .map_err(|e| with_keys::<RawHead>(e, At::Text(0), &["defaults", "phase", "quick"]))?;
         match raw.schema {
             Some(1) => {}
             Some(other) => {
@@ -457,8 +459,7 @@ impl SuiteSource {
     pub(crate) fn assign_head(&mut self, path: &[String], value: &Node) -> Located<()> {
         let mut head = self.head.clone();
         layer::apply_path(&mut head, path, value);
-        self.raw_head =
-            read_table(&head, value.at, "suite").map_err(|e| with_keys(e, value.at, &[]))?;
+        self.raw_head = read_table(&head, value.at, "suite").map_err(|e| e.located(value.at))?;
         self.head = head;
         Ok(())
     }
@@ -578,14 +579,14 @@ fn check_value(path: &[String], value: &Node) -> Located<()> {
     let mut table = Table::default();
     layer::apply_path(&mut table, path, value);
     layer::drop_unset(&mut table);
-    read_table::<RawStream>(&table, value.at, "stream").map_err(|e| with_keys(e, value.at, &[]))?;
+    read_table::<RawStream>(&table, value.at, "stream").map_err(|e| e.located(value.at))?;
     Ok(())
 }
 
 /// Whether a table has only fields of a stream, each of the right type, and `own` ones.
 pub(crate) fn check_fields(table: &Table, at: At, name: &str, own: &[&str]) -> Located<()> {
     if let Some(entry) = table.entries.iter().find(|e| raw::is_head_field(&e.key)) {
-        let belongs = "at the top of the suite";
+        let belongs = hint::belongs(&entry.key).unwrap_or("at the top of the suite");
         return Err((entry.at, Problem::Misplaced { key: entry.key.clone(), belongs }));
     }
     for entry in &table.entries {
@@ -603,7 +604,7 @@ pub(crate) fn check_fields(table: &Table, at: At, name: &str, own: &[&str]) -> L
     let mut fields = Table::default();
     layer::apply(&mut fields, table);
     layer::drop_unset(&mut fields);
-    read_table::<RawStream>(&fields, at, name).map_err(|e| with_keys(e, at, own))?;
+    read_table::<RawStream>(&fields, at, name).map_err(|e| with_keys::<RawStream>(e, at, own))?;
     Ok(())
 }
 
@@ -624,13 +625,16 @@ fn read_phase(at: At, table: &Table) -> Located<PhaseSource> {
     let mut fields = table.clone();
     let grid = fields.remove("grid");
     let streams = fields.remove("stream");
+    if let Some(entry) = fields.remove(STREAMS) {
+        return Err((entry.at, not_in_the_grid(&entry)));
+    }
     let own = Own::take(&mut fields, at)?;
     let name = take_name(&mut fields, at, "phase")?;
     let known = [&["name", "grid", "stream"], phase::own_fields()].concat();
     check_fields(&fields, at, "phase", &known)?;
     let mut phase = PhaseSource { at, name, fields, axes: Vec::new(), streams: Vec::new(), own };
     if let Some(entry) = streams {
-        for (at, table) in tables_of(&entry, "stream")? {
+        for (at, table) in tables_of(&entry, "phase.stream")? {
             let mut fields = table.clone();
             let name = take_name(&mut fields, at, "stream")?;
             check_fields(&fields, at, "stream", &["name"])?;
@@ -647,6 +651,20 @@ fn read_phase(at: At, table: &Table) -> Located<PhaseSource> {
         phase.axes.sort_by_key(|axis| axis.at);
     }
     Ok(phase)
+}
+
+/// The axis of streams in a phase itself; or the streams, by another name.
+fn not_in_the_grid(entry: &Entry) -> Problem {
+    let is_of_tables = match &entry.node.value {
+        Value::Table(_) => true,
+        Value::Array(items) => items.iter().any(|item| item.as_table().is_some()),
+        _ => false,
+    };
+    let key = entry.key.clone();
+    match is_of_tables {
+        true => Problem::UnknownKey { key, known: owned(&["stream"]) },
+        false => Problem::Misplaced { key, belongs: "in [phase.grid]" },
+    }
 }
 
 fn read_axes(table: &Table, prefix: &mut Vec<String>, phase: &mut PhaseSource) -> Located<()> {
@@ -770,9 +788,17 @@ pub(crate) fn tables_of<'a>(entry: &'a Entry, name: &str) -> Located<Vec<(At, &'
     items.iter().map(|item| table_of(item, name).map(|table| (item.at, table))).collect()
 }
 
-pub(crate) fn with_keys(error: ReadError, at: At, more: &[&str]) -> (At, Problem) {
+/// What is wrong with a `T`, in which `more` could have stood besides its fields.
+pub(crate) fn with_keys<T: DeserializeOwned>(
+    error: ReadError,
+    at: At,
+    more: &[&str],
+) -> (At, Problem) {
     let mut problem = error.problem;
-    if let Problem::UnknownKey { known, .. } = &mut problem {
+    // In the tables within it nothing else can stand.
+    if let Problem::UnknownKey { known, .. } = &mut problem
+        && known.iter().eq(field_names::<T>())
+    {
         known.extend(owned(more));
     }
     (error.at.unwrap_or(at), problem)

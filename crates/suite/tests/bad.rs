@@ -36,7 +36,10 @@ fn the_sound_suite_is_sound() {
 fn bad_text() {
     let cases = [
         ("schema = ", "t.toml:1: string values must be quoted, expected literal string"),
-        ("schema = 1\nname = \"t\"\nname = \"u\"", "t.toml:3: duplicate key"),
+        (
+            "schema = 1\nname = \"t\"\nname = \"u\"",
+            "t.toml:3: key `name` comes twice\n  hint: keep one of them",
+        ),
         ("", "t.toml:1: the suite has no `schema = 1`"),
         (
             "schema = 2\nname = \"t\"\n[[phase]]\nname = \"p\"",
@@ -70,6 +73,161 @@ fn bad_text() {
     table(&cases, |case| (*case).to_owned());
 }
 
+/// What people write who know other tools, or half of this page.
+#[test]
+fn what_newcomers_write() {
+    let top = [
+        (
+            "[grid]\nthreads = [1, 2]",
+            "t.toml:3: unknown key `grid`\n  hint: it belongs in a phase: `[phase.grid]` below its `[[phase]]`",
+        ),
+        (
+            "[[stream]]\nname = \"a\"",
+            "t.toml:3: unknown key `stream`\n  hint: it belongs in a phase: `[[phase.stream]]` below its `[[phase]]`",
+        ),
+        (
+            "[[part]]\nsuite = \"bonnie\"",
+            "t.toml:3: unknown key `part`\n  hint: it belongs in a list of suites, which has `[[part]]` and no `[[phase]]`: make a file for each",
+        ),
+        (
+            "[default]\nthreads = 2",
+            "t.toml:3: unknown key `default`\n  hint: did you mean `[defaults]`?",
+        ),
+        (
+            "visits_max = 3",
+            "t.toml:3: unknown key `visits_max`\n  hint: it belongs in `[rounds]`, a table at the top of the suite",
+        ),
+        (
+            "[rounds]\nvisits_mox = 3",
+            "t.toml:4: unknown key `visits_mox`\n  hint: did you mean `visits_max`?",
+        ),
+        (
+            "[rounds]\nwhatever = 3",
+            "t.toml:4: unknown key `whatever`\n  hint: known here: precision, visits_min, visits_max, visit_time, ramp, least_operations, visit_time_max, time_max, pilot",
+        ),
+        (
+            "iodepth = 3",
+            "t.toml:3: unknown key `iodepth`\n  hint: did you mean `queue_depth`? it belongs in [defaults], a phase or a stream",
+        ),
+        (
+            "[rounds]\nramp = 1\n[rounds]\nramp = 2",
+            "t.toml:5: key `rounds` comes twice\n  hint: keep one of them",
+        ),
+        (
+            "[phase]\nname = \"a\"\n[phase]\nname = \"b\"",
+            "t.toml:5: key `phase` comes twice\n  hint: several are written `[[phase]]`",
+        ),
+        (
+            "file_size = 4GiB",
+            "t.toml:3: `file_size` is 4GiB, wanted a number, or text in quotes\n  hint: put it in quotes: `\"4GiB\"`",
+        ),
+        (
+            "fill = yes",
+            "t.toml:3: `fill` is yes, wanted a number, or text in quotes\n  hint: say `true`",
+        ),
+        (
+            "file_count = \"2\"",
+            "t.toml:3: `file_count` is the string \"2\", wanted a whole number, not negative\n  hint: without quotes: `2`",
+        ),
+    ];
+    table(&top, |case| text(case, "", ""));
+    let phase = [
+        (
+            "[[phase.streams]]\nname = \"a\"",
+            "t.toml:8: unknown key `streams`\n  hint: did you mean `[[phase.stream]]`?",
+        ),
+        (
+            "streams = [\"a\", \"b\"]",
+            "t.toml:8: `streams` cannot stand here\n  hint: it belongs in [phase.grid]",
+        ),
+        (
+            "[phase.stream]\nname = \"a\"",
+            "t.toml:8: `phase.stream` is a table, wanted a list of tables, written `[[phase.stream]]`",
+        ),
+        (
+            "[[phase.grid]]\nthreads = [1, 2]",
+            "t.toml:8: `grid` is a list, wanted a table\n  hint: a phase has one `[phase.grid]`, with a list of values for each field that varies",
+        ),
+        (
+            "[phase.grid]\nsteady = [1]",
+            "t.toml:9: unknown key `steady`\n  hint: it belongs in a phase, not in a stream or a grid",
+        ),
+        (
+            "rounds_max = 3",
+            "t.toml:8: unknown key `rounds_max`\n  hint: it belongs in a phase's `steady = { rounds_max = 50 }`; of `[rounds]` that is `visits_max`",
+        ),
+        (
+            "max_visits = 3",
+            "t.toml:8: unknown key `max_visits`\n  hint: did you mean `visits_max`? it belongs in `[rounds]`, a table at the top of the suite",
+        ),
+        (
+            "weight = 3",
+            "t.toml:8: unknown key `weight`\n  hint: it belongs in `classes = [{ weight = 3, operation = \"read\" }]`",
+        ),
+        (
+            "write_share = 0.3",
+            "t.toml:8: unknown key `write_share`\n  hint: did you mean `read_share`? it is 1 less the share of writes",
+        ),
+        (
+            "read_share = 50%",
+            "t.toml:8: `read_share` is 50%, wanted a number, or text in quotes\n  hint: a share is a part of 1: 50 % is `0.5`",
+        ),
+        (
+            "read_share = \"67%\"",
+            "t.toml:8: `read_share` is the string \"67%\", wanted a number\n  hint: a share is a part of 1: 67 % is `0.67`",
+        ),
+        (
+            "region = 50%",
+            "t.toml:8: `region` is 50%, wanted a number, or text in quotes\n  hint: put it in quotes: `\"50%\"`",
+        ),
+        (
+            "region = { start = 10%, length = \"5%\" }",
+            "t.toml:8: `start` is 10%, wanted a number, or text in quotes\n  hint: put it in quotes: `\"10%\"`",
+        ),
+        (
+            "region = 0.25",
+            "t.toml:8: `region` is the number 0.25, wanted a size, a share such as \"25%\", or a table with `start` and `length`\n  hint: a share of the files is text: `\"25%\"`",
+        ),
+        (
+            "[phase.grid]\nblock_size = [4KiB, 8KiB]",
+            "t.toml:9: `block_size` is 4KiB, wanted a number, or text in quotes\n  hint: put it in quotes: `\"4KiB\"`",
+        ),
+        (
+            "block_size = { \"4KiB\" = 60 }",
+            "t.toml:8: `block_size` is a table, wanted a size such as 4096, \"4K\", \"4KiB\" or \"4kB\"\n  hint: a mix of sizes goes to `block_sizes`: `{ \"4KiB\" = 60, \"64KiB\" = 40 }`",
+        ),
+        (
+            "block_sizes = [{ size = \"4KiB\", weight = 60 }]",
+            "t.toml:8: `block_sizes` is a table, wanted a size such as 4096, \"4K\", \"4KiB\" or \"4kB\"\n  hint: with weights it is one table: `{ \"4KiB\" = 60, \"64KiB\" = 40 }`",
+        ),
+        (
+            "operation = \"randwrite\"",
+            "t.toml:8: `operation` is `randwrite`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range`, `trim`, `update`, `copy`, `create`, `stat`, `delete` or `copy-range`\n  hint: say `operation = \"write\"` with `access = \"uniform\"`",
+        ),
+        (
+            "steady = true",
+            "t.toml:8: `steady` is true, wanted a table\n  hint: for example `steady = { round = \"10s\", volume = 2 }`",
+        ),
+        (
+            "direct = \"false\"",
+            "t.toml:8: `direct` is the string \"false\", wanted true or false\n  hint: without quotes: `false`",
+        ),
+        (
+            "think = \"2 minutes\"",
+            "t.toml:8: `think`: `minutes` in `2 minutes` is not a unit of time: wanted ns, us, ms, s, min or h",
+        ),
+        (
+            "threads = 1\nthreads = 2",
+            "t.toml:9: key `threads` comes twice\n  hint: keep one of them",
+        ),
+        (
+            "[[phase.stream]]\nname = \"a\"\nsettle = 3",
+            "t.toml:10: `settle` cannot stand here\n  hint: it belongs in a phase, or at the top of the suite",
+        ),
+    ];
+    table(&phase, |case| text("", case, ""));
+}
+
 #[test]
 fn bad_top() {
     let cases = [
@@ -84,7 +242,10 @@ fn bad_top() {
             "t.toml:3: `block_size` cannot stand here\n  hint: it belongs in [defaults], a phase or a stream",
         ),
         ("file_size = 0", "t.toml:3: `file_size` is `0B`, wanted 1B to 8EiB in all files together"),
-        ("file_size = \"4X\"", "t.toml:3: `file_size`: `X` in `4X` is not a unit of size"),
+        (
+            "file_size = \"4X\"",
+            "t.toml:3: `file_size`: `X` in `4X` is not a unit of size: wanted B, KiB, MiB, GiB, TiB (K, M, G, T for short) or kB, MB, GB, TB",
+        ),
         ("file_size = -1", "t.toml:3: `file_size`: `-1` is not a size: it is negative"),
         (
             "file_size = true",
@@ -103,7 +264,10 @@ fn bad_top() {
             "file_count = 1.5",
             "t.toml:3: `file_count` is the number 1.5, wanted a whole number, not negative",
         ),
-        ("fill = \"yes\"", "t.toml:3: `fill` is the string \"yes\", wanted true or false"),
+        (
+            "fill = \"yes\"",
+            "t.toml:3: `fill` is the string \"yes\", wanted true or false\n  hint: say `true`",
+        ),
         ("repeats = 0", "t.toml:3: `repeats` is `0`, wanted 1 to 10000"),
         ("repeats = 100000", "t.toml:3: `repeats` is `100000`, wanted 1 to 10000"),
         (
@@ -113,7 +277,7 @@ fn bad_top() {
         ("order = 1", "t.toml:3: `order` is the number 1, wanted a word in quotes"),
         (
             "settle = \"1 parsec\"",
-            "t.toml:3: `settle`: `parsec` in `1 parsec` is not a unit of time",
+            "t.toml:3: `settle`: `parsec` in `1 parsec` is not a unit of time: wanted ns, us, ms, s, min or h",
         ),
         (
             "caches = [\"flush\", \"burn\"]",
@@ -262,7 +426,7 @@ fn bad_phase() {
         ),
         (
             "access = { kind = \"hot\", zones = [{ space_share = 20, access_share = 0.8 }] }",
-            "t.toml:8: `space_share` is `20`, wanted more than 0, at most 1",
+            "t.toml:8: `space_share` is `20`, wanted more than 0, at most 1\n  hint: a share is a part of 1: 20 % is `0.2`",
         ),
         (
             "access = { kind = \"hot\", zones = [{ space_share = 0.2 }] }",
@@ -290,7 +454,10 @@ fn bad_phase() {
             "operation = \"reed\"",
             "t.toml:8: `operation` is `reed`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range`, `trim`, `update`, `copy`, `create`, `stat`, `delete` or `copy-range`\n  hint: did you mean `read`?",
         ),
-        ("read_share = 67", "t.toml:8: `read_share` is `67`, wanted a share from 0 to 1"),
+        (
+            "read_share = 67",
+            "t.toml:8: `read_share` is `67`, wanted a share from 0 to 1\n  hint: a share is a part of 1: 67 % is `0.67`",
+        ),
         (
             "read_share = 0.5\noperation = \"read\"",
             "t.toml:8: `operation` and `read_share` exclude each other",
@@ -405,7 +572,10 @@ fn bad_phase() {
             "block_sizes = { \"4K\" = 0 }",
             "t.toml:8: `weight` is `0`, wanted more than 0, at most 1000000000",
         ),
-        ("block_sizes = { \"4Q\" = 1 }", "t.toml:8: `4Q`: `Q` in `4Q` is not a unit of size"),
+        (
+            "block_sizes = { \"4Q\" = 1 }",
+            "t.toml:8: `4Q`: `Q` in `4Q` is not a unit of size: wanted B, KiB, MiB, GiB, TiB (K, M, G, T for short) or kB, MB, GB, TB",
+        ),
         (
             "block_sizes = { \"4K\" = \"many\" }",
             "t.toml:8: `4K` is the string \"many\", wanted a number",
@@ -455,7 +625,10 @@ fn bad_phase() {
         ),
         ("arrivals = \"poisson\"", "t.toml:8: `arrivals = \"poisson\"` needs a `rate`"),
         ("burst = 0", "t.toml:8: `burst` is `0`, wanted 1 to 1000000000"),
-        ("direct = 1", "t.toml:8: `direct` is the number 1, wanted true or false"),
+        (
+            "direct = 1",
+            "t.toml:8: `direct` is the number 1, wanted true or false\n  hint: say `true`",
+        ),
         (
             "backend = \"mmap\"",
             "t.toml:8: `backend = \"mmap\"` and `direct = true` exclude each other\n  hint: set `direct=false`: a mapping goes through the page cache",
@@ -649,7 +822,7 @@ fn bad_overrides() {
         ),
         (
             "file_size=1Gi B",
-            "--set file_size=1Gi B: `file_size`: `Gi B` in `1Gi B` is not a unit of size",
+            "--set file_size=1Gi B: `file_size`: `Gi B` in `1Gi B` is not a unit of size: wanted B, KiB, MiB, GiB, TiB (K, M, G, T for short) or kB, MB, GB, TB",
         ),
         (
             "time=none",

@@ -150,7 +150,11 @@ fn no_suite_of_ours_sets_anything_in_vain() {
         assert!(doubts(&source).is_empty(), "{}: {:?}", found.name, doubts(&source));
         if source.has_quick() {
             source.quick().unwrap();
-            assert!(doubts(&source).is_empty(), "{} --quick", found.name);
+            // A short form has few rounds where the rule wants ten, which is said.
+            let short = |error: &suite::SuiteError| {
+                !matches!(error.problem(), suite::Problem::NeverSteady { .. })
+            };
+            assert!(!doubts(&source).iter().any(short), "{} --quick", found.name);
             check(&source, &CheckContext::default()).unwrap();
         }
     }
@@ -163,4 +167,51 @@ fn no_suite_of_ours_sets_anything_in_vain() {
             check(&source, &CheckContext::default()).unwrap();
         }
     }
+}
+
+/// What is doubted of a steady phase, with its hint.
+fn steady_doubts(phase: &str, sets: &[&str]) -> Vec<String> {
+    let mut source = source(phase);
+    for set in sets {
+        source.set(set).unwrap();
+    }
+    check(&source, &CheckContext::default()).unwrap();
+    let told = doubts(&source);
+    told.iter().map(|e| format!("{e}\nhint: {}", e.hint().unwrap_or_default())).collect()
+}
+
+#[test]
+fn what_can_never_be_steady_is_doubted() {
+    let few = "phase `main` can never be called steady: it has 6 rounds at most, and the rule looks \
+               at the last half of at least 10\nhint: set `steady.rounds_max` to 10 or more";
+    assert_eq!(
+        steady_doubts("operation = \"write\"\nsteady = { rounds_max = 6 }", &[]),
+        [format!("t.toml:7: {few}")]
+    );
+    assert_eq!(
+        steady_doubts("operation = \"write\"\nsteady = {}", &["main.steady.rounds_max=6"]),
+        [format!("--set main.steady.rounds_max=6: {few}")]
+    );
+    assert!(steady_doubts("steady = { rounds_max = 10 }", &[]).is_empty());
+    assert!(steady_doubts("operation = \"write\"\nsteady = {}", &[]).is_empty());
+}
+
+#[test]
+fn a_volume_that_cannot_be_written_is_doubted() {
+    let why = "phase `main` can never be called steady: its 25 rounds write";
+    // 1 GiB twice, and 100 requests of 4 KiB a second for 250 s.
+    let slow = "operation = \"write\"\nrate = 100\nsteady = { volume = 2 }";
+    let told = steady_doubts(slow, &[]);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains(why) && told[0].contains("`volume` wants 2 GiB"), "{told:?}");
+    assert!(steady_doubts(slow, &["rate=10000"]).is_empty());
+    let counted = "operation = \"write\"\noperations = 10\nsteady = {}";
+    assert!(steady_doubts(counted, &[]).first().is_some_and(|text| text.contains(why)));
+    let trims = "operation = \"trim\"\nsteady = {}";
+    assert!(steady_doubts(trims, &[]).first().is_some_and(|text| text.contains(why)));
+    let reads = steady_doubts("steady = { volume = 2 }", &[]);
+    let idle = "t.toml:6: `steady.volume` changes nothing here: phase `main` writes nothing\nhint: \
+                leave it out, or say `volume = 0`";
+    assert_eq!(reads, [idle]);
+    assert!(steady_doubts("steady = {}", &[]).is_empty(), "2 by default, and asked for by nobody");
 }

@@ -233,7 +233,7 @@ fn what_stands_in_the_wrong_place_is_said() {
     assert!(of("before = {}").contains("nothing ends stream `before`"));
     assert!(of("before = { operation = \"read\", read_share = 1 }").contains("exclude each other"));
     assert!(of("before = { grid = 1 }").contains("unknown key `grid`"));
-    assert!(of("settle = \"2000h\"\nsettle = 1").contains("duplicate"));
+    assert!(of("settle = \"2000h\"\nsettle = 1").contains("comes twice"));
     assert!(of("settle = \"20000h\"").contains("at most a year"));
     assert!(of("caches = [\"wash\"]").contains("`wash`"));
     assert!(of("fill = false").contains("cannot stand here"));

@@ -125,7 +125,10 @@ pub enum ParseBytesError {
     #[error("`{0}` is not a size: it does not begin with a number")]
     NoNumber(String),
     /// Letters that are no unit.
-    #[error("`{unit}` in `{text}` is not a unit of size")]
+    #[error(
+        "`{unit}` in `{text}` is not a unit of size: wanted B, KiB, MiB, GiB, TiB (K, M, G, T for \
+         short) or kB, MB, GB, TB"
+    )]
     UnknownUnit {
         /// The whole text.
         text: String,

@@ -177,7 +177,7 @@ pub enum ParseNanosError {
     #[error("`{0}` is not a time: it does not begin with a number")]
     NoNumber(String),
     /// Letters that are no unit.
-    #[error("`{unit}` in `{text}` is not a unit of time")]
+    #[error("`{unit}` in `{text}` is not a unit of time: wanted ns, us, ms, s, min or h")]
     UnknownUnit {
         /// The whole text.
         text: String,

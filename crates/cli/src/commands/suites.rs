@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use suite::model::{Cell, Method, Order, Phase, Stream, Suite};
 use suite::{CheckContext, Found, SuiteError};
-use units::Nanos;
+use units::{Bytes, Nanos};
 
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -293,12 +293,8 @@ fn steady_lines(phase: &Phase) -> Vec<(&'static str, String)> {
         None => "its rate".to_owned(),
         Some(cell) => format!("the rate of {}", report::plain(&coordinates(phase, cell))),
     };
-    let volume = if steady.volume > 0.0 {
-        format!("; and {} times the range written to was written in this phase", steady.volume)
-    } else {
-        String::new()
-    };
     let longest = Nanos::new(whole.get().saturating_mul(steady.rounds_max.into()));
+    let volume = volume_line(phase, steady.volume, longest);
     let rounds = counted(u64::from(steady.rounds_max), "round");
     vec![
         ("rounds", format!("{length}, one right after the other, without a ramp")),
@@ -323,6 +319,20 @@ fn steady_lines(phase: &Phase) -> Vec<(&'static str, String)> {
     ]
 }
 
+/// What must have been written first, and how fast that would have to be.
+fn volume_line(phase: &Phase, times: f64, longest: Nanos) -> String {
+    let range = phase.active_range();
+    if times <= 0.0 || range == Bytes::ZERO {
+        return String::new();
+    }
+    let wanted = range.get() as f64 * times;
+    let rate = Bytes::new((wanted / longest.as_secs_f64()) as u64);
+    format!(
+        "; and {times} times the range written to was written in this phase: {}, {rate}/s at least",
+        Bytes::new(wanted as u64)
+    )
+}
+
 /// A cell's place: `read_share 0, block_size 4KiB`.
 pub fn coordinates(phase: &Phase, cell: &Cell) -> String {
     let values = phase.axes.iter().zip(&cell.coordinates);
@@ -338,6 +348,10 @@ pub fn visits(suite: &Suite) -> String {
         true => counted(u64::from(most), "visit"),
         false => format!("{least} to {most} visits"),
     };
+    let steady: Vec<&str> = suite.phases.iter().filter_map(steady_name).collect();
+    if steady.len() == suite.phases.len() {
+        return format!("{count}, in rounds until it is steady, see above");
+    }
     let how = match (suite.method, suite.order) {
         (Method::Rounds, _) if suite.rounds.visits_min == suite.rounds.visits_max => {
             "in rounds of random order".to_owned()
@@ -349,27 +363,40 @@ pub fn visits(suite: &Suite) -> String {
         (Method::Classic, Order::AsWritten) => "in the order written".to_owned(),
         (Method::Classic, Order::Shuffled) => "in random order".to_owned(),
     };
-    format!("{count}, {how}")
+    match steady.as_slice() {
+        [] => format!("{count}, {how}"),
+        names => {
+            let names = report::plain(&names.join(", "));
+            let phases = if steady.len() == 1 { "phase" } else { "phases" };
+            format!("{count}, {how}; {phases} {names} until steady, see above")
+        }
+    }
+}
+
+fn steady_name(phase: &Phase) -> Option<&str> {
+    phase.steady.is_some().then_some(phase.name.as_str())
 }
 
 pub fn time(suite: &Suite) -> String {
     let known = suite.least_duration();
     let least = duration(known);
+    let steady = suite.phases.iter().filter_map(steady_name).count();
+    // A limit of rounds to a precision is none for rounds until it is steady.
+    let in_rounds = suite.method == Method::Rounds && steady < suite.phases.len();
     if known == Nanos::ZERO {
         let what = "nothing but amounts ends it, so that depends on the target";
-        return match suite.method {
-            Method::Rounds => {
-                let most = duration(suite.rounds.time_max);
-                format!("{what}; no round begins that would end after {most}")
-            }
-            Method::Classic => what.to_owned(),
+        return if in_rounds {
+            let most = duration(suite.rounds.time_max);
+            format!("{what}; no round begins that would end after {most}")
+        } else {
+            what.to_owned()
         };
     }
-    if suite.method == Method::Rounds {
+    if in_rounds {
         let most = duration(suite.rounds.time_max);
         return format!("at least {least}; no round begins that would end after {most}");
     }
-    if suite.phases.iter().any(|phase| phase.steady.is_some()) {
+    if steady > 0 {
         return format!("at least {least}, plus fill and flushes; until it is steady, see above");
     }
     if suite.cells().all(|cell: &Cell| cell.longest_duration().is_some()) {

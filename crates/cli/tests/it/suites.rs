@@ -50,6 +50,47 @@ fn the_plan_of_a_steady_phase_is_shown() {
 }
 
 #[test]
+fn rounds_until_it_is_steady_are_not_rounds_to_a_precision() {
+    let world = World::new();
+    let shown = world.ok(&["suite", "show", "snia-iops", "--set", "method=rounds"]).out;
+    assert!(
+        shown.contains("560 to 1400 visits, in rounds until it is steady, see above"),
+        "{shown}"
+    );
+    assert!(!shown.contains("known to") && !shown.contains("no round begins"), "{shown}");
+    let target = ["--target", "null:", "--set", "method=rounds"];
+    let dry = world.ok(&[&["run", "snia-iops", "--dry-run"][..], &target].concat()).out;
+    assert!(dry.contains("Makes 560 to 1400 visits to 56 cells, one right after"), "{dry}");
+    assert!(!dry.contains("known to"), "{dry}");
+    let both = world.ok(&["suite", "show", "steady-write"]).out;
+    assert!(both.contains("known to 5 %; phase write until steady, see above"), "{both}");
+    assert!(both.contains("in this phase: 4 GiB, 16.4 MiB/s at least"), "{both}");
+    // 1.25 times what rounds take, and no fraction of a second.
+    let odd = "schema = 1\nname = \"odd\"\n[rounds]\nvisit_time = \"1337ms\"\nvisits_min = 9\n\
+               visits_max = 9\n[[phase]]\nname = \"p\"\ntime = 30\ngrid.threads = [1, 2, 3, 4, 5, 6, 7]\n";
+    std::fs::write(world.path("odd.toml"), odd).unwrap();
+    let text = world.ok(&["suite", "show", "odd.toml", "--toml"]).out;
+    let line = text.lines().find(|line| line.starts_with("time_max = ")).unwrap();
+    let number = line.trim_start_matches("time_max = \"").trim_end_matches("s\"");
+    assert!(number.parse::<u64>().is_ok(), "{line}");
+}
+
+#[test]
+fn what_can_never_be_steady_is_said_before_it_is_played() {
+    let world = World::new();
+    let text = "schema = 1\nname = \"few\"\n[[phase]]\nname = \"w\"\noperation = \"write\"\n\
+                time = 1\nsteady = { round = \"20ms\", rounds_max = 6, volume = 0 }\n";
+    std::fs::write(world.path("few.toml"), text).unwrap();
+    let why = "warning: few.toml:7: phase `w` can never be called steady: it has 6 rounds at most, and \
+               the rule looks at the last half of at least 10\n\
+               hint: set `steady.rounds_max` to 10 or more\n";
+    let shown = world.ok(&["suite", "show", "few.toml"]);
+    assert_eq!(shown.err, why);
+    let played = world.ok(&["run", "few.toml", "--target", "null:"]);
+    assert!(played.err.starts_with(why), "{played:?}");
+}
+
+#[test]
 fn what_amounts_end_takes_no_0_ns() {
     let world = World::new();
     for name in ["bonnie", "dd-40g", "xdd", "copy-40g", "one-dvd-per-second", "sara-ssd"] {
