@@ -106,6 +106,15 @@ pub enum RunError {
         /// What was seen.
         why: String,
     },
+    /// A file that a run may have left, where no file says whose it is.
+    #[error(
+        "{path} may be what the run left, and stays: its file system keeps no extended \
+         attributes, so nothing says whose it is"
+    )]
+    Unmarked {
+        /// Which.
+        path: PathBuf,
+    },
     /// Somebody put something into a directory of ours.
     #[error(
         "{path} is left: it holds {name}{}, which this run did not make",
@@ -187,10 +196,12 @@ pub enum RunError {
         allowed: String,
     },
     /// Another run writes to it.
-    #[error("{path} is being written by another run")]
+    #[error("{path} is being written by another run{}", by(holder.as_ref()))]
     InUse {
         /// Which.
         path: PathBuf,
+        /// Whose run it is, as far as that can be seen.
+        holder: Option<stack::Process>,
     },
     /// Buffers for all requests in flight do not fit.
     #[error(
@@ -275,9 +286,19 @@ fn streams_text(streams: &[String]) -> String {
     format!("stream{} {}", if names.len() == 1 { "" } else { "s" }, names.join(", "))
 }
 
+/// `: plimsoll (pid 17)`, or nothing.
+fn by(holder: Option<&stack::Process>) -> String {
+    holder.map_or(String::new(), |process| format!(": {process}"))
+}
+
 /// ` and 2 more`, or nothing.
 fn and_more(others: usize) -> String {
     if others == 0 { String::new() } else { format!(" and {others} more") }
+}
+
+fn is_full(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
 }
 
 /// What kind of trouble, for exit codes.
@@ -328,6 +349,9 @@ impl RunError {
                 Some("name a directory, or a file in one, on the device's file system".to_owned())
             }
             Self::NotOurs { .. } => Some("look at what it is, and move or remove it".to_owned()),
+            Self::Unmarked { path } => {
+                Some(format!("if no other run uses it: `rm {}`", path.display()))
+            }
             Self::Strangers { path, .. } => {
                 Some(format!("move it elsewhere; then {} can go", path.display()))
             }
@@ -340,6 +364,10 @@ impl RunError {
             {
                 Some("no space, or no inodes, are left: ask for fewer files".to_owned())
             }
+            Self::File { source, .. } if is_full(source) => Some(
+                "make room there, ask for less with a smaller `--size`, or name another place"
+                    .to_owned(),
+            ),
             Self::Alone { .. } => Some("measure it alone".to_owned()),
             Self::NotWritable { .. } => {
                 Some("use a suite that reads, or another target".to_owned())
@@ -416,6 +444,7 @@ impl RunError {
             | Self::NeedsFileSystem { .. }
             | Self::NotOurs { .. }
             | Self::Strangers { .. }
+            | Self::Unmarked { .. }
             | Self::NoInodes { .. }
             | Self::NoRoomForFiles { .. }
             | Self::SameTarget { .. }

@@ -246,8 +246,15 @@ fn record(host: &Host, one: &Seen, wanted: &Suite, each: u32, as_it_is: bool) ->
             ));
         }
     }
-    if one.directory.is_some() {
+    if let Some(directory) = &one.directory {
         record.remarks.push("a scratch file, made for this run".to_owned());
+        if !stack::keeps_marks(&directory.path.resolved) {
+            record.remarks.push(
+                "its file system keeps no extended attributes: a scratch file that a killed run \
+                 leaves there is not known as plimsoll's, and must be removed by hand"
+                    .to_owned(),
+            );
+        }
     }
     record
 }

@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use record::{RunHeader, TargetKind};
+use record::{RunHeader, RunState, TargetKind};
 use rustix::fs::FlockOperation;
 use stack::Mark;
 
@@ -42,6 +42,12 @@ pub fn remove_left_behind(header: &RunHeader) -> LeftBehind {
     let bases = targets.iter().map(|target| Path::new(&target.resolved));
     for base in bases.filter(|path| path.file_name().is_some_and(|name| name == SCRATCH)) {
         for path in named_like(base) {
+            // One that has come to its end has removed its own.
+            let ended = matches!(header.state, RunState::Complete);
+            if !ended && stack::mark_of(&path) == Mark::Unsupported {
+                found.troubles.push(RunError::Unmarked { path });
+                continue;
+            }
             if stack::scratch_owner(&path) != Some(key) {
                 continue;
             }

@@ -8,6 +8,7 @@ mod gather;
 mod host;
 mod ledger;
 mod link;
+mod locks;
 mod machine;
 mod mark;
 mod mounts;
@@ -24,10 +25,11 @@ pub use gather::{Own, gather};
 pub use host::Host;
 pub use ledger::{Counters, DeviceCounters, Difference, Ledger, UnknownCounters, difference};
 pub use link::slowest_link;
+pub use locks::lock_holder;
 pub use machine::machine;
 pub use mark::{
-    MARK_NAME, Mark, mark_of, mark_of_scratch, mark_value, mark_value_growing, mark_value_released,
-    scratch_owner,
+    MARK_NAME, Mark, keeps_marks, mark_of, mark_of_scratch, mark_value, mark_value_growing,
+    mark_value_released, scratch_owner,
 };
 pub use mounts::{DeviceNumber, Mount, mount_of, mounts};
 pub use probe::{CaptureError, Serials, capture, database_log, stack_tree};

@@ -136,6 +136,12 @@ pub fn mark_of(path: &Path) -> Mark {
     }
 }
 
+/// Whether files in a directory can have a mark; where that cannot be told, they can.
+pub fn keeps_marks(directory: &Path) -> bool {
+    let answer = rustix::fs::getxattr(directory, MARK_NAME, &mut [0; 256]);
+    !matches!(answer, Err(Errno::OPNOTSUPP | Errno::NOSYS))
+}
+
 /// Whether something else than our data was put into a file that a killed run left.
 fn foreign_content(path: &Path) -> Mark {
     // What has the name by now must not be waited for.

@@ -14,6 +14,28 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 pub const PLIMSOLL: &str = env!("CARGO_BIN_EXE_plimsoll");
+/// A suite that makes files in a directory of its own, and looks at them until it is ended.
+pub const FILES: &str = r#"
+schema = 1
+name = "files"
+title = "files made and looked at"
+file_size = "64KiB"
+fill = false
+method = "classic"
+
+[defaults]
+directory = { files = 500 }
+
+[[phase]]
+name = "make"
+operation = "create"
+
+[[phase]]
+name = "look"
+operation = "stat"
+time = "1h"
+"#;
+
 /// Nothing here takes so long, however busy the machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 

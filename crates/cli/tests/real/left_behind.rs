@@ -9,28 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, FlockOperation, Mode, flock, mknodat};
 use rustix::process::Signal;
 
-use crate::lab::{Lab, Neighbour, hash, needs_root, text, tool};
-
-const FILES: &str = r#"
-schema = 1
-name = "files"
-title = "files made and looked at"
-file_size = "64KiB"
-fill = false
-method = "classic"
-
-[defaults]
-directory = { files = 500 }
-
-[[phase]]
-name = "make"
-operation = "create"
-
-[[phase]]
-name = "look"
-operation = "stat"
-time = "1h"
-"#;
+use crate::lab::{FILES, Lab, Neighbour, hash, needs_root, text, tool};
 
 /// The files-directories in `d`.
 fn directories(lab: &Lab) -> Vec<PathBuf> {
@@ -56,6 +35,93 @@ fn resumes(lab: &Lab) {
     running.until_it_says("look");
     running.signal(Signal::INT);
     running.end().is(130, &[]);
+}
+
+/// A file system without extended attributes and without files that have no name; false if there
+/// is none such here.
+fn mount_plain(lab: &mut Lab) -> bool {
+    let image = lab.sparse("plain.img", 2 << 10);
+    let device = lab.attach(&image, &[]);
+    tool("mkfs.ntfs", &["-q", "-F", &device]);
+    fs::create_dir_all(lab.path("plain")).unwrap();
+    let point = lab.path("plain");
+    let words = ["-o", "streams_interface=none", &device, point.to_str().unwrap()];
+    let mounted = std::process::Command::new("ntfs-3g").args(words).output().unwrap();
+    if mounted.status.success() {
+        lab.mounted("plain");
+    } else {
+        eprintln!("skipped: ntfs-3g: {}", String::from_utf8_lossy(&mounted.stderr));
+    }
+    mounted.status.success()
+}
+
+const ANEW: &str = r#"
+schema = 1
+name = "anew"
+file_size = "1MiB"
+method = "classic"
+
+[defaults]
+operation = "write"
+access = "sequential"
+bytes = "1MiB"
+
+[[phase]]
+name = "cut"
+start_file = "truncate"
+
+[[phase]]
+name = "gone"
+start_file = "remove"
+"#;
+
+#[test]
+fn where_no_file_can_be_marked_everything_is_played_and_what_is_left_is_said() {
+    needs_root!("losetup", "mkfs.ntfs", "ntfs-3g");
+    let mut lab = Lab::new("no-marks");
+    if !mount_plain(&mut lab) {
+        return;
+    }
+    let names = |lab: &Lab| {
+        let entries = fs::read_dir(lab.path("plain")).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let small = "--size 1MiB --time 50ms";
+    let said = lab.ok(&format!("run random-write --target plain {small}"));
+    assert!(said.err.contains("keeps no extended attributes"), "{said}");
+    assert_eq!(names(&lab), [""; 0], "the scratch file went");
+    fs::write(lab.path("anew.toml"), ANEW).unwrap();
+    lab.ok("run anew.toml --target plain");
+    lab.ok("run anew.toml --target plain/data");
+    assert_eq!(fs::metadata(lab.path("plain/data")).unwrap().len(), 1 << 20);
+    fs::write(lab.path("files.toml"), FILES.replace("500", "20").replace("1h", "50ms")).unwrap();
+    lab.ok("run files.toml --target plain/data --overwrite plain/data");
+    assert_eq!(names(&lab), ["data"]);
+    // A file of ours is not known as such, and no export leaves anything but itself.
+    lab.run(&format!("run random-write --target plain/data {small}"))
+        .is(3, &["keeps no extended attributes", "--overwrite"]);
+    lab.ok("export r1 --format csv -o plain/r1.csv");
+    lab.run("export r1 --format csv -o plain/r1.csv").is(3, &["exists", "hint: `--force`"]);
+    lab.ok("export r1 --format csv -o plain/r1.csv --force");
+    assert_eq!(names(&lab), ["data", "r1.csv"]);
+    // Killed, it leaves what nobody can know: that is said, and it stays.
+    let mut running = lab.start("run random-write --target plain --size 1MiB --time 1h");
+    running.until_it_says("fill  ");
+    running.kill();
+    assert_eq!(names(&lab), ["data", "plimsoll-scratch.dat", "r1.csv"]);
+    let run = lab.list().last().unwrap()["id"].as_str().unwrap().to_owned();
+    lab.ok(&format!("rm {run} --yes")).is(
+        0,
+        &[
+            "warning: ",
+            "plimsoll-scratch.dat may be what the run left, and stays",
+            "hint: if no other",
+        ],
+    );
+    assert_eq!(names(&lab), ["data", "plimsoll-scratch.dat", "r1.csv"]);
 }
 
 fn fifo(path: &Path) {

@@ -4,31 +4,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::lab::{Lab, Neighbour, measured, needs_root, text, tool};
-
-const SUITE: &str = r#"
-schema = 1
-name = "whole-files"
-title = "files made, looked at, removed"
-file_size = "64KiB"
-fill = false
-method = "classic"
-
-[defaults]
-directory = { files = 2000 }
-
-[[phase]]
-name = "make"
-operation = "create"
-
-[[phase]]
-name = "look"
-operation = "stat"
-time = "1h"
-"#;
+use crate::lab::{FILES, Lab, Neighbour, measured, needs_root, text, tool};
 
 fn suite(lab: &Lab) {
-    fs::write(lab.path("whole-files.toml"), SUITE).unwrap();
+    fs::write(lab.path("whole-files.toml"), FILES.replace("500", "2000")).unwrap();
     fs::create_dir(lab.path("d")).unwrap();
 }
 
@@ -98,7 +77,9 @@ fn a_file_system_without_inodes_is_refused_before_and_told_of_when_it_runs_out()
     lab.run(&words).is(3, &["inodes are free", "directory.files"]);
     assert_eq!(fs::read_dir(&point).unwrap().count(), 1, "lost+found");
     // Both kinds of names fit; then somebody else takes what is left.
-    let two = SUITE.replace("name = \"make\"", "name = \"make\"\ndirectory.names = \"random\"");
+    let two = FILES
+        .replace("500", "2000")
+        .replace("name = \"make\"", "name = \"make\"\ndirectory.names = \"random\"");
     let (head, look) = two.split_once("[[phase]]\nname = \"look\"").unwrap();
     let (head, make) = head.split_once("[[phase]]").unwrap();
     let text = format!("{head}\n[[phase]]\nname = \"look\"{look}\n[[phase]]{make}");

@@ -1,0 +1,214 @@
+//! The rules, one after the other: pure functions over facts.
+
+use units::Bytes;
+
+use super::facts::{BlockFacts, DeviceUse, Facts, FileFacts, Place, Process, Subject, Users};
+use super::refusal::RefusalReason;
+use super::space::{OWN_RESERVE, space_reserve, suggest_scratch_size};
+use crate::mark::Mark;
+use crate::signature::{Family, Signature};
+use crate::target::Space;
+
+pub(super) fn judge_read(facts: &Facts, reasons: &mut Vec<RefusalReason>) {
+    let path = facts.resolved.display().to_string();
+    match &facts.subject {
+        Subject::File(_) | Subject::Block(_) | Subject::Character => {}
+        Subject::NewFile(_) => reasons.push(RefusalReason::NothingToRead { path }),
+        Subject::Directory(_) => {
+            reasons.push(RefusalReason::WrongKind { path, kind: "directory".to_owned() });
+        }
+        Subject::Other { name } => {
+            reasons.push(RefusalReason::WrongKind { path, kind: name.clone() });
+        }
+    }
+}
+
+pub(super) fn judge_write(
+    facts: &Facts,
+    size: Bytes,
+    also: Bytes,
+    reasons: &mut Vec<RefusalReason>,
+) {
+    let path = facts.resolved.display().to_string();
+    match &facts.subject {
+        Subject::File(file) => judge_file(&path, file, size, also, reasons),
+        Subject::NewFile(place) | Subject::Directory(place) => {
+            judge_place(&path, place, reasons);
+            judge_space(&path, place, size, also, Bytes::ZERO, reasons);
+        }
+        Subject::Block(block) => judge_block(&path, block, size, reasons),
+        Subject::Character => reasons.push(RefusalReason::CharacterDevice { path }),
+        Subject::Other { name } => {
+            reasons.push(RefusalReason::WrongKind { path, kind: name.clone() });
+        }
+    }
+}
+
+fn judge_place(path: &str, place: &Place, reasons: &mut Vec<RefusalReason>) {
+    let path = path.to_owned();
+    if let Some(where_) = &place.not_storage {
+        reasons.push(RefusalReason::NotStorage { path: path.clone(), place: where_.clone() });
+    }
+    if place.read_only {
+        reasons.push(RefusalReason::ReadOnly { path, what: "file system" });
+    }
+}
+
+fn judge_space(
+    path: &str,
+    place: &Place,
+    size: Bytes,
+    also: Bytes,
+    taken: Bytes,
+    reasons: &mut Vec<RefusalReason>,
+) {
+    // A total of 0 is a file system that does not tell (some FUSE).
+    let Some(space) = place.space.filter(|s| s.total.get() > 0) else { return };
+    let needed = size.get().saturating_sub(taken.get()).saturating_add(also.get());
+    let reserve = match place.is_own {
+        // Nobody else's data wait for room there; file systems want some for themselves.
+        true => Bytes::new(space.total.get().div_ceil(OWN_RESERVE)),
+        false => space_reserve(space.total),
+    };
+    let left = space.free.get().saturating_sub(needed);
+    if needed > 0 && left < reserve.get() {
+        let room =
+            Space { free: Bytes::new(space.free.get().saturating_add(taken.get())), ..space };
+        reasons.push(RefusalReason::NoSpace {
+            path: path.to_owned(),
+            needed: Bytes::new(needed),
+            left: Bytes::new(left),
+            reserve,
+            total: space.total,
+            fits: suggest_scratch_size(room, size).filter(|_| also == Bytes::ZERO),
+        });
+    }
+}
+
+fn judge_users(path: &str, users: &Users, reasons: &mut Vec<RefusalReason>) {
+    let list = |all: &[Process]| all.iter().map(Process::to_string).collect::<Vec<_>>().join(", ");
+    if !users.writers.is_empty() {
+        let by = list(&users.writers);
+        reasons.push(RefusalReason::OpenWriter { path: path.to_owned(), by });
+    }
+    if !users.mappers.is_empty() {
+        let by = list(&users.mappers);
+        reasons.push(RefusalReason::Mapped { path: path.to_owned(), by });
+    }
+}
+
+fn judge_file(
+    path: &str,
+    file: &FileFacts,
+    size: Bytes,
+    also: Bytes,
+    reasons: &mut Vec<RefusalReason>,
+) {
+    let owned = || path.to_owned();
+    judge_place(path, &file.place, reasons);
+    if let Some(what) = &file.own {
+        reasons.push(RefusalReason::Own { path: owned(), what: what.clone() });
+    }
+    if file.swap {
+        reasons.push(RefusalReason::Swap { path: owned(), device: owned() });
+    }
+    for device in &file.loops {
+        let device = format!("/dev/{device}");
+        reasons.push(RefusalReason::LoopFile { path: owned(), device });
+    }
+    judge_users(path, &file.users, reasons);
+    if file.links > 1 {
+        reasons.push(RefusalReason::HardLinks { path: owned(), links: file.links });
+    }
+    if !file.named
+        && let Some(mark) = foreign(&file.mark)
+    {
+        if !file.named_others.is_empty() {
+            let named = file.named_others.join(", ");
+            reasons.push(RefusalReason::NamedOther { path: owned(), flag: "--overwrite", named });
+        }
+        reasons.push(RefusalReason::NotOurs { path: owned(), size: file.size, mark });
+    }
+    judge_space(path, &file.place, size, also, file.allocated.min(file.size), reasons);
+}
+
+/// Why a mark does not make the file ours; `None` if it does.
+fn foreign(mark: &Mark) -> Option<String> {
+    Some(match mark {
+        Mark::Ours => return None,
+        Mark::None => "it has no mark".to_owned(),
+        Mark::Stale { why } => why.clone(),
+        Mark::Unsupported => {
+            "its file system keeps no extended attributes, so that no file on it has a mark"
+                .to_owned()
+        }
+        Mark::Unreadable { why } => format!("its mark cannot be read ({why})"),
+    })
+}
+
+fn judge_block(path: &str, block: &BlockFacts, size: Bytes, reasons: &mut Vec<RefusalReason>) {
+    let owned = || path.to_owned();
+    for DeviceUse { device, by } in &block.system {
+        let (device, what) = (device.clone(), by.clone());
+        reasons.push(RefusalReason::System { path: owned(), device, what });
+    }
+    for DeviceUse { device, by } in &block.mounts {
+        let (device, at) = (device.clone(), by.clone());
+        reasons.push(RefusalReason::Mounted { path: owned(), device, at });
+    }
+    for device in &block.swaps {
+        let device = format!("/dev/{device}");
+        reasons.push(RefusalReason::Swap { path: owned(), device });
+    }
+    for DeviceUse { device, by } in &block.holders {
+        let (device, by) = (device.clone(), by.clone());
+        reasons.push(RefusalReason::Held { path: owned(), device, by });
+    }
+    judge_users(path, &block.users, reasons);
+    if block.read_only {
+        reasons.push(RefusalReason::ReadOnly { path: owned(), what: "device" });
+    }
+    if !block.named {
+        if block.named_others.is_empty() {
+            let summary = block.summary.clone();
+            reasons.push(RefusalReason::NotNamed { path: owned(), summary });
+        } else {
+            let named = block.named_others.join(", ");
+            reasons.push(RefusalReason::NamedOther { path: owned(), flag: "--destroy", named });
+        }
+    }
+    judge_contents(path, block, reasons);
+    if size > block.size {
+        reasons.push(RefusalReason::TooSmall { path: owned(), size: block.size, wanted: size });
+    }
+}
+
+fn judge_contents(path: &str, block: &BlockFacts, reasons: &mut Vec<RefusalReason>) {
+    let path = path.to_owned();
+    let signatures = match &block.signatures {
+        Ok(signatures) => signatures,
+        Err(why) => {
+            reasons.push(RefusalReason::CannotProbe { path, why: why.clone() });
+            return;
+        }
+    };
+    let mut found: Vec<String> = signatures.iter().map(Signature::to_string).collect();
+    if !block.partitions.is_empty() {
+        found.push(format!("partitions {}", block.partitions.join(", ")));
+    }
+    if found.is_empty() {
+        return;
+    }
+    let zfs = signatures.iter().any(|s| s.family == Family::Member && s.name.starts_with("zfs"));
+    if zfs && block.zfs_pools {
+        let (device, by) = (block.name.clone(), "zfs, which has pools imported".to_owned());
+        reasons.push(RefusalReason::Held { path: path.clone(), device, by });
+    }
+    if !block.system_unseen.is_empty() {
+        let unseen = block.system_unseen.join("; ");
+        reasons.push(RefusalReason::SystemUnseen { path: path.clone(), unseen });
+    }
+    if !block.even_though_signature {
+        reasons.push(RefusalReason::Signature { path, found: found.join(", ") });
+    }
+}

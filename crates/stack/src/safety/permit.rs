@@ -1,0 +1,118 @@
+//! Leave to go on: how to open the target, and that it is still the one that was judged.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use units::Bytes;
+
+use crate::mounts::DeviceNumber;
+use crate::target::{FileId, Space};
+
+/// How the target must be opened, so that what was decided is what is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "is")]
+pub enum Action {
+    /// For reading only.
+    Read,
+    /// `O_CREAT | O_EXCL`: it must still not exist.
+    Create,
+    /// For writing, without `O_CREAT` and `O_TRUNC`; then [`Permit::confirm`].
+    Overwrite,
+    /// A new file inside, `O_CREAT | O_EXCL`, removed afterwards.
+    ScratchInside,
+    /// For writing with `O_EXCL`, which fails if the kernel has it in any use; then
+    /// [`Permit::confirm`].
+    Destroy,
+}
+
+/// Leave to go on, and what going on means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Permit {
+    /// Links resolved: the path to open.
+    pub path: PathBuf,
+    /// How to open it.
+    pub action: Action,
+    /// What will be read, written, created and removed: one sentence each, for `--dry-run`.
+    pub sentences: Vec<String>,
+    pub(super) identity: Option<Identity>,
+    #[serde(skip)]
+    pub(super) told: Told,
+}
+
+/// What sentences about several files at once are made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    /// The link that leads there, as a sentence.
+    pub link: Option<String>,
+    /// Wanted.
+    pub size: Bytes,
+    /// An existing one is shorter than that.
+    pub grows: bool,
+    /// Why an existing one may be written.
+    pub why: &'static str,
+    /// Of the file system in which it is made.
+    pub space: Option<Space>,
+    /// What could not be seen of its users, as a sentence.
+    pub blind: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Identity {
+    File(FileId),
+    Device(DeviceNumber),
+}
+
+/// What was opened is not what was judged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfirmError {
+    /// It was exchanged meanwhile.
+    #[error("{path} was exchanged between the check and the opening: seen {seen}, wanted {wanted}")]
+    Exchanged {
+        /// The target.
+        path: String,
+        /// What was opened.
+        seen: String,
+        /// What was judged.
+        wanted: String,
+    },
+    /// `fstat` failed.
+    #[error("stat of the open {path} failed: {source}")]
+    Stat {
+        /// The target.
+        path: String,
+        /// The kernel's answer.
+        source: std::io::Error,
+    },
+}
+
+impl Permit {
+    /// What will be read, written, created and removed: one sentence each, for `--dry-run`.
+    pub fn describe(&self) -> &[String] {
+        &self.sentences
+    }
+
+    /// Checks that an opened file or device is the one that was judged: paths can change their
+    /// meaning between the check and the opening. To be called before the first write.
+    pub fn confirm(&self, file: &File) -> Result<(), ConfirmError> {
+        let path = self.path.display().to_string();
+        let metadata = match file.metadata() {
+            Ok(metadata) => metadata,
+            Err(source) => return Err(ConfirmError::Stat { path, source }),
+        };
+        let (seen, wanted) = match self.identity {
+            None => return Ok(()),
+            Some(Identity::File(wanted)) => {
+                let show = |id: FileId| format!("inode {} on {}", id.inode, id.device);
+                (show(FileId::of(&metadata)), show(wanted))
+            }
+            Some(Identity::Device(wanted)) => {
+                (DeviceNumber::from_dev(metadata.rdev()).to_string(), wanted.to_string())
+            }
+        };
+        if seen == wanted { Ok(()) } else { Err(ConfirmError::Exchanged { path, seen, wanted }) }
+    }
+}
