@@ -14,7 +14,7 @@ use crate::commands::{
 use crate::commands::{show, suites, table};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::output::{ColorWish, Output, lines};
+use crate::output::{ColorWish, Output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -137,10 +137,11 @@ pub fn explain(error: &clap::Error, output: &Output) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let text = styled(&text, output.out_color());
-            output.print(&text).map_or_else(|failure| failure.tell(output), |()| ExitCode::Ok)
+            let printed = output.print_bytes(text.as_bytes());
+            printed.map_or_else(|failure| failure.tell(output), |()| ExitCode::Ok)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            output.note(text.to_string().trim_end());
+            output.notes(text.to_string().trim_end());
             ExitCode::Usage
         }
         _ => {
@@ -152,7 +153,7 @@ pub fn explain(error: &clap::Error, output: &Output) -> ExitCode {
 
 /// Short help: what `plimsoll` alone says.
 pub fn short_help(output: &Output) -> Result<(), Failure> {
-    output.print(&styled(&grammar().render_help(), output.out_color()))
+    output.print_bytes(styled(&grammar().render_help(), output.out_color()).as_bytes())
 }
 
 fn styled(text: &StyledStr, color: bool) -> String {
@@ -174,7 +175,7 @@ fn complain(text: &str, output: &Output) {
             message.push(line.strip_prefix("error: ").unwrap_or(line).to_owned());
         }
     }
-    output.error(&lines(&message.join("\n")));
+    output.errors(message.iter().map(String::as_str));
     for hint in hints {
         output.hint(&hint);
     }

@@ -64,12 +64,13 @@ impl Output {
         !self.quiet && io::stderr().is_terminal() && !is_dumb()
     }
 
-    /// A result. Nobody listening any more is no failure: `plimsoll list | head -1`.
+    /// A result, without what a terminal would obey: names of suites, files and runs are others'.
+    /// Nobody listening any more is no failure: `plimsoll list | head -1`.
     pub fn print(&self, text: &str) -> Result<(), Failure> {
-        self.print_bytes(text.as_bytes())
+        self.print_bytes(lines(text).as_bytes())
     }
 
-    /// As [`Self::print`], for what need not be text.
+    /// As [`Self::print`], for what need not be text, and for what is coloured by ourselves.
     pub fn print_bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         match out.write_all(bytes).and_then(|()| out.flush()) {
@@ -80,8 +81,15 @@ impl Output {
         }
     }
 
-    /// Something worth knowing.
+    /// Something worth knowing, in one line.
     pub fn note(&self, text: &str) {
+        if !self.quiet {
+            tell(&report::plain(text));
+        }
+    }
+
+    /// As [`Self::note`], in several lines.
+    pub fn notes(&self, text: &str) {
         if !self.quiet {
             tell(&lines(text));
         }
@@ -99,6 +107,12 @@ impl Output {
         self.labelled(BOLD_RED, "error", text);
     }
 
+    /// As [`Self::error`], where the first line is followed by others.
+    pub fn errors<'a>(&self, mut lines: impl Iterator<Item = &'a str>) {
+        self.error(lines.next().unwrap_or_default());
+        lines.for_each(|line| tell(&report::plain(line)));
+    }
+
     /// Why that.
     pub fn cause(&self, text: &str) {
         self.labelled(BOLD_RED, "cause", text);
@@ -110,7 +124,8 @@ impl Output {
     }
 
     fn labelled(&self, color: &str, label: &str, text: &str) {
-        let text = lines(text);
+        // One line each: a line break can only come from somebody's name for something.
+        let text = report::plain(text);
         if self.err_color {
             tell(&format!("{color}{label}:{RESET} {text}"));
         } else {

@@ -50,7 +50,7 @@ fn line(out: &mut String, fields: &[String]) {
 fn field(value: Option<Value>) -> String {
     match value {
         None => String::new(),
-        Some(Value::Text(text)) => text,
+        Some(Value::Text(text)) => crate::text::plain(&text),
         Some(Value::Count(n)) => n.to_string(),
         Some(Value::Number(x)) => x.to_string(),
         Some(Value::Flag(yes)) => yes.to_string(),

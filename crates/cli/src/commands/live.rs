@@ -629,7 +629,7 @@ impl Panel {
     }
 
     fn say(&self, line: &str) {
-        self.output.note(line);
+        self.output.notes(line);
     }
 
     fn begin(&mut self) {

@@ -93,7 +93,7 @@ impl Progress {
             Face::Live(live) => live.print(line),
             Face::Plain(plain) => {
                 plain.said();
-                self.output.note(line);
+                self.output.notes(line);
             }
             Face::Silent => {}
         }

@@ -75,6 +75,69 @@ fn bytes_that_are_no_text_are_survived() {
     }
 }
 
+/// Names are others': nothing that is printed of them is an order for a terminal, or a line of
+/// ours.
+#[test]
+fn names_give_no_orders() {
+    let world = World::new();
+    let name = "e\n\u{1b}[31mvil\u{9b}2J\u{202e}.toml";
+    let text = "schema = 1\nname = \"t\"\ntitle = \"a\\u001b[31m\\u009b2J \\u202e\"\n\
+                description = \"\"\"x\\u001b[2J \\u0085\\ny\"\"\"\nfile_size = \"64KiB\"\n\
+                [[phase]]\nname = \"p\"\noperations = 5\n";
+    std::fs::write(world.path(name), text).unwrap();
+    let target = "data\r\u{1b}]0;mine\u{7}\u{202e}";
+    std::fs::write(world.path(target), vec![7u8; 64 << 10]).unwrap();
+    let plain = |words: &[&str]| {
+        let done = world.run(words);
+        assert_ne!(done.code, PANIC, "{words:?}: {done:?}");
+        let both = format!("{}{}", done.out, done.err);
+        let odd = both.chars().find(|&c| {
+            (c.is_control() && c != '\n' && c != '\t')
+                || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        });
+        assert_eq!(odd, None, "{words:?}: {both:?}");
+        done
+    };
+    plain(&["run", name, "--target", target, "--direct-is-none"]);
+    plain(&["run", name, "--target", target, "--dry-run"]);
+    let run = plain(&["run", name, "--target", target, "--set", "direct=false"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    plain(&["run", name, "--target", target, "--set", "direct=false", "--json"]);
+    for words in [
+        &["list"][..],
+        &["show"],
+        &["show", "--json"],
+        &["table"],
+        &["explain"],
+        &["explain", "--json"],
+        &["compare", "r1", "r2"],
+        &["compare", "r1", "r2", "--json"],
+        &["export", "--format", "csv"],
+        &["export", "--format", "json"],
+        &["export", "--format", "hlog"],
+        &["suite", "show", name],
+        &["suite", "show", name, "--toml"],
+        &["suite", "show", name, "--json"],
+        &["suite", "show", name, "--format", "fio", "--file", target],
+        &["suite", "show", name, "--format", "list"],
+        &["import", name],
+        &["study", name],
+        &["probe", target],
+        &["export", "--format", "csv", "-o", "no\n\u{1b}where/x.csv"],
+    ] {
+        plain(words);
+    }
+    // One line each, whatever a file is called.
+    let missing = plain(&["suite", "show", "no\nhint: rm -rf\n.toml"]);
+    assert!(missing.err.starts_with("error: cannot read the suite no\\nhint: rm -rf\\n.toml\n"));
+    let lines = ["error: ", "cause: ", "hint: "];
+    assert!(missing.err.lines().all(|line| lines.iter().any(|label| line.starts_with(label))));
+    // What is escaped reads back.
+    let written = plain(&["suite", "show", name, "--toml"]).out;
+    std::fs::write(world.path("again.toml"), &written).unwrap();
+    assert_eq!(plain(&["suite", "show", "again.toml", "--toml"]).out, written);
+}
+
 #[test]
 fn colour_is_for_terminals_unless_asked_for() {
     let world = World::new();

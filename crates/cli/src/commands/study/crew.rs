@@ -68,7 +68,7 @@ impl<'a> Measurer<'a> {
 
 impl Crew for Measurer<'_> {
     fn tell(&mut self, line: &str) {
-        self.output.note(line);
+        self.output.notes(line);
     }
 
     fn stops(&self) -> bool {
