@@ -1,6 +1,7 @@
 //! What ends a command early, and how that is told.
 
 use std::fmt::Display;
+use std::io::{self, ErrorKind as IoErrorKind};
 
 use report::table::Misfit;
 use runner::{ErrorKind, RunError};
@@ -26,7 +27,9 @@ impl Failure {
 
     /// From a cause and what it kept us from.
     pub fn caused(code: ExitCode, message: impl Display, cause: impl Into<anyhow::Error>) -> Self {
-        Self { code, error: cause.into().context(message.to_string()), hint: None }
+        let cause = cause.into();
+        let hint = cause.chain().find_map(|cause| no_room(cause.downcast_ref()?));
+        Self { code, error: cause.context(message.to_string()), hint: hint.map(str::to_owned) }
     }
 
     /// What the user could do about it.
@@ -72,6 +75,20 @@ impl Failure {
         }
         self.code
     }
+}
+
+/// What to do where a file system takes no more, whatever was written to it.
+fn no_room(error: &io::Error) -> Option<&'static str> {
+    Some(match error.kind() {
+        IoErrorKind::StorageFull => "make room on that file system, or name another place",
+        IoErrorKind::QuotaExceeded => {
+            "the quota there is used up: make room, or name another place"
+        }
+        IoErrorKind::ReadOnlyFilesystem => {
+            "that file system is mounted read-only: name another place"
+        }
+        _ => return None,
+    })
 }
 
 /// Our messages begin in lower case; the system's do not.

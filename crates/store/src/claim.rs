@@ -48,7 +48,8 @@ pub(crate) fn claim(store: &Path, run: &str) -> Result<Claim, StoreError> {
         let mut file = open(&path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) if is_still(&path, &file) => {
-                sign(&mut file).map_err(failed)?;
+                // Who it is, is only for messages: a full disk keeps nobody from a run.
+                let _ = sign(&mut file);
                 return Ok(Claim { path, file });
             }
             // The holder before us removed the file between our open and our lock.

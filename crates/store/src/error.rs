@@ -222,6 +222,19 @@ impl StoreError {
         if code == Some(ErrorCode::CannotOpen) {
             return Self::CannotOpen { path, source: Box::new(error) };
         }
+        // The statement is nothing for people.
+        let error = match error {
+            rusqlite::Error::SqlInputError { error, msg, .. } => {
+                rusqlite::Error::SqliteFailure(error, Some(msg))
+            }
+            other => other,
+        };
+        // What a store lacks is not found before a statement asks for it.
+        if let rusqlite::Error::SqliteFailure(_, Some(said)) = &error
+            && (said.starts_with("no such table") || said.starts_with("no such column"))
+        {
+            return Self::Damaged { path, source: Box::new(error) };
+        }
         let source = Box::new(error);
         match code {
             Some(ErrorCode::DiskFull) => Self::DiskFull { path, source },

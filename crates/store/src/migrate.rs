@@ -32,9 +32,11 @@ impl Store {
         let snapshot = self.connection.unchecked_transaction().map_err(|e| self.sql(e))?;
         let found = |name| integer(&snapshot, name).map_err(|e| self.sql(e));
         let version = found("PRAGMA user_version")?;
+        let is_blank = || Ok(found("SELECT count(*) FROM sqlite_schema")? == 0);
         match found("PRAGMA application_id")? {
-            APPLICATION_ID if version >= 0 => {}
-            0 if version == 0 && found("SELECT count(*) FROM sqlite_schema")? == 0 => return Ok(0),
+            // Tables and version come in one transaction: who has only one of them is not ours.
+            APPLICATION_ID if version > 0 || (version == 0 && is_blank()?) => {}
+            0 if version == 0 && is_blank()? => return Ok(0),
             _ => return Err(StoreError::NotAStore(self.path.clone())),
         }
         if version > KNOWN {

@@ -156,6 +156,10 @@ impl Store {
             claims.push(claim::claim(&self.path, id)?);
             numbers.push(number);
         }
+        // What the log holds goes to the file, if that has room for it: then the log begins anew, and
+        // on a full disk there is space in it for what follows.
+        let emptied = self.connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()));
+        drop(emptied);
         self.transaction(|t| {
             let mut delete = t.prepare("DELETE FROM run WHERE number = ?1")?;
             numbers.iter().try_for_each(|run| delete.execute([run]).map(|_| ()))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, IsTerminal};
 
 use clap::Args;
-use store::{Claim, Store};
+use store::{Claim, Store, StoreError};
 
 use crate::args::Common;
 use crate::exit::ExitCode;
@@ -44,9 +44,22 @@ pub fn rm(args: &RmArgs, common: &Common, output: &Output) -> Result<(), Failure
     let headers: Result<Vec<_>, _> = ids.iter().map(|id| store.load(id)).collect();
     let headers = headers?;
     remove_files(&store, &headers, output)?;
-    store.remove(&ids)?;
+    store.remove(&ids).map_err(no_room)?;
     output.note(&format!("removed {}", ids.join(", ")));
     Ok(())
+}
+
+/// What is removed is written down first, in the store's log.
+fn no_room(error: StoreError) -> Failure {
+    let is_full = matches!(error, StoreError::DiskFull { .. });
+    let failure = Failure::from(error);
+    if !is_full {
+        return failure;
+    }
+    failure.hint(
+        "nothing was removed: that needs a little space for the store's log; free some elsewhere on \
+         that disk, then do it again",
+    )
 }
 
 /// Removes what killed runs left outside the store. Before they are removed themselves: only by
@@ -85,7 +98,7 @@ fn agrees(store: &Store, ids: &[String], output: &Output) -> Result<bool, Failur
     }
     let runs = store.list()?;
     let doomed: Vec<_> = runs.into_iter().filter(|run| ids.contains(&run.id)).collect();
-    output.note(&report::table::list(&doomed));
+    output.notes(&report::table::list(&doomed));
     output.note("remove for good? [y/N]");
     let mut answer = String::new();
     // What cannot be read is no yes.

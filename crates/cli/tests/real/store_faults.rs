@@ -32,6 +32,37 @@ fn a_full_disk_under_the_store_costs_the_visit_under_way_only() {
 }
 
 #[test]
+fn a_full_disk_is_told_with_what_to_do_wherever_is_written() {
+    needs_root!("mount");
+    let mut lab = Lab::new("full-hints");
+    let point = lab.mount(&["-t", "tmpfs", "-o", "size=2M", "none"], "tiny");
+    for _ in 0..3 {
+        lab.ok("run random-read --target null: --time 20ms --store tiny/s.db");
+    }
+    let fill = |rest: u64| {
+        let free = rustix::fs::statvfs(&point).unwrap();
+        let free = (free.f_bavail * free.f_frsize).saturating_sub(rest);
+        fs::write(point.join("filler"), vec![0u8; usize::try_from(free).unwrap()]).unwrap();
+    };
+    fill(0);
+    let room = "hint: make room on that file system, or name another place";
+    lab.run("export r1 --format csv -o tiny/r1.csv --store tiny/s.db")
+        .is(1, &["error: cannot write tiny/r1.csv", "cause: no space left on device", room]);
+    lab.run("man --dir tiny/man").is(1, &["error: ", "no space left on device", room]);
+    // The log has room once it was emptied into the store, or it is said what is wanted.
+    let said = lab.run("rm r1 --yes --store tiny/s.db");
+    let removed = said.code == Some(0);
+    if !removed {
+        said.is(6, &["error: no space left to write to the store", "hint: nothing was removed"]);
+    }
+    assert!(!lab.path("tiny/s.db-r1.lock").exists(), "no lock is left");
+    fs::remove_file(point.join("filler")).unwrap();
+    let again = lab.run("rm r1 --yes --store tiny/s.db");
+    assert_eq!(again.code, Some(if removed { 2 } else { 0 }), "{again}");
+    assert!(lab.ok("list --store tiny/s.db").out.contains("r2"));
+}
+
+#[test]
 fn a_read_only_store_is_said_before_anything_is_written() {
     needs_root!("mount");
     let mut lab = Lab::new("store-ro");

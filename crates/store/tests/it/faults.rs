@@ -74,6 +74,26 @@ fn a_version_below_zero_is_not_migrated() {
     }
 }
 
+/// Our mark is no proof: tables and version come in one transaction, so who has tables without a
+/// version, or a version without tables, got the mark from elsewhere.
+#[test]
+fn tables_of_others_under_our_mark_are_refused_without_a_word_of_sql() {
+    let path = scratch("tables_of_others");
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE run (mine); INSERT INTO run VALUES (1)").unwrap();
+    other.pragma_update(None, "application_id", 0x504c_494d).unwrap();
+    drop(other);
+    refused_untouched(&path);
+    let version = rusqlite::Connection::open(&path).unwrap();
+    version.pragma_update(None, "user_version", 12).unwrap();
+    drop(version);
+    let store = Store::open_read_only(&path).unwrap();
+    let error = store.list().unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert!(source.contains("no such") && !source.contains("SELECT"), "{source}");
+}
+
 #[test]
 fn a_store_that_is_not_there() {
     let path = scratch("a_store_that_is_not_there");
