@@ -63,7 +63,7 @@ impl Visits {
         Self { planned, made, missed, failed, lost, not_made, no_time }
     }
 
-    /// `36 of 36 visits`; `24 of 36 visits, 12 missed: 2 failed, 10 not made`.
+    /// `36 of 36 visits`; `24 of 36 visits, 12 missed: 2 failed, 10 for want of time`.
     pub fn line(&self) -> String {
         let so_many = format!("{} of {}", self.made, count(self.planned.into(), "visit"));
         match self.why() {
@@ -73,8 +73,23 @@ impl Visits {
     }
 
     fn why(&self) -> Vec<String> {
-        let told = [(self.failed, "failed"), (self.lost, "lost"), (self.not_made, "not made")];
+        let others = self.not_made.saturating_sub(self.no_time);
+        let told = [
+            (self.failed, "failed"),
+            (self.lost, "lost"),
+            (self.no_time, "for want of time"),
+            (others, "not made"),
+        ];
         told.iter().filter(|(n, _)| *n > 0).map(|(n, how)| format!("{n} {how}")).collect()
+    }
+
+    /// How a run stands, in a word: one that had no time for what it was to make at least has come
+    /// to its end, and is not complete.
+    pub fn standing(&self, state: RunState) -> &'static str {
+        match state {
+            RunState::Complete if self.no_time > 0 => "out of time",
+            state => state.name(),
+        }
     }
 
     /// What it means that there was no time for some; `None` where there was for all.
@@ -201,13 +216,18 @@ mod tests {
     fn visits_that_there_was_no_time_for_are_missed() {
         let short = played(&[("read", 0, DONE), ("write", 0, DONE), ("read", 1, DONE)]);
         let found = Visits::of(&short);
-        assert_eq!(found.line(), "3 of 6 visits, 3 missed: 3 not made");
+        assert_eq!(found.line(), "3 of 6 visits, 3 missed: 3 for want of time");
+        assert_eq!(found.standing(RunState::Complete), "out of time");
+        assert_eq!(found.standing(RunState::Interrupted), "interrupted");
         let said = found.sentence("r1").unwrap();
         assert!(said.starts_with("r1 has come to its end without 3 visits of those"), "{said}");
         // More of one cell make up for none of another.
         let mut uneven: Vec<_> = (0..5).map(|k| ("read", k, DONE)).collect();
         uneven.push(("write", 0, DONE));
-        assert_eq!(Visits::of(&played(&uneven)).line(), "6 of 8 visits, 2 missed: 2 not made");
+        assert_eq!(
+            Visits::of(&played(&uneven)).line(),
+            "6 of 8 visits, 2 missed: 2 for want of time"
+        );
         // What cannot be measured here was not to be, nor more in a comparison than it took.
         let mut impossible = played(&uneven);
         impossible.cells[1].impossible = Some("too small".to_owned());

@@ -10,7 +10,7 @@ use suite::PILOT;
 use suite::model::Steady;
 use units::{Bytes, Nanos};
 
-use crate::room::{WHOLE, part};
+use crate::room::{LEAST, WHOLE, part};
 use crate::schedule::{PhaseSchedule, Way};
 use crate::{CellStanding, Left, Made, PlannedVisit, Schedule, Standing, Veto, VisitKey, Why};
 
@@ -292,21 +292,48 @@ impl Course {
     /// What is left, by the intervals as they stand.
     pub fn left(&mut self) -> Left {
         self.advance();
-        let mut left = Left::default();
+        let (mut left, mut in_rounds) = (Left::default(), Left::default());
         let phases = self.schedule.phases.iter().enumerate().skip(self.phase);
         for (index, phase) in phases {
-            let part = match &phase.way {
-                Way::Classic(order) => self.left_of_classic(order),
-                Way::Rounds { pilots } => self.left_of_rounds(phase, pilots, index == self.phase),
-                Way::Steady { steady, tracked, .. } => {
-                    self.left_of_steady(phase, steady, *tracked, index == self.phase)
+            let under_way = index == self.phase;
+            match &phase.way {
+                Way::Classic(order) => left.add(self.left_of_classic(order)),
+                Way::Rounds { pilots } => {
+                    in_rounds.add(self.left_of_rounds(phase, pilots, under_way));
                 }
-            };
-            left.visits = left.visits.saturating_add(part.visits);
-            left.visits_most = left.visits_most.saturating_add(part.visits_most);
-            left.time += part.time;
+                Way::Steady { steady, tracked, .. } => {
+                    left.add(self.left_of_steady(phase, steady, *tracked, under_way));
+                }
+            }
         }
+        left.add(self.within_time(in_rounds));
         left
+    }
+
+    /// What is left of rounds, as far as the longest time allows: visits are shortened first, then
+    /// there are fewer. The first round of each phase is made in any case.
+    fn within_time(&self, left: Left) -> Left {
+        let (mut first, mut least) = (Nanos::ZERO, Nanos::ZERO);
+        let (mut wanted, visits_min) = (0u32, self.schedule.rounds.visits_min);
+        for index in self.schedule.in_rounds_from(self.phase) {
+            let Some(cell) = self.cells.get(&index).filter(|cell| cell.is_open()) else { continue };
+            if cell.visits() == 0 {
+                first += self.parts(index).at(LEAST);
+            }
+            let missing = visits_min.saturating_sub(cell.visits());
+            let each = self.parts(index).at(LEAST).get();
+            wanted = wanted.saturating_add(missing);
+            least += Nanos::new(each.saturating_mul(missing.into()));
+        }
+        let longest = self.schedule.rounds.time_max.saturating_sub(self.elapsed).max(first);
+        if left.time <= longest || longest == Nanos::ZERO {
+            return left;
+        }
+        let share = |time: Nanos| longest.as_secs_f64() / time.as_secs_f64();
+        let as_meant = (f64::from(left.visits) * share(left.time)).ceil();
+        let shortened = f64::from(wanted) * share(least.max(longest));
+        let visits = as_meant.max(shortened.floor()) as u32;
+        Left { visits: visits.min(left.visits), time: longest, ends_by_time: true, ..left }
     }
 
     /// Begins rounds until there is something to do, or nothing left.
@@ -610,12 +637,6 @@ impl Course {
             left.visits_most = left.visits_most.saturating_add(most);
             let each = self.expected(index).get();
             left.time += Nanos::new(each.saturating_mul(u64::from(visits)));
-        }
-        let longest = rounds.time_max.saturating_sub(self.elapsed);
-        if under_way && left.time > longest && longest > Nanos::ZERO {
-            let share = longest.as_secs_f64() / left.time.as_secs_f64();
-            left.visits = (f64::from(left.visits) * share).ceil() as u32;
-            left.time = longest;
         }
         left
     }

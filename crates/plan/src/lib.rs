@@ -172,4 +172,16 @@ pub struct Left {
     pub visits_most: u32,
     /// Time that the expected ones take, by what those so far took.
     pub time: Nanos,
+    /// That the time is what the longest time leaves, and visits end with it: more would be made
+    /// if they could.
+    pub ends_by_time: bool,
+}
+
+impl Left {
+    fn add(&mut self, other: Self) {
+        self.visits = self.visits.saturating_add(other.visits);
+        self.visits_most = self.visits_most.saturating_add(other.visits_most);
+        self.time += other.time;
+        self.ends_by_time |= other.ends_by_time;
+    }
 }

@@ -12,7 +12,7 @@ use crate::{Course, Schedule};
 
 /// Of a measured part, in thousandths.
 pub(crate) const WHOLE: u32 = 1000;
-const LEAST: u32 = 250;
+pub(crate) const LEAST: u32 = 250;
 
 /// What a visit to a cell takes.
 #[derive(Clone, Copy, Debug, Default)]

@@ -399,6 +399,27 @@ fn a_failed_visit_that_is_left_out_is_made_again_under_its_number() {
 }
 
 #[test]
+fn no_more_time_is_left_than_there_is() {
+    // 30 cells of 2.5 s, three visits at least: 225 s, of which the time allows less.
+    for (time, visits) in [("160s", 90), ("80s", 80)] {
+        let suite = suite(20, 10, &format!("pilot = false\ntime_max = \"{time}\""));
+        let schedule = schedule(&suite, 7);
+        let left = schedule.left(&[]);
+        let most: Nanos = time.parse().unwrap();
+        assert!(left.ends_by_time, "{left:?}");
+        assert_eq!((left.time, left.visits), (most, visits), "{left:?}");
+        let (_, made) = World { noise: |_| 0.3, ..QUIET }.play(&schedule);
+        for n in 1..=made.len() {
+            let left = schedule.left(&made[..n]);
+            let spent = made[..n].iter().fold(Nanos::ZERO, |sum, made| sum + made.took);
+            assert!(left.time <= most.saturating_sub(spent) + WHOLE, "{n}: {left:?} of {most}");
+        }
+    }
+    let enough = schedule(&suite(2, 2, "pilot = false\ntime_max = \"1h\""), 7).left(&[]);
+    assert!(!enough.ends_by_time);
+}
+
+#[test]
 fn what_is_left_narrows() {
     let suite = suite(20, 5, "pilot = false\ntime_max = \"1h\"");
     let schedule = schedule(&suite, 7);

@@ -4,7 +4,7 @@ use clap::Args;
 use explain::explanation::{Context, Explanation, OfRun, Section};
 use explain::group::{OfGroup, OfPart};
 use explain::view::View;
-use record::Run;
+use record::{Run, RunState};
 use store::Store;
 
 use crate::args::Common;
@@ -162,7 +162,13 @@ fn text(explanation: &Explanation) -> String {
     for run in explanation.runs.iter().filter(|_| explanation.group.is_none()) {
         let (id, suite, target) = (&run.run, &run.suite, &run.target);
         title(&mut out, &format!("{id} {}", order::on(suite, target)));
-        out.push_str(&format!("{}, {}\n", run.state, run.visits.line()));
+        let state = match run.state.as_str() {
+            complete if complete == RunState::Complete.name() => {
+                run.visits.standing(RunState::Complete)
+            }
+            other => other,
+        };
+        out.push_str(&format!("{state}, {}\n", run.visits.line()));
         sections(&mut out, &run.sections);
     }
     if let Some(together) = &explanation.together {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use clap::Args;
+use explain::visits::Visits;
 use record::RunState;
 use runner::{Order, Outcome, Prepared, TargetName};
 use store::Store;
@@ -205,6 +206,11 @@ pub fn show(
         output.print(&(table::both(&run) + &noise))?;
     }
     let id = &outcome.run;
+    if let Some(missed) =
+        Visits::of(&run).sentence(id).filter(|_| outcome.state == RunState::Complete)
+    {
+        output.warning(missed.trim_end_matches('.'));
+    }
     match outcome.state {
         RunState::Complete => output.note(&format!("stored as {id}: `plimsoll show {id}`")),
         state => output.note(&format!(

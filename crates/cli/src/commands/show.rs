@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::Args;
 use explain::visits::Visits;
-use record::{Imported, PartOf, Run, RunHeader};
+use record::{Imported, PartOf, Run, RunHeader, RunState};
 use report::stack::Detail;
 use suite::model::{Method, Suite};
 use suite::{CheckContext, SuiteError};
@@ -134,7 +134,10 @@ fn origin(run: &Run, imported: &Imported) -> Vec<(&'static str, String)> {
 }
 
 fn state(run: &Run, standing: &str) -> String {
-    format!("{standing}, {}", Visits::of(run).line())
+    let visits = Visits::of(run);
+    let ended = run.header.state == RunState::Complete && run.header.imported.is_none();
+    let standing = if ended { visits.standing(run.header.state) } else { standing };
+    format!("{standing}, {}", visits.line())
 }
 
 fn plan_text(run: &Run) -> String {

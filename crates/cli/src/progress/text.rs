@@ -57,7 +57,10 @@ pub fn begin(header: &RunHeader, done: usize, left: Left) -> String {
         report::plain(&header.id),
         report::plain(&header.suite),
         report::plain(&header.target.resolved),
-        at_least(left.time),
+        match left.ends_by_time {
+            true => format!("about {}, and then its time is up", duration(left.time)),
+            false => at_least(left.time),
+        },
     );
     for remark in &header.target.remarks {
         text.push_str("\n  ");

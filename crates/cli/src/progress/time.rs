@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn left(visits: u32, seconds: u64) -> Left {
-        Left { visits, visits_most: visits, time: Nanos::secs(seconds) }
+        Left { visits, visits_most: visits, time: Nanos::secs(seconds), ..Left::default() }
     }
 
     fn after(visits_made: u32) -> TimeLeft {

@@ -163,9 +163,10 @@ fn legend(judged: &Judged, streams: &[StreamOfCell]) -> String {
 fn heading(run: &Run) -> String {
     let header = &run.header;
     let target = &header.target;
+    let visits = Visits::of(run);
     let state = match header.state {
         RunState::Running => "not finished",
-        other => other.name(),
+        other => visits.standing(other),
     };
     let on = if target.given.is_empty() { "a target not told" } else { target.given.as_str() };
     let mut out = format!(
@@ -173,7 +174,7 @@ fn heading(run: &Run) -> String {
         plain(&header.id),
         plain(&header.suite),
         plain(on),
-        Visits::of(run).line()
+        visits.line()
     );
     if let Some(imported) = &header.imported {
         let version = imported.version.as_ref().map(|v| format!(" {v}")).unwrap_or_default();
