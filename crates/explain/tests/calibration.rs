@@ -1,12 +1,10 @@
 //! Calibrations of made-up runs of which the truth is known.
 
+mod common;
+
 use explain::calibration::{Calibration, machine_key};
-use record::{
-    Bitmap, CellRecord, Gap, Machine, OpRecord, Purpose, Run, RunHeader, RunState, Series,
-    StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd, VisitRecord,
-};
-use stats::{LatencyHistogram, Random};
-use units::Nanos;
+use record::{CellRecord, Gap, Run, StreamPlan, TargetKind};
+use stats::Random;
 
 const SEED: u64 = 41;
 /// Log-sd of a visit.
@@ -127,14 +125,14 @@ fn planted(visits: u32, noise: f64, drift: f64) -> Run {
     for repeat in 0..visits {
         for cell in 0..12 {
             let rate = 5_000.0 * f64::from(cell + 1);
-            made.push(visit(
+            made.push(common::visit(
                 cell,
                 repeat,
                 rate * (noise * random.normal() + drift * f64::from(repeat)).exp(),
             ));
         }
     }
-    Run { header: header(), cells: (0..12).map(cell).collect(), visits: made }
+    Run { header: common::header(), cells: (0..12).map(cell).collect(), visits: made }
 }
 
 fn cell(index: u32) -> CellRecord {
@@ -150,99 +148,5 @@ fn cell(index: u32) -> CellRecord {
             queue_depth: [1, 8, 32][index as usize % 3],
         }],
         impossible: None,
-    }
-}
-
-fn header() -> RunHeader {
-    RunHeader {
-        id: "r7".into(),
-        version: record::VERSION,
-        suite: "bm-flash".into(),
-        suite_text: "name = \"bm-flash\"\n".into(),
-        target: TargetRecord {
-            given: "/ssd/test.dat".into(),
-            resolved: "/ssd/test.dat".into(),
-            kind: TargetKind::File,
-            size_bytes: 4 << 30,
-            files: 1,
-            file_system: Some("ext4".into()),
-            mount: Some("/ssd (rw,relatime)".into()),
-            devices: vec!["sda".into()],
-            direct_alignment: Some(512),
-            link: None,
-            cache_bytes: None,
-            model: None,
-            remarks: vec![],
-        },
-        seed: SEED,
-        command_line: vec!["plimsoll".into()],
-        program: "0.1.0".into(),
-        stack: None,
-        machine: Machine {
-            host: "db1".into(),
-            kernel: "6.1.0".into(),
-            architecture: "x86_64".into(),
-            processor: "Some CPU".into(),
-            processors: 8,
-            memory_bytes: 48 << 30,
-        },
-        started_unix_ns: 1_235_088_000_000_000_000,
-        state: RunState::Complete,
-        visits_planned: 0,
-        blocks: None,
-        targets: Vec::new(),
-        part: None,
-        imported: None,
-        warnings: vec![],
-    }
-}
-
-/// Two seconds of requests of 100 us.
-fn visit(cell: u32, repeat: u32, rate: f64) -> VisitRecord {
-    let requests = (rate * 2.0).round() as u64;
-    let mut latency = LatencyHistogram::new();
-    (0..100).for_each(|_| latency.record(Nanos::new(100_000)));
-    let mut completions = Bitmap::zeros(2000);
-    (0..2000).for_each(|ms| completions.set(ms));
-    let op = OpRecord {
-        op: "read".into(),
-        requests,
-        bytes: requests * 4096,
-        errors: vec![],
-        short: 0,
-        latency,
-        latency_ns_min: 100_000,
-        latency_ns_max: 100_000,
-        latency_ns_sum: u128::from(requests) * 100_000,
-        series: Series::default(),
-        slow: vec![],
-        slow_dropped: 0,
-        reported: None,
-    };
-    VisitRecord {
-        cell,
-        repeat,
-        order: 0,
-        started_unix_ns: 0,
-        elapsed_ns: 2_000_000_000,
-        end: VisitEnd::Complete,
-        purpose: Purpose::Measure,
-        ramp_ns: 0,
-        waited_ns: 0,
-        quiet: None,
-        resident_before: None,
-        resident_after: None,
-        streams: vec![StreamRecord {
-            name: "read".into(),
-            backend: record::BackendRecord::default(),
-            ops: vec![op],
-            workers: vec![],
-            ramp_requests: 0,
-            backlog: 0,
-        }],
-        completions,
-        ledger: vec![],
-        host_stalls: vec![],
-        warnings: vec![],
     }
 }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panic")]
 
+mod common;
+
 use explain::compare::{
     Comparison, Design, Direction, Doubt, Finding, Floor, MarginFrom, Method, Terms, Verdict,
     compare, compare_checked, compare_values,
@@ -9,11 +11,10 @@ use explain::compare::{
 use explain::differ::differences;
 use explain::view::View;
 use record::{
-    Bitmap, Blocks, CellRecord, Machine, OpRecord, Purpose, Run, RunHeader, RunState, Series,
-    StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd, VisitRecord,
+    Bitmap, Blocks, CellRecord, Run, RunHeader, RunState, StreamPlan, TargetKind, VisitEnd,
+    VisitRecord,
 };
-use stats::{LatencyHistogram, Random};
-use units::Nanos;
+use stats::Random;
 
 /// "PostgreSQL Server Benchmarks: Part Five - Disks", 5 July 2011: bonnie++ sequential reads in
 /// KiB/s and sysbench fsyncs a second, five tests each, on software and hardware RAID 10.
@@ -659,7 +660,7 @@ impl Planted {
             for cell in 0..self.cells {
                 let rate = 1_000.0 * f64::from(cell + 1) * self.ratio * (self.drift)(repeat);
                 let rate = rate * (0.01 * random.normal()).exp();
-                visits.push(visit(cell, repeat, rate));
+                visits.push(common::visit(cell, repeat, rate));
             }
         }
         let cells = (0..self.cells).map(cell).collect();
@@ -669,38 +670,7 @@ impl Planted {
     fn header(&self) -> RunHeader {
         RunHeader {
             id: self.id.into(),
-            version: record::VERSION,
-            suite: "bm-flash".into(),
-            suite_text: "name = \"bm-flash\"\n".into(),
-            target: TargetRecord {
-                given: "/ssd/test.dat".into(),
-                resolved: "/ssd/test.dat".into(),
-                kind: TargetKind::File,
-                size_bytes: 4 << 30,
-                files: 1,
-                file_system: Some("ext4".into()),
-                mount: Some("/ssd (rw,relatime)".into()),
-                devices: vec!["sda".into()],
-                direct_alignment: Some(512),
-                link: None,
-                cache_bytes: None,
-                model: None,
-                remarks: vec![],
-            },
             seed: self.seed,
-            command_line: vec!["plimsoll".into()],
-            program: "0.1.0".into(),
-            stack: None,
-            machine: Machine {
-                host: "db1".into(),
-                kernel: "6.1.0".into(),
-                architecture: "x86_64".into(),
-                processor: "Some CPU".into(),
-                processors: 8,
-                memory_bytes: 48 << 30,
-            },
-            started_unix_ns: 1_235_088_000_000_000_000,
-            state: RunState::Complete,
             visits_planned: self.cells * self.visits,
             blocks: self.blocks.map(|group| Blocks {
                 group: group.into(),
@@ -709,10 +679,7 @@ impl Planted {
                 controls: vec![],
                 is_control: false,
             }),
-            targets: Vec::new(),
-            part: None,
-            imported: None,
-            warnings: vec![],
+            ..common::header()
         }
     }
 }
@@ -730,55 +697,5 @@ fn cell(index: u32) -> CellRecord {
             queue_depth: 1,
         }],
         impossible: None,
-    }
-}
-
-/// Two seconds of requests of 100 us.
-fn visit(cell: u32, repeat: u32, rate: f64) -> VisitRecord {
-    let requests = (rate * 2.0).round() as u64;
-    let mut latency = LatencyHistogram::new();
-    (0..100).for_each(|_| latency.record(Nanos::new(100_000)));
-    let mut completions = Bitmap::zeros(2000);
-    (0..2000).for_each(|ms| completions.set(ms));
-    let op = OpRecord {
-        op: "read".into(),
-        requests,
-        bytes: requests * 4096,
-        errors: vec![],
-        short: 0,
-        latency,
-        latency_ns_min: 100_000,
-        latency_ns_max: 100_000,
-        latency_ns_sum: u128::from(requests) * 100_000,
-        series: Series::default(),
-        slow: vec![],
-        slow_dropped: 0,
-        reported: None,
-    };
-    VisitRecord {
-        cell,
-        repeat,
-        order: 0,
-        started_unix_ns: 0,
-        elapsed_ns: 2_000_000_000,
-        end: VisitEnd::Complete,
-        purpose: Purpose::Measure,
-        ramp_ns: 0,
-        waited_ns: 0,
-        quiet: None,
-        resident_before: None,
-        resident_after: None,
-        streams: vec![StreamRecord {
-            name: "read".into(),
-            backend: record::BackendRecord::default(),
-            ops: vec![op],
-            workers: vec![],
-            ramp_requests: 0,
-            backlog: 0,
-        }],
-        completions,
-        ledger: vec![],
-        host_stalls: vec![],
-        warnings: vec![],
     }
 }
