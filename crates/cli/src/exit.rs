@@ -16,13 +16,14 @@ pub enum ExitCode {
     Store = 6,
     Mismatch = 7,
     Slower = 8,
+    NothingCompared = 9,
     HungUp = 129,
     Interrupted = 130,
     Terminated = 143,
 }
 
 impl ExitCode {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Ok,
         Self::Unexpected,
         Self::Usage,
@@ -32,6 +33,7 @@ impl ExitCode {
         Self::Store,
         Self::Mismatch,
         Self::Slower,
+        Self::NothingCompared,
         Self::HungUp,
         Self::Interrupted,
         Self::Terminated,
@@ -53,6 +55,9 @@ impl ExitCode {
             Self::Store => "the store cannot be read or written",
             Self::Mismatch => "verification found data other than what was written",
             Self::Slower => "compare --exit-code: slower than the first run, beyond the margin",
+            Self::NothingCompared => {
+                "compare --exit-code: a run has nothing that can be compared with the first"
+            }
             Self::HungUp => "ended by SIGHUP; what was measured is stored",
             Self::Interrupted => "ended by Ctrl-C (SIGINT); what was measured is stored",
             Self::Terminated => "ended by SIGTERM; what was measured is stored",

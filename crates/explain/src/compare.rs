@@ -525,6 +525,13 @@ impl Against {
     }
 }
 
+impl Against {
+    /// Whether there was anything to hold against each other: a cell of both with a ratio.
+    pub fn is_compared(&self) -> bool {
+        self.cells.iter().any(|cell| cell.outcome.ratio.is_some())
+    }
+}
+
 impl Outcome {
     fn is_different(&self, way: Direction) -> bool {
         self.verdict == Verdict::Different && self.direction == Some(way)

@@ -1,5 +1,7 @@
 //! `plimsoll compare`
 
+mod groups;
+
 use std::fmt::Write;
 
 use clap::Args;
@@ -28,6 +30,7 @@ Examples:
   plimsoll compare last-1 last --cells  # every figure behind the verdicts
   plimsoll compare r17 r18 --margin 5%  # differences up to 5 % do not matter
   plimsoll compare r17 r18 --json       # one document (plimsoll.comparison/1)
+  plimsoll compare --group 5fe1 last    # the parts of a list that was played again
   plimsoll compare --live a.toml b.toml # measure both now, in turn, then compare";
 
 /// One for each letter.
@@ -57,13 +60,18 @@ pub struct CompareArgs {
     #[arg(long, value_name = "SHARE", default_value = "95%", value_parser = confidence)]
     #[arg(allow_hyphen_values = true)]
     pub confidence: Share,
+    /// Compare lists of suites that were played again, part by part: the words are groups as
+    /// `plimsoll list` shows them, the reference first
+    #[arg(long, conflicts_with = "live")]
+    group: bool,
     /// Show what is behind each cell's verdict: counts, method, p, latencies, stalls
     #[arg(long, conflicts_with = "json")]
     cells: bool,
     /// Print one JSON document (plimsoll.comparison/1)
     #[arg(long)]
     json: bool,
-    /// End with 8 if any run is different from the first, over all cells or in any, for the worse
+    /// End with 8 if any run is different from the first, over all cells or in any, for the worse;
+    /// with 9 if none is, and one has nothing in common with the first that was measured
     #[arg(long)]
     exit_code: bool,
     #[command(flatten)]
@@ -85,6 +93,9 @@ pub fn compare(args: &CompareArgs, common: &Common, output: &Output) -> Result<E
         return Err(Failure::new(ExitCode::Usage, message).hint("`--live` measures first"));
     }
     let store = order::store_to_read(common)?;
+    if args.group {
+        return groups::groups(args, &store, output);
+    }
     let runs = load(args, &store)?;
     conclude(args, &store, &runs, output)
 }
@@ -102,8 +113,18 @@ pub fn conclude(
     } else {
         output.print(&text(&comparison, store, runs, args.cells))?;
     }
-    let worse = comparison.against.iter().any(Against::is_worse);
-    Ok(if args.exit_code && worse { ExitCode::Slower } else { ExitCode::Ok })
+    Ok(if args.exit_code { code(&comparison.against) } else { ExitCode::Ok })
+}
+
+/// What scripts are to know: what was not compared is not as good as before.
+fn code(against: &[Against]) -> ExitCode {
+    if against.iter().any(Against::is_worse) {
+        ExitCode::Slower
+    } else if against.iter().all(Against::is_compared) {
+        ExitCode::Ok
+    } else {
+        ExitCode::NothingCompared
+    }
 }
 
 /// Holds runs against the first, and against what this machine's noise was found to be.

@@ -77,6 +77,54 @@ fn the_exit_code_is_asked_for() {
 }
 
 #[test]
+fn what_cannot_be_compared_is_not_as_good_as_before() {
+    let world = with_runs();
+    let words = ["run", "random-write", "--classic", "--seed", "4", "--target"];
+    world.ok(&[&words[..], &[world.model().as_str(), "--time", "200ms"]].concat());
+    let other = ["compare", "r1", "r4"];
+    let done = world.ok(&other);
+    assert!(done.out.contains("nothing can be compared"), "{done:?}");
+    assert_eq!(world.run(&[&other[..], &["--exit-code"]].concat()).code, 9);
+    assert_eq!(world.run(&[&other[..], &["--exit-code", "--json"]].concat()).code, 9);
+    let worse = world.run(&["compare", "r2", "r1", "r4", "--exit-code"]);
+    assert_eq!(worse.code, 8, "what is worse is said first: {worse:?}");
+}
+
+#[test]
+fn lists_that_were_played_again_are_compared_part_by_part() {
+    let world = World::new();
+    let list = "schema = 1\nname = \"two\"\n[[part]]\nsuite = \"random-read\"\n[[part]]\n\
+                suite = \"random-write\"\n";
+    std::fs::write(world.path("two.toml"), list).unwrap();
+    let target = world.model();
+    let words = ["run", "two.toml", "--target", &target, "--time", "100ms", "--max-time", "60s"];
+    world.ok(&words);
+    world.ok(&words);
+    let listed = world.ok(&["list", "--json"]).out;
+    let document: Value = serde_json::from_str(&listed).unwrap();
+    let group = |run: usize| document["runs"][run]["part"]["group"].as_str().unwrap().to_owned();
+    let (first, second) = (group(0), group(2));
+    assert_ne!(first, second);
+    let done = world.ok(&["compare", "--group", &first, "last", "--exit-code"]);
+    for part in ["1  random-read\n", "2  random-write\n", "A  r1", "B  r3", "A  r2", "2 parts: "] {
+        assert!(done.out.contains(part), "{part}: {}", done.out);
+    }
+    world.ok(&["rm", "r3", "--yes"]);
+    let fewer = world.run(&["compare", "--group", &first, &second, "--exit-code"]);
+    assert_eq!(fewer.code, 9, "{fewer:?}");
+    assert!(fewer.out.contains("not in every group: 1"), "{fewer:?}");
+    for (words, why) in [
+        (&["compare", "--group", &first, &first][..], "is named twice"),
+        (&["compare", "--group", &first, "nowhere"], "no run belongs to the group nowhere"),
+        (&["compare", "--group", &first, &second, "--json"], "no single document"),
+    ] {
+        let refused = world.run(words);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(refused.err.contains(why), "{refused:?}");
+    }
+}
+
+#[test]
 fn the_document_holds_every_verdict() {
     let world = with_runs();
     let done = world.ok(&["compare", "r1", "r2", "r3", "--json"]);
