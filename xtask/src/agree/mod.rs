@@ -383,8 +383,9 @@ fn versions(setting: &Setting) -> Result<BTreeMap<&'static str, String>> {
             .arg(argument)
             .output()
             .with_context(|| format!("starting {}", program.display()))?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        Ok(said.lines().next().unwrap_or_default().trim().to_owned())
+        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let version = version_in(&said(&output.stdout), &said(&output.stderr));
+        version.with_context(|| format!("{} does not say its version", program.display()))
     };
     let mut versions = BTreeMap::from([
         ("plimsoll", say(&setting.plimsoll, "--version")?),
@@ -397,6 +398,15 @@ fn versions(setting: &Setting) -> Result<BTreeMap<&'static str, String>> {
         }
     }
     Ok(versions)
+}
+
+/// What a program says its version is: the line that says so, else its first. bonnie++ has it at
+/// the end of how it is used, which goes to where errors go.
+fn version_in(out: &str, err: &str) -> Option<String> {
+    let lines = || out.lines().chain(err.lines()).map(str::trim);
+    let told = lines().find_map(|line| line.strip_prefix("Version:"));
+    let first = || out.lines().map(str::trim).find(|line| !line.is_empty());
+    told.map(str::trim).or_else(first).map(str::to_owned)
 }
 
 fn processor() -> String {
@@ -427,6 +437,18 @@ fn unix_seconds() -> u64 {
 mod tests {
     use super::*;
     use figures::{Figure, Kind};
+
+    #[test]
+    fn programs_say_their_version_where_they_like() {
+        let usage = "usage:\nbonnie++ [-d scratch-dir]\n      [-D]\n\nVersion: 2.00a\n";
+        assert_eq!(version_in("", usage).as_deref(), Some("2.00a"));
+        assert_eq!(version_in("fio-3.33\n", "").as_deref(), Some("fio-3.33"));
+        assert_eq!(
+            version_in("\nsysbench 1.0.20\n", "warning").as_deref(),
+            Some("sysbench 1.0.20")
+        );
+        assert_eq!(version_in("", "invalid option\n"), None);
+    }
 
     #[test]
     fn each_side_is_found_wherever_its_turn_was() {
