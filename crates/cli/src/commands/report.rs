@@ -78,7 +78,7 @@ pub fn report(args: &ReportArgs, common: &Common, output: &Output) -> Result<(),
     }
     let html = html(args, &store, &runs, output)?;
     match place {
-        None => output.print(&html),
+        None => output.print_bytes(html.as_bytes()),
         Some(path) => {
             export::put(path, html.as_bytes(), args.force)?;
             let ids: Vec<&str> = runs.iter().map(|run| run.header.id.as_str()).collect();
