@@ -40,6 +40,8 @@ pub struct Store {
     file: Option<FileId>,
     /// Nothing is ever added to it: what was there for others to find is there in any case.
     reads_only: bool,
+    /// There was no such file before.
+    is_new: bool,
 }
 
 /// Device and inode.
@@ -59,6 +61,11 @@ impl Drop for Store {
         // move (SQLite does at 4 MiB, whoever writes).
         // Who only reads tidies up as well: the log's index that it made is of use to nobody. SQLite
         // does so only where nobody else has the store open.
+        if self.is_new && self.is_unused() && self.is_alone() {
+            // Nothing came of what it was made for: nothing is left behind.
+            let _ = std::fs::remove_file(&self.path);
+            return;
+        }
         let keep_log = !self.reads_only && self.opened.elapsed() < TIDY_AFTER;
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep_log);
     }
@@ -98,6 +105,7 @@ impl Store {
             })?;
         }
         never_a_store(path)?;
+        let is_new = !path.exists();
         let connection = Connection::open_with_flags(
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -107,7 +115,7 @@ impl Store {
         .map_err(|error| StoreError::sql(path, error))?;
         let opened = Instant::now();
         let path = path.to_owned();
-        let mut store = Self { connection, path, opened, file: None, reads_only: false };
+        let mut store = Self { connection, path, opened, file: None, reads_only: false, is_new };
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
         // Before any pragma that writes: the file may be someone else's.
         let found = store.schema()?;
@@ -158,7 +166,7 @@ impl Store {
         let connection = connection.map_err(|error| StoreError::sql(path, error))?;
         let opened = Instant::now();
         let path = path.to_owned();
-        let store = Self { connection, path, opened, file: None, reads_only: true };
+        let store = Self { connection, path, opened, file: None, reads_only: true, is_new: false };
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
         store.connection.pragma_update(None, "query_only", true).map_err(|e| store.sql(e))?;
         store.connection.pragma_update(None, "foreign_keys", true).map_err(|e| store.sql(e))?;
@@ -224,6 +232,21 @@ impl Store {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether nothing was ever put into it.
+    fn is_unused(&self) -> bool {
+        let query = "SELECT NOT EXISTS (SELECT 1 FROM run)
+                     AND NOT EXISTS (SELECT 1 FROM calibration)";
+        self.connection.query_row(query, [], |row| row.get(0)).unwrap_or(false)
+    }
+
+    /// Takes the log away, which SQLite grants only where nobody else has the store open; whether it
+    /// did, and the file of that name is still this one.
+    fn is_alone(&self) -> bool {
+        let told = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
+        let mode = self.connection.query_row("PRAGMA journal_mode = DELETE", [], told);
+        mode.is_ok_and(|mode| mode == "delete") && self.file.is_some() && self.is_there().is_ok()
     }
 
     fn sql(&self, error: rusqlite::Error) -> StoreError {

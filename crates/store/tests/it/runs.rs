@@ -296,3 +296,35 @@ fn the_flush_at_the_end_of_a_stream_is_stored() {
     store.add_visit("r1", &visit).unwrap();
     assert!(store.load("r1").unwrap().visits == [visit]);
 }
+
+#[test]
+fn a_store_that_nothing_was_put_into_is_not_left_behind() {
+    let path = scratch("nothing_left_behind");
+    let files = || {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let all = std::fs::read_dir(path.parent().unwrap()).unwrap();
+        let names = all.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+        names.filter(|own| own.starts_with(&name)).collect::<Vec<_>>()
+    };
+    drop(Store::open(&path).unwrap());
+    assert_eq!(files(), [""; 0], "made for nothing");
+    // A run that could not begin is taken out again.
+    let mut store = Store::open(&path).unwrap();
+    let id = store.create_run(&sample::header(), &[]).unwrap();
+    store.remove(&[id]).unwrap();
+    drop(store);
+    assert_eq!(files(), [""; 0], "made for a run that never began");
+    // One that has something stays, and so does one that was there before.
+    drop(Store::open(&path).map(|mut store| store.create_run(&sample::header(), &[])).unwrap());
+    let mut store = Store::open(&path).unwrap();
+    store.remove(&["r1".to_owned()]).unwrap();
+    drop(store);
+    assert!(path.exists());
+    // Nor is it taken from who else has it open.
+    std::fs::remove_file(&path).unwrap();
+    let (first, mut second) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
+    drop(first);
+    second.create_run(&sample::header(), &[]).unwrap();
+    drop(second);
+    assert!(path.exists());
+}
