@@ -215,7 +215,7 @@ impl Calibration {
         if !doubts.is_empty() {
             from.push_str(&format!(", measured {}", doubts.join(" and ")));
         }
-        Some(Floor { classes, overall, from })
+        Some(Floor { classes, overall, blocks: self.group, from })
     }
 
     /// Requests per second against a target that costs nothing: the most that was reached.

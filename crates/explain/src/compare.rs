@@ -59,6 +59,8 @@ pub struct Floor {
     pub classes: Vec<(ClassName, f64)>,
     /// For cells of no class above, and for a whole comparison.
     pub overall: f64,
+    /// Blocks that each value it is from is the mean of; 0 where that is not known.
+    pub blocks: u32,
     /// Where it is from, for people: `calibrate of 21 November 2026 on db1`.
     pub from: String,
 }
@@ -69,6 +71,18 @@ impl Floor {
         let class = load.map(ClassName::of);
         let found = self.classes.iter().find(|(name, _)| Some(name) == class.as_ref());
         found.map_or(self.overall, |(_, share)| *share)
+    }
+
+    /// The same for a cell of so many visits to either side: means of fewer than [`Self::blocks`]
+    /// lie further apart, by the square root. Of more visits no less is promised, since what is
+    /// slower than a visit does not average out.
+    pub fn of_visits(&self, load: Option<&Load>, visits: usize) -> f64 {
+        let share = self.of(load);
+        if visits == 0 || visits >= self.blocks as usize {
+            return share;
+        }
+        let wider = (f64::from(self.blocks) / visits as f64).sqrt();
+        (share.ln_1p() * wider).exp_m1()
     }
 }
 
@@ -475,7 +489,8 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
             };
             row.scheduled = scheduled.iter().any(of);
         }
-        let margin = margin(terms, None, drift.map(|d| d.overall));
+        let all = cells.iter().map(|row| row.outcome.count as usize).sum();
+        let margin = margin(terms, (None, all), drift.map(|d| d.overall));
         let margin = no_less(margin, control.map(|far| far.overall));
         // What was offered is no answer of the storage's, unless nothing else was asked.
         let all_set = !cells.iter().any(CellComparison::is_of_storage);
@@ -597,12 +612,11 @@ impl Drift {
 }
 
 /// The margin as a logarithm, and where it is from.
-fn margin(terms: &Terms, load: Option<&Load>, drift: Option<f64>) -> (f64, MarginFrom) {
+///
+/// * `of`: the load of a cell, and how many visits or blocks it is from on the side with fewer.
+fn margin(terms: &Terms, of: (Option<&Load>, usize), drift: Option<f64>) -> (f64, MarginFrom) {
     let ln = |share: f64| if share > 0.0 { share.ln_1p() } else { 0.0 };
-    let floor = terms.floor.as_ref().map(|floor| match load {
-        Some(load) => floor.of(Some(load)),
-        None => floor.overall,
-    });
+    let floor = terms.floor.as_ref().map(|floor| floor.of_visits(of.0, of.1));
     let all = [
         (ln(terms.margin), MarginFrom::Asked),
         (floor.map_or(0.0, ln), MarginFrom::Floor),
@@ -634,7 +648,8 @@ fn cells(
         .map(|pair| {
             let row = row_of(&pair.a);
             let drift = drift.map(|drift| drift.of_row(row));
-            let margin = margin(terms, pair.a.load().as_ref(), drift);
+            let visits = pair.a.visits.len().min(pair.b.visits.len());
+            let margin = margin(terms, (pair.a.load().as_ref(), visits), drift);
             no_less(margin, control.map(|far| far.of_row(row)))
         })
         .collect();

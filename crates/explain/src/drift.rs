@@ -20,6 +20,7 @@ use stats::trend::theil_sen;
 
 use self::run::run_drift;
 use self::seconds::Seconds;
+use crate::ends::is_few;
 use crate::view::{CellView, View, VisitView, is_preparation};
 
 const CONFIDENCE: f64 = 0.95;
@@ -85,6 +86,8 @@ pub struct RunDrift {
     pub cells: u32,
     /// The visits are so short that one says much of the next: nothing is said of the run.
     pub too_short: bool,
+    /// How often it was broken off and resumed between these visits.
+    pub breaks: u32,
     /// Changes of level that most cells share.
     pub steps: Vec<Step>,
     /// After the last of them.
@@ -102,6 +105,8 @@ pub struct Step {
     pub before: f64,
     /// Requests per second after; the ratio for what cells share.
     pub after: f64,
+    /// The run was broken off and resumed where the change lies, or next to it.
+    pub at_break: bool,
 }
 
 impl Step {
@@ -175,7 +180,9 @@ pub fn drift(view: &View<'_>) -> Drifts {
     let mut visits = Vec::new();
     let mut long = BTreeSet::new();
     for row in &view.rows {
-        for visit in &row.visits {
+        // Of few requests every second's rate is chance.
+        let few = is_few(row);
+        for visit in row.visits.iter().filter(|_| !few) {
             let seconds = Seconds::of(visit.visit, visit.stream);
             if let Some((seconds, changes)) = seconds.and_then(Seconds::with) {
                 long.insert(visit.visit.order);
@@ -184,11 +191,15 @@ pub fn drift(view: &View<'_>) -> Drifts {
         }
     }
     visits.sort_by_key(|visit| visit.order);
+    // What all cells share is the device's: one value a visit.
+    let run = run_drift(&points(view, &view.cells));
+    // Nor do such visits tell of a cell: noise that lasts longer than one looks like a level.
+    let too_short = run.as_ref().is_some_and(|run| run.too_short);
+    let of_rows = points(view, &view.rows);
     Drifts {
         visits,
-        cells: cell_drifts(view, &points(view, &view.rows)),
-        // What all cells share is the device's: one value a visit.
-        run: run_drift(&points(view, &view.cells)),
+        cells: if too_short { Vec::new() } else { cell_drifts(view, &of_rows) },
+        run,
         long_visits: u32::try_from(long.len()).unwrap_or(u32::MAX),
     }
 }
@@ -204,6 +215,7 @@ fn visit_drift(
         at_ns: seconds.at_ns(pair[1].start),
         before: pair[0].mean.exp(),
         after: pair[1].mean.exp(),
+        at_break: false,
     });
     let steps: Vec<Step> = steps.collect();
     let per_hour = levels.last().and_then(|last| seconds.slope(*last, changes.noise));
@@ -232,11 +244,33 @@ struct Point {
     /// Written to the device before it, GiB.
     gib: f64,
     ln_rate: f64,
+    /// How often the run had been broken off and resumed before it.
+    part: u32,
+}
+
+/// Whether the run was broken off and resumed within so many visits of a place.
+fn is_at_break(points: &[Point], place: usize, within: usize) -> bool {
+    let from = place.saturating_sub(within + 1);
+    let to = (place + within + 1).min(points.len());
+    let parts = points.get(from..to).unwrap_or_default().windows(2);
+    parts.into_iter().any(|pair| pair[0].part != pair[1].part)
+}
+
+/// After how many stored visits the run was broken off, each time.
+fn breaks(view: &View<'_>) -> Vec<u32> {
+    let resumed = view.run.header.warnings.iter().filter(|warning| warning.code == "resumed");
+    let after = resumed.filter_map(|warning| {
+        let (_, number) = warning.text.split_once("broken off after ")?;
+        number.split(' ').next()?.parse().ok()
+    });
+    after.collect()
 }
 
 /// Visits of those of the grid's cells or rows that have more than one, in the order made.
 fn points(view: &View<'_>, cells: &[CellView<'_>]) -> Vec<Point> {
     let gib = written_before(view);
+    let breaks = breaks(view);
+    let part = |order: u32| breaks.iter().filter(|&&after| order >= after).count();
     let mut points: Vec<Point> = Vec::new();
     let in_grid = cells.iter().enumerate().filter(|(_, c)| !is_preparation(&c.cell.phase));
     for (place, cell) in in_grid.filter(|(_, cell)| cell.visits.len() > 1) {
@@ -255,6 +289,7 @@ fn points(view: &View<'_>, cells: &[CellView<'_>]) -> Vec<Point> {
             hours: hours_in_run(view, visit.visit),
             gib: gib.get(&visit.visit.order).copied().unwrap_or(0.0),
             ln_rate: visit.requests_per_second.ln(),
+            part: u32::try_from(part(visit.visit.order)).unwrap_or(u32::MAX),
         }));
     }
     points.sort_by_key(|point| point.order);
@@ -310,7 +345,7 @@ fn cell_drifts(view: &View<'_>, points: &[Point]) -> Vec<CellDrift> {
     let pooled = 1.4826 * middle / std::f64::consts::SQRT_2;
     let mut found = Vec::new();
     for (place, own) in &cells {
-        let Some(cell) = view.rows.get(*place) else { continue };
+        let Some(cell) = view.rows.get(*place).filter(|row| !is_few(row)) else { continue };
         let ln_rates: Vec<f64> = own.iter().map(|point| point.ln_rate).collect();
         let Some(alone) = noise(&ln_rates) else { continue };
         let sigma = alone.sigma.max(pooled);
@@ -320,7 +355,9 @@ fn cell_drifts(view: &View<'_>, points: &[Point]) -> Vec<CellDrift> {
             .flat_map(|changes| changes.segments.windows(2))
             .filter_map(|pair| {
                 let at_ns = (own.get(pair[1].start)?.hours * 3.6e12) as u64;
-                Some(Step { at_ns, before: pair[0].mean.exp(), after: pair[1].mean.exp() })
+                let at_break = is_at_break(own, pair[1].start, 1);
+                let (before, after) = (pair[0].mean.exp(), pair[1].mean.exp());
+                Some(Step { at_ns, before, after, at_break })
             })
             .collect();
         if !steps.is_empty() {

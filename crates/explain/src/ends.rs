@@ -5,7 +5,11 @@
 //! about n/N. Of one at a time it is known which way: the request that began in the ramp counts
 //! whole, so the rate is too high. Repeating the visit does not help: every visit has the same ends.
 
-use crate::view::{CellView, VisitView};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::view::{CellView, View, VisitView, is_preparation};
+use crate::words;
 
 /// From this share on it is said.
 pub const SHARE_MIN: f64 = 0.05;
@@ -42,6 +46,47 @@ impl Ends {
 /// Of a row; `None` where its visits are long enough, or nobody knows what was in flight.
 pub fn ends(row: &CellView<'_>) -> Option<Ends> {
     of_share(row, SHARE_MIN)
+}
+
+/// Whether a row has so few requests that its start and end decide its rate: nothing that looks odd
+/// in it is a story of the device.
+pub fn is_few(row: &CellView<'_>) -> bool {
+    ends(row).is_some()
+}
+
+/// Rows of a run with few requests for each one in flight.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FewRequests {
+    /// As people say them: cells, or streams of cells that have several.
+    pub rows: Vec<String>,
+}
+
+impl FewRequests {
+    /// Of a run.
+    pub fn of(view: &View<'_>) -> Self {
+        let grid = view.rows.iter().filter(|row| !is_preparation(&row.cell.phase));
+        Self { rows: grid.filter(|row| is_few(row)).map(CellView::name).collect() }
+    }
+
+    /// That they are left out; `None` where there are none.
+    pub fn sentence(&self) -> Option<String> {
+        const NAMED: usize = 2;
+        let mut names: Vec<String> =
+            self.rows.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
+        let more = self.rows.len().saturating_sub(NAMED);
+        if more > 0 {
+            names.push(format!("{more} more"));
+        }
+        let have = if self.rows.len() == 1 { "has" } else { "have" };
+        (!names.is_empty()).then(|| {
+            format!(
+                "{} {have} few requests for each one in flight (mark `few-requests`): what looks \
+                 odd there is mostly the start and the end of visits, so no outlier, gap, change of \
+                 level or standstill of less than 5 s is told of them.",
+                words::list(&names)
+            )
+        })
+    }
 }
 
 /// By which share a row's interval is to be wider for it; `None` where that is next to nothing.
@@ -81,4 +126,49 @@ fn of_share(row: &CellView<'_>, least: f64) -> Option<Ends> {
 pub(crate) fn seen(visit: &VisitView<'_>) -> f64 {
     let ops = visit.streams().iter().flat_map(|stream| &stream.ops);
     ops.map(|op| op.latency_ns_sum as f64).sum::<f64>() / visit.visit.elapsed_ns as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{Run, TargetKind};
+
+    use crate::Findings;
+    use crate::freeze::tests::{MS, run, visit};
+    use crate::view::View;
+
+    /// Six visits of ten seconds with so many requests in flight, of which one stands still for two
+    /// seconds and has half the rate.
+    fn with_in_flight(in_flight: u32) -> Run {
+        let mut visits: Vec<_> = (0..6).map(|order| visit(order, "read", &[])).collect();
+        visits[3] = visit(3, "read", &[(2_000, 2_000)]);
+        for visit in &mut visits {
+            let op = &mut visit.streams[0].ops[0];
+            op.requests = if visit.order == 3 { 5_000 } else { 10_000 + u64::from(visit.order) };
+            op.latency_ns_sum = u128::from(in_flight) * u128::from(10_000 * MS);
+        }
+        let mut run = run(TargetKind::File, visits);
+        run.cells[0].streams[0].queue_depth = in_flight;
+        run
+    }
+
+    #[test]
+    fn no_story_is_told_of_few_requests() {
+        let enough = with_in_flight(1);
+        let found = Findings::of(&View::new(&enough));
+        let codes = |run: &Run| -> Vec<String> {
+            let view = View::new(run);
+            let marks = Findings::of(&view).marks(&view).into_iter().filter(|mark| mark.cell == 0);
+            marks.map(|mark| mark.code).filter(|code| code != "cache-unknown").collect()
+        };
+        assert_eq!(codes(&enough), ["stalled", "gap", "outlier"]);
+        assert!(found.few_requests.sentence().is_none());
+        let few = with_in_flight(1_000);
+        let found = Findings::of(&View::new(&few));
+        assert_eq!(codes(&few), ["few-requests"]);
+        assert!(found.freezes.events.is_empty() && found.freezes.few_requests_visits == 6);
+        let said = found.few_requests.sentence().unwrap_or_default();
+        assert!(said.starts_with("`read` has few requests for each one in flight"), "{said}");
+        let interval = found.intervals[0].as_ref().unwrap();
+        assert!(interval.outliers.is_empty() && interval.outlier_sentence().is_none());
+    }
 }

@@ -1,6 +1,7 @@
 //! All that can be said of runs, in the order in which people ask: what stood still, what was a
 //! cache's, what is out of line, what limits, what moved; then what several runs say together.
 
+use record::TargetKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,12 +14,12 @@ use crate::group::OfGroup;
 use crate::history::{History, history};
 use crate::interference::{Interferences, interference};
 use crate::interval::CellInterval;
-use crate::latency::{Latencies, latencies};
+use crate::latency::{CellLatency, Latencies, latencies};
 use crate::mark::Mark;
 use crate::members::{Members, members};
 use crate::places::Told;
 use crate::study;
-use crate::view::{CellView, View};
+use crate::view::{CellView, View, is_preparation};
 use crate::visits::Visits;
 use crate::whole::Whole;
 use crate::words::{count, iops, list, ratio};
@@ -192,12 +193,16 @@ impl OfRun {
         itself.extend(visits.sentence(&header.id));
         let breaks = header.warnings.iter().filter(|warning| warning.code == "resumed");
         itself.extend(breaks.map(|warning| format!("{} was {}.", header.id, warning.text)));
+        itself.extend(not_preconditioned(view));
         let mut sure = how_sure(view, &findings);
+        sure.extend(findings.few_requests.sentence());
+        let open = findings.not_converged.text();
+        sure.extend(open.map(|text| format!("{}.", crate::words::capital(&text))));
         sure.extend(floor.and_then(|floor| floor.beside(view)));
         let sections = [
             section("The run itself", itself),
             section("How sure", sure),
-            section("Freezes", [findings.freezes.sentences(), findings.halts.sentences()].concat()),
+            section("Freezes", stood_still(&findings)),
             section("Caches", findings.caches.sentences()),
             section("Gaps", findings.gaps.sentences()),
             section("What limits", barriers.sentences()),
@@ -225,17 +230,52 @@ impl OfRun {
     }
 }
 
+/// That preconditioning was left out since it would have changed nothing.
+fn not_preconditioned(view: &View<'_>) -> Option<String> {
+    let header = &view.run.header;
+    let twin = header.target.kind == TargetKind::Twin;
+    let plan = crate::findings::plan(view).filter(|_| twin)?;
+    let wanted = !plan.files.precondition.is_empty()
+        || plan.phases.iter().any(|phase| !phase.precondition.is_empty());
+    let played = view.cells.iter().any(|cell| cell.cell.phase.starts_with("precondition"));
+    let doubted = header.warnings.iter().any(|warning| warning.code == "not-preconditioned");
+    (wanted && !played && !doubted).then(|| {
+        format!(
+            "The preconditioning that the suite asks for was left out: {} has no state that writes \
+             change.",
+            header.target.given
+        )
+    })
+}
+
+/// What stood still: the device, streams, single requests.
+fn stood_still(findings: &Findings) -> Vec<String> {
+    let said =
+        [findings.freezes.sentences(), findings.halts.sentences(), findings.longest.sentences()];
+    said.concat()
+}
+
 /// All cells of a few; of many the three with the longest waits, and those that were overloaded.
 fn waits(latencies: &Latencies) -> Vec<String> {
     const FEW: usize = 6;
     const NAMED: usize = 3;
-    if latencies.cells.len() <= FEW {
-        return latencies.sentences();
+    // What only prepares is nobody's wait.
+    let measured = latencies.cells.iter().filter(|cell| !is_preparation(&cell.cell_name));
+    let cells: Vec<&CellLatency> = measured.collect();
+    let is_unknown =
+        |cell: &&CellLatency| cell.one_in_hundred_ns.is_none() && cell.overloaded.is_empty();
+    if cells.len() > 1 && cells.iter().all(is_unknown) {
+        return vec![
+            "How long requests wait is unknown: there are no histograms of latencies.".into(),
+        ];
     }
-    let mut longest: Vec<usize> = (0..latencies.cells.len()).collect();
-    longest.sort_by_key(|&cell| std::cmp::Reverse(latencies.cells[cell].one_in_hundred_ns));
+    if cells.len() <= FEW {
+        return cells.into_iter().flat_map(CellLatency::sentences).collect();
+    }
+    let mut longest: Vec<usize> = (0..cells.len()).collect();
+    longest.sort_by_key(|&cell| std::cmp::Reverse(cells[cell].one_in_hundred_ns));
     longest.truncate(NAMED);
-    let told = latencies.cells.iter().enumerate();
+    let told = cells.iter().enumerate();
     let told = told.filter(|(cell, of)| longest.contains(cell) || !of.overloaded.is_empty());
     let mut said: Vec<String> = told.flat_map(|(_, cell)| cell.sentences()).collect();
     said.push("The cells not named here wait less; `--json` has them.".to_owned());

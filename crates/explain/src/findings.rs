@@ -4,21 +4,23 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use suite::model::{Method, Suite};
+use suite::model::Suite;
 
 use crate::cache::{self, Caches};
+use crate::converged::{self, Asked, NotConverged};
 use crate::drift::{self, Drifts, Step};
-use crate::ends::ends;
+use crate::ends::{FewRequests, ends};
 use crate::freeze::{self, Freezes, Source};
 use crate::gap::{self, Gaps, Kind};
 use crate::halt::{self, Halts};
 use crate::interval::{self, Basis, CellInterval, StreamInterval};
 use crate::latency::overloads;
+use crate::longest::{self, Longest};
 use crate::mark::{MEANINGS, Mark};
 use crate::places::Told;
 use crate::steady::{self, SteadyStates, Verdict};
 use crate::view::{CellView, View, is_preparation};
-use crate::words::{count, iops, list, percent, percents_apart, seconds};
+use crate::words::{iops, list, percent, seconds};
 
 /// What was found in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -28,10 +30,16 @@ pub struct Findings {
     pub intervals: Vec<Option<CellInterval>>,
     /// Of cells of several streams, each stream by itself.
     pub streams: Vec<StreamInterval>,
+    /// How many of all are not known as well as was asked for.
+    pub not_converged: NotConverged,
+    /// Of which nothing odd is told.
+    pub few_requests: FewRequests,
     /// When nothing came back.
     pub freezes: Freezes,
     /// When nothing of a stream came back while others went on.
     pub halts: Halts,
+    /// Single requests that took far longer than all others, and that neither of these covers.
+    pub longest: Longest,
     /// Cells far below what their neighbours promise.
     pub gaps: Gaps,
     /// What caches have to do with it.
@@ -48,11 +56,15 @@ struct Marks(Vec<Mark>);
 impl Findings {
     /// Looks at a run.
     pub fn of(view: &View<'_>) -> Self {
+        let (freezes, halts) = (freeze::freezes(view), halt::halts(view));
         Self {
             intervals: interval::cells(view),
             streams: interval::streams(view),
-            freezes: freeze::freezes(view),
-            halts: halt::halts(view),
+            few_requests: FewRequests::of(view),
+            not_converged: converged::not_converged(view),
+            longest: longest::longest(view, &freezes, &halts),
+            freezes,
+            halts,
             gaps: gap::gaps(view),
             caches: cache::caches(view),
             drift: drift::drift(view),
@@ -108,32 +120,23 @@ impl Marks {
     }
 
     fn of_intervals(&mut self, view: &View<'_>, findings: &Findings) {
-        let wanted = plan(view).filter(|p| p.method == Method::Rounds).map(|p| p.rounds.precision);
+        let asked = Asked::of(view);
         for row in &view.rows {
-            if let Some(found) = findings.interval_of(view, row) {
-                self.of_width(row, found, wanted);
+            let found = findings.interval_of(view, row);
+            if let Some(found) = found {
+                if found.basis == Basis::OneVisit {
+                    self.add_to(row, "within-one-visit", "");
+                }
                 self.of_outliers(row, found);
+            }
+            if let Some(open) = asked.as_ref().and_then(|asked| asked.open(row, found)) {
+                self.add_to(row, "not-converged", open.evidence);
             }
             // Also where one short visit has no interval: nothing else says how sure it is.
             if let Some(found) = ends(row).filter(|_| !is_preparation(&row.cell.phase)) {
                 self.add_to(row, "few-requests", found.evidence());
             }
         }
-    }
-
-    fn of_width(&mut self, row: &CellView<'_>, found: &CellInterval, wanted: Option<f64>) {
-        if found.basis == Basis::OneVisit {
-            return self.add_to(row, "within-one-visit", "");
-        }
-        // A hair wider is what the rule that ends a cell calls narrow enough.
-        // More visits do nothing for what every visit's start and end do: another mark is of that.
-        let by_visits = (1.0 + found.half_width) / (1.0 + found.ends_share.unwrap_or(0.0)) - 1.0;
-        let Some(wanted) = wanted.filter(|wanted| by_visits > wanted * (1.0 + 1e-9)) else {
-            return;
-        };
-        let visits = count(found.visits.into(), "visit");
-        let (seen, wanted) = percents_apart(by_visits, wanted);
-        self.add_to(row, "not-converged", format!("+-{seen} after {visits}, wanted {wanted}"));
     }
 
     fn of_outliers(&mut self, row: &CellView<'_>, found: &CellInterval) {
@@ -198,8 +201,12 @@ impl Marks {
             let evidence = if flagged.missing {
                 "nothing completed".to_owned()
             } else {
-                let lost = seconds(flagged.lost_ns as f64 / 1e9);
-                format!("{} of what is promised, {lost} lost, {kind}", percent(flagged.ratio))
+                let lost = match flagged.lost_ns {
+                    // What another tool measured need not have a time.
+                    0 => String::new(),
+                    ns => format!("{} lost, ", seconds(ns as f64 / 1e9)),
+                };
+                format!("{} of what is promised, {lost}{kind}", percent(flagged.ratio))
             };
             self.add("gap", cell.cell.index, evidence);
         }

@@ -10,7 +10,7 @@ mod source;
 pub(crate) mod tests;
 mod text;
 
-use record::{VisitEnd, VisitRecord};
+use record::{RunHeader, TargetKind, VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::poisson;
@@ -19,6 +19,7 @@ use self::detect::Usual;
 pub use self::detect::{DeviceGap, FREEZE, HICCUP, STALL, Tier};
 pub use self::source::Source;
 use crate::closing::{ClosingSync, closing_ns};
+use crate::ends::is_few;
 use crate::view::{CellView, View, VisitView};
 
 const CONFIDENCE: f64 = 0.95;
@@ -37,6 +38,9 @@ pub struct Freezes {
     pub stuck: Vec<StuckWorkers>,
     /// Flushes that ended visits: in their time, and no gap.
     pub closing: Vec<ClosingSync>,
+    /// Visits of cells with few requests for each one in flight, in which only freezes are looked
+    /// for: those without one are in no count above.
+    pub few_requests_visits: u32,
     /// Visits whose records cannot tell: they are in no count above.
     pub unknown_visits: u32,
     /// Visits whose workers are still in the kernel with a request that never came back: what they
@@ -61,8 +65,11 @@ pub struct Freeze {
     pub start_ns: u64,
     /// Since the start of the run.
     pub start_in_run_ns: u64,
-    /// Wall clock, ns since 1970.
+    /// Wall clock, ns since 1970; by a simulated device's own clock, which began with the run,
+    /// where `simulated_clock` says so.
     pub start_unix_ns: i64,
+    /// Times are those of a simulated device: nothing else happened at this moment of the day.
+    pub simulated_clock: bool,
     /// How long; to 1 ms.
     pub length_ns: u64,
     /// It had begun so much before the measured part.
@@ -223,6 +230,7 @@ pub fn freezes(view: &View<'_>) -> Freezes {
         events: Vec::new(),
         stuck: Vec::new(),
         closing: view.cells.iter().filter_map(ClosingSync::of).collect(),
+        few_requests_visits: 0,
         unknown_visits: 0,
         lost_visits: lost_visits(view),
     };
@@ -245,12 +253,16 @@ fn lost_visits(view: &View<'_>) -> u32 {
 impl Freezes {
     fn look_at(&mut self, view: &View<'_>, cell: &CellView<'_>) {
         let usuals: Vec<Usual> = cell.visits.iter().map(|v| Usual::of(v.visit)).collect();
-        let gaps: Vec<Option<Vec<DeviceGap>>> = cell
-            .visits
-            .iter()
-            .zip(&usuals)
-            .map(|(visit, usual)| detect::device_gaps(visit.visit, usual))
-            .collect();
+        // Of few requests many gaps are long, and not the device's doing: only what programs give
+        // up over is told.
+        let few = is_few(cell);
+        let told = |gap: &DeviceGap| !few || gap.tier == Tier::Freeze;
+        let of_visit = |(visit, usual): (&VisitView<'_>, &Usual)| {
+            let gaps = detect::device_gaps(visit.visit, usual)?;
+            Some(gaps.into_iter().filter(told).collect())
+        };
+        let gaps: Vec<Option<Vec<DeviceGap>>> =
+            cell.visits.iter().zip(&usuals).map(of_visit).collect();
         let quiet = cell.visits.iter().zip(&gaps);
         let quiet = quiet.filter(|(_, gaps)| gaps.as_ref().is_some_and(Vec::is_empty));
         let share = source::Usual::of(quiet.map(|(visit, _)| visit.visit));
@@ -260,6 +272,10 @@ impl Freezes {
                 self.unknown_visits += 1;
                 continue;
             };
+            if few && gaps.is_empty() {
+                self.few_requests_visits += 1;
+                continue;
+            }
             tally.add(visit, gaps, usual.gap_ns);
             self.all.add(visit, gaps, usual.gap_ns);
             for &gap in gaps {
@@ -269,7 +285,9 @@ impl Freezes {
                 self.all.of_host += of_host;
                 self.events.push(event);
             }
-            self.stuck.extend(stuck(cell, visit.visit, usual, gaps));
+            if !few {
+                self.stuck.extend(stuck(cell, visit.visit, usual, gaps));
+            }
         }
         if tally.visits > 0 {
             let (index, cell_name) = (cell.cell.index, cell.name());
@@ -302,6 +320,7 @@ fn event(
         start_ns: gap.start_ns,
         start_in_run_ns: u64::try_from(since_start).unwrap_or(0),
         start_unix_ns,
+        simulated_clock: has_own_clock(header),
         length_ns: gap.length_ns,
         before_ns: before(visit, gap),
         at_least: gap.open_end && visit.end == VisitEnd::Hanging,
@@ -349,6 +368,14 @@ fn since_write(
 fn wrote(visit: &VisitRecord) -> bool {
     let ops = visit.streams.iter().flat_map(|stream| &stream.ops);
     ops.into_iter().any(|op| op.op == "write" && op.bytes > 0)
+}
+
+/// Whether times within the run are those of a simulated device with a clock of its own. The null
+/// twin and the memory twin keep ours.
+pub(crate) fn has_own_clock(header: &RunHeader) -> bool {
+    let given = header.target.given.as_str();
+    let ours = given.starts_with("null:") || given.starts_with("memory:");
+    header.target.kind == TargetKind::Twin && !ours
 }
 
 fn stuck<'a>(

@@ -9,6 +9,7 @@ use serde::Serialize;
 use stats::LatencyHistogram;
 use units::Nanos;
 
+use crate::ends::is_few;
 use crate::freeze::{self, DeviceGap, Tier};
 use crate::view::{View, as_if_alone};
 use crate::words;
@@ -52,9 +53,11 @@ pub fn halts(view: &View<'_>) -> Halts {
     let mut events = Vec::new();
     for row in &view.rows {
         let (Some(position), Some(stream)) = (row.stream, row.stream_name()) else { continue };
+        let few = is_few(row);
         for visit in &row.visits {
             let visit = visit.visit;
-            events.extend(gaps(visit, position).into_iter().map(|gap| Halt {
+            let told = |gap: &DeviceGap| !few || gap.tier == Tier::Freeze;
+            events.extend(gaps(visit, position).into_iter().filter(told).map(|gap| Halt {
                 cell: row.cell.index,
                 stream: stream.to_owned(),
                 name: row.name(),

@@ -7,6 +7,7 @@ use stats::LatencyHistogram;
 use stats::interval::plain;
 use stats::paired::welch;
 
+use crate::places::Told;
 use crate::view::{CellView, View, VisitView, is_data};
 use crate::words;
 
@@ -56,6 +57,12 @@ pub struct Interference {
     pub p99_alone_ns: Option<u64>,
     /// The first by the second.
     pub p99_ratio: Option<f64>,
+    /// Ends of its 95 % interval, from visit to visit; `None` where fewer than two visits to either
+    /// have requests enough for a percentile of their own.
+    pub p99_ratio_ends: Option<(f64, f64)>,
+    /// The suite sets the stream's rate, and it was kept here and alone: what it lost, if anything,
+    /// is in its latencies.
+    pub rate_is_set: bool,
     /// Streams that were offered more here than they took, this one or those beside it: the rates
     /// are those beside what did run, not beside what the suite asked for.
     pub fell_behind: Vec<String>,
@@ -67,6 +74,8 @@ pub struct Interference {
 /// An operation of a stream in a cell, over the visits that count.
 struct Measured {
     ln_rates: Vec<f64>,
+    /// Of each visit that has requests enough.
+    ln_p99s: Vec<f64>,
     latency: LatencyHistogram,
 }
 
@@ -74,7 +83,23 @@ struct Measured {
 pub fn interference(view: &View<'_>) -> Interferences {
     let cells: Vec<&CellView<'_>> = view.grid().filter(|cell| is_of_streams(cell)).collect();
     let together = cells.iter().filter(|cell| cell.cell.streams.len() > 1);
-    Interferences { found: together.flat_map(|cell| of_cell(cell, &cells)).collect() }
+    let mut found: Vec<Interference> = together.flat_map(|cell| of_cell(cell, &cells)).collect();
+    if !found.is_empty() {
+        let told = Told::new(view.run);
+        for one in &mut found {
+            one.rate_is_set = one.all_reached() && is_set(&told, view, one);
+        }
+    }
+    Interferences { found }
+}
+
+/// Whether the plan gives the stream a rate of its own.
+fn is_set(told: &Told<'_>, view: &View<'_>, one: &Interference) -> bool {
+    let cell = view.cells.iter().find(|cell| cell.cell.index == one.cell);
+    let asked = cell.and_then(|cell| told.asked(cell.cell));
+    let mut own = asked.into_iter().flat_map(|asked| &asked.streams);
+    let has_rate = |rate: String| rate.parse::<f64>().is_ok_and(|rate| rate > 0.0);
+    own.any(|stream| stream.name == one.stream && stream.value("rate").is_some_and(has_rate))
 }
 
 fn is_of_streams(cell: &CellView<'_>) -> bool {
@@ -126,7 +151,8 @@ fn operations(cell: &CellView<'_>, stream: &str) -> Vec<String> {
 }
 
 fn measured(cell: &CellView<'_>, stream: &str, operation: &str) -> Measured {
-    let mut all = Measured { ln_rates: Vec::new(), latency: LatencyHistogram::new() };
+    let mut all =
+        Measured { ln_rates: Vec::new(), ln_p99s: Vec::new(), latency: LatencyHistogram::new() };
     for visit in &cell.visits {
         let ops = record(cell, visit, stream).into_iter().flat_map(|record| &record.ops);
         let ops: Vec<&OpRecord> = ops.filter(|op| op.op == operation).collect();
@@ -135,11 +161,22 @@ fn measured(cell: &CellView<'_>, stream: &str, operation: &str) -> Measured {
         if rate.is_finite() && rate > 0.0 {
             all.ln_rates.push(rate.ln());
         }
+        let mut own = LatencyHistogram::new();
         for op in ops {
-            all.latency.merge(&op.latency);
+            own.merge(&op.latency);
         }
+        let p99 = own.quantile_with(0.99, ABOVE_MIN).filter(|p99| p99.get() > 0);
+        all.ln_p99s.extend(p99.map(|p99| (p99.get() as f64).ln()));
+        all.latency.merge(&own);
     }
     all
+}
+
+/// Ends of the 95 % interval of the ratio of two means of logarithms, the first by the second.
+fn ratio_ends(here: &[f64], there: &[f64]) -> Option<(f64, f64)> {
+    let ends = plain(there, CONFIDENCE).zip(plain(here, CONFIDENCE));
+    let ends = ends.and_then(|(there, here)| welch(&there, &here).interval(CONFIDENCE))?;
+    Some((ends.low.exp(), ends.high.exp()))
 }
 
 fn compared(
@@ -153,8 +190,6 @@ fn compared(
         (!rates.is_empty()).then(|| (rates.iter().sum::<f64>() / rates.len() as f64).exp())
     };
     let (rate, rate_alone) = (mean(&here.ln_rates)?, mean(&there.ln_rates)?);
-    let ends = plain(&there.ln_rates, CONFIDENCE).zip(plain(&here.ln_rates, CONFIDENCE));
-    let ends = ends.and_then(|(there, here)| welch(&there, &here).interval(CONFIDENCE));
     let p99 = |all: &Measured| all.latency.quantile_with(0.99, ABOVE_MIN).map(units::Nanos::get);
     let (p99_ns, p99_alone_ns) = (p99(here), p99(there));
     let others = cell.cell.streams.iter().filter(|plan| plan.name != stream);
@@ -169,12 +204,14 @@ fn compared(
         rate,
         rate_alone,
         rate_ratio: rate / rate_alone,
-        rate_ratio_ends: ends.map(|ends| (ends.low.exp(), ends.high.exp())),
+        rate_ratio_ends: ratio_ends(&here.ln_rates, &there.ln_rates),
         p99_ns,
         p99_alone_ns,
         p99_ratio: p99_ns
             .zip(p99_alone_ns.filter(|&ns| ns > 0))
             .map(|(here, there)| here as f64 / there as f64),
+        p99_ratio_ends: ratio_ends(&here.ln_p99s, &there.ln_p99s),
+        rate_is_set: false,
         fell_behind: behind(cell),
         fell_behind_alone: alone.fell_behind(),
     })
@@ -210,10 +247,26 @@ impl Interferences {
 }
 
 impl Interference {
+    /// How much of its rate it loses beyond chance, in logarithms; 0 where the suite sets the rate
+    /// and it was kept, and where the interval holds 1 or nobody knows it.
+    fn rate_lost(&self) -> f64 {
+        let lost = self.rate_ratio_ends.is_some_and(|(_, high)| high < 1.0);
+        if lost && !self.rate_is_set { -self.rate_ratio.ln() } else { 0.0 }
+    }
+
+    /// The same of how much longer its slowest hundredth takes.
+    fn tail_grown(&self) -> f64 {
+        let grown = self.p99_ratio_ends.is_some_and(|(low, _)| low > 1.0);
+        self.p99_ratio.filter(|_| grown).map_or(0.0, f64::ln).max(0.0)
+    }
+
     /// How much worse it is than alone, in logarithms: of its rate or of its tail, the larger.
     fn cost(&self) -> f64 {
-        let tail = self.p99_ratio.map_or(0.0, f64::ln);
-        (-self.rate_ratio.ln()).max(tail)
+        self.rate_lost().max(self.tail_grown())
+    }
+
+    fn all_reached(&self) -> bool {
+        self.fell_behind.is_empty() && !self.fell_behind_alone
     }
 
     /// That an offered rate was not reached, here or alone; `None` where all were.
@@ -260,26 +313,67 @@ impl Interference {
         let what = format!("`{}` ({}{place})", self.stream, self.operation);
         let rates =
             format!("{} of {} a second", words::iops(self.rate), words::iops(self.rate_alone));
-        let tail = match (self.p99_ns, self.p99_ratio) {
-            (Some(ns), Some(ratio)) => format!(
-                "; 99 of 100 take up to {}, {} of what they take alone",
-                words::seconds(ns as f64 / 1e9),
-                words::ratio(ratio, None)
-            ),
-            _ => "; too few requests to tell its 99th percentile".to_owned(),
-        };
-        if self.cost() < SAME.ln_1p() {
-            return format!("{what} loses nothing worth naming beside {beside}: {rates}{tail}.");
+        let tail = self.tail();
+        if self.cost() >= SAME.ln_1p() {
+            let rate = match self.rate_lost() > 0.0 {
+                true => format!(
+                    "{} of its rate alone ({rates})",
+                    words::ratio(self.rate_ratio, self.rate_ratio_ends)
+                ),
+                false => self.rate_kept(&rates),
+            };
+            return format!("{what} suffers most beside {beside}: {rate}{tail}.");
         }
+        let surely =
+            self.rate_is_set || self.rate_ratio_ends.is_some_and(|(low, _)| low > 1.0 - SAME);
+        match surely {
+            true if self.rate_is_set => {
+                format!(
+                    "{what} loses nothing worth naming beside {beside}: {}{tail}.",
+                    self.rate_kept(&rates)
+                )
+            }
+            true => format!("{what} loses nothing worth naming beside {beside}: {rates}{tail}."),
+            false => format!(
+                "Whether {what} loses anything beside {beside} is not known: {}{tail}.",
+                self.rate_kept(&rates)
+            ),
+        }
+    }
+
+    /// Its rate, of which no loss is known.
+    fn rate_kept(&self, rates: &str) -> String {
+        match self.rate_ratio_ends {
+            _ if self.rate_is_set => format!("the suite sets its rate, and it was kept ({rates})"),
+            // Faster than alone, or slower by chance.
+            Some(ends) => format!(
+                "{} of its rate alone ({rates}), {}",
+                words::ratio(self.rate_ratio, Some(ends)),
+                if ends.0 > 1.0 { "no loss" } else { "which may be chance" }
+            ),
+            None => format!("{rates}, of single visits, which may be chance"),
+        }
+    }
+
+    fn tail(&self) -> String {
+        let (Some(ns), Some(ratio)) = (self.p99_ns, self.p99_ratio) else {
+            return "; too few requests to tell its 99th percentile".to_owned();
+        };
+        let chance = match self.p99_ratio_ends {
+            Some((low, high)) if low <= 1.0 && 1.0 <= high => ", which may be chance",
+            Some(_) => "",
+            None => ", of too few requests a visit to tell that from chance",
+        };
         format!(
-            "{what} suffers most beside {beside}: {} of its rate alone ({rates}){tail}.",
-            words::ratio(self.rate_ratio, self.rate_ratio_ends)
+            "; 99 of 100 take up to {}, {} of what they take alone{chance}",
+            words::seconds(ns as f64 / 1e9),
+            words::ratio(ratio, self.p99_ratio_ends)
         )
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use record::{CellRecord, OpRecord, Run, StreamPlan, TargetKind, VisitRecord};
     use units::Nanos;
 
@@ -306,7 +400,7 @@ mod tests {
     }
 
     /// `a` alone, `b` alone, both; three visits each.
-    fn both(rate_beside: u64, slow_beside: Nanos) -> Run {
+    pub(crate) fn both(rate_beside: u64, slow_beside: Nanos) -> Run {
         let mut visits = Vec::new();
         for repeat in 0..3u32 {
             let noise = u64::from(repeat) * 10;
@@ -355,6 +449,80 @@ mod tests {
         let said = interference(&View::new(&run)).sentences();
         assert!(said[0].starts_with("`a` (read) suffers most beside `b`: x0.25"), "{said:?}");
         assert!(said[1].starts_with("`b` (read) loses nothing worth naming"), "{said:?}");
+    }
+
+    /// The same with these rates beside and alone, visit by visit.
+    fn noisy(beside: [u64; 3], alone: [u64; 3]) -> Run {
+        let mut run = both(1_000, Nanos::millis(1));
+        for visit in &mut run.visits {
+            let k = visit.repeat as usize;
+            let rate = if visit.cell == 0 { alone[k] } else { beside[k] };
+            if visit.cell != 1 {
+                visit.streams[0] = stream("a", rate, Nanos::millis(1));
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn what_chance_explains_is_no_cost() {
+        let said = |run: &Run| interference(&View::new(run)).sentences()[0].clone();
+        // 0.83 of the rate alone, of visits that differ by as much among themselves.
+        let chance = said(&noisy([800, 1_000, 700], [1_200, 900, 950]));
+        assert!(
+            chance.starts_with("Whether `a` (read) loses anything beside `b` is not known"),
+            "{chance}"
+        );
+        assert!(chance.contains("which may be chance"), "{chance}");
+        let lost = said(&noisy([830, 831, 832], [1_000, 1_001, 1_002]));
+        assert!(lost.starts_with("`a` (read) suffers most beside `b`: x0.83"), "{lost}");
+        // One visit each knows of no chance.
+        let mut single = noisy([830, 831, 832], [1_000, 1_001, 1_002]);
+        single.visits.retain(|visit| visit.repeat == 0);
+        assert!(
+            said(&single).contains("of single visits, which may be chance"),
+            "{}",
+            said(&single)
+        );
+    }
+
+    #[test]
+    fn a_rate_that_the_suite_sets_and_that_is_kept_is_no_cost() {
+        let mut run = noisy([830, 831, 832], [1_000, 1_001, 1_002]);
+        run.header.suite_text = r#"
+schema = 1
+name = "s"
+title = "S"
+file_size = "1GiB"
+[defaults]
+access = "uniform"
+block_size = "4KiB"
+time = "1s"
+[[phase]]
+name = "p"
+grid.streams = ["a", "b", ["a", "b"]]
+[[phase.stream]]
+name = "a"
+operation = "read"
+rate = 100
+[[phase.stream]]
+name = "b"
+operation = "read"
+"#
+        .to_owned();
+        // What the suite calls all streams of the phase together.
+        run.cells[2].coordinates[0].1 = "all".to_owned();
+        let found = interference(&View::new(&run));
+        assert!(found.found[0].rate_is_set && !found.found[1].rate_is_set, "{found:?}");
+        let said = found.sentences();
+        assert!(said[0].contains("loses nothing worth naming"), "{said:?}");
+        assert!(said[0].contains("the suite sets its rate, and it was kept"), "{said:?}");
+        // One that was not kept is what the storage did.
+        for visit in run.visits.iter_mut().filter(|visit| visit.cell == 2) {
+            visit.streams[0].backlog = 2_000;
+        }
+        let said = interference(&View::new(&run)).sentences();
+        assert!(said[0].starts_with("`a` (read) suffers most beside `b`: x0.83"), "{said:?}");
     }
 
     #[test]

@@ -84,8 +84,19 @@ pub struct StreamInterval {
 ///
 /// Cells of a phase with streams of the same names lend each other their usual noise. `None` where
 /// nothing completed, or a single visit was too short or too uneven to say how sure its rate is.
+///
+/// A cell of one stream is that stream's row: it has one interval, not two.
 pub fn cells(view: &View) -> Vec<Option<CellInterval>> {
-    of(&view.cells)
+    let rows = rows(view);
+    let row_of = |cell: &CellView| {
+        view.rows.iter().position(|row| row.stream.is_none() && row.cell.index == cell.cell.index)
+    };
+    let whole = of(&view.cells).into_iter().zip(&view.cells);
+    let of_row = |(whole, cell): (Option<CellInterval>, &CellView)| match row_of(cell) {
+        Some(row) => rows.get(row).cloned().flatten(),
+        None => whole,
+    };
+    whole.map(of_row).collect()
 }
 
 /// Intervals of all rows, in the order of `view.rows`: each stream by itself.
@@ -191,7 +202,9 @@ fn cell_interval(
         return None;
     }
     let values: Vec<f64> = cell.visits.iter().map(|visit| visit.requests_per_second).collect();
-    let (outliers, outliers_judged) = odd(cell, &values, s0);
+    // Of few requests each visit's start and end decide, and no device.
+    let few = crate::ends::is_few(cell);
+    let (outliers, outliers_judged) = if few { (vec![], false) } else { odd(cell, &values, s0) };
     let others: Vec<f64> = (0u32..)
         .zip(&values)
         .filter(|(position, rate)| **rate > 0.0 && !outliers.contains(position))
@@ -350,10 +363,12 @@ impl CellInterval {
             format!(" The mean is {} with and {without} without.", rate(self.mean))
         });
         match visits.len() {
-            0 if !self.outliers_judged && self.values.len() > 1 => Some(format!(
-                "{} repeats cannot identify an outlier: that none is marked is no clean bill.",
-                self.values.len()
-            )),
+            0 if !self.outliers_judged && self.values.len() > 1 && !self.is_of_few() => {
+                Some(format!(
+                    "{} repeats cannot identify an outlier: that none is marked is no clean bill.",
+                    self.values.len()
+                ))
+            }
             0 => None,
             1 => Some(format!(
                 "One of {} lies apart from the others: {which}.{apart} Nothing was dropped: look \
@@ -366,6 +381,10 @@ impl CellInterval {
                 self.values.len()
             )),
         }
+    }
+
+    fn is_of_few(&self) -> bool {
+        self.ends_share.is_some_and(|share| share >= crate::ends::SHARE_MIN)
     }
 
     fn stall_sentence(&self) -> Option<String> {

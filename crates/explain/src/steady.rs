@@ -51,6 +51,8 @@ pub struct SteadyState {
     /// Whether the suite has it played until it is steady. Where it does not, only that it is
     /// steady is worth a word: nobody asked for it, and drift is told as drift.
     pub asked: bool,
+    /// Its rounds have few requests for each one in flight: a rule that fails says nothing then.
+    pub few_requests: bool,
     /// The part of the series that the verdict is about: the last half, else the last five rounds.
     pub horizon: Horizon,
     /// Written to the device in the run up to the end of the series.
@@ -320,6 +322,7 @@ fn state(view: &View<'_>, series: &Series<'_>, rule: Option<&Rule>) -> SteadySta
         order_first: series.visits.first().map_or(0, |visit| visit.visit.order),
         verdict: verdict(snia, last_half, rounds.len(), enough),
         asked: rule.is_some(),
+        few_requests: crate::ends::is_few(series.cell),
         rounds,
         snia,
         last_half,
@@ -453,6 +456,10 @@ impl SteadyState {
                  show a slow decay; there were {rounds}.",
                 steady::LAST_HALF_ROUNDS_MIN
             ),
+            Verdict::NotSteady if self.few_requests => format!(
+                "Whether `{name}` is steady is not known: its {rounds} have so few requests for \
+                 each one in flight that their start and end decide their rates."
+            ),
             Verdict::NotSteady => format!(
                 "`{name}` is not steady after {rounds}: its number is kept, and is that of a \
                  drive on its way."
@@ -463,7 +470,11 @@ impl SteadyState {
         };
         let mut lines = vec![first];
         lines.extend(self.evidence());
-        if self.verdict == Verdict::NotSteady {
+        if self.verdict == Verdict::NotSteady && self.few_requests {
+            lines.push(
+                "Next: longer rounds (steady.round), or fewer requests in flight.".to_owned(),
+            );
+        } else if self.verdict == Verdict::NotSteady {
             lines.push(format!(
                 "Next: more rounds of `{name}`, or write the target over twice before them."
             ));

@@ -6,8 +6,8 @@ use record::{Purpose, RunState, VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::view::{View, is_sane};
-use crate::words::count;
+use crate::view::{CellView, View, is_sane};
+use crate::words::{count, list};
 
 /// What is missing or broken in a run, by visits. Pilots are no visits here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -22,6 +22,15 @@ pub struct Whole {
     pub failed: u32,
     /// The error that most of them name first; null where none is named.
     pub why_failed: Option<String>,
+    /// Requests that failed in visits that went on all the same and count: they are in no rate and
+    /// in no latency.
+    pub failed_requests: u64,
+    /// Those visits.
+    pub failed_requests_visits: u32,
+    /// The error that most of them name first.
+    pub why_requests_failed: Option<String>,
+    /// Their cells, as people say them.
+    pub failed_requests_in: Vec<String>,
     /// Visits whose counts or times no storage can have made: left out of everything.
     pub unusable: u32,
 }
@@ -32,19 +41,25 @@ impl Whole {
         let header = &view.run.header;
         let measured = || view.run.visits.iter().filter(|v| v.purpose == Purpose::Measure);
         let failed = || measured().filter(|visit| visit.end == VisitEnd::Failed);
-        let mut reasons: BTreeMap<String, u32> = BTreeMap::new();
-        for reason in failed().filter_map(reason) {
-            *reasons.entry(reason).or_default() += 1;
-        }
-        // Of equally frequent ones the first by name, so that the same run says the same.
-        let why = reasons.into_iter().rev().max_by_key(|(_, times)| *times);
+        let passed_over = || {
+            let counted = view.cells.iter().flat_map(|cell| &cell.visits).map(|visit| visit.visit);
+            counted.filter(|visit| failed_requests(visit) > 0)
+        };
+        let cells = view
+            .cells
+            .iter()
+            .filter(|cell| cell.visits.iter().any(|visit| failed_requests(visit.visit) > 0));
         let size = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Self {
             made: size(view.run.visits_made()),
             planned: header.visits_planned,
             complete: header.state == RunState::Complete,
             failed: size(failed().count()),
-            why_failed: why.map(|(reason, _)| reason),
+            why_failed: most_frequent(failed().filter_map(reason)),
+            failed_requests: passed_over().map(failed_requests).fold(0, u64::saturating_add),
+            failed_requests_visits: size(passed_over().count()),
+            why_requests_failed: most_frequent(passed_over().filter_map(reason)),
+            failed_requests_in: cells.map(CellView::name).collect(),
             unusable: size(measured().filter(|visit| !is_sane(visit)).count()),
         }
     }
@@ -63,6 +78,7 @@ impl Whole {
                 self.why_failed.as_ref().map_or(String::new(), |why| format!(": {why}"))
             ));
         }
+        out.extend(self.passed_over(name));
         if self.made < self.planned {
             let so_many = format!("{} of {}", self.made, count(self.planned.into(), "visit"));
             out.push(match self.complete {
@@ -90,9 +106,77 @@ impl Whole {
     }
 }
 
+impl Whole {
+    /// Errors that were tolerated: a database would have seen each.
+    fn passed_over(&self, name: &str) -> Option<String> {
+        const NAMED: usize = 3;
+        let mut cells: Vec<String> =
+            self.failed_requests_in.iter().take(NAMED).map(|cell| format!("`{cell}`")).collect();
+        let more = self.failed_requests_in.len().saturating_sub(NAMED);
+        if more > 0 {
+            cells.push(format!("{more} more"));
+        }
+        (self.failed_requests > 0).then(|| {
+            format!(
+                "{} of {name} failed in {} and {} passed over{}, in {}: in no rate and no latency, \
+                 and a database would have met {}. Look at the kernel log and the device's error \
+                 log first.",
+                count(self.failed_requests, "request"),
+                count(self.failed_requests_visits.into(), "visit"),
+                if self.failed_requests == 1 { "was" } else { "were" },
+                self.why_requests_failed.as_ref().map_or(String::new(), |why| format!(": {why}")),
+                list(&cells),
+                if self.failed_requests == 1 { "it" } else { "each" },
+            )
+        })
+    }
+}
+
+fn failed_requests(visit: &VisitRecord) -> u64 {
+    let ops = visit.streams.iter().flat_map(|stream| &stream.ops);
+    ops.flat_map(|op| &op.errors).fold(0, |sum, (_, n)| sum.saturating_add(*n))
+}
+
+/// Of equally frequent ones the first by name, so that the same run says the same.
+fn most_frequent(reasons: impl Iterator<Item = String>) -> Option<String> {
+    let mut times: BTreeMap<String, u32> = BTreeMap::new();
+    for reason in reasons {
+        *times.entry(reason).or_default() += 1;
+    }
+    times.into_iter().rev().max_by_key(|(_, times)| *times).map(|(reason, _)| reason)
+}
+
 /// `EIO (Input/output error)` of `stream ..: read of .. failed: EIO (Input/output error)`; what
 /// varies from visit to visit left out.
 fn reason(visit: &VisitRecord) -> Option<String> {
-    let text = &visit.warnings.first()?.text;
+    let failed = visit.warnings.iter().find(|warning| warning.code == "io-error");
+    let text = &failed.or(visit.warnings.first())?.text;
     Some(text.rsplit_once(" failed: ").map_or(text.as_str(), |(_, why)| why).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{TargetKind, Warning};
+
+    use super::*;
+    use crate::freeze::tests::{run, visit};
+
+    #[test]
+    fn errors_that_were_passed_over_are_told() {
+        let mut visits = vec![visit(0, "read", &[]), visit(1, "read", &[])];
+        assert_eq!(
+            Whole::of(&View::new(&run(TargetKind::File, visits.clone()))).sentences("r1"),
+            [""; 0]
+        );
+        visits[1].streams[0].ops[0].errors = vec![(5, 17)];
+        let text =
+            "stream s, worker 0: read of 4096 bytes at byte 0 of file 0 failed: EIO (I/O error)";
+        visits[1].warnings.push(Warning::new("io-error", text));
+        let whole = Whole::of(&View::new(&run(TargetKind::File, visits)));
+        assert_eq!((whole.failed, whole.failed_requests), (0, 17));
+        let said = whole.sentences("r1");
+        let wanted =
+            "17 requests of r1 failed in 1 visit and were passed over: EIO (I/O error), in `read`";
+        assert!(said[0].starts_with(wanted), "{said:?}");
+    }
 }

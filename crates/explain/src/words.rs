@@ -134,6 +134,12 @@ pub(crate) fn list(items: &[String]) -> String {
     }
 }
 
+/// With a capital letter.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 fn digits(value: f64) -> String {
     match value {
         x if x >= 99.95 => format!("{x:.0}"),

@@ -54,6 +54,7 @@ fn a_drop_larger_than_the_stated_noise_is_not_that_noise() {
     let stated = Floor {
         classes: vec![],
         overall: 8.0 * 1024.0 / 92_822.0,
+        blocks: 0,
         from: "8 MiB/s between tests, as the study states".to_owned(),
     };
     let terms = Terms { floor: Some(stated), ..Terms::default() };
@@ -184,7 +185,8 @@ fn a_second_run_of_the_reference_is_the_floor_of_drift() {
 #[test]
 fn a_machines_floor_is_the_least_margin() {
     let (a, b) = (Planted::new("r1").run(), Planted::new("r2").faster(1.06).run());
-    let floor = Floor { classes: vec![], overall: 0.08, from: "calibration c1".to_owned() };
+    let floor =
+        Floor { classes: vec![], overall: 0.08, blocks: 0, from: "calibration c1".to_owned() };
     let verdict = |floor: Option<Floor>| {
         let terms = Terms { floor, ..Terms::default() };
         compare(&[View::new(&a), View::new(&b)], &terms).against[0].overall.clone()
@@ -192,6 +194,27 @@ fn a_machines_floor_is_the_least_margin() {
     assert_eq!(verdict(None).verdict, Verdict::Different);
     let floored = verdict(Some(floor));
     assert_eq!((floored.verdict, floored.margin_from), (Verdict::Same, MarginFrom::Floor));
+}
+
+#[test]
+fn a_floor_is_wider_for_cells_of_fewer_visits_than_its_blocks() {
+    let (a, b) = (Planted::new("r1").run(), Planted::new("r2").faster(1.06).run());
+    let visits = a.visits.iter().filter(|visit| visit.cell == 0).count() as u32;
+    let floor = |blocks| Floor { classes: vec![], overall: 0.05, blocks, from: "c1".to_owned() };
+    let seen = |blocks| {
+        let terms = Terms { floor: Some(floor(blocks)), ..Terms::default() };
+        compare(&[View::new(&a), View::new(&b)], &terms)
+    };
+    let margin = |blocks| seen(blocks).against[0].cells[0].outcome.margin;
+    assert!((margin(visits) - 0.05).abs() < 1e-9, "as many visits as blocks");
+    let four_times = 1.05f64.ln() * 2.0;
+    assert!((margin(4 * visits) - four_times.exp_m1()).abs() < 1e-9, "{}", margin(4 * visits));
+    assert!(
+        (seen(4 * visits).against[0].overall.margin - 0.05).abs() < 1e-9,
+        "over all is of many"
+    );
+    let said = seen(4 * visits).sentences().join("\n");
+    assert!(said.contains("in those up to 10 % counts for nothing"), "{said}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod generator;
 mod queue;
 mod words;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,8 +17,7 @@ pub use self::across::{
 pub use self::fit::{Fit, Law, NoFit, Point, Ranged, Term, fit};
 pub use self::generator::{Generator, generator};
 pub use self::queue::{LayerQueue, Place, QueueCell, QueueVerdict, queues, where_is_the_queue};
-use crate::ends::ends;
-use crate::gap::{self, Kind};
+use crate::gap::{self, Kind, SweepCell};
 use crate::view::View;
 
 /// Above this mean error the law does not describe the grid and nothing is said.
@@ -139,8 +138,10 @@ pub fn barriers(view: &View<'_>, null_rate: Option<f64>) -> Barriers {
 /// The points of a run, group by group, gaps left out.
 fn groups(view: &View<'_>) -> Vec<Group> {
     let (cells, context) = gap::of_view(view);
-    let gaps = gap::sweep(&cells, &context);
-    let few = few_requests(view);
+    let few = gap::few_requests(view);
+    let enough: Vec<SweepCell> =
+        cells.iter().filter(|cell| !few.contains(&cell.place())).cloned().collect();
+    let gaps = gap::sweep(&enough, &context);
     let mut groups: BTreeMap<(String, String), (Vec<Point>, u32)> = BTreeMap::new();
     for cell in &cells {
         let flag = gaps.flagged.iter().find(|flag| {
@@ -162,7 +163,7 @@ fn groups(view: &View<'_>) -> Vec<Group> {
             let (block_bytes, in_flight) = (cell.block_bytes, cell.in_flight);
             let key = (cell.group.clone(), cell.op.clone());
             let (points, left_out) = groups.entry(key).or_default();
-            if few.contains(&(cell.group.clone(), block_bytes, in_flight, cell.threads)) {
+            if few.contains(&cell.place()) {
                 *left_out += 1;
             } else {
                 points.push(Point { block_bytes, in_flight, ln_rates });
@@ -171,17 +172,6 @@ fn groups(view: &View<'_>) -> Vec<Group> {
     }
     let group = |((name, op), (points, few_requests))| Group { name, op, points, few_requests };
     groups.into_iter().map(group).collect()
-}
-
-/// Cells whose rates the start and the end of a visit decide: group, block size, requests in
-/// flight, threads.
-fn few_requests(view: &View<'_>) -> BTreeSet<(String, u64, u64, u32)> {
-    let few = view.grid().filter_map(|cell| {
-        ends(cell)?;
-        let load = cell.load()?;
-        Some((gap::group_of(cell)?, load.block_bytes, load.in_flight, load.threads))
-    });
-    few.collect()
 }
 
 /// The barrier that points show, without queues and generator.

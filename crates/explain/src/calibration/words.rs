@@ -122,7 +122,8 @@ impl Floor {
     /// promise nothing of the next one. `None` where no cell has an interval.
     pub fn beside(&self, view: &View<'_>) -> Option<String> {
         let intervals = interval::rows(view);
-        let floors = view.rows.iter().map(|cell| self.of(cell.load().as_ref()));
+        let floors =
+            view.rows.iter().map(|row| self.of_visits(row.load().as_ref(), row.visits.len()));
         let widths: Vec<(f64, f64)> = intervals
             .iter()
             .zip(floors)
@@ -132,9 +133,8 @@ impl Floor {
         let least = widths.iter().map(|(_, floor)| *floor).reduce(f64::min)?;
         let most = widths.iter().map(|(_, floor)| *floor).reduce(f64::max)?;
         let visits = view.rows.iter().map(|row| row.visits.len()).filter(|&n| n > 0).min();
-        let few = visits.filter(|&n| n < super::GROUP);
+        let few = visits.filter(|&n| n < self.blocks as usize);
         let differs = match percent(least) == percent(most) {
-            true if few.is_some() => format!("{} and more", percent(most)),
             true => up_to(most),
             false => format!("up to {} to {}, by class of cell", percent(least), percent(most)),
         };

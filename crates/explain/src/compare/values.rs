@@ -43,7 +43,8 @@ pub struct FlaggedValue {
 /// Method: Welch's t on logarithms; oddness by [`outlier::alone`].
 pub fn compare_values(reference: &[f64], other: &[f64], terms: &Terms) -> ValuesComparison {
     let (a, b) = (logarithms(reference), logarithms(other));
-    let margin = margin(terms, None, None);
+    // How many repeats a stated floor is of nobody says.
+    let margin = margin(terms, (None, 0), None);
     let outcome = |a: &[f64], b: &[f64]| {
         let side = |values: &[f64]| Side::of(values, plain(values, terms.confidence));
         let evidence = Evidence::of_means(&side(a), &side(b));
@@ -82,7 +83,7 @@ pub fn compare_grid(cells: &[Vec<f64>], terms: &Terms) -> Vec<Outcome> {
     let means = moderated(cells, terms.confidence);
     let evidence: Vec<_> =
         cells.iter().zip(means).map(|(d, mean)| Evidence::of_blocks(d.clone(), mean)).collect();
-    judge(&evidence, &vec![margin(terms, None, None); cells.len()], terms.confidence)
+    judge(&evidence, &vec![margin(terms, (None, 0), None); cells.len()], terms.confidence)
 }
 
 impl ValuesComparison {

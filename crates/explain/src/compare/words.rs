@@ -51,6 +51,7 @@ impl Against {
         out.extend(self.looked_twice(of.confidence));
         let imported = !self.differences.imported.is_empty();
         out.push(margin_told(&self.overall, of.floor.as_ref(), "this comparison", imported));
+        out.extend(self.floor_of_few(of.floor.as_ref()));
         out.extend(self.few_bad_runs());
         out.extend(self.unmatched());
         out.extend(self.next());
@@ -61,6 +62,28 @@ impl Against {
         let mut out = self.reference_whole.sentences("A");
         out.extend(self.other_whole.sentences(&self.label));
         out
+    }
+
+    /// That cells of few visits have a wider margin than the floor itself.
+    fn floor_of_few(&self, floor: Option<&Floor>) -> Option<String> {
+        let floor = floor.filter(|floor| floor.blocks > 0)?;
+        let few = |of: &Outcome| {
+            of.margin_from == MarginFrom::Floor && (1..floor.blocks).contains(&of.count)
+        };
+        let few: Vec<&Outcome> =
+            self.cells.iter().map(|row| &row.outcome).filter(|of| few(of)).collect();
+        let least = few.iter().map(|of| of.count).min()?;
+        let widest = few.iter().map(|of| of.margin).reduce(f64::max)?;
+        // Of an only cell the sentence before says it.
+        (self.cells.len() > 1).then(|| {
+            format!(
+                "The floor is of means of {} blocks; cells of fewer visits ({least} at least) lie \
+                 further apart by chance, by the square root, so in those up to {} counts for \
+                 nothing.",
+                floor.blocks,
+                share(widest)
+            )
+        })
     }
 
     /// Whose rate the suite sets: of all, or the streams by name.

@@ -12,7 +12,9 @@ use stats::Random;
 use stats::paired::Estimate;
 use stats::trend::theil_sen;
 
-use super::{CONFIDENCE, POINTS_MIN, Point, RunDrift, Slope, Step, by_cell, range, thinned};
+use super::{
+    CONFIDENCE, POINTS_MIN, Point, RunDrift, Slope, Step, by_cell, is_at_break, range, thinned,
+};
 
 /// Fewest visits of a level over the run.
 const SEGMENT_RUN: usize = 5;
@@ -22,6 +24,9 @@ const SHARED_MIN: f64 = 0.8;
 const ON_BOTH_SIDES_MIN: f64 = 0.5;
 /// A device's noise commonly lasts from tens of milliseconds to some tenths of a second.
 const VISIT_MIN_NS: u64 = 200_000_000;
+/// The same where visits of a cell follow each other without others between: then what disturbs one
+/// has no time to pass.
+const VISIT_MIN_ADJACENT_NS: u64 = 1_000_000_000;
 /// Levels closer than this ratio are one.
 const RATIO_MIN: f64 = 1.03;
 /// Rates dealt out anew, so often.
@@ -48,6 +53,7 @@ pub(super) fn run_drift(points: &[Point]) -> Option<RunDrift> {
         visits: u32::try_from(points.len()).unwrap_or(u32::MAX),
         cells: u32::try_from(cells).unwrap_or(u32::MAX),
         too_short: too_short(points),
+        breaks: parts(points),
         steps: Vec::new(),
         per_hour: None,
         per_gib_written: None,
@@ -63,11 +69,13 @@ pub(super) fn run_drift(points: &[Point]) -> Option<RunDrift> {
     }
     let step = |&(place, ratio): &(usize, f64)| {
         let at_ns = (points.get(place)?.hours * 3.6e12) as u64;
-        Some(Step { at_ns, before: 1.0, after: ratio })
+        let at_break = is_at_break(points, place, 2);
+        Some(Step { at_ns, before: 1.0, after: ratio, at_break })
     };
     let last = cuts.last().map_or(0, |&(place, _)| place);
     let rest = points.get(last..).unwrap_or_default();
     Some(RunDrift {
+        breaks: parts(rest),
         steps: cuts.iter().filter_map(step).collect(),
         per_hour: common_slope(rest, |point| point.hours),
         per_gib_written: common_slope(rest, |point| point.gib),
@@ -75,12 +83,20 @@ pub(super) fn run_drift(points: &[Point]) -> Option<RunDrift> {
     })
 }
 
+/// How often the run was broken off between the first and the last of these.
+fn parts(points: &[Point]) -> u32 {
+    let ends = points.first().zip(points.last());
+    ends.map_or(0, |(first, last)| last.part.saturating_sub(first.part))
+}
+
 /// Whether what disturbs one visit is still there in the next: then visits are not there to be
 /// dealt anew.
 fn too_short(points: &[Point]) -> bool {
     let mut lasted: Vec<u64> = points.iter().map(|point| point.elapsed_ns).collect();
     lasted.sort_unstable();
-    lasted.get(lasted.len() / 2).is_some_and(|&middle| middle < VISIT_MIN_NS)
+    let adjacent = points.windows(2).filter(|pair| pair[0].cell == pair[1].cell).count();
+    let least = if 2 * adjacent > points.len() { VISIT_MIN_ADJACENT_NS } else { VISIT_MIN_NS };
+    lasted.get(lasted.len() / 2).is_some_and(|&middle| middle < least)
 }
 
 /// Visits as those of their cells, each rate against its cell's mean and with the weight of its
@@ -296,8 +312,34 @@ mod tests {
                 hours: f64::from(order) / 3600.0,
                 gib: 0.0,
                 ln_rate: if order < 24 { 9.0 } else { 8.3 } + 0.03 * random.normal(),
+                part: 0,
             })
             .collect()
+    }
+
+    #[test]
+    fn a_change_where_the_run_was_broken_off_is_told_as_such() {
+        let resumed = |after: u32| {
+            let mut points = halved(1_000_000_000);
+            points.iter_mut().for_each(|point| point.part = u32::from(point.order >= after));
+            let told = run_drift(&points).unwrap();
+            let said = super::super::Drifts {
+                visits: vec![],
+                cells: vec![],
+                run: Some(told.clone()),
+                long_visits: 0,
+            };
+            (told.steps[0].at_break, said.sentences()[0].clone())
+        };
+        for after in [23, 24, 25] {
+            let (at_break, said) = resumed(after);
+            assert!(
+                at_break && said.contains("where the run was broken off and resumed"),
+                "{said}"
+            );
+        }
+        let (at_break, said) = resumed(10);
+        assert!(!at_break && said.contains("Something outside the cells happened then"), "{said}");
     }
 
     #[test]
@@ -306,6 +348,17 @@ mod tests {
         assert_eq!((long.steps.len(), long.too_short), (1, false), "{long:?}");
         let short = run_drift(&halved(50_000_000)).unwrap();
         assert_eq!((short.steps.len(), short.per_hour, short.too_short), (0, None, true));
+        // One cell visited again and again: rounds until it is steady.
+        let alone = |elapsed_ns: u64| {
+            let mut points = halved(elapsed_ns);
+            points.iter_mut().for_each(|point| point.cell = 0);
+            run_drift(&points).unwrap().too_short
+        };
+        assert!(
+            alone(500_000_000)
+                && !alone(1_000_000_000)
+                && !run_drift(&halved(500_000_000)).unwrap().too_short
+        );
     }
 
     #[test]

@@ -50,10 +50,19 @@ impl RunDrift {
             .steps
             .iter()
             .map(|step| {
+                let why = match step.at_break {
+                    true => {
+                        "That is where the run was broken off and resumed: whatever became \
+                         different meanwhile is the first suspect."
+                    }
+                    false => {
+                        "Something outside the cells happened then: other load, heat, a cache or \
+                         clean space used up."
+                    }
+                };
                 format!(
                     "All cells changed together {} into the run: to {} of the rate before ({on}). \
-                     Something outside the cells happened then: other load, heat, a cache or \
-                     clean space used up. Do not compare visits from before with visits from after.",
+                     {why} Do not compare visits from before with visits from after.",
                     Nanos::new(step.at_ns),
                     words::percent(step.ratio())
                 )
@@ -62,12 +71,18 @@ impl RunDrift {
         match self.per_hour {
             Some(slope) if slope.is_real() && slope.over_all.abs() >= WORTH_TELLING => {
                 lines.push(format!(
-                    "The whole run drifted by {} from its beginning to its end{} ({on}){}.",
+                    "The whole run drifted by {} from its beginning to its end{} ({on}){}.{}",
                     over_all(slope),
                     slope.middle.map_or(String::new(), |x| format!(", {} an hour", signed(x))),
                     match self.per_gib_written.filter(Slope::is_real).and_then(interval) {
                         Some(gib) => format!(", or {gib} for each GiB written"),
                         None => String::new(),
+                    },
+                    if self.breaks > 0 {
+                        " It was broken off and resumed on the way: that may be a change at that \
+                         moment as well as a drift."
+                    } else {
+                        ""
                     }
                 ));
             }
@@ -84,7 +99,8 @@ impl RunDrift {
             Some(_) => {}
             None if self.too_short => lines.push(format!(
                 "Whether rates drifted over the run is unknown: its visits are so short that what \
-                 disturbs one is still there in the next ({on}; visits of 0.2 s and more would tell)."
+                 disturbs one is still there in the next ({on}; visits of 0.2 s and more would tell, of 1 s \
+                 where those of a cell follow each other)."
             )),
             None if self.steps.is_empty() => lines.push(format!(
                 "Whether rates drifted over the run is unknown: too few visits ({on}; it takes \
@@ -101,7 +117,12 @@ impl CellDrift {
         let steps: Vec<String> = self
             .steps
             .iter()
-            .map(|step| format!("{} {} into the run", change(step), Nanos::new(step.at_ns)))
+            .map(|step| {
+                let at = Nanos::new(step.at_ns);
+                let resumed =
+                    if step.at_break { ", where it was broken off and resumed" } else { "" };
+                format!("{} {at} into the run{resumed}", change(step))
+            })
             .collect();
         format!(
             "`{}` was not on one level: {}. Its mean stands for none of its levels.",

@@ -57,6 +57,11 @@ impl Freezes {
         let all = &self.all;
         let load_ns = all.load_ns();
         let watched = Nanos::new(load_ns);
+        if all.visits == 0 && self.few_requests_visits > 0 {
+            return "Whether the device stood still for less than 5 s is unknown: every visit has few \
+                    requests for each one in flight."
+                .to_owned();
+        }
         if all.visits == 0 {
             return "Whether the device ever stood still is unknown: no visit tells.".to_owned();
         }
@@ -130,15 +135,18 @@ impl Freeze {
     /// What happened, when, to whom, whose it was.
     pub fn sentence(&self) -> String {
         let mut text = format!(
-            "{} of {}{} in `{}`, visit {}, at {} ({} into the run, {} UTC)",
-            capital(self.tier.name()),
+            "{} of {}{} in `{}`, visit {}, at {} ({} into the run{})",
+            words::capital(self.tier.name()),
             if self.at_least { "at least " } else { "" },
             Nanos::new(self.length_ns),
             self.cell_name,
             u64::from(self.repeat) + 1,
             Nanos::new(self.start_ns),
             Nanos::new(self.start_in_run_ns),
-            clock(self.start_unix_ns),
+            match self.simulated_clock {
+                true => String::new(),
+                false => format!(", {} UTC", clock(self.start_unix_ns)),
+            },
         );
         if self.before_ns > 0 {
             text.push_str(&format!(", begun {} before", Nanos::new(self.before_ns)));
@@ -217,11 +225,6 @@ fn frequency(per_hour: f64, watched_ns: u64) -> String {
 fn roughly(seconds: f64) -> String {
     let scale = 10f64.powf(seconds.log10().floor() - 1.0);
     words::seconds((seconds / scale).round() * scale)
-}
-
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Time of day of a wall clock.

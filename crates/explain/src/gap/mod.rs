@@ -17,6 +17,7 @@ use stats::interval::{moderated, pooled_scale, student_quantile};
 
 use self::law::{Bounds, Level};
 pub use self::moments::{Event, EventVisit, Suspect};
+use crate::ends::ends;
 use crate::view::{CellView, View, is_preparation};
 
 /// Flagged below this share of the bound where visits say how sure that is.
@@ -164,8 +165,30 @@ pub struct Gaps {
 
 /// The gaps of a run.
 pub fn gaps(view: &View<'_>) -> Gaps {
-    let (cells, context) = of_view(view);
+    let (mut cells, context) = of_view(view);
+    let few = few_requests(view);
+    cells.retain(|cell| !few.contains(&cell.place()));
     sweep(&cells, &context)
+}
+
+/// Group, block size, requests in flight, threads.
+pub(crate) type SweepPlace = (String, u64, u64, u32);
+
+/// Cells whose rates the start and the end of a visit decide: no measure for their neighbours, nor
+/// to be measured by them.
+pub(crate) fn few_requests(view: &View<'_>) -> BTreeSet<SweepPlace> {
+    let few = view.grid().filter_map(|cell| {
+        ends(cell)?;
+        let load = cell.load()?;
+        Some((group_of(cell)?, load.block_bytes, load.in_flight, load.threads))
+    });
+    few.collect()
+}
+
+impl SweepCell {
+    pub(crate) fn place(&self) -> SweepPlace {
+        (self.group.clone(), self.block_bytes, self.in_flight, self.threads)
+    }
 }
 
 /// The sweep that a run is, and what else is known about it: for [`sweep`].

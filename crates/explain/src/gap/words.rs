@@ -47,9 +47,14 @@ impl Gaps {
     }
 }
 
+/// What another tool measured need not have a time.
+fn lost(ns: u64) -> String {
+    if ns == 0 { String::new() } else { format!("; {} lost", seconds(ns as f64 / 1e9)) }
+}
+
 fn event_words(event: &Event) -> Vec<String> {
     let cells: Vec<String> = event.visits.iter().map(visit_words).collect();
-    let lost = seconds(event.lost_ns as f64 / 1e9);
+    let lost = lost(event.lost_ns);
     let n = event.visits.len() as u64;
     let place = match (event.first_of_run, n) {
         (true, 1) => "the first visit of the run".to_owned(),
@@ -66,7 +71,7 @@ fn event_words(event: &Event) -> Vec<String> {
          each was visited at that time only, so this is not confirmed."
     };
     let mut sentences =
-        vec![format!("Transient: {place} {what} slow: {}; {lost} lost. {evidence}", list(&cells))];
+        vec![format!("Transient: {place} {what} slow: {}{lost}. {evidence}", list(&cells))];
     sentences.extend(event.suspect.as_ref().map(suspect_words));
     if !event.confirmed {
         sentences.push(
@@ -81,7 +86,7 @@ fn event_words(event: &Event) -> Vec<String> {
 fn region_words(region: &Region) -> Vec<String> {
     let missing = region.cells.iter().filter(|cell| cell.missing).count() as u64;
     let cells: Vec<String> = region.cells.iter().map(cell_words).collect();
-    let lost = seconds(region.lost_ns as f64 / 1e9);
+    let lost = lost(region.lost_ns);
     let head = match region.kind {
         Kind::Reproducible => "Reproducible gap",
         _ => "Gap, not confirmed",
@@ -92,7 +97,7 @@ fn region_words(region: &Region) -> Vec<String> {
         missing => format!(" {missing} of them have no value at all."),
     };
     let mut sentences = vec![format!(
-        "{head}: {} below what the neighbours promise: {}; {lost} lost.{blank}",
+        "{head}: {} below what the neighbours promise: {}{lost}.{blank}",
         count(n, "cell"),
         list(&cells)
     )];
