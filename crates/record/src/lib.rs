@@ -346,7 +346,8 @@ pub struct VisitRecord {
     pub repeat: u32,
     /// How many visits of the run came before.
     pub order: u32,
-    /// Wall clock at the start of the measured part, ns since 1970.
+    /// Start of the measured part, ns since 1970: by the host's wall clock, or by that of a simulated
+    /// device which has its own and begins it at the run's start.
     pub started_unix_ns: i64,
     /// Measured part: from the first worker's start to the last completion counted. 0 in imported
     /// runs: not known.

@@ -355,10 +355,11 @@ pub struct Visit {
     pub order: u32,
     /// How many visits of the cell came before.
     pub repeat: u32,
-    /// Wall clock at the start of the measured part, ns since 1970; null where the tool of an
+    /// Start of the measured part, ns since 1970: by the host's wall clock, or by that of a simulated
+    /// device which has its own and begins it at the run's start; null where the tool of an
     /// imported run does not tell.
     pub started_unix_ns: Option<i64>,
-    /// Measured part, likewise.
+    /// Measured part, by the same clock; null likewise.
     pub elapsed_ns: Option<u64>,
     /// `complete`, `interrupted`, `failed` or `hanging`.
     pub end: String,

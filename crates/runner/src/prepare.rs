@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use device::TwinSpec;
 use plan::Schedule;
 use record::{
-    Blocks, CellRecord, PartOf, RunHeader, RunState, StackTree, StreamPlan, TargetKind,
-    TargetRecord, Warning,
+    Blocks, CellRecord, PartOf, RunHeader, RunState, StackTree, StreamPlan, TargetRecord, Warning,
 };
 use rustix::fs::OFlags;
 use stack::{Action, Host, PathKind, Permit, Target};
+use stats::steady::LAST_HALF_ROUNDS_MIN;
 use suite::model::{
     CacheStep, Cell, Data, Method, Operation, Precondition, StartFile, Stream, Suite,
 };
@@ -39,6 +39,8 @@ pub struct Prepared {
     pub(crate) ground: Ground,
     /// Fill and preconditioning, before the first phase.
     pub(crate) passes: Vec<Pass>,
+    /// What is to be said beforehand besides, and is no doubt.
+    pub(crate) remarks: Vec<String>,
     pub(crate) settings: Settings,
     /// The run in the store that this goes on with.
     pub(crate) resumes: Option<crate::resume::Resumed>,
@@ -55,6 +57,17 @@ pub(crate) enum Ground {
     Memory,
     /// The model twin.
     Model(Box<TwinSpec>),
+}
+
+impl Ground {
+    /// Whether what was written changes what follows.
+    fn remembers_writes(&self) -> bool {
+        match self {
+            Self::Null => false,
+            Self::Model(spec) => spec.model.remembers_writes(),
+            Self::Paths(_) | Self::Memory => true,
+        }
+    }
 }
 
 /// Real files or a device, judged.
@@ -193,6 +206,7 @@ impl Prepared {
         for pass in &self.passes {
             said.push(pass.describe(&self.suite));
         }
+        said.extend(self.remarks.iter().cloned());
         said.extend(self.header.warnings.iter().map(|warning| sentence(&warning.text)));
         said.extend(self.describe_beginnings());
         said.extend(self.describe_visits());
@@ -466,10 +480,22 @@ fn finish(
         });
     }
     let mut passes = fill::passes(&suite);
-    let mut warnings = Vec::new();
-    if found.as_it_is {
-        warnings.extend(not_prepared(&passes, &found.record));
-        passes.clear();
+    let mut warnings: Vec<Warning> = suite.phases.iter().filter_map(too_few_rounds).collect();
+    let mut remarks = Vec::new();
+    match &found.ground {
+        // Nothing has to be there to be read; what was written may be remembered.
+        Ground::Null | Ground::Model(_) => {
+            passes.retain(|pass| !pass.is_fill());
+            if !found.ground.remembers_writes() {
+                remarks.extend(without_effect(&passes, &found.record));
+                passes.clear();
+            }
+        }
+        _ if found.as_it_is => {
+            warnings.extend(not_prepared(&passes, &found.record));
+            passes.clear();
+        }
+        _ => {}
     }
     let first = cells.len() as u32;
     cells.extend((first..).zip(&passes).map(|(index, pass)| pass.cell(index)));
@@ -518,6 +544,7 @@ fn finish(
         suite,
         ground: found.ground,
         passes,
+        remarks,
         settings: order.settings.clone(),
         resumes: None,
     };
@@ -528,18 +555,41 @@ fn finish(
 
 /// That preconditioning which the suite asks for is left out, since nothing may be changed.
 fn not_prepared(passes: &[Pass], target: &TargetRecord) -> Option<Warning> {
-    let left_out = passes.iter().filter(|pass| !pass.is_fill());
-    let what: Vec<String> = left_out.map(Pass::name).collect();
-    (!what.is_empty()).then(|| {
-        let why = match target.kind {
-            TargetKind::Twin => {
-                "is simulated and begins as new, and preconditioning is not played on it"
-            }
-            _ => "is there already and the suite only reads it, so it is read as it is",
-        };
-        let (given, what) = (&target.given, what.join(", "));
-        let text = format!("not prepared as the suite wants it ({what}): {given} {why}");
-        Warning::new("not-preconditioned", text)
+    let what = preconditioning(passes)?;
+    let text = format!(
+        "not prepared as the suite wants it ({what}): {} is there already and the suite only reads \
+         it, so it is read as it is",
+        target.given
+    );
+    Some(Warning::new("not-preconditioned", text))
+}
+
+/// The same of a twin that answers alike whatever was written to it: no doubt, but no effect either.
+fn without_effect(passes: &[Pass], target: &TargetRecord) -> Option<String> {
+    let what = preconditioning(passes)?;
+    Some(format!(
+        "Leaves out what the suite does before ({what}): it would change nothing, since {} has no \
+         state that writes change.",
+        target.given
+    ))
+}
+
+fn preconditioning(passes: &[Pass]) -> Option<String> {
+    let what: Vec<String> = passes.iter().filter(|p| !p.is_fill()).map(Pass::name).collect();
+    (!what.is_empty()).then(|| what.join(", "))
+}
+
+/// That a phase cannot be shown to be steady, however it goes.
+fn too_few_rounds(phase: &suite::model::Phase) -> Option<Warning> {
+    let most = phase.steady?.rounds_max as usize;
+    (most < LAST_HALF_ROUNDS_MIN).then(|| {
+        let rounds = counted(most, "round");
+        let text = format!(
+            "phase {}: {rounds} at most cannot show whether it is steady, which takes \
+             {LAST_HALF_ROUNDS_MIN}: its figures are a moment's (steady.rounds_max)",
+            phase.name
+        );
+        Warning::new("rounds-few", text)
     })
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Resumed {
     pub passes: BTreeSet<u32>,
     /// That and where it was broken off: what was measured before is older than it looks.
     pub broken: Warning,
+    /// Where the clock of a simulated device goes on: when the last stored visit ended on it.
+    pub ended_unix_ns: i64,
 }
 
 /// Decides how to go on with `run`. What the user must allow anew (`--destroy`) is in
@@ -97,14 +99,20 @@ pub fn prepare_resume(
     let passes = whole.filter_map(|visit| visit.cell.checked_sub(grid));
     let passes = if still_there(&prepared.ground) { passes.collect() } else { BTreeSet::new() };
     let visits = run.visits.len() as u32;
-    prepared.resumes = Some(Resumed { id: header.id.clone(), made, visits, passes, broken });
+    let ended_unix_ns = run.visits.iter().map(ended).max().unwrap_or(header.started_unix_ns);
+    let id = header.id.clone();
+    prepared.resumes = Some(Resumed { id, made, visits, passes, broken, ended_unix_ns });
     Ok(prepared)
+}
+
+/// When a visit ended, ns since 1970.
+fn ended(visit: &VisitRecord) -> i64 {
+    let elapsed = i64::try_from(visit.elapsed_ns).unwrap_or(i64::MAX);
+    visit.started_unix_ns.saturating_add(elapsed)
 }
 
 /// Between which visits a run was broken off, and for how long where the clock tells.
 fn broken(run: &Run, now_unix_ns: i64) -> Warning {
-    let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-    let ended = |v: &VisitRecord| v.started_unix_ns.saturating_add(signed(v.elapsed_ns));
     let last = run.visits.iter().map(ended).max();
     let idle = last.map(|last| now_unix_ns.saturating_sub(last));
     // A simulated device is made anew, and its clock is none of ours.
@@ -125,9 +133,9 @@ fn broken(run: &Run, now_unix_ns: i64) -> Warning {
 }
 
 /// Whether what was once written is there to be read: reads of a file made anew, or of its holes,
-/// would never reach a device.
+/// would never reach a device. A twin is made anew, without what was written to it.
 fn still_there(ground: &Ground) -> bool {
-    let Ground::Paths(paths) = ground else { return true };
+    let Ground::Paths(paths) = ground else { return false };
     let made = |permit: &Permit| matches!(permit.action, Action::Create | Action::ScratchInside);
     let hollow = paths.targets().iter().any(|target| {
         matches!(target.path.kind, PathKind::File { allocated, .. }

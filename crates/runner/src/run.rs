@@ -79,6 +79,9 @@ pub struct Running<'a> {
     /// What the suite spends before each visit to a cell by plan.
     leads: Vec<Nanos>,
     seed: u64,
+    /// Where the clock of a simulated device begins, ns since 1970: all times within a run are by
+    /// one clock.
+    epoch: Option<i64>,
     field: Field,
     cells: Vec<CellRecord>,
     played: Vec<Cell>,

@@ -34,6 +34,16 @@ pub(crate) enum Stage {
     Model(Box<Faulty<Model>>),
 }
 
+impl Stage {
+    /// What the clock of a device that keeps its own says, from when it was made.
+    pub(crate) fn simulated_now(&self) -> Option<Nanos> {
+        match self {
+            Self::Model(device) => Some(Nanos::new(device.now().get())),
+            Self::Files(_) | Self::Null | Self::Memory(_) => None,
+        }
+    }
+}
+
 /// What was played.
 #[derive(Debug)]
 pub(crate) struct Played {

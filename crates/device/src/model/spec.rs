@@ -56,6 +56,15 @@ pub struct ModelSpec {
 }
 
 impl ModelSpec {
+    /// Whether what was written changes how it answers afterwards: it slows down with the bytes
+    /// written, falls at a cliff, or keeps what was written in a cache. Where not, preconditioning
+    /// changes nothing.
+    pub fn remembers_writes(&self) -> bool {
+        let drifts = self.drift.as_ref().is_some_and(|drift| drift.per_gib > 0.0);
+        let keeps = self.cache.as_ref().is_some_and(|cache| cache.writes);
+        drifts || keeps || self.write_cliff.is_some()
+    }
+
     /// One stage with these laws and nothing else: no noise, no caches, no freezes.
     pub fn from_law(read: Law, write: Option<Law>) -> Self {
         Self {

@@ -29,7 +29,7 @@ impl Prepared {
         watcher: &'a mut dyn Watcher,
         interrupt: &'a Interrupt,
     ) -> Result<Running<'a>, RunError> {
-        let Self { mut header, cells, suite, ground, passes, settings, resumes } = self;
+        let Self { mut header, cells, suite, ground, passes, settings, resumes, .. } = self;
         let makes_files = matches!(&ground, Ground::Paths(paths) if paths.makes_files());
         let mut played: Vec<Cell> = suite.cells_as_played();
         played.extend(passes.iter().map(Pass::as_cell));
@@ -44,6 +44,9 @@ impl Prepared {
         let is_new = resumes.is_none();
         // First of all: a store that takes nothing must not cost a file its content.
         let broken = resumes.as_ref().map(|resumed| resumed.broken.clone());
+        let epoch = resumes.as_ref().map(|resumed| resumed.ended_unix_ns);
+        // Sides of a comparison take turns on our clock; each twin's own says nothing of the others.
+        let epoch = header.blocks.is_none().then(|| epoch.unwrap_or(header.started_unix_ns));
         let (id, made, visits, done) = match resumes {
             Some(resumed) => (resumed.id, resumed.made, resumed.visits, resumed.passes),
             None => (store.create_run(&header, &cells)?, Vec::new(), 0, BTreeSet::new()),
@@ -78,6 +81,7 @@ impl Prepared {
             leads: leads(&suite),
             verifier: verifier(&suite, header.seed, !passes.is_empty()),
             seed: header.seed,
+            epoch,
             field,
             cells,
             played,

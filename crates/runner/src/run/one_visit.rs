@@ -109,6 +109,8 @@ impl Running<'_> {
         let record = &self.cells[planned.cell as usize];
         let watcher = &mut *self.watcher;
         self.field.mark_before(Some(&stage));
+        let simulated = self.epoch.zip(stage.simulated_now());
+        let simulated = simulated.map(|(epoch, now)| epoch.saturating_add(signed(now)));
         let mut played = play(
             &order,
             stage,
@@ -151,7 +153,7 @@ impl Running<'_> {
             cell: planned.cell,
             repeat: planned.repeat,
             order: self.visits,
-            started_unix_ns: started + i64::try_from(ramp.get()).unwrap_or(0),
+            started_unix_ns: simulated.unwrap_or(started).saturating_add(signed(ramp)),
             elapsed_ns: found.elapsed.get(),
             end,
             purpose: planned.purpose,
@@ -237,6 +239,10 @@ fn stuck_warning(stuck: &Stuck) -> Warning {
             stuck.worker.worker, stuck.worker.stream, stuck.completed
         ),
     )
+}
+
+fn signed(time: Nanos) -> i64 {
+    i64::try_from(time.get()).unwrap_or(i64::MAX)
 }
 
 fn unix_now() -> i64 {

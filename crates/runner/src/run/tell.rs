@@ -1,7 +1,10 @@
 //! What the user is told of the run as a whole.
 
-use plan::{Round, Standing as CellStanding, Why};
+use explain::View;
+use explain::converged::not_converged;
+use plan::{Round, Standing as CellStanding};
 use record::{Purpose, VisitEnd, VisitRecord, Warning};
+use suite::model::Method;
 
 use super::Running;
 use crate::RunError;
@@ -37,28 +40,14 @@ impl Running<'_> {
                 format!("phase {phase} was not shown to be steady in {} rounds", cell.visits),
             ))?;
         }
-        let open = |why| {
-            all.iter().filter(|cell| cell.standing == CellStanding::NotConverged(why)).count()
-        };
-        // Whatever ended a cell, its interval is as wide; of failed ones their own warnings tell.
-        let (late, spent) = (open(Why::Time), open(Why::Cap));
-        let unknown = format!(
-            "{} of {} cells are not known to {} %",
-            late + spent,
-            all.len(),
-            (self.suite.rounds.precision * 1e4).round() / 1e2,
-        );
-        let most = self.suite.rounds.visits_max;
-        let time = self.suite.rounds.time_max;
-        let text = match (late, spent) {
-            (0, _) => return Ok(()),
-            (_, 0) => format!("the time of {time} ran out: {unknown}"),
-            _ => format!(
-                "{unknown}: the time of {time} ran out for {late}, and {spent} had the {most} \
-                 visits that each may have"
-            ),
-        };
-        self.warn(Warning::new("not-converged", text))?;
+        // By what is stored, as every table and explanation tells it.
+        if self.sides.is_none() && self.suite.method == Method::Rounds {
+            let run = self.store.load(&self.outcome.run)?;
+            let open = not_converged(&View::new(&run));
+            if let Some(text) = open.text() {
+                self.warn(Warning::new("not-converged", text))?;
+            }
+        }
         Ok(())
     }
 

@@ -6,6 +6,7 @@ mod directories;
 mod faults;
 mod files;
 mod help;
+mod models;
 mod phases;
 mod resume;
 mod rounds;

@@ -308,6 +308,36 @@ fn a_time_that_is_too_short_is_said_before_the_first_visit() {
 }
 
 #[test]
+fn cells_that_had_all_their_visits_are_counted_once_and_alike() {
+    let place = Place::new("rounds-cap");
+    let noise = "[model.noise]\nvisit_shift = 0.2\n";
+    let sets = ["threads=1,2,3", "rounds.visits_max=3", "rounds.time_max=20min"];
+    let (_, run) = go(&place, &rounds(&place, noise, &sets)).unwrap();
+    assert_eq!(measured(&run).count(), 9);
+    let view = explain::View::new(&run);
+    let findings = explain::Findings::of(&view);
+    let marks = findings.marks(&view);
+    let marked = marks.iter().filter(|mark| mark.code == "not-converged").count();
+    assert!(marked > 0, "{marks:?}");
+    let [warning] = run.header.warnings.as_slice() else { panic!("{:?}", run.header.warnings) };
+    let are = if marked == 1 { "is" } else { "are" };
+    let wanted = format!(
+        "{marked} of 3 cells {are} not known to 5 %, after the 3 visits that a cell may have"
+    );
+    assert_eq!((warning.code.as_str(), &warning.text), ("not-converged", &wanted));
+    assert_eq!(findings.not_converged.text(), Some(wanted));
+    // A stall keeps a cell open to its last visit, and is no reason to call it unknown.
+    let stall = "[model.noise]\nvisit_shift = 0.001\n[[model.freeze]]\nstart = \"1s\"\nlength = \"150ms\"\n";
+    let sets = ["threads=1", "rounds.visits_max=4", "rounds.time_max=20min", "rounds.pilot=false"];
+    let (_, run) = go(&place, &rounds(&place, stall, &sets)).unwrap();
+    let view = explain::View::new(&run);
+    let findings = explain::Findings::of(&view);
+    let marked = findings.marks(&view).iter().filter(|m| m.code == "not-converged").count();
+    assert_eq!(marked, findings.not_converged.rows as usize);
+    assert_eq!(run.header.warnings.iter().filter(|w| w.code == "not-converged").count(), marked);
+}
+
+#[test]
 fn a_budget_that_runs_out_is_said() {
     let place = Place::new("rounds-budget");
     let noise = "[model.noise]\nvisit_shift = 0.3\n";
