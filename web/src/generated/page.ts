@@ -931,6 +931,10 @@ export interface Freeze {
    */
   repeat: number;
   /**
+   * Times are those of a simulated device: nothing else happened at this moment of the day.
+   */
+  simulated_clock: boolean;
+  /**
    * Since the end of the last visit that wrote, fill and ramps included; 0 in a visit that
    * writes, `None` when nothing had been written.
    */
@@ -945,7 +949,8 @@ export interface Freeze {
    */
   start_ns: number;
   /**
-   * Wall clock, ns since 1970.
+   * Wall clock, ns since 1970; by a simulated device's own clock, which began with the run,
+   * where `simulated_clock` says so.
    */
   start_unix_ns: number;
   tier: Tier;
@@ -1755,6 +1760,10 @@ export interface SteadyState {
    * The cells for which it decides: those of its phase where rounds visit several, else itself.
    */
   decides_for: number[];
+  /**
+   * Its rounds have few requests for each one in flight: a rule that fails says nothing then.
+   */
+  few_requests: boolean;
   horizon: Horizon;
   /**
    * The last half of the rounds.
