@@ -151,12 +151,24 @@ function start(page: model.Page, app: HTMLElement): void {
   );
   // Once on the page, so that drawings know how wide they are.
   const shown: Shown[] = [];
-  for (const figure of kinds) {
-    const one = new Shown(figure, context);
-    shown.push(one);
-    figures.append(one.element);
-  }
+  const waiting = [...kinds];
+  const next = () => {
+    const figure = waiting.shift();
+    if (figure) {
+      const one = new Shown(figure, context);
+      shown.push(one);
+      figures.append(one.element);
+    }
+    if (waiting.length === 0) document.documentElement.dataset['ready'] = 'true';
+  };
+  // The first is seen before the others are worked out.
+  next();
   wakeFirst();
+  const later = () => {
+    next();
+    if (waiting.length > 0) setTimeout(later);
+  };
+  setTimeout(later);
   if (state.get().cell !== '') cell.show(dialog, context());
 
   const redraw = () => {
@@ -188,6 +200,7 @@ function start(page: model.Page, app: HTMLElement): void {
     document.documentElement.classList.add('paper');
     for (const details of document.querySelectorAll<HTMLDetailsElement>('.verdicts details'))
       details.open = true;
+    while (waiting.length > 0) next();
     redraw();
     wakeAll();
   });

@@ -18,7 +18,7 @@ async function open(page: Page, name: string, hash = ''): Promise<string[]> {
     if (!/^(file|data|blob):/.test(request.url())) faults.push(request.url());
   });
   await page.goto(url(name) + hash);
-  await expect(page.locator('h1')).toBeVisible();
+  await expect(page.locator('html[data-ready]')).toBeVisible();
   return faults;
 }
 
