@@ -69,10 +69,8 @@ fn most_written(phase: &Phase, steady: &Steady) -> Option<u64> {
 }
 
 fn most_of_cell(cell: &Cell, steady: &Steady) -> Option<u64> {
-    let streams = cell.streams.iter().chain(&cell.before);
-    streams.fold(Some(0), |sum: Option<u64>, stream| {
-        Some(sum?.saturating_add(most_of_stream(stream, steady)?))
-    })
+    let mut streams = cell.streams.iter().chain(&cell.before);
+    streams.try_fold(0u64, |sum, stream| Some(sum.saturating_add(most_of_stream(stream, steady)?)))
 }
 
 /// Of a visit; flushes of the file system and requests under way at the end have room in twice of
