@@ -26,7 +26,9 @@ impl Metadata {
             return ByteOffset::ZERO;
         }
         let mut headroom = 128 * MEBI;
-        let least = chunk.map_or(0, |chunk| chunk.get().saturating_mul(2));
+        // Seen of chunks that are no power of two: it stops at twice the next one.
+        let above = |chunk: Bytes| chunk.get().checked_next_power_of_two().unwrap_or(u64::MAX);
+        let least = chunk.map_or(0, |chunk| above(chunk).saturating_mul(2));
         while headroom.saturating_mul(1024) > member.get() && headroom > least.max(SECTOR) {
             headroom /= 2;
         }
@@ -83,6 +85,8 @@ mod tests {
         let middle = Bytes::gib(9);
         let large = Bytes::new(160_000_000_000);
         let huge = Bytes::gib(1500);
+        // Legs of raid5 over three drives of 700 and 1100 MiB, in an array over them.
+        let (leg, second) = (Bytes::new(1_465_909_248), Bytes::new(2_302_672_896));
         for (member, level, chunk, start, gives) in [
             (small, Level::Raid0, 4, 2048, 129_024),
             (small, Level::Raid0, 512, 4096, 126_976),
@@ -95,6 +99,12 @@ mod tests {
             (large, Level::Raid0, 512, 264_192, 312_235_008),
             (large, Level::Raid1, 0, 264_192, 312_235_776),
             (large, Level::Raid10, 64, 264_192, 312_235_776),
+            (leg, Level::Raid0, 512, 4096, 2_859_008),
+            (leg, Level::Raid0, 640, 6144, 2_856_960),
+            (leg, Level::Raid0, 768, 6144, 2_856_960),
+            (leg, Level::Raid0, 1536, 10_240, 2_850_816),
+            (second, Level::Raid0, 640, 6144, 4_489_216),
+            (second, Level::Raid0, 1536, 10_240, 4_485_120),
             (huge, Level::Raid0, 512, 264_192, 3_145_463_808),
             (huge, Level::Raid1, 0, 264_192, 3_145_463_808),
         ] {
