@@ -87,6 +87,20 @@ pub(crate) fn between(a: &Told<'_>, b: &Told<'_>) -> Differences {
     if let (Some(left), Some(right)) = (&left.stack, &right.stack) {
         factors.extend(layers::layers(left, right));
     }
+    if let Some(varied) = crate::study::varied(left, right) {
+        // What a stack brings with it follows from its levels; names are given anew with each.
+        factors.retain(|factor| {
+            factor.kind != Kind::Stack
+                || varied.is_empty() && !crate::study::NAMES.contains(&factor.name.as_str())
+        });
+        let level = |(name, left, right): (String, String, String)| Factor {
+            kind: Kind::Stack,
+            name,
+            left,
+            right,
+        };
+        factors.extend(varied.into_iter().map(level));
+    }
     let sized = |name: &str| factors.iter().any(|factor| factor.name == name);
     let (size, files) = (sized("size"), sized("files"));
     let mut plan = plan::plan(a, b);

@@ -1,6 +1,8 @@
 //! Runs of a study know themselves what was varied: nobody has to name factors and levels, and what
 //! a stack brings with it (a device's name, a mount point) is no factor of its own.
 
+use record::RunHeader;
+
 use crate::differ::{Differences, Factor, Kind};
 use crate::view::View;
 use crate::words::list;
@@ -17,7 +19,11 @@ pub(crate) fn stack(view: &View<'_>) -> Option<String> {
         study.levels.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
     let again = if study.again { ", the base again" } else { "" };
     let levels = if levels.is_empty() { "nothing is varied".to_owned() } else { levels.join(", ") };
-    Some(format!("Stack {}{again}: {levels}.", study.stack))
+    // Where the state is a factor it is among the levels.
+    let named = study.levels.iter().any(|(factor, _)| factor == "state");
+    let state = study.state.as_ref().filter(|_| !named);
+    let state = state.map_or(String::new(), |state| format!(", {state}"));
+    Some(format!("Stack {}{again}{state}: {levels}.", study.stack))
 }
 
 /// (factor, its level in each run), if all runs are of one study; of factors that vary among them.
@@ -40,6 +46,24 @@ pub(crate) fn levels(views: &[&View<'_>]) -> Vec<(String, Vec<String>)> {
         Some((name.clone(), levels?))
     });
     each.filter(|(_, levels)| levels.iter().any(|level| *level != levels[0])).collect()
+}
+
+/// Names by which a stack is known; each of a study's has others.
+pub(crate) const NAMES: [&str; 4] = ["devices", "mount point", "file", "target"];
+
+/// (factor, level left, level right) of what differs between two stacks of one study; `None` where
+/// the runs are not of one study.
+pub(crate) fn varied(left: &RunHeader, right: &RunHeader) -> Option<Vec<(String, String, String)>> {
+    let (left, right) = (left.part.as_ref()?, right.part.as_ref()?);
+    let (of_left, of_right) = (left.study.as_ref()?, right.study.as_ref()?);
+    if left.group != right.group {
+        return None;
+    }
+    let pairs = of_left.levels.iter().filter_map(|(name, level)| {
+        let (_, other) = of_right.levels.iter().find(|(known, _)| known == name)?;
+        (level != other).then(|| (name.clone(), level.clone(), other.clone()))
+    });
+    Some(pairs.collect())
 }
 
 /// What the study varied, and what changed besides that no study varies: machine, program, plan.
@@ -90,10 +114,41 @@ mod tests {
         run.header.target.file_system = Some(file_system.to_owned());
         run.header.target.devices = vec![format!("dm-{number}")];
         let levels = vec![("fs".into(), file_system.into()), ("legs".into(), "1".into())];
-        let study = Some(OfStudy { stack: number, levels, again: false });
+        let study = Some(OfStudy { stack: number, levels, again: false, state: None });
         let (list, of) = ("s".to_owned(), 3);
         run.header.part = Some(PartOf { group: group.to_owned(), list, number, of, study });
         run
+    }
+
+    #[test]
+    fn between_two_stacks_of_a_study_their_levels_differ() {
+        let [mut healthy, mut degraded] = [run(1, "g", "xfs"), run(2, "g", "xfs")];
+        let state = |run: &mut record::Run, state: &str| {
+            let study = run.header.part.as_mut().unwrap().study.as_mut().unwrap();
+            study.levels.push(("state".into(), state.into()));
+            study.state = (state != "healthy").then(|| state.to_owned());
+        };
+        state(&mut healthy, "healthy");
+        state(&mut degraded, "degraded");
+        let found = crate::differ::differences(&healthy, &degraded);
+        let said = found.sentences().join(" ");
+        assert!(
+            said.contains("One thing differs: state (healthy in r1, degraded in r2)"),
+            "{said}"
+        );
+        // The base and the base again have other names, and nothing else.
+        let found = crate::differ::differences(&run(1, "g", "xfs"), &run(2, "g", "xfs"));
+        assert!(found.is_none(), "{found:?}");
+        // Where every stack is degraded the state is no level, and told all the same.
+        let mut alike = run(1, "g", "xfs");
+        alike.header.part.as_mut().unwrap().study.as_mut().unwrap().state =
+            Some("degraded".to_owned());
+        let said = stack(&View::new(&alike)).unwrap();
+        assert_eq!(said, "Stack 1, degraded: fs xfs, legs 1.");
+        assert_eq!(
+            stack(&View::new(&degraded)).unwrap(),
+            "Stack 2: fs xfs, legs 1, state degraded."
+        );
     }
 
     #[test]

@@ -21,7 +21,7 @@ mod states;
 mod words;
 mod zfs;
 
-pub use states::{degrade, rebuild};
+pub use states::{degrade, rebuild, refill};
 
 /// One thing to do.
 ///
@@ -179,6 +179,16 @@ pub enum Wait {
         group: String,
         /// Its name.
         volume: String,
+    },
+    /// `btrfs replace status` says that it is finished.
+    BtrfsReplace {
+        /// Where it is mounted.
+        path: String,
+    },
+    /// `zpool status` tells of no resilver under way.
+    ZfsResilver {
+        /// Its name.
+        pool: String,
     },
 }
 

@@ -172,6 +172,33 @@ fn a_failed_member_is_filled_anew() {
 }
 
 #[test]
+fn a_member_is_filled_once_more_and_nothing_is_erased_while_it_runs() {
+    let names = Names::new("k").unwrap();
+    let leg = Leg { spares: devices("e"), ..leg(Maker::Md, Level::Raid6, "abcd") };
+    let stack =
+        StackSpec { state: ArrayState::Rebuilding, ..with(FileSystemKind::Ext4, vec![leg]) };
+    let array = "/dev/md/plimsoll-k-leg0";
+    assert_eq!(
+        commands(&steps::refill(&stack, &names).unwrap()),
+        [
+            format!("mdadm --manage {array} --fail /dev/sde"),
+            format!("mdadm --manage {array} --remove /dev/sde"),
+            "mdadm --zero-superblock /dev/sde".to_owned(),
+            format!("mdadm --manage {array} --add /dev/sde"),
+        ],
+        "the spare is the member that is filled"
+    );
+    let undo = undone(&steps::teardown(&built(&stack)));
+    let stop = undo.iter().position(|line| line.starts_with("mdadm --stop")).unwrap();
+    let erased = undo.iter().position(|line| line.contains("--zero-superblock")).unwrap();
+    assert!(stop < erased, "{undo:?}");
+    for member in ["/dev/sda", "/dev/sdd", "/dev/sde"] {
+        let line = format!("mdadm --zero-superblock {member}");
+        assert_eq!(undo.iter().filter(|known| **known == line).count(), 1, "{member}");
+    }
+}
+
+#[test]
 fn what_was_made_is_undone_in_reverse() {
     let stack = with(FileSystemKind::Ext4, vec![leg(Maker::Md, Level::Raid1, "ab")]);
     assert_eq!(

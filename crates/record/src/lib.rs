@@ -172,6 +172,10 @@ pub struct OfStudy {
     /// The base once more, made only to see noise and drift.
     #[serde(default)]
     pub again: bool,
+    /// In which state its arrays were measured, where that is not healthy: `degraded`,
+    /// `rebuilding`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
 }
 
 /// A run on one line: what a listing shows.

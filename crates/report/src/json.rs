@@ -91,6 +91,8 @@ pub struct OfStudy {
     pub levels: Vec<Setting>,
     /// The base once more, made only to see noise and drift.
     pub again: bool,
+    /// In which state its arrays were measured: `degraded`, `rebuilding`; null for healthy ones.
+    pub state: Option<String>,
 }
 
 /// What was measured.
@@ -627,6 +629,7 @@ fn of_study(study: &record::OfStudy) -> OfStudy {
         stack: study.stack,
         levels: study.levels.iter().map(setting).collect(),
         again: study.again,
+        state: study.state.clone(),
     }
 }
 

@@ -117,6 +117,13 @@ impl Prepared {
         self.header.blocks = Some(blocks);
     }
 
+    /// It was ended on purpose before its first visit, only to go on: nothing was broken off.
+    pub fn was_put_off(&mut self) {
+        if let Some(resumed) = &mut self.resumes {
+            resumed.broken = None;
+        }
+    }
+
     /// Makes it one of the runs of a list of suites.
     pub fn as_part(&mut self, part: PartOf) {
         self.header.part = Some(part);

@@ -23,7 +23,7 @@ pub(crate) struct Resumed {
     /// Passes over the files that need not be made again.
     pub passes: BTreeSet<u32>,
     /// That and where it was broken off: what was measured before is older than it looks.
-    pub broken: Warning,
+    pub broken: Option<Warning>,
     /// Where the clock of a simulated device goes on: when the last stored visit ended on it.
     pub ended_unix_ns: i64,
 }
@@ -93,7 +93,7 @@ pub fn prepare_resume(
         })
         .collect();
     prepared.header.id.clone_from(&header.id);
-    let broken = broken(run, prepared.header.started_unix_ns);
+    let broken = Some(broken(run, prepared.header.started_unix_ns));
     prepared.header.started_unix_ns = header.started_unix_ns;
     let whole = run.visits.iter().filter(|visit| visit.end == VisitEnd::Complete);
     let passes = whole.filter_map(|visit| visit.cell.checked_sub(grid));

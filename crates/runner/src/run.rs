@@ -148,6 +148,11 @@ impl Running<'_> {
         self.course.next()
     }
 
+    /// Stores a doubt about the run as a whole, once.
+    pub fn doubt(&mut self, warning: Warning) -> Result<(), RunError> {
+        self.warn(warning)
+    }
+
     /// Whether it ended before its plan did.
     pub fn is_cut_short(&self) -> bool {
         !matches!(&self.ended, None | Some(Ok(Next::On)))

@@ -68,12 +68,13 @@ pub enum Entry {
         /// How it ended.
         state: String,
     },
-    /// An array was filled again.
+    /// A replaced member was filled.
     Rebuilt {
         /// Of which stack.
         stack: u32,
-        /// From the command to its end.
-        took_ns: u64,
+        /// How long that took.
+        #[serde(flatten)]
+        of: Rebuild,
     },
     /// One undo of a step was done, or had nothing to do.
     Undone {
@@ -100,6 +101,28 @@ pub enum Entry {
         /// Whether every run was made.
         complete: bool,
     },
+}
+
+/// A replaced member that was filled, from the command to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rebuild {
+    /// All of it.
+    pub took_ns: u64,
+    /// The part of it during which a run was going on.
+    #[serde(default)]
+    pub measured_ns: u64,
+    /// Bytes of the member that were filled, where that is known: arrays that know what is stored
+    /// fill only that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+impl Rebuild {
+    /// Bytes per second, where they are known.
+    pub fn rate(&self) -> Option<f64> {
+        let seconds = self.took_ns as f64 / 1e9;
+        self.bytes.filter(|_| seconds > 0.0).map(|bytes| bytes as f64 / seconds)
+    }
 }
 
 /// What a study is, for whoever finds its journal.
@@ -254,8 +277,8 @@ pub struct State {
     pub failed: BTreeMap<u32, String>,
     /// Devices that may have been written, and were not made blank since.
     written: Vec<DeviceId>,
-    /// Times to fill arrays again, by stack.
-    pub rebuilt: BTreeMap<u32, u64>,
+    /// Members that were filled, by stack.
+    pub rebuilt: BTreeMap<u32, Vec<Rebuild>>,
     /// Nothing is left of it; whether every run was made.
     pub ended: Option<bool>,
 }
@@ -329,7 +352,7 @@ impl State {
                 self.measured.insert(*number, (run.clone(), state.clone()));
             }
             Entry::Failed { stack, why } => drop(self.failed.insert(*stack, why.clone())),
-            Entry::Rebuilt { stack, took_ns } => drop(self.rebuilt.insert(*stack, *took_ns)),
+            Entry::Rebuilt { stack, of } => self.rebuilt.entry(*stack).or_default().push(*of),
             Entry::Writes { devices } => self.written.extend(devices.iter().cloned()),
             Entry::Blank { device } => self.written.retain(|written| written != device),
             Entry::Built { .. } => {}
@@ -386,6 +409,15 @@ impl State {
     /// Whether anything was ever written to a device since it was found, or made blank.
     pub fn has_written(&self, device: &DeviceId) -> bool {
         self.written.contains(device)
+    }
+
+    /// Whether nothing was done to any device yet.
+    pub fn is_untouched(&self) -> bool {
+        self.written.is_empty()
+            && self.open.is_empty()
+            && self.settings.is_empty()
+            && self.measured.is_empty()
+            && self.failed.is_empty()
     }
 
     /// Whether nothing is left on the machine.
@@ -515,6 +547,16 @@ mod tests {
             let lines = all[..cut].matches('\n').count();
             assert_eq!(state, State::read(&text(&entries[..lines])).unwrap().0, "cut at {cut}");
             assert_eq!(bytes, text(&entries[..lines]).len());
+        }
+    }
+
+    #[test]
+    fn until_the_first_step_nothing_was_touched() {
+        let entries = whole();
+        for lines in 1..=entries.len() {
+            let (state, _) = State::read(&text(&entries[..lines])).unwrap();
+            // Afterwards the run that was made tells that it was.
+            assert_eq!(state.is_untouched(), lines <= 2, "after {lines} lines");
         }
     }
 

@@ -61,6 +61,8 @@ pub struct SuiteRef {
     pub suite: String,
     /// As `--set` takes it: `queue_depth=1,4`.
     pub set: Vec<String>,
+    /// Measured on the device of the write-ahead log, where the stack has one.
+    pub on_wal: bool,
 }
 
 /// How stacks are measured.
@@ -95,6 +97,8 @@ pub struct StudyText {
     pub name: String,
     /// One line about it; may be empty.
     pub title: String,
+    /// Its question, in paragraphs; may be empty.
+    pub description: String,
     /// What may be written.
     pub devices: Devices,
     /// Every key of `[stack]`, in the order of factors.
@@ -112,7 +116,6 @@ struct Raw {
     #[serde(default)]
     title: String,
     #[serde(default)]
-    #[expect(dead_code, reason = "for readers of the file")]
     description: String,
     #[serde(default)]
     devices: RawDevices,
@@ -194,6 +197,7 @@ pub fn parse(text: &str, file: &str) -> Result<StudyText, StudyError> {
         text: text.to_owned(),
         name,
         title: raw.title,
+        description: raw.description,
         devices,
         keys,
         measure,
@@ -358,12 +362,14 @@ fn suite(source: &Source<'_>, entry: &Spanned<toml::Value>) -> Result<SuiteRef, 
     };
     match entry.get_ref() {
         toml::Value::String(name) if !name.trim().is_empty() => {
-            Ok(SuiteRef { suite: name.trim().to_owned(), set: Vec::new() })
+            Ok(SuiteRef { suite: name.trim().to_owned(), set: Vec::new(), on_wal: false })
         }
         toml::Value::Table(table) => {
             let name = table.get("suite").and_then(toml::Value::as_str);
             let name = name.ok_or_else(|| wrong("a suite without a name"))?;
-            if let Some(key) = table.keys().find(|key| !["suite", "set"].contains(&key.as_str())) {
+            if let Some(key) =
+                table.keys().find(|key| !["suite", "set", "on"].contains(&key.as_str()))
+            {
                 return Err(wrong(&format!("a suite has no `{key}` here")));
             }
             let mut set = Vec::new();
@@ -376,7 +382,12 @@ fn suite(source: &Source<'_>, entry: &Spanned<toml::Value>) -> Result<SuiteRef, 
                 }
                 Some(_) => return Err(wrong("`set` is no table")),
             }
-            Ok(SuiteRef { suite: name.to_owned(), set })
+            let on_wal = match table.get("on").map(|on| on.as_str()) {
+                None | Some(Some("data")) => false,
+                Some(Some("wal")) => true,
+                Some(_) => return Err(wrong("`on` is neither data nor wal")),
+            };
+            Ok(SuiteRef { suite: name.to_owned(), set, on_wal })
         }
         _ => Err(wrong("a suite is neither text nor a table")),
     }
@@ -458,6 +469,11 @@ seed = 7
             ("\"/dev/loop2\"", "\"/dev/../etc/x\"", "s.toml:5: device"),
             ("\"/dev/loop2\"", "\"/dev/loop1\"", "s.toml:5: device `/dev/loop1` is named twice"),
             ("\"/dev/loop2\"", "\"/dev/a,b\"", "s.toml:5: device `/dev/a,b` has a character"),
+            (
+                "\"bm-flash\"",
+                "{ suite = \"a\", on = 1 }",
+                "s.toml:11: `on` is neither data nor wal",
+            ),
             ("\"bm-flash\"", "17", "s.toml:11: a suite is neither text nor a table"),
             ("seed = 7", "sed = 7", "s.toml:16: unknown field `sed`"),
             ("name = \"legs\"", "name = \"../x\"", "s.toml:2: name `../x`"),

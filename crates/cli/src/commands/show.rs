@@ -78,6 +78,9 @@ fn facts(run: &Run, standing: &str) -> String {
                 study.levels.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
             let again = if study.again { " (the base again)" } else { "" };
             fact("stack", format!("{}{again}: {}", study.stack, levels.join(", ")));
+            if let Some(state) = &study.state {
+                fact("arrays", format!("measured {state}"));
+            }
         }
     }
     fact("plan", plan_text(run));

@@ -1,5 +1,6 @@
 //! `plimsoll study`: stacks by a design, each built, measured and torn down.
 
+mod article;
 mod crew;
 mod show;
 
@@ -32,7 +33,13 @@ Examples:
   plimsoll study targets.toml
   plimsoll study arrays.toml --resume      # go on after Ctrl-C, a crash, a restart
   plimsoll study clean                     # take back what a killed study left
+  plimsoll study report arrays.toml        # what it found, as an article
   plimsoll explain --group last            # what the factors do";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  plimsoll study report arrays.toml                     # of the newest time it was played
+  plimsoll study report arrays.toml --group 1b509fe1";
 
 const CLEAN_EXAMPLES: &str = "\
 Examples:
@@ -85,6 +92,21 @@ pub struct StudyArgs {
 #[derive(Debug, Subcommand)]
 enum StudyCommand {
     Clean(CleanArgs),
+    Report(ReportArgs),
+}
+
+/// Tell what a study found: question, stacks, method, results, which factors matter, recommendation
+///
+/// From the runs in the store and the study's file; nothing is measured or built.
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_EXAMPLES)]
+struct ReportArgs {
+    /// The study
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+    /// Which time it was played: the group as `plimsoll list` shows it
+    #[arg(long, value_name = "GROUP", default_value = "last")]
+    group: String,
 }
 
 /// Take back what killed studies left: mounts, arrays, volumes, settings, signatures
@@ -111,8 +133,10 @@ struct Prepared {
 }
 
 pub fn study(args: &StudyArgs, common: &Common, output: Output) -> Result<ExitCode, Failure> {
-    if let Some(StudyCommand::Clean(clean)) = &args.command {
-        return self::clean(clean, common, output);
+    match &args.command {
+        Some(StudyCommand::Clean(clean)) => return self::clean(clean, common, output),
+        Some(StudyCommand::Report(report)) => return self::report(report, common, output),
+        None => {}
     }
     let Some(file) = &args.file else { return Err(Failure::new(ExitCode::Usage, "no study")) };
     let output = output.quiet(args.quiet);
@@ -267,6 +291,45 @@ fn time(source: &SuiteSource) -> Result<SuiteTime, Failure> {
         most: most.map(|most| most.max(least)),
         written: suite.bytes_written_least().max(Bytes::ZERO),
     })
+}
+
+fn report(args: &ReportArgs, common: &Common, output: Output) -> Result<ExitCode, Failure> {
+    let prepared = prepare(&args.file)?;
+    let store = order::store_to_read(common)?;
+    let name = &prepared.study.name;
+    let all = store.list()?;
+    let parts = || {
+        all.iter()
+            .filter_map(|run| Some((run.part.as_ref()?, run)))
+            .filter(|(part, _)| part.study.is_some() && part.list == *name)
+    };
+    let group = match args.group.as_str() {
+        "last" => parts().next_back().map(|(part, _)| part.group.clone()),
+        named => Some(named.to_owned()),
+    };
+    let mut found: Vec<_> =
+        parts().filter(|(part, _)| Some(&part.group) == group.as_ref()).collect();
+    if found.is_empty() {
+        let message = format!("the store has no run of study {name}");
+        let hint = format!("`plimsoll study {}` makes them", shown(&args.file));
+        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+    }
+    found.sort_by_key(|(part, _)| part.number);
+    let runs: Vec<record::Run> =
+        found.iter().map(|(_, run)| store.load(&run.id)).collect::<Result<_, _>>()?;
+    let known = study_of(&runs);
+    if known.is_some_and(|levels| levels != prepared.study.factors.len()) {
+        output.warning("the file has other factors than the runs: it was changed since");
+    }
+    let context = explain::explanation::Context::default();
+    output.print(&article::article(&prepared, &runs, &context))?;
+    Ok(ExitCode::Ok)
+}
+
+/// How many factors the runs know of.
+fn study_of(runs: &[record::Run]) -> Option<usize> {
+    let study = runs.first()?.header.part.as_ref()?.study.as_ref()?;
+    Some(study.levels.len())
 }
 
 fn clean(args: &CleanArgs, common: &Common, output: Output) -> Result<ExitCode, Failure> {

@@ -163,3 +163,34 @@ fn an_override_must_override_something() {
         assert!(said.err.contains("overrides nothing"), "{}", said.err);
     }
 }
+
+#[test]
+fn the_report_goes_from_the_question_to_the_recommendation() {
+    let text = TARGETS.replace("title =", "description = \"Does a copy cost anything?\"\ntitle =");
+    let world = world(&text);
+    let none = world.run(&["study", "report", "targets.toml"]);
+    assert_eq!(none.code, 2, "{}", none.err);
+    world.ok(&["study", "targets.toml"]);
+    let said = world.ok(&["study", "report", "targets.toml"]).out;
+    let mut at = 0;
+    for wanted in [
+        "memory against nothing",
+        "Does a copy cost anything?",
+        "The stacks",
+        "target: null:, memory:16MiB; the first is the base's.",
+        "The method",
+        "5 measured one after the other",
+        "Results: random-read",
+        "1 base",
+        "Which factors matter",
+        "What could not be told",
+        "Recommendation",
+        "The fastest that was measured is r",
+    ] {
+        let found = said[at..].find(wanted);
+        at += found.unwrap_or_else(|| panic!("no {wanted:?} in its place: {said}"));
+    }
+    let other = world.run(&["study", "report", "targets.toml", "--group", "ffffffff"]);
+    assert_eq!(other.code, 2, "{}", other.err);
+    assert!(other.err.contains("the store has no run of study targets"), "{}", other.err);
+}

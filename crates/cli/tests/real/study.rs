@@ -99,6 +99,53 @@ fn btrfs_over_several_devices_is_verified() {
 }
 
 #[test]
+fn a_suite_of_the_log_is_measured_on_its_device() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-wal");
+    let devices = loops(&mut lab, 2, 64);
+    study(&lab, &[&devices[0]], "file_system = \"ext4\"\nwal = [\"shared\", \"own\"]", "");
+    let text = fs::read_to_string(lab.path("s.toml")).unwrap();
+    let text = text.replace("[stack]", &format!("wal = [{:?}]\n[stack]", devices[1]));
+    let text = text.replace("\"random-read\",", "\"random-read\", on = \"wal\",");
+    fs::write(lab.path("s.toml"), text).unwrap();
+    lab.ok("study s.toml");
+    for run in &lab.list() {
+        let exported = lab.export(run["id"].as_str().unwrap());
+        let own = exported["part"]["study"]["levels"][0]["value"] == "own";
+        let place = exported["target"]["resolved"].as_str().unwrap();
+        assert_eq!(place.contains("/wal/"), own, "{place}");
+    }
+    assert!(!mounted(&devices));
+    assert!(is_blank(&lab.path("d0.img")) && is_blank(&lab.path("d1.img")));
+}
+
+#[test]
+fn arrays_of_btrfs_are_measured_degraded_and_rebuilding() {
+    needs_root!("losetup", "mkfs.btrfs", "wipefs", "blkid");
+    let mut lab = Lab::new("study-states");
+    let devices = loops(&mut lab, 2, 256);
+    let stack = "members = 2\nlevel = \"raid1\"\nfile_system = \"btrfs\"\n\
+                 state = [\"healthy\", \"degraded\", \"rebuilding\"]";
+    study(&lab, &strs(&devices), stack, "");
+    let said = lab.ok("study s.toml");
+    assert!(said.out.contains("its member was filled in"), "{said}");
+    for run in &lab.list() {
+        let exported = lab.export(run["id"].as_str().unwrap());
+        let study = &exported["part"]["study"];
+        let state = study["levels"][0]["value"].as_str().unwrap();
+        let wanted = (state != "healthy").then_some(state);
+        assert_eq!(study["state"].as_str(), wanted, "{study}");
+        let warnings = exported["warnings"].as_array().unwrap();
+        let coded = |code: &str| warnings.iter().any(|warning| warning["code"] == code);
+        assert_eq!(coded("degraded"), state == "degraded", "{warnings:?}");
+        assert_eq!(coded("rebuilt"), state == "rebuilding", "{warnings:?}");
+        assert!(!coded("resumed"), "{warnings:?}");
+    }
+    assert!(!mounted(&devices));
+    assert!(is_blank(&lab.path("d0.img")) && is_blank(&lab.path("d1.img")));
+}
+
+#[test]
 fn settings_are_put_back() {
     needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
     let mut lab = Lab::new("study-settings");
@@ -167,8 +214,91 @@ fn killed_at_any_moment_it_resumes_or_is_cleaned() {
     assert!(is_blank(&lab.path("d1.img")), "a device of the pool that no stack needs");
 }
 
+/// Seed and number of the kills; `PLIMSOLL_KILLS=40` for the long form, `PLIMSOLL_SEED` to see one again.
+fn kills() -> (u64, usize) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seed = number("PLIMSOLL_SEED").unwrap_or_else(|| {
+        let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        u64::from(since.subsec_nanos())
+    });
+    (seed, number("PLIMSOLL_KILLS").unwrap_or(3) as usize)
+}
+
+/// Runs with how many visits of each are stored.
+fn visits(lab: &Lab) -> Vec<(String, u64, u64)> {
+    if !lab.path("store.db").exists() || lab.run("list").code != Some(0) {
+        return Vec::new();
+    }
+    let of = |run: &serde_json::Value| {
+        let id = run["id"].as_str().unwrap().to_owned();
+        (id, run["part"]["number"].as_u64().unwrap_or(0), run["visits_made"].as_u64().unwrap())
+    };
+    lab.list().iter().map(of).collect()
+}
+
+#[test]
+fn killed_at_random_points_the_plan_is_the_same_and_no_visit_is_lost() {
+    needs_root!("losetup", "mkfs.btrfs", "mkfs.xfs", "wipefs", "blkid");
+    let (seed, times) = kills();
+    let mut random = stats::Random::new(seed);
+    let mut lab = Lab::new("study-kills");
+    let devices = loops(&mut lab, 2, 400);
+    for (what, stack) in [
+        ("btrfs", "members = 2\nlevel = [\"raid1\", \"raid0\"]\nfile_system = \"btrfs\""),
+        ("xfs", "members = 1\nfile_system = [\"xfs\", \"ext4\"]\nread_ahead = \"64KiB\""),
+    ] {
+        study(&lab, &strs(&devices), stack, "");
+        let known: Vec<String> = visits(&lab).into_iter().map(|(id, ..)| id).collect();
+        let ours = |lab: &Lab| -> Vec<(String, u64, u64)> {
+            visits(lab).into_iter().filter(|(id, ..)| !known.contains(id)).collect()
+        };
+        let mut resume = "";
+        for kill in 0..times {
+            let mut child = lab.command(&format!("study s.toml --quiet {resume}")).spawn().unwrap();
+            sleep(Duration::from_millis(20 + random.below(3000)));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let waited = Instant::now();
+            while waited.elapsed() < Duration::from_secs(10) && tools_are_running() {
+                sleep(Duration::from_millis(20));
+            }
+            let before = ours(&lab);
+            let at = format!("{what}, seed {seed}, kill {kill}");
+            // Killed before it had begun, or after its end, there is nothing to go on with.
+            let begun = lab.ok("study clean --dry-run").out.contains("study s ");
+            resume = if begun { "--resume" } else { "" };
+            for (id, number, made) in &before {
+                let now = ours(&lab);
+                let now = now.iter().find(|(known, ..)| known == id);
+                assert!(
+                    now.is_some_and(|(_, place, visits)| place == number && visits >= made),
+                    "{at}: {id} had {made} visits: {now:?}"
+                );
+            }
+        }
+        let before = ours(&lab);
+        lab.ok(&format!("study s.toml --quiet {resume}"));
+        let after = ours(&lab);
+        let mut numbers: Vec<u64> =
+            after.iter().rev().take(3).map(|(_, place, _)| *place).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [1, 2, 3], "{what}, seed {seed}: each run of the plan once");
+        for (id, number, made) in &before {
+            let now = after.iter().find(|(known, ..)| known == id);
+            assert!(
+                now.is_some_and(|(_, place, visits)| place == number && visits >= made),
+                "{what}, seed {seed}: {id} had {made} visits: {now:?}"
+            );
+        }
+        assert!(!mounted(&devices), "{what}, seed {seed}");
+        for k in 0..2 {
+            assert!(is_blank(&lab.path(&format!("d{k}.img"))), "{what}, seed {seed}, device {k}");
+        }
+    }
+}
+
 fn tools_are_running() -> bool {
-    ["mkfs.ext4", "mkfs.ext2", "mke2fs", "wipefs"].iter().any(|name| {
+    ["mkfs.ext4", "mkfs.ext2", "mke2fs", "mkfs.xfs", "mkfs.btrfs", "wipefs"].iter().any(|name| {
         Command::new("pgrep").args(["-x", name]).output().is_ok_and(|said| said.status.success())
     })
 }
@@ -378,6 +508,27 @@ fn two_names_of_one_device_and_one_on_another_are_refused() {
     assert_eq!(said.code, Some(4), "{said}");
     assert!(said.err.contains("is neither in [devices] nor made by this study"), "{said}");
     assert!(is_blank(&lab.path("d0.img")) && is_blank(&lab.path("d1.img")));
+}
+
+#[test]
+fn a_disk_and_its_partition_are_refused_together() {
+    needs_root!("losetup", "sfdisk");
+    let mut lab = Lab::new("study-partition");
+    let file = lab.sparse("d0.img", 64);
+    let table = "printf 'label: dos\nstart=2048, type=83\n' | sfdisk -q ";
+    let done = Command::new("sh").args(["-c", &format!("{table}{}", file.display())]).status();
+    assert!(done.unwrap().success());
+    let disk = lab.attach(&file, &["-P"]);
+    let partition = format!("{disk}p1");
+    if !Path::new(&partition).exists() {
+        eprintln!("skipped: nobody makes nodes for partitions here");
+        return;
+    }
+    study(&lab, &[&disk, &partition], EXT4, "");
+    refused(&lab, &["d0.img"], "", &format!("of {partition} and {disk} one lies on the other"));
+    // Whatever is overridden besides.
+    let all = format!("--override signature:{disk}");
+    refused(&lab, &["d0.img"], &all, &format!("of {partition} and {disk} one lies on the other"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::file_system::mount_words;
 use super::words::{run, step};
-use super::{Made, Stage, Step, StepsError, Undo, Wait, lvm, md};
+use super::{Expectation, Made, Stage, Step, StepsError, Undo, Wait, lvm, md};
 use crate::array::Level;
 use crate::names::Names;
 use crate::stack::{ArrayState, DeviceId, FileSystemKind, Leg, Maker, StackSpec};
@@ -45,6 +45,25 @@ pub fn rebuild(stack: &StackSpec, names: &Names) -> Result<Vec<Step>, StepsError
     }
 }
 
+/// What fills the replacement once more, after [`rebuild`] has come to its end; empty where that
+/// cannot be done while it is in use.
+///
+/// # Errors
+///
+/// As [`degrade`].
+pub fn refill(stack: &StackSpec, names: &Names) -> Result<Vec<Step>, StepsError> {
+    let (leg, victim) = victim(stack, ArrayState::Rebuilding)?;
+    Ok(match leg.maker {
+        Maker::Md => {
+            let member = replacement(leg, victim, names);
+            let failed = fail_member(leg, &member, names);
+            failed.into_iter().chain(fill_md(leg, victim, names)).collect()
+        }
+        Maker::Lvm => vec![fill_lvm(victim, names)],
+        Maker::Device | Maker::Btrfs | Maker::Zfs => Vec::new(),
+    })
+}
+
 fn no_such(maker: Maker, state: ArrayState) -> StepsError {
     let why = match maker {
         Maker::Lvm => "it has no command that fails a member",
@@ -72,41 +91,67 @@ fn member_of(leg: &Leg, victim: &DeviceId, names: &Names) -> DeviceId {
 
 fn fail_md(leg: &Leg, victim: &DeviceId, names: &Names) -> Vec<Step> {
     let array = md::path(&names.md_leg(0));
-    let member = member_of(leg, victim, names);
-    let manage = |what: String, option: &str, device: &DeviceId| {
-        let words = ["mdadm", "--manage", array.as_str(), option, device.as_str()];
-        step(Stage::State, what, run(words))
+    let take = |spare: &DeviceId| {
+        manage(&array, format!("take spare {spare} out of {array}"), "--remove", spare)
     };
-    let mut steps: Vec<Step> = leg
-        .spares
-        .iter()
-        .map(|spare| manage(format!("take spare {spare} out of {array}"), "--remove", spare))
-        .collect();
-    steps.push(manage(format!("fail {member} in {array}"), "--fail", &member));
-    steps.push(manage(format!("take {member} out of {array}"), "--remove", &member));
-    steps
+    let spares = leg.spares.iter().map(take);
+    spares.chain(fail_member(leg, &member_of(leg, victim, names), names)).collect()
 }
 
+fn manage(array: &DeviceId, what: String, option: &str, device: &DeviceId) -> Step {
+    let words = ["mdadm", "--manage", array.as_str(), option, device.as_str()];
+    step(Stage::State, what, run(words))
+}
+
+fn fail_member(leg: &Leg, member: &DeviceId, names: &Names) -> Vec<Step> {
+    let array = md::path(&names.md_leg(0));
+    let fail = manage(&array, format!("fail {member} in {array}"), "--fail", member);
+    let remove = manage(&array, format!("take {member} out of {array}"), "--remove", member);
+    vec![fail, Step { expect: vec![in_state(leg, &array, ArrayState::Degraded)], ..remove }]
+}
+
+fn in_state(leg: &Leg, array: &DeviceId, state: ArrayState) -> Expectation {
+    let members = match leg.level {
+        // The mirror of the two halves is what lost one.
+        Some(Level::Raid01) => 2,
+        _ => u32::try_from(leg.members.len()).unwrap_or(u32::MAX),
+    };
+    Expectation::Array {
+        path: array.as_str().to_owned(),
+        level: match leg.level {
+            Some(Level::Raid01) | None => Level::Raid1,
+            Some(level) => level,
+        },
+        members,
+        chunk: None,
+        state,
+    }
+}
+
+/// The member that is filled: the spare where there is one, else the one that failed.
+fn replacement(leg: &Leg, victim: &DeviceId, names: &Names) -> DeviceId {
+    leg.spares.first().cloned().unwrap_or_else(|| member_of(leg, victim, names))
+}
+
+/// Nothing of it has an undo: the step that made the array stops it, and takes its mark off every
+/// member and spare. Before that no mark can be erased.
 fn fill_md(leg: &Leg, victim: &DeviceId, names: &Names) -> Vec<Step> {
-    let name = names.md_leg(0);
-    let array = md::path(&name);
-    let spare = leg.spares.first();
-    let member = spare.cloned().unwrap_or_else(|| member_of(leg, victim, names));
-    let mut steps = Vec::new();
+    let array = md::path(&names.md_leg(0));
+    let member = replacement(leg, victim, names);
     // A member that is known would be brought up to date, not filled.
     let erase = ["mdadm", "--zero-superblock", member.as_str()];
-    steps.push(Step {
+    let erase = Step {
         writes_to: written(leg, &member),
         ..step(Stage::State, format!("erase the array's mark on {member}"), run(erase))
-    });
-    let add = ["mdadm", "--manage", array.as_str(), "--add", member.as_str()];
-    steps.push(Step {
+    };
+    let what = format!("add {member} to {array}, which begins to fill it");
+    let add = Step {
         writes_to: written(leg, &member),
         waits_for: Some(Wait::MdSync { path: array.as_str().to_owned() }),
-        undo: vec![md::erase(&member, &name)],
-        ..step(Stage::State, format!("add {member} to {array}, which begins to fill it"), run(add))
-    });
-    steps
+        expect: vec![in_state(leg, &array, ArrayState::Rebuilding)],
+        ..manage(&array, what, "--add", &member)
+    };
+    vec![erase, add]
 }
 
 /// The operator's devices under a member.
@@ -145,7 +190,11 @@ fn fill_zfs(leg: &Leg, victim: &DeviceId, names: &Names) -> Result<Vec<Step>, St
     })?;
     let words = ["zpool", "replace", &pool, victim.as_str(), spare.as_str()];
     let what = format!("fill {spare} in place of {victim} in pool {pool}");
-    Ok(vec![Step { writes_to: vec![spare.clone()], ..step(Stage::State, what, run(words)) }])
+    Ok(vec![Step {
+        writes_to: vec![spare.clone()],
+        waits_for: Some(Wait::ZfsResilver { pool: pool.clone() }),
+        ..step(Stage::State, what, run(words))
+    }])
 }
 
 /// Btrfs knows no failed member: one that is gone at the next mount.
@@ -178,8 +227,10 @@ fn fill_btrfs(leg: &Leg, victim: &DeviceId, names: &Names) -> Step {
     let path = names.mount_point();
     let number = leg.members.len().to_string();
     let words = ["btrfs", "replace", "start", "-f", &number, victim.as_str(), &path];
+    let what = format!("fill {victim} in {path} anew");
     Step {
         writes_to: vec![victim.clone()],
-        ..step(Stage::State, format!("fill {victim} in {path} anew"), run(words))
+        waits_for: Some(Wait::BtrfsReplace { path: path.clone() }),
+        ..step(Stage::State, what, run(words))
     }
 }

@@ -43,7 +43,7 @@ impl Prepared {
         let everything: Vec<&Cell> = played.iter().chain(&before).collect();
         let is_new = resumes.is_none();
         // First of all: a store that takes nothing must not cost a file its content.
-        let broken = resumes.as_ref().map(|resumed| resumed.broken.clone());
+        let broken = resumes.as_ref().and_then(|resumed| resumed.broken.clone());
         let epoch = resumes.as_ref().map(|resumed| resumed.ended_unix_ns);
         // Sides of a comparison take turns on our clock; each twin's own says nothing of the others.
         let epoch = header.blocks.is_none().then(|| epoch.unwrap_or(header.started_unix_ns));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use layout::{Action, Names, Stage, Step, Wait};
 use stack::Host;
 use stack::build::{
-    Allowed, Progress, act, identity, is_remains, is_there, progress, setting, verify,
+    Allowed, Progress, act, are_remains, identity, is_there, progress, setting, verify,
 };
 use study::journal::{Entry, Found};
 
@@ -146,6 +146,8 @@ impl Builder<'_> {
         let name = match what {
             Wait::MdSync { path } => path.clone(),
             Wait::LvmSync { group, volume } => format!("{group}/{volume}"),
+            Wait::BtrfsReplace { path } => path.clone(),
+            Wait::ZfsResilver { pool } => pool.clone(),
         };
         let mut told: Option<Instant> = None;
         let mut lacking: Option<Instant> = None;
@@ -269,7 +271,7 @@ impl Builder<'_> {
             let Some(now) = identity(&self.host, path) else { continue };
             // Somebody may have put something there since a study was killed.
             let device = File::open(path).and_then(|file| stack::probe(&file));
-            if device.is_ok_and(|all| !all.iter().all(is_remains)) {
+            if device.is_ok_and(|all| !are_remains(&self.host, path, &all)) {
                 self.journal.add(&Entry::Blank { device: found.device.clone() })?;
                 continue;
             }

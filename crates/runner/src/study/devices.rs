@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use layout::{DeviceFact, DeviceFacts, DeviceId};
-use stack::build::{DeviceIdentity, identity, is_remains};
+use stack::build::{DeviceIdentity, are_remains, identity};
 use stack::{Access, Consent, Facts, Host, Own, PathKind, RefusalReason, Subject};
 use study::journal::Identity;
 use units::Bytes;
@@ -115,10 +115,11 @@ pub enum Known {
 
 /// Whether nothing on a device is known by name: what is left when our own signatures are erased.
 /// With anything else on it, somebody used it meanwhile.
-fn bears_remains_only(facts: &Facts) -> bool {
+fn bears_remains_only(host: &Host, path: &str, facts: &Facts) -> bool {
     let Subject::Block(block) = &facts.subject else { return false };
     let signatures = block.signatures.as_ref();
-    block.partitions.is_empty() && signatures.is_ok_and(|all| all.iter().all(is_remains))
+    block.partitions.is_empty()
+        && signatures.is_ok_and(|all| are_remains(host, Path::new(path), all))
 }
 
 /// Judges every device; all refusals at once, so that nobody has to find them one by one.
@@ -166,7 +167,7 @@ pub fn judge(
             let lifted = lifted_by(&reason);
             let may_bear = match known(path) {
                 Known::No => false,
-                Known::Ours => bears_remains_only(&facts),
+                Known::Ours => bears_remains_only(host, path, &facts),
                 Known::Overridden => true,
             };
             if may_bear && matches!(lifted, Some("signature" | "system-unseen")) {

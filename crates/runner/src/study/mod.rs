@@ -9,9 +9,11 @@ mod devices;
 mod error;
 mod file;
 mod play;
+mod states;
 
 pub use clean::{Cleaned, Left, clean, put_settings_back, unfinished};
 pub use devices::{Device, Known, Override, judge};
 pub use error::PlayError;
 pub use file::{JournalFile, Unfinished, directory};
-pub use play::{Crew, Ended, Measured, Part, Play, Ready, steps_of};
+pub use play::{Crew, Ended, Measured, Part, Play, steps_of, told};
+pub use states::Moments;

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
+use layout::capacity::{smallest_member, used_of_member};
 use layout::steps::{build, top_device};
-use layout::{ArrayState, DeviceId, Names, Stage, Step, Wait};
-use record::{OfStudy, PartOf, RunState};
+use layout::{ArrayState, DeviceId, Maker, Names, StackSpec, Stage, Step};
+use record::{OfStudy, PartOf, RunState, Warning};
 use stack::{Consent, Host};
-use study::journal::{Begins, Entry, Found, VERSION};
+use study::journal::{Begins, Entry, Found, Rebuild, VERSION};
 use study::{PlannedStack, Stack, Study};
 
 use crate::study::builder::{Builder, Listener, NotBuilt, allowed};
 use crate::study::devices::facts_of;
+use crate::study::states::{Moments, Place, States};
 use crate::study::{Device, JournalFile, Known, Override, PlayError, judge};
 use crate::{Outcome, RunError, TargetName};
 
@@ -35,9 +36,6 @@ pub struct Part<'a> {
     pub part: PartOf,
 }
 
-/// What is to be done when the run's files are there, before its first visit.
-pub type Ready<'r> = &'r mut dyn FnMut() -> Result<(), PlayError>;
-
 /// What came of a run.
 #[derive(Debug)]
 pub struct Measured {
@@ -54,7 +52,12 @@ pub trait Crew {
     /// Places in the plan whose runs are complete, as the store knows them.
     fn complete(&self, key: &str) -> Result<BTreeSet<u32>, RunError>;
     /// Makes a run, or goes on with the one that the store has at that place.
-    fn measure(&mut self, part: Part<'_>, ready: Ready<'_>) -> Result<Measured, PlayError>;
+    ///
+    /// * `moments`: is told when its files are there, and before each visit.
+    fn measure(&mut self, part: Part<'_>, moments: &mut dyn Moments)
+    -> Result<Measured, PlayError>;
+    /// Stores something besides with a run.
+    fn note(&mut self, run: &str, warning: &Warning) -> Result<(), RunError>;
 }
 
 struct Through<'a>(&'a mut dyn Crew);
@@ -100,8 +103,8 @@ pub struct Ended {
     pub failed: Vec<(u32, String)>,
     /// The user ended it.
     pub interrupted: bool,
-    /// Seconds that arrays took to be filled again, by stack.
-    pub rebuilt: Vec<(u32, u64)>,
+    /// Members that were filled anew, by stack.
+    pub rebuilt: Vec<(u32, Vec<Rebuild>)>,
     /// The worst of the runs: visits that failed, data that changed.
     pub troubled: bool,
     /// Reads found other data than was written.
@@ -155,12 +158,7 @@ impl Play<'_> {
         };
         let mut journal = JournalFile::create(&crate::study::directory(&self.store), begins)?;
         for device in &devices {
-            journal.add(&Entry::Device(Box::new(Found {
-                device: DeviceId::new(&device.path),
-                identity: device.known_by(),
-                blank: device.blank,
-                overridden: device.overridden.clone(),
-            })))?;
+            journal.add(&noted(device))?;
         }
         self.play(&mut journal, &devices, crew)
     }
@@ -182,6 +180,11 @@ impl Play<'_> {
         let devices = self.look(&|path| known_as(&journal, path))?;
         for device in &devices {
             let found = known.iter().find(|found| found.device.as_str() == device.path);
+            if found.is_none() && journal.state().is_untouched() {
+                // Killed while its devices were noted, before anything was done to any.
+                journal.add(&noted(device))?;
+                continue;
+            }
             let why = match found {
                 None => Some("the study began without it".to_owned()),
                 Some(found) => found.identity.differs(&device.known_by()),
@@ -253,31 +256,38 @@ impl Play<'_> {
             ));
             let steps = all.iter().find(|(number, _)| *number == one.number);
             let steps = steps.map(|(_, steps)| steps.as_slice()).unwrap_or_default();
-            let went = self.stack(journal, one, steps, &suites, &mut ended, crew);
-            // However that ended: nothing of the stack stays.
-            let host = self.host.clone();
-            let allowed = allowed(&host, &journal.state().devices, &names(&key)?);
-            Builder { host, allowed, journal }.undo_all(&mut Through(crew))?;
-            match went {
-                Ok(made) => complete.extend(made),
-                Err(NotBuilt::Stopped) => {
-                    ended.interrupted = true;
+            // What was broken for one suite is made whole for the next: each has files that were
+            // written to a healthy array.
+            let ground = Ground { steps, devices };
+            let at_once = if state_of(one).is_healthy() { suites.len() } else { 1 };
+            for suites in suites.chunks(at_once.max(1)) {
+                let went = self.stack(journal, one, ground, suites, &mut ended, crew);
+                // However that ended: nothing of the stack stays.
+                let host = self.host.clone();
+                let allowed = allowed(&host, &journal.state().devices, &names(&key)?);
+                let journal = &mut *journal;
+                Builder { host, allowed, journal }.undo_all(&mut Through(crew))?;
+                match went {
+                    Ok(made) => complete.extend(made),
+                    Err(NotBuilt::Stopped) => ended.interrupted = true,
+                    Err(NotBuilt::Failed(why)) => {
+                        crew.tell(&format!("stack {} is left out: {why}", one.number));
+                        journal.add(&Entry::Failed { stack: one.number, why: why.clone() })?;
+                        ended.failed.push((one.number, why));
+                        break;
+                    }
+                    Err(NotBuilt::End(error)) => return Err(error),
+                }
+                if ended.interrupted {
                     break;
                 }
-                Err(NotBuilt::Failed(why)) => {
-                    crew.tell(&format!("stack {} is left out: {why}", one.number));
-                    journal.add(&Entry::Failed { stack: one.number, why: why.clone() })?;
-                    ended.failed.push((one.number, why));
-                }
-                Err(NotBuilt::End(error)) => return Err(error),
             }
             if ended.interrupted {
                 break;
             }
         }
         ended.complete = u32::try_from(crew.complete(&key)?.len()).unwrap_or(u32::MAX);
-        ended.rebuilt =
-            journal.state().rebuilt.iter().map(|(k, ns)| (*k, ns / 1_000_000_000)).collect();
+        ended.rebuilt = journal.state().rebuilt.clone().into_iter().collect();
         if !ended.interrupted {
             let host = self.host.clone();
             let allowed = allowed(&host, &journal.state().devices, &names(&key)?);
@@ -292,7 +302,7 @@ impl Play<'_> {
         &self,
         journal: &mut JournalFile,
         one: &PlannedStack,
-        steps: &[Step],
+        Ground { steps, devices }: Ground<'_>,
         suites: &[usize],
         ended: &mut Ended,
         crew: &mut dyn Crew,
@@ -319,39 +329,29 @@ impl Play<'_> {
             }
         }
         journal.add(&Entry::Built { stack: one.number })?;
+        let spec = match &one.stack {
+            Stack::Built(spec) => Some(spec.as_ref()),
+            Stack::Plain(_) => None,
+        };
+        let place = Place {
+            host: &self.host,
+            allowed: &allowed,
+            names: &names,
+            stack: one.number,
+            spec,
+            steps: state,
+            first: healthy,
+            bytes: spec.and_then(|spec| filled(spec, devices)),
+        };
         let mut made = Vec::new();
-        let mut filling: Option<(Wait, Instant)> = None;
-        let mut is_in_state = state.is_empty();
         for &suite in suites {
             if crew.stops() {
                 return Err(NotBuilt::Stopped);
             }
             let part = self.part(one, suite, &names, journal)?;
             let number = part.part.number;
-            let mut ready = || {
-                if std::mem::replace(&mut is_in_state, true) {
-                    return Ok(());
-                }
-                let mut builder = Builder {
-                    host: self.host.clone(),
-                    allowed: allowed.clone(),
-                    journal: &mut *journal,
-                };
-                let begun = Instant::now();
-                let mut nobody = crate::study::builder::Quietly;
-                let built = builder.build(one.number, state, healthy, false, &mut nobody);
-                let wait = state.iter().rev().find_map(|step| step.waits_for.clone());
-                filling = wait.map(|wait| (wait, begun));
-                built.map_err(|error| match error {
-                    NotBuilt::End(error) => error,
-                    NotBuilt::Failed(why) => PlayError::Undo { what: "the state".to_owned(), why },
-                    NotBuilt::Stopped => PlayError::Undo {
-                        what: "the state".to_owned(),
-                        why: "it was ended".to_owned(),
-                    },
-                })
-            };
-            let measured = crew.measure(part, &mut ready);
+            let mut states = States::new(place, &mut *journal);
+            let measured = crew.measure(part, &mut states);
             let outcome = match measured {
                 Ok(measured) => measured.outcome,
                 Err(PlayError::Run(error)) if error.kind() != crate::ErrorKind::Store => {
@@ -369,19 +369,16 @@ impl Play<'_> {
             if outcome.state == RunState::Interrupted {
                 return Err(NotBuilt::Stopped);
             }
-            journal.add(&Entry::Measured {
+            states.journal.add(&Entry::Measured {
                 number,
                 run: outcome.run.clone(),
                 state: outcome.state.name().to_owned(),
             })?;
             made.push(number);
-        }
-        if let Some((wait, begun)) = filling.filter(|_| is_rebuilding(one)) {
-            crew.tell("measured; waiting for the rebuild to come to its end");
-            let mut builder = Builder { host: self.host.clone(), allowed, journal: &mut *journal };
-            builder.wait(&wait, &mut Through(crew))?;
-            let took_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            journal.add(&Entry::Rebuilt { stack: one.number, took_ns })?;
+            for rebuild in states.end(&mut Through(crew))? {
+                let warning = Warning::new("rebuilt", told(&rebuild));
+                crew.note(&outcome.run, &warning).map_err(PlayError::from)?;
+            }
         }
         Ok(made)
     }
@@ -400,10 +397,10 @@ impl Play<'_> {
             Stack::Built(spec) if spec.file_system.is_some() => {
                 let mount = PathBuf::from(names.mount_point());
                 consent.own_mounts = vec![mount.clone()];
-                if spec.wal.is_some() {
-                    consent.own_mounts.push(PathBuf::from(names.wal().mount_point()));
-                }
-                TargetName::Path(mount.join(DATA))
+                let on_wal = self.study.measure.suites.get(suite).is_some_and(|s| s.on_wal);
+                let log = spec.wal.as_ref().map(|_| PathBuf::from(names.wal().mount_point()));
+                consent.own_mounts.extend(log.clone());
+                TargetName::Path(log.filter(|_| on_wal).unwrap_or(mount).join(DATA))
             }
             Stack::Built(spec) => {
                 let top = top_device(spec, names).map(|device| PathBuf::from(device.as_str()));
@@ -430,10 +427,30 @@ impl Play<'_> {
                     stack: one.number,
                     levels: one.levels.clone(),
                     again: one.again,
+                    state: Some(state_of(one))
+                        .filter(|state| !state.is_healthy())
+                        .map(|state| state.name().to_owned()),
                 }),
             },
         })
     }
+}
+
+/// What a stack is built of, and how.
+#[derive(Clone, Copy)]
+struct Ground<'a> {
+    steps: &'a [Step],
+    devices: &'a [Device],
+}
+
+/// A device as it is before anything is written to it.
+fn noted(device: &Device) -> Entry {
+    Entry::Device(Box::new(Found {
+        device: DeviceId::new(&device.path),
+        identity: device.known_by(),
+        blank: device.blank,
+        overridden: device.overridden.clone(),
+    }))
 }
 
 /// What a journal says of a device.
@@ -446,6 +463,40 @@ fn known_as(journal: &JournalFile, path: &str) -> Known {
     }
 }
 
-fn is_rebuilding(one: &PlannedStack) -> bool {
-    matches!(&one.stack, Stack::Built(spec) if spec.state == ArrayState::Rebuilding)
+fn state_of(one: &PlannedStack) -> ArrayState {
+    match &one.stack {
+        Stack::Built(spec) => spec.state,
+        Stack::Plain(_) => ArrayState::Healthy,
+    }
+}
+
+/// Bytes of a member that a rebuild fills; `None` for makers that fill only what is stored.
+fn filled(spec: &StackSpec, devices: &[Device]) -> Option<u64> {
+    let whole = |leg: &layout::Leg| matches!(leg.maker, Maker::Md | Maker::Lvm);
+    let leg = spec.legs.first().filter(|leg| whole(leg))?;
+    let (_, member) = smallest_member(spec, &facts_of(devices))?;
+    let of_member = used_of_member(spec, member).get();
+    let members = match leg.level {
+        // A whole half is filled.
+        Some(layout::Level::Raid01) => leg.members.len() / 2,
+        _ => 1,
+    };
+    Some(of_member.saturating_mul(members as u64)).filter(|bytes| *bytes > 0)
+}
+
+/// A rebuild in words: its time, its rate, and how much of it was measured.
+pub fn told(rebuild: &Rebuild) -> String {
+    let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
+    let rate = match (rebuild.bytes, rebuild.rate()) {
+        (Some(bytes), Some(rate)) => {
+            format!(", {} at {:.1} MB/s", units::Bytes::new(bytes), rate / 1e6)
+        }
+        _ => String::new(),
+    };
+    let share = if rebuild.measured_ns >= rebuild.took_ns {
+        "all of that while this run was measured".to_owned()
+    } else {
+        format!("{} of that while this run was measured", seconds(rebuild.measured_ns))
+    };
+    format!("its member was filled in {}{rate}; {share}", seconds(rebuild.took_ns))
 }

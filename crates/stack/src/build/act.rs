@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use layout::{Action, Step};
 
-use crate::build::{Allowed, NotAllowed};
+use crate::build::{Allowed, NotAllowed, array_named};
+use crate::host::Host;
 
 /// Tools live there too; root's path may lack these when it comes from another user's.
 const PLACES: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -106,7 +107,7 @@ pub fn act(
         move |source| ActError::File { what, path, source }
     };
     match action {
-        Action::Run { argv } => return run(argv, limit),
+        Action::Run { argv } => return run(&as_found(argv), limit),
         Action::WriteFile { path, value } => {
             std::fs::write(path, value).map_err(file("write", path))?;
         }
@@ -125,6 +126,18 @@ pub fn act(
         },
     }
     Ok(Said::default())
+}
+
+/// The same words, with an array that is to be stopped named as it is found: a restart may have put
+/// it together under another name. Only the name on its members says whose it is.
+fn as_found(argv: &[String]) -> Vec<String> {
+    match argv {
+        [program, stop, path] if program == "mdadm" && stop == "--stop" => {
+            let found = array_named(&Host::this(), path).unwrap_or_else(|| path.clone());
+            vec![program.clone(), stop.clone(), found]
+        }
+        _ => argv.to_vec(),
+    }
 }
 
 /// The value of a setting in force: of a list of choices the one in brackets.
@@ -270,6 +283,22 @@ mod tests {
         assert!(error.to_string().contains("ended with code 2"), "{error}");
         let error = run(&argv("no-such-program x"), Duration::from_secs(10)).unwrap_err();
         assert!(matches!(error, ActError::NotInstalled { .. }), "{error}");
+    }
+
+    #[test]
+    fn programs_that_are_missing_are_named_once() {
+        let step = |words: &str| Step {
+            what: "make it".to_owned(),
+            stage: layout::Stage::FileSystem,
+            action: Action::Run { argv: argv(words) },
+            writes_to: vec![],
+            makes: vec![],
+            undo: vec![],
+            waits_for: None,
+            expect: vec![],
+        };
+        let steps = [step("ls /"), step("mkfs.nosuch /dev/a"), step("mkfs.nosuch /dev/b")];
+        assert_eq!(missing_programs(&steps), ["mkfs.nosuch"]);
     }
 
     #[test]

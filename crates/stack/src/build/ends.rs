@@ -5,8 +5,11 @@ use std::io::{Error, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use layout::{DeviceId, Made};
 use rustix::fs::OFlags;
 
+use crate::build::is_there;
+use crate::host::Host;
 use crate::mounts::DeviceNumber;
 use crate::signature::{Family, Signature};
 
@@ -19,8 +22,23 @@ const BTRFS_MAGIC: (u64, &[u8; 8]) = (64, b"_BHRfS_M");
 
 /// Whether a signature is what stays when the tools have erased what they made: bytes that are of
 /// nothing known, or a copy without the first.
-pub fn is_remains(signature: &Signature) -> bool {
+fn is_remains(signature: &Signature) -> bool {
     signature.family == Family::UnknownData || signature.name == "btrfs (mirror)"
+}
+
+/// Whether all that is found on a device is what stays of ours when the tools have erased it.
+///
+/// `wipefs` erases the blocks of a zfs pool until `blkid`, which wants four of them, knows it no
+/// more; up to three stay.
+pub fn are_remains(host: &Host, device: &Path, signatures: &[Signature]) -> bool {
+    let of_pool = |signature: &&Signature| signature.name == "zfs member";
+    if !signatures.iter().all(|signature| is_remains(signature) || of_pool(&signature)) {
+        return false;
+    }
+    let (kind, name) = ("zfs_member".to_owned(), None);
+    let pool = Made::Signature { device: DeviceId::new(device.display().to_string()), kind, name };
+    !signatures.iter().any(|signature| of_pool(&signature))
+        || is_there(host, &pool).is_ok_and(|there| !there)
 }
 
 /// Why a device was not made blank.

@@ -11,8 +11,8 @@ mod wait;
 
 pub use act::{ActError, Said, act, missing_programs, put_back, setting};
 pub use allowed::{Allowed, NotAllowed};
-pub use ends::{EndsError, blank_ends, is_remains};
+pub use ends::{EndsError, are_remains, blank_ends};
 pub use identity::{DeviceIdentity, identity};
-pub use there::{ThereError, is_there};
+pub use there::{ThereError, array_named, is_there};
 pub use verify::verify;
 pub use wait::{Progress, progress};

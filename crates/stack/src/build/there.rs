@@ -34,7 +34,7 @@ pub enum ThereError {
 /// Whether it is there. Of a signature with a name: whether that very one is.
 pub fn is_there(host: &Host, made: &Made) -> Result<bool, ThereError> {
     match made {
-        Made::Array { path } => Ok(array(host, path).is_some()),
+        Made::Array { path } => Ok(array_named(host, path).is_some()),
         Made::Group { name } => succeeds(&["vgs", "--noheadings", "-o", "vg_name", name]),
         Made::Volume { path } => Ok(std::fs::symlink_metadata(path).is_ok()),
         Made::Pool { name } => succeeds(&["zpool", "list", "-H", "-o", "name", name]),
@@ -51,8 +51,38 @@ pub fn is_there(host: &Host, made: &Made) -> Result<bool, ThereError> {
 pub(super) fn array(host: &Host, path: &str) -> Option<String> {
     let found = std::fs::canonicalize(path).ok()?;
     let name = found.file_name()?.to_str()?.to_owned();
-    let state = host.line(format!("/sys/class/block/{name}/md/array_state"))?;
-    (state != "clear").then_some(name)
+    is_running(host, &name).then_some(name)
+}
+
+fn is_running(host: &Host, name: &str) -> bool {
+    let state = host.line(format!("/sys/class/block/{name}/md/array_state"));
+    state.is_some_and(|state| state != "clear")
+}
+
+/// The device of a running array by the name that its members bear. After a restart the system may
+/// have put it together by itself, and called it `/dev/md127`.
+pub fn array_named(host: &Host, path: &str) -> Option<String> {
+    if array(host, path).is_some() {
+        return Some(path.to_owned());
+    }
+    let name = path.rsplit('/').next().filter(|name| !name.is_empty())?;
+    let entries = std::fs::read_dir(host.path("/sys/class/block")).ok()?.flatten();
+    let mut all: Vec<String> =
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    all.retain(|device| device.starts_with("md") && is_running(host, device));
+    all.sort();
+    all.into_iter().map(|device| format!("/dev/{device}")).find(|device| {
+        let words = ["mdadm", "--detail", "--export", device];
+        let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        run(&argv, LIMIT).is_ok_and(|said| bears(&said.out, name))
+    })
+}
+
+/// Whether what `mdadm --detail --export` says is of an array of that name. The host stands in
+/// front: `any:plimsoll-...`.
+fn bears(said: &str, name: &str) -> bool {
+    let found = said.lines().find_map(|line| line.strip_prefix("MD_NAME="));
+    found.is_some_and(|found| found.rsplit(':').next() == Some(name))
 }
 
 /// Whether a program that looks for one thing found it.
@@ -121,6 +151,15 @@ mod tests {
             "a name is wanted, and none is there"
         );
         assert!(!is_it("", "xfs", None));
+    }
+
+    #[test]
+    fn an_array_is_known_by_the_name_on_its_members() {
+        let said = "MD_LEVEL=raid5\nMD_NAME=any:plimsoll-0-leg0\nMD_UUID=1\n";
+        assert!(bears(said, "plimsoll-0-leg0"));
+        assert!(!bears(said, "plimsoll-0-leg") && !bears(said, "leg0"));
+        assert!(bears("MD_NAME=plimsoll-0-leg0\n", "plimsoll-0-leg0"));
+        assert!(!bears("MD_LEVEL=raid5\n", "plimsoll-0-leg0"));
     }
 
     #[test]

@@ -169,7 +169,9 @@ fn file_system(
 ) -> Vec<String> {
     let at = mount.point.display();
     let mut found = Vec::new();
-    let seen = mount.file_system.trim_start_matches("fuse.");
+    // zfs-fuse mounts as `fuse.zfs`, or as `fuse` alone: whose it is then tells the pool's name.
+    let bare = kind == FileSystemKind::Zfs && mount.file_system == "fuse";
+    let seen = if bare { kind.name() } else { mount.file_system.trim_start_matches("fuse.") };
     found.extend(differs(&format!("file system on {at}"), seen, kind.name()));
     let resolved = |path: &str| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let is_pool = kind == FileSystemKind::Zfs && mount.source.split('/').next() == Some(device);
@@ -253,6 +255,17 @@ mod tests {
         assert_eq!(found.len(), 3, "{found:?}");
         let told = stripe(&other, FileSystemKind::Ext4, Some(Bytes::kib(64)), Some(3));
         assert_eq!(told.len(), 1);
+    }
+
+    #[test]
+    fn a_pool_may_be_served_from_user_space() {
+        for name in ["zfs", "fuse.zfs", "fuse"] {
+            let pool = Mount { source: "plimsoll-0".into(), ..mount(name, &["rw"]) };
+            let kind = FileSystemKind::Zfs;
+            assert!(file_system(&pool, kind, "plimsoll-0", &[]).is_empty(), "{name}");
+            assert_eq!(file_system(&pool, kind, "plimsoll-1", &[]).len(), 1, "{name}");
+            assert_eq!(file_system(&pool, FileSystemKind::Xfs, "plimsoll-0", &[]).len(), 1);
+        }
     }
 
     #[test]

@@ -47,7 +47,38 @@ pub fn progress(host: &Host, wait: &Wait) -> Progress {
                 Err(_) => Progress::Going(None),
             }
         }
+        Wait::BtrfsReplace { path } => {
+            said_by(&["btrfs", "replace", "status", "-1", path], |said| {
+                if said.contains("finished on") {
+                    Progress::Idle
+                } else if said.contains('%') {
+                    Progress::Going(percent(said))
+                } else {
+                    Progress::Lacking
+                }
+            })
+        }
+        Wait::ZfsResilver { pool } => said_by(&["zpool", "status", pool], |said| {
+            match said.lines().find(|line| line.contains("resilver in progress")) {
+                Some(_) => Progress::Going(percent(said)),
+                None if said.contains("resilver") => Progress::Idle,
+                None => Progress::Lacking,
+            }
+        }),
     }
+}
+
+fn said_by(words: &[&str], read: impl Fn(&str) -> Progress) -> Progress {
+    let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    run(&argv, Duration::from_secs(60)).map_or(Progress::Gone, |said| read(&said.out))
+}
+
+/// The first number before a `%`, as a share.
+fn percent(text: &str) -> Option<f64> {
+    let (before, _) = text.split_once('%')?;
+    let from = before.rfind(|c: char| !c.is_ascii_digit() && c != '.').map_or(0, |at| at + 1);
+    let percent = before.get(from..)?.parse::<f64>().ok()?;
+    Some((percent / 100.0).clamp(0.0, 1.0))
 }
 
 /// `1024 / 4096`, in sectors.
@@ -60,6 +91,14 @@ fn share(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_tell_percents() {
+        assert_eq!(percent("12.5% done, 0 write errs"), Some(0.125));
+        assert_eq!(percent("resilver in progress for 0h0m, 40.00% done"), Some(0.4));
+        assert_eq!(percent("Never started"), None);
+        assert_eq!(percent("% done"), None);
+    }
 
     #[test]
     fn shares_are_of_sectors() {

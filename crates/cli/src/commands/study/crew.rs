@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use record::{Run, RunState};
-use runner::study::{Crew, Measured, Part, PlayError, Ready};
-use runner::{Order, RunError, Settings};
+use record::{Run, RunState, Warning};
+use runner::study::{Crew, Measured, Moments, Part, PlayError};
+use runner::{Order, Outcome, RunError, Settings};
 use store::Store;
 use units::Nanos;
 
@@ -82,24 +82,57 @@ impl Crew for Measurer<'_> {
         Ok(parts.filter(|part| part.group == key).map(|part| part.number).collect())
     }
 
-    fn measure(&mut self, part: Part<'_>, ready: Ready<'_>) -> Result<Measured, PlayError> {
+    fn measure(
+        &mut self,
+        part: Part<'_>,
+        moments: &mut dyn Moments,
+    ) -> Result<Measured, PlayError> {
         let so_far = self.begun(&part.part.group, part.part.number)?;
+        let prepared = self.prepared_run(&part, so_far.as_ref())?;
+        if let Some(outcome) = self.play(prepared, so_far.as_ref(), moments)? {
+            return Ok(Measured { outcome });
+        }
+        // Its files are there and closed.
+        let warning = moments.enter()?;
+        let so_far = self.begun(&part.part.group, part.part.number)?;
+        if let Some((warning, run)) = warning.zip(so_far.as_ref()) {
+            self.note(&run.header.id, &warning)?;
+        }
+        let mut prepared = self.prepared_run(&part, so_far.as_ref())?;
+        prepared.was_put_off();
+        match self.play(prepared, so_far.as_ref(), moments)? {
+            Some(outcome) => Ok(Measured { outcome }),
+            None => Err(PlayError::NothingToResume { file: part.part.list }),
+        }
+    }
+
+    fn note(&mut self, run: &str, warning: &Warning) -> Result<(), RunError> {
+        Ok(self.store.add_warning(run, warning)?)
+    }
+}
+
+impl Measurer<'_> {
+    /// The run of that part, ready to be started or gone on with.
+    fn prepared_run(
+        &self,
+        part: &Part<'_>,
+        so_far: Option<&Run>,
+    ) -> Result<runner::Prepared, PlayError> {
         let settings = self.settings(part.consent.clone());
         let source = self.prepared.suites.get(part.suite).cloned();
-        let (source, size) = match source {
-            Some(source) => (source, self.prepared.study.measure.size),
-            None => return Err(PlayError::NothingToResume { file: part.part.list }),
+        let Some(source) = source else {
+            return Err(PlayError::NothingToResume { file: part.part.list.clone() });
         };
         let anew = |settings| {
             runner::prepare(&Order {
                 source,
                 targets: vec![part.target.clone()],
                 seed: Some(part.seed),
-                size_given: size.is_some(),
+                size_given: self.prepared.study.measure.size.is_some(),
                 settings,
             })
         };
-        let mut prepared = match &so_far {
+        let mut prepared = match so_far {
             Some(run) => match runner::prepare_resume(run, settings.clone(), None) {
                 Ok(prepared) => prepared,
                 Err(error) => {
@@ -109,22 +142,51 @@ impl Crew for Measurer<'_> {
             },
             None => anew(settings)?,
         };
-        prepared.as_part(part.part);
+        prepared.as_part(part.part.clone());
+        Ok(prepared)
+    }
+
+    /// Plays it to its end; `None` where it has to be ended first, so that its files are closed.
+    fn play(
+        &mut self,
+        prepared: runner::Prepared,
+        so_far: Option<&Run>,
+        moments: &mut dyn Moments,
+    ) -> Result<Option<Outcome>, PlayError> {
         let interrupt = self.signals.interrupt();
-        let mut progress = Progress::new(self.output, so_far.as_ref(), interrupt.clone());
+        let mut progress = Progress::new(self.output, so_far, interrupt.clone());
         let played = (|| {
             let mut running = prepared.begin(self.store, &mut progress, interrupt)?;
-            self.done.push(running.id().to_owned());
+            if !self.done.iter().any(|id| id == running.id()) {
+                self.done.push(running.id().to_owned());
+            }
             while running.is_filling() && running.step() {}
-            if let Err(error) = ready() {
+            let goes_on = running.next_visit().is_some() && !interrupt.stops();
+            if goes_on && moments.closes_files() {
+                running.end()?;
+                return Ok(None);
+            }
+            let told = (|| {
+                if goes_on && let Some(warning) = moments.enter()? {
+                    running.doubt(warning)?;
+                }
+                while running.next_visit().is_some() {
+                    moments.keep()?;
+                    if !running.step() {
+                        break;
+                    }
+                }
+                Ok(())
+            })();
+            if let Err(error) = told {
                 // It is stored as interrupted; why is what to tell.
                 let _ = running.end();
                 return Err(error);
             }
             while running.step() {}
-            Ok(running.end()?)
+            Ok(Some(running.end()?))
         })();
         progress.finish();
-        Ok(Measured { outcome: played? })
+        played
     }
 }

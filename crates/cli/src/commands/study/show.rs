@@ -5,8 +5,10 @@ use std::fmt::Write;
 
 use layout::{Action, Step};
 use runner::study::{Device, Ended, Known, Left, Play, PlayError, steps_of};
+use schemars::JsonSchema;
 use serde::Serialize;
 use store::Store;
+use study::journal::Rebuild;
 use study::{Assumed, Budget, PlannedStack, Stack};
 use units::Nanos;
 
@@ -20,7 +22,7 @@ use crate::output::{Output, json};
 const KEY: &str = "key";
 
 /// What `--json` prints.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Document<'a> {
     schema: &'static str,
     name: &'a str,
@@ -46,13 +48,13 @@ struct Document<'a> {
     state: &'static str,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct FactorOf<'a> {
     name: &'a str,
     levels: &'a [String],
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct BudgetOf {
     different_stacks: usize,
     builds: usize,
@@ -63,7 +65,7 @@ struct BudgetOf {
     bytes_written_least: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct DeviceOf<'a> {
     path: &'a str,
     size: u64,
@@ -72,7 +74,7 @@ struct DeviceOf<'a> {
     overridden: &'a [String],
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct StackOf<'a> {
     number: u32,
     again: bool,
@@ -84,10 +86,21 @@ struct StackOf<'a> {
     steps: Option<&'a [Step]>,
     runs: Vec<RunOf>,
     failed: Option<&'a str>,
-    rebuilt_s: Option<u64>,
+    /// Replaced members that were filled.
+    rebuilds: Vec<RebuildOf>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+struct RebuildOf {
+    /// From the command to its end.
+    took_ns: u64,
+    /// The part of it during which a run was going on.
+    measured_ns: u64,
+    /// Bytes that were filled; null for makers that fill only what is stored.
+    bytes: Option<u64>,
+}
+
+#[derive(Serialize, JsonSchema)]
 struct RunOf {
     number: u32,
     suite: String,
@@ -95,7 +108,7 @@ struct RunOf {
     state: &'static str,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct LeftOutOf<'a> {
     levels: BTreeMap<&'a str, &'a str>,
     why: &'a str,
@@ -275,8 +288,9 @@ pub fn ended(
         if let Some((_, why)) = ended.failed.iter().find(|(stack, _)| *stack == one.number) {
             let _ = writeln!(out, "{:>4}  left out: {}", one.number, report::plain(why));
         }
-        if let Some((_, seconds)) = ended.rebuilt.iter().find(|(stack, _)| *stack == one.number) {
-            let _ = writeln!(out, "{:>4}  filled again in {seconds} s", one.number);
+        let rebuilt = ended.rebuilt.iter().filter(|(stack, _)| *stack == one.number);
+        for rebuild in rebuilt.flat_map(|(_, all)| all) {
+            let _ = writeln!(out, "{:>4}  {}", one.number, runner::study::told(rebuild));
         }
     }
     output.print(&out)?;
@@ -303,6 +317,20 @@ fn made(ended: &Ended, store: &Store) -> Result<Vec<(u32, RunOf)>, Failure> {
         found.insert(number, (stack, of));
     }
     Ok(found.into_values().collect())
+}
+
+fn rebuild_of(rebuild: &Rebuild) -> RebuildOf {
+    let Rebuild { took_ns, measured_ns, bytes } = *rebuild;
+    RebuildOf { took_ns, measured_ns, bytes }
+}
+
+/// The JSON schema of what `study --json` prints, draft 2020-12.
+#[cfg(test)]
+fn schema() -> schemars::Schema {
+    schemars::generate::SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<Document<'_>>()
 }
 
 fn document<'a>(
@@ -336,8 +364,9 @@ fn document<'a>(
             let of = ended.failed.iter().find(|(stack, _)| *stack == one.number);
             of.map(|(_, why)| why.as_str())
         }),
-        rebuilt_s: ended.and_then(|ended| {
-            ended.rebuilt.iter().find(|(stack, _)| *stack == one.number).map(|(_, s)| *s)
+        rebuilds: ended.map_or(Vec::new(), |ended| {
+            let of = ended.rebuilt.iter().filter(|(stack, _)| *stack == one.number);
+            of.flat_map(|(_, all)| all).map(rebuild_of).collect()
         }),
     };
     Document {
@@ -388,5 +417,22 @@ fn document<'a>(
             Some(ended) if ended.complete < ended.of => "incomplete",
             Some(_) => "complete",
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_committed_schema_is_the_current_one() {
+        const COMMITTED: &str =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/plimsoll.study-1.schema.json");
+        let current = format!("{}\n", serde_json::to_string_pretty(&super::schema()).unwrap());
+        if std::env::var_os("PLIMSOLL_WRITE_SCHEMA").is_some() {
+            std::fs::write(COMMITTED, &current).unwrap();
+        }
+        assert!(
+            std::fs::read_to_string(COMMITTED).is_ok_and(|committed| committed == current),
+            "schema/plimsoll.study-1.schema.json is stale: run this test with PLIMSOLL_WRITE_SCHEMA=1"
+        );
     }
 }
