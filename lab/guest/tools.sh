@@ -29,6 +29,11 @@ nodes() {
     IFS=: read -r major minor <"$place"
     [ -b "/dev/$name" ] || mknod "/dev/$name" b "$major" "$minor"
   done
+  # What btrfs is told by, and what file systems in user space are served by.
+  for name in btrfs-control fuse; do
+    numbers=$(awk -v name="$name" '$2 == name { print $1 }' /proc/misc)
+    [ -z "$numbers" ] || [ -e "/dev/$name" ] || mknod "/dev/$name" c 10 "$numbers"
+  done
   numbers=$(awk '$2 == "device-mapper" { print $1 }' /proc/misc)
   if [ -n "$numbers" ] && [ ! -e /dev/mapper/control ]; then
     mknod /dev/mapper/control c 10 "$numbers"
@@ -128,6 +133,17 @@ measure() {
   "$LAB_PLIMSOLL" --store "$STORE" run --quiet --json "$@" >/dev/shm/run.json || status=$?
   run=$(sed -n 's/^ *"run": "\(r[0-9]*\)",$/\1/p;/"run"/q' /dev/shm/run.json)
   [ -z "$run" ] || note "run.$name" "$run"
+  note "exit.$name" "$status"
+  keep
+  return "$status"
+}
+
+# study NAME FILE ARGUMENTS...: `plimsoll study` of that file; its exit code is noted as exit.NAME.
+study() {
+  local name=$1 status=0
+  shift
+  step "playing study $name"
+  "$LAB_PLIMSOLL" --store "$STORE" study --quiet "$@" >&2 || status=$?
   note "exit.$name" "$status"
   keep
   return "$status"

@@ -13,7 +13,7 @@ use super::scenario::program;
 
 /// The kernel as a program.
 pub const KERNEL: &str = "linux.uml";
-const MEMORY: &str = "768M";
+pub const MEMORY: &str = "768M";
 /// How long a machine has for going down after it was asked to.
 const GOING_DOWN: Duration = Duration::from_secs(3);
 
@@ -44,6 +44,8 @@ pub struct Place<'a> {
     pub folder: &'a Path,
     /// The program that it measures with.
     pub plimsoll: &'a Path,
+    /// Its memory: `768M`.
+    pub memory: &'a str,
 }
 
 /// Plays a scenario's script in a machine.
@@ -55,7 +57,7 @@ pub fn play(
     seconds_max: u64,
     said: &mut dyn FnMut(&str),
 ) -> Result<End> {
-    let Place { home, folder, plimsoll } = *place;
+    let Place { home, folder, plimsoll, memory } = *place;
     for path in [home, folder, plimsoll] {
         let text = path.to_str().unwrap_or_default();
         // The kernel's command line and mount options have no way to quote.
@@ -66,7 +68,7 @@ pub fn play(
     let settings = format!("LAB_HOME={}\nLAB_PLIMSOLL={}\n", home.display(), plimsoll.display());
     fs::write(folder.join("settings"), settings)?;
     fs::write(folder.join("scenario.sh"), script)?;
-    let mut machine = Machine::start(home, folder)?;
+    let mut machine = Machine::start(home, folder, memory)?;
     let mut log = File::create(folder.join("console"))?;
     let end = Instant::now() + Duration::from_secs(seconds_max);
     let mut last = "starting the machine".to_owned();
@@ -89,11 +91,11 @@ pub fn play(
 }
 
 impl Machine {
-    fn start(home: &Path, folder: &Path) -> Result<Self> {
+    fn start(home: &Path, folder: &Path, memory: &str) -> Result<Self> {
         let kernel = program(KERNEL).with_context(|| format!("no {KERNEL} here"))?;
         let mut command = as_long_as_we_are(&kernel, home);
         command
-            .args([&format!("mem={MEMORY}"), "root=/dev/root", "rootfstype=hostfs"])
+            .args([&format!("mem={memory}"), "root=/dev/root", "rootfstype=hostfs"])
             .args(["rootflags=/", "ro", "quiet", "con=null", "con0=fd:0,fd:1"])
             .arg(format!("uml_dir={}/", folder.display()))
             .arg(format!("LAB_DIR={}", folder.display()))

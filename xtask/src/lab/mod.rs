@@ -108,7 +108,10 @@ fn choose(all: Vec<Scenario>, options: &Options) -> Result<Vec<Scenario>> {
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
         bail!("no scenario `{unknown}`; --list names them");
     }
-    let named = |scenario: &Scenario| names.is_empty() || names.contains(&scenario.name);
+    let named = |scenario: &Scenario| match names.is_empty() {
+        true => !scenario.by_hand || options.list,
+        false => names.contains(&scenario.name),
+    };
     let wanted = |scenario: &Scenario| named(scenario) && (!options.short || scenario.short);
     Ok(all.into_iter().filter(wanted).collect())
 }
@@ -172,7 +175,12 @@ impl Lab {
         }
         fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
         let seconds = (scenario.seconds_max as f64 * self.patience).ceil() as u64;
-        let place = machine::Place { home: &self.home, folder: &folder, plimsoll };
+        let place = machine::Place {
+            home: &self.home,
+            folder: &folder,
+            plimsoll,
+            memory: scenario.memory.as_deref().unwrap_or(machine::MEMORY),
+        };
         let mut said = |line: &str| eprintln!("{}: {line}", scenario.name);
         let end = machine::play(&scenario.script, &place, seconds, &mut said)?;
         let console = folder.join("console");

@@ -25,6 +25,11 @@ pub struct Scenario {
     /// Part of the short form.
     #[serde(default)]
     pub short: bool,
+    /// Played only where it is named: it takes long.
+    #[serde(default)]
+    pub by_hand: bool,
+    /// Memory of the machine, `1200M`, where its drives need more than others.
+    pub memory: Option<String>,
     /// Seconds after which the machine is stopped.
     pub seconds_max: u64,
     /// Programs of the host that it calls.
