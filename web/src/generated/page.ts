@@ -1083,6 +1083,10 @@ export interface OfStudy {
    * Which stack of the study's plan, from 1.
    */
   stack: number;
+  /**
+   * In which state its arrays were measured: `degraded`, `rebuilding`; null for healthy ones.
+   */
+  state: string | null;
 }
 /**
  * A stack, from paths down to the bus, and what around it bears on its speed.
