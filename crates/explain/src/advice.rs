@@ -19,6 +19,7 @@ mod read_ahead;
 mod scheduler;
 mod serialise;
 mod stripe_hints;
+mod throttle;
 mod write_cache;
 
 #[cfg(test)]
@@ -29,7 +30,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A piece of advice.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Advice {
     /// How much it matters.
     pub weight: Weight,
@@ -43,10 +44,64 @@ pub struct Advice {
     pub reason: String,
     /// What was read, and where.
     pub evidence: Vec<String>,
+    /// What it foretells of writes, as `members.writes` of an explained run has measured it;
+    /// perhaps nothing.
+    pub predicts: Vec<Predicted>,
     /// Commands that change it, as a shell takes them; perhaps none.
     pub commands: Vec<String>,
     /// What to mind before.
     pub caution: Option<String>,
+}
+
+/// What writes of a size will cost the members of an array, at multiples of their size, nothing
+/// of them being in memory.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Predicted {
+    /// Bytes of a write.
+    pub request_bytes: u64,
+    /// As the stack is.
+    pub now: PerByte,
+    /// As it would be with the advice followed.
+    pub then: PerByte,
+}
+
+/// What members do for each byte that is written to the array.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PerByte {
+    /// Bytes that they read first.
+    pub read: f64,
+    /// Bytes that they write, redundancy included.
+    pub written: f64,
+}
+
+impl PerByte {
+    fn of(cost: &layout::MeanCost) -> Self {
+        let size = (cost.size.get() as f64).max(1.0);
+        Self { read: cost.read_bytes / size, written: cost.written_bytes / size }
+    }
+}
+
+impl Predicted {
+    /// `None` where the advice would not lessen what is moved.
+    fn of(now: &layout::MeanCost, then: &layout::MeanCost) -> Option<Self> {
+        let request_bytes = now.size.get();
+        let (now, then) = (PerByte::of(now), PerByte::of(then));
+        let less = then.read + then.written < now.read + now.written;
+        less.then_some(Self { request_bytes, now, then })
+    }
+
+    fn sentence(&self) -> String {
+        let Self { now, then, .. } = self;
+        format!(
+            "For each byte of a write of {} the members read {:.2} and write {:.2}, as reckoned \
+             from the layout; with this changed {:.2} and {:.2}.",
+            crate::words::size(self.request_bytes),
+            now.read,
+            now.written,
+            then.read,
+            then.written
+        )
+    }
 }
 
 /// How much a piece of advice matters.
@@ -89,9 +144,10 @@ impl Default for Use {
 type Look = fn(&StackTree, Use) -> Vec<Advice>;
 
 /// In the order in which they are told.
-const LOOKS: [Look; 15] = [
+const LOOKS: [Look; 16] = [
     write_cache::look,
     barriers::look,
+    throttle::look,
     partition::look,
     lvm::look,
     stripe_hints::look,
@@ -123,6 +179,7 @@ impl Advice {
             finding,
             reason: String::new(),
             evidence: Vec::new(),
+            predicts: Vec::new(),
             commands: Vec::new(),
             caution: None,
         }
@@ -137,6 +194,11 @@ impl Advice {
         self
     }
 
+    fn predicting(mut self, predicted: impl IntoIterator<Item = Predicted>) -> Self {
+        self.predicts.extend(predicted);
+        self
+    }
+
     fn command(mut self, command: impl Into<String>) -> Self {
         self.commands.push(command.into());
         self
@@ -146,13 +208,14 @@ impl Advice {
         Self { caution: Some(caution.into()), ..self }
     }
 
-    /// Plain English: what, why, on what evidence, what to mind. The commands stand apart.
+    /// Plain English: what, why, on what evidence, what it foretells, what to mind. The commands stand apart.
     pub fn sentences(&self) -> Vec<String> {
         let mut out =
             vec![format!("{}: {}.", self.layer, self.finding), capital(&self.reason) + "."];
         if !self.evidence.is_empty() {
             out.push(format!("Seen: {}.", self.evidence.join("; ")));
         }
+        out.extend(self.predicts.iter().map(Predicted::sentence));
         out.extend(self.caution.as_ref().map(|caution| format!("Mind: {caution}.")));
         out
     }

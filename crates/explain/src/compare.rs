@@ -16,6 +16,7 @@ use record::Blocks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arrays::{self, Arrays};
 use crate::differ::{Differences, differences};
 use crate::view::{CellView, Load, View};
 use crate::whole::Whole;
@@ -172,6 +173,8 @@ pub struct Side {
     pub target: String,
     /// Wall clock at its start, ns since 1970.
     pub started_unix_ns: i64,
+    /// The state of the arrays that it was measured on; null where nothing is known of them.
+    pub arrays: Option<Arrays>,
 }
 
 /// A side held against the reference.
@@ -216,6 +219,8 @@ pub struct Against {
     pub reference_whole: Whole,
     /// The same of this side.
     pub other_whole: Whole,
+    /// What is to be said of the state of the arrays below, where one was not whole and at rest.
+    pub arrays: Option<String>,
 }
 
 /// How two runs were measured.
@@ -452,6 +457,7 @@ fn side(position: usize, view: &View<'_>) -> Side {
         suite: header.suite.clone(),
         target: header.target.given.clone(),
         started_unix_ns: header.started_unix_ns,
+        arrays: Arrays::of(view.run),
     }
 }
 
@@ -528,6 +534,10 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
             scheduled: !scheduled.is_empty(),
             reference_whole: Whole::of(reference),
             other_whole: Whole::of(other),
+            arrays: {
+                let [a, b] = [reference, other].map(|side| Arrays::of(side.run));
+                arrays::between(a.as_ref(), b.as_ref(), &label(k + 1))
+            },
         }
     });
     each.collect()

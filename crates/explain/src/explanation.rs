@@ -5,6 +5,7 @@ use record::TargetKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::arrays::Arrays;
 use crate::barrier::{Barriers, Elasticities, across, barriers};
 use crate::compare::Floor;
 use crate::differ::{Differences, between};
@@ -65,6 +66,8 @@ pub struct OfRun {
     pub visits: Visits,
     /// What of the run is missing or broken.
     pub whole: Whole,
+    /// The state of the arrays that it was measured on; null where nothing is known of them.
+    pub arrays: Option<Arrays>,
     /// The numbers behind.
     pub findings: Findings,
     /// Where the rate ends.
@@ -194,6 +197,7 @@ impl OfRun {
         let breaks = header.warnings.iter().filter(|warning| warning.code == "resumed");
         itself.extend(breaks.map(|warning| format!("{} was {}.", header.id, warning.text)));
         itself.extend(not_preconditioned(view));
+        itself.extend(crate::arrays::sentences(view.run));
         let mut sure = how_sure(view, &findings);
         sure.extend(findings.few_requests.sentence());
         let open = findings.not_converged.text();
@@ -221,6 +225,7 @@ impl OfRun {
             state: header.state.name().to_owned(),
             visits,
             whole,
+            arrays: Arrays::of(view.run),
             findings,
             barriers,
             members,

@@ -6,6 +6,7 @@
 //! *unknown* where the evidence is missing; it never says *fine* for want of data.
 
 pub mod advice;
+pub mod arrays;
 pub mod barrier;
 pub mod cache;
 pub mod calibration;

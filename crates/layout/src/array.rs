@@ -75,6 +75,18 @@ impl Level {
         }
     }
 
+    /// Chunks of data in a full stripe over so many members; see [`Array::data_chunks`]. 0 where
+    /// there are no more members than parity.
+    pub const fn data_chunks(self, members: u32) -> u32 {
+        match self {
+            Self::Linear | Self::Raid1 => 1,
+            Self::Raid0 => members,
+            Self::Raid10 if !members.is_multiple_of(2) => members,
+            Self::Raid10 | Self::Raid01 => members / 2,
+            Self::Raid5 | Self::Raid6 => members.saturating_sub(self.parity()),
+        }
+    }
+
     /// Whether data goes over the members chunk by chunk.
     pub const fn has_chunk(self) -> bool {
         !matches!(self, Self::Linear | Self::Raid1)
@@ -293,13 +305,7 @@ impl Array {
     /// * 1 for linear and raid1, which have none.
     /// * Raid10 over an odd number of members repeats after two rows: then it is their number.
     pub const fn data_chunks(&self) -> u32 {
-        match self.level {
-            Level::Linear | Level::Raid1 => 1,
-            Level::Raid0 => self.members,
-            Level::Raid10 if !self.members.is_multiple_of(2) => self.members,
-            Level::Raid10 | Level::Raid01 => self.members / 2,
-            Level::Raid5 | Level::Raid6 => self.members - self.level.parity(),
-        }
+        self.level.data_chunks(self.members)
     }
 
     /// Bytes of data in a full stripe, the "data width": chunk x data chunks. `None` without chunks.

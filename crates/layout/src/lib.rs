@@ -14,6 +14,7 @@ pub mod mkfs;
 pub mod names;
 pub mod rebuild;
 mod remarks;
+pub mod seen;
 pub mod sheet;
 pub mod stack;
 pub mod steps;
@@ -24,6 +25,7 @@ pub use cost::{Cost, Ways};
 pub use names::{Names, NamesError};
 pub use rebuild::{Estimate, Pace};
 pub use remarks::spaced;
+pub use seen::Seen;
 pub use sheet::Sheet;
 pub use stack::{
     ArrayState, DeviceId, FileSystem, FileSystemKind, Leg, Maker, Settings, StackError, StackSpec,

@@ -106,6 +106,13 @@ impl Whole {
         }
     }
 
+    /// The arithmetic of one array alone.
+    ///
+    /// * `start`: where its data begins, counted from a full stripe.
+    pub const fn of_array(array: Array, start: ByteOffset) -> Self {
+        Self { leg: Some(array), legs: 1, top: None, start }
+    }
+
     /// The first leg as an array; `None` for a device as it is.
     pub const fn leg(&self) -> Option<Array> {
         self.leg

@@ -6,6 +6,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::Bytes;
 
 use crate::Link;
 
@@ -162,6 +163,10 @@ pub struct Segment {
     pub chunk_bytes: Option<u64>,
     /// Where it lies, in order.
     pub on: Vec<Extent>,
+    /// Of a `raid` target: a letter a member, `A` in step, `a` not yet, `D` failed, `-` missing.
+    pub health: Option<String>,
+    /// Of a `raid` target: `idle`, `resync`, `recover`, `check`, `reshape`.
+    pub sync: Option<String>,
 }
 
 /// A place on a device below.
@@ -380,6 +385,43 @@ pub struct Setting {
     pub value: String,
 }
 
+/// How an array stands that is not whole and at rest.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Condition {
+    /// Members are missing, and nothing fills others in their place.
+    Degraded,
+    /// A member is being filled.
+    Rebuilding,
+    /// All members are there, and the array reads or writes all of them beside the load: a first
+    /// resync, a check, a reshape.
+    Busy,
+}
+
+impl Condition {
+    /// In a word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Degraded => "degraded",
+            Self::Rebuilding => "rebuilding",
+            Self::Busy => "busy with itself",
+        }
+    }
+}
+
+/// An array that is not whole and at rest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unwell {
+    /// Id of the layer.
+    pub layer: String,
+    /// How it stands.
+    pub condition: Condition,
+    /// In words, without the layer: `lacks 1 of 4 members`.
+    pub how: String,
+}
+
 /// A limit that the system sets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Throttle {
@@ -397,6 +439,20 @@ impl StackTree {
     /// A layer by its id.
     pub fn layer(&self, id: &str) -> Option<&Layer> {
         self.layers.iter().find(|layer| layer.id == id)
+    }
+
+    /// Arrays that are not whole and at rest: what is measured then is the speed of that state.
+    pub fn unwell(&self) -> Vec<Unwell> {
+        let found = self.layers.iter().filter_map(|layer| {
+            let (condition, how) = match &layer.what {
+                What::Md(md) => md.unwell()?,
+                What::Mapper(mapper) => mapper.unwell()?,
+                What::FileSystem(FileSystem { pool: Some(pool), .. }) => pool.unwell()?,
+                _ => return None,
+            };
+            Some(Unwell { layer: layer.id.clone(), condition, how })
+        });
+        found.collect()
     }
 
     /// The layers that a layer stands on, as far as the tree has them.
@@ -443,35 +499,75 @@ impl Layer {
 }
 
 impl Md {
-    /// Members that hold data of a stripe, parity and copies left out; `None` where the level is
-    /// not known or has no stripe.
-    pub fn data_members(&self) -> Option<u32> {
-        let members = self.wanted?;
-        match self.level.as_str() {
-            "raid0" => Some(members),
-            "raid4" | "raid5" => members.checked_sub(1),
-            "raid6" => members.checked_sub(2),
-            "raid10" => {
-                // The lowest byte: near copies; the next: far copies.
-                let layout = self.layout.unwrap_or(0x102);
-                let copies = (layout & 0xff).max(1) * ((layout >> 8) & 0xff).max(1);
-                // Three members with two copies have no stripe of whole members.
-                let whole = u64::from(members).is_multiple_of(copies);
-                u32::try_from(u64::from(members) / copies).ok().filter(|_| whole)
-            }
-            _ => None,
-        }
-        .filter(|&members| members > 0)
+    /// Its stripes; `None` where the level is not known or has no stripe.
+    pub fn stripes(&self) -> Option<layout::Seen> {
+        let copies = self.layout.map(layout::seen::copies);
+        layout::Seen::new(&self.level, self.wanted?, Bytes::new(self.chunk_bytes?), copies)
     }
 
     /// Bytes of data in a full stripe.
     pub fn data_width_bytes(&self) -> Option<u64> {
-        self.chunk_bytes.filter(|&chunk| chunk > 0)?.checked_mul(self.data_members()?.into())
+        self.stripes().map(|seen| seen.geometry().width().get())
     }
 
     /// Whether a member is missing or being filled.
     pub fn is_degraded(&self) -> bool {
         self.missing.is_some_and(|missing| missing > 0)
+    }
+
+    fn unwell(&self) -> Option<(Condition, String)> {
+        let missing = self.missing.unwrap_or(0);
+        let of = self.wanted.map(|n| format!(" of {n}")).unwrap_or_default();
+        under_way(self.sync.as_deref(), missing, &of)
+    }
+}
+
+/// What is told of an array that misses some members and does something.
+fn under_way(sync: Option<&str>, missing: u32, of: &str) -> Option<(Condition, String)> {
+    // `frozen`: somebody holds it back; `none` is what device mapper has for nothing.
+    let sync = sync.filter(|sync| !matches!(*sync, "idle" | "none" | "frozen" | "undef" | ""));
+    match (missing, sync) {
+        (0, None) => None,
+        (0, Some(sync)) => {
+            Some((Condition::Busy, format!("has all its members, and a {sync} is under way")))
+        }
+        (n, Some("recover")) => {
+            Some((Condition::Rebuilding, format!("is filling {n}{of} members")))
+        }
+        (n, Some(sync)) => {
+            Some((Condition::Degraded, format!("lacks {n}{of} members, and a {sync} is under way")))
+        }
+        (n, None) => Some((Condition::Degraded, format!("lacks {n}{of} members"))),
+    }
+}
+
+impl Mapper {
+    fn unwell(&self) -> Option<(Condition, String)> {
+        let found = self.segments.iter().flatten().filter_map(|segment| {
+            let health = segment.health.as_deref()?;
+            let count = |wanted: &[char]| health.chars().filter(|c| wanted.contains(c)).count();
+            let recovers = segment.sync.as_deref() == Some("recover");
+            // Not yet in step are all members while an array is synchronised for the first time.
+            let missing = count(&['D', '-']) + if recovers { count(&['a']) } else { 0 };
+            let of = format!(" of {}", health.chars().count());
+            under_way(segment.sync.as_deref(), u32::try_from(missing).unwrap_or(u32::MAX), &of)
+        });
+        found.min_by_key(|(condition, _)| *condition)
+    }
+}
+
+impl Pool {
+    fn unwell(&self) -> Option<(Condition, String)> {
+        let state = self.state.as_deref().filter(|state| *state != "ONLINE")?;
+        let fills = state.contains("resilver") || state.contains("replace");
+        let condition = if fills {
+            Condition::Rebuilding
+        } else if state.contains("missing") || state.starts_with("DEGRADED") {
+            Condition::Degraded
+        } else {
+            return None;
+        };
+        Some((condition, format!("is {state}")))
     }
 }
 
@@ -488,15 +584,11 @@ mod tests {
     fn data_width_is_chunk_times_data_members() {
         assert_eq!(md("raid6", 6, None).data_width_bytes(), Some(4 * 131_072));
         assert_eq!(md("raid5", 3, None).data_width_bytes(), Some(2 * 131_072));
-        assert_eq!(md("raid0", 8, None).data_members(), Some(8));
-        assert_eq!(md("raid10", 4, Some(0x102)).data_members(), Some(2));
-        assert_eq!(md("raid10", 6, Some(0x103)).data_members(), Some(2));
-        assert_eq!(md("raid10", 3, Some(0x102)).data_members(), None);
-        assert_eq!(md("raid1", 2, None).data_members(), None);
-        assert_eq!(md("raid6", 1, None).data_members(), None);
+        assert_eq!(md("raid10", 6, Some(0x103)).data_width_bytes(), Some(2 * 131_072));
+        assert_eq!(md("raid10", 3, Some(0x102)).data_width_bytes(), None);
+        assert_eq!(md("raid1", 2, None).data_width_bytes(), None);
         let huge = Md { chunk_bytes: Some(u64::MAX), ..md("raid0", u32::MAX, None) };
         assert_eq!(huge.data_width_bytes(), None);
-        assert_eq!(md("raid10", 4, Some(u64::MAX)).data_members(), None);
     }
 
     #[test]
@@ -517,5 +609,62 @@ mod tests {
             unseen: vec![],
         };
         assert_eq!(tree.under(&tree.layers[0]).len(), 2);
+    }
+
+    fn with(what: What) -> Vec<Unwell> {
+        let layer = Layer { id: "x".into(), below: vec![], size_bytes: None, what, queue: None };
+        let tree = StackTree {
+            version: STACK_VERSION,
+            targets: vec![],
+            layers: vec![layer],
+            host: StackHost::default(),
+            throttles: vec![],
+            unseen: vec![],
+        };
+        tree.unwell()
+    }
+
+    #[test]
+    fn arrays_that_are_not_whole_are_told() {
+        let of = |missing: u32, sync: &str| {
+            let found =
+                Md { missing: Some(missing), sync: Some(sync.into()), ..md("raid5", 4, None) };
+            with(What::Md(found)).pop().map(|one| (one.condition, one.how))
+        };
+        assert_eq!((of(0, "idle"), of(0, "none"), of(0, "frozen")), (None, None, None));
+        let degraded = (Condition::Degraded, "lacks 1 of 4 members".to_owned());
+        assert_eq!(of(1, "idle"), Some(degraded));
+        assert_eq!(of(1, "recover").unwrap().0, Condition::Rebuilding);
+        assert_eq!(of(0, "check").unwrap().0, Condition::Busy);
+        // Levels that keep nothing twice say nothing.
+        assert!(with(What::Md(md("raid0", 4, None))).is_empty());
+    }
+
+    #[test]
+    fn so_are_volumes_and_pools() {
+        let raid = |health: &str, sync: &str| {
+            let segment = Segment {
+                start_bytes: 0,
+                length_bytes: 1,
+                target: "raid".into(),
+                level: Some("raid5".into()),
+                chunk_bytes: None,
+                on: vec![],
+                health: Some(health.into()),
+                sync: Some(sync.into()),
+            };
+            let found = Mapper { segments: Some(vec![segment]), ..Mapper::default() };
+            with(What::Mapper(found)).pop().map(|one| one.condition)
+        };
+        assert_eq!((raid("AAA", "idle"), raid("AAD", "idle")), (None, Some(Condition::Degraded)));
+        assert_eq!(raid("AAa", "recover"), Some(Condition::Rebuilding));
+        assert_eq!(raid("aaa", "resync"), Some(Condition::Busy));
+        let pool = |state: &str| {
+            let pool = Some(Pool { state: Some(state.into()), ..Pool::default() });
+            let found = with(What::FileSystem(FileSystem { pool, ..FileSystem::default() }));
+            found.first().map(|one| one.condition)
+        };
+        assert_eq!((pool("ONLINE"), pool("1 missing")), (None, Some(Condition::Degraded)));
+        assert_eq!(pool("DEGRADED, resilver in progress"), Some(Condition::Rebuilding));
     }
 }

@@ -3,13 +3,22 @@
 use record::stack::StackTree;
 
 use super::geometry::{Stripe, stripe};
-use super::{Advice, Use, Weight, quoted};
+use super::{Advice, Predicted, Use, Weight, quoted};
 use crate::words::size;
+
+/// Smaller chunks make random reads need several members: none such is advised.
+const CHUNK_MIN: u64 = 32 << 10;
 
 pub(super) fn look(tree: &StackTree, purpose: Use) -> Vec<Advice> {
     let stripes = tree.layers.iter().filter_map(stripe);
     stripes
-        .flat_map(|stripe| [too_small(&stripe, purpose), cut_small(&stripe, tree)])
+        .flat_map(|stripe| {
+            [
+                too_small(&stripe, purpose),
+                part_of_stripe(&stripe, purpose),
+                cut_small(&stripe, tree),
+            ]
+        })
         .flatten()
         .collect()
 }
@@ -17,6 +26,11 @@ pub(super) fn look(tree: &StackTree, purpose: Use) -> Vec<Advice> {
 fn too_small(stripe: &Stripe<'_>, purpose: Use) -> Option<Advice> {
     let request = purpose.request_bytes;
     if stripe.unit >= request || request == 0 {
+        return None;
+    }
+    // Chosen for writes of whole stripes.
+    let whole = stripe.write_cost(0, request).is_some_and(|cost| cost.read_bytes == 0.0);
+    if whole && stripe.unit >= CHUNK_MIN {
         return None;
     }
     let members = request.div_ceil(stripe.unit);
@@ -38,6 +52,40 @@ fn too_small(stripe: &Stripe<'_>, purpose: Use) -> Option<Advice> {
         .mind(
             "of md arrays only some levels can change it in place, for hours and with a backup \
                file; volumes have to be made anew",
+        ),
+    )
+}
+
+/// Long writes that fill no stripe of an array with parity, and would fill one of smaller chunks.
+fn part_of_stripe(stripe: &Stripe<'_>, purpose: Use) -> Option<Advice> {
+    let request = purpose.request_bytes;
+    let now = stripe.write_cost(0, request).filter(|cost| cost.read_bytes > 0.0)?;
+    let halves = std::iter::successors(Some(stripe.unit), |chunk| Some(chunk / 2));
+    let fits = halves.skip(1).take_while(|&chunk| chunk >= CHUNK_MIN).find_map(|chunk| {
+        let other = stripe.with_chunk(chunk)?;
+        let cost = other.write_cost(0, request)?;
+        (cost.read_bytes == 0.0).then_some((chunk, cost))
+    });
+    let (chunk, then) = fits?;
+    let id = &stripe.layer.id;
+    Some(
+        Advice::new(
+            Weight::Hint,
+            "request-below-stripe",
+            id,
+            format!("writes of {} fill no stripe of {}", size(request), size(stripe.width)),
+        )
+        .because(format!(
+            "the array has to read for such a write before it can write its parity; chunks of {} \
+             would make it a whole stripe",
+            size(chunk)
+        ))
+        .seen(format!("{} of {} has a chunk of {}", stripe.level, id, size(stripe.unit)))
+        .predicting(Predicted::of(&now, &then))
+        .command(format!("mdadm --grow {} --chunk={}", quoted(&format!("/dev/{id}")), chunk >> 10))
+        .mind(
+            "smaller chunks make long reads need more members at once: measure both; changing it \
+             in place takes hours and a backup file, and volumes have to be made anew",
         ),
     )
 }
@@ -92,6 +140,22 @@ mod tests {
     fn chunks_that_hold_a_page_are_left_alone() {
         assert!(with(8, 8 << 10).is_empty() && with(128, 16 << 10).is_empty());
         assert!(with(8, 0).is_empty());
+    }
+
+    #[test]
+    fn long_writes_that_fill_no_stripe_are_found() {
+        // Two of four members hold data.
+        let found = with(256, 128 << 10);
+        assert_eq!((found.len(), found[0].name.as_str()), (1, "request-below-stripe"), "{found:?}");
+        assert!(found[0].commands[0].ends_with("--chunk=64"), "{found:?}");
+        let foretold = &found[0].predicts[0];
+        assert!(foretold.now.read > 0.0 && foretold.then.read == 0.0, "{foretold:?}");
+        assert_eq!(foretold.then.written, 2.0);
+        // Whole stripes, pages that fill none of any sensible chunk, and arrays without parity.
+        assert!(with(64, 128 << 10).is_empty() && with(64, 256 << 10).is_empty());
+        assert!(with(256, 16 << 10).is_empty());
+        let plain = md("md0", "raid10", 256, &["a", "b", "c", "d"]);
+        assert!(look(&tree(vec![plain]), Use { request_bytes: 128 << 10 }).is_empty());
     }
 
     #[test]

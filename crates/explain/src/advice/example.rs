@@ -100,6 +100,8 @@ pub fn volume(id: &str, chunk_kib: Option<u64>, on: &[(&str, u64)]) -> Layer {
         level: None,
         chunk_bytes: chunk_kib.map(|kib| kib << 10),
         on: on.iter().map(extent).collect(),
+        health: None,
+        sync: None,
     };
     let below: Vec<&str> = on.iter().map(|(layer, _)| *layer).collect();
     let segments = Some(vec![segment]);

@@ -1,6 +1,11 @@
-//! Where a stack has stripes, and where a layer's beginning lies in them.
+//! Where a stack has stripes, and where a layer's beginning lies in them. What stripes there are
+//! and what they cost is `layout`'s to reckon.
 
+use layout::{Geometry, MeanCost, Seen};
 use record::stack::{Layer, Mapper, Queue, StackTree, What};
+use units::{ByteOffset, Bytes};
+
+use super::Predicted;
 
 /// A layer that spreads data over several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,46 +20,93 @@ pub(super) struct Stripe<'a> {
     pub parity: bool,
     /// `raid5`, `striped`.
     pub level: String,
+    /// The array, where more is known than its stripes.
+    seen: Option<Seen>,
+}
+
+impl<'a> Stripe<'a> {
+    fn new(layer: &'a Layer, seen: Seen, level: &str) -> Self {
+        let parity = seen.level().parity() > 0;
+        let mut stripe = Self::of_geometry(layer, seen.geometry(), level);
+        (stripe.parity, stripe.seen) = (parity, Some(seen));
+        stripe
+    }
+
+    fn of_geometry(layer: &'a Layer, geometry: Geometry, level: &str) -> Self {
+        let (unit, width) = (geometry.unit.get(), geometry.width().get());
+        Self { layer, unit, width, parity: false, level: level.to_owned(), seen: None }
+    }
+
+    /// As `layout` has it.
+    pub(super) fn geometry(&self) -> Geometry {
+        let count = self.width.checked_div(self.unit).and_then(|count| u32::try_from(count).ok());
+        Geometry { unit: Bytes::new(self.unit), count: count.unwrap_or(1) }
+    }
+
+    /// What writes of a size cost the members of an array with parity, where the data that is
+    /// written to begins `start` bytes behind the first full stripe.
+    pub(super) fn write_cost(&self, start: u64, size: u64) -> Option<MeanCost> {
+        let seen = self.seen.filter(|_| self.parity && size > 0)?;
+        seen.mean_write_cost(ByteOffset::new(start), Bytes::new(size))
+    }
+
+    /// What is lost by data that begins `start` bytes behind the first full stripe: for requests
+    /// and for whole stripes.
+    pub(super) fn off_by(&self, start: u64, request: u64) -> Vec<Predicted> {
+        let mut sizes = vec![request, self.width];
+        sizes.dedup();
+        let of = |size| {
+            let (now, then) = (self.write_cost(start, size)?, self.write_cost(0, size)?);
+            Predicted::of(&now, &then)
+        };
+        sizes.into_iter().filter_map(of).collect()
+    }
+
+    /// The same array with another chunk.
+    pub(super) fn with_chunk(&self, chunk: u64) -> Option<Self> {
+        let seen = self.seen?.with_chunk(Bytes::new(chunk))?;
+        Some(Self::new(self.layer, seen, &self.level))
+    }
 }
 
 /// The stripe of a layer, if it has one and it is known.
 pub(super) fn stripe(layer: &Layer) -> Option<Stripe<'_>> {
-    let (unit, data, level) = match &layer.what {
-        What::Md(md) => (md.chunk_bytes?, md.data_members()?, md.level.clone()),
-        What::Mapper(mapper) if mapper.segments.is_some() => of_mapper(mapper)?,
-        What::Mapper(_) => of_hints(layer.queue.as_ref()?)?,
-        _ => return None,
-    };
-    let width = unit.checked_mul(data.into()).filter(|&width| width > 0)?;
-    let parity = matches!(level.as_str(), "raid4" | "raid5" | "raid6");
-    Some(Stripe { layer, unit, width, parity, level })
+    match &layer.what {
+        What::Md(md) => Some(Stripe::new(layer, md.stripes()?, &md.level)),
+        What::Mapper(mapper) if mapper.segments.is_some() => {
+            let (seen, level) = of_mapper(mapper)?;
+            Some(Stripe::new(layer, seen, level))
+        }
+        What::Mapper(_) => {
+            let geometry = of_hints(layer.queue.as_ref()?)?;
+            Some(Stripe::of_geometry(layer, geometry, "striped"))
+        }
+        _ => None,
+    }
 }
 
 /// A volume is one stripe if all its parts are alike.
-fn of_mapper(mapper: &Mapper) -> Option<(u64, u32, String)> {
+fn of_mapper(mapper: &Mapper) -> Option<(Seen, &str)> {
     let of = |segment: &record::stack::Segment| {
         let members = u32::try_from(segment.on.len()).ok()?;
-        let level = segment.level.clone().unwrap_or_else(|| segment.target.clone());
-        let data = match level.as_str() {
-            "striped" | "raid0" => members,
-            "raid4" | "raid5" => members.checked_sub(1)?,
-            "raid6" => members.checked_sub(2)?,
-            "raid10" => members / 2,
-            _ => return None,
-        };
-        Some((segment.chunk_bytes?, data, level))
+        Seen::new(word(segment), members, Bytes::new(segment.chunk_bytes?), None)
     };
     let segments = mapper.segments.as_deref()?;
-    let first = of(segments.first()?)?;
-    segments.iter().all(|segment| of(segment).as_ref() == Some(&first)).then_some(first)
+    let first = segments.first()?;
+    let seen = of(first)?;
+    segments.iter().all(|segment| of(segment) == Some(seen)).then_some((seen, word(first)))
+}
+
+fn word(segment: &record::stack::Segment) -> &str {
+    segment.level.as_deref().unwrap_or(&segment.target)
 }
 
 /// A volume whose table only root may read still says its chunk and its full stripe. One that lies
 /// on an array as it is says those of the array.
-fn of_hints(queue: &Queue) -> Option<(u64, u32, String)> {
+fn of_hints(queue: &Queue) -> Option<Geometry> {
     let (unit, width) = (queue.minimum_io_bytes?, queue.optimal_io_bytes?);
-    let data = width.checked_div(unit).filter(|&data| data > 1 && width.is_multiple_of(unit))?;
-    Some((unit, u32::try_from(data).ok()?, "striped".to_owned()))
+    let count = width.checked_div(unit).filter(|&data| data > 1 && width.is_multiple_of(unit))?;
+    Some(Geometry { unit: Bytes::new(unit), count: u32::try_from(count).ok()? })
 }
 
 /// The first stripe at or below a layer, through layers that stand on one other: what a file

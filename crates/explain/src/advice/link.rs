@@ -41,14 +41,20 @@ fn of_layer(tree: &StackTree, layer: &Layer) -> Option<Advice> {
     {
         return None;
     }
+    // Of SATA and SAS the kernel shows what the port can do, not what the drive can.
+    let (made_for, evidence) = if is_pci {
+        ("where it is made for", "its device is made for")
+    } else {
+        ("at a port made for", "the controller's port is made for")
+    };
     let advice = Advice::new(
         Weight::Warning,
         "link-below-capability",
         &layer.id,
-        format!("{} where it is made for {}", wire.now.name, capable.name),
+        format!("{} {made_for} {}", wire.now.name, capable.name),
     )
     .because(format!("at most {} get through in one direction, of {}", rate(now), rate(could)))
-    .seen(format!("the link runs as {}, its device is made for {}", wire.now.name, capable.name));
+    .seen(format!("the link runs as {}, {evidence} {}", wire.now.name, capable.name));
     let advice = match slot {
         Some(end) => advice.seen(format!("the slot is made for {}", end.name)),
         None => advice,
@@ -63,7 +69,8 @@ fn of_layer(tree: &StackTree, layer: &Layer) -> Option<Advice> {
         advice.command(format!("lspci -vv -s {}", quoted(&layer.id))).mind(what)
     } else {
         advice.command("dmesg | grep -iE 'link|speed'").mind(
-            "a worn cable or backplane makes a link fall back; so does an older port or drive",
+            "an older drive is made for no more than that, and then nothing is wrong; else a worn \
+             cable or backplane makes a link fall back",
         )
     })
 }
@@ -112,5 +119,13 @@ mod tests {
             look(&tree(vec![slow]), Use::default()).len()
         };
         assert_eq!((with(300), with(600)), (1, 0));
+    }
+
+    #[test]
+    fn of_a_drive_only_what_its_port_can_do_is_claimed() {
+        let slow = disk_with("sda", |disk, _| disk.wire = Some(wire(300, 600)));
+        let found = look(&tree(vec![slow]), Use::default());
+        assert_eq!(found[0].finding, "link of 300 at a port made for link of 600");
+        assert!(found[0].sentences().iter().all(|text| !text.contains("its device")), "{found:?}");
     }
 }

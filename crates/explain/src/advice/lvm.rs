@@ -1,6 +1,7 @@
 //! A volume whose data do not begin where a stripe of what it lies on begins.
 
 use record::stack::{Layer, Mapper, StackTree, What};
+use units::Bytes;
 
 use super::geometry::stripe_under;
 use super::{Advice, Use, Weight, quoted};
@@ -9,16 +10,16 @@ use crate::words::size;
 /// As for partitions: flash has no smaller pages.
 const PAGE: u64 = 4096;
 
-pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
+pub(super) fn look(tree: &StackTree, purpose: Use) -> Vec<Advice> {
     let volumes = tree.layers.iter().filter_map(|layer| match &layer.what {
         What::Mapper(mapper) if mapper.maker.as_deref() == Some("LVM") => Some((layer, mapper)),
         _ => None,
     });
-    volumes.filter_map(|(layer, mapper)| of_volume(tree, layer, mapper)).collect()
+    volumes.filter_map(|(layer, mapper)| of_volume(tree, layer, mapper, purpose)).collect()
 }
 
 /// The first place that is off; the others are off for the same reason.
-fn of_volume(tree: &StackTree, layer: &Layer, mapper: &Mapper) -> Option<Advice> {
+fn of_volume(tree: &StackTree, layer: &Layer, mapper: &Mapper, purpose: Use) -> Option<Advice> {
     let extents = mapper.segments.iter().flatten().flat_map(|segment| &segment.on);
     let mut off = extents.filter_map(|extent| {
         let below = tree.layer(&extent.layer)?;
@@ -41,6 +42,10 @@ fn of_volume(tree: &StackTree, layer: &Layer, mapper: &Mapper) -> Option<Advice>
         None => ("a page of flash or a large sector".to_owned(), "a block lies on two of them"),
     };
     let device = quoted(&format!("/dev/{}", below.id));
+    let alignment = layout::lvm::data_alignment(Some(Bytes::new(unit)));
+    let extent = layout::lvm::extent_size(alignment, None).get();
+    let predicted = stripe.as_ref().filter(|stripe| stripe.layer.id == below.id);
+    let predicted = predicted.map(|stripe| stripe.off_by(offset, purpose.request_bytes));
     Some(
         Advice::new(
             Weight::Warning,
@@ -51,16 +56,11 @@ fn of_volume(tree: &StackTree, layer: &Layer, mapper: &Mapper) -> Option<Advice>
         .because(why)
         .seen(format!("{} starts at byte {offset} of {}", mapper.name, below.id))
         .seen(format!("{what} is {}", size(unit)))
-        .command(format!("pvcreate --dataalignment {}b {device}", unit))
-        .command(format!("vgcreate --physicalextentsize {}b VG {device}", extent_size(unit)))
+        .predicting(predicted.into_iter().flatten())
+        .command(format!("pvcreate --dataalignment {}b {device}", alignment.get()))
+        .command(format!("vgcreate --physicalextentsize {extent}b VG {device}"))
         .mind("both make the group anew: its volumes are lost and have to be copied back"),
     )
-}
-
-/// The smallest multiple of a width that LVM takes near its default of 4 MiB; extents need not be
-/// powers of two.
-fn extent_size(unit: u64) -> u64 {
-    unit.checked_mul((4u64 << 20).div_ceil(unit.max(1))).unwrap_or(unit)
 }
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
         let found = on_legs(192 << 10);
         assert_eq!(found.len(), 1);
         assert!(found[0].finding.contains("192 KiB past a boundary of 512 KiB"), "{found:?}");
-        assert_eq!(found[0].commands[0], "pvcreate --dataalignment 524288b /dev/md0");
+        assert_eq!(found[0].commands[0], "pvcreate --dataalignment 1048576b /dev/md0");
         assert!(found[0].commands[1].contains("4194304b"));
     }
 
@@ -94,6 +94,8 @@ mod tests {
         let raid5 = md("md0", "raid5", 128, &["a", "b", "c", "d"]);
         let found = look(&tree(vec![linear, raid5]), Use::default());
         assert!(found[0].commands[0].contains("393216b"), "{found:?}");
+        let whole = found[0].predicts.iter().find(|one| one.request_bytes == 384 << 10).unwrap();
+        assert!(whole.now.read > 0.0 && whole.then.read == 0.0, "{found:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A partition that does not begin where a sector, a page or a stripe begins.
 
 use record::stack::{StackTree, What};
+use units::Bytes;
 
 use super::geometry::stripe_under;
 use super::{Advice, Use, Weight, quoted};
@@ -9,7 +10,7 @@ use crate::words::size;
 /// Pages of flash and sectors of large drives are at least so long, whatever they say.
 const PAGE: u64 = 4096;
 
-pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
+pub(super) fn look(tree: &StackTree, purpose: Use) -> Vec<Advice> {
     let partitions = tree.layers.iter().filter_map(|layer| match &layer.what {
         What::Partition(partition) => Some((layer, partition.start_bytes?)),
         _ => None,
@@ -44,11 +45,13 @@ pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
         })
         .seen(format!("it starts at byte {start} of {}", disk.id))
         .seen(format!("{what} is {}", size(unit)));
-        // A start of 1 MiB is a multiple of every data width that is a power of two.
-        let first = unit.checked_mul((1u64 << 20).div_ceil(unit)).unwrap_or(unit);
+        let predicted = stripe.as_ref().filter(|stripe| stripe.layer.id == disk.id);
+        let predicted = predicted.map(|stripe| stripe.off_by(start, purpose.request_bytes));
+        let first = layout::lvm::data_start(Bytes::new(unit)).get();
         let device = quoted(&format!("/dev/{}", disk.id));
         Some(
             advice
+                .predicting(predicted.into_iter().flatten())
                 .command(format!("parted {device} mkpart data {first}B 100%"))
                 .mind("the partition has to be made anew and its data copied back"),
         )
@@ -87,5 +90,23 @@ mod tests {
     fn on_an_array_the_stripe_counts() {
         assert_eq!(on_array(128 << 10).len(), 1);
         assert!(on_array(1 << 20).is_empty());
+    }
+
+    #[test]
+    fn what_it_will_cost_is_foretold() {
+        // Of three members two hold data. Half a chunk off, a write of a whole stripe has one and
+        // a half chunks of one stripe, for which half a chunk is read, and half a chunk of the next,
+        // for which old data and old parity are, or what is not written of the stripe: both are a chunk.
+        let found = on_array(64 << 10);
+        let whole = found[0].predicts.iter().find(|one| one.request_bytes == 256 << 10).unwrap();
+        assert_eq!((whole.now.read, whole.then.read), (0.5, 0.0));
+        assert_eq!(whole.then.written, 1.5);
+        // A page is read for and written as well anywhere.
+        assert!(!found[0].predicts.iter().any(|one| one.request_bytes == 16 << 10), "{found:?}");
+        assert!(found[0].sentences().iter().any(|text| text.contains("read 0.50")), "{found:?}");
+        // Copies cost the same anywhere.
+        let mirror = md("md0", "raid10", 128, &["a", "b", "c", "d"]);
+        let plain = tree(vec![partition("md0p1", "md0", 64 << 10), mirror]);
+        assert!(look(&plain, Use::default())[0].predicts.is_empty());
     }
 }

@@ -1,6 +1,7 @@
 //! A file system that was told of another stripe than it is on, or of none.
 
 use record::stack::{FileSystem, StackTree, What};
+use units::Bytes;
 
 use super::geometry::{device_of, stripe_under};
 use super::{Advice, Use, Weight, quoted};
@@ -76,9 +77,16 @@ fn commands(advice: Advice, found: &FileSystem, stripe: &super::geometry::Stripe
             .command(format!("umount {point}"))
             .command(format!("mount -o sunit={unit},swidth={width} {source} {point}"));
     }
-    let (stride, width) = (stripe.unit / block, stripe.width / block);
+    let words = layout::mkfs::stripe_words(
+        layout::FileSystemKind::Ext4,
+        Some(stripe.geometry()),
+        Bytes::new(block),
+    );
+    if words.is_empty() {
+        return advice.mind("its blocks do not fit into that chunk: it cannot be told of it");
+    }
     advice
-        .command(format!("tune2fs -E stride={stride},stripe_width={width} {source}"))
+        .command(format!("tune2fs {} {source}", words.join(" ")))
         .command(format!("umount {point}"))
         .command(format!("mount {source} {point}"))
 }

@@ -184,8 +184,17 @@ impl Against {
         })
     }
 
-    /// The verdict over all cells in a sentence.
+    /// The verdict over all cells in a sentence; in a second one the state of the arrays, where one
+    /// was not whole: nobody is to read the first without it.
     pub fn headline(&self) -> String {
+        let verdict = self.verdict_told();
+        match &self.arrays {
+            Some(arrays) => format!("{verdict} {arrays}"),
+            None => verdict,
+        }
+    }
+
+    fn verdict_told(&self) -> String {
         let label = &self.label;
         if let (true, Some(which)) = (self.cells.is_empty(), self.who_failed()) {
             return format!(

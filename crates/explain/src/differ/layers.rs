@@ -12,7 +12,7 @@ use units::{Bytes, Nanos};
 use super::{Factor, Kind, factor, only_in_one, option};
 
 /// Fields that are told elsewhere, that follow from others, or that are names of parts.
-const SKIPPED: [&str; 14] = [
+const SKIPPED: [&str; 16] = [
     "is",
     "kind",
     "point",
@@ -27,7 +27,11 @@ const SKIPPED: [&str; 14] = [
     "known_limits",
     "capable",
     "bytes_per_second",
+    "missing",
+    "sync",
 ];
+/// Of arrays `clean` and `active` follow each other all the time: how they stand is told apart.
+const SKIPPED_OF_ARRAYS: [&str; 2] = ["state", "health"];
 /// Of queues above the disks, what is set there; the rest follows from what is below.
 const SET_ABOVE_DISKS: [&str; 4] = ["scheduler", "requests", "read_ahead_bytes", "write_cache"];
 /// More values of one field are counted, not listed.
@@ -53,9 +57,19 @@ pub(super) fn layers(a: &StackTree, b: &StackTree) -> Vec<Factor> {
             }
         }
     }
+    out.extend(factor(Kind::Stack, "state of arrays", &state(a), &state(b)));
     out.extend(limits(&a.throttles, &b.throttles));
     out.extend(host(&a.host, &b.host));
     out
+}
+
+/// `whole`; `degraded`, `rebuilding` where several arrays stand so or otherwise.
+fn state(tree: &StackTree) -> String {
+    let words: BTreeSet<&str> = tree.unwell().iter().map(|one| one.condition.word()).collect();
+    if words.is_empty() {
+        return "whole".to_owned();
+    }
+    words.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// All layers that do the same for a stack.
@@ -80,7 +94,12 @@ fn roles(tree: &StackTree) -> BTreeMap<String, Role> {
         role.counts = !matches!(layer.what, What::Controller(_) | What::FileSystem(_));
         role.words.insert(word(layer));
         let mut values = Vec::new();
-        if let Ok(what) = serde_json::to_value(&layer.what) {
+        if let Ok(mut what) = serde_json::to_value(&layer.what) {
+            if let (What::Md(_) | What::Mapper(_), Some(fields)) =
+                (&layer.what, what.as_object_mut())
+            {
+                fields.retain(|name, _| !SKIPPED_OF_ARRAYS.contains(&name.as_str()));
+            }
             flatten("", &what, &mut values, role);
         }
         if let What::Mapper(mapper) = &layer.what {
@@ -212,6 +231,9 @@ fn of_role(name: &str, left: &Role, right: &Role) -> Vec<Factor> {
     for (field, values) in &left.fields {
         // What one of them could not see is no difference.
         let Some(others) = right.fields.get(field) else { continue };
+        if field == "serial" && !comparable(values, others) {
+            continue;
+        }
         if values.keys().eq(others.keys())
             && (values.len() == 1 || left.layers != right.layers || values == others)
         {
@@ -227,6 +249,13 @@ fn of_role(name: &str, left: &Role, right: &Role) -> Vec<Factor> {
         out.extend(only_in_one(Kind::Stack, &label, &list(set), &list(others), ","));
     }
     out
+}
+
+/// Serial numbers were hashed without a key once: the same drive has two texts then.
+fn comparable(a: &BTreeMap<String, usize>, b: &BTreeMap<String, usize>) -> bool {
+    let keyed =
+        |values: &BTreeMap<String, usize>| values.keys().all(|text| text.starts_with("#1-"));
+    keyed(a) == keyed(b)
 }
 
 fn words(field: &str) -> String {
@@ -322,6 +351,36 @@ mod tests {
         assert!(found.contains(&"md level: raid5 > raid0".to_owned()), "{found:#?}");
         assert!(found.contains(&"md chunk: 128KiB > 64KiB".to_owned()), "{found:#?}");
         assert!(found.contains(&"disk scheduler: none > bfq, none (2)".to_owned()), "{found:#?}");
+    }
+
+    #[test]
+    fn an_array_that_is_not_whole_is_another_and_one_that_writes_is_not() {
+        let with = |missing: u32, sync: &str, state: &str| {
+            let mut array = md("md0", "raid5", 64, &["sda"]);
+            let What::Md(found) = &mut array.what else { unreachable!() };
+            (found.missing, found.sync) = (Some(missing), Some(sync.to_owned()));
+            found.state = Some(state.to_owned());
+            tree(vec![array, disk("sda", "")])
+        };
+        let whole = with(0, "idle", "clean");
+        assert_eq!(told(&whole, &with(0, "idle", "active")), [""; 0]);
+        let found = told(&whole, &with(1, "idle", "clean"));
+        assert_eq!(found, ["state of arrays: whole > degraded"]);
+        let found = told(&with(1, "recover", "clean"), &with(1, "idle", "clean"));
+        assert_eq!(found, ["state of arrays: rebuilding > degraded"]);
+    }
+
+    #[test]
+    fn a_serial_that_was_hashed_otherwise_is_no_difference() {
+        let with = |serial: &str| {
+            let mut drive = disk("sda", "");
+            let What::Disk(found) = &mut drive.what else { unreachable!() };
+            found.serial = Some(serial.to_owned());
+            tree(vec![drive])
+        };
+        let keyed = with("#1-0123456789abcdef");
+        assert_eq!(told(&with("#0123456789abcdef"), &keyed), [""; 0]);
+        assert_eq!(told(&with("#1-1123456789abcdef"), &keyed).len(), 1);
     }
 
     #[test]

@@ -1,0 +1,119 @@
+//! The state that arrays were measured in: a rate of a degraded array is no rate of that array.
+
+use record::Run;
+use record::stack::{Condition, Unwell};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::words::list;
+
+/// The state of all arrays below a run's targets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Arrays {
+    /// The worst of them; null where all were whole and at rest, or there was none.
+    pub condition: Option<Condition>,
+    /// Those that were not whole and at rest as the first visit began.
+    pub unwell: Vec<Unwell>,
+}
+
+impl Arrays {
+    /// `None` where nothing is known of what lay below: imported runs, twins, runs of before.
+    pub fn of(run: &Run) -> Option<Self> {
+        let unwell = run.header.stack.as_ref()?.unwell();
+        let condition = unwell.iter().map(|one| one.condition).min();
+        Some(Self { condition, unwell })
+    }
+
+    /// `whole`, `degraded`, ...
+    pub fn word(&self) -> &'static str {
+        self.condition.map_or("whole", Condition::word)
+    }
+
+    fn named(&self) -> String {
+        let each = self.unwell.iter().map(|one| format!("{} {}", one.layer, one.how));
+        list(&each.collect::<Vec<_>>())
+    }
+}
+
+/// What is to be said of a run by itself.
+pub(crate) fn sentences(run: &Run) -> Vec<String> {
+    let arrays = Arrays::of(run);
+    let told = arrays.as_ref().and_then(|arrays| Some((arrays.condition?, arrays)));
+    let mut said: Vec<String> = told
+        .map(|(condition, arrays)| {
+            format!(
+                "It was measured on an array that was {}: {}. Its rates are of that state, not of \
+                 the array when it is whole.",
+                condition.word(),
+                arrays.named()
+            )
+        })
+        .into_iter()
+        .collect();
+    let changes = run.header.warnings.iter().filter(|warning| warning.code == "array-changed");
+    said.extend(changes.map(|warning| {
+        format!("The state of an array changed in it: {}.", warning.text.trim_end_matches('.'))
+    }));
+    said
+}
+
+/// What is to be said of two runs held against each other; nothing where both were whole, or
+/// nothing is known of either.
+///
+/// * `label`: of the other side; the reference is A.
+pub(crate) fn between(
+    reference: Option<&Arrays>,
+    other: Option<&Arrays>,
+    label: &str,
+) -> Option<String> {
+    let state = |arrays: Option<&Arrays>| arrays.map_or("of unknown state", Arrays::word);
+    let sides = [("A", reference), (label, other)];
+    let unwell = sides.iter().filter_map(|(name, arrays)| {
+        let arrays = arrays.filter(|arrays| arrays.condition.is_some())?;
+        Some(format!("{name}: {}", arrays.named()))
+    });
+    let unwell: Vec<String> = unwell.collect();
+    if unwell.is_empty() {
+        return None;
+    }
+    let (a, b) = (state(reference), state(other));
+    let evidence = unwell.join("; ");
+    Some(if a == b {
+        format!("Both were measured on arrays that were {a} ({evidence}).")
+    } else {
+        format!(
+            "The arrays were not in the same state: A's {a}, {label}'s {b} ({evidence}). The ratio \
+             says what that state costs, with whatever else differs; it is none of two whole stacks."
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrays(condition: Option<Condition>) -> Arrays {
+        let one = |condition| Unwell {
+            layer: "md0".into(),
+            condition,
+            how: "lacks 1 of 4 members".into(),
+        };
+        Arrays { condition, unwell: condition.map(one).into_iter().collect() }
+    }
+
+    #[test]
+    fn whole_against_degraded_is_never_silent() {
+        let (whole, degraded) = (arrays(None), arrays(Some(Condition::Degraded)));
+        let of = |a: Option<&Arrays>, b: Option<&Arrays>| between(a, b, "B");
+        let told = of(Some(&whole), Some(&degraded)).unwrap();
+        assert!(told.contains("A's whole, B's degraded (B: md0 lacks 1 of 4 members)"), "{told}");
+        assert!(of(Some(&degraded), Some(&whole)).unwrap().contains("A's degraded, B's whole"));
+        let unknown = of(None, Some(&degraded)).unwrap();
+        assert!(unknown.contains("A's of unknown state, B's degraded"), "{unknown}");
+        let rebuilding = arrays(Some(Condition::Rebuilding));
+        assert!(of(Some(&degraded), Some(&rebuilding)).unwrap().contains("not in the same state"));
+        assert!(of(Some(&degraded), Some(&degraded)).unwrap().starts_with("Both were measured"));
+        assert_eq!((of(Some(&whole), Some(&whole)), of(None, None)), (None, None));
+        assert_eq!(of(None, Some(&whole)), None);
+    }
+}
