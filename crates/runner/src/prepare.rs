@@ -90,14 +90,9 @@ pub(crate) struct Paths {
     pub shared: bool,
 }
 
-/// Everything below the targets; of twins nothing.
-fn below(host: &Host, ground: &Ground) -> Option<StackTree> {
-    let Ground::Paths(paths) = ground else { return None };
-    let targets = match paths.each.as_slice() {
-        [] => std::slice::from_ref(&paths.target),
-        each => each,
-    };
-    Some(stack::stack_tree(host, targets, stack::Serials::Hashed))
+/// Everything below targets.
+pub(crate) fn below(host: &Host, targets: &[Target]) -> StackTree {
+    stack::stack_tree(host, targets, stack::Serials::Hashed)
 }
 
 impl Prepared {
@@ -535,7 +530,10 @@ fn finish(
         seed,
         command_line: order.settings.command_line.clone(),
         program: order.settings.program.clone(),
-        stack: below(host, &found.ground),
+        stack: match &found.ground {
+            Ground::Paths(paths) => Some(below(host, paths.targets())),
+            _ => None,
+        },
         machine: stack::machine(host),
         started_unix_ns: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
         state: RunState::Running,

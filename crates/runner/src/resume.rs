@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use plan::Made;
-use record::{Run, RunState, TargetKind, TargetRecord, VisitEnd, VisitRecord, Warning};
+use record::{Run, RunState, StackTree, TargetKind, TargetRecord, VisitEnd, VisitRecord, Warning};
 use stack::{Action, PathKind, Permit};
 use units::Nanos;
 
@@ -26,6 +26,8 @@ pub(crate) struct Resumed {
     pub broken: Option<Warning>,
     /// Where the clock of a simulated device goes on: when the last stored visit ended on it.
     pub ended_unix_ns: i64,
+    /// What lay below its targets as its first visit began.
+    pub stack: Option<StackTree>,
 }
 
 /// Decides how to go on with `run`. What the user must allow anew (`--destroy`) is in
@@ -100,8 +102,8 @@ pub fn prepare_resume(
     let passes = if still_there(&prepared.ground) { passes.collect() } else { BTreeSet::new() };
     let visits = run.visits.len() as u32;
     let ended_unix_ns = run.visits.iter().map(ended).max().unwrap_or(header.started_unix_ns);
-    let id = header.id.clone();
-    prepared.resumes = Some(Resumed { id, made, visits, passes, broken, ended_unix_ns });
+    let (id, stack) = (header.id.clone(), header.stack.clone());
+    prepared.resumes = Some(Resumed { id, made, visits, passes, broken, ended_unix_ns, stack });
     Ok(prepared)
 }
 

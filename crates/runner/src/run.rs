@@ -18,6 +18,7 @@ use crate::quiet::{Quiet, Waited};
 use crate::{Interrupt, RunError, Settings};
 
 mod begin;
+mod below;
 mod judge;
 mod lead;
 mod one_visit;
@@ -112,6 +113,8 @@ pub struct Running<'a> {
     round: Option<Round>,
     /// How it ended, once it has.
     ended: Option<Result<Next, RunError>>,
+    /// What lies below the targets.
+    below: below::Below,
     outcome: Outcome,
 }
 
@@ -232,6 +235,7 @@ impl Running<'_> {
         if let Some(ended) = self.prepare_phase(phase)? {
             return Ok(Some(ended));
         }
+        self.look_below()?;
         self.begin_files(visit.cell)?;
         if !self.make_files(visit.cell)? || (!same && !self.get_ready(phase)?) {
             return Ok(Some(Next::Interrupted));
@@ -272,6 +276,11 @@ impl Running<'_> {
             Ok(_) => Ok(()),
         };
         let told = left.into_iter().try_for_each(|warning| self.warn(warning));
+        let told = told.and(match &ended {
+            // The store may be what failed.
+            Err(_) => Ok(()),
+            Ok(_) => self.look_below_again(),
+        });
         let stored = self.store.set_state(&self.outcome.run, state);
         ended?;
         warned.and(told)?;

@@ -1,6 +1,6 @@
 use record::{
-    CellRecord, Imported, LedgerEntry, OpRecord, Reported, Run, RunHeader, RunState, StreamRecord,
-    VisitRecord, Warning, WorkerRecord,
+    CellRecord, Imported, LedgerEntry, OpRecord, Reported, Run, RunHeader, RunState, StackTree,
+    StreamRecord, VisitRecord, Warning, WorkerRecord,
 };
 use rusqlite::{Transaction, TransactionBehavior, named_params, params};
 use serde::Serialize;
@@ -117,6 +117,21 @@ impl Store {
                 "UPDATE run SET target_alignment = ?2
                  WHERE number = ?1 AND target_alignment IS NULL",
                 params![run, bytes],
+            )
+        })
+        .map(|_| ())
+    }
+
+    /// Says what lies below the targets as the first visit begins. Only once, and not where it was
+    /// known before.
+    pub fn set_stack(&mut self, id: &str, stack: &StackTree) -> Result<(), StoreError> {
+        let run = self.number(id)?;
+        let path = self.path.clone();
+        let text = json(stack).map_err(|error| StoreError::sql(&path, error))?;
+        self.transaction(|t| {
+            t.execute(
+                "UPDATE run SET stack = ?2 WHERE number = ?1 AND stack IS NULL",
+                params![run, text],
             )
         })
         .map(|_| ())

@@ -187,6 +187,11 @@ fn heading(run: &Run) -> String {
     for remark in &target.remarks {
         let _ = writeln!(out, "target: {}", plain(remark));
     }
+    for one in header.stack.iter().flat_map(|tree| tree.unwell()) {
+        let state = one.condition.word();
+        let _ =
+            writeln!(out, "state of arrays: {state}: {} {}", plain(&one.layer), plain(&one.how));
+    }
     out
 }
 

@@ -11,6 +11,7 @@ use store::Store;
 use suite::model::{Cell, Method, Suite};
 use units::Nanos;
 
+use super::below::Below;
 use super::{Outcome, Running, own_seed};
 use crate::events::{Event, Watcher};
 use crate::fill::Pass;
@@ -47,10 +48,15 @@ impl Prepared {
         let epoch = resumes.as_ref().map(|resumed| resumed.ended_unix_ns);
         // Sides of a comparison take turns on our clock; each twin's own says nothing of the others.
         let epoch = header.blocks.is_none().then(|| epoch.unwrap_or(header.started_unix_ns));
+        // What lies below is stored as the first visit finds it.
+        let prepared = header.stack.take();
+        let stored = resumes.as_ref().and_then(|resumed| resumed.stack.clone());
+        let below = Below::new(&ground, prepared.clone(), stored);
         let (id, made, visits, done) = match resumes {
             Some(resumed) => (resumed.id, resumed.made, resumed.visits, resumed.passes),
             None => (store.create_run(&header, &cells)?, Vec::new(), 0, BTreeSet::new()),
         };
+        header.stack = prepared;
         let claim = store.claim(&id)?;
         header.id.clone_from(&id);
         store.set_state(&id, RunState::Running)?;
@@ -105,6 +111,7 @@ impl Prepared {
                 .collect(),
             round: None,
             ended: None,
+            below,
             outcome: Outcome {
                 run: id,
                 state: RunState::Running,

@@ -328,3 +328,23 @@ fn a_store_that_nothing_was_put_into_is_not_left_behind() {
     drop(second);
     assert!(path.exists());
 }
+
+#[test]
+fn what_lies_below_is_stored_once_as_the_first_visit_finds_it() {
+    let path = crate::scratch("stack_once");
+    let mut store = Store::open(&path).unwrap();
+    let found = sample::with_stack().header.stack.unwrap();
+    let mut header = sample::header();
+    header.stack = None;
+    let id = store.create_run(&header, &sample::cells()).unwrap();
+    assert_eq!(store.load(&id).unwrap().header.stack, None);
+    store.set_stack(&id, &found).unwrap();
+    let mut other = found.clone();
+    other.layers.clear();
+    store.set_stack(&id, &other).unwrap();
+    assert_eq!(store.load(&id).unwrap().header.stack, Some(found));
+    drop(store);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let refused = connection.execute("UPDATE run SET stack = '{}'", []).unwrap_err();
+    assert!(refused.to_string().contains("never rewritten"), "{refused}");
+}
