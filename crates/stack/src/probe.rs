@@ -16,6 +16,7 @@ mod md;
 mod patience;
 mod pool;
 mod queue;
+mod serial;
 mod superblock;
 mod throttle;
 
@@ -25,39 +26,11 @@ use record::StackTree;
 use record::stack::{STACK_VERSION, StackTarget};
 
 pub use capture::{CaptureError, capture};
+pub use serial::Serials;
 
 use crate::host::Host;
 use crate::target::{PathKind, Target};
 use layers::Layers;
-
-/// Whether serial numbers are written down.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Serials {
-    /// As `#` and 16 hex digits: the same drive can be told, and nobody learns its number.
-    #[default]
-    Hashed,
-    /// As they are.
-    Plain,
-}
-
-impl Serials {
-    fn text(self, serial: &str) -> String {
-        match self {
-            Self::Plain => serial.to_owned(),
-            // A number that was hashed before it came here: in a captured tree.
-            Self::Hashed if is_hashed(serial) => serial.to_owned(),
-            Self::Hashed => {
-                format!("#{:016x}", xxhash_rust::xxh3::xxh3_64(serial.trim().as_bytes()))
-            }
-        }
-    }
-}
-
-fn is_hashed(serial: &str) -> bool {
-    serial.strip_prefix('#').is_some_and(|hex| {
-        hex.len() == 16 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    })
-}
 
 /// Everything between targets and the bus that can be seen.
 ///
@@ -126,19 +99,4 @@ fn cut(text: &str) -> String {
 /// A small number of sysfs; those that say "none" with -1 are `None`.
 fn small(host: &Host, path: impl AsRef<Path>) -> Option<u32> {
     host.number(path).and_then(|number| u32::try_from(number).ok())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn serials_are_hashed_once() {
-        let once = Serials::Hashed.text("S3X9NX0J\n");
-        assert!(is_hashed(&once), "{once}");
-        assert_eq!(Serials::Hashed.text(&once), once);
-        assert_eq!(Serials::Hashed.text("S3X9NX0J"), once);
-        assert_ne!(Serials::Hashed.text("S3X9NX0K"), once);
-        assert_eq!(Serials::Plain.text("S3X9NX0J"), "S3X9NX0J");
-    }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 
-use super::{Serials, stack_tree};
+use super::serial::{Serials, Shown};
+use super::stack_tree;
 use crate::host::{Host, Look};
 use crate::target::{TargetError, inspect};
 
@@ -41,10 +42,11 @@ pub fn capture(path: &Path) -> Result<String, CaptureError> {
     let host = Host::watched();
     let target = inspect(&host, path)?;
     stack_tree(&host, &[target], Serials::Plain);
+    let shown = Shown::new(&host, Serials::Hashed);
     let mut kept = BTreeMap::new();
     for look in host.looks() {
         match look {
-            Look::At(path) => keep(&host, &path, &mut kept),
+            Look::At(path) => keep(&host, &shown, &path, &mut kept),
             Look::List(path) => list(&path, &mut kept),
             Look::Link(path) => {
                 follow(&path, &mut kept);
@@ -79,7 +81,7 @@ fn follow(path: &Path, kept: &mut BTreeMap<PathBuf, Kept>) -> Option<PathBuf> {
     real.symlink_metadata().is_ok().then_some(real)
 }
 
-fn keep(host: &Host, path: &Path, kept: &mut BTreeMap<PathBuf, Kept>) {
+fn keep(host: &Host, shown: &Shown, path: &Path, kept: &mut BTreeMap<PathBuf, Kept>) {
     let Some(real) = follow(path, kept) else { return };
     if real.is_dir() {
         kept.entry(real).or_insert(Kept::Directory);
@@ -87,7 +89,7 @@ fn keep(host: &Host, path: &Path, kept: &mut BTreeMap<PathBuf, Kept>) {
         && let Ok(bytes) = host.bytes(&real)
     {
         let text = String::from_utf8_lossy(&bytes);
-        let text = without_secrets(&real, text.trim_end_matches('\n'));
+        let text = without_secrets(shown, &real, text.trim_end_matches('\n'));
         kept.insert(real, Kept::Text(text.chars().take(TEXT_MAX).collect()));
     }
 }
@@ -108,14 +110,15 @@ fn list(path: &Path, kept: &mut BTreeMap<PathBuf, Kept>) {
     kept.entry(real).or_insert(Kept::Directory);
 }
 
-fn without_secrets(path: &Path, text: &str) -> String {
+fn without_secrets(shown: &Shown, path: &Path, text: &str) -> String {
+    let hashed = |text: &str| shown.text(text).unwrap_or_default();
     match path.file_name().and_then(|name| name.to_str()) {
         _ if text.is_empty() => String::new(),
         Some("serial" | "wwid" | "wwn" | "nguid" | "eui" | "uuid") if !text.contains("LVM-") => {
-            Serials::Hashed.text(text)
+            hashed(text)
         }
         // Four bytes of header first.
-        Some("vpd_pg80") => Serials::Hashed.text(text.get(4..).unwrap_or_default()),
+        Some("vpd_pg80") => hashed(text.get(4..).unwrap_or_default()),
         Some("cmdline") => {
             let words = text.split_whitespace().filter(|word| word.starts_with("mitigations="));
             words.collect::<Vec<_>>().join(" ")

@@ -2,12 +2,13 @@ use std::path::Path;
 
 use record::stack::Disk;
 
-use super::{Serials, bus, known, line, small};
+use super::serial::Shown;
+use super::{bus, known, line, small};
 use crate::block::class;
 use crate::host::Host;
 
-/// A disk, by what it shows in sysfs.
-pub(super) fn disk(host: &Host, name: &str, serials: Serials) -> Disk {
+/// A disk, by what it shows in sysfs; and whether its serial number had to be left out.
+pub(super) fn disk(host: &Host, name: &str, serials: &Shown) -> (Disk, bool) {
     let directory = class(name);
     let device = directory.join("device");
     let text = |path: &Path| line(host, path);
@@ -16,13 +17,15 @@ pub(super) fn disk(host: &Host, name: &str, serials: Serials) -> Disk {
     let serial = text(&device.join("serial"))
         .or_else(|| text(&directory.join("serial")))
         .or_else(|| unit_serial(host, &device.join("vpd_pg80")));
+    let shown = serial.as_ref().and_then(|serial| serials.text(serial));
+    let left_out = serial.is_some() && shown.is_none();
     let queues = host.names(directory.join("mq")).len();
     let mut disk = Disk {
         // virtio has its maker's number there.
         vendor: text(&device.join("vendor")).filter(|vendor| !vendor.starts_with("0x")),
         model: text(&device.join("model")),
         firmware: text(&device.join("firmware_rev")).or_else(|| text(&device.join("rev"))),
-        serial: serial.map(|serial| serials.text(&serial)),
+        serial: shown,
         transport: transport(host, &device, &place.to_string_lossy()),
         queue_depth: small(host, device.join("queue_depth")),
         queues: u32::try_from(queues).ok().filter(|&queues| queues > 0),
@@ -33,7 +36,7 @@ pub(super) fn disk(host: &Host, name: &str, serials: Serials) -> Disk {
         ..Disk::default()
     };
     (disk.known_as, disk.known_limits) = known::known(host, &disk, name);
-    disk
+    (disk, left_out)
 }
 
 fn driver(host: &Host, device: &Path) -> Option<String> {

@@ -5,7 +5,8 @@ use record::stack::{
     FileSystem, Layer, LoopDevice, Mapper, Partition, Pool, Segment, Unseen, What,
 };
 
-use super::{Serials, bus, disk, file_system, line, mapper, md, pool, queue, small};
+use super::serial::{Serials, Shown};
+use super::{bus, disk, file_system, line, mapper, md, pool, queue, small};
 use crate::block::{self, BlockKind, KERNEL_SECTOR};
 use crate::host::Host;
 use crate::mounts::{Mount, mount_of, mounts};
@@ -19,7 +20,7 @@ const DEPTH_MAX: usize = 64;
 /// The layers found so far.
 pub(super) struct Layers<'a> {
     pub(super) host: &'a Host,
-    pub(super) serials: Serials,
+    serials: Shown,
     /// In the order in which they were left: each after those that it stands on.
     found: Vec<Layer>,
     /// Entered, perhaps not left.
@@ -36,7 +37,7 @@ impl<'a> Layers<'a> {
     pub(super) fn new(host: &'a Host, serials: Serials) -> Self {
         Self {
             host,
-            serials,
+            serials: Shown::new(host, serials),
             found: Vec::new(),
             met: BTreeSet::new(),
             depth: 0,
@@ -208,7 +209,13 @@ impl<'a> Layers<'a> {
             BlockKind::Zram => (What::Memory { name: "zram".to_owned() }, Vec::new()),
             BlockKind::Ram => (What::Memory { name: "brd".to_owned() }, Vec::new()),
             BlockKind::Disk => {
-                let what = disk::disk(self.host, name, self.serials);
+                let (what, left_out) = disk::disk(self.host, name, &self.serials);
+                if left_out {
+                    self.unseen(
+                        "serial numbers",
+                        "this machine has no id (/etc/machine-id) that they could be hashed with",
+                    );
+                }
                 (What::Disk(what), bus::above_disk(self, name))
             }
         }

@@ -13,7 +13,28 @@ use crate::host::Host;
 pub(super) fn tables(host: &Host) -> Result<BTreeMap<String, Vec<Segment>>, String> {
     // Keys of encrypted devices are zeros here unless one asks for them.
     let text = host.answer("dm-table", || output("dmsetup", &["table"])).map_err(|e| why(&e))?;
-    Ok(parse(host, &text))
+    let mut tables = parse(host, &text);
+    if tables.values().flatten().any(|segment| segment.target == "raid") {
+        // Without it only the layout is known.
+        let status =
+            host.answer("dm-status", || output("dmsetup", &["status", "--target", "raid"]));
+        stand(&mut tables, &status.unwrap_or_default());
+    }
+    Ok(tables)
+}
+
+/// `vg-db: 0 8192 raid raid5_ls 3 AAa 512/2048 recover 0 0 -`: how each raid stands.
+fn stand(tables: &mut BTreeMap<String, Vec<Segment>>, text: &str) {
+    for line in text.lines() {
+        let Some((name, row)) = line.split_once(": ") else { continue };
+        let words: Vec<&str> = row.split_whitespace().collect();
+        let [start, _, "raid", _, _, health, _, sync, ..] = words.as_slice() else { continue };
+        let segments = tables.get_mut(name).into_iter().flatten();
+        for segment in segments.filter(|segment| sectors(start) == Some(segment.start_bytes)) {
+            segment.health = Some(super::cut(health));
+            segment.sync = Some(super::cut(sync));
+        }
+    }
 }
 
 fn why(error: &io::Error) -> String {
@@ -59,6 +80,8 @@ fn segment(host: &Host, row: &str) -> Option<Segment> {
         level: None,
         chunk_bytes: None,
         on: Vec::new(),
+        health: None,
+        sync: None,
     };
     match *target {
         "striped" => {
@@ -130,6 +153,17 @@ mod tests {
         let delay = only("0 100 delay 8:0 0 5 8:0 0 5");
         assert_eq!(delay.on.len(), 2);
         assert_eq!(on(&only("0 100 thin 253:2 1")), [("253:2", None)]);
+    }
+
+    #[test]
+    fn how_a_raid_stands_is_read() {
+        let host = Host::captured("/no/such/tree");
+        let mut tables =
+            parse(&host, "vg-a: 0 100 raid raid5_ls 3 128 0 0 1 - -\nvg-a: 100 9 linear 8:0 1\n");
+        stand(&mut tables, "vg-a: 0 100 raid raid5_ls 3 AAa 1/2 recover 0 0 -\nvg-b: 0 1 raid\nx");
+        let [raid, linear] = tables["vg-a"].as_slice() else { panic!() };
+        assert_eq!((raid.health.as_deref(), raid.sync.as_deref()), (Some("AAa"), Some("recover")));
+        assert_eq!(linear.health, None);
     }
 
     #[test]

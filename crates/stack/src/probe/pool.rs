@@ -25,13 +25,23 @@ pub(super) fn btrfs(host: &Host, device: &str) -> Option<Pool> {
         host.number(format!("{info}/{id}/missing")).is_some_and(|missing| missing != 0)
     });
     let missing = missing.count();
+    let replaces = host
+        .names(&info)
+        .into_iter()
+        .any(|id| host.number(format!("{info}/{id}/replace_target")).is_some_and(|is| is != 0));
+    let state = match (missing, replaces) {
+        (0, false) => None,
+        (0, true) => Some("a replace is under way".to_owned()),
+        (n, true) => Some(format!("{n} missing, a replace is under way")),
+        (n, false) => Some(format!("{n} missing")),
+    };
     let size = |name: &str| {
         let value = line(host, format!("{root}/{name}"))?;
         Some(Setting { name: name.to_owned(), value })
     };
     Some(Pool {
         name: line(host, format!("{root}/label")),
-        state: (missing > 0).then(|| format!("{missing} missing")),
+        state,
         data: profiles("data"),
         metadata: profiles("metadata"),
         beside: Vec::new(),
@@ -98,6 +108,10 @@ fn zpool(text: &str) -> Zpool {
             && !in_tree
         {
             found.state = Some(super::cut(state));
+        }
+        if line.trim_start().starts_with("scan:") && line.contains("resilver in progress") {
+            let state = found.state.take().unwrap_or_default();
+            found.state = Some(format!("{state}, resilver in progress"));
         }
         if line.trim_start().starts_with("NAME") && line.contains("STATE") {
             in_tree = true;
@@ -173,6 +187,12 @@ errors: No known data errors
         assert_eq!(found.data, ["raidz1 x 3", "disk"]);
         assert_eq!(found.beside, ["logs: mirror x 2", "cache: disk"]);
         assert_eq!(found.devices, ["/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd1"]);
+    }
+
+    #[test]
+    fn a_pool_that_fills_a_member_says_so() {
+        let text = STATUS.replace("scan: none requested", "scan: resilver in progress since Sun");
+        assert_eq!(zpool(&text).state.as_deref(), Some("DEGRADED, resilver in progress"));
     }
 
     #[test]
