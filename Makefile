@@ -23,7 +23,8 @@ help:
 	@echo 'make run     build, measure a scratch file with a short bm-flash (about a minute),'
 	@echo '             show the table, write plimsoll-report.html, .txt and .json'
 	@echo '             SCRATCH=/disk/file chooses what is measured; it is removed afterwards'
-	@echo 'make test    install the programs the tests use where it may, then check and test everything'
+	@echo 'make test    install the programs the tests use where it may, then check and test everything;'
+	@echo '             at its end the short form of the lab, where User-Mode Linux is installed'
 	@echo 'make proof   the whole count of the simulations that the statistics must pass, and'
 	@echo '             docs/proof.md made from it; a few minutes (make test runs a short form)'
 	@echo 'make bench   measure Plimsoll beside a bare loop and the peers that are installed'
@@ -58,6 +59,7 @@ test: packages page
 	$(CARGO) build --release --package plimsoll
 	PLIMSOLL="$(abspath $(PLIMSOLL))" .ci/page test
 	$(CARGO) xtask instructions --check
+	$(CARGO) xtask lab --short --jobs 2 --patience 2
 
 proof:
 	$(CARGO) run --release --package plimsoll-proof -- --full --write docs/proof.md

@@ -1,6 +1,6 @@
 # What scenarios are written with. Sourced by the first process and by each scenario.
 
-export LAB_HOME LAB_PLIMSOLL
+export LAB_HOME LAB_PLIMSOLL LAB_SHORT
 # LVM without udev, with its own configuration instead of the host's.
 export DM_DISABLE_UDEV=1 LVM_SYSTEM_DIR=/dev/shm/lvm LVM_SUPPRESS_FD_WARNINGS=1
 STORE=/dev/shm/lab.db
@@ -156,6 +156,14 @@ keep() {
   cp "$STORE"* /dev/lab/
 }
 
+# probe NAME ARGUMENTS...: what `plimsoll probe` says, as the document NAME.json of the checks.
+probe() {
+  local name=$1
+  shift
+  step "probing for $name"
+  "$LAB_PLIMSOLL" probe --json "$@" >"/dev/lab/$name.json"
+}
+
 # blank DEVICE: zeros at both of its ends, so that it may be written.
 blank() {
   local mib=$(($(blockdev --getsize64 "$1") / 1048576))
@@ -176,3 +184,30 @@ mapped() {
 
 # sectors DEVICE: its length in sectors of 512 bytes.
 sectors() { blockdev --getsz "$1"; }
+
+# study NAME ARGUMENTS...: `plimsoll study` with these, what it says in NAME.said; its exit code is noted as exit.NAME, and is
+# the function's.
+study() {
+  local name=$1 status=0
+  shift
+  step "study $name"
+  "$LAB_PLIMSOLL" --store "$STORE" study "$@" >"/dev/lab/$name.said" 2>&1 || status=$?
+  note "exit.$name" "$status"
+  keep
+  return "$status"
+}
+
+# traces DEVICE...: what a study could have left, a line each: arrays, mapped devices, mounts of block devices, signatures,
+# bytes in the first and last MiB. Nothing where there is none.
+traces() {
+  local device mib
+  grep -E '^md' /proc/mdstat 2>/dev/null | sed 's/^/array /' || true
+  dmsetup ls 2>/dev/null | grep -v '^No devices' | sed 's/^/mapped /' || true
+  grep -E '^/dev/' /proc/mounts | sed 's/^/mounted /' || true
+  for device; do
+    wipefs --no-act --noheadings "$device" | sed "s|^|signature on $device |"
+    mib=$(($(blockdev --getsize64 "$device") / 1048576))
+    cmp --quiet --bytes=1048576 "$device" /dev/zero || echo "bytes at the beginning of $device"
+    tail -c 1048576 "$device" | cmp --quiet --bytes=1048576 - /dev/zero || echo "bytes at the end of $device"
+  done
+}

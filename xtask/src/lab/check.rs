@@ -18,6 +18,9 @@ pub struct Check {
     /// Words for `plimsoll`, `--json` is added; `@name` is the run of that name.
     #[serde(default)]
     pub command: Option<String>,
+    /// Instead of a command: a document that the script brought out under this name.
+    #[serde(default)]
+    pub file: Option<String>,
     /// Where in its document: `runs[0].sections[title=Freezes].sentences[*]`.
     #[serde(default)]
     pub at: Option<String>,
@@ -30,9 +33,13 @@ pub struct Check {
     /// One of the values lies between these, both included.
     #[serde(default)]
     pub between: Option<[f64; 2]>,
-    /// One of the values is near this note, within `within`.
+    /// One of the values is near this note, within `within`; with `of`, near what stands at this
+    /// place in that document.
     #[serde(default)]
     pub near: Option<String>,
+    /// A document that the script brought out, in which `near` is a place.
+    #[serde(default)]
+    pub of: Option<String>,
     /// How far from `near`.
     #[serde(default)]
     pub within: f64,
@@ -62,8 +69,8 @@ pub struct Checked {
 pub struct Harvest<'a> {
     /// The program that reads the store.
     pub plimsoll: &'a Path,
-    /// The store that was brought out.
-    pub store: &'a Path,
+    /// Where what was brought out is: the store, documents.
+    pub folder: &'a Path,
     /// What the script noted.
     pub notes: &'a BTreeMap<String, String>,
     documents: BTreeMap<String, Value>,
@@ -82,10 +89,17 @@ impl Check {
         if asked.iter().filter(|one| **one).count() != 1 {
             bail!("one of `is`, `between`, `near`, `contains`, `lacks` must be there, and no more");
         }
-        match (&self.command, &self.at, &self.note) {
-            (Some(_), Some(path), None) => parse(path).map(|_| ()),
-            (None, None, Some(_)) => Ok(()),
-            _ => bail!("wanted `command` and `at`, or `note`"),
+        match (&self.near, &self.of) {
+            (Some(place), Some(_)) => parse(place).map(|_| ())?,
+            (None, Some(_)) => bail!("`of` says where `near` is looked up, and there is none"),
+            _ => {}
+        }
+        match (&self.command, &self.file, &self.at, &self.note) {
+            (Some(_), None, Some(path), None) | (None, Some(_), Some(path), None) => {
+                parse(path).map(|_| ())
+            }
+            (None, None, None, Some(_)) => Ok(()),
+            _ => bail!("wanted `command` and `at`, `file` and `at`, or `note`"),
         }
     }
 
@@ -93,6 +107,9 @@ impl Check {
         match self {
             Self { is: Some(value), .. } => value.to_string(),
             Self { between: Some([low, high]), .. } => format!("{low} to {high}"),
+            Self { near: Some(place), of: Some(file), within, .. } => {
+                format!("{file}: {place} +- {within}")
+            }
             Self { near: Some(note), within, .. } => format!("{note} +- {within}"),
             Self { contains: Some(text), .. } => format!("a text with `{text}`"),
             Self { lacks: Some(text), .. } => format!("no text with `{text}`"),
@@ -100,7 +117,13 @@ impl Check {
         }
     }
 
-    fn holds(&self, values: &[Value], notes: &BTreeMap<String, String>) -> Result<bool> {
+    /// * `near`: what stands where `near` and `of` say.
+    fn holds(
+        &self,
+        values: &[Value],
+        near: Option<&Value>,
+        notes: &BTreeMap<String, String>,
+    ) -> Result<bool> {
         let number = |value: &Value| match value {
             Value::String(text) => text.trim().parse().ok(),
             other => other.as_f64(),
@@ -116,6 +139,11 @@ impl Check {
         }
         if let Some([low, high]) = self.between {
             return Ok(numbers.any(|x| (low..=high).contains(&x)));
+        }
+        if self.of.is_some() {
+            let wanted =
+                near.and_then(Value::as_f64).context("there is no number to be near to")?;
+            return Ok(numbers.any(|x| (x - wanted).abs() <= self.within));
         }
         if let Some(name) = &self.near {
             let note = notes.get(name).with_context(|| format!("there is no note `{name}`"))?;
@@ -137,20 +165,31 @@ impl Check {
 }
 
 impl<'a> Harvest<'a> {
-    pub fn new(plimsoll: &'a Path, store: &'a Path, notes: &'a BTreeMap<String, String>) -> Self {
-        Self { plimsoll, store, notes, documents: BTreeMap::new() }
+    pub fn new(plimsoll: &'a Path, folder: &'a Path, notes: &'a BTreeMap<String, String>) -> Self {
+        Self { plimsoll, folder, notes, documents: BTreeMap::new() }
     }
 
     /// Whether it is true; what cannot be looked at is not.
     pub fn check(&mut self, check: &Check) -> Checked {
         let (passed, seen) = match self.values(check) {
             Err(error) => (false, format!("{error:#}")),
-            Ok(values) => match check.holds(&values, self.notes) {
+            Ok(values) => match self.near(check).and_then(|near| {
+                let holds = check.holds(&values, near.as_ref(), self.notes)?;
+                Ok((holds, near))
+            }) {
                 Err(error) => (false, format!("{error:#}")),
-                Ok(holds) => (holds, shown(&values)),
+                Ok((holds, Some(near))) => (holds, format!("{}, near {near}", shown(&values))),
+                Ok((holds, None)) => (holds, shown(&values)),
             },
         };
         Checked { what: check.what.clone(), passed, wanted: check.wanted(), seen }
+    }
+
+    /// What `near` means where it is a place in a document.
+    fn near(&mut self, check: &Check) -> Result<Option<Value>> {
+        let (Some(place), Some(file)) = (&check.near, &check.of) else { return Ok(None) };
+        let steps = parse(place)?;
+        Ok(select(self.brought(file)?, &steps).first().map(|value| (*value).clone()))
     }
 
     fn values(&mut self, check: &Check) -> Result<Vec<Value>> {
@@ -159,9 +198,26 @@ impl<'a> Harvest<'a> {
             let note = note.with_context(|| format!("there is no note `{name}`"))?;
             return Ok(vec![Value::String(note.clone())]);
         }
-        let command = check.command.as_deref().unwrap_or_default();
         let steps = parse(check.at.as_deref().unwrap_or_default())?;
+        if let Some(file) = &check.file {
+            return Ok(select(self.brought(file)?, &steps).into_iter().cloned().collect());
+        }
+        let command = check.command.as_deref().unwrap_or_default();
         Ok(select(self.document(command)?, &steps).into_iter().cloned().collect())
+    }
+
+    /// A document that the script brought out.
+    fn brought(&mut self, name: &str) -> Result<&Value> {
+        let key = format!("file {name}");
+        if !self.documents.contains_key(&key) {
+            let path = self.folder.join(name);
+            let text = std::fs::read_to_string(&path)
+                .with_context(|| format!("reading {}", path.display()))?;
+            let document = serde_json::from_str(&text)
+                .with_context(|| format!("reading {}", path.display()))?;
+            self.documents.insert(key.clone(), document);
+        }
+        self.documents.get(&key).context("it was just put in")
     }
 
     fn document(&mut self, command: &str) -> Result<&Value> {
@@ -183,7 +239,7 @@ impl<'a> Harvest<'a> {
         let words = command.split_whitespace().map(word).collect::<Result<Vec<String>>>()?;
         let output = Command::new(self.plimsoll)
             .arg("--store")
-            .arg(self.store)
+            .arg(self.folder.join("lab.db"))
             .args(words)
             .arg("--json")
             .output()
@@ -308,7 +364,7 @@ mod tests {
     #[test]
     fn values_are_held_against_what_was_planted() {
         let notes = BTreeMap::from([("t".to_owned(), "1795303790828827086".to_owned())]);
-        let holds = |text: &str, values: &[Value]| check(text).holds(values, &notes).unwrap();
+        let holds = |text: &str, values: &[Value]| check(text).holds(values, None, &notes).unwrap();
         assert!(holds("is = 0", &[json!("0")]));
         assert!(!holds("is = 0", &[json!("4")]));
         assert!(holds("is = { in = 'members' }", &[json!({"in": "members"})]));
@@ -323,6 +379,31 @@ mod tests {
         for text in ["is = 0", "between = [0, 9]", "contains = ''", "near = 't'\nwithin = 1e30"] {
             assert!(!holds(text, &[]), "{text}");
         }
+    }
+
+    #[test]
+    fn what_was_measured_is_held_against_what_was_foretold() {
+        let folder =
+            std::env::temp_dir().join(format!("plimsoll-lab-check-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("p.json"), r#"{"advice":[{"name":"x","read":0.5}],"seen":0.4}"#)
+            .unwrap();
+        let notes = BTreeMap::new();
+        let mut harvest = Harvest::new(Path::new("/nonexistent"), &folder, &notes);
+        let mut passes = |at: &str, near: &str| {
+            let text = format!(
+                "what='w'\nfile='p.json'\nat='{at}'\nnear='{near}'\nof='p.json'\nwithin=0.2"
+            );
+            let check: Check = toml::from_str(&text).unwrap();
+            check.is_sound().unwrap();
+            harvest.check(&check).passed
+        };
+        assert!(passes("seen", "advice[name=x].read"));
+        // Nothing there, on either side, is not near.
+        assert!(!passes("seen", "advice[name=y].read") && !passes("sen", "advice[name=x].read"));
+        let without: Check = toml::from_str("what='w'\nnote='n'\nis=0\nof='p.json'").unwrap();
+        assert!(without.is_sound().is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub struct Place<'a> {
     pub plimsoll: &'a Path,
     /// Its memory: `768M`.
     pub memory: &'a str,
+    /// Whether the script is to leave out what takes long.
+    pub short: bool,
 }
 
 /// Plays a scenario's script in a machine.
@@ -57,7 +59,7 @@ pub fn play(
     seconds_max: u64,
     said: &mut dyn FnMut(&str),
 ) -> Result<End> {
-    let Place { home, folder, plimsoll, memory } = *place;
+    let Place { home, folder, plimsoll, memory, short } = *place;
     for path in [home, folder, plimsoll] {
         let text = path.to_str().unwrap_or_default();
         // The kernel's command line and mount options have no way to quote.
@@ -65,7 +67,12 @@ pub fn play(
             bail!("the path {} has a character that a machine cannot be told", path.display());
         }
     }
-    let settings = format!("LAB_HOME={}\nLAB_PLIMSOLL={}\n", home.display(), plimsoll.display());
+    let settings = format!(
+        "LAB_HOME={}\nLAB_PLIMSOLL={}\nLAB_SHORT={}\n",
+        home.display(),
+        plimsoll.display(),
+        if short { "yes" } else { "" }
+    );
     fs::write(folder.join("settings"), settings)?;
     fs::write(folder.join("scenario.sh"), script)?;
     let mut machine = Machine::start(home, folder, memory)?;

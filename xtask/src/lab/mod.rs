@@ -7,6 +7,8 @@ mod scenario;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -38,6 +40,9 @@ pub struct Options {
     /// Multiplies the time limits, for slow machines
     #[arg(long, default_value_t = 1.0)]
     patience: f64,
+    /// How many scenarios at a time: each keeps one processor busy for a part of its time
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
     /// Print one JSON document instead of the table
     #[arg(long)]
     json: bool,
@@ -90,9 +95,9 @@ pub fn run(repo: &Repo, options: &Options) -> Result<bool> {
         folder: fs::canonicalize(folder)?,
         plimsoll,
         patience: options.patience.max(0.0),
+        short: options.short,
     };
-    let outcomes: Vec<Outcome> =
-        scenarios.iter().map(|scenario| lab.outcome(scenario)).collect::<Result<_>>()?;
+    let outcomes = lab.outcomes(&scenarios, options.jobs)?;
     if options.json {
         let document = Document { schema: SCHEMA, scenarios: &outcomes };
         println!("{}", serde_json::to_string_pretty(&document)?);
@@ -133,9 +138,34 @@ struct Lab {
     folder: PathBuf,
     plimsoll: Option<PathBuf>,
     patience: f64,
+    short: bool,
 }
 
 impl Lab {
+    /// What comes of each, in their order; those that may take longest are begun first.
+    fn outcomes(&self, scenarios: &[Scenario], jobs: usize) -> Result<Vec<Outcome>> {
+        let mut order: Vec<usize> = (0..scenarios.len()).collect();
+        order.sort_by_key(|&at| std::cmp::Reverse(scenarios[at].seconds_max));
+        let next = AtomicUsize::new(0);
+        let found: Vec<Mutex<Option<Result<Outcome>>>> =
+            scenarios.iter().map(|_| Mutex::default()).collect();
+        // A machine is told when the thread that started it ends: each stays for its machines.
+        std::thread::scope(|scope| {
+            for _ in 0..jobs.clamp(1, scenarios.len().max(1)) {
+                scope.spawn(|| {
+                    while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let outcome = self.outcome(&scenarios[at]);
+                        if let Ok(mut place) = found[at].lock() {
+                            *place = Some(outcome);
+                        }
+                    }
+                });
+            }
+        });
+        let taken = found.into_iter().map(|one| one.into_inner().ok().flatten());
+        taken.map(|one| one.context("a scenario ended without an outcome")?).collect()
+    }
+
     fn outcome(&self, scenario: &Scenario) -> Result<Outcome> {
         let start = Instant::now();
         let mut outcome = Outcome {
@@ -180,6 +210,7 @@ impl Lab {
             folder: &folder,
             plimsoll,
             memory: scenario.memory.as_deref().unwrap_or(machine::MEMORY),
+            short: self.short,
         };
         let mut said = |line: &str| eprintln!("{}: {line}", scenario.name);
         let end = machine::play(&scenario.script, &place, seconds, &mut said)?;
@@ -198,8 +229,7 @@ impl Lab {
             )),
         };
         let notes = notes(&folder);
-        let store = folder.join("lab.db");
-        let mut harvest = Harvest::new(plimsoll, &store, &notes);
+        let mut harvest = Harvest::new(plimsoll, &folder, &notes);
         outcome.checks = scenario.checks.iter().map(|check| harvest.check(check)).collect();
         Ok(())
     }
@@ -237,6 +267,17 @@ fn table(outcomes: &[Outcome]) -> String {
     let of = |state| outcomes.iter().filter(|outcome| outcome.state == state).count();
     let (passed, failed, skipped) = (of(State::Passed), of(State::Failed), of(State::Skipped));
     out.push_str(&format!("lab: {passed} passed, {failed} failed, {skipped} skipped\n"));
+    // Whoever reads only the end of a long output must not take nothing for everything.
+    let mut reasons: Vec<&str> = outcomes
+        .iter()
+        .filter(|outcome| outcome.state == State::Skipped)
+        .filter_map(|outcome| outcome.reason.as_deref())
+        .collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    for reason in reasons {
+        out.push_str(&format!("lab: skipped, so nothing is shown there: {reason}\n"));
+    }
     out
 }
 
@@ -268,5 +309,11 @@ mod tests {
         assert_eq!(text.matches("not so").count(), 1, "{text}");
         assert!(text.contains("seen   unknown"), "{text}");
         assert!(text.ends_with("lab: 1 passed, 1 failed, 1 skipped\n"), "{text}");
+        let skipped = Outcome {
+            reason: Some("no linux.uml here".to_owned()),
+            ..outcome(State::Skipped, vec![])
+        };
+        let text = table(&[skipped]);
+        assert!(text.ends_with("nothing is shown there: no linux.uml here\n"), "{text}");
     }
 }
