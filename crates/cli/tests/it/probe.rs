@@ -1,6 +1,9 @@
 //! What is under a path: on machines that are not here, and on this one.
 
 use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use explain::advice::{Use, advise};
 use report::stack::{Detail, stack};
@@ -40,6 +43,89 @@ fn captured_machines_are_shown_and_judged() {
         insta::assert_snapshot!(format!("probe-{machine}"), probed(machine, path));
     }
     insta::assert_snapshot!("probe-made-nvme-sata-root", probed("made-nvme-sata", "/x"));
+}
+
+/// Every file below a directory; links are not followed.
+fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => files(&entry.path(), found),
+            kind if kind.is_file() => found.push(entry.path()),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn any_file_may_be_missing_or_nonsense() {
+    const NONSENSE: [&[u8]; 8] = [
+        b"",
+        b"\xff\xfe\0\x80",
+        b"-1\n",
+        b"18446744073709551615 18446744073709551615",
+        b"99999999999999999999999999",
+        b"a b c d e f g h i j k l m n o p\n\n: : :\n8:16 = = =",
+        b"\x1b[2J\n\t\tNAME STATE\n0 1 raid raid5 9 9 9 9 9 9 9 9",
+        b"../../../..",
+    ];
+    for (name, path) in [
+        ("uml-lvm-raid5-xfs", "/mnt/dvd/x"),
+        ("uml-btrfs-scsi", "/mnt/btrfs/x"),
+        ("uml-raid10-degraded-jfs", "/mnt/jfs/x"),
+        ("made-nvme-sata", "/data/x"),
+        ("virtual-machine", "/srv/x"),
+    ] {
+        let machine = Machine::unpack(name);
+        let mut all = Vec::new();
+        files(&machine.host.path("/"), &mut all);
+        all.sort();
+        assert!(all.len() > 20, "{name}");
+        for (k, file) in all.iter().enumerate() {
+            let was = fs::read(file).unwrap();
+            let seen = || {
+                let tree = stack_tree(&machine.host, &[machine.file(path)], Serials::Hashed);
+                let told = stack(&tree, Detail::Full);
+                assert!(!told.contains('\u{1b}'), "{name} {}", file.display());
+                for advice in advise(&tree, Use::default()) {
+                    assert!(!advice.sentences().is_empty());
+                }
+                tree.unwell();
+            };
+            fs::write(file, NONSENSE[k % NONSENSE.len()]).unwrap();
+            seen();
+            fs::remove_file(file).unwrap();
+            seen();
+            fs::write(file, was).unwrap();
+        }
+    }
+}
+
+#[test]
+fn thousands_of_members_are_no_matter() {
+    let machine = Machine::unpack("uml-lvm-raid5-xfs");
+    let block = |name: &str, number: u32| {
+        let place = format!("/sys/devices/virtual/block/{name}");
+        machine.write(&format!("{place}/dev"), &format!("240:{number}"));
+        machine.write(&format!("{place}/size"), "2048");
+        let to = format!("../../devices/virtual/block/{name}");
+        machine.link(&format!("/sys/class/block/{name}"), &to);
+        machine.link(&format!("/sys/dev/block/240:{number}"), &to);
+    };
+    block("md9", 0);
+    machine.write("/sys/devices/virtual/block/md9/md/level", "raid0");
+    for member in 1..6000 {
+        let name = format!("many{member}");
+        block(&name, member);
+        let to = format!("../../{name}");
+        machine.link(&format!("/sys/devices/virtual/block/md9/slaves/{name}"), &to);
+    }
+    let since = Instant::now();
+    let target = machine.device("/dev/md9", "240:0");
+    let tree = stack_tree(&machine.host, &[target], Serials::Hashed);
+    assert!(since.elapsed() < Duration::from_secs(60), "it hangs");
+    assert!(tree.layers.len() > 1000, "{}", tree.layers.len());
+    assert!(tree.unseen.iter().any(|one| one.why.contains("more layers")), "{:?}", tree.unseen);
+    advise(&tree, Use::default());
 }
 
 #[test]
