@@ -151,7 +151,12 @@ impl Volume<'_> {
             expect: vec![Expectation::Volume {
                 path: path.clone(),
                 segment: segment.to_owned(),
-                stripes: array.members(),
+                // A linear volume has no stripes, however many devices it is on.
+                stripes: if array.level().has_chunk() || array.level().is_redundant() {
+                    array.members()
+                } else {
+                    1
+                },
                 chunk: array.chunk(),
                 aligned_to: self.alignment,
             }],

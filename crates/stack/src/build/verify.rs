@@ -108,9 +108,16 @@ fn volume(
         Ok(said) => said.out,
         Err(error) => return vec![error.to_string()],
     };
-    let fields: Vec<&str> = said.trim().split(':').map(str::trim).collect();
+    // A line for each of its segments: of a linear volume one for each device.
+    let mut lines: Vec<&str> =
+        said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.dedup();
+    let fields: Vec<&str> = match lines.as_slice() {
+        [alike] => alike.split(':').map(str::trim).collect(),
+        _ => Vec::new(),
+    };
     let [seen_segment, seen_stripes, seen_chunk, group] = fields.as_slice() else {
-        return vec![format!("lvs says of {path}: {}", said.trim())];
+        return vec![format!("lvs says of {path}: {}", lines.join(", "))];
     };
     let mut found = Vec::new();
     // LVM names a subtype: `raid5_ls`, `raid6_zr`.
