@@ -188,6 +188,7 @@ pub fn latest() -> Run {
         number: 3,
         of: 8,
         study: Some(OfStudy {
+            state: None,
             stack: 2,
             levels: vec![("file_system".into(), "xfs".into()), ("legs".into(), "2".into())],
             again: true,
