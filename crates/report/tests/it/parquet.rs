@@ -15,11 +15,11 @@ fn open(run: &Run) -> SerializedFileReader<bytes::Bytes> {
     SerializedFileReader::new(bytes::Bytes::from(parquet(run).unwrap())).unwrap()
 }
 
-/// A value as CSV has it.
+/// A value as CSV has it, where a name breaks no line.
 fn text(field: &Field) -> String {
     match field {
         Field::Null => String::new(),
-        Field::Str(text) => text.clone(),
+        Field::Str(text) => report::plain(text),
         Field::ULong(n) => n.to_string(),
         Field::Long(n) => n.to_string(),
         Field::Double(x) => x.to_string(),

@@ -136,7 +136,11 @@ mod tests {
         let lacks = unwell("md0", Condition::Degraded, "lacks 1 of 4 members");
         assert_eq!(changed("then", &[], &[]), None);
         assert_eq!(
-            changed("then", &[fills.clone()], &[Unwell { how: "x".into(), ..fills.clone() }]),
+            changed(
+                "then",
+                std::slice::from_ref(&fills),
+                &[Unwell { how: "x".into(), ..fills.clone() }]
+            ),
             None
         );
         let told = changed("then", &[fills], &[]).unwrap();
