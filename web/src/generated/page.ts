@@ -1378,6 +1378,10 @@ export interface Segment {
    */
   chunk_bytes: number | null;
   /**
+   * Of a `raid` target: a letter a member, `A` in step, `a` not yet, `D` failed, `-` missing.
+   */
+  health: string | null;
+  /**
    * Its length.
    */
   length_bytes: number;
@@ -1393,6 +1397,10 @@ export interface Segment {
    * Its first byte on the device.
    */
   start_bytes: number;
+  /**
+   * Of a `raid` target: `idle`, `resync`, `recover`, `check`, `reshape`.
+   */
+  sync: string | null;
   /**
    * What the kernel does with it: `linear`, `striped`, `raid`, `crypt`, `delay`.
    */
