@@ -19,7 +19,9 @@ const LONG: [&str; 6] = ["run", "random-read", "--target", "null:", "--time", "1
 fn each_signal_stores_prints_and_has_its_code() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         if signal == Signal::HUP && hang_up_is_ignored() {
-            println!("skipped for SIGHUP: these tests run under nohup, which their programs inherit");
+            println!(
+                "skipped for SIGHUP: these tests run under nohup, which their programs inherit"
+            );
             continue;
         }
         let world = World::new();

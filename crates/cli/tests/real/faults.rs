@@ -283,7 +283,9 @@ fn hang_up_is_ignored() -> bool {
 fn signals_end_the_run_and_keep_what_was_measured() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         if signal == Signal::HUP && hang_up_is_ignored() {
-            println!("skipped for SIGHUP: these tests run under nohup, which their programs inherit");
+            println!(
+                "skipped for SIGHUP: these tests run under nohup, which their programs inherit"
+            );
             continue;
         }
         let lab = Lab::new("signal");
