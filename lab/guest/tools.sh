@@ -138,17 +138,6 @@ measure() {
   return "$status"
 }
 
-# study NAME FILE ARGUMENTS...: `plimsoll study` of that file; its exit code is noted as exit.NAME.
-study() {
-  local name=$1 status=0
-  shift
-  step "playing study $name"
-  "$LAB_PLIMSOLL" --store "$STORE" study --quiet "$@" >&2 || status=$?
-  note "exit.$name" "$status"
-  keep
-  return "$status"
-}
-
 # Brings the store out. A log beside it from an earlier time would be taken for this one's.
 keep() {
   [ -e "$STORE" ] || return 0

@@ -2,9 +2,6 @@
 import { readFile, writeFile, mkdir } from 'node:fs/promises';
 import { compile } from 'json-schema-to-typescript';
 
-const schema = new URL('../../schema/plimsoll.page-1.schema.json', import.meta.url);
-const types = new URL('../src/generated/page.ts', import.meta.url);
-
 /** The schema in the words of an older draft, which the compiler knows. */
 function older(value) {
   if (Array.isArray(value)) return value.map(older);
@@ -17,22 +14,31 @@ function older(value) {
   return Object.fromEntries(all);
 }
 
-const text = older(JSON.parse(await readFile(schema, 'utf8')));
-const fresh = await compile({ ...text, title: 'Page' }, 'Page', {
-  bannerComment: '// Made from schema/plimsoll.page-1.schema.json by `npm run types`; do not edit.',
-  additionalProperties: false,
-  // Lengths of lists are for readers of the schema; a tuple stays one.
-  ignoreMinAndMaxItems: false,
-});
-if (process.argv.includes('--check')) {
-  const kept = await readFile(types, 'utf8').catch(() => '');
+/** The types of a contract, and whether they are those that are kept. */
+async function types(contract, name) {
+  const file = `plimsoll.${contract}-1.schema.json`;
+  const schema = new URL(`../../schema/${file}`, import.meta.url);
+  const place = new URL(`../src/generated/${contract}.ts`, import.meta.url);
+  const text = older(JSON.parse(await readFile(schema, 'utf8')));
+  const fresh = await compile({ ...text, title: name }, name, {
+    bannerComment: `// Made from schema/${file} by \`npm run types\`; do not edit.`,
+    additionalProperties: false,
+    // Lengths of lists are for readers of the schema; a tuple stays one.
+    ignoreMinAndMaxItems: false,
+  });
+  if (!process.argv.includes('--check')) {
+    await mkdir(new URL('.', place), { recursive: true });
+    await writeFile(place, fresh);
+    return;
+  }
+  const kept = await readFile(place, 'utf8').catch(() => '');
   if (kept !== fresh) {
     console.error(
-      'web/src/generated/page.ts is not what the schema says; `npm run types` mends it',
+      `web/src/generated/${contract}.ts is not what the schema says; \`npm run types\` mends it`,
     );
-    process.exit(1);
+    process.exitCode = 1;
   }
-} else {
-  await mkdir(new URL('.', types), { recursive: true });
-  await writeFile(types, fresh);
 }
+
+await types('page', 'Page');
+await types('live', 'Live');

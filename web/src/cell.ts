@@ -275,3 +275,11 @@ export function show(dialog: HTMLDialogElement, context: Context): void {
   for (const make of later) make();
   dialog.scrollTop = 0;
 }
+
+/** Shows the open cell's newer data where the reader is in it. */
+export function refresh(dialog: HTMLDialogElement, context: Context): void {
+  const [at, focused] = [dialog.scrollTop, dialog.contains(document.activeElement)];
+  show(dialog, context);
+  dialog.scrollTop = at;
+  if (focused) dialog.querySelector<HTMLElement>('.close')?.focus({ preventScroll: true });
+}

@@ -134,6 +134,16 @@ export function runName(run: PageRun): string {
   return [line(run.id), levels || given || line(run.suite)].join(' · ');
 }
 
+/** What is said of a run, with its name before it where others are on the page. */
+export function ofRun(page: Page, run: PageRun | undefined, text: string): string {
+  return page.runs.length > 1 && run ? `${runName(run)}: ${text}` : text;
+}
+
+/** What stands above a run's panel: its name where others are on the page. */
+export function caption(page: Page, run: PageRun, alone: string): string {
+  return page.runs.length > 1 ? runName(run) : alone;
+}
+
 /** Marks that a reader must see before anything else. */
 export const GRAVE = new Set([
   'gap',

@@ -1,7 +1,7 @@
 // A figure on the page: its head, controls, legend, drawings, and how to read it.
 
 import type { EChartsType } from 'echarts/core';
-import { asSvg, base, open, savePng, type Datum } from './chart';
+import { asSvg, base, open, savePng, type Datum, type Option } from './chart';
 import { csv, download, fileName, h, line, svg } from './dom';
 import type { Context, Control, Drawing, Entry, Figure, Panel } from './figures/figure';
 import { hasCourse, worth } from './figures/course';
@@ -10,9 +10,15 @@ import * as model from './model';
 import type { Colors } from './palette';
 import * as state from './state';
 
-interface Live {
-  chart: EChartsType;
+/** Where a panel is, and its drawing once it is made. */
+interface Slot {
   panel: Panel;
+  element: HTMLElement;
+  canvas: HTMLElement | null;
+  chart: EChartsType | null;
+  /** Somebody reads a point of it: newer data wait until then. */
+  held: boolean;
+  late: boolean;
 }
 
 /** A drawing is made when it comes near the window, so that many cost nothing until looked at. */
@@ -47,7 +53,7 @@ export class Shown {
   private readonly head = h('div', { class: 'figure-tools' });
   private readonly legend = h('div', { class: 'legend' });
   private readonly panels = h('div', { class: 'panels' });
-  private live: Live[] = [];
+  private slots: Slot[] = [];
   private drawing: Drawing | null = null;
 
   constructor(
@@ -77,67 +83,118 @@ export class Shown {
   }
 
   draw(): void {
+    this.empty();
     const context = this.context();
-    for (const { chart } of this.live) chart.dispose();
-    this.live = [];
-    for (const child of this.panels.children) {
-      asleep.delete(child);
-      near.unobserve(child);
-    }
     const drawing = this.figure.draw(context);
     this.drawing = drawing;
-    this.head.replaceChildren(...this.controls(context), this.files());
-    this.legend.replaceChildren(...drawing.legend.map((entry) => key(entry, context)));
-    this.legend.hidden = drawing.legend.length < 2;
-    this.panels.replaceChildren(...drawing.panels.map((panel) => this.panel(panel, context)));
+    this.dress(drawing, context);
+    this.slots = drawing.panels.map((panel) => this.slot(panel, context));
+    this.panels.replaceChildren(...this.slots.map(({ element }) => element));
     this.panels.classList.toggle('many', drawing.panels.length === 3);
     if (drawing.panels.length === 0)
       this.panels.append(h('p', { class: 'soft' }, 'Nothing to draw with these choices.'));
   }
 
-  private panel(panel: Panel, { colors }: Context): HTMLElement {
+  /** Draws newer data: in place where the panels are the same, so that nothing jumps. */
+  update(): void {
+    const context = this.context();
+    const drawing = this.figure.draw(context);
+    const before = this.slots;
+    const same =
+      drawing.panels.length === before.length &&
+      drawing.panels.every((panel, k) => {
+        const old = before[k]?.panel;
+        return old?.height === panel.height && old.wide === panel.wide && !old.node && !panel.node;
+      });
+    if (!same) {
+      this.draw();
+      return;
+    }
+    this.drawing = drawing;
+    if (!this.head.contains(document.activeElement)) this.dress(drawing, context);
+    drawing.panels.forEach((panel, k) => {
+      const slot = before[k];
+      if (slot) this.renew(slot, panel, context);
+    });
+  }
+
+  remove(): void {
+    this.empty();
+    this.element.remove();
+  }
+
+  private empty(): void {
+    for (const { chart, element } of this.slots) {
+      chart?.dispose();
+      asleep.delete(element);
+      near.unobserve(element);
+    }
+    this.slots = [];
+  }
+
+  private dress(drawing: Drawing, context: Context): void {
+    this.head.replaceChildren(...this.controls(context), this.files());
+    this.legend.replaceChildren(...drawing.legend.map((entry) => key(entry, context)));
+    this.legend.hidden = drawing.legend.length < 2;
+  }
+
+  private slot(panel: Panel, { colors }: Context): Slot {
     const caption = panel.title ? h('figcaption', {}, line(panel.title)) : null;
     const element = h('figure', { class: panel.wide ? 'panel wide' : 'panel' }, caption);
+    const slot: Slot = { panel, element, canvas: null, chart: null, held: false, late: false };
     if (panel.node) {
       element.append(panel.node());
-      return element;
+      return slot;
     }
     const canvas = h('div', {
       class: 'canvas',
       role: 'img',
       tabindex: 0,
-      'aria-label': `${line(panel.summary)}. The numbers are in the table at the end of the page.`,
+      'aria-label': spoken(panel),
     });
     canvas.style.height = `${panel.height}px`;
+    slot.canvas = canvas;
     element.append(canvas);
-    asleep.set(element, () => this.make(panel, canvas, colors));
+    asleep.set(element, () => this.make(slot, canvas, colors));
     near.observe(element);
-    return element;
+    return slot;
   }
 
-  private make(panel: Panel, canvas: HTMLElement, colors: Colors): void {
-    const chart = open(canvas, panel.height);
-    const own = base(colors);
-    chart.setOption({
-      ...own,
-      ...panel.option,
-      grid: {
-        ...(own['grid'] as object),
-        ...((panel.option?.['grid'] as object | undefined) ?? {}),
-        bottom: 30,
-      },
-    });
+  private make(slot: Slot, canvas: HTMLElement, colors: Colors): void {
+    const chart = open(canvas, slot.panel.height);
+    slot.chart = chart;
+    chart.setOption(whole(slot.panel, colors));
     chart.on('click', (event) => openCell((event as { data?: Datum }).data));
     if (performance.getEntriesByName('plimsoll-first').length === 0)
       performance.mark('plimsoll-first');
-    walkable(canvas, chart);
-    this.live.push({ chart, panel });
+    const release = () => {
+      slot.held = false;
+      if (!slot.late) return;
+      slot.late = false;
+      chart.setOption(whole(slot.panel, this.context().colors), { notMerge: true });
+    };
+    const hold = () => {
+      slot.held = true;
+    };
+    chart.on('mouseover', hold);
+    chart.on('mouseout', release);
+    chart.on('globalout', release);
+    walkable(canvas, chart, hold, release);
+  }
+
+  private renew(slot: Slot, panel: Panel, { colors }: Context): void {
+    slot.panel = panel;
+    const caption = slot.element.querySelector('figcaption');
+    if (caption) caption.textContent = line(panel.title ?? '');
+    slot.canvas?.setAttribute('aria-label', spoken(panel));
+    if (slot.held) slot.late = true;
+    else slot.chart?.setOption(whole(panel, colors), { notMerge: true });
   }
 
   resize(): void {
-    for (const { chart } of this.live) {
-      const width = chart.getDom().clientWidth;
-      if (width > 0 && width !== chart.getWidth()) chart.resize({ width });
+    for (const { chart } of this.slots) {
+      const width = chart?.getDom().clientWidth ?? 0;
+      if (chart && width > 0 && width !== chart.getWidth()) chart.resize({ width });
     }
   }
 
@@ -150,11 +207,10 @@ export class Shown {
   private files(): HTMLElement {
     const name = (end: string) =>
       fileName('plimsoll', this.context().page.runs[0]?.id ?? '', this.figure.id) + end;
-    const each = (save: (live: Live, name: string) => void, end: string) => {
+    const each = (save: (chart: EChartsType, name: string) => void, end: string) => {
       wakeAll();
-      this.live.forEach((live, k) =>
-        save(live, name(this.live.length > 1 ? `-${k + 1}${end}` : end)),
-      );
+      const charts = this.slots.flatMap(({ chart }) => chart ?? []);
+      charts.forEach((chart, k) => save(chart, name(charts.length > 1 ? `-${k + 1}${end}` : end)));
     };
     const { colors } = this.context();
     const button = (text: string, title: string, act: () => void) =>
@@ -170,14 +226,28 @@ export class Shown {
       ),
       drawn &&
         button('SVG', 'This figure as lines and letters', () =>
-          each((live, file) => download(file, 'image/svg+xml', asSvg(live.chart, colors)), '.svg'),
+          each((chart, file) => download(file, 'image/svg+xml', asSvg(chart, colors)), '.svg'),
         ),
       drawn &&
         button('PNG', 'This figure as pixels', () =>
-          each((live, file) => savePng(file, live.chart, colors), '.png'),
+          each((chart, file) => savePng(file, chart, colors), '.png'),
         ),
     );
   }
+}
+
+/** What a listener hears of a drawing. */
+const spoken = (panel: Panel) =>
+  `${line(panel.summary)}. The numbers are in the table at the end of the page.`;
+
+function whole(panel: Panel, colors: Colors): Option {
+  const own = base(colors);
+  const grid = {
+    ...(own['grid'] as object),
+    ...((panel.option?.['grid'] as object | undefined) ?? {}),
+    bottom: 30,
+  };
+  return { ...own, ...panel.option, grid };
 }
 
 export function openCell(datum: Datum | undefined): void {
@@ -185,13 +255,18 @@ export function openCell(datum: Datum | undefined): void {
 }
 
 /** Arrow keys go from point to point, Enter opens the cell. */
-function walkable(canvas: HTMLElement, chart: EChartsType): void {
+function walkable(
+  canvas: HTMLElement,
+  chart: EChartsType,
+  hold: () => void,
+  release: () => void,
+): void {
   interface Stop {
     series: number;
     at: number;
     datum: Datum;
   }
-  let stops: Stop[] | null = null;
+  let stops: Stop[] = [];
   let at = -1;
   const find = (): Stop[] => {
     const series =
@@ -210,11 +285,16 @@ function walkable(canvas: HTMLElement, chart: EChartsType): void {
           }),
     );
   };
+  const leave = () => {
+    chart.dispatchAction({ type: 'hideTip' });
+    release();
+  };
   canvas.addEventListener('keydown', (event) => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    stops ??= find();
+    if (step !== undefined) stops = find();
     if (step !== undefined && stops.length > 0) {
       event.preventDefault();
+      hold();
       at = (at + step + stops.length) % stops.length;
       const stop = stops[at];
       if (stop)
@@ -223,9 +303,9 @@ function walkable(canvas: HTMLElement, chart: EChartsType): void {
       // Else the same key presses the button that the dialog begins with.
       event.preventDefault();
       openCell(stops[at]?.datum);
-    } else if (event.key === 'Escape') chart.dispatchAction({ type: 'hideTip' });
+    } else if (event.key === 'Escape') leave();
   });
-  canvas.addEventListener('blur', () => chart.dispatchAction({ type: 'hideTip' }));
+  canvas.addEventListener('blur', leave);
 }
 
 const MARKS: Record<string, string> = {

@@ -6,33 +6,68 @@ import * as state from './state';
 
 type Verdict = model.PageRun['verdicts'][number];
 
+type Evidence = Verdict['evidence'][number];
+type Drawn = Map<string, string>;
+
+/** A cell's name that opens it. */
+const opener = (text: string, run: number, cell: model.PageCell, look: string) =>
+  h(
+    'button',
+    {
+      type: 'button',
+      class: look,
+      click: () => state.set({ cell: model.address({ run, cell }) }),
+    },
+    line(text),
+  );
+
+/** Where words stand that are no part of a longer word or number. */
+function alone(text: string, words: string): number {
+  const inner = (letter: string | undefined) => /[\p{L}\p{N}]/u.test(letter ?? '');
+  let at = text.indexOf(words);
+  while (at >= 0 && (inner(text[at - 1]) || inner(text[at + words.length])))
+    at = text.indexOf(words, at + 1);
+  return at;
+}
+
 /** Text in which the cells that it names lead to them. */
-function sentence(text: string, page: model.Page, run: number): Node[] {
-  const parts = text.split('`');
-  return parts.flatMap((part, k): Node[] => {
-    if (k % 2 === 0) return part === '' ? [] : [document.createTextNode(line(part))];
-    const cell = page.runs[run]?.cells.find(({ name }) => name === part);
-    if (!cell) return [h('code', {}, line(part))];
+function sentence(text: string, page: model.Page, run: number, evidence?: Evidence): Node[] {
+  const cells = page.runs[run]?.cells ?? [];
+  const [named, ...others] = evidence?.cells ?? [];
+  if (named) {
+    const rest = { figures: [], cells: others };
+    const at = alone(text, named.words);
+    const cell = cells.find(({ key }) => key === named.cell);
+    if (at < 0 || !cell) return sentence(text, page, run, rest);
+    const end = at + named.words.length;
+    // Between quotes of its own the name stands for itself.
+    const before = text.slice(0, at).replace(/`$/, '');
+    const after = text.slice(end).replace(/^`/, '');
     return [
-      h(
-        'button',
-        {
-          type: 'button',
-          class: 'link',
-          click: () => state.set({ cell: model.address({ run, cell }) }),
-        },
-        line(part),
-      ),
+      ...sentence(before, page, run),
+      opener(named.words, run, cell, 'link'),
+      ...sentence(after, page, run, rest),
     ];
+  }
+  return text.split('`').flatMap((part, k): Node[] => {
+    if (part === '') return [];
+    if (k % 2 === 0) return [document.createTextNode(line(part))];
+    const cell = cells.find(({ name }) => name === part);
+    return [cell ? opener(part, run, cell, 'link') : h('code', {}, line(part))];
   });
 }
 
-/** The first of the figures that are drawn. */
-function lead(verdict: Verdict, drawn: Map<string, string>): HTMLElement | null {
-  const id = verdict.figures.find((one) => drawn.has(one));
-  if (id === undefined) return null;
+/** A link to a figure; of one that shows one cell, to that of the cell that is spoken of. */
+function see(
+  id: string,
+  drawn: Drawn,
+  words: string,
+  look: string,
+  about: model.Place | null,
+): HTMLElement {
   const go = (event: Event) => {
     event.preventDefault();
+    if (about && COURSES.has(id)) state.set({ course: model.address(about) });
     const target = document.getElementById(`figure-${id}`);
     target?.scrollIntoView({
       behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth',
@@ -40,7 +75,41 @@ function lead(verdict: Verdict, drawn: Map<string, string>): HTMLElement | null 
     target?.classList.remove('flash');
     requestAnimationFrame(() => target?.classList.add('flash'));
   };
-  return h('a', { class: 'see', href: `#figure-${id}`, click: go }, `See: ${drawn.get(id) ?? ''}`);
+  return h('a', { class: look, href: `#figure-${id}`, click: go }, words + (drawn.get(id) ?? ''));
+}
+
+/** Figures of one cell. */
+const COURSES = new Set(['time', 'latencies']);
+
+const first = (figures: string[], drawn: Drawn) => figures.find((one) => drawn.has(one));
+
+/** The first of the figures that are drawn. */
+function lead(verdict: Pick<Verdict, 'figures'>, drawn: Drawn): HTMLElement | null {
+  const id = first(verdict.figures, drawn);
+  return id === undefined ? null : see(id, drawn, 'See: ', 'see', null);
+}
+
+/** A sentence, with what it can be seen in. */
+function said(
+  verdict: Verdict,
+  at: number,
+  page: model.Page,
+  run: number,
+  drawn: Drawn,
+  look: string,
+): HTMLElement {
+  const own = verdict.evidence[at];
+  const id = own && first(own.figures, drawn);
+  const cells = page.runs[run]?.cells ?? [];
+  const cell = own?.cells.map((named) => cells.find(({ key }) => key === named.cell))[0];
+  const about = cell ? { run, cell } : null;
+  return h(
+    'p',
+    { class: look },
+    ...sentence(verdict.sentences[at] ?? '', page, run, own),
+    ' ',
+    id === undefined ? null : see(id, drawn, '→ ', 'seen', about),
+  );
 }
 
 const CELLS_MAX = 12;
@@ -50,17 +119,7 @@ function evidence(verdict: Verdict, page: model.Page, run: number): HTMLElement 
     (key) => page.runs[run]?.cells.find((cell) => cell.key === key) ?? [],
   );
   if (cells.length === 0) return null;
-  const shown = cells.slice(0, CELLS_MAX).map((cell) =>
-    h(
-      'button',
-      {
-        type: 'button',
-        class: 'chip',
-        click: () => state.set({ cell: model.address({ run, cell }) }),
-      },
-      line(cell.name),
-    ),
-  );
+  const shown = cells.slice(0, CELLS_MAX).map((cell) => opener(cell.name, run, cell, 'chip'));
   const more = cells.length - shown.length;
   return h(
     'p',
@@ -70,13 +129,8 @@ function evidence(verdict: Verdict, page: model.Page, run: number): HTMLElement 
   );
 }
 
-function card(
-  verdict: Verdict,
-  page: model.Page,
-  run: number,
-  drawn: Map<string, string>,
-): HTMLElement {
-  const [first = '', ...rest] = verdict.sentences;
+function card(verdict: Verdict, page: model.Page, run: number, drawn: Drawn): HTMLElement {
+  const rest = verdict.sentences.slice(1);
   const more =
     rest.length === 0
       ? null
@@ -88,13 +142,13 @@ function card(
             {},
             rest.length === 1 ? 'one sentence more' : `${rest.length} sentences more`,
           ),
-          ...rest.map((text) => h('p', {}, ...sentence(text, page, run))),
+          ...rest.map((_, k) => said(verdict, k + 1, page, run, drawn, '')),
         );
   return h(
     'article',
     { class: verdict.is_doubt ? 'verdict doubt' : 'verdict' },
     h('h3', {}, verdict.is_doubt ? '▲ ' : '', line(verdict.topic)),
-    h('p', { class: 'said' }, ...sentence(first, page, run)),
+    said(verdict, 0, page, run, drawn, 'said'),
     evidence(verdict, page, run),
     more,
     lead(verdict, drawn),
@@ -120,7 +174,7 @@ function sorted(verdicts: Verdict[]): Verdict[] {
   return [...verdicts].sort((a, b) => weight(a) - weight(b));
 }
 
-export function verdicts(page: model.Page, drawn: Map<string, string>): HTMLElement {
+export function verdicts(page: model.Page, drawn: Drawn): HTMLElement {
   const section = h(
     'section',
     { class: 'verdicts', 'aria-labelledby': 'title-verdicts' },
@@ -144,7 +198,7 @@ export function verdicts(page: model.Page, drawn: Map<string, string>): HTMLElem
             h('summary', {}, 'evidence, and what differs'),
             ...said.map((text) => h('p', {}, ...sentence(text, page, 0))),
           ),
-        lead({ figures: ['compare', 'size'] } as Verdict, drawn),
+        lead({ figures: ['compare', 'size'] }, drawn),
       ),
     );
   }

@@ -12,7 +12,7 @@ const BUNDLE = join(HERE, '../dist/page.html');
 export const MADE = join(HERE, '../test-results/pages');
 const PLACE = '<script type="application/json" id="plimsoll-page">null</script>';
 
-function program(): string {
+export function program(): string {
   const target = process.env['CARGO_TARGET_DIR'] ?? join(REPO, 'target');
   const known = [
     process.env['PLIMSOLL'] ?? '',
@@ -73,8 +73,9 @@ export default function make(): void {
     'queue_depth=1,4,16',
     '--time',
     '5s',
+    // With a freeze in it.
     '--seed',
-    '3',
+    '14',
   );
   run('run', 'database-server', '--quick', '--target', model('nvme.toml'), '--seed', '5');
   run('run', 'bm-flash', '--target', model('nvme.toml'), '--seed', '8');

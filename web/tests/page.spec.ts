@@ -172,6 +172,64 @@ test('verdicts lead to their figures and cells', async ({ page }) => {
   await expect(page.getByRole('dialog')).toBeVisible();
 });
 
+test('each sentence leads to its figure, and the cells that it names open', async ({ page }) => {
+  await open(page, 'failing');
+  const run = data('failing').runs[0];
+  const drawn = await page
+    .locator('section.figure, section.about')
+    .evaluateAll((all) => all.map(({ id }) => id.replace('figure-', '')));
+  const seen = run.verdicts.flatMap((verdict: { evidence: { figures: string[] }[] }) =>
+    verdict.evidence.filter(({ figures }) => figures.some((id) => drawn.includes(id))),
+  );
+  expect(seen.length).toBeGreaterThan(5);
+  await expect(page.locator('.verdict .seen')).toHaveCount(seen.length);
+  const freezes = page.locator('.verdict', { hasText: 'Freezes' }).first();
+  await freezes.locator('summary').click();
+  const freeze = freezes.locator('p', { hasText: /^(Freeze|Hiccup|Stall)/ }).last();
+  const name = (await freeze.locator('.link').first().textContent()) ?? '';
+  // The figure of one cell goes to the cell that is spoken of.
+  const course = page.locator('#figure-time').getByRole('combobox');
+  const others = await course.locator('option:not(:checked)').allTextContents();
+  await course.selectOption({ label: others.find((one) => one !== name) ?? '' });
+  await expect(page.locator('#figure-time figcaption')).not.toContainText(name);
+  await freeze.locator('.seen').click();
+  await expect(page.locator('#figure-time')).toBeInViewport();
+  await expect(page.locator('#figure-time figcaption')).toContainText(name);
+  await freeze.locator('.link').first().click();
+  await expect(page.getByRole('dialog').locator('h2')).toHaveText(name);
+  // Also where a sentence calls a cell otherwise than the table does.
+  await open(page, 'raid5');
+  const gap = page.locator('.verdict', { hasText: 'Gaps' }).first();
+  const spoken = gap.locator('.link', { hasText: /^(read|write) \d+ [KM]iB / }).first();
+  const [op, size] = ((await spoken.textContent()) ?? '').split(' ');
+  await spoken.click();
+  await expect(page.getByRole('dialog').locator('h2')).toContainText(`${op} ${size}`);
+});
+
+test('latency over time has every request of the cell, and tells it', async ({ page }) => {
+  const faults = await open(page, 'failing');
+  const figure = page.locator('#figure-latencies');
+  await figure.scrollIntoViewIfNeeded();
+  const fields = figure.locator('svg path');
+  await expect.poll(() => fields.count()).toBeGreaterThan(40);
+  const name = (await figure.locator('figcaption').textContent())?.split(': ').pop();
+  const cell = data('failing').runs[0].cells.find((one: { name: string }) => one.name === name);
+  const counted = cell.visits.reduce(
+    (sum: number, { heat }: { heat: { columns: [number, number][][] } }) =>
+      sum + heat.columns.flat().reduce((all, [, count]) => all + count, 0),
+    0,
+  );
+  expect(counted).toBe(cell.requests);
+  await figure.locator('.canvas').focus();
+  await page.keyboard.press('ArrowRight');
+  await expect(page.locator('.tip').filter({ visible: true })).toContainText('% of those');
+  // By the cell that is chosen above, as the course over time is.
+  await page.locator('#figure-time').getByRole('combobox').selectOption({ index: 1 });
+  const other = await page.locator('#figure-time figcaption').textContent();
+  await expect(figure.locator('figcaption')).toHaveText(other ?? '');
+  expect(faults).toEqual([]);
+});
+
 test('all of it can be used from the keyboard', async ({ page }) => {
   await open(page, 'raid5');
   const canvas = page.locator('#figure-heat .canvas').first();

@@ -11,7 +11,7 @@ use crate::commands::{
     calibrate, compare, completions, explain, export, generate, import, layout, list, man, path,
     probe, report, resume, rm, run, study,
 };
-use crate::commands::{show, suites, table};
+use crate::commands::{serve, show, suites, table};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output::{ColorWish, Output};
@@ -76,6 +76,7 @@ pub enum Command {
     Compare(compare::CompareArgs),
     Explain(explain::ExplainArgs),
     Report(report::ReportArgs),
+    Serve(serve::ServeArgs),
     Calibrate(Box<calibrate::CalibrateArgs>),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
@@ -109,6 +110,7 @@ pub fn grammar() -> clap::Command {
             }
             c
         })
+        .mut_subcommand("serve", |c| c.after_long_help(format!("{}\n\n{codes}", serve::EXAMPLES)))
         .mut_subcommand("resume", |c| c.after_long_help(format!("{}\n\n{codes}", resume::EXAMPLES)))
 }
 

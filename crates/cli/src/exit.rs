@@ -54,7 +54,9 @@ impl ExitCode {
             Self::Target => "the target cannot be used, or went away",
             Self::Store => "the store cannot be read or written",
             Self::Mismatch => "verification found data other than what was written",
-            Self::Slower => "compare --exit-code: slower than the first run, beyond the margin",
+            Self::Slower => {
+                "compare --exit-code: slower than the first run, beyond the margin, or failing more"
+            }
             Self::NothingCompared => {
                 "compare --exit-code: a run has nothing that can be compared with the first"
             }

@@ -32,6 +32,16 @@ impl Failure {
         Self { code, error: cause.context(message.to_string()), hint: hint.map(str::to_owned) }
     }
 
+    /// From an error that says it all.
+    pub fn from_error(code: ExitCode, error: impl Into<anyhow::Error>) -> Self {
+        Self { code, error: error.into(), hint: None }
+    }
+
+    /// What is wrong, with its causes, and what to do about it.
+    pub fn words(&self) -> (String, Option<String>) {
+        (format!("{:#}", self.error), self.hint.clone())
+    }
+
     /// What the user could do about it.
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
@@ -51,6 +61,16 @@ impl Failure {
     /// The code that the program ends with.
     pub const fn code(&self) -> ExitCode {
         self.code
+    }
+
+    /// Whether its message, or that of a cause, has these words.
+    pub fn says(&self, words: &str) -> bool {
+        self.error.chain().any(|cause| cause.to_string().contains(words))
+    }
+
+    /// Whether a store has nothing in it: the first run is making it just now, or was killed doing so.
+    pub fn is_of_empty_store(&self) -> bool {
+        matches!(self.error.downcast_ref::<StoreError>(), Some(StoreError::Empty(_)))
     }
 
     /// Whether it tells the user about `what`.

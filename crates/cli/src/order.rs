@@ -3,7 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use record::{RunHeader, RunState};
 use runner::Settings;
 use store::Store;
 use suite::{Found, Part, Parts, SuiteSource};
@@ -253,16 +252,6 @@ pub fn store_path(common: &Common) -> Result<PathBuf, Failure> {
         let message = "nowhere to keep results: neither XDG_DATA_HOME nor HOME is a directory";
         Failure::new(ExitCode::Store, message).hint("name a file with `--store FILE`")
     })
-}
-
-/// How a run stands: one that says it is running and that no process holds was killed.
-pub fn standing(store: &Store, header: &RunHeader) -> &'static str {
-    match (header.state, store.is_live(&header.id)) {
-        _ if header.imported.is_some() => "imported",
-        (_, true) => RunState::Running.name(),
-        (RunState::Running, false) => "killed",
-        (state, false) => state.name(),
-    }
 }
 
 /// A suite and what it was played on, where that is known: another tool need not tell.

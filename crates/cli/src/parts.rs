@@ -49,6 +49,25 @@ impl Item<'_> {
     }
 }
 
+/// What `--set` says is for every part, and a name of one part's phase means nothing in others.
+fn of_part(failure: Failure, suite: &str, options: &SuiteOptions) -> Failure {
+    let is_unknown = |assignment: &&String| {
+        let name = assignment.split_once('.').map_or("", |(name, _)| name);
+        !name.is_empty() && failure.says(&format!("unknown key `{name}`"))
+    };
+    let hint = options.set.iter().find(is_unknown).map(|assignment| {
+        format!(
+            "`--set` is for every part of a list: what is for one goes into its `set`, there \
+             `{assignment}`"
+        )
+    });
+    let failure = failure.of(format!("part {suite} cannot be played"));
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
 impl List {
     /// Finds the parts' suites and works everything in.
     ///
@@ -60,7 +79,7 @@ impl List {
             let mut source = order::part(&parts, part, &base)?;
             parts.set(part, &mut source)?;
             order::work_in(&mut source, options)
-                .map_err(|failure| failure.of(format!("part {} cannot be played", part.suite)))?;
+                .map_err(|failure| of_part(failure, &part.suite, options))?;
             sources.push(source);
         }
         order::list_in_rounds(parts.name(), &sources, options)?;

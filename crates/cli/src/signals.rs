@@ -35,13 +35,7 @@ impl SignalWatch {
     /// at once, and a third ends the process wherever it is.
     pub fn start() -> Result<Self, Failure> {
         let watch = Self { interrupt: Interrupt::default(), first: Arc::new(AtomicI32::new(0)) };
-        let mut wanted = vec![SIGINT, SIGTERM];
-        // Under nohup a closed terminal must not end the run.
-        if !is_ignored(SIGHUP) {
-            wanted.push(SIGHUP);
-        }
-        let failed = |e| Failure::caused(ExitCode::Unexpected, "cannot watch for signals", e);
-        let mut signals = Signals::new(wanted).map_err(failed)?;
+        let mut signals = Signals::new(wanted()).map_err(failed)?;
         let (interrupt, first) = (watch.interrupt.clone(), Arc::clone(&watch.first));
         let listen = move || {
             for signal in signals.forever() {
@@ -71,6 +65,35 @@ impl SignalWatch {
             signal => Some(code_of(signal)),
         }
     }
+}
+
+/// Signals that end what has nothing to finish.
+#[derive(Debug)]
+pub struct Ends(Signals);
+
+impl Ends {
+    /// From now on they are kept for [`Self::wait`].
+    pub fn watch() -> Result<Self, Failure> {
+        Signals::new(wanted()).map(Self).map_err(failed)
+    }
+
+    /// Sleeps until one comes; what it means for the exit code.
+    pub fn wait(mut self) -> ExitCode {
+        self.0.forever().next().map_or(ExitCode::Unexpected, code_of)
+    }
+}
+
+fn failed(error: std::io::Error) -> Failure {
+    Failure::caused(ExitCode::Unexpected, "cannot watch for signals", error)
+}
+
+fn wanted() -> Vec<i32> {
+    let mut wanted = vec![SIGINT, SIGTERM];
+    // Under nohup a closed terminal must not end the run.
+    if !is_ignored(SIGHUP) {
+        wanted.push(SIGHUP);
+    }
+    wanted
 }
 
 fn leave_after_grace(signal: i32) {

@@ -17,9 +17,9 @@ use units::{ByteOffset, Bytes, Instant, Nanos};
 
 use crate::Visit;
 use crate::payload::Payload;
-use crate::recorder::{Failure, INTERVAL, Outcome, WorkerResult};
+use crate::recorder::{Failure, INTERVAL, Late, Outcome, WorkerResult};
 use crate::shared::Shared;
-use crate::source::{Next, Second};
+use crate::source::{Next, Owed, Second};
 use crate::verify::Floors;
 use crate::worker::{Pace, State, Worker};
 
@@ -118,6 +118,8 @@ pub struct Drive<'a> {
     floors: Vec<Floors>,
     /// By slot, what follows on the request in flight; empty if nothing ever does.
     seconds: Vec<Option<Second>>,
+    /// By slot, the flushes that follow on the request in flight; empty if none ever do.
+    owed: Vec<Option<Owed>>,
     limits: Limits,
     batch_max: usize,
     stamp_error: Nanos,
@@ -179,6 +181,8 @@ impl<'a> Drive<'a> {
         };
         let pairs = states.iter().any(|worker| worker.source.has_pairs());
         let seconds = if pairs { vec![None; depth] } else { Vec::new() };
+        let owes = states.iter().any(|worker| worker.source.owes());
+        let owed = if owes { vec![None; depth] } else { Vec::new() };
         Ok(Self {
             shared,
             paced: states.iter().any(|w| w.waits || !matches!(w.pace, Pace::Closed)),
@@ -193,6 +197,7 @@ impl<'a> Drive<'a> {
             payload,
             floors,
             seconds,
+            owed,
             limits,
             batch_max: 0,
             stamp_error: Nanos::ZERO,
@@ -334,7 +339,12 @@ impl<'a> Drive<'a> {
             if worker.recorder.success(slot.op, slot.length, latency) {
                 worker.recorder.slow(slot.op, now, latency, worker.id.worker, slot.offset);
             }
+            if !matches!(worker.state, State::Ramp | State::Measuring) {
+                let late = Late { at: now, op: slot.op, bytes: slot.length };
+                worker.recorder.late.push(late);
+            }
         }
+        self.workers[owner].is_back(now);
         if !self.floors.is_empty() {
             self.check(completion, slot, device);
         }
@@ -380,6 +390,9 @@ impl<'a> Drive<'a> {
                     if let Some((file, offset)) = worker.source.take_aim() {
                         device.aim(Slot(slot), file, offset);
                     }
+                }
+                if let Some(owed) = self.owed.get_mut(slot as usize) {
+                    *owed = worker.source.take_owed();
                 }
                 self.issue(slot, next, start, device);
             }
@@ -450,6 +463,14 @@ impl<'a> Drive<'a> {
             if let Some(next) = worker.source.next_end_sync() {
                 self.issue(slot, next, now, device);
             }
+            return;
+        }
+        let owed = self.owed.get_mut(slot as usize).and_then(Option::as_mut);
+        if worker.may_flush(now, self.shared)
+            && let Some(next) = owed.and_then(Owed::take)
+        {
+            // Neither a turn of a burst nor an arrival: they are counts of what was asked for.
+            self.issue(slot, next, now, device);
             return;
         }
         if !matches!(worker.state, State::Measuring | State::Ramp) {
@@ -557,7 +578,7 @@ impl<'a> Drive<'a> {
                 && (now >= worker.end || orders)
             {
                 let at = worker.end.min(now);
-                worker.stop(at);
+                worker.stop_by_time(at);
             }
             if worker.state == State::Measuring && worker.source.used_up(worker.stream) {
                 // A worker whose every slot is out learns of its last request only when one comes
@@ -630,6 +651,7 @@ impl<'a> Drive<'a> {
                 worker.hanging.push(Hanging { op, file, offset, age: now.since(start) });
                 slot.busy = false;
             }
+            worker.is_back(now);
             // The time spent waiting for them is part of what was measured.
             if !worker.hanging.is_empty() && worker.counts() {
                 worker.recorder.last = now;

@@ -23,7 +23,7 @@ mod worker;
 
 pub use drive::{Drive, DriveError, Hanging, Limits, Observer, WorkerId};
 pub use merge::{VisitResult, merge};
-pub use recorder::WorkerResult;
+pub use recorder::{Ended, WorkerResult};
 pub use shared::{Pulse, Shared};
 
 use std::sync::Arc;

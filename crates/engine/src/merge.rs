@@ -7,11 +7,12 @@ use record::{
     BackendRecord, Bitmap, OpRecord, Series, SeriesRow, StreamRecord, Warning, WorkerRecord,
 };
 use stats::LatencyHistogram;
-use suite::model::Pacing;
+use suite::model::{Pacing, Stream};
 use units::{Instant, Nanos};
 
 use crate::Visit;
-use crate::recorder::{Failure, OpRecorder, Outcome, WorkerResult};
+use crate::recorder::{Failure, Late, OpRecorder, Outcome, WorkerResult};
+use crate::source::seam_op;
 
 /// Long lists help nobody; what was left out is counted.
 const SLOW_MAX: usize = 1_000;
@@ -25,6 +26,9 @@ pub struct VisitResult {
     pub completions: Bitmap,
     /// From the first start to the last completion.
     pub elapsed: Nanos,
+    /// From the first start to the end of the load, where that ended by time: see
+    /// [`record::VisitRecord::rated_ns`].
+    pub load: Option<Nanos>,
     /// Start of the measured part on the device's clock.
     pub begin: Instant,
     /// Requests that never came back.
@@ -42,15 +46,25 @@ pub fn merge(visit: &Visit, mut results: Vec<WorkerResult>) -> VisitResult {
     // A worker that never got to measure has no say in when the measured part ended.
     let last = results.iter().filter(|r| r.last > r.begin).map(|r| r.last).max();
     let last = last.unwrap_or(begin);
+    let load_end = load_end(&results);
     for result in &mut results {
         result.count_from(begin);
+    }
+    let mut late: BTreeMap<(u32, Op), (u64, u64)> = BTreeMap::new();
+    for result in &results {
+        let is_late = |late: &&Late| load_end.is_some_and(|end| late.at > end);
+        for one in result.late.iter().filter(is_late) {
+            let (requests, bytes) = late.entry((result.id.stream, one.op)).or_default();
+            *requests += 1;
+            *bytes += u64::from(one.bytes);
+        }
     }
     let mut completions = Bitmap::default();
     for result in &results {
         completions.merge(&result.bitmap);
     }
     let mut warnings = warnings(visit, &results);
-    warnings.extend(overloads(visit, &results, last.since(begin)));
+    warnings.extend(overloads(visit, &results, &late, load_end.unwrap_or(last).since(begin)));
     let hanging = results.iter().any(|r| !r.hanging.is_empty());
     let failed = results.iter().any(|r| r.gave_up);
     let mut streams: Vec<StreamRecord> = visit
@@ -76,7 +90,8 @@ pub fn merge(visit: &Visit, mut results: Vec<WorkerResult>) -> VisitResult {
         }
     }
     for ((stream, op), parts) in by_op {
-        let record = op_record(op, parts);
+        let (late_requests, late_bytes) = late.get(&(stream, op)).copied().unwrap_or_default();
+        let record = OpRecord { late_requests, late_bytes, ..op_record(op, parts) };
         // A sync policy that never came due leaves no trace.
         if record.requests + record.short + record.errors_total() > 0 {
             streams[stream as usize].ops.push(record);
@@ -86,11 +101,26 @@ pub fn merge(visit: &Visit, mut results: Vec<WorkerResult>) -> VisitResult {
         streams,
         completions,
         elapsed: last.since(begin),
+        load: load_end.map(|end| end.since(begin)),
         begin,
         hanging,
         failed,
         warnings,
     }
+}
+
+/// When the visit's load was over, if time ended it.
+///
+/// Workers whose time is over at one moment are one load: it is over when the first of them could
+/// have gone on. Those that a count ended, and flushes that count, have their load until the last
+/// completion.
+fn load_end(results: &[WorkerResult]) -> Option<Instant> {
+    let by_time = || results.iter().filter_map(|result| result.ended);
+    let at = by_time().map(|ended| ended.at).max()?;
+    let until = by_time().filter(|ended| ended.at == at).map(|ended| ended.until).min()?;
+    let others = results.iter().filter(|r| r.ended.is_none() || r.closing_sync.is_some());
+    let others = others.filter(|r| r.last > r.begin).map(|r| r.last).max();
+    Some(others.map_or(until, |last| last.max(until)))
 }
 
 fn worker_record(result: &WorkerResult) -> WorkerRecord {
@@ -141,6 +171,8 @@ fn op_record(op: Op, parts: Vec<OpRecorder>) -> OpRecord {
         series: series(&parts),
         slow,
         slow_dropped,
+        late_requests: 0,
+        late_bytes: 0,
         reported: None,
     }
 }
@@ -212,8 +244,19 @@ fn warnings(visit: &Visit, results: &[WorkerResult]) -> Vec<Warning> {
     warnings
 }
 
+/// Whether all requests of a kind are flushes of the stream's policy, which no rate asks for.
+fn follows(stream: &Stream, op: Op) -> bool {
+    let of_policy = stream.sync.is_some_and(|policy| seam_op(policy.op) == op);
+    of_policy && !stream.mix.classes.iter().any(|class| seam_op(class.op) == op)
+}
+
 /// A warning for each stream that was offered more than it could do.
-fn overloads(visit: &Visit, results: &[WorkerResult], elapsed: Nanos) -> Vec<Warning> {
+fn overloads(
+    visit: &Visit,
+    results: &[WorkerResult],
+    late: &BTreeMap<(u32, Op), (u64, u64)>,
+    load: Nanos,
+) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (index, stream) in (0u32..).zip(&visit.streams) {
         let Pacing::Open { rate, .. } = stream.pacing else { continue };
@@ -221,15 +264,19 @@ fn overloads(visit: &Visit, results: &[WorkerResult], elapsed: Nanos) -> Vec<War
         if !own().any(|result| result.overloaded) {
             continue;
         }
-        let done: u64 = own().flat_map(|r| &r.ops).map(|(_, op)| op.requests).sum();
-        let reached = done as f64 / elapsed.as_secs_f64();
+        let counts = |op: &Op| !follows(stream, *op);
+        let ops = own().flat_map(|result| &result.ops).filter(|(op, _)| counts(op));
+        let done: u64 = ops.map(|(_, op)| op.requests).sum();
+        let late = late.iter().filter(|((stream, op), _)| *stream == index && counts(op));
+        let late: u64 = late.map(|(_, (requests, _))| requests).sum();
+        let reached = done.saturating_sub(late) as f64 / load.as_secs_f64();
         warnings.push(Warning::new(
             "overloaded",
             format!(
                 "stream `{}`: {rate:.0} requests a second were offered, {reached:.0} came back; \
                  more than a second behind and falling further, it ended the visit after {:.1} s",
                 stream.name,
-                elapsed.as_secs_f64()
+                load.as_secs_f64()
             ),
         ));
     }

@@ -37,6 +37,10 @@ pub struct WorkerResult {
     pub begin: Instant,
     /// Last completion counted, or `begin`.
     pub last: Instant,
+    /// When its load ended, if by time.
+    pub ended: Option<Ended>,
+    /// What completed after it had stopped issuing, in order of time.
+    pub(crate) late: Vec<Late>,
     /// Requests completed during the ramp.
     pub ramp_requests: u64,
     /// Open loop: due but not issued at the end.
@@ -100,6 +104,24 @@ impl WorkerResult {
 
 fn rounded(length: u64, unit: u64) -> u64 {
     (length + unit / 2) / unit
+}
+
+/// The end of a worker's load by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// When it issued no more.
+    pub at: Instant,
+    /// Until when its load was under way: as `at`; but where every request that it may have in
+    /// flight was out then, it would have issued nothing before the first of them was back.
+    pub until: Instant,
+}
+
+/// A request that completed after its worker had stopped issuing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Late {
+    pub at: Instant,
+    pub op: Op,
+    pub bytes: u32,
 }
 
 /// A request that did not do what it was asked.
@@ -173,6 +195,7 @@ pub(crate) struct Recorder {
     pub ramp_bytes: u64,
     pub first_failure: Option<Failure>,
     pub failures: u64,
+    pub late: Vec<Late>,
     /// The flush that ends the stream, where it counts: when it began, and the last moment at
     /// which a part of it came back.
     pub closing_sync: Option<(Instant, Instant)>,
@@ -200,6 +223,7 @@ impl Recorder {
             ramp_bytes: 0,
             first_failure: None,
             failures: 0,
+            late: Vec::new(),
             closing_sync: None,
         }
     }

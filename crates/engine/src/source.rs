@@ -41,6 +41,8 @@ pub(crate) struct Source {
     second: Option<Second>,
     /// Where it goes, if the kernel is to copy it.
     aim: Option<(FileIndex, ByteOffset)>,
+    /// Of the request last given out, the flushes that follow on it.
+    owed: Option<Owed>,
     /// Requests that may still be issued before anything beyond class, cursor and place is to
     /// be looked after.
     plain: u64,
@@ -59,6 +61,24 @@ pub(crate) struct Second {
     pub next: Next,
     /// Of an update: the place in the buffer whose byte is another one.
     pub change: Option<u32>,
+}
+
+/// Flushes of the policy that follow on a request, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owed {
+    op: Op,
+    file: FileIndex,
+    left: u32,
+}
+
+impl Owed {
+    /// The next of them.
+    pub(crate) fn take(&mut self) -> Option<Next> {
+        self.left = self.left.checked_sub(1)?;
+        let next = Next { op: self.op, file: self.file, offset: ByteOffset::ZERO, length: 0 };
+        self.file = FileIndex(self.file.0.wrapping_add(1));
+        Some(next)
+    }
 }
 
 #[derive(Debug)]
@@ -125,6 +145,8 @@ struct Syncs {
     dirty: bool,
     /// Files still to be synced, counted down.
     pending: u32,
+    /// A flush takes no turn of the worker's: it follows on the request that made it due.
+    follows: bool,
 }
 
 #[derive(Debug)]
@@ -190,6 +212,7 @@ impl Source {
             since: 0,
             dirty: false,
             pending: 0,
+            follows: false,
         });
         let replay = match &stream.access {
             Access::Replay { requests } => {
@@ -230,6 +253,7 @@ impl Source {
             cut_at: short.then_some(span),
             second: None,
             aim: None,
+            owed: None,
             plain,
             limits,
             syncs,
@@ -362,6 +386,24 @@ impl Source {
         self.aim.take()
     }
 
+    /// From here on flushes are no requests that [`Self::next`] gives out: the worker begins
+    /// requests at times of its own, and how many of them was asked for.
+    pub(crate) fn flushes_follow(&mut self) {
+        if let Some(syncs) = self.syncs.as_mut() {
+            syncs.follows = true;
+        }
+    }
+
+    /// Whether [`Self::take_owed`] is ever anything.
+    pub(crate) fn owes(&self) -> bool {
+        self.syncs.as_ref().is_some_and(|syncs| syncs.follows && syncs.every.is_some())
+    }
+
+    /// The flushes that the request last given out made due.
+    pub(crate) fn take_owed(&mut self) -> Option<Owed> {
+        self.owed.take()
+    }
+
     /// Whether [`Self::take_second`] or [`Self::take_aim`] is ever anything.
     pub(crate) fn has_pairs(&self) -> bool {
         self.classes.iter().any(|class| class.pair != Pair::No)
@@ -456,7 +498,17 @@ impl Source {
         };
         if due {
             syncs.dirty = false;
-            syncs.pending = if syncs.each_file { syncs.files } else { 1 };
+            let files = if syncs.each_file && !syncs.directory { syncs.files } else { 1 };
+            if !syncs.follows {
+                syncs.pending = files;
+                return;
+            }
+            let file = match (syncs.directory, syncs.each_file) {
+                (true, _) => FileIndex::DIRECTORY,
+                (false, true) => FileIndex(0),
+                (false, false) => FileIndex(self.written_file),
+            };
+            self.owed = Some(Owed { op: syncs.op, file, left: files });
         }
     }
 

@@ -6,7 +6,7 @@ use units::{Instant, Nanos};
 use crate::Visit;
 use crate::drive::{DriveError, Hanging, Observer, WorkerId};
 use crate::overload::Overload;
-use crate::recorder::{Finished, INTERVAL, Recorder, WorkerResult};
+use crate::recorder::{Ended, Finished, INTERVAL, Recorder, WorkerResult};
 use crate::shared::{Pulse, Shared, StreamShared};
 use crate::source::{Source, operations};
 use crate::verify::Mismatch;
@@ -42,6 +42,12 @@ pub(crate) struct Worker<'a> {
     pub end: Instant,
     pub stretch: Option<Extend>,
     pub stopped_at: Instant,
+    /// When time ended its load, if it did.
+    pub ended_at: Option<Instant>,
+    /// It could not have issued any more then: every slot was out...
+    pub all_out: bool,
+    /// ...until this one was back, or given up.
+    pub first_back: Option<Instant>,
     pub idle_since: Instant,
     pub backlog: u64,
     pub overload: Overload,
@@ -85,10 +91,13 @@ impl<'a> Worker<'a> {
         let ops = operations(stream);
         let expected = stream.stop.time_longest().map(|time| time + stream.stop.ramp);
         let pace = Pace::new(stream, id.worker, first_slot);
-        let source = Source::new(visit, id)?;
+        let mut source = Source::new(visit, id)?;
         let duty = stream.duty.filter(|duty| duty.off > Nanos::ZERO);
         let waits = source.pauses() || duty.is_some();
         let closed = matches!(pace, Pace::Closed) && !waits;
+        if !closed {
+            source.flushes_follow();
+        }
         let flows = closed && visit.verify.is_none() && !source.has_pairs();
         let before: u32 = visit.streams[..id.stream as usize].iter().map(|s| s.threads).sum();
         Ok(Self {
@@ -114,6 +123,9 @@ impl<'a> Worker<'a> {
             end: stream.stop.time.map_or(Instant::MAX, |t| Instant::ZERO + t + stream.stop.ramp),
             stretch: stream.stop.extend,
             stopped_at: Instant::MAX,
+            ended_at: None,
+            all_out: false,
+            first_back: None,
             idle_since: Instant::ZERO,
             backlog: 0,
             overload: Overload::default(),
@@ -215,6 +227,27 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Issues no more since its time is over.
+    pub(crate) fn stop_by_time(&mut self, at: Instant) {
+        self.ended_at = Some(at);
+        self.all_out = self.in_flight == self.depth;
+        self.stop(at);
+    }
+
+    /// Something of it came back, or was given up, after it had stopped.
+    pub(crate) fn is_back(&mut self, now: Instant) {
+        if self.ended_at.is_some() {
+            self.first_back.get_or_insert(now);
+        }
+    }
+
+    /// When its load ended, if by time.
+    fn ended(&self) -> Option<Ended> {
+        let at = self.ended_at?;
+        let until = self.first_back.filter(|_| self.all_out).unwrap_or(at).max(at);
+        Some(Ended { at, until })
+    }
+
     /// All requests of its stream have come back, and it is the one to flush what they wrote.
     pub(crate) fn begin_end_syncs(&mut self, timed: bool, now: Instant) {
         // A paced worker may have had nothing in flight for a while.
@@ -245,6 +278,16 @@ impl<'a> Worker<'a> {
         {
             self.overloaded = true;
             shared.cut_at(now + INTERVAL + INTERVAL);
+        }
+    }
+
+    /// Whether a flush that one of its requests made due may still follow: as long as requests
+    /// do, and to the end where a number of them is the end.
+    pub(crate) fn may_flush(&self, now: Instant, shared: &Shared) -> bool {
+        match self.state {
+            State::Ramp | State::Measuring => true,
+            State::Draining => now < self.end && !shared.stopping(),
+            State::Syncing { .. } | State::Done => false,
         }
     }
 
@@ -329,6 +372,7 @@ impl<'a> Worker<'a> {
             self.recorder.begin(self.ramp_end);
         }
         let (begin, last) = (self.recorder.begin, self.recorder.last);
+        let (ended, late) = (self.ended(), std::mem::take(&mut self.recorder.late));
         let (ramp_requests, first_failure) =
             (self.recorder.ramp_requests, self.recorder.first_failure);
         let Finished { ops, bitmap, gaps, closing_sync } = self.recorder.finish();
@@ -338,6 +382,8 @@ impl<'a> Worker<'a> {
             bitmap,
             begin,
             last,
+            ended,
+            late,
             ramp_requests,
             backlog: self.backlog,
             overloaded: self.overloaded,

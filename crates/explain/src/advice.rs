@@ -25,6 +25,7 @@ mod write_cache;
 #[cfg(test)]
 pub(crate) mod example;
 
+use layout::shell_word as quoted;
 use record::stack::StackTree;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -227,15 +228,6 @@ fn capital(text: &str) -> String {
     first + chars.as_str()
 }
 
-/// A name as a shell takes it for one word, whatever it holds.
-fn quoted(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.:=@%+,".contains(c);
-    if !name.is_empty() && name.chars().all(is_plain) {
-        return name.to_owned();
-    }
-    format!("'{}'", name.replace('\'', r"'\''"))
-}
-
 /// The command that writes a value into a setting of a block device's queue.
 fn set_queue(device: &str, setting: &str, value: &str) -> String {
     let path = format!("/sys/block/{}/queue/{setting}", device.replace('/', "!"));
@@ -248,14 +240,6 @@ const UNTIL_RESTART: &str = "it lasts until the next start; a udev rule makes it
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_cannot_leave_their_word() {
-        assert_eq!(quoted("/dev/sda"), "/dev/sda");
-        assert_eq!(quoted("/my db"), "'/my db'");
-        assert_eq!(quoted("a';reboot;'"), r"'a'\'';reboot;'\'''");
-        assert_eq!(quoted(""), "''");
-    }
 
     #[test]
     fn dangers_come_first_and_all_have_their_parts() {

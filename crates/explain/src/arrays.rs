@@ -18,8 +18,17 @@ pub struct Arrays {
 
 impl Arrays {
     /// `None` where nothing is known of what lay below: imported runs, twins, runs of before.
+    ///
+    /// What a study says that it brought its stack into counts as well: nothing in the system tells of
+    /// a member that btrfs or zfs lacks, and a small array is full again before anybody looks.
     pub fn of(run: &Run) -> Option<Self> {
-        let unwell = run.header.stack.as_ref()?.unwell();
+        let seen = run.header.stack.as_ref().map(|stack| stack.unwell());
+        let planned = planned(run);
+        if seen.is_none() && planned.is_none() {
+            return None;
+        }
+        let mut unwell = seen.unwrap_or_default();
+        unwell.extend(planned.filter(|one| unwell.iter().all(|o| o.condition != one.condition)));
         let condition = unwell.iter().map(|one| one.condition).min();
         Some(Self { condition, unwell })
     }
@@ -33,6 +42,17 @@ impl Arrays {
         let each = self.unwell.iter().map(|one| format!("{} {}", one.layer, one.how));
         list(&each.collect::<Vec<_>>())
     }
+}
+
+/// The state that a study brought its stack into.
+fn planned(run: &Run) -> Option<Unwell> {
+    let study = run.header.part.as_ref()?.study.as_ref()?;
+    let (condition, how) = match study.state.as_deref()? {
+        "degraded" => (Condition::Degraded, "that lost a member before its first visit"),
+        "rebuilding" => (Condition::Rebuilding, "a member of which was being filled"),
+        _ => return None,
+    };
+    Some(Unwell { layer: "the study's stack".to_owned(), condition, how: how.to_owned() })
 }
 
 /// What is to be said of a run by itself.
@@ -99,6 +119,31 @@ mod tests {
             how: "lacks 1 of 4 members".into(),
         };
         Arrays { condition, unwell: condition.map(one).into_iter().collect() }
+    }
+
+    #[test]
+    fn a_state_that_a_study_planned_is_that_of_its_arrays() {
+        let mut run = crate::freeze::tests::run(record::TargetKind::File, vec![]);
+        assert_eq!(Arrays::of(&run), None);
+        let study = |state: Option<&str>| record::PartOf {
+            group: "g".into(),
+            list: "s".into(),
+            number: 1,
+            of: 2,
+            study: Some(record::OfStudy { state: state.map(Into::into), ..Default::default() }),
+        };
+        run.header.part = Some(study(Some("degraded")));
+        assert_eq!(Arrays::of(&run).unwrap().condition, Some(Condition::Degraded));
+        let said = sentences(&run).join(" ");
+        assert!(said.contains("an array that was degraded: the study's stack that lost"), "{said}");
+        // Nothing in the tree tells of it: the study's word counts.
+        run.header.stack = Some(crate::advice::example::tree(vec![]));
+        assert_eq!(Arrays::of(&run).unwrap().word(), "degraded");
+        run.header.part = Some(study(Some("rebuilding")));
+        assert_eq!(Arrays::of(&run).unwrap().unwell.len(), 1);
+        assert_eq!(Arrays::of(&run).unwrap().word(), "rebuilding");
+        run.header.part = Some(study(None));
+        assert_eq!(Arrays::of(&run).unwrap().word(), "whole");
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl ClosingSync {
         let found: Vec<(u64, u64)> = cell
             .visits
             .iter()
-            .filter_map(|view: &VisitView<'_>| Some((longest(view.visit)?, view.visit.elapsed_ns)))
+            .filter_map(|view: &VisitView<'_>| Some((longest(view.visit)?, view.visit.rated_ns())))
             .collect();
         let mut lengths: Vec<u64> = found.iter().map(|(length, _)| *length).collect();
         lengths.sort_unstable();
@@ -79,19 +79,20 @@ fn longest(visit: &VisitRecord) -> Option<u64> {
     workers.filter_map(|worker| Some(worker.closing_sync?.length_ns)).max()
 }
 
-/// How long the load of a visit lasted: its measured time but for flushes at its end. All of it
-/// where the record tells of no such flush.
+/// How long the load of a visit lasted: the time that it is rated by but for flushes at its end. All
+/// of it where the record tells of no such flush.
 pub fn load_ns(visit: &VisitRecord) -> u64 {
+    let rated = visit.rated_ns();
     if longest(visit).is_none() {
-        return visit.elapsed_ns;
+        return rated;
     }
-    let ends = visit.streams.iter().map(|stream| end_of_load(stream, visit.elapsed_ns));
-    ends.max().unwrap_or(visit.elapsed_ns).min(visit.elapsed_ns)
+    let ends = visit.streams.iter().map(|stream| end_of_load(stream, rated));
+    ends.max().unwrap_or(rated).min(rated)
 }
 
 /// When the last request of a stream's load had come back; of a stream without a flush at its end
 /// the end of the last interval in which anything did.
-fn end_of_load(stream: &StreamRecord, elapsed_ns: u64) -> u64 {
+fn end_of_load(stream: &StreamRecord, rated_ns: u64) -> u64 {
     let closing = stream.workers.iter().filter_map(|worker| worker.closing_sync);
     if let Some(start) = closing.map(|sync| sync.start_ns).min() {
         return start;
@@ -100,10 +101,10 @@ fn end_of_load(stream: &StreamRecord, elapsed_ns: u64) -> u64 {
         let rows = op.series.rows.iter().rposition(|row| row.requests > 0).map_or(0, |at| at + 1);
         (rows as u64).saturating_mul(op.series.interval_ns)
     });
-    ends.max().filter(|end| *end > 0).unwrap_or(elapsed_ns)
+    ends.max().filter(|end| *end > 0).unwrap_or(rated_ns)
 }
 
-/// Time of a visit in which nothing but flushes at its end was under way.
+/// Of the time that a visit is rated by, that in which nothing but flushes at its end was under way.
 pub(crate) fn closing_ns(visit: &VisitRecord) -> u64 {
-    visit.elapsed_ns.saturating_sub(load_ns(visit))
+    visit.rated_ns().saturating_sub(load_ns(visit))
 }

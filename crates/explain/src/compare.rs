@@ -6,6 +6,7 @@
 //! result. See `docs/compare.md`.
 
 mod control;
+mod failing;
 mod judge;
 mod pairs;
 mod stalls;
@@ -196,8 +197,9 @@ pub struct Against {
     pub drift: Option<f64>,
     /// What blocks of the first side against itself say, where such were planned.
     pub control: Option<Control>,
-    /// What may be said of the two: different where the ratio over all is, and where any cell of
-    /// those in it is, however little that moves the ratio over all; else as `overall`.
+    /// What may be said of the two: different where the ratio over all is, where any cell of those
+    /// in it is, however little that moves the ratio over all, and where more requests of one fail
+    /// than chance explains; else as `overall`.
     pub verdict: Verdict,
     /// Cells in the ratio over all in which this side is different and faster, after Holm.
     pub faster: u32,
@@ -296,6 +298,11 @@ pub struct Outcome {
     pub count: u32,
     /// By the method that decided.
     pub ratio: Option<Ratio>,
+    /// The same with the narrower interval that decides whether two are the same: that of two
+    /// one-sided tests.
+    pub same_ratio: Option<Ratio>,
+    /// How often such a narrower interval holds the ratio: 0.9 where others are of 0.95.
+    pub same_confidence: f64,
     /// In blocks, by the other method: the mean where the ranks decide, and the reverse.
     pub twin: Option<Ratio>,
     /// Differences up to this share count for nothing here.
@@ -348,7 +355,8 @@ pub enum Method {
 pub enum Verdict {
     /// The whole interval lies beyond the margin.
     Different,
-    /// The whole interval (of two one-sided tests) lies within the margin.
+    /// The whole interval of two one-sided tests (of 90 %, where others are of 95 %) lies within
+    /// the margin.
     Same,
     /// Neither.
     Inconclusive,
@@ -384,6 +392,9 @@ pub enum MarginFrom {
 pub enum Doubt {
     /// Nothing completed on a side.
     NothingCompleted,
+    /// A side stood still for a good part of a visit, and how often it does is not known from so
+    /// few visits: the other's rate lies within what that leaves open.
+    Standstills,
     /// Only one visit on a side, or one block: no interval.
     Single,
     /// Fewer than six blocks: an interval, but no claim.
@@ -516,7 +527,7 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
             _ => judge(&[matched.overall_of(&counts)], &[margin], terms.confidence).pop(),
         };
         let overall = overall.unwrap_or_else(Outcome::unknown);
-        Against {
+        let mut against = Against {
             label: label(k + 1),
             differences,
             verdict: if faster + slower > 0 { Verdict::Different } else { overall.verdict },
@@ -538,15 +549,20 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
                 let [a, b] = [reference, other].map(|side| Arrays::of(side.run));
                 arrays::between(a.as_ref(), b.as_ref(), &label(k + 1))
             },
+        };
+        if against.fails_unlike() && !against.cells.is_empty() {
+            against.verdict = Verdict::Different;
         }
+        against
     });
     each.collect()
 }
 
 impl Against {
-    /// Whether this side is different for the worse: over all, or in any cell.
+    /// Whether this side is different for the worse: over all, in any cell, or in what fails.
     pub fn is_worse(&self) -> bool {
-        !self.bracket && (self.slower > 0 || self.overall.is_different(Direction::Slower))
+        let slower = self.slower > 0 || self.overall.is_different(Direction::Slower);
+        self.fails_more() || !self.bracket && slower
     }
 }
 
@@ -558,6 +574,16 @@ impl Against {
 }
 
 impl Outcome {
+    /// Without a claim, where a doubt takes it away.
+    fn doubted(mut self, doubt: Doubt, applies: bool) -> Self {
+        if applies && self.verdict == Verdict::Different {
+            self.verdict = Verdict::Inconclusive;
+            self.direction = None;
+            self.doubts.push(doubt);
+        }
+        self
+    }
+
     fn is_different(&self, way: Direction) -> bool {
         self.verdict == Verdict::Different && self.direction == Some(way)
     }
@@ -666,7 +692,10 @@ fn cells(
     let outcomes = judge(&matched.evidence(), &margins, terms.confidence);
     let (references, others) = (matched.rates_reference(), matched.rates_other());
     let sides = references.into_iter().zip(others);
-    let each = matched.pairs.iter().zip(outcomes).zip(sides);
+    let each = matched.pairs.iter().zip(outcomes).zip(sides).map(|((pair, outcome), sides)| {
+        let by_chance = pair.may_be_standstills(&sides.0, &sides.1);
+        ((pair, outcome.doubted(Doubt::Standstills, by_chance)), sides)
+    });
     each.map(|((pair, outcome), (reference, other))| CellComparison {
         cell: pair.a.name(),
         stream: pair.a.stream_name().map(str::to_owned),

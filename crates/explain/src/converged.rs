@@ -1,8 +1,10 @@
 //! Which rows of a run are not known as well as was asked for, told alike wherever it is told: as a
-//! mark, as a warning of the run, in its explanation.
+//! mark, as a warning of the run, in its explanation. It is told by the interval that is shown, and
+//! by nothing else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use record::{Purpose, VisitEnd};
 use schemars::JsonSchema;
 use serde::Serialize;
 use suite::model::{Method, Suite};
@@ -10,7 +12,8 @@ use units::Nanos;
 
 use crate::interval::{self, Basis, CellInterval};
 use crate::view::{CellView, View, is_preparation};
-use crate::words::{count, percents_apart};
+use crate::whole::{UNDER_WAY, broken_off};
+use crate::words::{count, percents_apart, reach};
 
 /// A row whose interval is wider than was asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,12 +24,29 @@ pub struct Open {
     pub stream: Option<String>,
     /// How wide it is, and what was wanted.
     pub evidence: String,
+    /// What more it would have taken.
+    pub why: Lack,
+}
+
+/// Why a row is not known better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lack {
+    /// Its visits agree as well as was asked for, and each has too few requests for those in
+    /// flight: more of them change nothing, longer ones would.
+    Length,
+    /// It was known well enough when its visits ended; the noise that later visits of cells like it
+    /// showed is in its interval too.
+    Noise,
+    /// As many of its visits failed as would have been enough.
+    Failures,
     /// It had all the visits that it may have.
-    pub at_cap: bool,
+    Visits,
+    /// It was to have more visits.
+    Time,
 }
 
 /// How much of a run is not known as well as was asked for. In a run of one stream a cell, rows are
-/// its cells.
+/// its cells. Each of `cells` is in one of the five counts that follow it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct NotConverged {
     /// Rows with a mark `not-converged`: cells, or streams of cells that have several.
@@ -37,8 +57,24 @@ pub struct NotConverged {
     pub cells: u32,
     /// And of those.
     pub of_cells: u32,
-    /// Of `cells`, those that had all the visits they may have; there was no time for the others.
+    /// Of `of_cells`, those that were never visited; they are not in `cells`.
+    pub never: u32,
+    /// Of `cells`, those that had all the visits they may have.
     pub at_cap: u32,
+    /// Of `cells`, those whose visits agree as well as was asked for, and have too few requests each
+    /// for those in flight: longer visits would help, more would not.
+    pub too_short: u32,
+    /// Of `cells`, those that were known well enough when their visits ended, before those of other
+    /// cells showed more noise.
+    pub noisier: u32,
+    /// Of `cells`, those of which as many visits failed as would have been enough.
+    pub failing: u32,
+    /// Of `cells`, those that were to have more visits: for which the time ran out, or that the run
+    /// had not come to when it was broken off.
+    pub unvisited: u32,
+    /// How the run ended before it came to its end, for people: `was killed`. Null where it did come
+    /// to its end, and its time ran out.
+    pub broken_off: Option<String>,
     /// What was asked for, as a share: 0.05 for 5 %. Null where nothing was.
     pub wanted: Option<f64>,
     /// Visits that a cell may have.
@@ -50,6 +86,10 @@ pub struct NotConverged {
 /// What a plan asks of its intervals.
 pub(crate) struct Asked {
     plan: Suite,
+    /// Visits made to each cell, and those of them that failed.
+    made: BTreeMap<u32, (u32, u32)>,
+    /// The most visits to any cell of a phase.
+    most: BTreeMap<String, u32>,
 }
 
 impl Asked {
@@ -59,7 +99,29 @@ impl Asked {
         let plan = crate::findings::plan(view)?;
         let by_width = plan.method == Method::Rounds && plan.rounds.visits_max > 1;
         // A comparison in turns has as many visits as it has blocks.
-        (by_width && view.run.header.blocks.is_none()).then_some(Self { plan })
+        if !by_width || view.run.header.blocks.is_some() {
+            return None;
+        }
+        let mut repeats: BTreeMap<(u32, u32), bool> = BTreeMap::new();
+        let measured = view.run.visits.iter().filter(|visit| {
+            visit.purpose == Purpose::Measure && visit.end != VisitEnd::Interrupted
+        });
+        for visit in measured {
+            let failed = repeats.entry((visit.cell, visit.repeat)).or_insert(true);
+            *failed = *failed && visit.end == VisitEnd::Failed;
+        }
+        let mut made: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+        for ((cell, _), failed) in repeats {
+            let counts = made.entry(cell).or_default();
+            *counts = (counts.0 + 1, counts.1 + u32::from(failed));
+        }
+        let mut most: BTreeMap<String, u32> = BTreeMap::new();
+        for cell in &view.run.cells {
+            let visits = made.get(&cell.index).map_or(0, |(visits, _)| *visits);
+            let most = most.entry(cell.phase.clone()).or_default();
+            *most = visits.max(*most);
+        }
+        Some(Self { plan, made, most })
     }
 
     /// Whether the width of its interval ends a row's visits; rounds of a steady phase end by
@@ -75,33 +137,51 @@ impl Asked {
         if !self.is_about(row) || row.visits.is_empty() {
             return None;
         }
-        let visits = row.visits.len();
-        let (seen, wanted) = match found.filter(|found| found.basis == Basis::Visits) {
+        let visits = count(row.visits.len() as u64, "visit");
+        let (evidence, agree) = match found.filter(|found| found.basis == Basis::Visits) {
             // Nothing is known of how visits differ.
-            None => (None, crate::words::percent(wanted)),
+            None => {
+                let wanted = crate::words::percent(wanted);
+                (format!("{visits} cannot tell how sure it is, wanted {wanted}"), false)
+            }
+            // A hair wider is what the rule that ends a cell calls narrow enough.
+            Some(found) if found.half_width <= wanted * (1.0 + 1e-9) => return None,
             Some(found) => {
-                // A hair wider is what the rule that ends a cell calls narrow enough. More visits
-                // do nothing for what every visit's start and end do: another mark is of that.
                 let by_visits =
                     (1.0 + found.half_width) / (1.0 + found.ends_share.unwrap_or(0.0)) - 1.0;
-                if by_visits <= wanted * (1.0 + 1e-9) {
-                    return None;
-                }
-                let (seen, wanted) = percents_apart(by_visits, wanted);
-                (Some(seen), wanted)
+                let agree = by_visits <= wanted * (1.0 + 1e-9);
+                let (seen, wanted) = percents_apart(found.half_width, wanted);
+                let why = match agree {
+                    true => format!(
+                        ": they agree ({}), and the start and the end of each make the rest; \
+                         longer visits help, more do not",
+                        reach(by_visits)
+                    ),
+                    false => String::new(),
+                };
+                (format!("+-{seen} after {visits}, wanted {wanted}{why}"), agree)
             }
-        };
-        let visits_told = count(visits as u64, "visit");
-        let evidence = match seen {
-            Some(seen) => format!("+-{seen} after {visits_told}, wanted {wanted}"),
-            None => format!("{visits_told} cannot tell how sure it is, wanted {wanted}"),
         };
         Some(Open {
             cell: row.cell.index,
             stream: row.stream_name().map(str::to_owned),
             evidence,
-            at_cap: visits >= self.plan.rounds.visits_max as usize,
+            why: if agree { Lack::Length } else { self.lack(row) },
         })
+    }
+
+    /// What ended the visits of a row that do not agree well enough. All cells that are open are
+    /// visited in a round, so one with fewer visits than another was not open any more.
+    fn lack(&self, row: &CellView<'_>) -> Lack {
+        let rounds = &self.plan.rounds;
+        let (made, failed) = self.made.get(&row.cell.index).copied().unwrap_or_default();
+        let most = self.most.get(&row.cell.phase).copied().unwrap_or(0);
+        match () {
+            () if made >= rounds.visits_max => Lack::Visits,
+            () if failed >= rounds.visits_min => Lack::Failures,
+            () if made < most && made >= rounds.visits_min => Lack::Noise,
+            () => Lack::Time,
+        }
     }
 }
 
@@ -113,17 +193,28 @@ pub fn not_converged(view: &View<'_>) -> NotConverged {
     let rows: Vec<(u32, Option<Open>)> =
         rows.map(|(row, found)| (row.cell.index, asked.open(row, found.as_ref()))).collect();
     let size = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let cells = |of: &dyn Fn(&Option<Open>) -> bool| {
-        let of = rows.iter().filter(|(_, open)| of(open)).map(|(cell, _)| cell);
-        size(of.collect::<BTreeSet<_>>().len())
-    };
+    // What most hinders any of its rows: the last of these.
+    let mut whys: BTreeMap<u32, Lack> = BTreeMap::new();
+    for open in rows.iter().filter_map(|(_, open)| open.as_ref()) {
+        let why = whys.entry(open.cell).or_insert(open.why);
+        *why = open.why.max(*why);
+    }
+    let cells = |wanted: Lack| size(whys.values().filter(|why| **why == wanted).count());
+    let visited: BTreeSet<u32> = view.run.visits.iter().map(|visit| visit.cell).collect();
+    let about: BTreeSet<u32> = rows.iter().map(|(cell, _)| *cell).collect();
     let rounds = &asked.plan.rounds;
     NotConverged {
+        never: size(about.difference(&visited).count()),
         rows: size(rows.iter().filter(|(_, open)| open.is_some()).count()),
         of_rows: size(rows.len()),
-        cells: cells(&|open| open.is_some()),
-        of_cells: cells(&|_| true),
-        at_cap: cells(&|open| open.as_ref().is_some_and(|open| open.at_cap)),
+        cells: size(whys.len()),
+        of_cells: size(about.len()),
+        at_cap: cells(Lack::Visits),
+        too_short: cells(Lack::Length),
+        noisier: cells(Lack::Noise),
+        failing: cells(Lack::Failures),
+        unvisited: cells(Lack::Time),
+        broken_off: broken_off(view.run.header.state).map(str::to_owned),
         wanted: Some(rounds.precision),
         visits_max: rounds.visits_max,
         time_max_ns: rounds.time_max.get(),
@@ -131,11 +222,24 @@ pub fn not_converged(view: &View<'_>) -> NotConverged {
 }
 
 impl NotConverged {
+    /// As of a run that has come to its end: what it will be when this is stored.
+    #[must_use]
+    pub fn at_the_end(self) -> Self {
+        Self { broken_off: None, ..self }
+    }
+
     /// How many and why, without a full stop; `None` where all are known as well as was asked for.
     pub fn text(&self) -> Option<String> {
-        let wanted = self.wanted.filter(|_| self.rows > 0)?;
-        let (visits, time) = (count(self.visits_max.into(), "visit"), Nanos::new(self.time_max_ns));
-        let late = self.cells.saturating_sub(self.at_cap);
+        let never = match self.never {
+            0 => String::new(),
+            n => {
+                let were = if n == 1 { "was" } else { "were" };
+                format!("{n} of {} {were} never visited", count(self.of_cells.into(), "cell"))
+            }
+        };
+        let Some(wanted) = self.wanted.filter(|_| self.rows > 0) else {
+            return Some(never).filter(|never| !never.is_empty());
+        };
         let what = match self.of_rows > self.of_cells {
             true => format!(
                 "{} of {} streams, in {} of {} cells,",
@@ -145,19 +249,50 @@ impl NotConverged {
         };
         let are = if self.rows == 1 { "is" } else { "are" };
         let unknown = format!("{what} {are} not known to {} %", (wanted * 1e4).round() / 1e2);
-        Some(match (late, self.at_cap) {
-            (0, _) => format!("{unknown}, after the {visits} that a cell may have"),
-            (_, 0) => format!("the time of {time} ran out: {unknown}"),
-            (late, spent) => format!(
-                "{unknown}: the time of {time} ran out for {late}, and {spent} had the {visits} \
-                 that each may have"
+        let whys: Vec<(u32, String)> = self.whys().into_iter().filter(|(n, _)| *n > 0).collect();
+        let known = match whys.as_slice() {
+            [(_, only)] => format!("{unknown}: {only}"),
+            several => {
+                let each: Vec<String> =
+                    several.iter().map(|(n, why)| format!("in {n} {why}")).collect();
+                format!("{unknown}: {}", each.join("; "))
+            }
+        };
+        Some(if never.is_empty() { known } else { format!("{known}. Besides, {never}") })
+    }
+
+    /// Each reason with the cells that it is of.
+    fn whys(&self) -> [(u32, String); 5] {
+        let (visits, time) = (count(self.visits_max.into(), "visit"), Nanos::new(self.time_max_ns));
+        let time = match &self.broken_off {
+            None => format!("the time of {time} ran out"),
+            Some(how) if how == UNDER_WAY => "more visits are to come".to_owned(),
+            Some(how) => format!("more visits were to come, and the run {how}"),
+        };
+        [
+            (self.unvisited, time),
+            (self.at_cap, format!("they had the {visits} that a cell may have")),
+            (self.failing, "as many visits failed as would have been enough".to_owned()),
+            (
+                self.noisier,
+                "they were when their visits ended, and later visits of cells like them showed \
+                 more noise"
+                    .to_owned(),
             ),
-        })
+            (
+                self.too_short,
+                "visits agree, and each is too short for so many requests in flight: longer ones \
+                 help (without --quick, or --set time=...), more do not"
+                    .to_owned(),
+            ),
+        ]
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use record::RunState;
+
     use super::*;
     use crate::Findings;
 
@@ -197,5 +332,107 @@ name = "b"
         assert_eq!((marked as u32, found.of_rows, found.of_cells), (found.rows, 4, 3));
         let text = found.text().unwrap_or_default();
         assert!(text.contains(&format!("{marked} of 4 streams, in ")), "{text}");
+    }
+
+    const PLAN: &str = r#"
+schema = 1
+name = "s"
+file_size = "1GiB"
+rounds = { visits_min = 3, visits_max = 10, time_max = "10min" }
+[defaults]
+access = "uniform"
+block_size = "4KiB"
+operation = "read"
+time = "1s"
+[[phase]]
+name = "p"
+grid.threads = [1, 2]
+"#;
+
+    /// Two cells of one phase; of each visit the cell, and its requests in 10 s.
+    fn rounds(visits: &[(u32, u64)]) -> record::Run {
+        let mut run = crate::interference::tests::both(2_500, Nanos::millis(8));
+        run.header.suite_text = PLAN.to_owned();
+        let template = run.visits[0].clone();
+        let mut repeats = [0, 0];
+        run.visits = (0u32..)
+            .zip(visits)
+            .map(|(order, &(cell, requests))| {
+                let mut visit = record::VisitRecord { cell, order, ..template.clone() };
+                visit.repeat = repeats[cell as usize];
+                repeats[cell as usize] += 1;
+                visit.streams[0].ops[0].requests = requests;
+                visit
+            })
+            .collect();
+        run.cells.truncate(2);
+        for (cell, threads) in run.cells.iter_mut().zip(["1", "2"]) {
+            cell.coordinates = vec![("threads".to_owned(), threads.to_owned())];
+            cell.streams.truncate(1);
+        }
+        run
+    }
+
+    fn text(run: &record::Run) -> String {
+        not_converged(&View::new(run)).text().unwrap_or_default()
+    }
+
+    #[test]
+    fn the_interval_that_is_shown_decides() {
+        let visits: Vec<(u32, u64)> = (0..6).map(|k| (k % 2, 1_000 + u64::from(k))).collect();
+        let mut run = rounds(&visits);
+        assert_eq!(text(&run), "", "visits agree within 1 %, and 1 is in flight");
+        // With 100 in flight their start and end may make a tenth of it.
+        run.cells[0].streams[0].queue_depth = 100;
+        for visit in run.visits.iter_mut().filter(|visit| visit.cell == 0) {
+            let op = &mut visit.streams[0].ops[0];
+            op.latency_ns_sum = 100 * u128::from(visit.elapsed_ns);
+        }
+        let view = View::new(&run);
+        let shown = interval::rows(&view)[0].clone().unwrap();
+        assert!(shown.half_width > 0.09 && shown.ends_share.unwrap() > 0.09, "{shown:?}");
+        let found = not_converged(&view);
+        assert_eq!((found.rows, found.of_rows, found.cells, found.too_short), (1, 2, 1, 1));
+        let marks = Findings::of(&view).marks(&view);
+        let mark = marks.iter().find(|mark| mark.code == "not-converged").unwrap();
+        let evidence = format!("+-{} after 3 visits", crate::words::percent(shown.half_width));
+        assert!(mark.evidence.starts_with(&evidence), "{mark:?}");
+        assert!(mark.evidence.contains("they agree ("), "{mark:?}");
+        assert!(
+            text(&run).contains("1 of 2 cells is not known to 5 %: visits agree"),
+            "{}",
+            text(&run)
+        );
+    }
+
+    #[test]
+    fn why_more_visits_did_not_come_is_said_as_it_was() {
+        let wide = |k: u32| (k % 2, if k < 2 { 500 } else { 1_000 });
+        let mut run = rounds(&(0..6).map(wide).collect::<Vec<_>>());
+        let unknown = "2 of 2 cells are not known to 5 %: ";
+        let mut said = |state| {
+            run.header.state = state;
+            text(&run)
+        };
+        assert_eq!(said(RunState::Complete), format!("{unknown}the time of 600 s ran out"));
+        let killed = format!("{unknown}more visits were to come, and the run was killed");
+        assert_eq!(said(RunState::Killed), killed);
+        assert_eq!(said(RunState::Interrupted), killed.replace("killed", "interrupted"));
+        assert!(said(RunState::Failed).ends_with("the run ended by an error"));
+        assert_eq!(said(RunState::Running), format!("{unknown}more visits are to come"));
+        // Whoever knows that this is the end says so before it is stored.
+        let found = not_converged(&View::new(&run)).at_the_end();
+        assert_eq!(found.text(), Some(format!("{unknown}the time of 600 s ran out")));
+        // One that had fewer visits than the other was not open any more in the last round.
+        run.visits.retain(|visit| visit.cell == 0);
+        let more = "1 of 2 cells is not known to 5 %: the time of 600 s ran out. Besides, 1 of 2 cells \
+                    was never visited";
+        assert_eq!(not_converged(&View::new(&run)).at_the_end().text().as_deref(), Some(more));
+        run.visits.clear();
+        assert_eq!(text(&run), "2 of 2 cells were never visited");
+        let mut uneven: Vec<(u32, u64)> = (0..6).map(wide).collect();
+        uneven.extend((0..7).map(|_| (1, 1_000)));
+        let found = not_converged(&View::new(&rounds(&uneven)));
+        assert_eq!((found.noisier, found.at_cap), (1, found.cells - 1), "{found:?}");
     }
 }

@@ -118,10 +118,35 @@ pub(crate) fn between(a: &Told<'_>, b: &Told<'_>) -> Differences {
     let automatic = [left, right].iter().all(|header| is_automatic(header));
     let followed = met.take_if(|_| automatic && !factors.is_empty());
     factors.extend(met);
+    factors.extend(manner(left, right));
     factors.extend(factor(Kind::Program, "version", &left.program, &right.program));
     factors.sort();
     let (left, right) = (left.id.clone(), right.id.clone());
     Differences { left, right, factors, followed, imported: Vec::new() }
+}
+
+/// How the two were told to play: what the command says of it and the suite does not.
+fn manner(left: &RunHeader, right: &RunHeader) -> Vec<Factor> {
+    const OPTIONS: [(&str, &str, &str); 3] = [
+        ("--tolerate", "errors tolerated", "0"),
+        ("--cpus", "processors of workers", "any"),
+        ("--hang-limit", "longest wait for requests that do not come back", "30s"),
+    ];
+    let of = |header: &RunHeader, option: &str, usual: &str| {
+        let mut words = header.command_line.iter();
+        let value = words.find_map(|word| match word.strip_prefix(option)? {
+            "" => Some(None),
+            rest => rest.strip_prefix('=').map(|value| Some(value.to_owned())),
+        });
+        // The value is the word after, unless it stood behind `=`.
+        let value = value.and_then(|value| value.or_else(|| words.next().cloned()));
+        value.unwrap_or_else(|| usual.to_owned())
+    };
+    let differs = |(option, name, usual): &(&str, &str, &str)| {
+        let name = format!("{name} ({option})");
+        factor(Kind::Plan, &name, &of(left, option, usual), &of(right, option, usual))
+    };
+    OPTIONS.iter().filter_map(differs).collect()
 }
 
 /// What differs by what both tell: of the plan no more than that, and no back end, since another

@@ -285,7 +285,7 @@ fn points(view: &View<'_>, cells: &[CellView<'_>]) -> Vec<Point> {
         points.extend(moving.iter().map(|visit| Point {
             cell: place,
             order: visit.visit.order,
-            elapsed_ns: visit.visit.elapsed_ns,
+            elapsed_ns: visit.visit.rated_ns(),
             hours: hours_in_run(view, visit.visit),
             gib: gib.get(&visit.visit.order).copied().unwrap_or(0.0),
             ln_rate: visit.requests_per_second.ln(),

@@ -98,9 +98,9 @@ fn of_share(row: &CellView<'_>, least: f64) -> Option<Ends> {
     let counted: Vec<(f64, f64)> = row
         .visits
         .iter()
-        .filter(|visit| visit.requests_per_second > 0.0 && visit.visit.elapsed_ns > 0)
+        .filter(|visit| visit.requests_per_second > 0.0 && visit.visit.rated_ns() > 0)
         .map(|visit| {
-            let seconds = visit.visit.elapsed_ns as f64 / 1e9;
+            let seconds = visit.visit.rated_ns() as f64 / 1e9;
             (visit.requests_per_second * seconds, seen(visit))
         })
         .collect();
@@ -125,7 +125,7 @@ fn of_share(row: &CellView<'_>, least: f64) -> Option<Ends> {
 /// Requests in flight on average: the sum of all latencies by the time measured.
 pub(crate) fn seen(visit: &VisitView<'_>) -> f64 {
     let ops = visit.streams().iter().flat_map(|stream| &stream.ops);
-    ops.map(|op| op.latency_ns_sum as f64).sum::<f64>() / visit.visit.elapsed_ns as f64
+    ops.map(|op| op.latency_ns_sum as f64).sum::<f64>() / visit.visit.rated_ns() as f64
 }
 
 #[cfg(test)]

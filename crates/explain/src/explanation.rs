@@ -60,8 +60,11 @@ pub struct OfRun {
     pub sections: Vec<Section>,
     /// Reasons to look twice at a cell.
     pub marks: Vec<Mark>,
-    /// How it stands: `complete`, `interrupted`, `failed`; `running` also if it was killed.
+    /// How it stands: `running`, `complete`, `interrupted`, `failed` or `killed`.
     pub state: String,
+    /// The same in the word of its heads: `out of time` of a complete run that had no time for all
+    /// that it was to make, `imported` of another tool's.
+    pub standing: String,
     /// How many visits there were to be, and are.
     pub visits: Visits,
     /// What of the run is missing or broken.
@@ -223,6 +226,7 @@ impl OfRun {
             sections: sections.into_iter().flatten().collect(),
             marks: findings.marks(view),
             state: header.state.name().to_owned(),
+            standing: visits.standing(header).to_owned(),
             visits,
             whole,
             arrays: Arrays::of(view.run),
@@ -306,7 +310,26 @@ fn how_sure(view: &View<'_>, findings: &Findings) -> Vec<String> {
     if view.is_of_streams() {
         said.extend(widest(&found));
     }
+    said.extend(unsure(&found));
     said.extend(apart(&found));
+    said
+}
+
+/// Rows that stood still for a good part of a visit: a few by name.
+fn unsure(found: &[(&CellView<'_>, Option<&CellInterval>)]) -> Vec<String> {
+    const NAMED: usize = 4;
+    let known = found.iter().filter_map(|(row, one)| {
+        let text = one.as_ref()?.standstill_sentence()?;
+        Some(format!("`{}`: {text}", row.name()))
+    });
+    let mut said: Vec<String> = known.collect();
+    let more = said.len().saturating_sub(NAMED);
+    said.truncate(NAMED);
+    if more > 0 {
+        said.push(format!(
+            "So it is in {more} more: their intervals are as wide as that leaves them."
+        ));
+    }
     said
 }
 

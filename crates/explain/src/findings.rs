@@ -140,7 +140,9 @@ impl Marks {
     }
 
     fn of_outliers(&mut self, row: &CellView<'_>, found: &CellInterval) {
-        if found.outliers.is_empty() {
+        // Where standstills make several visits lie apart, their mark says it.
+        let by_standstills = found.outliers.len() > 1 && !found.recurring;
+        if found.outliers.is_empty() || by_standstills {
             return;
         }
         let code = if found.recurring { "mixture" } else { "outlier" };
@@ -182,7 +184,8 @@ impl Marks {
     }
 
     fn of_gaps(&mut self, view: &View<'_>, gaps: &Gaps) {
-        for flagged in &gaps.flagged {
+        // What stood still has a mark that says so.
+        for flagged in gaps.flagged.iter().filter(|flagged| flagged.kind != Kind::StoodStill) {
             let is_it = |cell: &&CellView<'_>| {
                 gap::group_of(cell).as_ref() == Some(&flagged.group)
                     && cell.load().is_some_and(|load| {
@@ -196,7 +199,9 @@ impl Marks {
             let kind = match flagged.kind {
                 Kind::Reproducible => "whenever visited: a property of the cell",
                 Kind::Transient => "at one time only: something that happened then",
-                Kind::Unconfirmed => "visited too rarely to tell a property from an event",
+                Kind::Unconfirmed | Kind::StoodStill => {
+                    "visited too rarely to tell a property from an event"
+                }
             };
             let evidence = if flagged.missing {
                 "nothing completed".to_owned()
@@ -301,7 +306,7 @@ fn busiest(visit: &record::VisitRecord) -> Option<f64> {
     let workers = visit.streams.iter().flat_map(|stream| &stream.workers);
     let shares = workers.filter_map(|worker| {
         let used = worker.cpu_user_ns?.saturating_add(worker.cpu_system_ns?);
-        (visit.elapsed_ns > 0).then(|| used as f64 / visit.elapsed_ns as f64)
+        (visit.rated_ns() > 0).then(|| used as f64 / visit.rated_ns() as f64)
     });
     shares.reduce(f64::max)
 }

@@ -10,7 +10,7 @@ mod source;
 pub(crate) mod tests;
 mod text;
 
-use record::{RunHeader, TargetKind, VisitEnd, VisitRecord};
+use record::{OpRecord, RunHeader, TargetKind, VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::poisson;
@@ -178,9 +178,10 @@ impl Tally {
     fn add(&mut self, visit: &VisitView<'_>, gaps: &[DeviceGap], usual_gap_ns: u64) {
         let ops = visit.visit.streams.iter().flat_map(|stream| &stream.ops);
         self.visits += 1;
-        self.watched_ns = self.watched_ns.saturating_add(visit.visit.elapsed_ns);
+        self.watched_ns = self.watched_ns.saturating_add(visit.visit.rated_ns());
         self.closing_ns = self.closing_ns.saturating_add(closing_ns(visit.visit));
-        self.requests = ops.fold(self.requests, |sum, op| sum.saturating_add(op.requests));
+        let rated = ops.map(OpRecord::requests_rated);
+        self.requests = rated.fold(self.requests, u64::saturating_add);
         for gap in gaps {
             match gap.tier {
                 Tier::Hiccup => self.hiccups += 1,
@@ -214,6 +215,21 @@ impl Tally {
 /// order of time; none when the record cannot tell.
 pub fn gaps(visit: &VisitRecord) -> Vec<DeviceGap> {
     detect::device_gaps(visit, &Usual::of(visit)).unwrap_or_default()
+}
+
+/// As [`gaps`], at once where no request was out for so long.
+pub(crate) fn gaps_if_any(visit: &VisitRecord) -> Vec<DeviceGap> {
+    let ops = visit.streams.iter().flat_map(|stream| &stream.ops);
+    let longest = ops.map(|op| op.latency_ns_max).max().unwrap_or(0);
+    let none = longest < HICCUP.get() && visit.end != VisitEnd::Hanging;
+    if none { Vec::new() } else { gaps(visit) }
+}
+
+/// For how long the whole device stood still in the time that a visit is rated by.
+pub(crate) fn stood_ns(visit: &VisitRecord) -> u64 {
+    let rated = visit.rated_ns();
+    let within = |gap: &DeviceGap| gap.end_ns().min(rated).saturating_sub(gap.start_ns);
+    gaps_if_any(visit).iter().map(within).fold(0, u64::saturating_add)
 }
 
 /// Whether the whole device paused in a visit, for however short: then the visit's rate says

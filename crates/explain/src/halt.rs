@@ -92,7 +92,9 @@ fn gaps(visit: &VisitRecord, position: usize) -> Vec<DeviceGap> {
     let mut own = freeze::gaps(&alone);
     own.retain(|gap| {
         let usual = usual_gap(&alone, gap.length_ns).max(latency);
-        common(gap) < gap.length_ns / 2 && gap.length_ns >= usual.saturating_mul(TIMES_USUAL)
+        // Once the load is over the others do not go on either.
+        let in_load = visit.rated_ns().saturating_sub(gap.start_ns).min(gap.length_ns);
+        common(gap) < gap.length_ns / 2 && in_load >= usual.saturating_mul(TIMES_USUAL)
     });
     own
 }
@@ -101,8 +103,8 @@ fn gaps(visit: &VisitRecord, position: usize) -> Vec<DeviceGap> {
 /// not tell: workers note only where they waited for 50 ms and more.
 fn usual_gap(alone: &VisitRecord, length_ns: u64) -> u64 {
     let ops = alone.streams.iter().flat_map(|stream| &stream.ops);
-    let requests = ops.fold(0, |sum: u64, op| sum.saturating_add(op.requests));
-    alone.elapsed_ns.saturating_sub(length_ns) / requests.max(1)
+    let requests = ops.fold(0, |sum: u64, op| sum.saturating_add(op.requests_rated()));
+    alone.rated_ns().saturating_sub(length_ns) / requests.max(1)
 }
 
 /// Median latency of a stream's requests.

@@ -16,8 +16,18 @@ const STREAMS: &str = "streams";
 const CONFIDENCE: f64 = 0.95;
 /// How many values must lie above a percentile for it to be told, as in every table.
 const ABOVE_MIN: u64 = 10;
-/// Rates and tails closer than this to what they are alone are not called a cost.
+/// Rates and latencies closer than this to what they are alone are not called a cost.
 const SAME: f64 = 0.05;
+/// A rate is known not to suffer if its interval's lower end is no further down than that; a
+/// latency, which scatters more, if its upper end is no further up than this.
+const SAME_LATENCY: f64 = 0.10;
+/// A rate that the suite sets was kept if no more than this of it is missing: as much as a stream
+/// may be behind that is not overloaded.
+const MISSING_MAX: f64 = 0.02;
+/// So exactly it must be known for that.
+const KEPT_TO: f64 = 0.05;
+/// Standard errors that chance is allowed.
+const CHANCE: f64 = 3.0;
 
 /// What streams that run together cost each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -60,9 +70,27 @@ pub struct Interference {
     /// Ends of its 95 % interval, from visit to visit; `None` where fewer than two visits to either
     /// have requests enough for a percentile of their own.
     pub p99_ratio_ends: Option<(f64, f64)>,
+    /// Mean latency beside the others, ns: the geometric mean of the visits'. Null where it is not
+    /// known.
+    pub mean_ns: Option<f64>,
+    /// Alone.
+    pub mean_alone_ns: Option<f64>,
+    /// The first by the second. In a closed loop it says what the ratio of the rates says.
+    pub mean_ratio: Option<f64>,
+    /// Ends of its 95 % interval, from visit to visit.
+    pub mean_ratio_ends: Option<(f64, f64)>,
+    /// Requests per second that the suite sets for the stream; null where it sets none.
+    pub rate_asked: Option<f64>,
+    /// Whether they were done beside the others; null where none are set, or there were too few to
+    /// tell.
+    pub rate_kept: Option<bool>,
+    /// Likewise alone.
+    pub rate_kept_alone: Option<bool>,
     /// The suite sets the stream's rate, and it was kept here and alone: what it lost, if anything,
     /// is in its latencies.
     pub rate_is_set: bool,
+    /// What may be said.
+    pub verdict: Verdict,
     /// Streams that were offered more here than they took, this one or those beside it: the rates
     /// are those beside what did run, not beside what the suite asked for.
     pub fell_behind: Vec<String>,
@@ -71,9 +99,24 @@ pub struct Interference {
     pub fell_behind_alone: bool,
 }
 
+/// What may be said of a stream beside others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It loses nothing worth naming.
+    Nothing,
+    /// On average it loses nothing worth naming; whether its slowest hundredth does is not known.
+    NothingOnAverage,
+    /// There is too little to tell.
+    NotKnown,
+    /// Its rate is lower, or its requests take longer, than chance explains.
+    Suffers,
+}
+
 /// An operation of a stream in a cell, over the visits that count.
 struct Measured {
     ln_rates: Vec<f64>,
+    ln_means: Vec<f64>,
     /// Of each visit that has requests enough.
     ln_p99s: Vec<f64>,
     latency: LatencyHistogram,
@@ -87,19 +130,51 @@ pub fn interference(view: &View<'_>) -> Interferences {
     if !found.is_empty() {
         let told = Told::new(view.run);
         for one in &mut found {
-            one.rate_is_set = one.all_reached() && is_set(&told, view, one);
+            one.hold_to(set_rate(&told, view, one), view);
         }
     }
     Interferences { found }
 }
 
-/// Whether the plan gives the stream a rate of its own.
-fn is_set(told: &Told<'_>, view: &View<'_>, one: &Interference) -> bool {
-    let cell = view.cells.iter().find(|cell| cell.cell.index == one.cell);
-    let asked = cell.and_then(|cell| told.asked(cell.cell));
-    let mut own = asked.into_iter().flat_map(|asked| &asked.streams);
-    let has_rate = |rate: String| rate.parse::<f64>().is_ok_and(|rate| rate > 0.0);
-    own.any(|stream| stream.name == one.stream && stream.value("rate").is_some_and(has_rate))
+/// A rate that the plan sets for a stream.
+#[derive(Clone, Copy)]
+struct SetRate {
+    per_second: f64,
+    by_chance: bool,
+}
+
+fn set_rate(told: &Told<'_>, view: &View<'_>, one: &Interference) -> Option<SetRate> {
+    let cell = view.cells.iter().find(|cell| cell.cell.index == one.cell)?;
+    let stream = told.asked(cell.cell)?.streams.iter().find(|s| s.name == one.stream)?;
+    let per_second = stream.value("rate")?.parse::<f64>().ok().filter(|rate| *rate > 0.0)?;
+    let by_chance = stream.value("arrivals").is_some_and(|kind| kind == "poisson");
+    Some(SetRate { per_second, by_chance })
+}
+
+impl SetRate {
+    /// Whether a row did what was asked of it: not where a share of it is missing that neither
+    /// chance nor the ends of visits explain; surely where so much was asked that a missing share
+    /// would show.
+    fn kept(self, row: &CellView<'_>) -> Option<bool> {
+        if row.fell_behind() {
+            return Some(false);
+        }
+        let seconds = |visit: &VisitView<'_>| visit.visit.rated_ns() as f64 / 1e9;
+        let all: f64 = row.visits.iter().map(seconds).sum();
+        let done: f64 = row.visits.iter().map(|v| v.requests_per_second * seconds(v)).sum();
+        let asked = self.per_second * all;
+        // At either end of a visit those in flight are counted or not.
+        let ends = row.visits.iter().map(|visit| crate::ends::seen(visit)).sum::<f64>().sqrt();
+        let chance = if self.by_chance { asked.sqrt() } else { 1.0 };
+        let slack = CHANCE * (chance * chance + ends * ends).sqrt();
+        let missing = asked - done;
+        match () {
+            () if asked <= 0.0 || !missing.is_finite() => None,
+            () if missing > MISSING_MAX * asked + slack => Some(false),
+            () if slack <= KEPT_TO * asked => Some(true),
+            () => None,
+        }
+    }
 }
 
 fn is_of_streams(cell: &CellView<'_>) -> bool {
@@ -151,15 +226,25 @@ fn operations(cell: &CellView<'_>, stream: &str) -> Vec<String> {
 }
 
 fn measured(cell: &CellView<'_>, stream: &str, operation: &str) -> Measured {
-    let mut all =
-        Measured { ln_rates: Vec::new(), ln_p99s: Vec::new(), latency: LatencyHistogram::new() };
+    let mut all = Measured {
+        ln_rates: vec![],
+        ln_means: vec![],
+        ln_p99s: vec![],
+        latency: LatencyHistogram::new(),
+    };
     for visit in &cell.visits {
         let ops = record(cell, visit, stream).into_iter().flat_map(|record| &record.ops);
         let ops: Vec<&OpRecord> = ops.filter(|op| op.op == operation).collect();
-        let requests = ops.iter().fold(0u64, |sum, op| sum.saturating_add(op.requests));
-        let rate = requests as f64 * 1e9 / visit.visit.elapsed_ns as f64;
+        let requests = ops.iter().fold(0u64, |sum, op| sum.saturating_add(op.requests_rated()));
+        let rate = requests as f64 * 1e9 / visit.visit.rated_ns() as f64;
         if rate.is_finite() && rate > 0.0 {
             all.ln_rates.push(rate.ln());
+        }
+        let sum: f64 = ops.iter().map(|op| op.latency_ns_sum as f64).sum();
+        // Those that came back late are in no rate, and are what waits are about.
+        let mean = sum / ops.iter().map(|op| op.requests as f64).sum::<f64>();
+        if mean.is_finite() && mean > 0.0 {
+            all.ln_means.push(mean.ln());
         }
         let mut own = LatencyHistogram::new();
         for op in ops {
@@ -192,8 +277,9 @@ fn compared(
     let (rate, rate_alone) = (mean(&here.ln_rates)?, mean(&there.ln_rates)?);
     let p99 = |all: &Measured| all.latency.quantile_with(0.99, ABOVE_MIN).map(units::Nanos::get);
     let (p99_ns, p99_alone_ns) = (p99(here), p99(there));
+    let (mean_ns, mean_alone_ns) = (mean(&here.ln_means), mean(&there.ln_means));
     let others = cell.cell.streams.iter().filter(|plan| plan.name != stream);
-    Some(Interference {
+    let found = Interference {
         phase: cell.cell.phase.clone(),
         cell: cell.cell.index,
         alone: alone.cell.index,
@@ -211,10 +297,19 @@ fn compared(
             .zip(p99_alone_ns.filter(|&ns| ns > 0))
             .map(|(here, there)| here as f64 / there as f64),
         p99_ratio_ends: ratio_ends(&here.ln_p99s, &there.ln_p99s),
+        mean_ns,
+        mean_alone_ns,
+        mean_ratio: mean_ns.zip(mean_alone_ns).map(|(here, there)| here / there),
+        mean_ratio_ends: ratio_ends(&here.ln_means, &there.ln_means),
+        rate_asked: None,
+        rate_kept: None,
+        rate_kept_alone: None,
         rate_is_set: false,
+        verdict: Verdict::NotKnown,
         fell_behind: behind(cell),
         fell_behind_alone: alone.fell_behind(),
-    })
+    };
+    Some(found)
 }
 
 /// Streams of a cell that were offered more than they took.
@@ -238,35 +333,79 @@ impl Interferences {
             let of_it = self.found.iter().filter(|other| {
                 (other.phase.as_str(), other.stream.as_str(), other.operation.as_str()) == key
             });
-            said.extend(
-                of_it.max_by(|a, b| a.cost().total_cmp(&b.cost())).map(Interference::sentence),
-            );
+            // Where nothing is known a loss may hide: that comes before no loss elsewhere.
+            let worst =
+                of_it.max_by(|a, b| a.verdict.cmp(&b.verdict).then(a.cost().total_cmp(&b.cost())));
+            said.extend(worst.map(Interference::sentence));
         }
         said
     }
 }
 
 impl Interference {
-    /// How much of its rate it loses beyond chance, in logarithms; 0 where the suite sets the rate
-    /// and it was kept, and where the interval holds 1 or nobody knows it.
-    fn rate_lost(&self) -> f64 {
-        let lost = self.rate_ratio_ends.is_some_and(|(_, high)| high < 1.0);
-        if lost && !self.rate_is_set { -self.rate_ratio.ln() } else { 0.0 }
+    /// Takes in what the suite sets, and judges.
+    fn hold_to(&mut self, set: Option<SetRate>, view: &View<'_>) {
+        if let Some(set) = set {
+            let kept = |cell: u32| {
+                let is_it = |row: &&CellView<'_>| {
+                    row.cell.index == cell
+                        && row.stream_name().is_none_or(|name| name == self.stream)
+                };
+                view.rows.iter().find(is_it).and_then(|row| set.kept(row))
+            };
+            (self.rate_kept, self.rate_kept_alone) = (kept(self.cell), kept(self.alone));
+            self.rate_asked = Some(set.per_second);
+            self.rate_is_set = self.rate_kept == Some(true) && self.rate_kept_alone == Some(true);
+        }
+        self.verdict = self.judged();
     }
 
-    /// The same of how much longer its slowest hundredth takes.
+    fn judged(&self) -> Verdict {
+        let up_to =
+            |ends: Option<(f64, f64)>| ends.is_some_and(|(_, high)| high < 1.0 + SAME_LATENCY);
+        let average = match self.rate_asked {
+            None => self.rate_ratio_ends.is_some_and(|(low, _)| low > 1.0 - SAME),
+            Some(_) => self.rate_is_set && up_to(self.mean_ratio_ends),
+        };
+        match () {
+            () if self.cost() >= SAME.ln_1p() => Verdict::Suffers,
+            () if !average => Verdict::NotKnown,
+            () if up_to(self.p99_ratio_ends) => Verdict::Nothing,
+            () => Verdict::NothingOnAverage,
+        }
+    }
+
+    /// How much of its rate it loses beyond chance, in logarithms; 0 where the interval holds 1 or
+    /// nobody knows it. Of a rate that the suite sets only where that was not kept.
+    fn rate_lost(&self) -> f64 {
+        let lost = self.rate_ratio_ends.is_some_and(|(_, high)| high < 1.0);
+        match self.rate_asked {
+            None if lost => -self.rate_ratio.ln(),
+            Some(_) if lost && self.rate_kept == Some(false) => -self.rate_ratio.ln(),
+            // Chance in few visits alone hides what is far below what was asked.
+            Some(asked) if self.rate_kept == Some(false) && self.rate_kept_alone != Some(false) => {
+                (asked / self.rate).ln().max(0.0)
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// How much longer its slowest hundredth takes, likewise.
     fn tail_grown(&self) -> f64 {
         let grown = self.p99_ratio_ends.is_some_and(|(low, _)| low > 1.0);
         self.p99_ratio.filter(|_| grown).map_or(0.0, f64::ln).max(0.0)
     }
 
-    /// How much worse it is than alone, in logarithms: of its rate or of its tail, the larger.
-    fn cost(&self) -> f64 {
-        self.rate_lost().max(self.tail_grown())
+    /// How much longer its requests take on average. In a closed loop its rate says that.
+    fn mean_grown(&self) -> f64 {
+        let grown = self.mean_ratio_ends.is_some_and(|(low, _)| low > 1.0);
+        let told = self.mean_ratio.filter(|_| grown && self.rate_asked.is_some());
+        told.map_or(0.0, f64::ln).max(0.0)
     }
 
-    fn all_reached(&self) -> bool {
-        self.fell_behind.is_empty() && !self.fell_behind_alone
+    /// How much worse it is than alone, in logarithms: of its rate or its latencies, the most.
+    fn cost(&self) -> f64 {
+        self.rate_lost().max(self.mean_grown()).max(self.tail_grown())
     }
 
     /// That an offered rate was not reached, here or alone; `None` where all were.
@@ -311,64 +450,94 @@ impl Interference {
         let place: String =
             self.place.iter().map(|(field, value)| format!(", {field}={value}")).collect();
         let what = format!("`{}` ({}{place})", self.stream, self.operation);
-        let rates =
-            format!("{} of {} a second", words::iops(self.rate), words::iops(self.rate_alone));
-        let tail = self.tail();
-        if self.cost() >= SAME.ln_1p() {
-            let rate = match self.rate_lost() > 0.0 {
+        let verdict = match self.verdict {
+            Verdict::Suffers => format!("{what} suffers most beside {beside}"),
+            Verdict::Nothing => format!("{what} loses nothing worth naming beside {beside}"),
+            Verdict::NothingOnAverage => {
+                format!("{what} loses nothing worth naming on average beside {beside}")
+            }
+            Verdict::NotKnown => {
+                format!("Whether {what} loses anything beside {beside} is not known")
+            }
+        };
+        format!("{verdict}: {}{}{}.", self.rate_told(), self.mean_told(), self.tail())
+    }
+
+    /// Its rate here and alone, and what that says.
+    fn rate_told(&self) -> String {
+        let (here, alone) = (words::iops(self.rate), words::iops(self.rate_alone));
+        if let Some(asked) = self.rate_asked {
+            let asked = words::iops(asked);
+            let kept = match (self.rate_kept, self.rate_kept_alone) {
+                (Some(true), Some(true)) => ", and it was kept",
+                (Some(false), Some(false)) => ", and it was kept neither there nor alone",
+                (Some(false), Some(true)) => ", and there it was not kept",
+                (Some(false), None) => {
+                    ", and there it was not kept; whether alone, so few requests do not tell"
+                }
+                (_, Some(false)) => ", and alone it was not kept",
+                _ => "; whether it was kept so few requests do not tell",
+            };
+            let ratio = match self.rate_lost() > 0.0 {
                 true => format!(
-                    "{} of its rate alone ({rates})",
+                    ", {} of its rate alone",
                     words::ratio(self.rate_ratio, self.rate_ratio_ends)
                 ),
-                false => self.rate_kept(&rates),
+                false => String::new(),
             };
-            return format!("{what} suffers most beside {beside}: {rate}{tail}.");
+            return format!(
+                "the suite sets the stream's rate, {asked} a second{kept} ({here} there, {alone} \
+                 alone{ratio})"
+            );
         }
-        let surely =
-            self.rate_is_set || self.rate_ratio_ends.is_some_and(|(low, _)| low > 1.0 - SAME);
-        match surely {
-            true if self.rate_is_set => {
-                format!(
-                    "{what} loses nothing worth naming beside {beside}: {}{tail}.",
-                    self.rate_kept(&rates)
-                )
+        let rates = format!("{here} a second, {alone} alone");
+        let ratio = words::ratio(self.rate_ratio, self.rate_ratio_ends);
+        match self.rate_ratio_ends {
+            _ if self.rate_lost() > 0.0 => format!("{ratio} of its rate alone ({rates})"),
+            // Faster than alone, or slower by chance.
+            Some((low, _)) if low > 1.0 => format!("{ratio} of its rate alone ({rates}), no loss"),
+            Some((low, high)) if low > 1.0 - SAME && high >= 1.0 => {
+                format!("{ratio} of its rate alone ({rates})")
             }
-            true => format!("{what} loses nothing worth naming beside {beside}: {rates}{tail}."),
-            false => format!(
-                "Whether {what} loses anything beside {beside} is not known: {}{tail}.",
-                self.rate_kept(&rates)
-            ),
+            Some(_) => format!("{ratio} of its rate alone ({rates}), which may be chance"),
+            None => format!("{rates}, of single visits, which may be chance"),
         }
     }
 
-    /// Its rate, of which no loss is known.
-    fn rate_kept(&self, rates: &str) -> String {
-        match self.rate_ratio_ends {
-            _ if self.rate_is_set => format!("the suite sets its rate, and it was kept ({rates})"),
-            // Faster than alone, or slower by chance.
-            Some(ends) => format!(
-                "{} of its rate alone ({rates}), {}",
-                words::ratio(self.rate_ratio, Some(ends)),
-                if ends.0 > 1.0 { "no loss" } else { "which may be chance" }
-            ),
-            None => format!("{rates}, of single visits, which may be chance"),
-        }
+    /// How long its requests take on average, where its rate does not say it.
+    fn mean_told(&self) -> String {
+        let known = self.mean_ns.zip(self.mean_ratio).filter(|_| self.rate_asked.is_some());
+        let Some((ns, ratio)) = known else { return String::new() };
+        format!(
+            "; its requests take {} on average, {} of what they take alone{}",
+            words::seconds(ns / 1e9),
+            words::ratio(ratio, self.mean_ratio_ends),
+            chance(self.mean_ratio_ends, "single visits")
+        )
     }
 
     fn tail(&self) -> String {
         let (Some(ns), Some(ratio)) = (self.p99_ns, self.p99_ratio) else {
             return "; too few requests to tell its 99th percentile".to_owned();
         };
-        let chance = match self.p99_ratio_ends {
-            Some((low, high)) if low <= 1.0 && 1.0 <= high => ", which may be chance",
-            Some(_) => "",
-            None => ", of too few requests a visit to tell that from chance",
-        };
+        let chance =
+            chance(self.p99_ratio_ends, "too few requests a visit to tell that from chance");
         format!(
             "; 99 of 100 take up to {}, {} of what they take alone{chance}",
             words::seconds(ns as f64 / 1e9),
             words::ratio(ratio, self.p99_ratio_ends)
         )
+    }
+}
+
+/// What an interval of a ratio leaves open.
+fn chance(ends: Option<(f64, f64)>, without: &str) -> String {
+    match ends {
+        // So near to what it was that chance is no matter.
+        Some((low, high)) if low > 1.0 - SAME && high < 1.0 + SAME => String::new(),
+        Some((low, high)) if low <= 1.0 && 1.0 <= high => ", which may be chance".to_owned(),
+        Some(_) => String::new(),
+        None => format!(", of {without}"),
     }
 }
 
@@ -389,6 +558,7 @@ pub(crate) mod tests {
         }
         let op: &mut OpRecord = &mut template.ops[0];
         (op.requests, op.latency) = (requests, latency);
+        op.latency_ns_sum = 100_000 * u128::from(requests);
         template.name = name.to_owned();
         template
     }
@@ -486,10 +656,10 @@ pub(crate) mod tests {
         );
     }
 
-    #[test]
-    fn a_rate_that_the_suite_sets_and_that_is_kept_is_no_cost() {
-        let mut run = noisy([830, 831, 832], [1_000, 1_001, 1_002]);
-        run.header.suite_text = r#"
+    /// A suite that sets the rate of `a`.
+    fn set_rate(rate: u32, arrivals: &str) -> String {
+        format!(
+            r#"
 schema = 1
 name = "s"
 title = "S"
@@ -504,25 +674,83 @@ grid.streams = ["a", "b", ["a", "b"]]
 [[phase.stream]]
 name = "a"
 operation = "read"
-rate = 100
+rate = {rate}
+arrivals = "{arrivals}"
 [[phase.stream]]
 name = "b"
 operation = "read"
 "#
-        .to_owned();
+        )
+    }
+
+    #[test]
+    fn a_rate_that_the_suite_sets_and_that_is_kept_is_no_cost() {
+        let mut run = noisy([830, 831, 832], [1_000, 1_001, 1_002]);
+        run.header.suite_text = set_rate(80, "fixed");
         // What the suite calls all streams of the phase together.
         run.cells[2].coordinates[0].1 = "all".to_owned();
         let found = interference(&View::new(&run));
         assert!(found.found[0].rate_is_set && !found.found[1].rate_is_set, "{found:?}");
         let said = found.sentences();
-        assert!(said[0].contains("loses nothing worth naming"), "{said:?}");
-        assert!(said[0].contains("the suite sets its rate, and it was kept"), "{said:?}");
+        let wanted = "`a` (read) loses nothing worth naming on average beside `b`: the suite sets the \
+                      stream's rate, 80.0 a second, and it was kept (83.1 there, 100 alone)";
+        assert!(said[0].starts_with(wanted), "{said:?}");
         // One that was not kept is what the storage did.
         for visit in run.visits.iter_mut().filter(|visit| visit.cell == 2) {
             visit.streams[0].backlog = 2_000;
         }
         let said = interference(&View::new(&run)).sentences();
-        assert!(said[0].starts_with("`a` (read) suffers most beside `b`: x0.83"), "{said:?}");
+        let wanted = "`a` (read) suffers most beside `b`: the suite sets the stream's rate, 80.0 a \
+                      second, and there it was not kept (83.1 there, 100 alone, x0.83";
+        assert!(said[0].starts_with(wanted), "{said:?}");
+    }
+
+    #[test]
+    fn of_a_set_rate_too_few_requests_tell_nothing() {
+        // 8 to 12 of 10 expected in a visit, at random moments.
+        let mut run = noisy([8, 12, 9], [11, 9, 10]);
+        run.header.suite_text = set_rate(1, "poisson");
+        run.cells[2].coordinates[0].1 = "all".to_owned();
+        let found = interference(&View::new(&run));
+        let a = &found.found[0];
+        assert_eq!((a.rate_asked, a.rate_kept, a.rate_kept_alone), (Some(1.0), None, None));
+        assert_eq!((a.rate_is_set, a.verdict), (false, Verdict::NotKnown));
+        let said = found.sentences();
+        let wanted = "Whether `a` (read) loses anything beside `b` is not known: the suite sets the \
+                      stream's rate, 1 a second; whether it was kept so few requests do not tell \
+                      (0.95 there, 1 alone)";
+        assert!(said[0].starts_with(wanted), "{said:?}");
+        assert!(!said[0].contains("nothing worth naming"), "{said:?}");
+        // Far below it: that is the finding, whatever chance does.
+        run.header.suite_text = set_rate(10, "poisson");
+        let found = interference(&View::new(&run));
+        assert_eq!(found.found[0].rate_kept, Some(false));
+        assert_eq!(found.found[0].rate_kept_alone, Some(false));
+        let said = found.sentences();
+        assert!(said[0].contains("it was kept neither there nor alone"), "{said:?}");
+    }
+
+    #[test]
+    fn a_set_rate_that_is_kept_at_a_cost_is_told_by_its_mean_latency() {
+        let mut run = noisy([400, 401, 399], [400, 402, 398]);
+        run.header.suite_text = set_rate(40, "fixed");
+        run.cells[2].coordinates[0].1 = "all".to_owned();
+        for visit in &mut run.visits {
+            let each = if visit.cell == 2 { 540_000 } else { 78_000 + u128::from(visit.repeat) };
+            let op = &mut visit.streams[0].ops[0];
+            op.latency_ns_sum = each * u128::from(op.requests);
+        }
+        let found = interference(&View::new(&run));
+        let a = &found.found[0];
+        assert_eq!((a.rate_is_set, a.verdict), (true, Verdict::Suffers));
+        assert!((a.mean_ratio.unwrap() - 6.92).abs() < 0.01, "{a:?}");
+        let said = found.sentences();
+        assert!(
+            said[0].contains(
+                "it was kept (40.0 there, 40.0 alone); its requests take 540 us on average, x6.92"
+            ),
+            "{said:?}"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use stats::outlier::{GRID_CELLS_MIN, Verdict, alone, in_grid, median};
 use stats::within::{FIRST_LOOK, within};
 
 use crate::closing::load_ns;
+use crate::freeze::Tier;
 use crate::view::{CellView, View, VisitView, is_preparation};
 
 /// How sure every interval of a cell is.
@@ -23,11 +24,15 @@ pub struct CellInterval {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// How far the upper end is above the mean, as a share of it: 0.03 for +-3 %.
+    /// How far the upper end is above the mean, as a share of it, or the mean above the lower end, if
+    /// that is more: 0.03 for +-3 %.
     pub half_width: f64,
     /// By which share of the rate the start and the end of the visits may make it wrong, where few
     /// requests were completed for each one in flight; it is in `low`, `high` and `half_width`.
     pub ends_share: Option<f64>,
+    /// Standstills that took a good part of a visit, where there were any: how often they come is
+    /// in `low`, `high` and `half_width`.
+    pub standstills: Option<Standstills>,
     /// How often such intervals hold the truth: 0.95.
     pub confidence: f64,
     /// How many visits the interval is from.
@@ -52,6 +57,78 @@ pub struct CellInterval {
     /// No stall of 100 ms or more was seen; so many an hour there may be all the same, at 95 %.
     /// `None` where there was one, or requests are so rare that it would not show.
     pub stalls_per_hour_max: Option<f64>,
+}
+
+/// Times in which a whole device stood still in the visits of a cell, one of them for a good part of
+/// its visit.
+///
+/// Whether a visit has none of them or one is chance then, and visits that were alike by chance say
+/// nothing of it. How often they come is known as well as their number tells (Poisson), and how
+/// much of the time they take follows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Standstills {
+    /// How many.
+    pub times: u32,
+    /// The longest.
+    pub longest_ns: u64,
+    /// On average.
+    pub mean_ns: u64,
+    /// Their share of the measured time.
+    pub share: f64,
+    /// The rate may be this many times as high if they come as rarely as can be.
+    pub higher: f64,
+    /// Or this share of it if they come as often as can be.
+    pub lower: f64,
+}
+
+impl Standstills {
+    /// A standstill takes a good part of its visit from this share on.
+    const SHARE_MIN: f64 = 0.25;
+
+    /// `None` where none was so long.
+    pub(crate) fn of(cell: &CellView) -> Option<Self> {
+        let few = crate::ends::is_few(cell);
+        let (mut times, mut longest_ns, mut lost, mut large) = (0u32, 0u64, 0.0, false);
+        for visit in &cell.visits {
+            let rated = visit.visit.rated_ns();
+            for gap in crate::freeze::gaps_if_any(visit.visit) {
+                let ns = gap.end_ns().min(rated).saturating_sub(gap.start_ns);
+                if few && gap.tier != Tier::Freeze {
+                    continue;
+                }
+                times += 1;
+                longest_ns = longest_ns.max(ns);
+                lost += ns as f64;
+                large |= ns as f64 >= Self::SHARE_MIN * rated as f64;
+            }
+        }
+        let measured = measured_ns(cell) as f64;
+        let running = (measured - lost).max(1e6);
+        let seen = stats::poisson::rate(u64::from(times), running, CONFIDENCE)?;
+        let each = lost / f64::from(times.max(1));
+        let now = runs(seen.rate, each);
+        (large && now > 0.0).then(|| Self {
+            times,
+            longest_ns,
+            mean_ns: each as u64,
+            share: 1.0 - now,
+            higher: runs(seen.low, each) / now,
+            lower: runs(seen.high, each) / now,
+        })
+    }
+
+    /// Which share of a cell's rate may be left if such as were seen elsewhere come there as well,
+    /// and so far did not by chance.
+    pub(crate) fn unseen(cell: &CellView, mean_ns: u64) -> Option<f64> {
+        let seen = stats::poisson::rate(0, measured_ns(cell) as f64, CONFIDENCE)?;
+        Some(runs(seen.high, mean_ns as f64))
+    }
+}
+
+/// Of the time in which something runs, and stops so often while it runs for so long, the part in
+/// which it runs.
+fn runs(rate: f64, length: f64) -> f64 {
+    1.0 / (1.0 + rate * length)
 }
 
 /// What an interval is from.
@@ -169,6 +246,16 @@ struct Ends {
 }
 
 impl Ends {
+    /// No narrower than what standstills leave open.
+    fn no_narrower(self, mean: f64, standstills: &Standstills) -> Self {
+        let low = self.low.min(mean * standstills.lower);
+        let high = self.high.max(mean * standstills.higher);
+        // A side that takes in 0 has no ratio.
+        let down = if low > 0.0 { mean / low } else { 1.0 };
+        let half_width = self.half_width.max(high / mean - 1.0).max(down - 1.0);
+        Self { low, high, half_width, ..self }
+    }
+
     /// With what the start and the end of a visit can do to the rate.
     fn widened(self, share: f64) -> Self {
         Self {
@@ -196,6 +283,8 @@ fn cell_interval(
         },
         None => one_visit(cell, mean)?,
     };
+    let standstills = Standstills::of(cell);
+    let ends = standstills.iter().fold(ends, |ends, found| ends.no_narrower(mean, found));
     let ends_share = crate::ends::widens(cell);
     let ends = ends.widened(ends_share.unwrap_or(0.0));
     if ![mean, ends.low, ends.high, ends.half_width].iter().all(|number| number.is_finite()) {
@@ -216,11 +305,12 @@ fn cell_interval(
         high: ends.high,
         half_width: ends.half_width,
         ends_share,
+        standstills,
         confidence: CONFIDENCE,
         visits: u32::try_from(logs.len()).unwrap_or(u32::MAX),
         median: median(&values)?,
         values,
-        recurring: outliers.len() >= 2,
+        recurring: outliers.len() >= 2 && !by_standstills(cell, s0),
         mean_without_flagged: exp_mean(&others).filter(|_| !outliers.is_empty()),
         outliers,
         outliers_judged,
@@ -253,10 +343,25 @@ fn odd(cell: &CellView, values: &[f64], s0: Option<f64>) -> (Vec<u32>, bool) {
     (odd.map(|(_, (position, _))| position).collect(), judged)
 }
 
+/// Whether no two visits would lie apart had the device not stood still in any: then it has one
+/// state, and standstills.
+fn by_standstills(cell: &CellView, s0: Option<f64>) -> bool {
+    let stood = |visit: &VisitView| crate::freeze::stood_ns(visit.visit);
+    let between: Vec<f64> = cell
+        .visits
+        .iter()
+        .map(|visit| {
+            let rated = visit.visit.rated_ns() as f64;
+            visit.requests_per_second * rated / (rated - stood(visit) as f64).max(1e6)
+        })
+        .collect();
+    cell.visits.iter().any(|visit| stood(visit) > 0) && odd(cell, &between, s0).0.len() < 2
+}
+
 /// Change of ln rate by a single completion more, in the shortest visit.
 fn resolution(cell: &CellView) -> f64 {
     let counts = cell.visits.iter().map(|visit| {
-        let seconds = visit.visit.elapsed_ns as f64 / 1e9;
+        let seconds = visit.visit.rated_ns() as f64 / 1e9;
         visit.requests_per_second * seconds
     });
     let fewest = counts.filter(|&count| count > 0.0).fold(f64::INFINITY, f64::min);
@@ -282,12 +387,12 @@ fn samples(visit: &VisitView) -> Option<Vec<f64>> {
     let interval = visit.counted().map(|op| op.series.interval_ns).find(|&ns| ns > 0)?;
     let alike =
         visit.counted().all(|op| op.series.rows.is_empty() || op.series.interval_ns == interval);
-    let elapsed_ns = visit.visit.elapsed_ns;
-    if !alike || elapsed_ns < FIRST_LOOK.get() {
+    let rated_ns = visit.visit.rated_ns();
+    if !alike || rated_ns < FIRST_LOOK.get() {
         return None;
     }
     // Longer than any series of a record: rows are merged as a visit grows.
-    let whole = usize::try_from(elapsed_ns / interval).ok().filter(|&n| n <= 10_000_000)?;
+    let whole = usize::try_from(rated_ns / interval).ok().filter(|&n| n <= 10_000_000)?;
     let mut sums = vec![0.0; whole];
     for op in visit.counted() {
         for (sum, row) in sums.iter_mut().zip(&op.series.rows) {
@@ -298,7 +403,7 @@ fn samples(visit: &VisitView) -> Option<Vec<f64>> {
 }
 
 fn measured_ns(cell: &CellView) -> u64 {
-    cell.visits.iter().fold(0, |sum, visit| sum.saturating_add(visit.visit.elapsed_ns))
+    cell.visits.iter().fold(0, |sum, visit| sum.saturating_add(visit.visit.rated_ns()))
 }
 
 /// With none seen in a time T the rate is below `-ln(0.05) / T`: the rule of three.
@@ -307,7 +412,8 @@ fn stalls_per_hour_max(cell: &CellView) -> Option<f64> {
         let completions = visit.completions();
         let load_ms = load_ns(visit.visit) / 1_000_000;
         let silences = completions.zero_runs(STALL_MS);
-        completions.bits < STALL_MS || silences.iter().any(|(start, _)| *start < load_ms)
+        let in_load = |(start, ms): &(u64, u64)| (start + ms).min(load_ms) >= start + STALL_MS;
+        completions.bits < STALL_MS || silences.iter().any(in_load)
     };
     let seconds = measured_ns(cell) as f64 / 1e9;
     let silent = seconds > 0.0 && !cell.visits.iter().any(seen);
@@ -319,6 +425,7 @@ impl CellInterval {
     /// cover.
     pub fn sentences(&self) -> Vec<String> {
         let mut said = vec![self.rate_sentence()];
+        said.extend(self.standstill_sentence());
         said.extend(self.outlier_sentence());
         if self.values.len() > 1 {
             let values: Vec<String> = self.values.iter().map(|&value| rate(value)).collect();
@@ -349,6 +456,22 @@ impl CellInterval {
         }
     }
 
+    /// That standstills make the rate unsure, if they do.
+    pub fn standstill_sentence(&self) -> Option<String> {
+        let found = self.standstills?;
+        let longest = crate::words::seconds(found.longest_ns as f64 / 1e9);
+        let took = crate::words::percent(found.share);
+        let times = crate::words::count(u64::from(found.times), "time");
+        Some(format!(
+            "The device stood still {times} in {} visits, for {longest} at most, {took} of their time: \
+             whether a visit meets that is chance, and from so few nobody knows how often it comes. \
+             The rate may be anything between {} and {}; longer visits tell (--set time=...).",
+            self.values.len(),
+            rate(self.low),
+            rate(self.high)
+        ))
+    }
+
     /// Which visits lie apart, if any do, or whether so few could tell.
     pub fn outlier_sentence(&self) -> Option<String> {
         let visits: Vec<String> = self
@@ -373,6 +496,12 @@ impl CellInterval {
             1 => Some(format!(
                 "One of {} lies apart from the others: {which}.{apart} Nothing was dropped: look \
                  for a stall, a host stall or other load in that visit, and repeat it.",
+                self.values.len()
+            )),
+            n if !self.recurring => Some(format!(
+                "{n} of {} visits lie apart from the others: {which}.{apart} The device stood still \
+                 in visits of this cell (see the freezes), and without that time they do not: it is \
+                 one state with standstills, which the mean has in it as often as they came.",
                 self.values.len()
             )),
             n => Some(format!(
@@ -443,6 +572,8 @@ mod tests {
             series: Series { interval_ns: 100_000_000, rows: rows.collect() },
             slow: vec![],
             slow_dropped: 0,
+            late_requests: 0,
+            late_bytes: 0,
             reported: None,
         };
         VisitRecord {
@@ -451,6 +582,7 @@ mod tests {
             order: 0,
             started_unix_ns: 0,
             elapsed_ns: milliseconds * 1_000_000,
+            load_ns: None,
             end: VisitEnd::Complete,
             purpose: Purpose::Measure,
             ramp_ns: 0,
@@ -641,6 +773,47 @@ mod tests {
         assert_eq!(found.outliers, [2, 4]);
         assert!(found.recurring);
         insta::assert_snapshot!(found.sentences()[1], @"2 of 5 visits lie apart from the others: visit 3 (2.00 K), visit 5 (2.01 K). The mean is 3.03 K with and 4.00 K without. What comes back is no outlier: the storage works in two states and the mean describes neither.");
+    }
+
+    /// Visits of ten seconds, 1,000 a second, of which each stood still for so many of them.
+    fn standing(seconds: &[u64]) -> record::Run {
+        use crate::freeze::tests::{MS, run, visit};
+        let visits = (0u32..).zip(seconds).map(|(order, &length)| {
+            let silent = [(2_000, length * 1_000)];
+            let mut made = visit(order, "read", if length > 0 { &silent } else { &[] });
+            made.streams[0].ops[0].latency_ns_max = (length * 1_000 + 1) * MS;
+            made
+        });
+        run(TargetKind::File, visits.collect())
+    }
+
+    fn first_of(run: &record::Run) -> CellInterval {
+        cells(&View::new(run)).swap_remove(0).unwrap()
+    }
+
+    #[test]
+    fn two_visits_that_stood_still_say_little_of_how_often() {
+        let found = first_of(&standing(&[8, 8]));
+        let standstills = found.standstills.unwrap();
+        assert_eq!((standstills.times, standstills.longest_ns / 1_000_000_000), (2, 8));
+        // Between 0.24 and 7.2 in four seconds of running.
+        assert!((found.high / 674.0 - 1.0).abs() < 0.02, "{found:?}");
+        assert!((found.low / 65.0 - 1.0).abs() < 0.05 && found.half_width > 2.0, "{found:?}");
+        let said = found.sentences()[1].clone();
+        let wanted =
+            "The device stood still 2 times in 2 visits, for 8 s at most, 80 % of their time";
+        assert!(said.starts_with(wanted), "{said}");
+        let short = first_of(&standing(&[1, 0, 1]));
+        assert_eq!(short.standstills, None, "how much visits differ tells that");
+        assert_eq!(first_of(&standing(&[0, 0])).standstills, None);
+    }
+
+    #[test]
+    fn one_state_with_standstills_is_no_mixture() {
+        let found = first_of(&standing(&[0, 0, 0, 6, 0, 0, 6, 0, 0, 0]));
+        assert!(found.outliers.len() > 1 && !found.recurring, "{found:?}");
+        let said = found.outlier_sentence().unwrap();
+        assert!(said.contains("one state with standstills"), "{said}");
     }
 
     #[test]

@@ -60,6 +60,10 @@ pub struct LongWait {
     pub at_in_run_ns: u64,
     /// What 99 of 100 of the others do not exceed.
     pub usual_ns: u64,
+    /// How much of it lay after the end of the load, when nothing more was asked for.
+    pub past_load_ns: u64,
+    /// Whether others came back all the time while it was out, until the end of the load at most.
+    pub others_went_on: bool,
 }
 
 /// The longest waits that neither a gap of the device nor one of a stream covers.
@@ -129,7 +133,8 @@ fn of_stream(
             let order = visit.visit.order;
             let far = op.slow.iter().filter(|request| {
                 let from = request.at_ns.saturating_sub(request.latency_ns);
-                request.at_ns <= load
+                // What began later is a flush at the end.
+                from < load
                     && is_far(&all, request.latency_ns)
                     && !covered.has(order, from, request.at_ns)
             });
@@ -157,6 +162,8 @@ fn of_stream(
                         at_ns: request.at_ns,
                         at_in_run_ns: 0,
                         usual_ns: 0,
+                        past_load_ns: 0,
+                        others_went_on: false,
                     }),
                 }
             }
@@ -166,10 +173,24 @@ fn of_stream(
                 let since = u64::try_from(since).unwrap_or(0);
                 group.at_in_run_ns = since.saturating_add(group.at_ns);
                 group.usual_ns = usual(&all, group.latency_ns).map_or(0, |(usual, _)| usual);
+                group.past_load_ns = group.at_ns.saturating_sub(load);
+                let from = group.at_ns.saturating_sub(group.latency_ns);
+                group.others_went_on = went_on(visit.visit, from, group.at_ns.min(load));
             }
             found.extend(groups);
         }
     }
+}
+
+/// Whether something of a visit came back all through a part of it, but for what is too short to be
+/// a gap.
+fn went_on(visit: &VisitRecord, from_ns: u64, to_ns: u64) -> bool {
+    const MILLISECOND: u64 = 1_000_000;
+    let (from, to) = (from_ns / MILLISECOND, to_ns / MILLISECOND);
+    let silences = visit.completions.zero_runs(1).into_iter();
+    let within = silences.map(|(start, ms)| (start + ms).min(to).saturating_sub(start.max(from)));
+    let longest = within.max().unwrap_or(0).saturating_mul(MILLISECOND);
+    visit.completions.bits > 0 && from < to && longest < HICCUP.get()
 }
 
 fn op<'v>(visit: &'v VisitRecord, position: usize, name: &str) -> Option<&'v OpRecord> {
@@ -228,7 +249,7 @@ impl LongWait {
         };
         format!(
             "`{}`: {what} {} in visit {}, until {} ({} into the run), at byte {}; 99 of 100 take up \
-             to {}. The others went on meanwhile, so no gap shows it.",
+             to {}.{}",
             self.cell_name,
             Nanos::new(self.latency_ns),
             u64::from(self.repeat) + 1,
@@ -236,7 +257,24 @@ impl LongWait {
             Nanos::new(self.at_in_run_ns),
             self.offset,
             words::seconds(self.usual_ns as f64 / 1e9),
+            self.meanwhile(),
         )
+    }
+
+    /// What the others did.
+    fn meanwhile(&self) -> String {
+        let out = words::seconds(self.past_load_ns as f64 / 1e9);
+        match (self.others_went_on, self.past_load_ns) {
+            (true, 0) => " The others went on meanwhile, so no gap shows it.".to_owned(),
+            (true, _) => format!(
+                " The others went on until the load ended, {out} before it was back: no gap shows \
+                 it, and no rate has that time."
+            ),
+            (false, 0) => String::new(),
+            (false, _) => {
+                format!(" The load ended {out} before it was back: no rate has that time.")
+            }
+        }
     }
 }
 
@@ -281,6 +319,24 @@ mod tests {
             explanation.runs[0].sections.iter().flat_map(|s| &s.sentences).collect();
         assert!(all.iter().any(|said| said.starts_with(wanted)), "{all:?}");
         assert!(found(&one_waits(90)).found.is_empty(), "not long");
+    }
+
+    #[test]
+    fn what_the_others_did_is_told_of_the_visit_itself() {
+        let with = |change: fn(&mut VisitRecord)| {
+            let mut run = one_waits(3_000);
+            change(&mut run.visits[0]);
+            found(&run).sentences().swap_remove(0)
+        };
+        let said = with(|_| ());
+        assert!(said.ends_with("The others went on meanwhile, so no gap shows it."), "{said}");
+        let said = with(|visit| visit.load_ns = Some(2_500 * MS));
+        let wanted = "The others went on until the load ended, 2.5 s before it was back: no gap \
+                      shows it, and no rate has that time.";
+        assert!(said.ends_with(wanted), "{said}");
+        // Beside a gap that is too short to cover it nobody went on all the time.
+        let said = with(|visit| (2_600..3_100).for_each(|ms| visit.completions.clear(ms)));
+        assert!(said.ends_with("99 of 100 take up to 1 ms."), "{said}");
     }
 
     #[test]

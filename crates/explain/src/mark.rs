@@ -54,7 +54,25 @@ pub const MEANINGS: &[(&str, &str)] = &[
     ("within-one-visit", "one visit: what differs from visit to visit is not in the interval"),
 ];
 
+/// The same of what visits say of themselves, in tables and exports beside the others.
+const OF_VISITS: &[(&str, &str)] = &[
+    ("not-measured", "not visited yet"),
+    ("interrupted", "cut short by the user; no whole visit to show instead"),
+    ("failed", "ended by an error; the figures are of the time before it"),
+    ("hanging", "requests never came back; they are in no latency"),
+    ("nothing-completed", "of what was asked nothing came back within its visits"),
+    ("errors", "requests failed; they are not in IOPS and in no latency"),
+    ("io-error", "the system refused a request with an error; its text is among the warnings"),
+    ("short", "requests moved fewer bytes than asked; they are not in IOPS"),
+    ("short-transfer", "a request moved fewer bytes than asked: see the warnings"),
+    ("verify-mismatch", "what was read is not what was written"),
+    ("before-failed", "what is played before it did not come to its end"),
+    ("buffered-fallback", "direct I/O was asked but the page cache served it"),
+    ("reflinked", "a copy moved no data: both files share it"),
+];
+
 /// What a code stands for.
 pub fn meaning(code: &str) -> Option<&'static str> {
-    MEANINGS.iter().find(|(known, _)| *known == code).map(|(_, text)| *text)
+    let mut known = MEANINGS.iter().chain(OF_VISITS);
+    known.find(|(known, _)| *known == code).map(|(_, text)| *text)
 }

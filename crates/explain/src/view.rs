@@ -411,7 +411,7 @@ const SANE_MAX: u64 = 1 << 62;
 pub fn is_sane(visit: &VisitRecord) -> bool {
     let ops = visit.streams.iter().flat_map(|stream| &stream.ops);
     let mut counts = ops.flat_map(|op| [op.requests, op.bytes]);
-    visit.elapsed_ns <= SANE_MAX && counts.all(|n| n <= SANE_MAX)
+    visit.elapsed_ns.max(visit.rated_ns()) <= SANE_MAX && counts.all(|n| n <= SANE_MAX)
 }
 
 /// What an operation did in a second; `None` where that is not known.
@@ -426,10 +426,10 @@ pub struct OpRate {
 /// What an operation did in a second: counts by time; where another tool reported it, what that
 /// tool says, and its counts by time or bytes by bytes per request where it does not.
 pub fn rate_of(op: &OpRecord, visit: &VisitRecord, plan: Option<&StreamPlan>) -> OpRate {
-    let seconds = visit.elapsed_ns as f64 / 1e9;
+    let seconds = visit.rated_ns() as f64 / 1e9;
     let by_time = |n: u64| (seconds > 0.0).then(|| n as f64 / seconds);
     let Some(told) = &op.reported else {
-        return OpRate { requests: by_time(op.requests), bytes: by_time(op.bytes) };
+        return OpRate { requests: by_time(op.requests_rated()), bytes: by_time(op.bytes_rated()) };
     };
     let block = plan.and_then(|plan| plan.block_bytes).filter(|&n| n > 0).map(|n| n as f64);
     let requests = told.iops.or_else(|| by_time(told.requests?));
@@ -482,7 +482,7 @@ fn view<'a>(
     if visit.streams.iter().flat_map(|s| &s.ops).any(|op| op.reported.is_some()) {
         return if whole { told(visit, plans, stream) } else { None };
     }
-    (whole && visit.elapsed_ns > 0).then(|| {
+    (whole && visit.elapsed_ns > 0 && visit.rated_ns() > 0).then(|| {
         let streams = || {
             let all = visit.streams.iter().enumerate();
             all.filter(move |(k, _)| stream.is_none_or(|wanted| wanted == *k))
@@ -497,12 +497,12 @@ fn view<'a>(
             let counted = ops().filter(|&(k, op)| takes(k, op)).map(|(_, op)| of(op));
             counted.fold(0u64, u64::saturating_add) as f64
         };
-        let seconds = visit.elapsed_ns as f64 / 1e9;
+        let seconds = visit.rated_ns() as f64 / 1e9;
         VisitView {
             visit,
             stream,
-            requests_per_second: sum(|op| op.requests) / seconds,
-            bytes_per_second: sum(|op| op.bytes) / seconds,
+            requests_per_second: sum(OpRecord::requests_rated) / seconds,
+            bytes_per_second: sum(OpRecord::bytes_rated) / seconds,
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Purpose, Run, RunState, VisitEnd, VisitRecord};
+use record::{Purpose, Run, RunHeader, RunState, VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use suite::model::{Method, Suite};
@@ -16,10 +16,12 @@ pub struct Visits {
     /// That there were to be. Of a complete run in rounds: those that were begun, and what cells
     /// have fewer than the plan has at least.
     pub planned: u32,
+    /// `planned` is the most there can be: of rounds that have not come to their end, which cells
+    /// leave as soon as enough is known of them.
+    pub at_most: bool,
     /// That count: ended by their stop rule, with something measured.
     pub made: u32,
-    /// The others of a run that has ended: `planned` less `made`. Of one that can be resumed only
-    /// those that went wrong.
+    /// The others: `planned` less `made`. Of a run under way only those that went wrong.
     pub missed: u32,
     /// Of these, ended by an error.
     pub failed: u32,
@@ -27,9 +29,17 @@ pub struct Visits {
     pub lost: u32,
     /// Of these, never made, or cut short by the user.
     pub not_made: u32,
-    /// Of those, visits by which cells have fewer than the plan has at least: there was no time
-    /// for them. What is left of `not_made` the store should have, and has not.
+    /// Of those, visits by which cells of a complete run have fewer than the plan has at least:
+    /// there was no time for them. What is left of `not_made` such a run's store should have, and
+    /// has not.
     pub no_time: u32,
+}
+
+/// How a run stands and what became of its visits, on one line: the head of everything that is
+/// said of it. `out of time, 210 of 252 visits, 42 missed: 42 for want of time`.
+pub fn head(run: &Run) -> String {
+    let visits = Visits::of(run);
+    format!("{}, {}", visits.standing(&run.header), visits.line())
 }
 
 /// What became of a visit, better ones larger.
@@ -52,20 +62,24 @@ impl Visits {
         }
         let of = |wanted: Fate| size(fates.values().filter(|fate| **fate == wanted).count());
         let (made, failed, lost) = (of(Fate::Made), of(Fate::Failed), of(Fate::Lost));
-        let complete = run.header.state == RunState::Complete;
+        let state = run.header.state;
+        let complete = state == RunState::Complete;
         let no_time = if complete { no_time(run, &fates) } else { 0 };
         let begun = size(fates.len()).saturating_add(no_time);
-        let planned = if complete { begun } else { 0 }.max(run.header.visits_planned);
+        let planned = begun.max(run.header.visits_planned);
         let not_made = planned.saturating_sub(made.saturating_add(failed).saturating_add(lost));
-        // What a run that goes on has still to make is not missing.
-        let not_made = if complete { not_made } else { 0 };
+        // What a run under way has still to make is not missing.
+        let not_made = if state == RunState::Running { 0 } else { not_made };
         let missed = not_made.saturating_add(failed).saturating_add(lost);
-        Self { planned, made, missed, failed, lost, not_made, no_time }
+        let at_most = !complete && ends_when_known(run);
+        Self { planned, at_most, made, missed, failed, lost, not_made, no_time }
     }
 
-    /// `36 of 36 visits`; `24 of 36 visits, 12 missed: 2 failed, 10 for want of time`.
+    /// `36 of 36 visits`; `24 of 36 visits, 12 missed: 2 failed, 10 for want of time`; `7 of up to
+    /// 20 visits`.
     pub fn line(&self) -> String {
-        let so_many = format!("{} of {}", self.made, count(self.planned.into(), "visit"));
+        let up_to = if self.at_most { "up to " } else { "" };
+        let so_many = format!("{} of {up_to}{}", self.made, count(self.planned.into(), "visit"));
         match self.why() {
             why if why.is_empty() => so_many,
             why => format!("{so_many}, {} missed: {}", self.missed, why.join(", ")),
@@ -83,10 +97,12 @@ impl Visits {
         told.iter().filter(|(n, _)| *n > 0).map(|(n, how)| format!("{n} {how}")).collect()
     }
 
-    /// How a run stands, in a word: one that had no time for what it was to make at least has come
-    /// to its end, and is not complete.
-    pub fn standing(&self, state: RunState) -> &'static str {
-        match state {
+    /// How a run stands, in a word: `complete`, `out of time`, `interrupted`, `killed`, `failed`,
+    /// `running`, `imported`. One that had no time for what it was to make at least has come to its
+    /// end, and is not complete.
+    pub fn standing(&self, header: &RunHeader) -> &'static str {
+        match header.state {
+            _ if header.imported.is_some() => "imported",
             RunState::Complete if self.no_time > 0 => "out of time",
             state => state.name(),
         }
@@ -149,6 +165,17 @@ fn least(run: &Run) -> Vec<u32> {
             std::iter::repeat_n(visits, phase.cells.len())
         })
         .collect()
+}
+
+/// Whether the plan has rounds that end when enough is known, so that it has visits "up to".
+fn ends_when_known(run: &Run) -> bool {
+    if run.header.blocks.is_some() || run.header.imported.is_some() {
+        return false;
+    }
+    plan(run).is_some_and(|plan| match plan.method {
+        Method::Classic => plan.phases.iter().any(|phase| phase.steady.is_some()),
+        Method::Rounds => plan.rounds.visits_min < plan.rounds.visits_max,
+    })
 }
 
 fn plan(run: &Run) -> Option<Suite> {
@@ -217,8 +244,14 @@ mod tests {
         let short = played(&[("read", 0, DONE), ("write", 0, DONE), ("read", 1, DONE)]);
         let found = Visits::of(&short);
         assert_eq!(found.line(), "3 of 6 visits, 3 missed: 3 for want of time");
-        assert_eq!(found.standing(RunState::Complete), "out of time");
-        assert_eq!(found.standing(RunState::Interrupted), "interrupted");
+        let standing = |state| {
+            let header = RunHeader { state, ..short.header.clone() };
+            found.standing(&header)
+        };
+        assert_eq!(standing(RunState::Complete), "out of time");
+        assert_eq!(standing(RunState::Interrupted), "interrupted");
+        let of_head = "out of time, 3 of 6 visits, 3 missed: 3 for want of time";
+        assert_eq!(head(&short), of_head);
         let said = found.sentence("r1").unwrap();
         assert!(said.starts_with("r1 has come to its end without 3 visits of those"), "{said}");
         // More of one cell make up for none of another.
@@ -235,11 +268,23 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_goes_on_misses_nothing_yet_and_a_damaged_one_is_not_short_of_time() {
+    fn what_a_run_broken_off_has_not_made_is_missed() {
         let mut part = played(&[("read", 0, DONE), ("write", 0, VisitEnd::Failed)]);
-        part.header.state = RunState::Interrupted;
         part.header.visits_planned = 20;
-        assert_eq!(Visits::of(&part).line(), "1 of 20 visits, 1 missed: 1 failed");
+        part.header.state = RunState::Running;
+        assert_eq!(head(&part), "running, 1 of up to 20 visits, 1 missed: 1 failed");
+        for state in [RunState::Interrupted, RunState::Killed, RunState::Failed] {
+            part.header.state = state;
+            let line = "1 of up to 20 visits, 19 missed: 1 failed, 18 not made";
+            assert_eq!(head(&part), format!("{}, {line}", state.name()));
+        }
+        // What a plan in its suite's own order has is not "up to".
+        part.header.suite_text = PLAN.replace("rounds", "classic");
+        assert_eq!(head(&part), "failed, 1 of 20 visits, 19 missed: 1 failed, 18 not made");
+    }
+
+    #[test]
+    fn a_damaged_run_is_not_short_of_time() {
         let all = (0..3).flat_map(|k| [("read", k, DONE), ("write", k, DONE)]);
         let mut damaged = played(&all.collect::<Vec<_>>());
         damaged.header.visits_planned = 9;

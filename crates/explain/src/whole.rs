@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::view::{CellView, View, is_sane};
+use crate::visits::Visits;
 use crate::words::{count, list};
 
 /// What is missing or broken in a run, by visits. Pilots are no visits here.
@@ -18,6 +19,10 @@ pub struct Whole {
     pub planned: u32,
     /// Whether it says of itself that every visit was made.
     pub complete: bool,
+    /// How it ended before that, for people: `was killed`; null where it is complete.
+    pub broken_off: Option<String>,
+    /// What became of its visits, for people: the line of every head.
+    pub visits: String,
     /// Visits that ended by an error.
     pub failed: u32,
     /// The error that most of them name first; null where none is named.
@@ -25,7 +30,9 @@ pub struct Whole {
     /// Requests that failed in visits that went on all the same and count: they are in no rate and
     /// in no latency.
     pub failed_requests: u64,
-    /// Those visits.
+    /// Requests that did not, in all visits that count.
+    pub requests: u64,
+    /// Visits with requests that failed.
     pub failed_requests_visits: u32,
     /// The error that most of them name first.
     pub why_requests_failed: Option<String>,
@@ -54,9 +61,12 @@ impl Whole {
             made: size(view.run.visits_made()),
             planned: header.visits_planned,
             complete: header.state == RunState::Complete,
+            broken_off: broken_off(header.state).map(str::to_owned),
+            visits: Visits::of(view.run).line(),
             failed: size(failed().count()),
             why_failed: most_frequent(failed().filter_map(reason)),
             failed_requests: passed_over().map(failed_requests).fold(0, u64::saturating_add),
+            requests: completed(view),
             failed_requests_visits: size(passed_over().count()),
             why_requests_failed: most_frequent(passed_over().filter_map(reason)),
             failed_requests_in: cells.map(CellView::name).collect(),
@@ -79,19 +89,21 @@ impl Whole {
             ));
         }
         out.extend(self.passed_over(name));
-        if self.made < self.planned {
-            let so_many = format!("{} of {}", self.made, count(self.planned.into(), "visit"));
-            out.push(match self.complete {
-                true => format!(
-                    "{name} says that it is complete, yet {so_many} are stored: the others were \
-                     lost, so the store is damaged and what is left may not be typical. Measure \
-                     again."
-                ),
-                false => format!(
-                    "{name} is unfinished: {so_many}. What is missing is not evenly spread; \
-                     `plimsoll resume` finishes it."
-                ),
-            });
+        match &self.broken_off {
+            None if self.made < self.planned => out.push(format!(
+                "{name} says that it is complete, yet {} of {} are stored: the others were lost, \
+                 so the store is damaged and what is left may not be typical. Measure again.",
+                self.made,
+                count(self.planned.into(), "visit")
+            )),
+            Some(how) if self.made < self.planned => {
+                let next = match how.as_str() {
+                    UNDER_WAY => "what it has yet is not evenly spread",
+                    _ => "what is missing is not evenly spread; `plimsoll resume` finishes it",
+                };
+                out.push(format!("{name} {how}, {}: {next}.", self.visits));
+            }
+            _ => {}
         }
         if self.unusable > 0 {
             out.push(format!(
@@ -104,6 +116,19 @@ impl Whole {
         }
         out
     }
+}
+
+pub(crate) const UNDER_WAY: &str = "is under way";
+
+/// How a run ended that did not come to its end; `None` of one that did.
+pub(crate) fn broken_off(state: RunState) -> Option<&'static str> {
+    Some(match state {
+        RunState::Complete => return None,
+        RunState::Running => UNDER_WAY,
+        RunState::Interrupted => "was interrupted",
+        RunState::Failed => "ended by an error",
+        RunState::Killed => "was killed",
+    })
 }
 
 impl Whole {
@@ -135,6 +160,12 @@ impl Whole {
 fn failed_requests(visit: &VisitRecord) -> u64 {
     let ops = visit.streams.iter().flat_map(|stream| &stream.ops);
     ops.flat_map(|op| &op.errors).fold(0, |sum, (_, n)| sum.saturating_add(*n))
+}
+
+fn completed(view: &View<'_>) -> u64 {
+    let visits = view.cells.iter().flat_map(|cell| &cell.visits);
+    let ops = visits.flat_map(|visit| visit.streams()).flat_map(|stream| &stream.ops);
+    ops.fold(0, |sum, op| sum.saturating_add(op.requests))
 }
 
 /// Of equally frequent ones the first by name, so that the same run says the same.

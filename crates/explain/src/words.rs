@@ -140,7 +140,7 @@ pub(crate) fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn digits(value: f64) -> String {
+pub(crate) fn digits(value: f64) -> String {
     match value {
         x if x >= 99.95 => format!("{x:.0}"),
         x if x >= 9.995 => format!("{x:.1}"),

@@ -179,6 +179,8 @@ fn visit(cell: u32, order: u32, plan: &StreamPlan, direct: bool) -> VisitRecord 
         series: Series { interval_ns: 100_000_000, rows },
         slow: Vec::new(),
         slow_dropped: 0,
+        late_requests: 0,
+        late_bytes: 0,
         reported: None,
     };
     let stream = StreamRecord {
@@ -200,6 +202,7 @@ fn visit(cell: u32, order: u32, plan: &StreamPlan, direct: bool) -> VisitRecord 
         order,
         started_unix_ns: 0,
         elapsed_ns: 10_000_000_000,
+        load_ns: None,
         end: VisitEnd::Complete,
         purpose: Purpose::Measure,
         ramp_ns: 0,
@@ -550,7 +553,7 @@ fn direct_is_a_request() {
 fn sweep(latency: impl Fn(f64) -> f64) -> Bench {
     let mut bench = Bench::new(suite::find_builtin("working-set").unwrap().text).moved(1.0, 0.0);
     for visit in &mut bench.run.visits {
-        let size = 0.5 * f64::from(1 << (visit.cell / 2));
+        let size = 0.0625 * f64::from(1 << (visit.cell / 2));
         let op = &mut visit.streams[0].ops[0];
         op.latency_ns_sum = (latency(size) * 1000.0 * op.requests as f64) as u128;
     }
@@ -564,7 +567,8 @@ fn a_cache_is_found_in_the_sweep_and_told() {
     assert_eq!(found.sweeps.len(), 1);
     let fit = found.sweeps[0].fit.unwrap();
     assert!(fit.found && (fit.cache_bytes / GIB as f64 - 4.0).abs() < 0.1, "{fit:?}");
-    assert!((fit.hit_ns - 30e3).abs() < 1e3 && (fit.miss_ns - 120e3).abs() < 2e3, "{fit:?}");
+    let (hit, miss) = (fit.hit_ns.unwrap(), fit.miss_ns.unwrap());
+    assert!((hit - 30e3).abs() < 1e3 && (miss - 120e3).abs() < 2e3, "{fit:?}");
     let said = found.sentences().join("\n");
     assert!(
         said.contains("A cache of ") && said.contains("in the controller or the drive"),
@@ -583,10 +587,31 @@ fn a_cache_is_found_in_the_sweep_and_told() {
     assert!(
         flat.sentences()
             .join("\n")
-            .contains("No cache visible over working sets of 512 MiB to 32 GiB")
+            .contains("No cache visible over working sets of 64 MiB to 32 GiB")
     );
     // Faster over more: no cache does that.
     assert!(!sweep(|size| 100.0 - size).caches().sweeps[0].fit.unwrap().found);
+}
+
+#[test]
+fn of_a_cache_smaller_than_all_sets_only_bounds_are_told() {
+    // 32 MiB below sets from 64 MiB on, and 24 GiB below one set.
+    let small = sweep(|size| 120.0 - 90.0 * (0.03125 / size).min(1.0)).caches();
+    let fit = small.sweeps[0].fit.unwrap();
+    assert!(fit.found && fit.at_most && fit.hit_ns.is_none(), "{fit:?}");
+    let truth = 32.0 * MIB as f64;
+    assert!(fit.cache_bytes_low < truth && truth < fit.cache_bytes_high, "{fit:?}");
+    let said = small.sweeps[0].sentences().join("\n");
+    assert!(said.starts_with("A cache of at most 6"), "{said}");
+    assert!(said.contains("a hit takes 75 us at most"), "{said}");
+    assert!(said.contains("a miss takes 120 us ("), "{said}");
+
+    let large = sweep(|size| 120.0 - 90.0 * (24.0 / size).min(1.0)).caches();
+    let fit = large.sweeps[0].fit.unwrap();
+    assert!(fit.found && fit.miss_ns.is_none(), "{fit:?}");
+    assert!(fit.hit_ns.is_some_and(|ns| (ns - 30e3).abs() < 1e3), "{fit:?}");
+    let said = large.sweeps[0].sentences().join("\n");
+    assert!(said.contains("a miss takes 52.5 us or more, and too few sets"), "{said}");
 }
 
 fn reread(first_us: f64, second_us: f64) -> Caches {

@@ -432,7 +432,11 @@ fn failed_missing_and_mad_visits_are_named() {
     assert!(text.contains("B says that it is complete, yet 1 of 168 visits"), "{text}");
     b.header.state = RunState::Running;
     let text = sentences(&a, &b, &Terms::default());
-    assert!(text.contains("B is unfinished: 1 of 168 visits"), "{text}");
+    assert!(text.contains("B is under way, 1 of 168 visits: what it has yet"), "{text}");
+    b.header.state = RunState::Killed;
+    let text = sentences(&a, &b, &Terms::default());
+    let wanted = "B was killed, 1 of 168 visits, 167 missed: 167 not made: what is missing is not";
+    assert!(text.contains(wanted), "{text}");
 
     let mut b = Planted { cells: 1, ..Planted::new("r2") }.run();
     let a = Planted { cells: 1, ..Planted::new("r1") }.run();

@@ -162,6 +162,7 @@ fn visit(cell: Cell, (index, repeat, order): (u32, u32, u32)) -> VisitRecord {
         order,
         started_unix_ns: 0,
         elapsed_ns: cell.elapsed_ns.unwrap_or(0),
+        load_ns: None,
         end: if cell.failed { VisitEnd::Failed } else { VisitEnd::Complete },
         purpose: Purpose::Measure,
         ramp_ns: 0,
@@ -208,6 +209,8 @@ fn op(figure: Figure) -> OpRecord {
         series: Series::default(),
         slow: Vec::new(),
         slow_dropped: 0,
+        late_requests: 0,
+        late_bytes: 0,
         reported: Some(Reported {
             requests: figure.requests,
             bytes: figure.bytes,
@@ -228,8 +231,8 @@ fn op(figure: Figure) -> OpRecord {
 
 /// One run of several outputs of the same test: what each measured are repeats of the cells.
 ///
-/// Refused where tool or suite differ, or where cells of one are not in the other: then they
-/// are no repeats.
+/// Refused where tool, its version, suite, target or host are known to differ, or where cells of
+/// one are not in the other: then they are no repeats.
 pub fn together(runs: Vec<Run>) -> Result<Run, ImportError> {
     let mut runs = runs.into_iter();
     let Some(mut whole) = runs.next() else {
@@ -248,6 +251,13 @@ pub fn together(runs: Vec<Run>) -> Result<Run, ImportError> {
                 first.suite
             ));
         }
+        if let Some((what, mine, theirs)) = elsewhere(first, other) {
+            return fail(format!(
+                "no repeat of {}: {what} `{theirs}` against `{mine}`; an interval over both would be \
+                 of neither",
+                file(first)
+            ));
+        }
         if whole.cells != run.cells {
             return fail(format!("no repeat of {}: its cells or settings differ", file(first)));
         }
@@ -264,4 +274,24 @@ pub fn together(runs: Vec<Run>) -> Result<Run, ImportError> {
     }
     whole.header.visits_planned = u32::try_from(whole.visits.len()).unwrap_or(u32::MAX);
     Ok(whole)
+}
+
+/// What is known of both and is not the same: its name, and both values.
+fn elsewhere(first: &RunHeader, other: &RunHeader) -> Option<(&'static str, String, String)> {
+    let of = |header: &RunHeader| {
+        let target = &header.target;
+        let version = header.imported.as_ref().and_then(|imported| imported.version.clone());
+        let number = |n: u64| if n == 0 { String::new() } else { n.to_string() };
+        [
+            ("target", target.given.clone()),
+            ("host", header.machine.host.clone()),
+            ("file system", target.file_system.clone().unwrap_or_default()),
+            ("size in bytes", number(target.size_bytes)),
+            ("number of files", number(target.files.into())),
+            ("version", version.unwrap_or_default()),
+        ]
+    };
+    let pairs = of(first).into_iter().zip(of(other));
+    let known = pairs.filter(|((_, mine), (_, theirs))| !mine.is_empty() && !theirs.is_empty());
+    known.map(|((what, mine), (_, theirs))| (what, mine, theirs)).find(|(_, a, b)| a != b)
 }

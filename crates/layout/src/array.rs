@@ -328,6 +328,16 @@ impl Array {
         Some(Bytes::new(chunk * u64::from(copies)))
     }
 
+    /// How many members' worth of data it streams: what it writes in sequence, by what one does.
+    pub const fn streams(&self) -> u32 {
+        match self.level {
+            Level::Linear | Level::Raid1 => 1,
+            Level::Raid0 => self.members,
+            Level::Raid10 | Level::Raid01 => self.members / 2,
+            Level::Raid5 | Level::Raid6 => self.members - self.level.parity(),
+        }
+    }
+
     /// Bytes that can be stored.
     ///
     /// * `member`: bytes that each member gives, without what the maker keeps for itself; what

@@ -36,14 +36,13 @@ pub fn used_of_member(stack: &StackSpec, member: Bytes) -> Bytes {
     }
 }
 
-/// Bytes on the topmost device, or in the pool.
+/// Bytes on a leg; on the device itself where it is one.
 ///
 /// * `member`: bytes of the smallest.
-/// * Exact for md and for volumes without redundancy; btrfs and zfs need some of it themselves.
-pub fn of_stack(stack: &StackSpec, member: Bytes) -> Bytes {
+pub fn of_leg(stack: &StackSpec, member: Bytes) -> Bytes {
     let used = used_of_member(stack, member);
     let leg = stack.legs.first().and_then(|leg| Some((leg, leg.array().ok()??)));
-    let on_leg = match leg {
+    match leg {
         Some((leg, array)) if leg.maker == Maker::Md && array.level() == Level::Raid01 => {
             let stripe = half(&array).map_or(used, |half| half.capacity(used));
             Array::new(Level::Raid1, 2, None)
@@ -51,7 +50,16 @@ pub fn of_stack(stack: &StackSpec, member: Bytes) -> Bytes {
         }
         Some((_, array)) => array.capacity(used),
         None => used,
-    };
+    }
+}
+
+/// Bytes on the topmost device, or in the pool.
+///
+/// * `member`: bytes of the smallest.
+/// * Exact for md and for volumes without redundancy; btrfs and zfs need some of it themselves.
+/// * More than 2^64 - 1 are as many.
+pub fn of_stack(stack: &StackSpec, member: Bytes) -> Bytes {
+    let on_leg = of_leg(stack, member);
     let Some(top) = whole::top_array(stack) else {
         return Bytes::new(on_leg.get().saturating_mul(stack.legs.len() as u64));
     };

@@ -41,7 +41,9 @@ pub struct Cost {
 /// Which ways a write went; several where it covers stripes in part and whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Ways {
-    /// Without parity: data, and copies of it, are written.
+    /// Without parity or copies: data is written, once.
+    pub once: bool,
+    /// Without parity: data and copies of it are written.
     pub copies: bool,
     /// All data of a stripe: parity follows from it.
     pub full_stripe: bool,
@@ -55,6 +57,7 @@ impl Ways {
     /// Those of both.
     pub const fn and(self, other: Self) -> Self {
         Self {
+            once: self.once | other.once,
             copies: self.copies | other.copies,
             full_stripe: self.full_stripe | other.full_stripe,
             read_modify_write: self.read_modify_write | other.read_modify_write,
@@ -65,6 +68,7 @@ impl Ways {
     /// In words: `full stripe`, `read-modify-write or reconstruct`.
     pub fn words(self) -> String {
         let ways = [
+            (self.once, "written once"),
             (self.copies, "copies"),
             (self.full_stripe, "full stripe"),
             (self.reconstruct, "reconstruct"),
@@ -143,7 +147,7 @@ impl Array {
         Cost {
             writes: pieces.saturating_mul(copies).min(members),
             written_bytes: Bytes::new((end - start).saturating_mul(copies)),
-            ways: Ways { copies: true, ..Ways::default() },
+            ways: Ways { once: copies == 1, copies: copies > 1, ..Ways::default() },
             ..Cost::default()
         }
     }
@@ -334,6 +338,16 @@ mod tests {
         assert_eq!(ways(5, 4), "read-modify-write");
         assert_eq!(ways(5, 256), "full stripe");
         assert_eq!(ways(5, 260), "full stripe + read-modify-write");
+        let plain = |level, chunk| {
+            let array = Array::new(level, 4, chunk).unwrap();
+            array.write_cost(ByteOffset::ZERO, Bytes::kib(4)).ways.words()
+        };
+        let chunk = Some(Bytes::kib(64));
+        assert_eq!((plain(Level::Raid0, chunk), plain(Level::Linear, None)), {
+            let once = "written once".to_owned();
+            (once.clone(), once)
+        });
+        assert_eq!(plain(Level::Raid10, chunk) + &plain(Level::Raid1, None), "copiescopies");
     }
 
     #[test]

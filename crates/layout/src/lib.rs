@@ -16,6 +16,7 @@ pub mod rebuild;
 mod remarks;
 pub mod seen;
 pub mod sheet;
+mod shell;
 pub mod stack;
 pub mod steps;
 pub mod whole;
@@ -26,7 +27,8 @@ pub use names::{Names, NamesError};
 pub use rebuild::{Estimate, Pace};
 pub use remarks::spaced;
 pub use seen::Seen;
-pub use sheet::Sheet;
+pub use sheet::{Sheet, SheetError};
+pub use shell::shell_word;
 pub use stack::{
     ArrayState, DeviceId, FileSystem, FileSystemKind, Leg, Maker, Settings, StackError, StackSpec,
     Stripe,

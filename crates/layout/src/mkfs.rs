@@ -11,6 +11,10 @@ const EXT_BLOCK: Bytes = Bytes::kib(4);
 /// The largest stripe unit and width that the format of xfs holds, each.
 const XFS_STRIPE_MAX: Bytes = Bytes::gib(1);
 
+/// From here on xfs chooses its allocation groups itself, over stripes: the 520 MiB that it needs, and some more
+/// for versions with another log.
+const XFS_GROUPS_OWN: Bytes = Bytes::mib(640);
+
 /// Words for `mkfs` that tell a file system about stripes; none where it takes none.
 ///
 /// * ext2, ext3, ext4: `stride` and `stripe_width`, in blocks of its own.
@@ -27,6 +31,27 @@ pub fn stripe_words(kind: FileSystemKind, geometry: Option<Geometry>, block: Byt
             vec!["-E".to_owned(), format!("stride={stride},stripe_width={width}")]
         }
     }
+}
+
+/// Words for `mkfs` that make a small file system possible over stripes; none where it needs none.
+///
+/// xfs cuts a striped device into twice as many allocation groups as a plain one, and its log, 64 MiB at the least,
+/// has to fit into one of them: below 520 MiB `mkfs.xfs` 6.1 refuses by its own choice. With the four of a plain
+/// device it makes them down to its floor of 300 MiB.
+///
+/// * `size`: of what it is made on.
+/// * `options`: the operator's words; who chooses groups keeps them.
+pub fn group_words(
+    kind: FileSystemKind,
+    geometry: Option<Geometry>,
+    size: Bytes,
+    options: &[String],
+) -> Vec<String> {
+    let chosen = options.iter().any(|word| word.contains("agcount") || word.contains("agsize"));
+    if kind != FileSystemKind::Xfs || geometry.is_none() || size >= XFS_GROUPS_OWN || chosen {
+        return Vec::new();
+    }
+    vec!["-d".to_owned(), "agcount=4".to_owned()]
 }
 
 /// The geometry that a file system can be told; `None` where it takes none, or not this one.
@@ -107,5 +132,21 @@ mod tests {
         // A unit that is no whole number of blocks cannot be told.
         let odd = Some(Geometry { unit: Bytes::kib(4), count: 4 });
         assert_eq!(stripe_words(FileSystemKind::Ext4, odd, Bytes::kib(64)), [""; 0]);
+    }
+
+    #[test]
+    fn a_small_striped_xfs_is_given_few_groups() {
+        let stripes = Some(Geometry { unit: Bytes::kib(32), count: 2 });
+        let of = |kind, stripes, mib, options: &[&str]| {
+            group_words(kind, stripes, Bytes::mib(mib), &words(options)).join(" ")
+        };
+        assert_eq!(of(FileSystemKind::Xfs, stripes, 448, &["-m", "crc=1"]), "-d agcount=4");
+        assert_eq!(of(FileSystemKind::Xfs, stripes, 640, &[]), "", "large enough");
+        assert_eq!(of(FileSystemKind::Xfs, None, 448, &[]), "", "four are its own choice there");
+        assert_eq!(of(FileSystemKind::Ext4, stripes, 448, &[]), "");
+        // `mkfs.xfs` refuses to be told twice.
+        for own in [&["-d", "agcount=2"][..], &["-dagsize=100m"]] {
+            assert_eq!(of(FileSystemKind::Xfs, stripes, 448, own), "", "{own:?}");
+        }
     }
 }

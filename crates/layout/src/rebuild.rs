@@ -39,7 +39,8 @@ pub struct Estimate {
     /// Then.
     #[schemars(with = "u64")]
     pub idle: Nanos,
-    /// While others want all that the members give.
+    /// While others want all that the members give. The largest number that there is stands for
+    /// 584 years and more.
     #[schemars(with = "u64")]
     pub busy: Nanos,
     /// Whether the kernel's limit is what holds it back, rather than the member.
@@ -47,24 +48,46 @@ pub struct Estimate {
 }
 
 impl Array {
-    /// Filling a new member; `None` where none can be lost.
+    /// Filling what the loss of a member takes; `None` where none can be lost.
+    ///
+    /// Of 0+1 that is a whole half: one member of a stripe is all of it.
     ///
     /// * `used`: bytes of a member that the array uses.
     pub fn rebuild(&self, used: Bytes, pace: &Pace) -> Option<Estimate> {
-        self.level().is_redundant().then(|| estimate(used, pace))
+        match self.level() {
+            level if !level.is_redundant() => None,
+            Level::Raid01 => Some(estimate(self.capacity(used), &pace.of(self.streams()))),
+            _ => Some(estimate(used, pace)),
+        }
     }
 
     /// The first pass over a new array; `None` where there is nothing to be in step.
     ///
-    /// Raid10 counts bytes of the array in it, the others those of a member.
+    /// Raid10 and 0+1 count bytes of the array in it, the others those of a member.
     pub fn first_sync(&self, used: Bytes, pace: &Pace) -> Option<Estimate> {
         if self.level() != Level::Raid10 {
             return self.rebuild(used, pace);
         }
         // All pairs work at once.
-        let pairs = u64::from(self.members() / 2);
-        let member = pace.member.map(|one| Bytes::new(one.get().saturating_mul(pairs)));
-        Some(estimate(self.capacity(used), &Pace { member, ..*pace }))
+        Some(estimate(self.capacity(used), &pace.of(self.streams())))
+    }
+}
+
+impl Pace {
+    /// Of what is as fast as so many members. The kernel's limits are for an array, however many
+    /// it has.
+    fn of(&self, members: u32) -> Self {
+        let times = u64::from(members);
+        let member = self.member.map(|one| Bytes::new(one.get().saturating_mul(times)));
+        Self { member, ..*self }
+    }
+
+    /// Filling a mirror of legs: the first pass over it, or a leg that was lost.
+    ///
+    /// * `leg`: its arithmetic; `None` for a device as it is.
+    /// * `size`: bytes of a leg.
+    pub fn mirror(&self, leg: Option<Array>, size: Bytes) -> Estimate {
+        estimate(size, &self.of(leg.map_or(1, |leg| leg.streams())))
     }
 }
 
@@ -108,6 +131,32 @@ mod tests {
         let sync = ten.first_sync(Bytes::new(used), &slow).unwrap();
         assert_eq!((sync.speed, sync.at_limit), (Bytes::kib(80_000), false));
         assert_eq!(sync.idle, ten.rebuild(Bytes::new(used), &slow).unwrap().idle);
+    }
+
+    #[test]
+    fn a_mirror_of_stripes_fills_a_whole_half() {
+        let halves = Array::new(Level::Raid01, 6, Some(Bytes::kib(128))).unwrap();
+        let used = Bytes::kib(200_000_000);
+        let used = Bytes::new(used.get() / (128 << 10) * (128 << 10));
+        // Three members' worth, at the limit of one array.
+        let sync = halves.first_sync(used, &Pace::default()).unwrap();
+        assert_eq!((sync.bytes.get(), sync.at_limit), (3 * used.get(), true));
+        assert!((sync.idle.as_secs_f64() - 3000.0).abs() < 1.0, "{sync:?}");
+        assert_eq!(halves.rebuild(used, &Pace::default()), Some(sync));
+        // Slow members work side by side.
+        let slow = Pace { member: Some(Bytes::kib(20_000)), ..Pace::default() };
+        let sync = halves.first_sync(used, &slow).unwrap();
+        assert_eq!((sync.speed, sync.at_limit), (Bytes::kib(60_000), false));
+    }
+
+    #[test]
+    fn a_mirror_of_legs_is_as_fast_as_a_leg() {
+        let leg = Array::new(Level::Raid5, 4, Some(Bytes::kib(64))).unwrap();
+        let slow = Pace { member: Some(Bytes::kib(20_000)), ..Pace::default() };
+        let found = slow.mirror(Some(leg), Bytes::kib(600_000));
+        assert_eq!((found.speed, found.idle), (Bytes::kib(60_000), Nanos::secs(10)));
+        assert_eq!(slow.mirror(None, Bytes::kib(600_000)).idle, Nanos::secs(30));
+        assert_eq!(Pace::default().mirror(None, Bytes::kib(600_000)).idle, Nanos::secs(3));
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub fn of(sheet: &Sheet, whole: &Whole, question: &Question) -> Vec<String> {
     let mut remarks = Vec::new();
     remarks.extend(misaligned(sheet, question));
     remarks.extend(pieces(sheet));
+    remarks.extend(guessed(sheet));
     remarks.extend(never_full(sheet, whole));
     remarks.extend(nothing_to_lose(sheet));
     remarks.extend(by_maker(sheet));
@@ -89,8 +90,24 @@ fn never_full(sheet: &Sheet, whole: &Whole) -> Option<String> {
 
 fn nothing_to_lose(sheet: &Sheet) -> Option<String> {
     let plain = sheet.leg.is_none() && sheet.members == 1;
-    (sheet.tolerance.sure == 0 && !plain)
-        .then(|| "No member may be lost: the first that fails takes all data with it.".to_owned())
+    let what = if sheet.leg.is_none() {
+        "What a leg bears by itself is not known here: it may be an array of a controller. A leg that \
+         is lost whole takes all data with it."
+    } else {
+        "No member may be lost: the first that fails takes all data with it."
+    };
+    (sheet.tolerance.sure == 0 && !plain).then(|| what.to_owned())
+}
+
+/// A guess is said to be one.
+fn guessed(sheet: &Sheet) -> Option<String> {
+    sheet.stack.stripe.as_ref().filter(|stripe| stripe.chunk.is_none())?;
+    let piece = sheet.top?.chunk.filter(|_| sheet.leg.is_none())?;
+    Some(format!(
+        "Pieces of {} are a guess: how wide a full stripe of a leg is cannot be known here. If the \
+         legs are arrays of a controller, say `--stripe-chunk`: its chunk x data drives.",
+        spaced(piece)
+    ))
 }
 
 fn by_maker(sheet: &Sheet) -> Option<String> {

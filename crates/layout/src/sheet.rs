@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::{ByteOffset, Bytes};
+use units::{ByteOffset, Bytes, Nanos};
 
 use crate::array::{Array, Geometry, Level, Tolerance};
 use crate::capacity;
@@ -49,10 +49,13 @@ pub struct Sheet {
     pub told: Option<Geometry>,
     /// What writes cost; none for btrfs and zfs, which write elsewhere.
     pub writes: Vec<MeanCost>,
-    /// Filling a new member.
+    /// Filling what the loss of a member takes: the member; all of the half or leg that it was in
+    /// where that cannot lose one and is mirrored.
     pub rebuild: Option<Estimate>,
-    /// The first pass over a new array.
+    /// The first pass over a new array: one leg.
     pub first_sync: Option<Estimate>,
+    /// The first pass over a mirror of legs, when they are there.
+    pub mirror_sync: Option<Estimate>,
     /// What to know about it before it is built.
     pub remarks: Vec<String>,
     /// What builds it.
@@ -101,7 +104,7 @@ pub struct Alignment {
 /// What a sheet is made from, beside the stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Sizes of writes to cost.
+    /// Sizes of writes to cost; empty: 512 B to 4 MiB by doubling, as far as there is room.
     pub writes: Vec<Bytes>,
     /// How far behind a full stripe of a leg data begins: 0 where all is aligned.
     pub misaligned_by: ByteOffset,
@@ -110,13 +113,9 @@ pub struct Question {
 }
 
 impl Default for Question {
-    /// 512 B to 4 MiB by doubling, aligned, at the kernel's pace.
+    /// The usual sizes, aligned, at the kernel's pace.
     fn default() -> Self {
-        Self {
-            writes: (9..=22).map(|power| Bytes::new(1 << power)).collect(),
-            misaligned_by: ByteOffset::ZERO,
-            pace: Pace::default(),
-        }
+        Self { writes: Vec::new(), misaligned_by: ByteOffset::ZERO, pace: Pace::default() }
     }
 }
 
@@ -133,53 +132,170 @@ impl From<Array> for Stripes {
     }
 }
 
+/// Larger devices Linux cannot address: positions in them are signed.
+const DEVICE_MAX: Bytes = Bytes::new(i64::MAX as u64);
+
+/// Why there is no sheet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SheetError {
+    /// There are no steps to build it.
+    #[error(transparent)]
+    Steps(#[from] StepsError),
+    /// Members of a size that no device has.
+    #[error("members of {0} are larger than any device that Linux takes")]
+    MemberTooLarge(Bytes),
+    /// Members that are too many or too large together.
+    #[error("{members} members of {size} make more than Linux takes as one device")]
+    TooLarge {
+        /// Of all legs.
+        members: u32,
+        /// Of each.
+        size: Bytes,
+    },
+    /// A rate at which nothing would ever be done.
+    #[error("at {rate}/s a member, {bytes} are not filled in 500 years")]
+    TooSlow {
+        /// As asked for.
+        rate: Bytes,
+        /// What has to be filled.
+        bytes: Bytes,
+    },
+    /// A write of nothing, or of more than there is.
+    #[error("a write of {size} to a device of {capacity}")]
+    WriteOdd {
+        /// As asked for.
+        size: Bytes,
+        /// On the topmost device.
+        capacity: Bytes,
+    },
+    /// Data that begins where nothing is any more.
+    #[error("data that begins {by} behind a full stripe, on a leg of {leg}")]
+    BeginsBehind {
+        /// As asked for.
+        by: Bytes,
+        /// Bytes of a leg.
+        leg: Bytes,
+    },
+}
+
+impl SheetError {
+    /// What would work instead.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Steps(error) => return error.hint(),
+            Self::MemberTooLarge(_) | Self::TooLarge { .. } => "devices end at 8 EiB",
+            Self::TooSlow { .. } => "a hard disk reads and writes about 150MB a second",
+            Self::WriteOdd { .. } => "sizes are from 1 byte to what the device holds",
+            Self::BeginsBehind { .. } => "it is less than what a leg holds",
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl From<StackError> for SheetError {
+    fn from(error: StackError) -> Self {
+        Self::Steps(error.into())
+    }
+}
+
 impl Sheet {
     /// Works everything out.
     ///
     /// # Errors
     ///
-    /// As [`steps::build`]; besides, members that are too small for what makes the array.
+    /// As [`steps::build`]; besides, members that are too small for what makes the array, and all
+    /// that is beyond what can be: sizes, places and rates are reckoned exactly or refused.
     pub fn of(
         stack: &StackSpec,
         names: &Names,
         facts: &DeviceFacts,
         question: &Question,
-    ) -> Result<Self, StepsError> {
+    ) -> Result<Self, SheetError> {
         let steps = steps::build(stack, names, facts)?;
         let (smallest, member_size) =
             capacity::smallest_member(stack, facts).ok_or(StackError::NoLegs)?;
+        let (on_leg, capacity) = sizes(stack, member_size)?;
         let whole = Whole::of(stack, question.misaligned_by);
         let leg = whole.leg();
         let member_used = capacity::used_of_member(stack, member_size);
         if member_used == Bytes::ZERO {
             let what = "what makes the array keeps for itself";
-            return Err(StepsError::TooSmall { device: smallest, size: member_size, what });
+            return Err(StepsError::TooSmall { device: smallest, size: member_size, what }.into());
+        }
+        let by = Bytes::new(question.misaligned_by.get());
+        if by >= on_leg {
+            return Err(SheetError::BeginsBehind { by, leg: on_leg });
         }
         let own = stack.legs.iter().any(|leg| matches!(leg.maker, Maker::Btrfs | Maker::Zfs));
         let costed = |size: &Bytes| whole.mean_write_cost(*size);
+        let sizes = sizes_of_writes(question, capacity)?;
+        let mirrored = whole.top().is_some_and(|top| top.level() == Level::Raid1);
+        let mirror = mirrored.then(|| question.pace.mirror(leg, capacity));
         let mut sheet = Self {
             schema: SCHEMA.to_owned(),
             stack: stack.clone(),
             member_size,
             member_used,
             members: members(stack),
-            capacity: capacity::of_stack(stack, member_size),
+            capacity,
             tolerance: whole.tolerance(),
             leg: leg.map(Stripes::from),
             top: whole.top().filter(|top| top.chunk().is_some()).map(Stripes::from),
             alignment: alignment(stack, &whole),
             told: told(stack),
-            writes: if own { Vec::new() } else { question.writes.iter().map(costed).collect() },
-            rebuild: leg.and_then(|leg| leg.rebuild(member_used, &question.pace)),
+            writes: if own { Vec::new() } else { sizes.iter().map(costed).collect() },
+            rebuild: leg.and_then(|leg| leg.rebuild(member_used, &question.pace)).or(mirror),
             first_sync: leg
                 .filter(|_| !own)
                 .and_then(|leg| leg.first_sync(member_used, &question.pace)),
+            mirror_sync: mirror,
             remarks: Vec::new(),
             teardown: steps::teardown(&steps),
             steps,
         };
+        sheet.check_rate(&question.pace)?;
         sheet.remarks = crate::remarks::of(&sheet, &whole, question);
         Ok(sheet)
+    }
+
+    /// Times that are longer than can be reckoned are none.
+    fn check_rate(&self, pace: &Pace) -> Result<(), SheetError> {
+        let all = [self.first_sync, self.rebuild, self.mirror_sync];
+        let endless = all.into_iter().flatten().find(|one| one.idle >= Nanos::MAX);
+        match (pace.member, endless) {
+            (Some(rate), _) if rate == Bytes::ZERO => {
+                Err(SheetError::TooSlow { rate, bytes: self.member_used })
+            }
+            (Some(rate), Some(Estimate { bytes, .. })) => Err(SheetError::TooSlow { rate, bytes }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Bytes on a leg and on the topmost device, where they are ones that can be.
+fn sizes(stack: &StackSpec, member: Bytes) -> Result<(Bytes, Bytes), SheetError> {
+    if member > DEVICE_MAX {
+        return Err(SheetError::MemberTooLarge(member));
+    }
+    let (on_leg, capacity) = (capacity::of_leg(stack, member), capacity::of_stack(stack, member));
+    // Sums past 64 bits stop at the largest number, which is past this, too.
+    if on_leg > DEVICE_MAX || capacity > DEVICE_MAX {
+        return Err(SheetError::TooLarge { members: members(stack), size: member });
+    }
+    Ok((on_leg, capacity))
+}
+
+/// The sizes asked for, or the usual ones.
+fn sizes_of_writes(question: &Question, capacity: Bytes) -> Result<Vec<Bytes>, SheetError> {
+    if question.writes.is_empty() {
+        let usual = (9..=22).map(|power| Bytes::new(1 << power));
+        return Ok(usual.filter(|size| *size <= capacity).collect());
+    }
+    let odd = |size: &&Bytes| **size == Bytes::ZERO || **size > capacity;
+    match question.writes.iter().find(odd) {
+        Some(&size) => Err(SheetError::WriteOdd { size, capacity }),
+        None => Ok(question.writes.clone()),
     }
 }
 

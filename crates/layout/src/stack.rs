@@ -92,7 +92,8 @@ pub struct Stripe {
     pub maker: Maker,
     /// Raid0, or raid1 for a mirror of the legs.
     pub level: Level,
-    /// Bytes on one leg before the next; without one, the data width of a leg.
+    /// Bytes on one leg before the next; without one, the data width of a leg, and 64 KiB over legs
+    /// without stripes and over devices as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u64>")]
     pub chunk: Option<Bytes>,

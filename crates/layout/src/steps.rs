@@ -442,7 +442,7 @@ fn healthy(stack: &StackSpec, names: &Names, facts: &DeviceFacts) -> Result<Vec<
         _ => {}
     }
     steps.extend(settings::of_top(stack, names, facts)?);
-    steps.extend(file_system::steps(stack, names));
+    steps.extend(file_system::steps(stack, names, facts));
     Ok(steps)
 }
 

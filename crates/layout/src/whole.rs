@@ -8,14 +8,16 @@ use crate::array::{Array, Geometry, Level, Tolerance};
 use crate::cost::{Cost, Ways};
 use crate::stack::{Maker, StackSpec, Stripe};
 
-/// Where a stripe over legs without stripes of their own is cut.
+/// Where a stripe over legs without stripes of their own is cut; and over devices that may be arrays
+/// of a controller, whose stripes cannot be known here.
 const STRIPE_DEFAULT: Bytes = Bytes::kib(64);
 
 /// Positions that an average is taken over at most.
 const POSITIONS_MAX: u64 = 2048;
 
 /// The chunk of the stripe over the legs: as asked for, or the data width of a leg, so that one
-/// piece is one full stripe. LVM's are powers of two: there it is the next one.
+/// piece is one full stripe. LVM's are powers of two: there it is the next one. 64 KiB over legs
+/// that have no stripes, or none that are known.
 ///
 /// `None` for a mirror, and for a pool.
 pub fn stripe_chunk(stack: &StackSpec, stripe: &Stripe) -> Option<Bytes> {
@@ -166,11 +168,16 @@ impl Whole {
     /// What one write to the topmost device costs all members.
     pub fn write_cost(&self, offset: ByteOffset, size: Bytes) -> Cost {
         let parts = self.parts(offset.get().min(1 << 61), size.get().min(1 << 61));
-        parts.into_iter().fold(Cost::default(), |cost, (start, end)| {
+        let mut cost = parts.into_iter().fold(Cost::default(), |cost, (start, end)| {
             let start = start.saturating_add(self.start.get());
             let size = Bytes::new(end.saturating_add(self.start.get()) - start);
             cost.and(self.leg_cost(ByteOffset::new(start), size))
-        })
+        });
+        let mirrored = self.top.is_some_and(|top| top.level() == Level::Raid1);
+        if mirrored && cost.writes > 0 {
+            cost.ways = Ways { once: false, copies: true, ..cost.ways };
+        }
+        cost
     }
 
     fn leg_cost(&self, offset: ByteOffset, size: Bytes) -> Cost {
@@ -179,7 +186,7 @@ impl Whole {
             None => Cost {
                 writes: u64::from(size.get() > 0),
                 written_bytes: size,
-                ways: Ways { copies: true, ..Ways::default() },
+                ways: Ways { once: true, ..Ways::default() },
                 ..Cost::default()
             },
         }

@@ -195,8 +195,7 @@ pub struct RunSummary {
     pub started_unix_ns: Option<i64>,
     /// How it stands.
     pub state: RunState,
-    /// Whether a process has claimed it now. A run that is [`RunState::Running`] and not live
-    /// was killed, and can be resumed.
+    /// Whether a process has claimed it now.
     pub live: bool,
     /// How many visits were made.
     pub visits_made: u32,
@@ -213,7 +212,8 @@ pub struct RunSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
-    /// Under way, or killed: who reads it later cannot tell.
+    /// Under way. A store keeps this of a killed run, too; whoever reads it from there is told
+    /// [`Self::Killed`].
     Running,
     /// Every visit was made.
     Complete,
@@ -221,6 +221,9 @@ pub enum RunState {
     Interrupted,
     /// Ended by an error, named in the warnings.
     Failed,
+    /// Left by its process without a word: it says that it is under way, and nobody holds it. It
+    /// can be resumed.
+    Killed,
 }
 
 impl RunState {
@@ -231,6 +234,16 @@ impl RunState {
             Self::Complete => "complete",
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
+            Self::Killed => "killed",
+        }
+    }
+
+    /// The same of a stored run that is held by a process, or by none.
+    #[must_use]
+    pub const fn held(self, by_one: bool) -> Self {
+        match self {
+            Self::Running if !by_one => Self::Killed,
+            other => other,
         }
     }
 }
@@ -356,6 +369,11 @@ pub struct VisitRecord {
     /// Measured part: from the first worker's start to the last completion counted. 0 in imported
     /// runs: not known.
     pub elapsed_ns: u64,
+    /// From the same start to the end of the load, where that ended by time: see
+    /// [`Self::rated_ns`]. Longer than `elapsed_ns` where nothing was in flight at the end. `None`
+    /// where the load lasted to the last completion, and in runs that were stored before it was
+    /// told apart.
+    pub load_ns: Option<u64>,
     /// How it ended.
     pub end: VisitEnd,
     /// What it was made for.
@@ -488,6 +506,10 @@ pub struct OpRecord {
     pub slow: Vec<SlowRequest>,
     /// How many more of those there were than `slow` has room for.
     pub slow_dropped: u64,
+    /// Of `requests`, those that came back after the load had ended by time: in no rate.
+    pub late_requests: u64,
+    /// Moved by those.
+    pub late_bytes: u64,
     /// What another tool says about the operation. Then the counts above are 0 where it did not
     /// count, there is no histogram, and the rates and latencies are those in here.
     pub reported: Option<Reported>,
@@ -724,7 +746,31 @@ impl Bitmap {
     }
 }
 
+impl VisitRecord {
+    /// The time that rates are by.
+    ///
+    /// A visit that ends by time asks for nothing more from then on, and waiting for a request
+    /// that is seconds late says nothing of how many it did in a second: it is rated by the time
+    /// until its load ended. That is the planned end; or, with every request that may be in flight
+    /// out then, the first completion after it, since up to there the device had all the load that
+    /// it was to have. So a device that stands still at the end is rated by all of that time. Other
+    /// visits are rated by the time until the last completion.
+    pub fn rated_ns(&self) -> u64 {
+        self.load_ns.unwrap_or(self.elapsed_ns)
+    }
+}
+
 impl OpRecord {
+    /// Requests that rates are of: those that completed within [`VisitRecord::rated_ns`].
+    pub fn requests_rated(&self) -> u64 {
+        self.requests.saturating_sub(self.late_requests)
+    }
+
+    /// Bytes likewise.
+    pub fn bytes_rated(&self) -> u64 {
+        self.bytes.saturating_sub(self.late_bytes)
+    }
+
     /// Mean latency; `None` when nothing completed.
     pub fn latency_ns_mean(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.latency_ns_sum as f64 / self.requests as f64)

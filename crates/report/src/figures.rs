@@ -4,15 +4,15 @@
 
 use std::collections::BTreeSet;
 
+use explain::converged::not_converged;
 use explain::interval::CellInterval;
 use explain::view::{Counting, Counts, rate_of};
 use explain::{Findings, Mark, View};
 use record::{
     CellRecord, OpRecord, Purpose, Reported, ReportedLatency, Run, StreamPlan, StreamRecord,
-    VisitEnd, VisitRecord,
+    VisitEnd, VisitRecord, Warning,
 };
 use stats::LatencyHistogram;
-use units::Nanos;
 
 /// How many values must lie above a percentile for it to be printed: with fewer it is a guess
 /// about a handful of requests.
@@ -23,6 +23,8 @@ pub const ABOVE_MIN: u64 = 10;
 pub struct Figures {
     /// Measured time of the visits together.
     pub elapsed_ns: u64,
+    /// What rates are of: time, requests, bytes; see [`VisitRecord::rated_ns`].
+    rated: (u64, u64, u64),
     /// Completed in full.
     pub requests: u64,
     /// Moved by those.
@@ -64,9 +66,11 @@ pub struct Cpu {
 }
 
 impl Figures {
-    /// No requests yet, in so much time.
-    pub fn over(elapsed: Nanos) -> Self {
-        Self { elapsed_ns: elapsed.get(), ..Self::default() }
+    /// No requests yet, in the time of these visits.
+    pub fn over(visits: &[&VisitRecord]) -> Self {
+        let elapsed_ns = total(visits.iter().map(|visit| visit.elapsed_ns));
+        let rated_ns = total(visits.iter().map(|visit| visit.rated_ns()));
+        Self { elapsed_ns, rated: (rated_ns, 0, 0), ..Self::default() }
     }
 
     /// Counts in what an operation did; its time is counted apart.
@@ -85,6 +89,9 @@ impl Figures {
         self.latency.merge(&op.latency);
         self.requests = self.requests.saturating_add(op.requests);
         self.bytes = self.bytes.saturating_add(op.bytes);
+        let (_, requests, bytes) = &mut self.rated;
+        *requests = requests.saturating_add(op.requests_rated());
+        *bytes = bytes.saturating_add(op.bytes_rated());
         self.errors = self.errors.saturating_add(total(op.errors.iter().map(|&(_, n)| n)));
         self.short = self.short.saturating_add(op.short);
     }
@@ -104,24 +111,33 @@ impl Figures {
         self.pairs
     }
 
-    fn per_second(&self, n: u64) -> Option<f64> {
-        (self.elapsed_ns > 0).then(|| n as f64 * 1e9 / self.elapsed_ns as f64)
-    }
-
-    /// Completed requests per second of measured time: over several visits the ratio of the
-    /// sums. `None` when no time was measured. What another tool reported is the mean over the
-    /// visits for which it did.
+    /// Completed requests per second of the time in which the load was under way: over several
+    /// visits the ratio of the sums. `None` when no time was measured. What another tool reported
+    /// is the mean over the visits for which it did.
     pub fn iops(&self) -> Option<f64> {
-        if self.is_told() {
-            mean_of_visits(&self.told.iops)
-        } else {
-            self.per_second(self.requests)
-        }
+        let (time, requests, _) = self.rated;
+        self.told_or(&self.told.iops, per_second(requests, time))
     }
 
     /// Bytes per second likewise.
     pub fn bytes_per_second(&self) -> Option<f64> {
-        if self.is_told() { mean_of_visits(&self.told.bytes) } else { self.per_second(self.bytes) }
+        let (time, _, bytes) = self.rated;
+        self.told_or(&self.told.bytes, per_second(bytes, time))
+    }
+
+    /// All requests by the time until the last of them was back: the arithmetic of tools that wait
+    /// for it with the clock running.
+    pub fn iops_of_all(&self) -> Option<f64> {
+        self.told_or(&self.told.iops, per_second(self.requests, self.elapsed_ns))
+    }
+
+    /// Bytes per second likewise.
+    pub fn bytes_per_second_of_all(&self) -> Option<f64> {
+        self.told_or(&self.told.bytes, per_second(self.bytes, self.elapsed_ns))
+    }
+
+    fn told_or(&self, told: &[(u32, f64)], counted: Option<f64>) -> Option<f64> {
+        if self.is_told() { mean_of_visits(told) } else { counted }
     }
 
     /// Whether another tool reported these figures.
@@ -211,6 +227,10 @@ fn mean_of_visits(rates: &[(u32, f64)]) -> Option<f64> {
     let visits: BTreeSet<u32> = rates.iter().map(|(visit, _)| *visit).collect();
     let sum: f64 = rates.iter().map(|(_, rate)| rate).sum();
     (!visits.is_empty()).then(|| sum / visits.len() as f64)
+}
+
+fn per_second(n: u64, ns: u64) -> Option<f64> {
+    (ns > 0).then(|| n as f64 * 1e9 / ns as f64)
 }
 
 impl Told {
@@ -375,18 +395,17 @@ impl<'a> StreamOfCell<'a> {
         let counted = self.counted();
         let records: Vec<_> =
             counted.iter().filter_map(|v| Some((*v, self.record(v)?.ops.as_slice()))).collect();
-        let elapsed = Nanos::new(total(counted.iter().map(|v| v.elapsed_ns)));
-        self.data(elapsed, &records)
+        self.data(&counted, &records)
     }
 
     /// The same of one visit.
     pub fn figures_in(&self, visit: &VisitRecord, ops: &[OpRecord]) -> Figures {
-        self.data(Nanos::new(visit.elapsed_ns), &[(visit, ops)])
+        self.data(&[visit], &[(visit, ops)])
     }
 
-    fn data(&self, elapsed: Nanos, records: &[(&VisitRecord, &[OpRecord])]) -> Figures {
+    fn data(&self, visits: &[&VisitRecord], records: &[(&VisitRecord, &[OpRecord])]) -> Figures {
         let has_data = records.iter().any(|(_, ops)| ops.iter().any(|op| is_data(&op.op)));
-        let mut figures = Figures::over(elapsed);
+        let mut figures = Figures::over(visits);
         for (visit, ops) in records {
             for op in ops.iter().filter(|op| !has_data || is_data(&op.op)) {
                 if self.counts.takes(&op.op) {
@@ -402,7 +421,7 @@ impl<'a> StreamOfCell<'a> {
     /// The operations that `wanted` takes by name, in the visits that count.
     pub fn figures_of(&self, wanted: impl Fn(&str) -> bool) -> Figures {
         let counted = self.counted();
-        let mut figures = Figures::over(Nanos::new(total(counted.iter().map(|v| v.elapsed_ns))));
+        let mut figures = Figures::over(&counted);
         for visit in &counted {
             for op in self.record(visit).into_iter().flat_map(|s| &s.ops) {
                 if wanted(&op.op) {
@@ -487,6 +506,15 @@ impl<'a> StreamOfCell<'a> {
         }
         marks
     }
+}
+
+/// Doubts about a run as a whole. How much of it is not known as well as was asked for is told anew
+/// from what is stored, as marks and explanations tell it: a run that was broken off has not said it.
+pub fn warnings_of(run: &Run) -> Vec<Warning> {
+    const CODE: &str = "not-converged";
+    let stored = run.header.warnings.iter().filter(|warning| warning.code != CODE);
+    let open = not_converged(&View::new(run)).text().map(|text| Warning::new(CODE, text));
+    stored.cloned().chain(open).collect()
 }
 
 /// See [`StreamOfCell::cpu`].

@@ -36,7 +36,8 @@ pub struct Document {
     pub targets: Vec<Target>,
     /// Where all randomness came from.
     pub seed: u64,
-    /// `running` (under way, or killed), `complete`, `interrupted` or `failed`.
+    /// `running`, `complete`, `interrupted`, `failed`, or `killed`: left without a word by its
+    /// process.
     pub state: String,
     /// Wall clock at the start, ns since 1970; null where the tool of an imported run does not
     /// tell.
@@ -363,6 +364,9 @@ pub struct Visit {
     pub started_unix_ns: Option<i64>,
     /// Measured part, by the same clock; null likewise.
     pub elapsed_ns: Option<u64>,
+    /// Where time ended the load: how long that was under way, from the same start. Rates are of
+    /// this time and of what completed in it; null where they are of `elapsed_ns`.
+    pub load_ns: Option<u64>,
     /// `complete`, `interrupted`, `failed` or `hanging`.
     pub end: String,
     /// Whether it counts in the cell's figures: visits that were cut short count only where
@@ -430,8 +434,12 @@ pub struct VisitOperation {
     pub op: String,
     /// Completed in full; null where the tool of an imported run did not count.
     pub requests: Option<u64>,
+    /// Of those, what came back after the load had ended by time: in no rate.
+    pub late_requests: u64,
     /// Moved by those, likewise.
     pub bytes: Option<u64>,
+    /// Moved by those that came back later.
+    pub late_bytes: u64,
     /// Failed, by error number; 0 where another tool did not number them.
     pub errors: Vec<ErrorCount>,
     /// Completed with fewer bytes than asked; not in `requests`.
@@ -598,7 +606,7 @@ pub fn document(run: &Run) -> Document {
         imported: header.imported.as_ref().map(imported),
         stack: header.stack.clone(),
         cells: figures::streams_of(run).iter().map(|stream| cell(&judged, stream)).collect(),
-        warnings: warnings(&header.warnings),
+        warnings: warnings_of(run),
     }
 }
 
@@ -697,6 +705,11 @@ pub(crate) fn machine(machine: &record::Machine) -> Machine {
     }
 }
 
+/// Doubts about a run as a whole.
+pub(crate) fn warnings_of(run: &Run) -> Vec<Warning> {
+    warnings(&figures::warnings_of(run))
+}
+
 pub(crate) fn warnings(warnings: &[record::Warning]) -> Vec<Warning> {
     warnings.iter().map(|w| Warning { code: w.code.clone(), text: w.text.clone() }).collect()
 }
@@ -791,6 +804,7 @@ fn visit(run: &Run, stream: &StreamOfCell, visit: &VisitRecord, counted: bool) -
         repeat: visit.repeat,
         started_unix_ns: figures::known(run, visit.started_unix_ns),
         elapsed_ns: figures::known(run, visit.elapsed_ns),
+        load_ns: visit.load_ns,
         end: visit.end.name().to_owned(),
         counted,
         purpose: visit.purpose.name().to_owned(),
@@ -876,7 +890,7 @@ fn ledger(entry: &record::LedgerEntry) -> Ledger {
 }
 
 fn visit_operation(stream: &StreamOfCell, visit: &VisitRecord, op: &OpRecord) -> VisitOperation {
-    let mut figures = Figures::over(Nanos::new(visit.elapsed_ns));
+    let mut figures = Figures::over(&[visit]);
     figures.add(op, visit, Some(stream.plan));
     let bucket = |(index, count): (u32, u64)| {
         let (from_ns, to_ns) = bucket_bounds(index as usize);
@@ -891,7 +905,9 @@ fn visit_operation(stream: &StreamOfCell, visit: &VisitRecord, op: &OpRecord) ->
     VisitOperation {
         op: op.op.clone(),
         requests: figures.requests_known(),
+        late_requests: op.late_requests,
         bytes: figures.bytes_known(),
+        late_bytes: op.late_bytes,
         errors: op.errors.iter().map(|&(errno, count)| ErrorCount { errno, count }).collect(),
         short: op.short,
         iops: figures.iops(),

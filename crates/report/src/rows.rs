@@ -1,7 +1,6 @@
 //! One row per visit, stream and operation: what CSV and Parquet hold, typed.
 
 use record::{OpRecord, Run, VisitRecord};
-use units::Nanos;
 
 use crate::figures::{self, Figures, StreamOfCell, known};
 
@@ -119,7 +118,7 @@ fn number(value: Option<f64>) -> Option<Value> {
 fn row(run: &Run, stream: &StreamOfCell, visit: &VisitRecord, op: &OpRecord) -> Row {
     let StreamOfCell { cell, plan, .. } = stream;
     let record = stream.record(visit);
-    let mut figures = Figures::over(Nanos::new(visit.elapsed_ns));
+    let mut figures = Figures::over(&[visit]);
     figures.add(op, visit, Some(plan));
     let cpu = figures::cpu(record.into_iter());
     let alone = StreamOfCell { visits: vec![visit], ..*stream };

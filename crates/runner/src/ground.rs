@@ -323,6 +323,14 @@ impl Field {
         }
     }
 
+    /// Lets a pause pass on a simulated clock; false where there is none, and it must be waited.
+    pub(crate) fn passes(&mut self, pause: Nanos) -> bool {
+        match self {
+            Self::Twin(Some(stage), _) => stage.passes(pause),
+            Self::Files(_) | Self::Twin(None, _) => false,
+        }
+    }
+
     /// A twin comes back from its visit.
     pub(crate) fn give_back(&mut self, back: Option<Stage>) {
         if let Self::Twin(stage, _) = self

@@ -25,7 +25,7 @@ pub(crate) fn made(visit: &VisitRecord, lead: Nanos, twin: bool) -> Made {
         veto: if pilot { None } else { veto(visit) },
         took: Nanos::new(took),
         waited: Nanos::new(visit.waited_ns),
-        measured: Nanos::new(visit.elapsed_ns),
+        measured: Nanos::new(visit.rated_ns()),
         written: written(visit, twin),
         ramp: if pilot { pilot_ramp(visit).and_then(Result::ok) } else { None },
     }
@@ -48,9 +48,9 @@ pub(crate) fn leads(suite: &Suite) -> Vec<Nanos> {
 
 fn ln_rate(visit: &VisitRecord, stream: usize) -> Option<f64> {
     let requests =
-        counted(visit, Some(stream)).fold(0u64, |sum, op| sum.saturating_add(op.requests));
-    let rate = requests as f64 * 1e9 / visit.elapsed_ns as f64;
-    (requests > 0 && visit.elapsed_ns > 0).then(|| rate.ln())
+        counted(visit, Some(stream)).fold(0u64, |sum, op| sum.saturating_add(op.requests_rated()));
+    let rated = visit.rated_ns();
+    (requests > 0 && rated > 0).then(|| (requests as f64 * 1e9 / rated as f64).ln())
 }
 
 fn veto(visit: &VisitRecord) -> Option<Veto> {
@@ -139,6 +139,8 @@ mod tests {
             series: Series { interval_ns: 100_000_000, rows },
             slow: Vec::new(),
             slow_dropped: 0,
+            late_requests: 0,
+            late_bytes: 0,
             reported: None,
         };
         VisitRecord {
@@ -147,6 +149,7 @@ mod tests {
             order: 0,
             started_unix_ns: 0,
             elapsed_ns: 10_000_000_000,
+            load_ns: None,
             end: VisitEnd::Complete,
             purpose: Purpose::Pilot,
             ramp_ns: 0,

@@ -397,9 +397,11 @@ pub fn prepare(order: &Order) -> Result<Prepared, RunError> {
         }
         [name @ TargetName::Model(path)] => {
             let (spec, text) = read_model(path)?;
+            // Files that do not fit on the device it stands for would not on that device either.
+            let capacity = Some(spec.model.size);
             let found = Found::twin(Ground::Model(Box::new(spec)), &name.text(), Bytes::ZERO);
             let record = TargetRecord { model: Some(text), ..found.record };
-            Found { record, ..found }
+            Found { record, capacity, ..found }
         }
         several => find_paths(&host, order, &real(several)?, &mut source)?,
     };

@@ -228,6 +228,7 @@ mod tests {
             order: 0,
             started_unix_ns: 0,
             elapsed_ns: 1_000_000_000,
+            load_ns: None,
             end: VisitEnd::Complete,
             purpose: Purpose::Measure,
             ramp_ns: 0,

@@ -14,6 +14,7 @@ use crate::mounts::{DeviceNumber, Mount, mount_of, mounts, parse};
 use crate::safety::{
     Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Place, Process, Subject, Users,
 };
+use crate::shared;
 use crate::signature::probe;
 use crate::target::{FileId, PathKind, Space, Target, is_memory_or_network, under};
 
@@ -272,6 +273,10 @@ fn device_uses(host: &Host, facts: &mut BlockFacts) {
     let mut related = block::built_on(host, &facts.name);
     // A whole disk in use takes its partitions with it; its other partitions do not matter.
     related.extend(block::disk_of(host, &facts.name));
+    // What is another device by name only is written with it.
+    let others = shared::also(host, &related);
+    related.extend(others.iter().cloned());
+    facts.users.add(users_of_others(host, &related, &others));
     let numbers: Vec<(DeviceNumber, &String)> =
         related.iter().filter_map(|name| Some((block::number_of(host, name)?, name))).collect();
     for (mount, whose) in all_mounts(host) {
@@ -298,7 +303,7 @@ fn device_uses(host: &Host, facts: &mut BlockFacts) {
     }
     for (by, file) in loops(host) {
         let name = file.to_str().and_then(|path| block::named(host, path));
-        if let Some(device) = name.filter(|n| related.contains(n)) {
+        if let Some(device) = name.filter(|n| related.contains(n) && by != facts.name) {
             push(&mut facts.holders, DeviceUse { device, by });
         }
     }
@@ -306,6 +311,24 @@ fn device_uses(host: &Host, facts: &mut BlockFacts) {
         .names("/proc/spl/kstat/zfs")
         .iter()
         .any(|entry| host.exists(format!("/proc/spl/kstat/zfs/{entry}/state")));
+}
+
+/// Who has the same bytes open for writing by another name: a loop device beside this one, what
+/// that lies on, or the file under it.
+fn users_of_others(host: &Host, related: &[String], others: &[String]) -> Users {
+    let mut found = Users::default();
+    for name in others {
+        let Some(number) = block::number_of(host, name) else { continue };
+        found.add(users(host, &Path::new("/dev").join(name), Identity::Device(number)));
+    }
+    let mut files: Vec<FileId> = Vec::new();
+    for (path, id) in related.iter().filter_map(|name| shared::file_under(host, name)) {
+        if !files.contains(&id) {
+            files.push(id);
+            found.add(users(host, &path, Identity::File(id)));
+        }
+    }
+    found
 }
 
 fn push<T: PartialEq>(list: &mut Vec<T>, item: T) {

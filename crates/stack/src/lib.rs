@@ -14,6 +14,7 @@ mod mark;
 mod mounts;
 mod probe;
 mod safety;
+mod shared;
 mod signature;
 mod target;
 
@@ -38,5 +39,6 @@ pub use safety::{
     Process, Refusal, RefusalReason, Subject, Users, decide, describe_all, row_of, space_reserve,
     suggest_scratch_size,
 };
+pub use shared::share_bytes;
 pub use signature::{Family, ReadAt, Signature, probe};
 pub use target::{FileId, Nature, PathFacts, PathKind, Space, Target, TargetError, inspect, look};

@@ -2,6 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
+use crate::interval::student_quantile;
 use crate::paired::Estimate;
 
 /// A straight line.
@@ -33,6 +34,25 @@ pub fn least_squares(x: &[f64], y: &[f64]) -> Option<Line> {
     let slope = products / squares;
     let line = Line { slope, intercept: mean_y - slope * mean_x };
     (squares > 0.0 && line.intercept.is_finite()).then_some(line)
+}
+
+/// Slope of the line of least squares with its interval by Student's t.
+///
+/// * `x`, `y`: of one length; points independent of each other, about the line by normal chance of
+///   one spread. Of few points it knows more than [`theil_sen`], and one outlier makes it useless,
+///   which its width shows.
+/// * `None` as in [`least_squares`], and with fewer than three points.
+pub fn student_slope(x: &[f64], y: &[f64], confidence: f64) -> Option<Estimate> {
+    check(x, y, 3)?;
+    let line = least_squares(x, y)?;
+    let n = x.len() as f64;
+    let mean = x.iter().sum::<f64>() / n;
+    let spread: f64 = x.iter().map(|x| (x - mean).powi(2)).sum();
+    let rest: f64 = x.iter().zip(y).map(|(&x, y)| (y - line.at(x)).powi(2)).sum();
+    let error = (rest / (n - 2.0) / spread).sqrt();
+    let half = student_quantile(1.0 - (1.0 - confidence) / 2.0, n - 2.0)? * error;
+    let (middle, low, high) = (line.slope, line.slope - half, line.slope + half);
+    half.is_finite().then_some(Estimate { middle, low, high, confidence })
 }
 
 /// Up to so many points the interval of [`theil_sen`] is exact.
@@ -126,6 +146,26 @@ fn check(x: &[f64], y: &[f64], points_min: usize) -> Option<()> {
 mod tests {
     use super::*;
     use crate::Random;
+
+    #[test]
+    fn the_slope_of_few_points_has_students_interval() {
+        // Residuals -0.1, 0.2, -0.1 about a slope of 2: s^2 = 0.06, spread 2, t(1) = 12.706.
+        let found = student_slope(&[0.0, 1.0, 2.0], &[-0.1, 2.2, 3.9], 0.95).unwrap();
+        assert!((found.middle - 2.0).abs() < 1e-12, "{found:?}");
+        assert!((found.high - found.middle - 12.706 * (0.03f64).sqrt()).abs() < 1e-3, "{found:?}");
+        assert!((found.middle - found.low - (found.high - found.middle)).abs() < 1e-9);
+        assert_eq!(student_slope(&[0.0, 1.0], &[0.0, 1.0], 0.95), None);
+        assert_eq!(student_slope(&[1.0; 4], &[0.0, 1.0, 2.0, 3.0], 0.95), None);
+        let mut inside = 0;
+        for seed in 0..2000 {
+            let mut random = crate::Random::new(seed);
+            let y: Vec<f64> = (0..5).map(|k| 0.3 * f64::from(k) + random.normal()).collect();
+            let x = [0.0, 1.0, 2.0, 3.0, 4.0];
+            let found = student_slope(&x, &y, 0.95).unwrap();
+            inside += u32::from(found.low <= 0.3 && 0.3 <= found.high);
+        }
+        assert!((1870..=1930).contains(&inside), "{inside} of 2000");
+    }
 
     #[test]
     fn a_line_is_found() {

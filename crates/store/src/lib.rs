@@ -10,6 +10,7 @@ mod calibration;
 mod claim;
 mod error;
 mod migrate;
+mod outside;
 mod read;
 mod resolve;
 mod write;
@@ -26,6 +27,7 @@ pub use crate::blob::BlobError;
 pub use crate::calibration::StoredCalibration;
 pub use crate::claim::Claim;
 pub use crate::error::StoreError;
+pub use crate::outside::{Outside, is_live};
 
 /// How long a statement waits for another process to finish writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -107,7 +109,7 @@ impl Store {
         never_a_store(path)?;
         let is_new = !path.exists();
         let connection = Connection::open_with_flags(
-            path,
+            no_uri(path),
             OpenFlags::SQLITE_OPEN_READ_WRITE
                 | OpenFlags::SQLITE_OPEN_CREATE
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX,
@@ -158,7 +160,7 @@ impl Store {
         };
         let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = if query.is_empty() {
-            Connection::open_with_flags(path, flags)
+            Connection::open_with_flags(no_uri(path), flags)
         } else {
             let uri = format!("file:{}{query}", escaped(path));
             Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
@@ -260,6 +262,13 @@ fn log_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// A path that SQLite takes for the name of a file, whatever it is.
+fn no_uri(path: &Path) -> PathBuf {
+    // It takes `:memory:`, `file:...` and the empty name for something else than a file, the second
+    // also where nobody asked for URIs. Nothing that begins with a dot or a slash is special.
+    if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) }
+}
+
 /// A path as SQLite's URI wants it.
 fn escaped(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
@@ -298,6 +307,15 @@ mod tests {
     #[test]
     fn odd_paths_survive_the_uri() {
         assert_eq!(escaped(Path::new("/a b/c?d#e%f")), "/a%20b/c%3Fd%23e%25f");
+    }
+
+    #[test]
+    fn no_name_is_special() {
+        for name in [":memory:", "file:a.db?mode=memory", "file:a%20b.db", "a.db"] {
+            let path = no_uri(Path::new(name));
+            assert_eq!(path, Path::new(&format!("./{name}")));
+        }
+        assert_eq!(no_uri(Path::new("/file:a")), Path::new("/file:a"));
     }
 
     fn scratch(test: &str) -> Store {

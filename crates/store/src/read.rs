@@ -1,6 +1,6 @@
 use record::{
-    BackendRecord, Blocks, CellRecord, Gap, Imported, LedgerEntry, Link, Machine, OpRecord, PartOf,
-    Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, RunSummary, StackTree,
+    BackendRecord, Bitmap, Blocks, CellRecord, Gap, Imported, LedgerEntry, Link, Machine, OpRecord,
+    PartOf, Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, RunSummary, StackTree,
     StreamPlan, StreamRecord, TargetRecord, VisitEnd, VisitRecord, Warning, WorkerRecord,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -52,7 +52,16 @@ impl Store {
         let number = self.number(id)?;
         // Deferred: it takes its snapshot at the first read and holds it.
         let snapshot = self.connection.unchecked_transaction().map_err(|e| self.sql(e))?;
-        let reader = Reader { store: self, connection: &snapshot, run: id, number };
+        let reader = Reader { store: self, connection: &snapshot, run: id, number, whole: true };
+        reader.run()
+    }
+
+    /// As [`Self::load`], without what cells ask for and what visits measured: enough to tell how
+    /// the run stands, and quick.
+    pub fn outline(&self, id: &str) -> Result<Run, StoreError> {
+        let number = self.number(id)?;
+        let snapshot = self.connection.unchecked_transaction().map_err(|e| self.sql(e))?;
+        let reader = Reader { store: self, connection: &snapshot, run: id, number, whole: false };
         reader.run()
     }
 
@@ -72,6 +81,8 @@ struct Reader<'a> {
     connection: &'a Connection,
     run: &'a str,
     number: i64,
+    /// With what cells ask for and what visits measured.
+    whole: bool,
 }
 
 fn named(given: &str, resolved: &str) -> String {
@@ -173,6 +184,12 @@ impl Columns<'_> {
         Ok(names.collect::<Vec<_>>().join(", "))
     }
 
+    /// How the run stands: of one that says it is under way the kernel knows whether it is.
+    fn state(&self) -> Result<RunState, StoreError> {
+        let state = self.word::<RunState>("state")?;
+        Ok(state.held(state == RunState::Running && claim::is_claimed(&self.store.path, self.run)))
+    }
+
     fn summary(&self) -> Result<RunSummary, StoreError> {
         let imported: Option<String> = self.get("imported")?;
         let started: i64 = self.get("started_unix_ns")?;
@@ -182,7 +199,7 @@ impl Columns<'_> {
             target: self.named_target()?,
             started_unix_ns: (imported.is_none() || started != 0).then_some(started),
             imported,
-            state: self.word::<RunState>("state")?,
+            state: self.state()?,
             live: claim::is_claimed(&self.store.path, self.run),
             visits_made: self.get("visits_made")?,
             visits_planned: self.get("visits_planned")?,
@@ -210,7 +227,7 @@ impl Columns<'_> {
             stack: self.stack()?,
             machine: self.machine()?,
             started_unix_ns: self.get("started_unix_ns")?,
-            state: self.word("state")?,
+            state: self.state()?,
             visits_planned: self.get("visits_planned")?,
             blocks: self.blocks()?,
             part: self.part()?,
@@ -319,6 +336,8 @@ impl Columns<'_> {
             series: self.blob("series", blob::read_series)?,
             slow: self.blob("slow", blob::read_slow)?,
             slow_dropped: self.u64("slow_dropped")?,
+            late_requests: self.u64("late_requests")?,
+            late_bytes: self.u64("late_bytes")?,
             reported: None,
         })
     }
@@ -411,27 +430,31 @@ impl Reader<'_> {
 
     fn cell(&self, columns: &Columns) -> Result<CellRecord, StoreError> {
         let index: u32 = columns.get("cell")?;
-        Ok(CellRecord {
-            index,
-            phase: columns.get("phase")?,
-            coordinates: columns.json("coordinates")?,
-            streams: self.rows(
+        let streams = match self.whole {
+            true => self.rows(
                 "SELECT * FROM cell_stream WHERE run = ?1 AND cell = ?2 ORDER BY stream",
                 &[self.number, i64::from(index)],
                 |c| c.stream_plan(),
             )?,
+            false => Vec::new(),
+        };
+        Ok(CellRecord {
+            index,
+            phase: columns.get("phase")?,
+            coordinates: columns.json("coordinates")?,
+            streams,
             impossible: columns.get("impossible")?,
         })
     }
 
     fn visit(&self, columns: &Columns) -> Result<VisitRecord, StoreError> {
-        let key: i64 = columns.get("visit")?;
-        Ok(VisitRecord {
+        let visit = VisitRecord {
             cell: columns.get("cell")?,
             repeat: columns.get("repeat")?,
             order: columns.get("position")?,
             started_unix_ns: columns.get("started_unix_ns")?,
             elapsed_ns: columns.u64("elapsed_ns")?,
+            load_ns: columns.optional_u64("load_ns")?,
             end: columns.word::<VisitEnd>("end")?,
             purpose: columns.word::<Purpose>("purpose")?,
             ramp_ns: columns.u64("ramp_ns")?,
@@ -439,6 +462,17 @@ impl Reader<'_> {
             quiet: columns.get("quiet")?,
             resident_before: columns.get("resident_before")?,
             resident_after: columns.get("resident_after")?,
+            streams: Vec::new(),
+            completions: Bitmap::default(),
+            ledger: Vec::new(),
+            host_stalls: Vec::new(),
+            warnings: Vec::new(),
+        };
+        if !self.whole {
+            return Ok(visit);
+        }
+        let key: i64 = columns.get("visit")?;
+        Ok(VisitRecord {
             streams: self.rows(
                 "SELECT * FROM visit_stream WHERE visit = ?1 ORDER BY stream",
                 &[key],
@@ -456,6 +490,7 @@ impl Reader<'_> {
                 &[key],
                 |c| c.warning(),
             )?,
+            ..visit
         })
     }
 

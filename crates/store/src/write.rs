@@ -142,7 +142,7 @@ impl Store {
         self.is_there()?;
         let run = self.number(id)?;
         self.transaction(|t| {
-            t.execute("UPDATE run SET state = ?2 WHERE number = ?1", params![run, state.name()])
+            t.execute("UPDATE run SET state = ?2 WHERE number = ?1", params![run, kept(state)])
         })
         .map(|_| ())
     }
@@ -279,7 +279,7 @@ fn insert_header(t: &Transaction, header: &RunHeader) -> rusqlite::Result<()> {
             ":processors": machine.processors,
             ":memory_bytes": bits(machine.memory_bytes),
             ":started_unix_ns": header.started_unix_ns,
-            ":state": header.state.name(),
+            ":state": kept(header.state),
             ":visits_planned": header.visits_planned,
             ":link": target.link.as_ref().map(|link| &link.name),
             ":link_rate": optional_bits(target.link.as_ref().map(|link| link.bytes_per_second)),
@@ -335,8 +335,8 @@ fn insert_visit(t: &Transaction, run: i64, visit: &VisitRecord) -> rusqlite::Res
     t.prepare_cached(
         "INSERT INTO visit (run, cell, repeat, position, started_unix_ns, elapsed_ns, end,
              completions, host_stalls, purpose, ramp_ns, waited_ns, quiet, resident_before,
-             resident_after)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+             resident_after, load_ns)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
     )?
     .execute(params![
         run,
@@ -353,7 +353,8 @@ fn insert_visit(t: &Transaction, run: i64, visit: &VisitRecord) -> rusqlite::Res
         bits(visit.waited_ns),
         visit.quiet,
         visit.resident_before,
-        visit.resident_after
+        visit.resident_after,
+        optional_bits(visit.load_ns)
     ])?;
     let key = t.last_insert_rowid();
     for (position, stream) in (0i64..).zip(&visit.streams) {
@@ -395,7 +396,7 @@ fn insert_op(t: &Transaction, key: (i64, i64, i64), op: &OpRecord) -> rusqlite::
     let sum_high = bits((op.latency_ns_sum >> 63) as u64);
     t.prepare_cached(
         "INSERT INTO op VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-             ?16, ?17)",
+             ?16, ?17, ?18, ?19)",
     )?
     .execute(params![
         key.0,
@@ -414,7 +415,9 @@ fn insert_op(t: &Transaction, key: (i64, i64, i64), op: &OpRecord) -> rusqlite::
         blob::write_histogram(&op.latency),
         blob::write_series(&op.series),
         blob::write_slow(&op.slow),
-        bits(op.slow_dropped)
+        bits(op.slow_dropped),
+        bits(op.late_requests),
+        bits(op.late_bytes)
     ])?;
     op.reported.iter().try_for_each(|reported| insert_reported(t, key, reported))
 }
@@ -507,4 +510,12 @@ fn insert_warning(
     t.prepare_cached("INSERT INTO warning (run, visit, code, text) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![run, visit, warning.code, warning.text])
         .map(|_| ())
+}
+
+/// How a run stands in a store: whether one that is under way was killed is told anew by who reads.
+const fn kept(state: RunState) -> &'static str {
+    match state {
+        RunState::Killed => RunState::Running.name(),
+        other => other.name(),
+    }
 }

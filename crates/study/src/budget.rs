@@ -1,6 +1,6 @@
 //! What a study costs: stacks, builds, hours.
 
-use layout::{Leg, Level, Maker, StackSpec};
+use layout::{Leg, Level, Maker, Pace, StackSpec, capacity};
 use units::{Bytes, Nanos};
 
 use crate::design::Study;
@@ -43,6 +43,8 @@ pub struct Budget {
     pub runs: u32,
     /// For building, arrays coming into step included.
     pub building: Nanos,
+    /// The part of it in which arrays come into step.
+    pub in_step: Nanos,
     /// All together at least.
     pub least: Nanos,
     /// All together at most, where suites have an end.
@@ -62,10 +64,14 @@ impl Study {
         size: impl Fn(&str) -> Option<Bytes>,
         assumed: Assumed,
     ) -> Budget {
-        let building = self.stacks.iter().fold(Nanos::ZERO, |sum, one| match &one.stack {
-            Stack::Plain(_) => sum,
-            Stack::Built(spec) => sum + assumed.tools + in_step(spec, &size, assumed),
-        });
+        let built = || {
+            self.stacks.iter().filter_map(|one| match &one.stack {
+                Stack::Plain(_) => None,
+                Stack::Built(spec) => Some(spec),
+            })
+        };
+        let in_step = built().fold(Nanos::ZERO, |sum, spec| sum + in_step(spec, &size, assumed));
+        let building = built().fold(in_step, |sum, _| sum + assumed.tools);
         let times = u64::try_from(self.stacks.len()).unwrap_or(u64::MAX);
         let all = |of: &dyn Fn(&SuiteTime) -> u64| {
             let once = suites.iter().fold(0u64, |sum, suite| sum.saturating_add(of(suite)));
@@ -76,9 +82,10 @@ impl Study {
         let most = Nanos::new(all(&|suite| suite.most.unwrap_or(suite.least).get()));
         Budget {
             different: self.different(),
-            builds: self.stacks.iter().filter(|one| matches!(one.stack, Stack::Built(_))).count(),
+            builds: built().count(),
             runs: self.runs(),
             building,
+            in_step,
             least: building + least,
             most: ends.then_some(building + most),
             written: Bytes::new(all(&|suite| suite.written.get())),
@@ -87,16 +94,23 @@ impl Study {
 }
 
 /// How long the arrays of a stack take to come into step: members are filled side by side, legs one
-/// after the other.
+/// after the other, and a mirror of them when they are there.
 fn in_step(spec: &StackSpec, size: &impl Fn(&str) -> Option<Bytes>, assumed: Assumed) -> Nanos {
+    let pace = Pace { member: Some(assumed.sync), ..Pace::default() };
+    let smallest = |leg: &Leg| leg.members.iter().filter_map(|device| size(device.as_str())).min();
     let of_leg = |leg: &Leg| {
-        let syncs = matches!(leg.maker, Maker::Md | Maker::Lvm)
-            && leg.level.is_some_and(Level::is_redundant);
-        let smallest = leg.members.iter().filter_map(|device| size(device.as_str())).min();
-        let bytes = smallest.filter(|_| syncs).unwrap_or(Bytes::ZERO);
-        Nanos::from_secs_f64(bytes.get() as f64 / assumed.sync.get().max(1) as f64)
+        let syncs = matches!(leg.maker, Maker::Md | Maker::Lvm);
+        let array = leg.array().ok().flatten().filter(|_| syncs)?;
+        Some(array.first_sync(smallest(leg)?, &pace)?.idle)
     };
-    spec.legs.iter().fold(Nanos::ZERO, |sum, leg| sum + of_leg(leg))
+    let legs = spec.legs.iter().filter_map(of_leg).fold(Nanos::ZERO, |sum, one| sum + one);
+    let mirror = || {
+        spec.stripe.as_ref().filter(|stripe| stripe.level == Level::Raid1)?;
+        let first = spec.legs.first()?;
+        let size = capacity::of_leg(spec, spec.legs.iter().filter_map(smallest).min()?);
+        Some(pace.mirror(first.array().ok().flatten(), size).idle)
+    };
+    legs + mirror().unwrap_or(Nanos::ZERO)
 }
 
 impl Budget {
@@ -122,10 +136,16 @@ impl Budget {
         };
         let building = match self.builds {
             0 => String::new(),
-            _ => format!(
-                ", of which building takes {} if arrays come into step at 150 MB/s a member",
-                time(self.building)
-            ),
+            _ => {
+                let arrays = match self.in_step {
+                    Nanos::ZERO => "",
+                    _ => " and arrays come into step at 150 MB/s a member",
+                };
+                let building = time(self.building);
+                format!(
+                    ", of which building takes {building} if the tools take 10 s a stack{arrays}"
+                )
+            }
         };
         said.push(format!("Takes {span}{building}; writing the files comes on top."));
         if self.written > Bytes::ZERO {
@@ -161,5 +181,29 @@ mod tests {
         assert_eq!(budget.written, Bytes::gib(8));
         let said = budget.sentences(|time| time.exact());
         assert_eq!(said[0], "3 stacks that differ, 4 builds, 8 runs in the store.");
+        assert!(said[1].contains("10 s a stack and arrays come into step"), "{}", said[1]);
+    }
+
+    #[test]
+    fn only_arrays_come_into_step_and_a_mirror_of_legs_does() {
+        let budget = |stack: &str| {
+            let text = format!(
+                "[devices]\npool = [\"/dev/a\", \"/dev/b\", \"/dev/c\", \"/dev/d\"]\n[stack]\n\
+                 {stack}\n[measure]\nsuites = [\"x\"]"
+            );
+            let study = parse(&text, "s.toml").unwrap().plan(1).unwrap();
+            study.budget(&[], |_| Some(Bytes::new(15_000_000_000)), Assumed::default())
+        };
+        let one = budget("members = 1\nfile_system = \"xfs\"");
+        assert_eq!((one.building, one.in_step), (Nanos::secs(10), Nanos::ZERO));
+        let said = one.sentences(|time| time.exact()).join(" ");
+        assert!(!said.contains("into step"), "{said}");
+        // Halves of two members: 30 GB at the limit of one array, 204.8 MB/s.
+        let halves = budget("members = 4\nlevel = \"raid01\"");
+        assert_eq!(halves.in_step.as_secs_f64().round(), 146.0);
+        let legs = "legs = 2\nmembers = 2\nlevel = \"raid0\"\nstripe_by = \"md\"\n";
+        assert_eq!(budget(legs).in_step, Nanos::ZERO);
+        let mirror = budget(&format!("{legs}stripe_level = \"raid1\""));
+        assert_eq!(mirror.in_step.as_secs_f64().round(), 146.0);
     }
 }

@@ -152,6 +152,7 @@ impl StudyText {
             self.place(&mut study, one)?;
         }
         self.doubt(&mut study)?;
+        study.doubts.extend(self.odd_schedulers());
         Ok(study)
     }
 
@@ -271,6 +272,24 @@ impl StudyText {
         Ok(())
     }
 
+    /// Words that are most likely mistyped; only the kernel of the day knows all.
+    fn odd_schedulers(&self) -> Option<String> {
+        const KNOWN: [&str; 7] = ["none", "mq-deadline", "kyber", "bfq", "noop", "deadline", "cfq"];
+        let levels = self.keys.iter().filter(|key| key.name == "scheduler");
+        let odd: Vec<String> = levels
+            .flat_map(|key| &key.levels)
+            .filter(|level| !KNOWN.contains(&level.as_str()))
+            .map(|level| format!("`{level}`"))
+            .collect();
+        (!odd.is_empty()).then(|| {
+            format!(
+                "No scheduler of Linux itself is named {}: those of today are none, mq-deadline, kyber \
+                 and bfq. A stack whose kernel does not have it is left out.",
+                odd.join(" or ")
+            )
+        })
+    }
+
     fn is_base(&self, study: &Study, one: &PlannedStack) -> bool {
         let first = study.factors.iter().map(|factor| factor.levels.first());
         one.levels.iter().map(|(_, level)| Some(level)).eq(first)
@@ -350,6 +369,20 @@ mod tests {
         assert_eq!(Ok(found.clone()), again, "the same text, the same plan");
         assert_eq!(found.run_number(&found.stacks[2], 1), 6);
         assert_eq!(found.seed_of_suite(0), again.unwrap().seed_of_suite(0));
+    }
+
+    #[test]
+    fn a_mistyped_scheduler_is_told_before_anything_is_built() {
+        let doubts = |level: &str| {
+            let stack = format!("members = 1\nscheduler = [\"none\", \"{level}\"]");
+            study(&stack, "").unwrap().doubts
+        };
+        assert_eq!(doubts("bfq"), Vec::<String>::new());
+        let said = doubts("mq-deadlin");
+        assert!(
+            said[0].starts_with("No scheduler of Linux itself is named `mq-deadlin`:"),
+            "{said:?}"
+        );
     }
 
     #[test]

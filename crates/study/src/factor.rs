@@ -33,7 +33,11 @@ struct Key {
 
 /// Every key of `[stack]`, in the order in which factors are listed.
 const KEYS: [Key; 18] = [
-    Key { name: "target", wanted: "a file, a directory, a device or a twin", read: word },
+    Key {
+        name: "target",
+        wanted: "a file, a directory, a device or a twin, of less than 4096 bytes",
+        read: target,
+    },
     Key { name: "legs", wanted: "1 to 256", read: count },
     Key { name: "members", wanted: "1 to 256", read: count },
     Key { name: "spares", wanted: "0 to 256", read: count_or_none },
@@ -74,6 +78,11 @@ pub(crate) fn rank(name: &str) -> usize {
 fn word(text: &str) -> Option<String> {
     let plain = !text.is_empty() && !text.chars().any(char::is_control);
     plain.then(|| text.to_owned())
+}
+
+/// Longer paths no kernel takes.
+fn target(text: &str) -> Option<String> {
+    word(text).filter(|text| text.len() < 4096)
 }
 
 fn text(text: &str) -> Option<String> {
@@ -166,6 +175,9 @@ mod tests {
             let (_, level) = read(key, text).unwrap();
             assert_eq!(level.ok().as_deref(), wanted, "{key} = {text}");
         }
+        let long = format!("/{}", "x".repeat(4095));
+        assert!(read("target", &long).unwrap().1.is_err());
+        assert!(read("target", &long[..4095]).unwrap().1.is_ok());
         assert!(read("colour", "red").is_none());
     }
 }

@@ -5,11 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use layout::{Action, DeviceId, Step, Undo};
+use layout::{Action, DeviceId, Made, Step, Undo};
 use serde::{Deserialize, Serialize};
 
-/// The version of the entries.
-pub const VERSION: u32 = 1;
+use crate::marks::Marks;
+
+/// The version of the entries: since 2 they say what was left on each device.
+pub const VERSION: u32 = 2;
+/// The first that is still understood.
+const FIRST: u32 = 1;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,6 +99,25 @@ pub enum Entry {
     Blank {
         /// Which.
         device: DeviceId,
+    },
+    /// What a device bears that nothing of ours uses now.
+    Ends {
+        /// Which.
+        device: DeviceId,
+        /// Its first and last MiB.
+        marks: Marks,
+        /// Blocks from which a tool is about to take a signature.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        erased: Vec<u64>,
+    },
+    /// What a step has put on a device, by the number that it was given when it was made.
+    Bears {
+        /// Which.
+        device: DeviceId,
+        /// As `blkid` names it.
+        kind: String,
+        /// As `blkid` shows it.
+        uuid: String,
     },
     /// Nothing is left of it: it came to its end, or was cleaned up.
     Ended {
@@ -277,6 +300,10 @@ pub struct State {
     pub failed: BTreeMap<u32, String>,
     /// Devices that may have been written, and were not made blank since.
     written: Vec<DeviceId>,
+    /// What each bears that nothing uses, and blocks from which a signature may be gone.
+    ends: BTreeMap<DeviceId, (Marks, Vec<u64>)>,
+    /// Numbers of what was put on a device, by its kind.
+    bears: BTreeMap<(DeviceId, String), String>,
     /// Members that were filled, by stack.
     pub rebuilt: BTreeMap<u32, Vec<Rebuild>>,
     /// Nothing is left of it; whether every run was made.
@@ -294,6 +321,8 @@ impl State {
             measured: BTreeMap::new(),
             failed: BTreeMap::new(),
             written: Vec::new(),
+            ends: BTreeMap::new(),
+            bears: BTreeMap::new(),
             rebuilt: BTreeMap::new(),
             ended: None,
         }
@@ -308,7 +337,7 @@ impl State {
             let entry: Entry = serde_json::from_str(line)
                 .map_err(|error| JournalError::Line { line: at + 1, why: error.to_string() })?;
             match (&mut state, entry) {
-                (None, Entry::Begins(begins)) if begins.version == VERSION => {
+                (None, Entry::Begins(begins)) if (FIRST..=VERSION).contains(&begins.version) => {
                     state = Some(Self::new(*begins));
                 }
                 (None, Entry::Begins(begins)) => return Err(JournalError::Version(begins.version)),
@@ -330,6 +359,12 @@ impl State {
             }
             Entry::Doing { stack, number, step } => {
                 self.written.extend(step.writes_to.iter().cloned());
+                // What is made anew has another number, which is not known before it is noted.
+                for made in &step.makes {
+                    if let Made::Signature { device, kind, .. } = made {
+                        self.bears.remove(&(device.clone(), kind.clone()));
+                    }
+                }
                 let (stack, number, step) = (*stack, *number, (**step).clone());
                 self.open.push(Open { stack, number, step, done: false, undone: Vec::new() });
             }
@@ -354,7 +389,16 @@ impl State {
             Entry::Failed { stack, why } => drop(self.failed.insert(*stack, why.clone())),
             Entry::Rebuilt { stack, of } => self.rebuilt.entry(*stack).or_default().push(*of),
             Entry::Writes { devices } => self.written.extend(devices.iter().cloned()),
-            Entry::Blank { device } => self.written.retain(|written| written != device),
+            Entry::Blank { device } => {
+                self.written.retain(|written| written != device);
+                self.ends.remove(device);
+            }
+            Entry::Ends { device, marks, erased } => {
+                self.ends.insert(device.clone(), (marks.clone(), erased.clone()));
+            }
+            Entry::Bears { device, kind, uuid } => {
+                self.bears.insert((device.clone(), kind.clone()), uuid.clone());
+            }
             Entry::Built { .. } => {}
             Entry::Ended { complete } => self.ended = Some(*complete),
         }
@@ -409,6 +453,24 @@ impl State {
     /// Whether anything was ever written to a device since it was found, or made blank.
     pub fn has_written(&self, device: &DeviceId) -> bool {
         self.written.contains(device)
+    }
+
+    /// Whether a device that nothing of ours uses bears what the study left there, or what it bore
+    /// when it began; `None` where the journal does not say.
+    pub fn is_as_left(&self, device: &DeviceId, now: &Marks) -> Option<bool> {
+        if now.is_blank() {
+            return Some(true);
+        }
+        match self.ends.get(device) {
+            Some((marks, erased)) => Some(marks.may_become(now, erased)),
+            None if self.found(device)?.blank => Some(false),
+            None => None,
+        }
+    }
+
+    /// The number of what the study put on a device, where it was noted.
+    pub fn uuid(&self, device: &DeviceId, kind: &str) -> Option<&String> {
+        self.bears.get(&(device.clone(), kind.to_owned()))
     }
 
     /// Whether nothing was done to any device yet.
@@ -594,6 +656,50 @@ mod tests {
         let later = Begins { version: 9, ..begins() };
         let later = text(&[Entry::Begins(Box::new(later))]);
         assert!(matches!(State::read(&later), Err(JournalError::Version(9))));
+    }
+
+    #[test]
+    fn what_was_left_on_a_device_is_told_from_anything_else() {
+        let marks = |sum| Marks::new([(0, sum)].into());
+        let device = DeviceId::new("/dev/a");
+        let mut state = State::new(begins());
+        state.apply(&Entry::Device(Box::new(found())));
+        assert_eq!(state.is_as_left(&device, &Marks::default()), Some(true));
+        assert_eq!(state.is_as_left(&device, &marks(1)), Some(false), "it was blank");
+        let ends = |sum, erased: &[u64]| Entry::Ends {
+            device: device.clone(),
+            marks: marks(sum),
+            erased: erased.to_vec(),
+        };
+        state.apply(&ends(1, &[]));
+        assert_eq!(state.is_as_left(&device, &marks(1)), Some(true));
+        assert_eq!(state.is_as_left(&device, &marks(2)), Some(false));
+        state.apply(&ends(1, &[0]));
+        assert_eq!(state.is_as_left(&device, &marks(2)), Some(true), "a signature was taken off");
+        state.apply(&Entry::Blank { device: device.clone() });
+        assert_eq!(state.is_as_left(&device, &marks(1)), Some(false), "it is blank again");
+        let bears = Entry::Bears { device, kind: "xfs".into(), uuid: "77".into() };
+        let line = serde_json::to_string(&bears).unwrap();
+        state.apply(&serde_json::from_str(&line).unwrap());
+        assert_eq!(state.uuid(&DeviceId::new("/dev/a"), "xfs").map(String::as_str), Some("77"));
+        assert_eq!(state.uuid(&DeviceId::new("/dev/a"), "ext4"), None);
+        // Killed while it makes the next one, it must know that again.
+        let (device, kind) = (DeviceId::new("/dev/a"), "xfs".to_owned());
+        let makes = vec![Made::Signature { device: device.clone(), kind, name: None }];
+        let step = Box::new(Step { makes, ..*step("mkfs", &[]) });
+        state.apply(&Entry::Doing { stack: 2, number: 0, step });
+        assert_eq!(state.uuid(&device, "xfs"), None);
+    }
+
+    #[test]
+    fn journals_of_earlier_programs_are_understood() {
+        let first = text(&[Entry::Begins(Box::new(Begins { version: 1, ..begins() }))]);
+        assert!(State::read(&first).is_ok());
+        // Of what is not blank they do not say what it bore.
+        let (mut state, _) = State::read(&first).unwrap();
+        state.apply(&Entry::Device(Box::new(Found { blank: false, ..found() })));
+        let now = Marks::new([(0, 1)].into());
+        assert_eq!(state.is_as_left(&DeviceId::new("/dev/a"), &now), None);
     }
 
     #[test]

@@ -39,19 +39,37 @@ impl Study {
                     " It does not tell whether they work together: no stack differs from the base \
                      in two of them."
                 };
-                format!("Tells what {all} {alone}: held against the base.{blind}")
+                format!(
+                    "Tells what {all} {alone}: held against the base.{}{blind}",
+                    self.furthest()
+                )
             }
             Design::Full if names.len() == 1 => {
-                format!("Tells what {all} does: all levels are measured.")
+                format!("Tells what {all} does: all levels are measured.{}", self.furthest())
             }
             Design::Full => format!(
                 "Tells what {all} do, and how each works with every other: all combinations are \
-                 measured."
+                 measured.{}",
+                self.furthest()
             ),
             Design::Fraction => format!(
                 "Tells what {all} do: no factor is mixed up with another, or with a pair of them."
             ),
         }
+    }
+
+    /// What is judged of several levels.
+    fn furthest(&self) -> String {
+        let several = self.factors.iter().filter(|factor| factor.levels.len() > 2);
+        let names: Vec<&str> = several.map(|factor| factor.name).collect();
+        if names.is_empty() {
+            return String::new();
+        }
+        format!(
+            " Of the levels of {} the two that turn out furthest apart are judged against each other, \
+             be the base one of them or not.",
+            listed(&names)
+        )
     }
 
     /// What the judge of the results would refuse to judge.
@@ -93,8 +111,9 @@ impl Study {
                   well. `repeats = 2` makes it surer."
                 .to_owned(),
             n => format!(
-                "The base is measured {n} times, as every fifth stack: what it differs by from \
-                 itself is noise and drift, and effects are held against that."
+                "The base is measured {n} times, first, last, and between after no more than four \
+                 others: what it differs by from itself is noise and drift, and effects are held \
+                 against that."
             ),
         }
     }
@@ -151,6 +170,13 @@ mod tests {
         let one = tells(two, "");
         assert!(one.contains("does not tell whether they work together"), "{one}");
         assert!(one.contains("measured twice"), "{one}");
+        assert!(!one.contains("furthest"), "{one}");
+        let levels = tells(
+            "members = 1\nfile_system = [\"xfs\", \"ext4\", \"jfs\", \"ext2\"]",
+            "repeats = 2",
+        );
+        assert!(levels.contains("Of the levels of file_system the two that turn out"), "{levels}");
+        assert!(levels.contains("measured 3 times, first, last, and between"), "{levels}");
         let full = tells(two, "design = \"full\"");
         assert!(full.contains("how each works with every other"), "{full}");
         assert!(!full.contains("Cannot"), "{full}");

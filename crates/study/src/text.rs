@@ -61,8 +61,36 @@ pub struct SuiteRef {
     pub suite: String,
     /// As `--set` takes it: `queue_depth=1,4`.
     pub set: Vec<String>,
-    /// Measured on the device of the write-ahead log, where the stack has one.
-    pub on_wal: bool,
+    /// Where its files are.
+    pub on: On,
+}
+
+/// Where a suite's files are. What is the log's is beside the data where the stack has no device for the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum On {
+    /// With the data.
+    #[default]
+    Data,
+    /// On the device of the write-ahead log.
+    Wal,
+    /// A set of files on each, at the same time: the log's come first.
+    WalAndData,
+}
+
+impl On {
+    fn parse(value: &toml::Value) -> Option<Self> {
+        let words: Vec<&str> = match value {
+            toml::Value::Array(all) => all.iter().filter_map(toml::Value::as_str).collect(),
+            one => one.as_str().into_iter().collect(),
+        };
+        match (words.as_slice(), value.is_array()) {
+            (["data"], false) => Some(Self::Data),
+            (["wal"], false) => Some(Self::Wal),
+            // In this order only: it is that of the files, which regions count by.
+            (["wal", "data"], true) => Some(Self::WalAndData),
+            _ => None,
+        }
+    }
 }
 
 /// How stacks are measured.
@@ -191,7 +219,7 @@ pub fn parse(text: &str, file: &str) -> Result<StudyText, StudyError> {
     let name = name(&source, raw.name)?;
     let devices = devices(&source, raw.devices)?;
     let (keys, lines) = keys(&source, raw.stack.into_inner())?;
-    let measure = measure(&source, raw.measure)?;
+    let measure = measure(&source, raw.measure, &keys)?;
     Ok(StudyText {
         file: file.to_owned(),
         text: text.to_owned(),
@@ -230,9 +258,17 @@ fn devices(source: &Source<'_>, raw: RawDevices) -> Result<Devices, StudyError> 
     for device in raw.pool.iter().chain(&raw.wal) {
         let (path, at) = (device.get_ref(), device.span().start);
         let odd = |c: char| c.is_whitespace() || c.is_control() || ",=".contains(c);
-        if !path.starts_with("/dev/") || path.split('/').any(|part| part == "..") {
-            let what = format!("device `{path}`, wanted a path that begins with /dev/");
+        let is_odd = path.split('/').skip(1).any(|part| matches!(part, "" | "." | ".."));
+        if path.starts_with("/dev/") && is_odd {
+            let what =
+                format!("device `{path}`, wanted its plain path: no `..`, `.` or `//` in it");
             return Err(source.wrong(at, what, Some("/dev/disk/by-id has stable names")));
+        }
+        if !path.starts_with("/dev/") {
+            let what = format!("device `{path}`, wanted a device's path, which begins with /dev/");
+            let hint = "/dev/disk/by-id has stable names; a file becomes a device by `losetup --find \
+                        --show FILE`";
+            return Err(source.wrong(at, what, Some(hint)));
         }
         if path.chars().any(odd) {
             let what = format!("device `{path}` has a character in it that tools would not take");
@@ -317,7 +353,11 @@ fn texts(
     })
 }
 
-fn measure(source: &Source<'_>, raw: Spanned<RawMeasure>) -> Result<Measure, StudyError> {
+fn measure(
+    source: &Source<'_>,
+    raw: Spanned<RawMeasure>,
+    keys: &[Factor],
+) -> Result<Measure, StudyError> {
     let raw = raw.into_inner();
     let design = match &raw.design {
         None => Design::OneFactorAtATime,
@@ -337,7 +377,16 @@ fn measure(source: &Source<'_>, raw: Spanned<RawMeasure>) -> Result<Measure, Stu
     };
     let mut suites = Vec::new();
     for entry in raw.suites.get_ref() {
-        suites.push(suite(source, entry)?);
+        let suite = suite(source, entry)?;
+        if suite.on == On::WalAndData && !all_mounted(keys) {
+            let what = format!(
+                "`{}` is to have files on log and data, and not every stack has a file system",
+                suite.suite
+            );
+            let hint = "name `file_system` in `[stack]`, without `none`";
+            return Err(source.wrong(entry.span().start, what, Some(hint)));
+        }
+        suites.push(suite);
     }
     if suites.is_empty() {
         let hint = "`plimsoll suite list` names those that there are";
@@ -355,6 +404,12 @@ fn measure(source: &Source<'_>, raw: Spanned<RawMeasure>) -> Result<Measure, Stu
     })
 }
 
+/// Whether every stack has a file system of the study's, where files of two kinds can be side by side.
+fn all_mounted(keys: &[Factor]) -> bool {
+    let levels = keys.iter().find(|key| key.name == "file_system").map(|key| &key.levels);
+    levels.is_some_and(|levels| levels.iter().all(|level| level != factor::NONE))
+}
+
 fn suite(source: &Source<'_>, entry: &Spanned<toml::Value>) -> Result<SuiteRef, StudyError> {
     let wrong = |what: &str| {
         let hint = "a suite is its name, or { suite = \"name\", set = { queue_depth = 4 } }";
@@ -362,7 +417,7 @@ fn suite(source: &Source<'_>, entry: &Spanned<toml::Value>) -> Result<SuiteRef, 
     };
     match entry.get_ref() {
         toml::Value::String(name) if !name.trim().is_empty() => {
-            Ok(SuiteRef { suite: name.trim().to_owned(), set: Vec::new(), on_wal: false })
+            Ok(SuiteRef { suite: name.trim().to_owned(), set: Vec::new(), on: On::Data })
         }
         toml::Value::Table(table) => {
             let name = table.get("suite").and_then(toml::Value::as_str);
@@ -382,12 +437,15 @@ fn suite(source: &Source<'_>, entry: &Spanned<toml::Value>) -> Result<SuiteRef, 
                 }
                 Some(_) => return Err(wrong("`set` is no table")),
             }
-            let on_wal = match table.get("on").map(|on| on.as_str()) {
-                None | Some(Some("data")) => false,
-                Some(Some("wal")) => true,
-                Some(_) => return Err(wrong("`on` is neither data nor wal")),
+            // What is set for one phase or stream counts more than the same for all of them.
+            set.sort_by_key(|one| one.split('=').next().map_or(0, |key| key.matches('.').count()));
+            let on = match table.get("on") {
+                None => On::Data,
+                Some(value) => On::parse(value).ok_or_else(|| {
+                    wrong("`on` is neither \"data\" nor \"wal\" nor [\"wal\", \"data\"]")
+                })?,
             };
-            Ok(SuiteRef { suite: name.to_owned(), set, on_wal })
+            Ok(SuiteRef { suite: name.to_owned(), set, on })
         }
         _ => Err(wrong("a suite is neither text nor a table")),
     }
@@ -444,8 +502,21 @@ seed = 7
         assert_eq!(study.keys[0].levels, ["1", "2"]);
         let measure = &study.measure;
         assert_eq!((measure.design, measure.repeats, measure.seed), (Design::Full, 2, Some(7)));
-        assert_eq!(measure.suites[1].set, ["access.kind=random", "queue_depth=1,4"]);
+        assert_eq!(measure.suites[1].set, ["queue_depth=1,4", "access.kind=random"]);
         assert_eq!(measure.time, Some(Nanos::secs(2)));
+    }
+
+    #[test]
+    fn log_and_data_at_once_need_file_systems() {
+        let suite = "{ suite = \"a\", on = [\"wal\", \"data\"], set = { region.start = \"50%\", log.region.start = \"0B\" } }";
+        let both = WHOLE.replace("\"bm-flash\"", suite);
+        let found = &parse(&both, "s.toml").unwrap().measure.suites[0];
+        assert_eq!(found.on, On::WalAndData);
+        assert_eq!(found.set, ["region.start=50%", "log.region.start=0B"], "the narrower one last");
+        for (from, to) in [("\"ext4\"", "\"none\""), ("file_system = [\"xfs\", \"ext4\"]\n", "")] {
+            let error = parse(&both.replace(from, to), "s.toml").unwrap_err().to_string();
+            assert!(error.contains("`a` is to have files on log and data"), "{to}: {error}");
+        }
     }
 
     #[test]
@@ -465,14 +536,24 @@ seed = 7
             ("\"full\"", "\"all\"", "s.toml:12: `design` is `all`"),
             ("repeats = 2", "repeats = 0", "s.toml:13: `repeats` is 0, wanted 1 to 100"),
             ("\"2s\"", "\"two\"", "s.toml:15: `time = \"two\"`"),
-            ("\"/dev/loop2\"", "\"/home/x\"", "s.toml:5: device `/home/x`, wanted a path"),
-            ("\"/dev/loop2\"", "\"/dev/../etc/x\"", "s.toml:5: device"),
+            ("\"/dev/loop2\"", "\"/home/x\"", "s.toml:5: device `/home/x`, wanted a device's path"),
+            ("\"/dev/loop2\"", "\"/dev\"", "s.toml:5: device `/dev`, wanted a device's path"),
+            (
+                "\"/dev/loop2\"",
+                "\"/dev/../etc/x\"",
+                "s.toml:5: device `/dev/../etc/x`, wanted its plain path",
+            ),
             ("\"/dev/loop2\"", "\"/dev/loop1\"", "s.toml:5: device `/dev/loop1` is named twice"),
             ("\"/dev/loop2\"", "\"/dev/a,b\"", "s.toml:5: device `/dev/a,b` has a character"),
             (
                 "\"bm-flash\"",
                 "{ suite = \"a\", on = 1 }",
-                "s.toml:11: `on` is neither data nor wal",
+                "s.toml:11: `on` is neither \"data\" nor \"wal\"",
+            ),
+            (
+                "\"bm-flash\"",
+                "{ suite = \"a\", on = [\"data\", \"wal\"] }",
+                "s.toml:11: `on` is neither \"data\" nor \"wal\"",
             ),
             ("\"bm-flash\"", "17", "s.toml:11: a suite is neither text nor a table"),
             ("seed = 7", "sed = 7", "s.toml:16: unknown field `sed`"),

@@ -54,12 +54,13 @@ pub fn check(source: &SuiteSource, context: &CheckContext) -> Result<Suite, Suit
 }
 
 /// What is no reason to refuse a suite, although its author meant something else: what its own
-/// text sets although it changes nothing, and phases that can never be steady. Nothing of a suite
+/// text sets although it changes nothing, phases that can never be steady, and those that are
+/// measured for part of a turn of work and rest. Nothing of a suite
 /// that [`check`] refuses.
 pub fn doubts(source: &SuiteSource) -> Vec<SuiteError> {
     let Ok(found) = looked_at(source, &CheckContext::default()) else { return Vec::new() };
     let vain = found.in_vain(source).into_iter().filter(|(at, _)| matches!(at, At::Text(_)));
-    let doubts = vain.chain(found.never_steady());
+    let doubts = vain.chain(found.never_steady()).chain(found.torn_turns());
     doubts.map(|(at, problem)| source.error(at, problem)).collect()
 }
 
@@ -99,6 +100,14 @@ impl LookedAt {
             idle.into_iter().chain(steady::never(phase).map(|problem| (at("rounds_max"), problem)))
         });
         doubts.collect()
+    }
+
+    /// Phases that are measured for part of a turn of work and rest.
+    fn torn_turns(&self) -> impl Iterator<Item = Vain> {
+        let phases = self.suite.phases.iter().zip(&self.phases);
+        phases.filter_map(|(phase, layered)| {
+            Some((layered.at, rounds::torn_turn(&self.suite, phase)?))
+        })
     }
 
     /// The first of what was set on top of the text and changes nothing, or leaves nothing for

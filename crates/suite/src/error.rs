@@ -282,6 +282,37 @@ pub enum Problem {
     /// Not `key=value`.
     #[error("`{0}` is not of the form key=value")]
     NotAnAssignment(String),
+    /// Arrivals by chance of a stream without a rate.
+    #[error("`arrivals = \"poisson\"` needs a `rate`, which `{stream}` has not")]
+    NoRate {
+        /// The stream, or its phase where that is the only one.
+        stream: String,
+    },
+    /// A measured time that ends within a turn of work and rest.
+    #[error(
+        "phase `{phase}`: `{field}` is {time}, which is no whole number of turns of `duty` of \
+         {turn} each: its rate depends on how much of a rest is in it"
+    )]
+    TornTurn {
+        /// The phase.
+        phase: Box<str>,
+        /// What sets its time.
+        field: &'static str,
+        /// What that is.
+        time: Box<str>,
+        /// Of work and rest.
+        turn: Box<str>,
+        /// The next longer time that has whole turns.
+        whole: Box<str>,
+    },
+    /// An axis of a detail beside one of the whole field.
+    #[error("the grid varies `{field}`, and its values say what `{detail}` is")]
+    VariedWithin {
+        /// The field of the wider axis.
+        field: String,
+        /// That of the other.
+        detail: String,
+    },
     /// One stream's field, varied for all of them.
     #[error("the grid varies `{field}` for all streams of phase `{phase}` together")]
     VariedForAll {
@@ -328,6 +359,19 @@ impl Problem {
             Self::NoEffect { hint, .. } => Some(hint.clone()),
             Self::NoStop { .. } => Some("set `time`, `bytes` or `operations`".to_owned()),
             Self::NotAnAssignment(_) => Some("for example `block_size=8KiB`".to_owned()),
+            Self::TornTurn { field, whole, .. } => Some(format!("set `{field}` to `{whole}`")),
+            Self::NoRate { stream } => Some(format!(
+                "say both of them for those that have a rate, or `arrivals = \"fixed\"` for \
+                 `{stream}`"
+            )),
+            Self::VariedWithin { field, .. } if field == "sync" => Some(
+                "vary `sync.op` and `sync.every`, or have a table for each cell as a value of \
+                 `sync`"
+                    .to_owned(),
+            ),
+            Self::VariedWithin { field, .. } => {
+                Some(format!("have a table for each cell as a value of `{field}`"))
+            }
             Self::VariedForAll { field, .. } => Some(format!("set `{field}` itself")),
             Self::IsAList { .. } => {
                 Some("`plimsoll run` plays lists; here take the suite of one part".to_owned())

@@ -42,7 +42,7 @@ pub fn fio_job(suite: &Suite, file: &str) -> String {
     }
     text.push_str("\n[global]\n");
     write_options(&mut text, &global(suite, file));
-    write_jobs(&mut text, suite);
+    write_jobs(&mut text, suite, file);
     text
 }
 
@@ -66,7 +66,7 @@ pub fn fio_jobs(suites: &[(String, Suite)], file: &str) -> String {
         let mut own = String::new();
         write_options(&mut own, &global(suite, file));
         let mut jobs = String::new();
-        write_jobs(&mut jobs, suite);
+        write_jobs(&mut jobs, suite, file);
         for line in jobs.lines() {
             match line.strip_prefix('[') {
                 Some(name) => {
@@ -81,14 +81,93 @@ pub fn fio_jobs(suites: &[(String, Suite)], file: &str) -> String {
     text
 }
 
-fn write_jobs(text: &mut String, suite: &Suite) {
+fn write_jobs(text: &mut String, suite: &Suite, file: &str) {
     for phase in &suite.phases {
         for cell in &phase.cells {
-            for (place, stream) in cell.streams.iter().enumerate() {
-                write_job(text, suite, phase, cell, stream, place == 0);
+            let mut first = true;
+            for stream in &cell.streams {
+                match Part::of(suite, stream) {
+                    Part::Torn => {
+                        let _ = writeln!(
+                            text,
+                            "\n; {}: no job, since its region begins or ends within a file of \
+                             several, and fio has one offset for all of them",
+                            name(phase, cell, stream)
+                        );
+                    }
+                    part => {
+                        write_job(text, (suite, file), (phase, cell), stream, (part, first));
+                        first = false;
+                    }
+                }
             }
         }
     }
+}
+
+/// Which of the files a region lies in, as fio can say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// The same part of every file.
+    OfEach { start: Bytes },
+    /// So many whole files from this one on.
+    Files { first: u64, count: u64 },
+    /// A part of one file.
+    OfOne { file: u64, start: Bytes },
+    /// None of these.
+    Torn,
+}
+
+/// More names than this make no line that anybody reads.
+const NAMES_MAX: u64 = 64;
+
+impl Part {
+    fn of(suite: &Suite, stream: &Stream) -> Self {
+        let region = &stream.region;
+        let (count, size) = (u64::from(suite.files.count), suite.files.size.get().max(1));
+        let (start, length) = (region.start.get(), extent(stream).get());
+        let end = start.saturating_add(length);
+        match region.spread {
+            _ if count == 1 => Self::OfEach { start: region.start },
+            Spread::FilePerWorker => Self::OfEach { start: region.start },
+            Spread::Striped { .. } => Self::OfEach { start: Bytes::new(start / count) },
+            Spread::Concatenated if start == 0 && end == count.saturating_mul(size) => {
+                Self::OfEach { start: Bytes::ZERO }
+            }
+            Spread::Concatenated if start / size == end.saturating_sub(1) / size => {
+                Self::OfOne { file: start / size, start: Bytes::new(start % size) }
+            }
+            Spread::Concatenated if start.is_multiple_of(size) && end.is_multiple_of(size) => {
+                match length / size {
+                    count @ ..=NAMES_MAX => Self::Files { first: start / size, count },
+                    _ => Self::Torn,
+                }
+            }
+            Spread::Concatenated => Self::Torn,
+        }
+    }
+
+    /// Whether requests go to more than one file.
+    fn is_of_several(self, files: u32) -> bool {
+        match self {
+            Self::OfEach { .. } => files > 1,
+            Self::Files { count, .. } => count > 1,
+            Self::OfOne { .. } | Self::Torn => false,
+        }
+    }
+}
+
+/// How much of its region a stream goes over.
+fn extent(stream: &Stream) -> Bytes {
+    match stream.access {
+        Access::Same => stream.block_size_max(),
+        _ => stream.region.length,
+    }
+}
+
+/// A file's name as fio reads it, where a colon parts names.
+fn escaped(file: &str) -> String {
+    one_line(file).replace(':', "\\:")
 }
 
 /// What holds for the whole file.
@@ -151,8 +230,7 @@ fn of_phase(suite: &Suite, phase: &Phase) -> impl Iterator<Item = &'static str> 
 fn global(suite: &Suite, file: &str) -> Vec<(&'static str, String)> {
     let mut job = Job::default();
     if suite.files.count == 1 {
-        // A colon parts names.
-        job.set("filename", one_line(file).replace(':', "\\:"));
+        job.set("filename", escaped(file));
     } else {
         job.set("filename_format", format!("{}.$filenum", one_line(file)));
         job.set("nrfiles", suite.files.count);
@@ -183,11 +261,10 @@ fn global(suite: &Suite, file: &str) -> Vec<(&'static str, String)> {
 
 fn write_job(
     text: &mut String,
-    suite: &Suite,
-    phase: &Phase,
-    cell: &Cell,
+    (suite, file): (&Suite, &str),
+    (phase, cell): (&Phase, &Cell),
     stream: &Stream,
-    first: bool,
+    (part, first): (Part, bool),
 ) {
     let mut job = Job::default();
     if first {
@@ -199,8 +276,8 @@ fn write_job(
         );
     }
     mix(&mut job, stream);
-    access(&mut job, stream);
-    place(&mut job, suite, stream);
+    access(&mut job, stream, part.is_of_several(suite.files.count));
+    place(&mut job, (suite, file), stream, part);
     load(&mut job, stream);
     if let Some(policy) = &stream.sync {
         syncs(&mut job, policy, suite.files.count);
@@ -345,12 +422,16 @@ fn step(stream: &Stream) -> String {
 }
 
 /// Where requests go.
-fn access(job: &mut Job, stream: &Stream) {
+///
+/// * `several`: they go to more than one file.
+fn access(job: &mut Job, stream: &Stream, several: bool) {
     match &stream.access {
         Access::Sequential { shared } | Access::Backward { shared } => {
             let alone = stream.threads == 1;
             if !alone && *shared {
                 job.otherwise("one cursor for all threads: fio's jobs each have their own");
+            } else if !alone && several {
+                job.otherwise("threads begin at equal parts of the files: here all at the start");
             } else if !alone {
                 job.set("offset_increment", stream.region.length.get() / u64::from(stream.threads));
             }
@@ -391,16 +472,27 @@ fn access(job: &mut Job, stream: &Stream) {
 }
 
 /// Which part of the files.
-fn place(job: &mut Job, suite: &Suite, stream: &Stream) {
-    let region = &stream.region;
-    let same = matches!(stream.access, Access::Same);
-    let length = if same { stream.block_size_max() } else { region.length };
-    if region.start > Bytes::ZERO {
-        job.set("offset", region.start.get());
+fn place(job: &mut Job, (suite, file): (&Suite, &str), stream: &Stream, part: Part) {
+    let named = |number: u64| escaped(&format!("{file}.{number}"));
+    let start = match part {
+        Part::OfEach { start } => start,
+        Part::OfOne { file, start } => {
+            job.set("filename", named(file));
+            start
+        }
+        Part::Files { first, count } => {
+            let names: Vec<String> = (first..first + count).map(named).collect();
+            job.set("filename", names.join(":"));
+            Bytes::ZERO
+        }
+        Part::Torn => return,
+    };
+    if start > Bytes::ZERO {
+        job.set("offset", start.get());
     }
-    job.set("size", length.get());
-    if suite.files.count > 1 {
-        match region.spread {
+    job.set("size", extent(stream).get());
+    if part.is_of_several(suite.files.count) {
+        match stream.region.spread {
             Spread::Concatenated => {
                 let random = !matches!(stream.access, Access::Sequential { .. });
                 job.set("file_service_type", if random { "random" } else { "sequential" });
@@ -417,6 +509,17 @@ fn place(job: &mut Job, suite: &Suite, stream: &Stream) {
     if stream.copy_to.is_some() {
         job.otherwise("copies from one place to another");
     }
+}
+
+/// Of a stream that reads and writes.
+fn share_of_reads(stream: &Stream) -> Option<f64> {
+    let of = |wanted: fn(Operation) -> bool| -> f64 {
+        let classes = stream.mix.classes.iter().filter(|class| wanted(class.op));
+        classes.map(|class| class.weight).sum()
+    };
+    let reads = of(|op| op == Operation::Read);
+    let writes = of(|op| op == Operation::Write);
+    (reads > 0.0 && writes > 0.0).then(|| reads / (reads + writes))
 }
 
 /// How many at once, when, through what.
@@ -454,8 +557,18 @@ fn load(job: &mut Job, stream: &Stream) {
         Pacing::Closed { .. } => {}
         Pacing::Open { rate, arrivals } => {
             // fio takes whole requests per second and job.
-            let each = (rate / f64::from(stream.threads.max(1))).round().max(1.0);
-            job.set("rate_iops", format!("{each:.0}"));
+            let each = rate / f64::from(stream.threads.max(1));
+            let whole = |rate: f64| format!("{:.0}", rate.round().max(1.0));
+            // One number would be the most of reads, and of writes beside them.
+            job.set(
+                "rate_iops",
+                match share_of_reads(stream) {
+                    Some(reads) => {
+                        format!("{},{}", whole(each * reads), whole(each * (1.0 - reads)))
+                    }
+                    None => whole(each),
+                },
+            );
             if arrivals == Arrivals::Poisson {
                 job.set("rate_process", "poisson");
             }

@@ -150,6 +150,7 @@ impl Layered {
 
     /// Gives every axis its values' final form and refuses doubles and empty ones.
     fn settle_axes(&mut self) -> Located<()> {
+        self.no_axis_within_another()?;
         let axes = self.axes.clone();
         for axis in &mut self.axes {
             let mut texts: Vec<String> = Vec::with_capacity(axis.values.len());
@@ -161,6 +162,28 @@ impl Layered {
                     return Err((value.at, duplicate(&what, &value_text(value))));
                 }
                 texts.push(text);
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses an axis of a detail that the values of another axis say themselves: its cells
+    /// would not be what their names say.
+    fn no_axis_within_another(&self) -> Located<()> {
+        for within in &self.axes {
+            let wider = |axis: &&AxisSource| {
+                let together = axis.stream.is_none()
+                    || within.stream.is_none()
+                    || axis.stream == within.stream;
+                together
+                    && within.path.len() > axis.path.len()
+                    && within.path.starts_with(&axis.path)
+            };
+            for axis in self.axes.iter().filter(wider) {
+                if axis.values.iter().any(|value| says(value, &axis.path, &within.path)) {
+                    let (field, detail) = (axis.path.join("."), within.path.join("."));
+                    return Err((within.at, Problem::VariedWithin { field, detail }));
+                }
             }
         }
         Ok(())
@@ -220,8 +243,23 @@ pub(crate) fn displaces(path: &[String], old: &[String]) -> bool {
     old.starts_with(path) || alternative
 }
 
-/// Puts a detail into one value of an axis.
+/// Whether a value of an axis leaves no choice of a detail: it has it, or turns the field off.
+fn says(value: &Node, axis: &[String], detail: &[String]) -> bool {
+    let Some(field) = axis.first() else { return false };
+    if axis.len() == 1 && value.as_str().is_some_and(|word| raw::unset_word(field) == Some(word)) {
+        return true;
+    }
+    let mut table = Table::default();
+    layer::apply_path(&mut table, axis, value);
+    lookup(&table, detail).is_some()
+}
+
+/// Puts a detail into one value of an axis; what turns the field off stays off.
 fn refine(node: &mut Node, axis: &[String], path: &[String], value: &Node) {
+    let off = axis.first().and_then(|field| raw::unset_word(field));
+    if axis.len() == 1 && off.is_some() && node.as_str() == off {
+        return;
+    }
     let mut table = Table::default();
     layer::apply_path(&mut table, axis, node);
     layer::apply_path(&mut table, path, value);

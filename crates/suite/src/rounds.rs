@@ -3,7 +3,10 @@
 use units::{Bytes, Nanos};
 
 use crate::check::{TIME_MAX, VISIT_TIME_MAX, in_range};
-use crate::model::{Cell, Extend, Method, Phase, Rounds, Spread, Steady, Stop, Stream, Suite};
+use crate::error::Problem;
+use crate::model::{
+    Cell, Duty, Extend, Method, Phase, Rounds, Spread, Steady, Stop, Stream, Suite,
+};
 use crate::node::{At, Table};
 use crate::raw::{RawRounds, RawSteady, Time};
 use crate::source::{Located, out_of_range};
@@ -185,6 +188,39 @@ impl Phase {
     }
 }
 
+impl Duty {
+    /// Of work and rest.
+    pub fn turn(&self) -> Nanos {
+        self.on + self.off
+    }
+
+    /// The time, and what is missing to whole turns of work and rest.
+    pub fn whole_turns(&self, time: Nanos) -> Nanos {
+        if self.off == Nanos::ZERO {
+            return time;
+        }
+        let turn = self.turn().get().max(1);
+        Nanos::new(time.get().div_ceil(turn).max(1).saturating_mul(turn))
+    }
+}
+
+/// A phase whose measured time ends within a turn of work and rest: what its rate is depends on
+/// how much of the rest is in it.
+pub(crate) fn torn_turn(suite: &Suite, phase: &Phase) -> Option<Problem> {
+    phase.as_played(suite).iter().flat_map(|cell| &cell.streams).find_map(|stream| {
+        let duty = stream.duty.filter(|_| stream.stop.by_time())?;
+        let time = stream.stop.time?;
+        let whole = duty.whole_turns(time);
+        (whole != time).then(|| Problem::TornTurn {
+            phase: phase.name.as_str().into(),
+            field: if phase.steady.is_some() { "steady.round" } else { "time" },
+            time: time.exact().into(),
+            turn: duty.turn().exact().into(),
+            whole: whole.exact().into(),
+        })
+    })
+}
+
 impl Stop {
     /// Whether time ends it and nothing else.
     pub fn by_time(&self) -> bool {
@@ -215,10 +251,24 @@ impl Cell {
 
     fn for_rounds(&self, rounds: &Rounds) -> Self {
         let mut cell = self.clone();
+        // A rate over work and rest is one of whole turns only, and of those beside it, too.
+        let turns = |time: Nanos| {
+            let timed = self.streams.iter().filter(|stream| stream.stop.by_time());
+            let duties = timed.filter_map(|stream| stream.duty);
+            duties.map(|duty| duty.whole_turns(time)).max().unwrap_or(time)
+        };
+        let visit_time = turns(rounds.visit_time);
         for stream in cell.streams.iter_mut().filter(|stream| stream.stop.by_time()) {
+            let duty = stream.duty;
             let stop = &mut stream.stop;
             stop.ramp = stop.ramp.max(rounds.ramp);
-            stop.time = stop.time.map(|time| time.min(rounds.visit_time));
+            stop.time = stop.time.map(|time| {
+                let time = time.min(visit_time);
+                duty.map_or(time, |duty| duty.whole_turns(time))
+            });
+        }
+        if cell.rests() {
+            return cell;
         }
         // One end for all that last longest: what stops earlier by its own time is not stretched.
         let longest = cell.longest_duration_of_timed();
@@ -231,6 +281,11 @@ impl Cell {
             }
         }
         cell
+    }
+
+    /// Whether any of its streams works and rests by turns, so that its time is one of whole turns.
+    pub fn rests(&self) -> bool {
+        self.streams.iter().any(|stream| stream.duty.is_some_and(|duty| duty.off > Nanos::ZERO))
     }
 
     fn longest_duration_of_timed(&self) -> Nanos {
@@ -276,7 +331,9 @@ impl Suite {
                 sum.saturating_add(requests.saturating_mul(stream.block_size_max().get()))
             })
         };
-        let timed = |cell: &Cell| cell.streams.iter().all(|stream| stream.stop.by_time());
+        // Of one that rests, a course shows its turns and no ramp.
+        let timed =
+            |cell: &Cell| !cell.rests() && cell.streams.iter().all(|stream| stream.stop.by_time());
         let indexed = phase.cells.iter().enumerate().filter(|(_, cell)| timed(cell));
         let mut by_load: Vec<(u64, usize)> = indexed.map(|(i, cell)| (load(cell), i)).collect();
         by_load.sort_unstable();

@@ -94,7 +94,7 @@ pub(crate) fn stream(
         sync,
         threads,
         queue_depth,
-        pacing: fields.pacing()?,
+        pacing: fields.pacing(name)?,
         duty: fields.duty()?,
         direct,
         write_through: raw.write_through.unwrap_or(WriteThrough::No),
@@ -590,7 +590,7 @@ impl Fields<'_> {
         sync(raw, self.place("sync")).map(Some)
     }
 
-    fn pacing(&self) -> Located<Pacing> {
+    fn pacing(&self, name: &str) -> Located<Pacing> {
         let think = self.raw.think.map_or(Nanos::ZERO, |time| time.0);
         let burst = self.raw.burst.unwrap_or(1);
         let burst = in_range("burst", burst, 1, BURST_MAX, self.place("burst"))?;
@@ -608,10 +608,8 @@ impl Fields<'_> {
         }
         let Some(rate) = self.raw.rate else {
             if self.raw.arrivals == Some(Arrivals::Poisson) {
-                return Err((
-                    self.place("arrivals"),
-                    needs("`arrivals = \"poisson\"`", "a `rate`"),
-                ));
+                let problem = Problem::NoRate { stream: name.to_owned() };
+                return Err((self.place("arrivals"), problem));
             }
             return Ok(Pacing::Closed { think, burst });
         };

@@ -623,7 +623,10 @@ fn bad_phase() {
             "rate = 100\nthink = \"1ms\"",
             "t.toml:8: `rate` and `think` exclude each other\n  hint: an open loop has no pauses: leave one of them out",
         ),
-        ("arrivals = \"poisson\"", "t.toml:8: `arrivals = \"poisson\"` needs a `rate`"),
+        (
+            "arrivals = \"poisson\"",
+            "t.toml:8: `arrivals = \"poisson\"` needs a `rate`, which `main` has not\n  hint: say both of them for those that have a rate, or `arrivals = \"fixed\"` for `main`",
+        ),
         ("burst = 0", "t.toml:8: `burst` is `0`, wanted 1 to 1000000000"),
         (
             "direct = 1",

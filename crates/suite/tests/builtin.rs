@@ -194,14 +194,14 @@ fn the_steady_state_suite_has_rounds_and_probes() {
 #[test]
 fn caches_are_looked_for_in_order_and_over_whole_regions() {
     for (name, sizes) in [
-        ("working-set", (Bytes::mib(512), Bytes::mib(16))),
+        ("working-set", (Bytes::mib(64), Bytes::mib(2))),
         ("reread", (Bytes::gib(1), Bytes::mib(64))),
     ] {
         let mut quick = source(name);
         quick.quick().unwrap();
         for (suite, first) in [(checked(&source(name)), sizes.0), (checked(&quick), sizes.1)] {
             assert_eq!(suite.method, suite::model::Method::Classic);
-            assert_eq!(suite.phases.len(), if name == "reread" { 2 } else { 14 });
+            assert_eq!(suite.phases.len(), if name == "reread" { 2 } else { 20 });
             let mut size = first;
             for pair in suite.phases.chunks(2) {
                 let [a, b] = [&pair[0], &pair[1]].map(|phase| &phase.cells[0].streams[0]);

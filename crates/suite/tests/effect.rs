@@ -215,3 +215,39 @@ fn a_volume_that_cannot_be_written_is_doubted() {
     assert_eq!(reads, [idle]);
     assert!(steady_doubts("steady = {}", &[]).is_empty(), "2 by default, and asked for by nobody");
 }
+
+#[test]
+fn an_axis_of_a_detail_that_another_axis_says_is_refused() {
+    // Cells called `none` flushed after ten requests, and `every=1` after twenty.
+    let writes = "operation = \"write\"";
+    let within = "the grid varies `sync`, and its values say what `sync.every` is";
+    for sets in [
+        ["sync=none,fdatasync", "sync.every=10,20"],
+        ["sync=fsync,fdatasync", "sync.every=10,20"],
+        ["sync=fsync,fdatasync", "main.sync.every=10,20"],
+    ] {
+        let said = said(source(writes), &sets).unwrap_or_default();
+        assert!(said.contains(within), "{sets:?}: {said}");
+        assert!(said.ends_with(
+            "vary `sync.op` and `sync.every`, or have a table for each cell as a value of `sync`"
+        ));
+    }
+    assert_eq!(said(source(writes), &["sync.op=fsync,fdatasync", "sync.every=10,20"]), None);
+    let duty = "[phase.grid]\nduty = [{ on = 1, off = 1 }, { on = 1, off = 2 }]";
+    let refused = said(source(duty), &["duty.off=3,4"]).unwrap_or_default();
+    assert!(refused.contains("its values say what `duty.off` is"), "{refused}");
+    assert_eq!(said(source("duty = { on = 1, off = 2 }"), &["duty.off=3,4"]), None);
+    // What the values leave open is another matter.
+    assert_eq!(said(source(""), &["region=25%,50%", "region.start=0B,1MiB"]), None);
+}
+
+#[test]
+fn a_detail_set_for_all_leaves_off_what_is_off() {
+    let mut source =
+        source("operation = \"write\"\n[phase.grid]\nsync = [\"none\", \"fdatasync\"]");
+    source.set("sync.every=8").unwrap();
+    let suite = check(&source, &CheckContext::default()).unwrap();
+    assert_eq!(suite.phases[0].axes[0].values, ["none", "fdatasync every=8"]);
+    let every: Vec<_> = suite.cells().map(|cell| cell.streams[0].sync.map(|s| s.every)).collect();
+    assert_eq!(every, [None, Some(Some(8))]);
+}

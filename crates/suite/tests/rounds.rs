@@ -194,3 +194,48 @@ fn one_time_for_all_is_the_time_of_visits_in_rounds() {
     assert_eq!(given("p.time=30s"), Nanos::secs(2), "one phase's is its own affair");
     assert_eq!(given("time=3s,4s"), Nanos::secs(2), "an axis is no time for all");
 }
+
+/// Seconds of each stream's ramp and time, and whether it may be stretched.
+fn played(head: &str, phase: &str) -> Vec<(u64, u64, bool)> {
+    let suite = checked(&source(head, &format!("[[phase]]\nname = \"p\"\n{phase}")));
+    let [cell] = suite.cells_as_played().try_into().unwrap();
+    let seconds = |time: Nanos| time.get() / 1_000_000_000;
+    let stops = cell.streams.iter().map(|stream| stream.stop);
+    stops.map(|s| (seconds(s.ramp), seconds(s.time.unwrap()), s.extend.is_some())).collect()
+}
+
+#[test]
+fn a_visit_of_work_and_rest_has_whole_turns() {
+    // Half a second of work, none of the rest, and a rate as if there were no rest.
+    let duty = "time = \"60s\"\nduty = { on = 1, off = 2 }\n";
+    assert_eq!(played("", duty), [(0, 3, false)]);
+    assert_eq!(played("rounds.visit_time = 7", duty), [(0, 9, false)]);
+    assert_eq!(played("rounds.visit_time = 9", duty), [(0, 9, false)]);
+    assert_eq!(played("", "time = \"60s\"\nduty = { on = 5, off = 10 }"), [(0, 15, false)]);
+    // Those beside it are measured as long; what ends before by itself does.
+    let beside = "time = \"60s\"\n[[phase.stream]]\nname = \"a\"\nduty = { on = 5, off = 10 }\n\
+                  [[phase.stream]]\nname = \"b\"\n[[phase.stream]]\nname = \"c\"\ntime = 1";
+    assert_eq!(played("", beside), [(0, 15, false), (0, 15, false), (0, 1, false)]);
+    // No rest, no turns.
+    assert_eq!(played("", "time = \"60s\"\nduty = { on = 5, off = 0 }"), [(0, 2, true)]);
+}
+
+#[test]
+fn a_time_of_part_of_a_turn_is_doubted() {
+    let said = |head: &str, phase: &str| -> Vec<String> {
+        let phase = format!("[[phase]]\nname = \"p\"\nduty = {{ on = 1, off = 2 }}\n{phase}");
+        let doubts = suite::doubts(&source(head, &phase));
+        doubts.iter().map(|doubt| format!("{doubt}; {}", doubt.hint().unwrap())).collect()
+    };
+    let classic = "method = \"classic\"";
+    assert_eq!(
+        said(classic, "time = 4"),
+        ["t.toml:4: phase `p`: `time` is 4s, which is no whole number of turns of `duty` of 3s \
+             each: its rate depends on how much of a rest is in it; set `time` to `6s`"]
+    );
+    assert_eq!(said(classic, "time = 6"), [""; 0]);
+    assert_eq!(said(classic, "operations = 100"), [""; 0]);
+    assert_eq!(said("", "time = 4"), [""; 0], "rounds have whole turns");
+    let steady = said("", "time = 4\noperation = \"write\"\nsteady = { round = \"10s\" }");
+    assert!(steady[0].contains("`steady.round` is 10s") && steady[0].ends_with("`12s`"));
+}

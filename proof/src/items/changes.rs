@@ -390,6 +390,8 @@ fn visit(cell: u32, repeat: u32, order: u32, seconds: &[Second]) -> VisitRecord 
         series: Series { interval_ns: 100_000_000, rows },
         slow: Vec::new(),
         slow_dropped: 0,
+        late_requests: 0,
+        late_bytes: 0,
         reported: None,
     };
     VisitRecord {
@@ -398,6 +400,7 @@ fn visit(cell: u32, repeat: u32, order: u32, seconds: &[Second]) -> VisitRecord 
         order,
         started_unix_ns: i64::from(order) * 36_000_000_000,
         elapsed_ns: seconds.len() as u64 * 1_000_000_000,
+        load_ns: None,
         end: VisitEnd::Complete,
         purpose: Purpose::Measure,
         ramp_ns: 0,

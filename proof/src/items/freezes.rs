@@ -332,6 +332,7 @@ fn play(spec: &ModelSpec, stream: Stream, random: &mut Random) -> VisitRecord {
         order: 0,
         started_unix_ns: 0,
         elapsed_ns: result.elapsed.get(),
+        load_ns: None,
         end: if result.hanging { VisitEnd::Hanging } else { VisitEnd::Complete },
         purpose: Purpose::Measure,
         ramp_ns: 0,

@@ -98,6 +98,7 @@ fn play(
         let share = sick.filter(|&(which, _)| which == cell_index).map_or(1.0, |(_, s)| s);
         let awake = 1.0 - stalled / VISIT_SECONDS;
         cell.visits.push(SweepVisit {
+            stood_ns: 0,
             requests_per_second: *rate * share * awake * (noise * random.normal()).exp(),
             order: place as u32,
             elapsed_ns: (VISIT_SECONDS * 1e9) as u64,

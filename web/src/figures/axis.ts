@@ -114,9 +114,8 @@ function draw(context: Context): Drawing {
           z: 3,
         });
       });
-      const of = page.runs.length > 1 ? `${model.runName(run)}: ` : '';
       panels.push({
-        title: `${of}${group}: ${what} against ${field.replaceAll('_', ' ')}`,
+        title: model.ofRun(page, run, `${group}: ${what} against ${field.replaceAll('_', ' ')}`),
         summary: `${what} against ${field} of ${group}, ${lines.length} lines`,
         height: 340,
         option: {

@@ -31,7 +31,7 @@ export function worth(page: model.Page): model.Place | null {
 }
 
 /** Visits side by side in seconds of measured time, with a narrow space between them. */
-function laid(visits: Visit[]): { visit: Visit; start: number }[] {
+export function laid(visits: Visit[]): { visit: Visit; start: number }[] {
   const total = visits.reduce((sum, visit) => sum + (visit.elapsed_ns ?? 0) / 1e9, 0);
   let at = 0;
   return visits.map((visit) => {

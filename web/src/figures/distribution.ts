@@ -43,7 +43,7 @@ function curves(context: Context, has: (cell: model.PageCell) => boolean): Curve
         : ofOne(k, colors.dark);
       return {
         run: at,
-        name: several ? `${model.runName(run)}: ${what}` : what,
+        name: model.ofRun(page, run, what),
         look: several
           ? { ...ofOne(at, colors.dark), dash: plain.dash, symbol: plain.symbol }
           : plain,

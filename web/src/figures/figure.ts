@@ -3,9 +3,8 @@
 import type { Option, Told, Datum } from '../chart';
 import type { Table } from '../dom';
 import type { Page, Place } from '../model';
-import { find, lines } from '../model';
+import { find, lines, ofRun } from '../model';
 import { line } from '../dom';
-import { runName } from '../model';
 import type { Colors, Look } from '../palette';
 import type { State } from '../state';
 
@@ -65,8 +64,7 @@ export function teller({ page, state }: Context): (datum: Datum) => Told | null 
 
 export function ofCell(page: Page, place: Place, state: Readonly<State>): Told {
   const run = page.runs[place.run];
-  const of = page.runs.length > 1 && run ? `${runName(run)}: ` : '';
-  return { title: of + line(place.cell.name), rows: lines(place.cell, state.unit) };
+  return { title: ofRun(page, run, line(place.cell.name)), rows: lines(place.cell, state.unit) };
 }
 
 export const shown = (state: Readonly<State>, name: string): boolean => !state.off.includes(name);

@@ -136,9 +136,8 @@ function draw(context: Context): Drawing {
           cell.marks.map(({ code }) => code).join(' '),
         ]);
       });
-      const of = page.runs.length > 1 ? `${model.runName(run)}: ` : '';
       panels.push({
-        title: `${of}${group}`,
+        title: model.ofRun(page, run, group),
         summary: `${unit} of ${group} by requests in flight and block size, ${cells.length} cells of ${model.runName(run)}`,
         height: 74 + loads.length * 44,
         wide: page.runs.length === 1,

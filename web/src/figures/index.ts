@@ -7,6 +7,7 @@ import { time } from './course';
 import { distribution, exposure } from './distribution';
 import type { Figure } from './figure';
 import { heat } from './heat';
+import { latencies } from './latencies';
 import { load } from './load';
 import { order } from './order';
 import { roofline } from './roofline';
@@ -25,6 +26,7 @@ export const FIGURES: Figure[] = [
   roofline,
   load,
   time,
+  latencies,
   order,
   distribution,
   exposure,

@@ -29,7 +29,7 @@ function curves({ page, state }: Pick<Context, 'page' | 'state'>): Curve[] {
     return [...model.by(own, model.group)].flatMap(([group, members]): Curve[] => {
       const sorted = [...members].sort((a, b) => model.inFlight(a) - model.inFlight(b));
       const loads = model.unique(sorted.map(model.inFlight));
-      const name = page.runs.length > 1 ? `${model.runName(run)}: ${group}` : group;
+      const name = model.ofRun(page, run, group);
       return loads.length >= 3 ? [{ run: at, name, op: sorted[0]?.op ?? '', cells: sorted }] : [];
     });
   });

@@ -124,7 +124,7 @@ function draw(context: Context): Drawing {
     }
     void state;
     panels.push({
-      title: page.runs.length > 1 ? model.runName(run) : `${all.length} visits`,
+      title: model.caption(page, run, `${all.length} visits`),
       summary: `Rate of each of ${all.length} visits by its cell's mean, in the order made, ${model.runName(run)}`,
       height: 260,
       wide: page.runs.length < 3,

@@ -134,7 +134,6 @@ function draw(context: Context): Drawing {
           },
         ],
       });
-      const of = page.runs.length > 1 ? `${model.runName(run)}: ` : '';
       table.rows.push(
         [
           run.id,
@@ -161,8 +160,9 @@ function draw(context: Context): Drawing {
       );
       const t0 =
         law.latency_seconds >= 1e-6 ? `, t0 ${format.time(law.latency_seconds * 1e9)}` : '';
+      const limits = `A ${format.count(law.iops)} IOPS, W ${format.bandwidth(law.bandwidth, state.unit)}`;
       panels.push({
-        title: `${of}${barrier.group}: A ${format.count(law.iops)} IOPS, W ${format.bandwidth(law.bandwidth, state.unit)}${t0}`,
+        title: model.ofRun(page, run, `${barrier.group}: ${limits}${t0}`),
         summary: `Requests per second against block size with the fitted limits of ${barrier.group} of ${model.runName(run)}`,
         height: 380,
         option: {

@@ -137,7 +137,7 @@ function draw(context: Context): Drawing {
       }
       const what = model.metricName(metric, state.unit);
       panels.push({
-        title: page.runs.length === 1 ? what : model.runName(run),
+        title: model.caption(page, run, what),
         summary: `${what} against block size of ${model.runName(run)}, ${own.length} lines`,
         height: page.runs.length > 2 ? 280 : 340,
         option: {

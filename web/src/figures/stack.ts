@@ -198,7 +198,7 @@ function draw({ page }: Context): Drawing {
     };
     return [
       {
-        title: page.runs.length > 1 ? model.runName(run) : '',
+        title: model.caption(page, run, ''),
         summary: `Layers below ${run.target.given}: ${stack.layers.map(({ id }) => id).join(', ')}`,
         height: 0,
         node,

@@ -33,7 +33,7 @@ function drawRounds(context: Context): Drawing {
         ? `${test.holds ? 'holds' : 'fails'}: range ${format.three(test.range * 100)} % of at most 20 %, rise ${format.three(Math.abs(test.rise) * 100)} % of at most 10 %`
         : 'needs more rounds';
       panels.push({
-        title: `${page.runs.length > 1 ? `${model.runName(run)}: ` : ''}${series.cell_name}: SNIA's test ${verdict}`,
+        title: model.ofRun(page, run, `${series.cell_name}: SNIA's test ${verdict}`),
         summary: `Rate of ${rounds.length} rounds of ${series.cell_name}; SNIA's test ${verdict}`,
         height: 300,
         wide: run.steady.series.length < 2,
@@ -151,7 +151,7 @@ function drawWritten(context: Context): Drawing {
       table.rows.push([run.id, cell.name, written, rate]);
     return [
       {
-        title: page.runs.length > 1 ? model.runName(run) : '',
+        title: model.caption(page, run, ''),
         summary: `Write rate against bytes written of ${model.runName(run)}, ${run.steady.cliffs.length} cliffs`,
         height: 300,
         wide: page.runs.length < 3,

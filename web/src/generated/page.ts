@@ -275,7 +275,8 @@ export interface PageRun {
    */
   started_unix_ns: number | null;
   /**
-   * `running`, `complete`, `interrupted` or `failed`.
+   * How it stands, in the word of all heads: `running`, `complete`, `out of time`,
+   * `interrupted`, `failed` or `killed`.
    */
   state: string;
   steady: SteadyStates;
@@ -566,6 +567,10 @@ export interface Retrograde {
  */
 export interface PageCell {
   /**
+   * Bands of latency that the visits' heat is counted in, quarters of an octave: (from, to).
+   */
+  bands: [number, number][];
+  /**
    * What the interval is from: `visits` or `one-visit`.
    */
   basis: string | null;
@@ -766,6 +771,10 @@ export interface PageVisit {
    */
   gaps: Gap[];
   /**
+   * How long requests took at every time; null where nobody counted that.
+   */
+  heat: PageHeat | null;
+  /**
    * Moments when the whole process did not run.
    */
   host_stalls: Gap[];
@@ -822,6 +831,20 @@ export interface Gap {
    * Since the start of the measured part.
    */
   start_ns: number;
+}
+/**
+ * Latencies over time: column `k` has what completed in `k * step_ns ..`.
+ */
+export interface PageHeat {
+  /**
+   * (index of the band in the cell's `bands`, how many requests), bands rising; every request is
+   * in one.
+   */
+  columns: [number, number][][];
+  /**
+   * Length of a column.
+   */
+  step_ns: number;
 }
 /**
  * Rate and tail over time, thinned out for drawing: point `k` is about `k * step_ns ..`.
@@ -1717,13 +1740,17 @@ export interface SteadyStates {
    */
   cliffs: WriteCliff[];
   /**
+   * What is played until it is steady, writes, and did not fall.
+   */
+  no_cliff: NoCliff[];
+  /**
    * Cells visited five times and more back to back without a ramp, and those that decide when a
    * phase is steady, in the order made.
    */
   series: SteadyState[];
 }
 /**
- * A fall of the write rate.
+ * A fall of the write rate that stayed.
  */
 export interface WriteCliff {
   /**
@@ -1731,9 +1758,21 @@ export interface WriteCliff {
    */
   after: number;
   /**
-   * Written since that began.
+   * Written after it in the series.
+   */
+  after_bytes: number;
+  /**
+   * Written since that began, as near as can be told.
    */
   at_bytes: number;
+  /**
+   * The same, where the first observation of the new rate ended.
+   */
+  at_bytes_high: number;
+  /**
+   * The same, where the last observation of the old rate began, as far as noise lets tell.
+   */
+  at_bytes_low: number;
   /**
    * Bytes per second before.
    */
@@ -1747,9 +1786,34 @@ export interface WriteCliff {
    */
   cell_name: string;
   /**
+   * Written in the run before that: by other cells, the fill and preconditioning.
+   */
+  earlier_bytes: number;
+  /**
    * Which visit of the run the series of writes began with.
    */
   order_first: number;
+}
+/**
+ * Writes that were watched for a cliff, and none came.
+ */
+export interface NoCliff {
+  /**
+   * Index of the cell.
+   */
+  cell: number;
+  /**
+   * The cell as people say it.
+   */
+  cell_name: string;
+  /**
+   * Which visit of the run the series of writes began with.
+   */
+  order_first: number;
+  /**
+   * Written in it: nothing is known of what comes after more.
+   */
+  written_bytes: number;
 }
 /**
  * A series of rounds of one cell.
@@ -1773,6 +1837,10 @@ export interface SteadyState {
    */
   decides_for: number[];
   /**
+   * Size of the device that it is on, where that is known.
+   */
+  device_bytes: number | null;
+  /**
    * Its rounds have few requests for each one in flight: a rule that fails says nothing then.
    */
   few_requests: boolean;
@@ -1786,10 +1854,19 @@ export interface SteadyState {
    */
   order_first: number;
   /**
-   * Change of the rate for each time the whole target is written, over the horizon; `None`
+   * Change of the rate for each time that `range_bytes` are written, over the horizon; `None`
    * when nothing was written or the rounds are too few.
    */
   per_fill: Slope | null;
+  /**
+   * The same for each GiB written. Where it is faster than nothing by more than chance, the rules
+   * accept a rate that still moves.
+   */
+  per_gib: Slope | null;
+  /**
+   * The part of it that is written to: the range of the phase, or all of the target.
+   */
+  range_bytes: number;
   /**
    * Requests per second, round by round.
    */
@@ -1803,7 +1880,7 @@ export interface SteadyState {
    */
   stream: string | null;
   /**
-   * Size of the target.
+   * Size of the target: of a file that is not the device's.
    */
   target_bytes: number;
   verdict: Verdict2;
@@ -1822,7 +1899,7 @@ export interface SteadyState {
  */
 export interface Horizon {
   /**
-   * Their measured time.
+   * Measured time of their visits to the cell alone.
    */
   ns: number;
   /**
@@ -1830,7 +1907,12 @@ export interface Horizon {
    */
   rounds: number;
   /**
-   * Written in it.
+   * Time from the end of the round before them to the end of the last, all cells' visits and what
+   * is between them included.
+   */
+  span_ns: number;
+  /**
+   * Written in that, by all cells.
    */
   written_bytes: number;
 }
@@ -1974,6 +2056,10 @@ export interface Verdict {
    */
   cells: string[];
   /**
+   * What each of the sentences is about, in their order.
+   */
+  evidence: Evidence[];
+  /**
    * Kinds of figures that show it, the best first.
    */
   figures: string[];
@@ -1989,4 +2075,30 @@ export interface Verdict {
    * The question: `Freezes`, `Gaps`, `What limits`.
    */
   topic: string;
+}
+/**
+ * Where a sentence can be seen.
+ */
+export interface Evidence {
+  /**
+   * The cells that it names.
+   */
+  cells: Named[];
+  /**
+   * Kinds of figures that show it, the best first; empty for advice.
+   */
+  figures: string[];
+}
+/**
+ * A cell in a sentence.
+ */
+export interface Named {
+  /**
+   * Its key.
+   */
+  cell: string;
+  /**
+   * The words that stand for it in the sentence.
+   */
+  words: string;
 }

@@ -19,7 +19,7 @@ const LEVELS: &[&[Room]] = &[
     &[pure("explain")],
     &[pure("study")],
     &[pure("report"), pure("import"), edge("store"), edge("stack"), edge("uring")],
-    &[edge("runner")],
+    &[edge("runner"), edge("serve")],
     &[edge("cli")],
 ];
 
@@ -27,7 +27,7 @@ const LEVELS: &[&[Room]] = &[
 const NO_ROOMS: &[&str] = &["xtask", "bench-bare", "plimsoll-proof"];
 
 /// Crates that act on the machine: not for pure rooms.
-const ACTING: &[&str] = &["rusqlite", "rustix", "libc", "io-uring"];
+const ACTING: &[&str] = &["rusqlite", "rustix", "libc", "io-uring", "tokio", "hyper", "axum"];
 
 /// A crate of this workspace that ships.
 #[derive(Debug)]

@@ -198,7 +198,7 @@ fn whole_run(store: &Store, word: &str) -> Result<String, Failure> {
         return Err(Failure::new(ExitCode::Usage, message));
     }
     if header.state != RunState::Complete {
-        let message = format!("run {id} is not complete: it is {}", order::standing(store, header));
+        let message = format!("run {id} is not complete: it is {}", header.state.name());
         let hint = format!("`plimsoll resume {id}` goes on with it");
         return Err(Failure::new(ExitCode::Usage, message).hint(hint));
     }

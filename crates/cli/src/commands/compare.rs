@@ -9,7 +9,7 @@ use explain::compare::{
     Against, CellComparison, Comparison, Direction, Doubt, Method, Outcome, Terms, Verdict,
 };
 use explain::view::View;
-use explain::visits::Visits;
+use explain::visits::head;
 use record::Run;
 use store::Store;
 
@@ -67,7 +67,7 @@ pub struct CompareArgs {
     /// Show what is behind each cell's verdict: counts, method, p, latencies, stalls
     #[arg(long, conflicts_with = "json")]
     cells: bool,
-    /// Print one JSON document (plimsoll.comparison/1)
+    /// Print one JSON document (plimsoll.comparison/1; with `--group` plimsoll.comparisons/1)
     #[arg(long)]
     json: bool,
     /// End with 8 if any run is different from the first, over all cells or in any, for the worse;
@@ -111,7 +111,7 @@ pub fn conclude(
     if args.json {
         output.print(&json(&comparison)?)?;
     } else {
-        output.print(&text(&comparison, store, runs, args.cells))?;
+        output.print(&text(&comparison, runs, args.cells))?;
     }
     Ok(if args.exit_code { code(&comparison.against) } else { ExitCode::Ok })
 }
@@ -175,19 +175,17 @@ fn confidence(text: &str) -> Result<Share, String> {
     share.ok_or_else(|| "wanted 50% to 99.99%".to_owned())
 }
 
-fn text(comparison: &Comparison, store: &Store, runs: &[Run], details: bool) -> String {
+fn text(comparison: &Comparison, runs: &[Run], details: bool) -> String {
     let mut out = String::new();
     for (side, run) in comparison.sides.iter().zip(runs) {
-        let header = &run.header;
         // Writing to a string cannot fail.
         let _ = writeln!(
             out,
-            "{}  {}  {}: {}, {}",
+            "{}  {}  {}: {}",
             side.label,
             side.run,
             order::on(&side.suite, &side.target),
-            order::standing(store, header),
-            Visits::of(run).line(),
+            head(run),
         );
     }
     for against in &comparison.against {
@@ -248,7 +246,7 @@ fn row(cell: &CellComparison, details: bool) -> Vec<String> {
         report::plain(&cell.cell),
         cell.reference.text(),
         cell.other.text(),
-        ratio(outcome.ratio),
+        outcome.ratio.map_or_else(|| "-".to_owned(), |_| outcome.ratio_told()),
         verdict(outcome),
     ];
     if details {
@@ -290,7 +288,8 @@ fn verdict(outcome: &Outcome) -> String {
                 }
                 None => String::new(),
             };
-            let way = way.map(|way| format!(", {way} by little")).unwrap_or_default();
+            // The margin is within its interval: it may be by next to nothing, or by much.
+            let way = way.map(|way| format!(", {way}, by how much is open")).unwrap_or_default();
             format!("inconclusive{way}{more}")
         }
     }

@@ -4,7 +4,7 @@ use clap::Args;
 use explain::explanation::{Context, Explanation, OfRun, Section};
 use explain::group::{OfGroup, OfPart};
 use explain::view::View;
-use record::{Run, RunState};
+use record::Run;
 use store::Store;
 
 use crate::args::Common;
@@ -162,13 +162,7 @@ fn text(explanation: &Explanation) -> String {
     for run in explanation.runs.iter().filter(|_| explanation.group.is_none()) {
         let (id, suite, target) = (&run.run, &run.suite, &run.target);
         title(&mut out, &format!("{id} {}", order::on(suite, target)));
-        let state = match run.state.as_str() {
-            complete if complete == RunState::Complete.name() => {
-                run.visits.standing(RunState::Complete)
-            }
-            other => other,
-        };
-        out.push_str(&format!("{state}, {}\n", run.visits.line()));
+        out.push_str(&format!("{}, {}\n", run.standing, run.visits.line()));
         sections(&mut out, &run.sections);
     }
     if let Some(together) = &explanation.together {

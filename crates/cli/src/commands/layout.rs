@@ -7,7 +7,7 @@ use layout::sheet::Question;
 use layout::steps::{self, Action, Undo};
 use layout::{
     ArrayState, DeviceFacts, DeviceId, Estimate, FileSystem, FileSystemKind, Leg, Level, Maker,
-    MeanCost, Names, Pace, Settings, Sheet, StackSpec, Stripe, spaced,
+    MeanCost, Names, Pace, Settings, Sheet, StackSpec, Stripe, shell_word, spaced,
 };
 use report::{Columns, plain, three_digits, wrapped};
 use units::{ByteOffset, Bytes, Nanos};
@@ -62,7 +62,8 @@ pub struct LayoutArgs {
     /// How legs are joined: raid0, or raid1 for a mirror of them
     #[arg(long, value_name = "LEVEL", default_value = "raid0", requires = "stripe")]
     stripe_level: String,
-    /// Bytes on one leg before the next [default: the data width of a leg]
+    /// Bytes on one leg before the next [default: the data width of a leg; 64KiB over legs without
+    /// stripes and over devices, whose stripes are not known]
     #[arg(long, value_name = "SIZE", requires = "stripe")]
     stripe_chunk: Option<Bytes>,
     /// ext2, ext3, ext4, xfs, jfs, btrfs, nilfs2, f2fs or zfs
@@ -183,6 +184,7 @@ fn level(name: &str) -> Result<Level, Failure> {
 
 fn legs_of(args: &LayoutArgs) -> Result<Vec<Leg>, Failure> {
     let plain = args.level == "device";
+    let level = if plain { None } else { Some(level(&args.level)?) };
     if args.legs == 0 || args.legs > LEGS_MAX {
         let message = format!("--legs {} is not 1 to {LEGS_MAX}", args.legs);
         return Err(Failure::new(ExitCode::Usage, message));
@@ -207,7 +209,6 @@ fn legs_of(args: &LayoutArgs) -> Result<Vec<Leg>, Failure> {
     }
     let devices = devices(args, each)?;
     let maker = if plain { Maker::Device } else { maker(&args.maker)? };
-    let level = if plain { None } else { Some(level(&args.level)?) };
     let usual = || CHUNK.parse().ok().filter(|_| matches!(maker, Maker::Md | Maker::Lvm));
     let chunk = match level {
         Some(level) if level.has_chunk() => args.chunk.or_else(usual),
@@ -303,6 +304,7 @@ fn facts(sheet: &Sheet) -> String {
     row(
         "may be lost",
         match (sure, best) {
+            (0, 0) if sheet.leg.is_none() => "no leg; what a leg bears is not known".to_owned(),
             (0, 0) => "no member".to_owned(),
             _ if sure == best => format!("any {sure}"),
             _ => format!("any {sure}, {best} at best"),
@@ -333,8 +335,12 @@ fn facts(sheet: &Sheet) -> String {
         let kind = sheet.stack.file_system.as_ref().map_or(String::new(), |fs| fs.kind.to_string());
         row("told to mkfs", format!("{kind}: {} x {}", told.count, spaced(told.unit)));
     }
+    let several = sheet.stack.legs.len() > 1;
     if let Some(sync) = sheet.first_sync {
-        row("first sync", pace(&sync));
+        row(if several { "sync of a leg" } else { "first sync" }, pace(&sync));
+    }
+    if let Some(sync) = sheet.mirror_sync {
+        row("sync of legs", pace(&sync));
     }
     if let Some(rebuild) = sheet.rebuild {
         row("rebuild", pace(&rebuild));
@@ -351,6 +357,9 @@ fn pace(estimate: &Estimate) -> String {
 
 /// `47 min`, `3.1 h`, `11 days`.
 fn span(time: Nanos) -> String {
+    if time == Nanos::MAX {
+        return "more than 500 years".to_owned();
+    }
     let seconds = time.as_secs_f64();
     match seconds {
         ..120.0 => format!("{} s", three_digits(seconds)),
@@ -406,21 +415,16 @@ fn take_down(undo: &[Undo]) -> String {
 /// An action as a shell would be told.
 fn line(action: &Action) -> String {
     match action {
-        Action::Run { argv } => argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
-        Action::WriteFile { path, value } => format!("echo {} > {}", quoted(value), quoted(path)),
+        Action::Run { argv } => {
+            argv.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+        }
+        Action::WriteFile { path, value } => {
+            format!("echo {} > {}", shell_word(value), shell_word(path))
+        }
         Action::PutBack { path } => format!("# write what was there before to {}", plain(path)),
-        Action::MakeDirectory { path } => format!("mkdir -p {}", quoted(path)),
-        Action::RemoveDirectory { path } => format!("rmdir {}", quoted(path)),
+        Action::MakeDirectory { path } => format!("mkdir -p {}", shell_word(path)),
+        Action::RemoveDirectory { path } => format!("rmdir {}", shell_word(path)),
     }
-}
-
-/// A word as it has to be typed.
-fn quoted(word: &str) -> String {
-    let safe = |c: char| c.is_ascii_alphanumeric() || "/-_=.,:+@%".contains(c);
-    if !word.is_empty() && word.chars().all(safe) {
-        return word.to_owned();
-    }
-    plain(&format!("'{}'", word.replace('\'', r"'\''")))
 }
 
 #[cfg(test)]
@@ -428,11 +432,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_quoted_where_a_shell_would_read_them() {
-        assert_eq!(quoted("/dev/sda1"), "/dev/sda1");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's;rm"), r"'it'\''s;rm'");
-        assert_eq!(quoted(""), "''");
+    fn what_is_safe_to_print_is_printed_as_it_is() {
+        // All that a terminal must not be given: every character, alone in a word.
+        for c in (0..=0x3000_u32).chain(0xfe00..0x1_0000).filter_map(char::from_u32) {
+            let word = shell_word(&format!("/dev/{c}vdc"));
+            assert_eq!(plain(&word), word, "{c:?}");
+        }
     }
 
     #[test]

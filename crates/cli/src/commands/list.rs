@@ -2,7 +2,9 @@
 
 use clap::Args;
 use record::RunSummary;
+use report::table::Listed;
 use serde::Serialize;
+use store::Store;
 
 use crate::args::Common;
 use crate::failure::Failure;
@@ -26,16 +28,25 @@ pub struct ListArgs {
 #[derive(Serialize)]
 struct Runs<'a> {
     schema: &'static str,
-    runs: &'a [RunSummary],
+    runs: &'a [Listed],
 }
 
 pub fn list(args: &ListArgs, common: &Common, output: &Output) -> Result<(), Failure> {
     // Before the first run there is no store, and that is no error. A name given is meant.
     let is_new = common.store.is_none() && !order::store_path(common)?.exists();
-    let runs = if is_new { Vec::new() } else { order::store_to_read(common)?.list()? };
+    let runs = if is_new { Vec::new() } else { listed(&order::store_to_read(common)?)? };
     if args.json {
         output.print(&json(&Runs { schema: "plimsoll.runs/1", runs: &runs })?)
     } else {
         output.print(&report::table::list(&runs))
     }
+}
+
+/// Every run of a store, as listings tell of it.
+pub fn listed(store: &Store) -> Result<Vec<Listed>, Failure> {
+    let told = |run: RunSummary| -> Result<Listed, Failure> {
+        let outline = store.outline(&run.id)?;
+        Ok(Listed::new(run, &outline))
+    };
+    store.list()?.into_iter().map(told).collect()
 }

@@ -18,6 +18,7 @@ pub mod resume;
 pub mod rm;
 pub mod run;
 pub mod sequence;
+pub mod serve;
 pub mod show;
 pub mod study;
 pub mod suites;
@@ -45,6 +46,7 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Table(args) => table::table(&args, common, out)?,
         Command::Compare(args) => return compare::compare(&args, common, out),
         Command::Explain(args) => explain::explain(&args, common, out)?,
+        Command::Serve(args) => return serve::serve(&args, common, out),
         Command::Report(args) => report::report(&args, common, out)?,
         Command::Import(args) => import::import(&args, common, out)?,
         Command::Export(args) => export::export(&args, common, out)?,

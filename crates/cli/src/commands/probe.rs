@@ -6,7 +6,7 @@ use clap::Args;
 use explain::advice::{Advice, Use, advise};
 use record::StackTree;
 use runner::RunError;
-use stack::{Host, Serials, Target};
+use stack::{Host, PathKind, Serials, Target, TargetError};
 use units::Bytes;
 
 use crate::exit::ExitCode;
@@ -51,6 +51,12 @@ pub fn probe(args: &ProbeArgs, output: &Output) -> Result<(), Failure> {
     if let Some(file) = &args.capture {
         return capture(&args.path, file, output);
     }
+    if args.request_size == Bytes::ZERO {
+        let message = "--request-size 0 is no request";
+        return Err(
+            Failure::new(ExitCode::Usage, message).hint("the page of a database: 8KiB, 16KiB")
+        );
+    }
     let tree = tree(args)?;
     let found = advise(&tree, Use { request_bytes: args.request_size.get() });
     if args.json {
@@ -61,20 +67,58 @@ pub fn probe(args: &ProbeArgs, output: &Output) -> Result<(), Failure> {
         text.push_str(&told(advice));
     }
     if found.is_empty() {
-        text.push_str("\nno advice: of what could be seen nothing is known to be wrong\n");
+        text.push_str("\nno advice: ");
+        text.push_str(nothing_wrong(&tree));
     }
     output.print(&text)
 }
 
+/// Why there is no advice.
+fn nothing_wrong(tree: &StackTree) -> &'static str {
+    if tree.targets.iter().any(|target| target.on.is_empty()) {
+        "what is below could not be seen, so nothing is known of it\n"
+    } else {
+        "of what could be seen nothing is known to be wrong\n"
+    }
+}
+
+/// What is at a path, if it is there and stores something: nothing is said of anything else.
+fn look(host: &Host, path: &Path) -> Result<Target, Failure> {
+    let given = path.display();
+    let target = match stack::inspect(host, path) {
+        Ok(target) => target,
+        Err(TargetError::NoParent { .. }) => return Err(missing(path)),
+        Err(error) => return Err(RunError::from(error).into()),
+    };
+    let other = match &target.path.kind {
+        PathKind::Missing => return Err(missing(path)),
+        PathKind::CharacterDevice { .. } => "character device",
+        PathKind::Other { name } => name.as_str(),
+        _ => return Ok(target),
+    };
+    let message = format!("{given} is a {other}, wanted a file, a directory or a block device");
+    let hint = "`lsblk` lists block devices, `findmnt` what is mounted where";
+    Err(Failure::new(ExitCode::Target, message).hint(hint))
+}
+
+fn missing(path: &Path) -> Failure {
+    let failure = Failure::new(ExitCode::Target, format!("{} does not exist", path.display()));
+    let above = path.ancestors().skip(1).find(|above| above.exists());
+    match above {
+        Some(above) if !above.starts_with("/dev") && above.file_name().is_some() => {
+            let above = layout::shell_word(&above.display().to_string());
+            failure.hint(format!("`plimsoll probe {above}` shows what is under that"))
+        }
+        _ => failure.hint("`lsblk` lists block devices, `findmnt` what is mounted where"),
+    }
+}
+
 fn tree(args: &ProbeArgs) -> Result<StackTree, Failure> {
     let host = Host::this();
-    let inspect = |path: &Path| -> Result<Target, Failure> {
-        stack::inspect(&host, path).map_err(|error| RunError::from(error).into())
-    };
-    let data = inspect(&args.path)?;
+    let data = look(&host, &args.path)?;
     let log = args.wal.clone().or_else(|| stack::database_log(&data.path.resolved));
     let mut targets = vec![data];
-    targets.extend(log.map(|log| inspect(&log)).transpose()?);
+    targets.extend(log.map(|log| look(&host, &log)).transpose()?);
     let serials = if args.serials { Serials::Plain } else { Serials::Hashed };
     let mut tree = stack::stack_tree(&host, &targets, serials);
     if let [data, log] = tree.targets.as_mut_slice() {
@@ -85,6 +129,7 @@ fn tree(args: &ProbeArgs) -> Result<StackTree, Failure> {
 }
 
 fn capture(path: &Path, file: &Path, output: &Output) -> Result<(), Failure> {
+    look(&Host::this(), path)?;
     let text = stack::capture(path).map_err(|error| match error {
         stack::CaptureError::Target(error) => Failure::from(RunError::from(error)),
         error => Failure::caused(ExitCode::Unexpected, "cannot capture", error),

@@ -26,9 +26,12 @@ Examples:
 
 /// The program that draws, where it was built: one HTML file with a place for the data.
 #[cfg(page)]
-const TEMPLATE: Option<&str> = Some(include_str!(env!("PLIMSOLL_PAGE")));
+pub const TEMPLATE: Option<&str> = Some(include_str!(env!("PLIMSOLL_PAGE")));
 #[cfg(not(page))]
-const TEMPLATE: Option<&str> = None;
+pub const TEMPLATE: Option<&str> = None;
+
+/// Differences up to this do not matter, unless somebody says otherwise.
+pub const MARGIN: f64 = 0.03;
 
 /// Draw runs: one HTML file with figures, verdicts and tables, which opens anywhere
 ///
@@ -114,13 +117,15 @@ fn load(args: &ReportArgs, store: &Store) -> Result<Vec<Run>, Failure> {
 }
 
 fn draw(args: &ReportArgs, store: &Store, runs: &[Run]) -> Result<Page, Failure> {
-    let compare = ::explain::compare::Terms {
-        margin: args.margin.0,
-        floor: calibrate::floor_of(store, runs)?,
-        ..Default::default()
-    };
-    let context = explain::context(store, runs)?;
-    Ok(page::page(runs, &Terms { context, compare, group: args.group.is_some() }))
+    let terms = Terms { group: args.group.is_some(), ..terms(store, runs, args.margin.0)? };
+    Ok(page::page(runs, &terms))
+}
+
+/// The terms of a page: what calibrations of the runs' machines found, and what differences matter.
+pub fn terms(store: &Store, runs: &[Run], margin: f64) -> Result<Terms, Failure> {
+    let floor = calibrate::floor_of(store, runs)?;
+    let compare = ::explain::compare::Terms { margin, floor, ..Default::default() };
+    Ok(Terms { context: explain::context(store, runs)?, compare, group: false, live: Vec::new() })
 }
 
 fn html(
@@ -130,13 +135,18 @@ fn html(
     output: &Output,
 ) -> Result<String, Failure> {
     let Some(template) = TEMPLATE else {
-        output.warning("this program was built without the page's figures: tables only");
-        output.hint("`make build` builds it with them where Node.js 20 and npm are installed");
+        tell_tables_only(output);
         return Ok(page::tables_only(&tables(runs)));
     };
     let page = draw(args, store, runs)?;
     page::html(template, &page)
         .map_err(|error| Failure::caused(ExitCode::Unexpected, "cannot write the page", error))
+}
+
+/// Says why there are no figures, and how to get them.
+pub fn tell_tables_only(output: &Output) {
+    output.warning("this program was built without the page's figures: tables only");
+    output.hint("`make build` builds it with them where Node.js 20 and npm are installed");
 }
 
 /// A title and its tables for each run.

@@ -7,6 +7,7 @@ use clap::Args;
 use store::{Claim, Store, StoreError};
 
 use crate::args::Common;
+use crate::commands::list;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::order;
@@ -96,8 +97,8 @@ fn agrees(store: &Store, ids: &[String], output: &Output) -> Result<bool, Failur
         let message = format!("removing {} needs a yes", ids.join(", "));
         return Err(Failure::new(ExitCode::Refused, message).hint("say it with `--yes`"));
     }
-    let runs = store.list()?;
-    let doomed: Vec<_> = runs.into_iter().filter(|run| ids.contains(&run.id)).collect();
+    let runs = list::listed(store)?;
+    let doomed: Vec<_> = runs.into_iter().filter(|listed| ids.contains(&listed.run.id)).collect();
     output.notes(&report::table::list(&doomed));
     output.note("remove for good? [y/N]");
     let mut answer = String::new();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use record::{PartOf, RunState};
-use runner::{Order, Outcome, Prepared};
+use runner::{Order, Outcome, Prepared, TargetName};
 use serde::Serialize;
 use stats::random::derive_seed;
 use store::Store;
@@ -198,9 +198,12 @@ impl<'a> Sequence<'a> {
     fn play(mut self, items: &[Item<'a>]) -> Result<ExitCode, Failure> {
         let mut store = Store::open(&self.store_path)?;
         let signals = SignalWatch::start()?;
+        let targets = run::targets(self.args)?;
+        let simulated = targets.iter().any(|target| matches!(target, TargetName::Model(_)));
         let mut end = End::Last;
         for (at, item) in items.iter().enumerate() {
-            if at > 0 && item.pause > Nanos::ZERO {
+            // Each part has its model anew: no clock of one part goes on in the next.
+            if at > 0 && item.pause > Nanos::ZERO && !simulated {
                 self.output.note(&format!("pausing for {}", duration(item.pause)));
                 pause(item.pause, &signals);
             }
@@ -485,7 +488,7 @@ pub fn continued(words: &[String], next: u32, group: Option<&str>) -> String {
             // The value is the next word.
             (Some(""), _) | (_, Some("")) => drop(rest.next()),
             (Some(value), _) | (_, Some(value)) if value.starts_with('=') => {}
-            _ => kept.push(quoted(word)),
+            _ => kept.push(layout::shell_word(word)),
         }
     }
     kept.extend(["--from-part".to_owned(), next.to_string()]);
@@ -493,15 +496,6 @@ pub fn continued(words: &[String], next: u32, group: Option<&str>) -> String {
         kept.extend(["--group".to_owned(), group.to_owned()]);
     }
     kept.join(" ")
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn title_case(text: &str) -> String {

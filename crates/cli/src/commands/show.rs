@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use explain::visits::Visits;
-use record::{Imported, PartOf, Run, RunHeader, RunState};
+use record::{Imported, PartOf, Run, RunHeader};
 use report::stack::Detail;
 use suite::model::{Method, Suite};
 use suite::{CheckContext, SuiteError};
@@ -40,11 +39,7 @@ pub fn show(args: &ShowArgs, common: &Common, output: &Output) -> Result<(), Fai
     if args.json {
         return output.print(&json(&report::document(&run))?);
     }
-    output.print(&format!(
-        "{}\n{}",
-        facts(&run, order::standing(&store, &run.header)),
-        table::both(&run)
-    ))
+    output.print(&format!("{}\n{}", facts(&run), table::both(&run)))
 }
 
 /// The plan that a run played, checked anew from what was stored.
@@ -54,7 +49,7 @@ pub fn plan(run: &Run) -> Result<suite::model::Suite, SuiteError> {
 }
 
 /// What stands above the tables: label and value, one a line.
-fn facts(run: &Run, standing: &str) -> String {
+fn facts(run: &Run) -> String {
     let header = &run.header;
     let mut out = String::new();
     let mut fact = |label: &str, value: String| {
@@ -62,7 +57,7 @@ fn facts(run: &Run, standing: &str) -> String {
         let _ = writeln!(out, "{label:<11}{}", report::plain(&value));
     };
     fact("run", header.id.clone());
-    fact("state", state(run, standing));
+    fact("state", explain::visits::head(run));
     fact("suite", header.suite.clone());
     if let Some(imported) = &header.imported {
         for (label, value) in origin(run, imported) {
@@ -134,13 +129,6 @@ fn origin(run: &Run, imported: &Imported) -> Vec<(&'static str, String)> {
     facts.push(("command", header.command_line.join(" ")));
     facts.push(("program", format!("plimsoll {}", header.program)));
     facts
-}
-
-fn state(run: &Run, standing: &str) -> String {
-    let visits = Visits::of(run);
-    let ended = run.header.state == RunState::Complete && run.header.imported.is_none();
-    let standing = if ended { visits.standing(run.header.state) } else { standing };
-    format!("{standing}, {}", visits.line())
 }
 
 fn plan_text(run: &Run) -> String {

@@ -163,11 +163,19 @@ pub fn study(args: &StudyArgs, common: &Common, output: Output) -> Result<ExitCo
         (Some(found), true) => Some(found),
         (None, false) => None,
         (Some(found), false) => {
+            if found.is_playing() {
+                return Err(PlayError::InUse { name: prepared.study.name.clone() }.into());
+            }
             let runs = prepared.study.runs();
             let made = found.state.measured.len();
             return Err(PlayError::Unfinished { file: shown(file), made, runs }.into());
         }
-        (None, true) => return Err(PlayError::NothingToResume { file: shown(file) }.into()),
+        (None, true) => {
+            // It may be the one that cannot be read.
+            let error = unfinished(&store_path).into_iter().find_map(Result::err);
+            let nothing = PlayError::NothingToResume { file: shown(file) };
+            return Err(error.unwrap_or(nothing).into());
+        }
     };
     let mut store = Store::open(&store_path)?;
     let signals = SignalWatch::start()?;
@@ -178,7 +186,7 @@ pub fn study(args: &StudyArgs, common: &Common, output: Output) -> Result<ExitCo
     };
     let done = std::mem::take(&mut crew.done);
     drop(crew);
-    let ended = played.map_err(|error| told(error, &done))?;
+    let ended = played.map_err(|error| told(error, &done, file))?;
     show::ended(&prepared, &ended, &store, args.json, &output)?;
     Ok(code(&ended, &signals))
 }
@@ -188,12 +196,23 @@ fn shown(file: &Path) -> String {
 }
 
 /// With where the runs are that were made before it.
-fn told(error: PlayError, done: &[String]) -> Failure {
-    let failure = Failure::from(error);
+fn told(error: PlayError, done: &[String], file: &Path) -> Failure {
+    let failure = of_study(Failure::from(error), file);
     match done {
         [] => failure,
         runs => failure.of(format!("the study ended early; stored so far: {}", runs.join(", "))),
     }
+}
+
+/// A run that cannot be stored is resumed with its study, not alone.
+fn of_study(failure: Failure, file: &Path) -> Failure {
+    if !failure.hints_at("plimsoll resume") {
+        return failure;
+    }
+    let file = layout::shell_word(&shown(file));
+    failure.hint(format!(
+        "what was measured before is safe; free some space, then `plimsoll study {file} --resume`"
+    ))
 }
 
 fn code(ended: &Ended, signals: &SignalWatch) -> ExitCode {
@@ -310,9 +329,9 @@ fn report(args: &ReportArgs, common: &Common, output: Output) -> Result<ExitCode
     let mut found: Vec<_> =
         parts().filter(|(part, _)| Some(&part.group) == group.as_ref()).collect();
     if found.is_empty() {
-        let message = format!("the store has no run of study {name}");
-        let hint = format!("`plimsoll study {}` makes them", shown(&args.file));
-        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+        let mut groups: Vec<&str> = parts().map(|(part, _)| part.group.as_str()).collect();
+        groups.dedup();
+        return Err(no_runs(args, name, &groups));
     }
     found.sort_by_key(|(part, _)| part.number);
     let runs: Vec<record::Run> =
@@ -324,6 +343,21 @@ fn report(args: &ReportArgs, common: &Common, output: Output) -> Result<ExitCode
     let context = explain::explanation::Context::default();
     output.print(&article::article(&prepared, &runs, &context))?;
     Ok(ExitCode::Ok)
+}
+
+/// * `groups`: those that the study has.
+fn no_runs(args: &ReportArgs, name: &str, groups: &[&str]) -> Failure {
+    let message = format!("the store has no run of study {name}");
+    match groups {
+        [] => {
+            let file = layout::shell_word(&shown(&args.file));
+            Failure::new(ExitCode::Usage, message)
+                .hint(format!("`plimsoll study {file}` makes them"))
+        }
+        known => Failure::new(ExitCode::Usage, format!("{message} in group {}", args.group)).hint(
+            format!("its groups are {}; without `--group` it is the newest", known.join(", ")),
+        ),
+    }
 }
 
 /// How many factors the runs know of.
@@ -349,7 +383,7 @@ fn clean(args: &CleanArgs, common: &Common, output: Output) -> Result<ExitCode, 
         return Ok(ExitCode::Ok);
     }
     let mut worst = ExitCode::Ok;
-    let cleaned = runner::study::clean(&store);
+    let cleaned = runner::study::clean(&store, &mut |line| output.note(line));
     if cleaned.is_empty() {
         output.note("nothing is left of any study");
     }
@@ -362,6 +396,9 @@ fn clean(args: &CleanArgs, common: &Common, output: Output) -> Result<ExitCode, 
                 output.note(&format!("study {} is cleaned up", one.study));
             }
             Some(error) => {
+                for line in &one.undone {
+                    output.note(line);
+                }
                 worst = Failure::from(error)
                     .of(format!("study {} is not cleaned up", one.study))
                     .tell(&output);
@@ -389,5 +426,19 @@ impl From<PlayError> for Failure {
             Some(hint) => failure.hint(hint),
             None => failure,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_store_is_no_reason_to_resume_a_run_of_a_study_alone() {
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let error = PlayError::Journal { what: "write", path: PathBuf::from("/j"), source: full };
+        assert!(!told(error, &[], Path::new("a b.toml")).hints_at("--resume"));
+        let failure = Failure::new(ExitCode::Store, "full").hint("then `plimsoll resume`");
+        assert!(of_study(failure, Path::new("a b.toml")).hints_at("study 'a b.toml' --resume"));
     }
 }

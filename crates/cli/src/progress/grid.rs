@@ -1,6 +1,9 @@
 //! The grid as it fills in: a line per row, said when the row is complete; and, where lines can
 //! change, the rows that are not, as they stand.
 
+use std::collections::BTreeSet;
+
+use explain::view::counted;
 use record::{CellRecord, Purpose, VisitEnd, VisitRecord};
 
 use super::text;
@@ -112,7 +115,7 @@ impl Grid {
     pub fn add(&mut self, visit: &VisitRecord, half_width: Option<f64>) {
         let Some(&place) = self.places.get(visit.cell as usize) else { return };
         let Some(phase) = self.phases.get_mut(place.phase) else { return };
-        let heading = phase.heading();
+        let (heading, widths) = (phase.heading(), phase.widths());
         let Some(row) = phase.rows.get_mut(place.row) else { return };
         if let Some(square) = row.squares.get_mut(place.square) {
             square.add(visit, half_width);
@@ -121,7 +124,7 @@ impl Grid {
             return;
         }
         row.said = true;
-        let line = row.line();
+        let line = row.line(widths);
         if self.said != Some(place.phase) {
             self.said = Some(place.phase);
             self.ready.extend(heading);
@@ -138,11 +141,11 @@ impl Grid {
     pub fn end_phase(&mut self, name: &str) {
         let Some(index) = self.phases.iter().position(|phase| phase.name == name) else { return };
         let phase = &mut self.phases[index];
-        let heading = phase.heading();
+        let (heading, widths) = (phase.heading(), phase.widths());
         let begun = |row: &&mut Row| !row.said && row.squares.iter().any(|s| s.visits > 0);
         let rows = phase.rows.iter_mut().filter(begun).map(|row| {
             row.said = true;
-            row.line()
+            row.line(widths)
         });
         let rows: Vec<String> = rows.collect();
         if !rows.is_empty() && self.said != Some(index) {
@@ -179,7 +182,7 @@ impl Grid {
             if index <= place.row {
                 open.at = open.lines.len();
             }
-            open.lines.push(row.line());
+            open.lines.push(row.line(phase.widths()));
         }
         open
     }
@@ -224,17 +227,43 @@ impl Phase {
         if self.columns.is_empty() {
             return None;
         }
-        let columns = self.columns.iter().map(|c| format!("{:>COLUMN$}", text::cut(c, COLUMN - 1)));
+        let Widths { label, column } = self.widths();
+        let columns = self.columns.iter();
+        let columns = columns.map(|c| format!("{:>column$}", text::cut(c, column - 1)));
         let name = report::plain(&self.name);
         let columns: String = columns.collect();
-        Some(format!("{name}: IOPS by {}\n{:<LABEL$}{columns}", self.across, ""))
+        Some(format!("{name}: IOPS by {}\n{:<label$}{columns}", self.across, ""))
+    }
+
+    fn widths(&self) -> Widths {
+        let labels = self.rows.iter().map(|row| row.label.as_str()).collect();
+        let columns = self.columns.iter().map(String::as_str).collect();
+        Widths { label: told_apart(labels, LABEL), column: told_apart(columns, COLUMN) }
     }
 }
 
+/// Of a row's label and of a number's column.
+#[derive(Clone, Copy, Debug)]
+struct Widths {
+    label: usize,
+    column: usize,
+}
+
+/// The least width from `least` on at which no two of the texts are cut to the same.
+fn told_apart(texts: Vec<&str>, least: usize) -> usize {
+    let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+    let all = texts.iter().collect::<BTreeSet<_>>().len();
+    let differ = |width: &usize| {
+        let cut = texts.iter().map(|text| text::cut(text, width - 1));
+        cut.collect::<BTreeSet<_>>().len() == all
+    };
+    (least..=longest).find(differ).unwrap_or(least.max(longest + 1))
+}
+
 impl Row {
-    fn line(&self) -> String {
-        let squares: String = self.squares.iter().map(Square::text).collect();
-        format!("{:<LABEL$}{squares}", text::cut(&self.label, LABEL - 1))
+    fn line(&self, Widths { label, column }: Widths) -> String {
+        let squares: String = self.squares.iter().map(|square| square.text(column)).collect();
+        format!("{:<label$}{squares}", text::cut(&self.label, label - 1))
     }
 }
 
@@ -245,11 +274,12 @@ impl Square {
         if visit.end == VisitEnd::Interrupted || visit.purpose == Purpose::Pilot {
             return;
         }
-        let ops = visit.streams.iter().flat_map(|stream| &stream.ops);
-        let requests = ops.fold(0u64, |sum, op| sum.saturating_add(op.requests));
+        // Flushes beside data are in no rate of the tables either.
+        let requests =
+            counted(visit, None).fold(0u64, |sum, op| sum.saturating_add(op.requests_rated()));
         self.visits += 1;
         self.requests = self.requests.saturating_add(requests);
-        self.elapsed_ns = self.elapsed_ns.saturating_add(visit.elapsed_ns);
+        self.elapsed_ns = self.elapsed_ns.saturating_add(visit.rated_ns());
         self.is_bad |= visit.end != VisitEnd::Complete;
         self.half_width = half_width;
     }
@@ -259,7 +289,7 @@ impl Square {
     }
 
     /// `17.9k ±11%`; `!` where a visit failed; `17.9k...` while it is visited.
-    fn text(&self) -> String {
+    fn text(&self, column: usize) -> String {
         let rate = self.requests as f64 * 1e9 / self.elapsed_ns as f64;
         let text = match (self.impossible, self.now, self.elapsed_ns) {
             (true, ..) => "not here".to_owned(),
@@ -271,14 +301,14 @@ impl Square {
             },
         };
         let mark = if self.is_bad { "!" } else { "" };
-        format!("{:>COLUMN$}", text + mark)
+        format!("{:>column$}", text + mark)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::Bitmap;
+    use record::{Bitmap, OpRecord, Series, StreamRecord};
 
     fn cell(index: u32, phase: &str, coordinates: &[(&str, &str)]) -> CellRecord {
         let coordinates = coordinates.iter().map(|&(f, v)| (f.to_owned(), v.to_owned())).collect();
@@ -293,6 +323,7 @@ mod tests {
             order: 0,
             started_unix_ns: 0,
             elapsed_ns: 1_000_000_000,
+            load_ns: None,
             end,
             purpose: record::Purpose::Measure,
             ramp_ns: 0,
@@ -305,6 +336,26 @@ mod tests {
             ledger: Vec::new(),
             host_stalls: Vec::new(),
             warnings: Vec::new(),
+        }
+    }
+
+    fn op(op: &str, requests: u64) -> OpRecord {
+        OpRecord {
+            op: op.to_owned(),
+            requests,
+            bytes: 0,
+            errors: Vec::new(),
+            short: 0,
+            latency: stats::LatencyHistogram::new(),
+            latency_ns_min: 0,
+            latency_ns_max: 0,
+            latency_ns_sum: 0,
+            series: Series { interval_ns: 100_000_000, rows: Vec::new() },
+            slow: Vec::new(),
+            slow_dropped: 0,
+            late_requests: 0,
+            late_bytes: 0,
+            reported: None,
         }
     }
 
@@ -376,6 +427,29 @@ mod tests {
         assert_eq!(lines.len(), 2, "a heading and the one row that has a visit: {lines:?}");
         grid.end_phase("read");
         assert_eq!(grid.take_lines(), [""; 0]);
+    }
+
+    #[test]
+    fn flushes_are_in_no_rate_and_no_two_headings_are_alike() {
+        let values = ["none", "fdatasync every=1", "fdatasync every=8"];
+        let cells: Vec<CellRecord> = (0..)
+            .zip(values)
+            .map(|(index, value)| cell(index, "single", &[("block_size", "8KiB"), ("sync", value)]))
+            .collect();
+        let mut grid = Grid::new(3, &cells);
+        let streams = vec![StreamRecord {
+            name: "single".to_owned(),
+            backend: record::BackendRecord::default(),
+            ops: vec![op("write", 200), op("fdatasync", 200)],
+            workers: Vec::new(),
+            ramp_requests: 0,
+            backlog: 0,
+        }];
+        grid.add(&VisitRecord { streams, ..visit(1, VisitEnd::Complete) }, None);
+        let open = grid.open(1);
+        assert!(open.lines[1].ends_with("fdatasync every=1 fdatasync every=8"), "{open:?}");
+        assert_eq!(open.lines[2].split_whitespace().collect::<Vec<_>>(), ["8KiB", "-", "200", "-"]);
+        assert_eq!(open.lines[1].len(), open.lines[2].len(), "{open:?}");
     }
 
     #[test]

@@ -69,10 +69,71 @@ fn what_cannot_be_is_refused_with_a_way_out() {
         "layout raid0 --members 3 --spares 1",
         "layout raid5 --members 4000000000",
         "layout raid5 --members 4 --legs 0",
+        "layout raid5 --members 4 --member-size 15EiB",
+        "layout raid5 --members 4 --member-size 5EiB",
+        "layout raid5 --members 4 --member-rate 0",
+        "layout raid5 --members 4 --member-rate 1",
+        "layout raid5 --members 4 --misaligned-by 15EiB",
+        "layout raid5 --members 4 --misaligned-by 3TB",
+        "layout raid5 --members 4 --write 0",
+        "layout raid5 --members 4 --write 4KiB,4TB",
+        "layout raid7",
     ] {
         let done = world.run(&line.split(' ').collect::<Vec<_>>());
         assert_eq!((done.out.as_str(), done.code), ("", 2), "{line}");
         text += &format!("$ plimsoll {line}\n{}\n", done.err);
     }
     insta::assert_snapshot!("layout-mistakes", text);
+}
+
+#[test]
+fn a_mirror_is_filled_whole() {
+    let world = World::new();
+    let sync = |line: &str| {
+        let out = world.ok(&words(&format!("layout {line} --json"))).out;
+        let sheet: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let hours = |of: &str| sheet[of]["idle"].as_u64().map(|ns| ns as f64 / 3.6e12);
+        [hours("first_sync"), hours("mirror_sync"), hours("rebuild")]
+            .map(|hours| hours.map(|hours| (hours * 10.0).round() / 10.0))
+    };
+    // 1 TB a member at 204.8 MB/s an array: 1.4 h; three of them 4.1 h.
+    assert_eq!(sync("raid01 --members 6"), [Some(4.1), None, Some(4.1)]);
+    assert_eq!(sync("raid10 --members 8"), [Some(5.4), None, Some(1.4)]);
+    let legs = "raid5 --members 4 --legs 2 --stripe md --stripe-level raid1";
+    assert_eq!(sync(legs), [Some(1.4), Some(4.1), Some(1.4)]);
+    let stripes = "raid0 --members 3 --legs 2 --stripe md --stripe-level raid1";
+    assert_eq!(sync(stripes), [None, Some(4.1), Some(4.1)]);
+    assert_eq!(sync("raid0 --members 3 --legs 2 --stripe md"), [None; 3]);
+    let said = world.ok(&words(&format!("layout {legs}"))).out;
+    assert!(said.contains("sync of a leg") && said.contains("sync of legs"), "{said}");
+}
+
+#[test]
+fn legs_that_are_devices_are_not_known_inside() {
+    let world = World::new();
+    let line = "layout device --legs 2 --stripe md";
+    let said = world.ok(&words(line)).out;
+    for wanted in ["Pieces of 64 KiB are a guess", "what a leg bears is not known", "written once"]
+    {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    assert!(!said.contains("copies") && !said.contains("the first that fails"), "{said}");
+    let chosen = world.ok(&words(&format!("{line} --stripe-chunk 512KiB"))).out;
+    assert!(!chosen.contains("guess"), "{chosen}");
+    let mirror = world.ok(&words(&format!("{line} --stripe-level raid1"))).out;
+    assert!(mirror.contains("copies") && !mirror.contains("written once"), "{mirror}");
+}
+
+#[test]
+fn what_is_printed_names_what_was_meant() {
+    let world = World::new();
+    let odd = "/dev/\u{202e}vdc";
+    let line = ["layout", "raid1", "--members", "2", "--device", "/dev/vdb", "--device", odd];
+    for more in ["--commands", "--undo"] {
+        let said = world.ok(&[&line[..], &[more]].concat()).out;
+        assert!(said.contains(r"$'/dev/\342\200\256vdc'"), "{said}");
+        let commands: Vec<&str> = said.lines().filter(|line| !line.starts_with('#')).collect();
+        assert!(commands.iter().all(|line| !line.contains("\\u")), "{said}");
+        assert!(!said.contains('\u{202e}'), "{said}");
+    }
 }

@@ -8,6 +8,7 @@ mod export;
 mod help;
 mod import;
 mod input;
+mod known;
 mod layout;
 mod live;
 #[path = "../../../stack/tests/it/common.rs"]
@@ -19,6 +20,7 @@ mod probe;
 mod refused;
 mod report;
 mod run;
+mod serve;
 mod signals;
 mod study;
 mod suites;

@@ -53,6 +53,19 @@ fn closed_streams_are_survived() {
 }
 
 #[test]
+fn the_name_of_a_store_is_that_of_a_file() {
+    let world = World::new();
+    for name in [":memory:", "file:a.db?mode=memory", "file:b%20c.db"] {
+        let run = ["run", "random-read", "--target", "null:", "--time", "20ms", "--store", name];
+        world.ok(&run);
+        assert!(world.path(name).is_file(), "{name}");
+        assert!(world.ok(&["list", "--store", name]).out.contains("random-read"), "{name}");
+    }
+    let none = world.run(&["list", "--store", ""]);
+    assert_ne!(none.code, 0, "{none:?}");
+}
+
+#[test]
 fn bytes_that_are_no_text_are_survived() {
     let world = World::new();
     let odd = OsString::from_vec(b"a\xff\x1b[31m\n".to_vec());

@@ -295,6 +295,8 @@ fn options_that_mean_nothing_are_refused() {
     refused(&["list.toml", "--target", "null:", "--group", "1f"], "--from-part");
     refused(&["list.toml", "--target", "null:", "--precision", "2%"], "not played in rounds");
     refused(&["list.toml", "--target", "null:", "--set", "trads=2"], "unknown key `trads`");
+    let elsewhere = ["list.toml", "--target", "null:", "--set", "elsewhere.threads=2"];
+    refused(&elsewhere, "hint: `--set` is for every part of a list: what is for one goes into");
     refused(&["list.toml", "--target", "null:", "--scale", "0"], "more than 0");
     world.ok(&["run", "list.toml", "--target", "null:"]);
     let strange = ["list.toml", "--target", "null:", "--from-part", "1", "--group", "00000000"];
@@ -352,6 +354,14 @@ fn ctrl_c_in_a_part_stores_it_and_says_how_to_go_on() {
     assert_eq!(runs.len(), 3);
     assert!(runs.iter().all(|run| run["state"] == "complete"), "{runs:?}");
     assert!(runs.iter().all(|run| run["part"]["group"] == runs[0]["part"]["group"]), "{runs:?}");
+}
+
+#[test]
+fn a_model_is_not_waited_for_between_parts() {
+    let world = World::new();
+    list(&world, &["suite = \"one.toml\"", "suite = \"one.toml\"\npause = \"1h\""]);
+    let done = world.ok(&["run", "list.toml", "--target", &world.model(), "--time", "10ms"]);
+    assert!(!done.err.contains("pausing"), "{}", done.err);
 }
 
 #[test]

@@ -157,5 +157,35 @@ fn what_is_no_place_is_refused_and_a_pipe_is_not_waited_for() {
     let pipe = world.path("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    assert!(world.ok(&["probe", "pipe"]).out.contains("nothing is known"));
+    let done = world.run(&["probe", "pipe"]);
+    assert_eq!((done.out.as_str(), done.code), ("", 5), "{done:?}");
+    assert!(done.err.contains("pipe is a pipe, wanted a file, a directory or a block device"));
+}
+
+#[test]
+fn of_what_is_not_there_nothing_is_said() {
+    let world = World::new();
+    std::fs::write(world.path("there"), "x").unwrap();
+    for (path, wanted) in [
+        ("missing", "missing does not exist"),
+        ("no/such/place", "no/such/place does not exist"),
+        ("/dev/no-such-disk", "/dev/no-such-disk does not exist"),
+        ("there/below", "there/below"),
+        ("/dev/null", "/dev/null is a character device, wanted a file, a directory or a block"),
+        ("/dev/zero", "/dev/zero is a character device"),
+    ] {
+        for more in [&[][..], &["--json"], &["--capture", "to.tree"]] {
+            let words = [&["probe", path], more].concat();
+            let done = world.run(&words);
+            assert_eq!((done.out.as_str(), done.code), ("", 5), "{words:?}: {}", done.err);
+            assert!(done.err.contains(wanted), "{words:?}: {}", done.err);
+        }
+        let log = world.run(&["probe", ".", "--wal", path]);
+        assert_eq!((log.out.as_str(), log.code), ("", 5), "{path}: {}", log.err);
+    }
+    assert_eq!(world.files(), ["home", "there"]);
+    let done = world.run(&["probe", "missing"]);
+    assert!(done.err.contains("hint: "), "{}", done.err);
+    let zero = world.run(&["probe", ".", "--request-size", "0"]);
+    assert_eq!((zero.out.as_str(), zero.code), ("", 2), "{}", zero.err);
 }

@@ -124,12 +124,19 @@ fn a_killed_run_is_called_so_everywhere() {
         child.wait().unwrap();
         let state = world.ok(&["show", killed]).out;
         assert!(state.contains("state      killed, 0 of 2 visits"), "{state}");
+        for command in ["explain", "table"] {
+            let said = world.ok(&[command, killed]).out;
+            assert!(said.contains("killed, 0 of 2 visits, 2 missed: 2 not made"), "{said}");
+        }
     }
     let compared = world.run(&["compare", "r1", "r2"]).out;
     assert_eq!(compared.matches(": killed, 0 of 2").count(), 2, "{compared}");
     let list = world.ok(&["list", "--json"]).out;
     let list: Value = serde_json::from_str(&list).unwrap();
-    assert_eq!(list["runs"][0]["live"], false);
+    assert_eq!(
+        (&list["runs"][0]["live"], &list["runs"][0]["state"]),
+        (&false.into(), &"killed".into())
+    );
     let resumed = world.run(&["resume", "--max-time", "1s"]);
     is(&resumed, 2, &["resuming r2, the newest", "r1 did not either", "not played in rounds"]);
 }

@@ -185,12 +185,22 @@ fn the_report_goes_from_the_question_to_the_recommendation() {
         "Which factors matter",
         "What could not be told",
         "Recommendation",
-        "The fastest that was measured is r",
     ] {
         let found = said[at..].find(wanted);
         at += found.unwrap_or_else(|| panic!("no {wanted:?} in its place: {said}"));
     }
+    // From the base to what was tried in its place, whatever the alphabet says; the rate falls.
+    let (_, ratio) = said.split_once("target from null: to memory:16MiB: x").expect(&said);
+    assert!(ratio.starts_with("0."), "{said}");
     let other = world.run(&["study", "report", "targets.toml", "--group", "ffffffff"]);
     assert_eq!(other.code, 2, "{}", other.err);
-    assert!(other.err.contains("the store has no run of study targets"), "{}", other.err);
+    let wanted = "the store has no run of study targets in group ffffffff";
+    assert!(other.err.contains(wanted), "{}", other.err);
+    assert!(
+        other.err.contains("its groups are ") && !other.err.contains("makes them"),
+        "{}",
+        other.err
+    );
+    // Nothing is as fast as nothing: there is no row to recommend beside the base.
+    assert!(!said.contains("fastest"), "{said}");
 }

@@ -1,12 +1,13 @@
 //! Studies that build: on loop devices. What the kernel here lacks says `skipped: ...`.
 
 use std::fs;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::lab::{Lab, hash, needs_root};
+use crate::lab::{Lab, hash, needs_root, tool};
 
 /// A study over those devices.
 fn study(lab: &Lab, pool: &[&str], stack: &str, measure: &str) {
@@ -46,6 +47,13 @@ fn is_blank(file: &Path) -> bool {
     bytes[..mib].iter().all(|b| *b == 0) && bytes[bytes.len() - mib..].iter().all(|b| *b == 0)
 }
 
+/// Loop devices over files of this lab, as `losetup` lists them.
+fn attached(lab: &Lab) -> Vec<String> {
+    let all = tool("losetup", &["--list", "--noheadings", "--output", "NAME,BACK-FILE"]);
+    let ours = lab.dir.to_str().unwrap().to_owned();
+    all.lines().filter(|line| line.contains(&ours)).map(ToOwned::to_owned).collect()
+}
+
 fn programs(names: &[&str]) -> bool {
     names.iter().all(|name| Path::new("/usr/sbin").join(name).exists())
 }
@@ -58,16 +66,21 @@ fn file_systems_are_built_measured_and_gone() {
     let other = lab.sparse("other.img", 8);
     lab.attach(&other, &[]);
     let before = hash(&other);
+    let loops_before = attached(&lab);
+    assert_eq!(loops_before.len(), 2, "{loops_before:?}");
     let stack = "file_system = [\"ext4\", \"xfs\"]\nmount = [\"noatime\", \"defaults\"]";
     study(&lab, &strs(&devices), stack, "");
     let dry = lab.ok("study s.toml --dry-run");
     assert!(dry.out.contains("mkfs.xfs -f"), "{dry}");
-    assert!(dry.out.contains(": blank."), "{dry}");
+    // A device's line is broken where its path is long.
+    let words: Vec<&str> = dry.out.split_whitespace().collect();
+    assert!(words.join(" ").contains("400 MiB): blank."), "{dry}");
     assert!(is_blank(&lab.path("d0.img")), "a dry run writes nothing");
     let said = lab.ok("study s.toml");
     assert!(said.err.contains("4 of 4 runs are complete"), "{said}");
     assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")), "nothing stays");
     assert_eq!(hash(&other), before, "a device that nobody named is untouched");
+    assert_eq!(attached(&lab), loops_before, "the operator's loop devices, and no other");
     let runs = lab.list();
     for run in &runs {
         let exported = lab.export(run["id"].as_str().unwrap());
@@ -114,6 +127,42 @@ fn a_suite_of_the_log_is_measured_on_its_device() {
         let own = exported["part"]["study"]["levels"][0]["value"] == "own";
         let place = exported["target"]["resolved"].as_str().unwrap();
         assert_eq!(place.contains("/wal/"), own, "{place}");
+    }
+    assert!(!mounted(&devices));
+    assert!(is_blank(&lab.path("d0.img")) && is_blank(&lab.path("d1.img")));
+}
+
+#[test]
+fn a_log_on_one_device_is_measured_beside_data_on_another() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-both");
+    let devices = loops(&mut lab, 2, 64);
+    study(&lab, &[&devices[0]], "file_system = \"ext4\"\nwal = [\"shared\", \"own\"]", "");
+    let text = fs::read_to_string(lab.path("s.toml")).unwrap();
+    let text = text.replace("[stack]", &format!("wal = [{:?}]\n[stack]", devices[1]));
+    let text = text.replace("\"random-read\",", "\"./both.toml\", on = [\"wal\", \"data\"],");
+    let text = text.replace("quick = true\n", "");
+    fs::write(lab.path("s.toml"), text).unwrap();
+    // The log's files come first.
+    let both = "schema = 1\nname = \"both\"\nfile_size = \"8MiB\"\nfill = true\n[[phase]]\nname = \"all\"\n\
+                time = \"50ms\"\nblock_size = \"4KiB\"\n\
+                [[phase.stream]]\nname = \"log\"\noperation = \"write\"\naccess = \"sequential\"\n\
+                sync = \"fdatasync\"\nregion = \"50%\"\n\
+                [[phase.stream]]\nname = \"reads\"\nregion = { start = \"50%\" }\n";
+    fs::write(lab.path("both.toml"), both).unwrap();
+    lab.ok("study s.toml");
+    let runs = lab.list();
+    assert_eq!(runs.len(), 3, "the base, the other, the base again");
+    for run in &runs {
+        let exported = lab.export(run["id"].as_str().unwrap());
+        let own = exported["part"]["study"]["levels"][0]["value"] == "own";
+        let targets = exported["targets"].as_array().unwrap();
+        let places: Vec<&str> =
+            targets.iter().map(|target| target["resolved"].as_str().unwrap()).collect();
+        assert_eq!(places.len(), 2, "{places:?}");
+        assert!(places[0].ends_with("plimsoll-log.dat"), "{places:?}");
+        assert!(places[1].ends_with("/data/plimsoll.dat"), "{places:?}");
+        assert_eq!(places[0].contains("/wal/"), own, "{places:?}");
     }
     assert!(!mounted(&devices));
     assert!(is_blank(&lab.path("d0.img")) && is_blank(&lab.path("d1.img")));
@@ -330,26 +379,187 @@ fn settings_of_a_killed_study_are_put_back_at_the_next_start() {
     assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
 }
 
+/// A study of one device that was killed while its file system was mounted.
+fn killed_while_mounted(lab: &mut Lab, mib: u64) -> Vec<String> {
+    let devices = loops(lab, 1, mib);
+    study(lab, &strs(&devices), "file_system = \"ext4\"\nread_ahead = \"64KiB\"", "");
+    let text = fs::read_to_string(lab.path("s.toml")).unwrap().replace("50ms", "2s");
+    fs::write(lab.path("s.toml"), text).unwrap();
+    kill_when_mounted(lab, &devices);
+    devices
+}
+
+fn kill_when_mounted(lab: &Lab, devices: &[String]) {
+    let mut child = lab.command("study s.toml --quiet").spawn().unwrap();
+    let begun = Instant::now();
+    while !mounted(devices) && begun.elapsed() < Duration::from_secs(30) {
+        sleep(Duration::from_millis(5));
+    }
+    assert!(mounted(devices), "the study never mounted it");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Somebody unmounts what a killed study left.
+fn unmount(device: &str) {
+    let table = fs::read_to_string("/proc/self/mounts").unwrap();
+    let line = table.lines().find(|line| line.starts_with(&format!("{device} ")));
+    crate::lab::tool("umount", &[line.unwrap().split(' ').nth(1).unwrap()]);
+}
+
+/// Bytes of no known kind over all of a device: a raw database, a guest's disk, a detached header.
+fn write_noise(device: &str, seed: u64) {
+    let mut random = stats::Random::new(seed);
+    let mut file = fs::OpenOptions::new().write(true).open(device).unwrap();
+    let size = file.seek(SeekFrom::End(0)).unwrap();
+    file.seek(SeekFrom::Start(0)).unwrap();
+    let bytes: Vec<u8> =
+        (0..size / 8).flat_map(|_| (random.below(u64::MAX) | 1).to_le_bytes()).collect();
+    file.write_all(&bytes).unwrap();
+    file.sync_all().unwrap();
+}
+
+#[test]
+fn bytes_of_no_known_kind_are_never_taken_for_a_killed_studys() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    for resume in [true, false] {
+        let mut lab = Lab::new("study-noise");
+        let devices = killed_while_mounted(&mut lab, 64);
+        unmount(&devices[0]);
+        write_noise(&devices[0], 7);
+        let before = hash(&lab.path("d0.img"));
+        if resume {
+            lab.run("study s.toml --resume").is(
+                3,
+                &[&format!("{} is not blank: unknown data", devices[0]), "somebody used it since"],
+            );
+            assert_eq!(hash(&lab.path("d0.img")), before, "resumed: it was written");
+            // Whose it is gives it away by its name.
+            lab.ok(&format!("study s.toml --resume --override signature:{}", devices[0]));
+            assert!(is_blank(&lab.path("d0.img")));
+        } else {
+            let said = lab.ok("study clean");
+            let told = format!("{} is left alone: on it is unknown data", devices[0]);
+            assert!(said.err.contains(&told), "{said}");
+            assert!(!said.err.contains("\nzero the first"), "{said}");
+            assert_eq!(hash(&lab.path("d0.img")), before, "cleaned: it was written");
+        }
+    }
+}
+
+/// A study over those devices in a mount name space of its own, where `mkfs.ext4` takes its time.
+fn with_slow_mkfs(lab: &Lab, words: &str) -> Command {
+    let real = lab.path("mkfs.ext4");
+    fs::copy("/usr/sbin/mke2fs", &real).unwrap();
+    let fake = lab.path("slow");
+    let text = format!("#!/bin/sh\nsleep 3\nexec {} \"$@\"\n", real.display());
+    fs::write(&fake, text).unwrap();
+    crate::lab::tool("chmod", &["755", fake.to_str().unwrap()]);
+    let script = format!(
+        "mount --bind {} /usr/sbin/mke2fs && exec {} {words} --store store.db",
+        fake.display(),
+        crate::lab::PLIMSOLL
+    );
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", &script]).current_dir(&lab.dir);
+    command
+}
+
+#[test]
+fn a_tool_that_outlives_its_study_is_waited_for_before_cleaning() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid", "unshare");
+    let mut lab = Lab::new("study-orphan");
+    let devices = loops(&mut lab, 1, 64);
+    study(&lab, &strs(&devices), EXT4, "");
+    let mut child = with_slow_mkfs(&lab, "study s.toml --quiet").spawn().unwrap();
+    let begun = Instant::now();
+    let journal = || {
+        let all = fs::read_dir(lab.path("store.studies")).into_iter().flatten().flatten();
+        let all = all.filter(|entry| entry.path().extension().is_some_and(|e| e == "journal"));
+        all.map(|entry| fs::read_to_string(entry.path()).unwrap_or_default()).collect::<String>()
+    };
+    while !journal().contains("mkfs.ext4") && begun.elapsed() < Duration::from_secs(30) {
+        sleep(Duration::from_millis(20));
+    }
+    sleep(Duration::from_millis(300));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Its mkfs is still asleep.
+    lab.ok("study clean");
+    sleep(Duration::from_secs(4));
+    assert!(is_blank(&lab.path("d0.img")), "it was written after it was cleaned up");
+}
+
+#[test]
+fn another_device_under_the_name_is_neither_set_nor_ticked_off() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-exchanged");
+    let devices = killed_while_mounted(&mut lab, 64);
+    unmount(&devices[0]);
+    let other = lab.sparse("other.img", 64);
+    let swap = |file: &Path| {
+        crate::lab::tool("losetup", &["-d", &devices[0]]);
+        crate::lab::tool("losetup", &[&devices[0], file.to_str().unwrap()]);
+    };
+    swap(&other);
+    let path = format!("/sys/block/{}/queue/read_ahead_kb", &devices[0]["/dev/".len()..]);
+    fs::write(&path, "512").unwrap();
+    for words in ["study clean", "study s.toml --resume"] {
+        lab.run(words).is(3, &[&format!("{} is left alone: its file is", devices[0])]);
+        assert_eq!(fs::read_to_string(&path).unwrap().trim(), "512", "{words}");
+    }
+    // With the right one it is all still to be done.
+    swap(&lab.path("d0.img"));
+    let said = lab.ok("study clean");
+    assert!(said.err.contains("wipefs --all"), "{said}");
+    assert!(is_blank(&lab.path("d0.img")));
+}
+
+#[test]
+fn a_journal_that_goes_away_ends_the_study_and_all_is_taken_back() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-lost");
+    let devices = loops(&mut lab, 1, 64);
+    let stack = "file_system = [\"ext4\", \"ext2\"]\nread_ahead = \"64KiB\"";
+    study(&lab, &strs(&devices), stack, "");
+    let text = fs::read_to_string(lab.path("s.toml")).unwrap().replace("50ms", "1s");
+    fs::write(lab.path("s.toml"), text).unwrap();
+    let path = format!("/sys/block/{}/queue/read_ahead_kb", &devices[0]["/dev/".len()..]);
+    let before = fs::read_to_string(&path).unwrap();
+    let running = lab.start("study s.toml --quiet");
+    let begun = Instant::now();
+    while !mounted(&devices) && begun.elapsed() < Duration::from_secs(30) {
+        sleep(Duration::from_millis(5));
+    }
+    fs::remove_dir_all(lab.path("store.studies")).unwrap();
+    running.end().is(6, &["cannot find the journal"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
+}
+
+/// The same label is no proof: what a study made is known by its number.
+#[test]
+fn a_file_system_of_the_same_name_is_not_a_killed_studys() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-label");
+    let devices = killed_while_mounted(&mut lab, 64);
+    unmount(&devices[0]);
+    let label = crate::lab::tool("blkid", &["-p", "-s", "LABEL", "-o", "value", &devices[0]]);
+    crate::lab::tool("mkfs.ext4", &["-q", "-F", "-L", label.trim(), &devices[0]]);
+    let before = hash(&lab.path("d0.img"));
+    let said = lab.ok("study clean");
+    assert!(said.err.contains("is left alone: on it is ext2/ext3/ext4"), "{said}");
+    assert_eq!(hash(&lab.path("d0.img")), before, "it was written");
+}
+
 #[test]
 fn what_somebody_put_there_after_a_kill_is_left_alone() {
     needs_root!("losetup", "mkfs.ext4", "mkfs.xfs", "wipefs", "blkid");
     for resume in [true, false] {
         let mut lab = Lab::new("study-others");
-        let devices = loops(&mut lab, 1, 400);
-        study(&lab, &strs(&devices), "file_system = \"ext4\"\nread_ahead = \"64KiB\"", "");
-        let text = fs::read_to_string(lab.path("s.toml")).unwrap().replace("50ms", "2s");
-        fs::write(lab.path("s.toml"), text).unwrap();
-        let mut child = lab.command("study s.toml --quiet").spawn().unwrap();
-        let begun = Instant::now();
-        while !mounted(&devices) && begun.elapsed() < Duration::from_secs(30) {
-            sleep(Duration::from_millis(5));
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let devices = killed_while_mounted(&mut lab, 400);
         // Somebody unmounts it and makes something else of it.
-        let table = fs::read_to_string("/proc/self/mounts").unwrap();
-        let line = table.lines().find(|line| line.starts_with(&format!("{} ", devices[0])));
-        crate::lab::tool("umount", &[line.unwrap().split(' ').nth(1).unwrap()]);
+        unmount(&devices[0]);
         crate::lab::tool("mkfs.xfs", &["-q", "-f", "-L", "precious", &devices[0]]);
         let before = hash(&lab.path("d0.img"));
         if resume {
@@ -401,6 +611,49 @@ fn what_is_mounted_is_refused() {
     let said = lab.run(&format!("study s.toml --override signature:{device}"));
     assert_eq!(said.code, Some(3), "{said}");
     assert!(said.err.contains("is mounted at"), "{said}");
+}
+
+#[test]
+fn what_is_in_use_by_another_name_is_refused() {
+    needs_root!("losetup", "mkfs.ext4");
+    let mut lab = Lab::new("study-twins");
+    let (device, point) = lab.ext4("rw");
+    fs::write(point.join("precious"), "x").unwrap();
+    let twin = lab.attach(&lab.path("fs.img"), &[]);
+    study(&lab, &[&twin], EXT4, "");
+    let by = format!("--override signature:{twin}");
+    let in_use = format!("{twin} is in use: {} is mounted at", device.trim_start_matches("/dev/"));
+    for options in ["", &by] {
+        lab.run(&format!("study s.toml {options}")).is(3, &[&in_use]);
+    }
+    let said = lab.run(&format!(
+        "run random-write --target {twin} --destroy {twin} --even-though signature --dry-run"
+    ));
+    assert!(said.code != Some(0) && said.err.contains(&in_use), "{said}");
+    lab.detach(&twin);
+    // A part of the file that nothing of it is in may be used.
+    let file = lab.sparse("parts.img", 64);
+    let half = (32 << 20).to_string();
+    let first = lab.attach(&file, &["--sizelimit", &half]);
+    let second = lab.attach(&file, &["--offset", &half]);
+    study(&lab, &[&first, &second], "members = 1\nfile_system = \"ext4\"", "");
+    lab.ok("study s.toml --dry-run");
+    let all = lab.attach(&file, &[]);
+    study(&lab, &[&first, &all], "members = 1\nfile_system = \"ext4\"", "");
+    refused(&lab, &["parts.img"], "", "are two names of the same bytes");
+    // The file itself is open for writing.
+    let open = format!("exec 3<>{}; exec sleep 60", file.display());
+    let mut holder = Command::new("bash").args(["-c", &open]).spawn().unwrap();
+    sleep(Duration::from_millis(300));
+    study(&lab, &[&first], EXT4, "");
+    refused(&lab, &["parts.img"], "", "is open for writing by sleep");
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    // A loop device over a device that is mounted.
+    let over = lab.attach(Path::new(&device), &[]);
+    study(&lab, &[&over], EXT4, "");
+    lab.run(&format!("study s.toml --override signature:{over}")).is(3, &["is mounted at"]);
+    assert_eq!(fs::read_to_string(point.join("precious")).unwrap(), "x");
 }
 
 #[test]
@@ -502,11 +755,17 @@ fn two_names_of_one_device_and_one_on_another_are_refused() {
         refused(&lab, &["d0.img"], "", "is no block device that the kernel shows");
     }
     // A path that is none of [devices] cannot come in by the words for mkfs.
-    let words = format!("mkfs = \"-J device={}\"", devices[1]);
-    study(&lab, &[&devices[0]], &format!("{EXT4}\n{words}"), "");
-    let said = lab.run("study s.toml");
-    assert_eq!(said.code, Some(4), "{said}");
-    assert!(said.err.contains("is neither in [devices] nor made by this study"), "{said}");
+    let elsewhere = "makes it write to something besides its device";
+    for (words, wanted) in [
+        (format!("-J device={}", devices[1]), "is neither in [devices] nor made by this study"),
+        ("-z victim.txt".to_owned(), elsewhere),
+        ("-J device=victim".to_owned(), elsewhere),
+    ] {
+        study(&lab, &[&devices[0]], &format!("{EXT4}\nmkfs = {words:?}"), "");
+        for options in ["", "--dry-run"] {
+            lab.run(&format!("study s.toml {options}")).is(2, &[wanted]);
+        }
+    }
     assert!(is_blank(&lab.path("d0.img")) && is_blank(&lab.path("d1.img")));
 }
 

@@ -4,6 +4,7 @@ mod law;
 mod lru;
 mod pace;
 mod spec;
+mod wear;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,6 +19,7 @@ pub use self::spec::{
     CacheSpec, Caps, CliffSpec, DriftSpec, FreezeSpec, Law, ModelError, ModelSpec, NoiseSpec,
     RandomFreezeSpec, RegimeSpec, STAGES_MAX, StageSpec, WhenFull, WriteCacheSpec,
 };
+use self::wear::Wear;
 use crate::rng::Rng;
 use crate::{Completion, Device, DeviceError, Full, Op, Request, Slot};
 
@@ -32,7 +34,7 @@ use crate::{Completion, Device, DeviceError, Full, Op, Request, Slot};
 /// their parts. Nothing fails and nothing is refused: wrap it in [`crate::Faulty`] for that.
 ///
 /// **Order of effects on a request**: cache looked up; time by the law; jitter; drift and cliff
-/// by the bytes submitted before it. Visit shift, AR noise, regimes and freezes change the speed
+/// by the bytes submitted before it, of which a trim takes its share back. Visit shift, AR noise, regimes and freezes change the speed
 /// of the whole device, so also of what is in flight.
 ///
 /// **The same** spec, seed and calls give the same completions, bit for bit, on one build.
@@ -139,35 +141,6 @@ impl Jitter {
     #[inline]
     fn draw(&mut self) -> f64 {
         (self.sd * self.rng.normal() - self.sd * self.sd / 2.0).exp()
-    }
-}
-
-/// What the bytes written do to the speed.
-#[derive(Clone, Debug)]
-struct Wear {
-    written: u64,
-    drift: Option<DriftSpec>,
-    cliff: Option<CliffSpec>,
-}
-
-impl Wear {
-    /// By how much longer a request takes.
-    #[inline]
-    fn slowness(&self, writes: bool) -> f64 {
-        let mut slowness = 1.0;
-        if let Some(drift) = &self.drift
-            && (writes || drift.reads)
-        {
-            let gib = self.written as f64 / Bytes::gib(1).get() as f64;
-            slowness *= (-gib * (-drift.per_gib).ln_1p()).exp();
-        }
-        if let Some(cliff) = &self.cliff
-            && (writes || cliff.reads)
-            && self.written >= cliff.after.get()
-        {
-            slowness /= cliff.factor;
-        }
-        slowness
     }
 }
 
@@ -287,11 +260,7 @@ impl Model {
             costs: Costs::new(spec, cache_before, write_before),
             jitter: (spec.noise.jitter > 0.0)
                 .then(|| Jitter { rng: Rng::new(seed, 0), sd: spec.noise.jitter }),
-            wear: Wear {
-                written: 0,
-                drift: spec.drift.clone().filter(|drift| drift.per_gib > 0.0),
-                cliff: spec.write_cliff.clone(),
-            },
+            wear: Wear::new(spec),
             cache: spec.cache.as_ref().map(|cache| {
                 let capacity = cache.size.get() / cache.chunk.get();
                 let chunk = cache.chunk.get();
@@ -398,7 +367,10 @@ impl Model {
             Op::Fsync | Op::Fdatasync | Op::SyncRange => self.plain(self.sync_work),
             // What a directory costs is the file system's, of which there is no law.
             Op::Create | Op::Stat | Op::Delete => self.plain(self.sync_work),
-            Op::Trim => self.plain(self.trim_work),
+            Op::Trim => {
+                self.wear.trim(request);
+                self.plain(self.trim_work)
+            }
         }
     }
 
@@ -432,7 +404,7 @@ impl Model {
         let wait = match admission {
             Admission::PassBy => {
                 let served = self.serve(Path::Write, request.length);
-                self.wear.written += u64::from(request.length);
+                self.wear.write(request);
                 return served;
             }
             Admission::After(work) => work,
@@ -442,7 +414,7 @@ impl Model {
             }
         };
         let (mut cost, passed) = self.serve(Path::WriteCached, request.length);
-        self.wear.written += u64::from(request.length);
+        self.wear.write(request);
         if wait > 0.0 {
             // Its place in the law's queue is that for room, where it waits longer.
             let work = cost.work.max(wait);

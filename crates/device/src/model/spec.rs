@@ -12,7 +12,7 @@ pub const STAGES_MAX: usize = 8;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSpec {
-    /// Size it presents itself with; requests are not checked against it.
+    /// Size it presents itself with, which files must fit in. Requests are not checked against it.
     #[serde(default = "size", serialize_with = "exact")]
     pub size: Bytes,
     /// Time of a sync (`fsync`, `fdatasync`, `sync_file_range`).

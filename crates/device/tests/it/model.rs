@@ -203,6 +203,33 @@ fn drift_and_cliff_are_at_their_bytes() {
 }
 
 #[test]
+fn a_trim_freshens_what_remembers_writes() {
+    let cliff = CliffSpec { after: Bytes::mib(512), factor: 0.25, reads: false };
+    let base = ModelSpec::from_law(fixed(Nanos::micros(100)), None);
+    let spec = ModelSpec { write_cliff: Some(cliff), ..base };
+    // 1 GiB written over a range of 256 MiB, as often as it takes.
+    let at = |n: usize| (n as u64 % 256) << 20;
+    let mut model = open(&spec, 1);
+    let mut latency = |count: usize, of: &dyn Fn(usize, u32) -> Request| {
+        let events = run(&mut model, 1, count as u64, |n, slot| of(n as usize, slot));
+        events.last().map(|event| event.latency().get() / 1000).expect("something was asked for")
+    };
+    let write = |n: usize, slot: u32| write(at(n), 1 << 20, slot);
+    let trim = |n: usize, slot: u32| request(Op::Trim, at(n), 1 << 20, slot);
+    assert_eq!(latency(1024, &write), 400, "past the cliff");
+    // A quarter given back leaves 768 MiB: still past it.
+    latency(64, &trim);
+    assert_eq!(latency(1, &write), 400);
+    // All of it: as new, and 512 MiB may be written again.
+    latency(256, &trim);
+    assert_eq!(latency(512, &write), 100);
+    assert_eq!(latency(1, &write), 400);
+    // What was never written gives nothing back.
+    latency(1, &|_, slot| request(Op::Trim, 1 << 40, 1 << 20, slot));
+    assert_eq!(latency(1, &write), 400);
+}
+
+#[test]
 fn planted_freezes_are_exact_and_hold_what_is_in_flight() {
     let freezes = vec![
         // Out of order, and two that overlap.

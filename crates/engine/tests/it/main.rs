@@ -6,6 +6,7 @@ mod counters;
 mod errors;
 mod help;
 mod laws;
+mod load;
 mod mixes;
 mod pacing;
 mod pairs;

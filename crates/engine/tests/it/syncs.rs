@@ -336,3 +336,116 @@ fn a_visit_stopped_from_outside_does_not_flush() {
     play_shared(&v, &v.workers(), &shared, &mut device, limits, &mut ());
     assert_eq!(device.count(Op::Fsync), 0);
 }
+
+/// What each slot was asked for, in order.
+fn by_slot<D: device::Device>(
+    device: &Recording<D>,
+    depth: u32,
+) -> Vec<Vec<device::RecordedRequest>> {
+    let of = |slot| device.log.iter().filter(move |e| e.request.slot.0 == slot).copied().collect();
+    (0..depth).map(of).collect()
+}
+
+#[test]
+fn a_rate_is_one_of_requests_and_their_flushes_follow_on_them() {
+    // Two hundred commits a second were a hundred: every second arrival was a flush.
+    for (threads, depth) in [(1, 1), (2, 1), (1, 8), (2, 4)] {
+        let every = SyncPolicy { every: Some(1), ..policy() };
+        let rate = Pacing::Open { rate: 200.0, arrivals: suite::model::Arrivals::Fixed };
+        let stop = for_time(Nanos::secs(2));
+        let s = Stream { pacing: rate, threads, queue_depth: depth, stop, ..writes(1, every) };
+        let v = visit(vec![s]);
+        let mut device =
+            model_with(&v, Nanos::micros(100), |spec| spec.sync_time = Nanos::millis(2));
+        let played = play(&v, &mut device);
+        let done = (played.requests(Op::Write), played.requests(Op::Fsync));
+        assert_eq!(done, (400, 400), "{threads} x {depth}");
+        assert_eq!(played.op(Op::Write).unwrap().latency_ns_max, 100_000, "all began in time");
+        for own in by_slot(&device, threads * depth) {
+            for pair in own.chunks(2) {
+                assert_eq!((pair[0].request.op, pair[1].request.op), (Op::Write, Op::Fsync));
+                assert_eq!(pair[1].submitted, pair[0].completed.unwrap());
+                assert_eq!(pair[1].request.file, pair[0].request.file);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_burst_is_one_of_requests_and_its_pause_comes_after_its_flushes() {
+    let every = |n| SyncPolicy { every: Some(n), ..policy() };
+    for (n, wanted) in [(1, "wfwfwfwf"), (2, "wwfwwf"), (4, "wwwwf")] {
+        let think = Nanos::millis(10);
+        let pacing = Pacing::Closed { think, burst: 4 };
+        let v = visit(vec![Stream { pacing, ..writes(20, every(n)) }]);
+        let mut device = model(&v);
+        play(&v, &mut device);
+        assert_eq!(letters(&device), wanted.repeat(5));
+        for (index, pair) in device.log.windows(2).enumerate() {
+            let pause = pair[1].submitted.since(pair[0].completed.unwrap());
+            let rests = (index + 1).is_multiple_of(wanted.len());
+            assert_eq!(pause, if rests { think } else { Nanos::ZERO }, "every {n}: {index}");
+        }
+    }
+    // A class's own pause is before its burst.
+    let mut s = writes(8, every(1));
+    s.mix.classes[0].line = Some(suite::model::Line {
+        random_share: 0.0,
+        align: units::Bytes::new(BLOCK),
+        think: Nanos::millis(10),
+        burst: 2,
+    });
+    let v = visit(vec![s]);
+    let mut device = model(&v);
+    play(&v, &mut device);
+    assert_eq!(letters(&device), "wf".repeat(8));
+    let pauses = device.log.windows(2).map(|e| e[1].submitted.since(e[0].completed.unwrap()).get());
+    assert_eq!(pauses.collect::<Vec<_>>(), [[0, 0, 0, 10_000_000]; 4].as_flattened()[..15]);
+}
+
+#[test]
+fn a_paced_stream_flushes_what_its_count_ended_with_and_not_what_its_time_did() {
+    let think = Pacing::Closed { think: Nanos::millis(3), burst: 1 };
+    let rate = Pacing::Open { rate: 1000.0, arrivals: suite::model::Arrivals::Poisson };
+    for (pacing, depth) in [(think, 1), (think, 4), (rate, 1), (rate, 4)] {
+        let every = SyncPolicy { every: Some(1), ..policy() };
+        let v = visit(vec![Stream { pacing, queue_depth: depth, ..writes(30, every) }]);
+        let mut device = model(&v);
+        let played = play(&v, &mut device);
+        assert_eq!((played.requests(Op::Write), played.requests(Op::Fsync)), (30, 30));
+    }
+    let every = SyncPolicy { every: Some(1), ..policy() };
+    let stop = for_time(Nanos::micros(1_050));
+    let v = visit(vec![Stream { pacing: rate_of(1000.0), stop, ..writes(1, every) }]);
+    let mut device = model_with(&v, Nanos::micros(100), |spec| spec.sync_time = Nanos::micros(10));
+    play(&v, &mut device);
+    assert_eq!(letters(&device), "wfw", "nothing begins after the end");
+}
+
+fn rate_of(rate: f64) -> Pacing {
+    Pacing::Open { rate, arrivals: suite::model::Arrivals::Fixed }
+}
+
+#[test]
+fn each_file_in_turn_follows_on_a_request_of_a_rate_too() {
+    let every = SyncPolicy { every: Some(3), each_file: true, ..policy() };
+    let s = Stream { pacing: rate_of(100.0), ..writes(9, every) };
+    let v = Visit { files: 4, file_size: units::Bytes::kib(256), ..visit(vec![s]) };
+    let mut device = model(&v);
+    play(&v, &mut device);
+    assert_eq!(letters(&device), "wwwffff".repeat(3));
+    let files = device.places(Op::Fsync).iter().map(|place| place.0).collect::<Vec<_>>();
+    assert_eq!(files, [0, 1, 2, 3].repeat(3));
+}
+
+#[test]
+fn an_overloaded_stream_says_how_many_of_its_requests_came_back() {
+    // A write and a flush take 2 ms: 500 a second of the 2000 that are asked for.
+    let every = SyncPolicy { every: Some(1), ..policy() };
+    let stop = for_time(Nanos::secs(60));
+    let v = visit(vec![Stream { pacing: rate_of(2000.0), stop, ..writes(1, every) }]);
+    let mut device = model_with(&v, Nanos::millis(1), |spec| spec.sync_time = Nanos::millis(1));
+    let played = play(&v, &mut device);
+    let told = played.warnings().join("\n");
+    assert!(told.contains("2000 requests a second were offered, 500 came back"), "{told}");
+}

@@ -51,10 +51,10 @@ fn single_cells_are_one_request_at_a_time_around_the_page_cache() {
 #[test]
 fn a_working_set_is_read_through_once_and_then_at_random_and_doubles() {
     let suite = checked(suite::find_builtin("working-set").unwrap().text, &[]);
-    assert_eq!((suite.method, suite.phases.len()), (Method::Classic, 14));
+    assert_eq!((suite.method, suite.phases.len()), (Method::Classic, 20));
     for (pair, n) in suite.phases.chunks(2).zip(0..) {
         let [warm, read] = [&pair[0], &pair[1]].map(|phase| &phase.cells[0].streams[0]);
-        let size = Bytes::mib(512 << n);
+        let size = Bytes::mib(64 << n);
         assert_eq!((warm.region.length, read.region.length), (size, size));
         assert_eq!((warm.stop.bytes, &read.access), (Some(size), &Access::Uniform));
         assert_eq!((read.threads, read.queue_depth, read.direct), (1, 1, true));

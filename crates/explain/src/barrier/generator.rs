@@ -73,12 +73,12 @@ fn busiest(view: &View<'_>, op: &str, iops: Option<f64>) -> Option<f64> {
             .iter()
             .filter(|visit| visit.requests_per_second >= near)
             .filter_map(|visit| {
-                let elapsed = visit.visit.elapsed_ns as f64;
+                let rated = visit.visit.rated_ns() as f64;
                 let workers = visit.visit.streams.iter().flat_map(|stream| &stream.workers);
                 let shares: Vec<f64> = workers
                     .filter_map(|worker| {
                         let (user, system) = (worker.cpu_user_ns?, worker.cpu_system_ns?);
-                        Some(user.saturating_add(system) as f64 / elapsed)
+                        Some(user.saturating_add(system) as f64 / rated)
                     })
                     .collect();
                 let all = shares.iter().sum::<f64>() / processors;

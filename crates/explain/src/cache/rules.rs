@@ -107,6 +107,7 @@ pub(super) fn link(view: &View<'_>, cell: &CellView<'_>) -> Option<Finding> {
 
 fn rate_of(visit: &VisitRecord, op: &str) -> f64 {
     let ops = visit.streams.iter().flat_map(|stream| &stream.ops).filter(|o| o.op == op);
-    let bytes = ops.map(|o| o.bytes).fold(0u64, u64::saturating_add);
-    if visit.elapsed_ns == 0 { 0.0 } else { bytes as f64 / (visit.elapsed_ns as f64 / 1e9) }
+    let bytes = ops.map(record::OpRecord::bytes_rated).fold(0u64, u64::saturating_add);
+    let rated = visit.rated_ns();
+    if rated == 0 { 0.0 } else { bytes as f64 / (rated as f64 / 1e9) }
 }

@@ -5,6 +5,11 @@
 //! a grid and takes the times of a hit and a miss by weighted least squares. It sees through any
 //! controller, since it needs nothing but latencies; what it cannot see is a cache that is hardly
 //! faster than what lies behind (below some 15 %).
+//!
+//! Of a cache smaller than every set the latencies are `t_m - k / W`: they tell `k`, the size times
+//! what a hit saves, and neither of the two by itself. Then the size has bounds and the time of a
+//! hit is not known. So too of a cache into which all sets but the largest fit: what a miss takes
+//! is not known.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,6 +23,10 @@ use crate::view::{CellView, View};
 pub const SIZES_MIN: usize = 5;
 /// `C` is tried at steps of this ratio.
 const STEP: f64 = 1.02;
+/// Only one in a thousand of caches that are smaller than all sets is given a size.
+const WITHIN: f64 = 0.9995;
+/// What a miss takes is known where all sizes that fit as well agree on it within this ratio.
+const MISS_AGREED: f64 = 1.5;
 /// The published bound of F for seven sizes. Trying many `C` and demanding that hits be the faster
 /// ones, it lets 1.1 % of flat series pass.
 pub const F_OF_SEVEN: f64 = 10.6;
@@ -40,21 +49,26 @@ pub struct Sweep {
 pub struct SweepFit {
     /// Whether there is a cache: F above its bound.
     pub found: bool,
-    /// Bytes.
+    /// Bytes, as they fit best; where `at_most`, no more than a place between the bounds.
     pub cache_bytes: f64,
-    /// Sizes that fit as well, at 95 %.
+    /// Sizes that fit as well, at 95 %. Where `at_most`: a smaller cache could not save so much, even
+    /// if a hit took no time.
     pub cache_bytes_low: f64,
     /// As above.
     pub cache_bytes_high: f64,
-    /// Mean latency of a hit, ns.
-    pub hit_ns: f64,
-    /// Mean latency of a miss, ns.
-    pub miss_ns: f64,
+    /// Mean latency of a hit, ns; null where no set was seen to fit into the cache.
+    pub hit_ns: Option<f64>,
+    /// Mean latency of a miss, ns; null where too few sets are larger than the cache to tell.
+    pub miss_ns: Option<f64>,
+    /// Mean latency over the smallest set, ns: a hit takes no longer.
+    pub fastest_ns: f64,
+    /// Mean latency over the largest set, ns: a miss takes no less.
+    pub slowest_ns: f64,
     /// How much better than one latency for all sizes.
     pub f: f64,
     /// What F must exceed.
     pub f_min: f64,
-    /// The best size is the smallest tried: the cache may be smaller.
+    /// No set was seen to fit into the cache.
     pub at_most: bool,
 }
 
@@ -86,50 +100,62 @@ pub fn fit(points: &[(u64, f64)]) -> Option<SweepFit> {
     if points.len() < SIZES_MIN || distinct < SIZES_MIN {
         return None;
     }
-    let (smallest, largest) = (points.first()?.bytes, points.last()?.bytes);
-    let steps = ((largest / smallest).ln() / STEP.ln()).floor().min(5000.0) as i32;
+    let (first, last) = (*points.first()?, *points.last()?);
+    let steps = ((last.bytes / first.bytes).ln() / STEP.ln()).floor().min(5000.0) as i32;
     let tried: Vec<Line> = (0..=steps)
-        .filter_map(|step| Line::of(&points, smallest * STEP.powi(step)))
+        .filter_map(|step| Line::of(&points, first.bytes * STEP.powi(step)))
         .filter(|line| line.miss > line.hit && line.hit > 0.0)
         .collect();
     let flat = flat_rss(&points);
     let f_min = f_bound(points.len())?;
     let d = (points.len() - 3) as f64;
-    let Some(best) = tried.iter().min_by(|a, b| a.rss.total_cmp(&b.rss)) else {
-        return Some(no_cache(&points, f_min));
-    };
-    // No noise at all would divide by nothing.
-    let rss = best.rss.max(1e-12);
-    let f = ((flat - rss) / 2.0) / (rss / d);
-    let t = student_quantile(0.975, d)?;
-    let as_good = || tried.iter().filter(|line| line.rss <= rss * (1.0 + t * t / d));
-    Some(SweepFit {
-        found: f > f_min,
-        cache_bytes: best.cache,
-        cache_bytes_low: as_good().map(|line| line.cache).fold(best.cache, f64::min),
-        cache_bytes_high: as_good().map(|line| line.cache).fold(best.cache, f64::max),
-        hit_ns: best.hit,
-        miss_ns: best.miss,
-        f,
-        f_min,
-        at_most: best.cache <= smallest,
-    })
-}
-
-/// Latency does not rise with the size, wherever one looks.
-fn no_cache(points: &[Point], f_min: f64) -> SweepFit {
-    let mean = points.iter().map(|p| p.latency).sum::<f64>() / points.len() as f64;
-    SweepFit {
+    let none = SweepFit {
         found: false,
         cache_bytes: 0.0,
         cache_bytes_low: 0.0,
         cache_bytes_high: 0.0,
-        hit_ns: mean,
-        miss_ns: mean,
+        hit_ns: None,
+        miss_ns: None,
+        fastest_ns: first.latency,
+        slowest_ns: last.latency,
         f: 0.0,
         f_min,
         at_most: false,
-    }
+    };
+    let Some(best) = tried.iter().min_by(|a, b| a.rss.total_cmp(&b.rss)) else {
+        // Latency does not rise with the size, wherever one looks.
+        return Some(none);
+    };
+    // No noise at all would divide by nothing.
+    let rss = best.rss.max(1e-12);
+    let f = ((flat - rss) / 2.0) / (rss / d);
+    let fits_as_well = |line: &Line, t: f64| line.rss <= rss * (1.0 + t * t / d);
+    let (t, t_within) = (student_quantile(0.975, d)?, student_quantile(WITHIN, d)?);
+    let as_good: Vec<&Line> = tried.iter().filter(|line| fits_as_well(line, t)).collect();
+    let (low, high) = range(as_good.iter().map(|line| line.cache));
+    // The first of the grid is a cache of the smallest set, and any smaller one fits as that does.
+    let smallest = Line::of(&points, first.bytes);
+    let at_most = smallest.as_ref().is_none_or(|line| fits_as_well(line, t_within));
+    let (miss_low, miss_high) = range(as_good.iter().map(|line| line.miss));
+    Some(SweepFit {
+        found: f > f_min,
+        cache_bytes: best.cache,
+        cache_bytes_low: match smallest.filter(|_| at_most) {
+            Some(line) => line.least_cache(&points).min(low),
+            None => low / STEP,
+        },
+        // Between two that were tried nobody looked.
+        cache_bytes_high: high * STEP,
+        hit_ns: (!at_most).then_some(best.hit),
+        miss_ns: (miss_high <= MISS_AGREED * miss_low).then_some(best.miss),
+        f,
+        at_most,
+        ..none
+    })
+}
+
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
 }
 
 #[derive(Clone, Copy)]
@@ -150,6 +176,8 @@ struct Line {
     hit: f64,
     miss: f64,
     rss: f64,
+    /// Of the difference between the two, ns.
+    slope_error: f64,
 }
 
 impl Line {
@@ -168,7 +196,16 @@ impl Line {
         let slope = mean(&|p| (hits(p) - mean_h) * (p.latency - mean_l)) / spread;
         let at = |h: f64| mean_l + slope * (h - mean_h);
         let rss = total * mean(&|p| (p.latency - at(hits(p))).powi(2));
-        Some(Self { cache, hit: at(1.0), miss: at(0.0), rss })
+        let slope_variance = rss / (points.len().saturating_sub(2).max(1) as f64 * total * spread);
+        let slope_error = slope_variance.sqrt();
+        Some(Self { cache, hit: at(1.0), miss: at(0.0), rss, slope_error })
+    }
+
+    /// A cache that saves as much, at 95 %, with hits that take no time at all.
+    fn least_cache(&self, points: &[Point]) -> f64 {
+        let t = student_quantile(0.975, points.len().saturating_sub(2).max(1) as f64);
+        let saved = self.miss - self.hit - t.unwrap_or(f64::INFINITY) * self.slope_error;
+        (self.cache * saved / self.miss).max(0.0)
     }
 }
 

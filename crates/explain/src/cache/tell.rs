@@ -308,16 +308,36 @@ impl Sweep {
                 fit.f, fit.f_min
             )];
         }
-        let most = if fit.at_most { "at most " } else { "" };
+        let bounds = [fit.cache_bytes_low, fit.cache_bytes_high].map(|bytes| size(bytes as u64));
+        let miss = match fit.miss_ns {
+            Some(ns) => format!("a miss takes {}", seconds(ns / 1e9)),
+            None => format!(
+                "a miss takes {} or more, and too few sets are larger than the cache to tell how \
+                 much more",
+                seconds(fit.slowest_ns / 1e9)
+            ),
+        };
+        let seen = format!("working sets of {range}, F = {:.0}", fit.f);
+        let whose = whose(self.buffered);
+        let Some(hit) = fit.hit_ns else {
+            return vec![
+                format!(
+                    "A cache of at most {}, and of {} at least, or it could not save so much: none of \
+                     the sets was seen to fit into it, nor what a hit takes (a hit \
+                     takes {} at most); {miss} ({seen}); {whose}.",
+                    bounds[1],
+                    bounds[0],
+                    seconds(fit.fastest_ns / 1e9)
+                ),
+                "Next: measure smaller sets as well, down to a quarter of that.".to_owned(),
+            ];
+        };
         vec![format!(
-            "A cache of {most}{} [{}, {}]: a hit takes {}, a miss {} (working sets of {range}, F = {:.0}); {}.",
+            "A cache of {} [{}, {}]: a hit takes {}, {miss} ({seen}); {whose}.",
             size(fit.cache_bytes as u64),
-            size(fit.cache_bytes_low as u64),
-            size(fit.cache_bytes_high as u64),
-            seconds(fit.hit_ns / 1e9),
-            seconds(fit.miss_ns / 1e9),
-            fit.f,
-            whose(self.buffered)
+            bounds[0],
+            bounds[1],
+            seconds(hit / 1e9),
         )]
     }
 }

@@ -8,7 +8,7 @@ use stats::interval::{Interval, moderated, plain};
 use super::judge::{Evidence, Side};
 use super::stalls::Stalls;
 use super::{Design, Rate, Row, row_of};
-use crate::interval::{self, Basis};
+use crate::interval::{self, Basis, Standstills};
 use crate::places::{Told, places};
 use crate::view::{CellView, View};
 
@@ -248,6 +248,22 @@ impl<'a> Pair<'a> {
 }
 
 impl Pair<'_> {
+    /// Whether a side stood still for a good part of a visit, and its own interval, which holds
+    /// what that leaves open, meets the other's. That of a side that did not by chance reaches as
+    /// far down as if it had.
+    pub fn may_be_standstills(&self, a: &Rate, b: &Rate) -> bool {
+        let [of_a, of_b] = [&self.a, &self.b].map(Standstills::of);
+        let Some(mean_ns) = of_a.iter().chain(&of_b).map(|found| found.mean_ns).max() else {
+            return false;
+        };
+        let low = |cell: &CellView<'_>, own: &Option<Standstills>, rate: &Rate| match own {
+            Some(_) => rate.low,
+            None => Some(rate.low? * Standstills::unseen(cell, mean_ns)?),
+        };
+        let meet = |low: Option<f64>, high: Option<f64>| low.zip(high).is_some_and(|(l, h)| l <= h);
+        meet(low(&self.a, &of_a, a), b.high) && meet(low(&self.b, &of_b, b), a.high)
+    }
+
     fn differences(&self) -> Vec<f64> {
         self.rounds.iter().map(|(_, a, b)| b - a).collect()
     }

@@ -34,13 +34,15 @@ impl Stalls {
         let mut stalls = Self::default();
         for view in &cell.visits {
             let visit = view.visit;
-            stalls.measured_ns = stalls.measured_ns.saturating_add(visit.elapsed_ns);
+            stalls.measured_ns = stalls.measured_ns.saturating_add(visit.rated_ns());
             let usual_ms = 1_000.0 / view.requests_per_second.max(1e-9);
             let least = STALL_MS_MIN.max((STALL_USUAL * usual_ms) as u64);
-            // While a stream is flushed at the end no request waits.
-            let load_ms = load_ns(visit) / 1_000_000;
+            // While a stream is flushed at the end no request waits, and nothing is asked for while
+            // the last of a load that is over are waited for.
+            let load_ms = load_ns(visit).div_ceil(1_000_000);
             let silences = view.completions().zero_runs(least).into_iter();
-            for (_, ms) in silences.filter(|(start, _)| *start < load_ms) {
+            let in_load = |(start, ms): &(u64, u64)| (start + ms).min(load_ms) >= start + least;
+            for (_, ms) in silences.filter(in_load) {
                 let ns = ms.saturating_mul(1_000_000);
                 stalls.count = stalls.count.saturating_add(1);
                 stalls.longest_ns = stalls.longest_ns.max(ns);

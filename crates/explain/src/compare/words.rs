@@ -187,7 +187,10 @@ impl Against {
     /// The verdict over all cells in a sentence; in a second one the state of the arrays, where one
     /// was not whole: nobody is to read the first without it.
     pub fn headline(&self) -> String {
-        let verdict = self.verdict_told();
+        let verdict = match self.failing().filter(|_| !self.cells.is_empty()) {
+            Some(failing) => format!("{failing} {}", lower(&self.verdict_told())),
+            None => self.verdict_told(),
+        };
         match &self.arrays {
             Some(arrays) => format!("{verdict} {arrays}"),
             None => verdict,
@@ -224,7 +227,7 @@ impl Against {
     /// stayed as they were, or which go both ways, are lost in a mean.
     fn beside_the_whole(&self, over: &str) -> Option<String> {
         let label = &self.label;
-        let (overall, ratio) = (&self.overall, told(self.overall.ratio));
+        let (overall, ratio) = (&self.overall, self.overall.ratio_told());
         let ways = [(self.slower, "slower"), (self.faster, "faster")];
         let against = match (overall.verdict, overall.direction) {
             (Verdict::Different, Some(Direction::Faster)) => Some(ways[0]),
@@ -420,7 +423,7 @@ impl Against {
 
 /// Verdict first, then ratio, then what is open.
 fn verdict(outcome: &Outcome, a: &str, b: &str, over: &str) -> String {
-    let ratio = told(outcome.ratio);
+    let ratio = outcome.ratio_told();
     let margin = within(outcome.margin);
     let faster = match outcome.direction {
         Some(Direction::Faster) => "faster",
@@ -468,6 +471,12 @@ fn open(outcome: &Outcome, a: &str, b: &str) -> String {
     }
     if outcome.ratio.is_none() {
         return "Nothing completed on a side.".to_owned();
+    }
+    if has(Doubt::Standstills) {
+        return "The device stood still for a good part of a visit, and how often it does is not \
+                known from so few: each side's rate lies within what that leaves open of the \
+                other's. Measure longer visits (--set time=...)."
+            .to_owned();
     }
     if has(Doubt::Single) {
         return "A single value on a side has no interval: repeat both, at least 3 times each."
@@ -568,6 +577,22 @@ impl Ratio {
     /// `x1.92 [1.73, 2.13]`; three decimals where the interval is narrow.
     pub fn text(&self) -> String {
         words::ratio(self.ratio, self.low.zip(self.high))
+    }
+}
+
+impl Outcome {
+    /// The ratio with the interval that decided: `x1.92 [1.73, 2.13]`, and of two that are the same
+    /// the narrower one of two one-sided tests: `x1.000 [0.981, 1.019 at 90 %]`.
+    pub fn ratio_told(&self) -> String {
+        match (self.verdict, self.same_ratio) {
+            (Verdict::Same, Some(Ratio { ratio, low: Some(low), high: Some(high) })) => {
+                // As many digits as the margin has, so that it is seen to lie within.
+                let digits = if self.margin < SMALL_MARGIN { 3 } else { 2 };
+                let of = share(self.same_confidence);
+                format!("x{ratio:.digits$} [{low:.digits$}, {high:.digits$} at {of}]")
+            }
+            _ => told(self.ratio),
+        }
     }
 }
 

@@ -96,7 +96,7 @@ pub struct Effect {
     pub mu_star: f64,
     /// Standard deviation of ln ratio over the pairs.
     pub sigma: f64,
-    /// Pairs that differ in this factor alone.
+    /// Pairs of these two levels that differ in this factor alone.
     pub pairs: u32,
     /// Chance of so large an effect if the factor did nothing; see `judged_by`.
     pub p: f64,
@@ -271,7 +271,7 @@ fn effect(table: &Table, factor: usize, pairs: &[Pair]) -> Option<Effect> {
         high: half.map(|half| (middle + half).exp()),
         mu_star: mean(&all.iter().map(|d| d.abs()).collect::<Vec<_>>()),
         sigma,
-        pairs: u32::try_from(pairs.len()).unwrap_or(u32::MAX),
+        pairs: u32::try_from(chosen.len()).unwrap_or(u32::MAX),
         p,
         judged_by: JudgedBy::Labels,
         p_least: least(table, factor),

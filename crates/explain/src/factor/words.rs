@@ -196,6 +196,14 @@ mod tests {
     }
 
     #[test]
+    fn pairs_are_those_of_the_two_levels_that_are_told() {
+        // Two of the base, one of each other level: furthest apart are levels seen once.
+        let found = factors(&runs(&["1", "2", "4", "1"], &[1.0, 0.8, 1.52, 1.01]));
+        let said = found.sentences().join(" ");
+        assert!(said.contains("From 2 to 4 it is x1.90 over 1 pair,"), "{said}");
+    }
+
+    #[test]
     fn so_few_runs_that_nothing_could_show_are_called_too_few() {
         for (levels, values, least) in [
             (&["1", "4"][..], &[1.0, 2.4][..], 1.0),

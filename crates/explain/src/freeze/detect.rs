@@ -17,6 +17,8 @@ pub const FREEZE: Nanos = Nanos::secs(5);
 const TIMES_USUAL: f64 = 10.0;
 /// A 99th percentile of fewer is their longest.
 const WINDOW_REQUESTS_MIN: u64 = 100;
+/// A silence that begins less before the end of the load is its end.
+const BEGUN: Nanos = Nanos::millis(10);
 /// The bitmap's grain.
 const MILLISECOND: u64 = 1_000_000;
 /// Coarse buckets of a series are so many fine ones.
@@ -120,13 +122,19 @@ impl Usual {
 /// Gaps of the whole device that are out of the ordinary, in order of time. `None` when the
 /// record has no bitmap to tell from.
 pub(super) fn device_gaps(visit: &VisitRecord, usual: &Usual) -> Option<Vec<DeviceGap>> {
-    let elapsed_bits = visit.elapsed_ns.div_ceil(MILLISECOND);
+    let load_bits = visit.rated_ns().div_ceil(MILLISECOND);
+    let elapsed_ns = visit.elapsed_ns.max(visit.rated_ns());
+    let elapsed_bits = elapsed_ns.div_ceil(MILLISECOND);
     if visit.completions.bits == 0 {
         return None;
     }
     let mut gaps = Vec::new();
     for (start, bits) in silences(visit, elapsed_bits) {
-        let whole = gap(start, bits, elapsed_bits, visit.elapsed_ns);
+        let in_load = start.saturating_add(bits).min(load_bits).saturating_sub(start);
+        if in_load < bits && !begins_in_load(in_load.saturating_mul(MILLISECOND), usual) {
+            continue;
+        }
+        let whole = gap(start, bits, elapsed_bits, elapsed_ns);
         for part in while_busy(visit, whole) {
             let length = Nanos::new(part.length_ns);
             let long = length >= HICCUP && length >= usual.threshold(length);
@@ -136,6 +144,15 @@ pub(super) fn device_gaps(visit: &VisitRecord, usual: &Usual) -> Option<Vec<Devi
         }
     }
     Some(gaps)
+}
+
+/// Whether a silence that lasted beyond the load's end had begun before it. If not, nothing came
+/// back since nothing more was asked for, and what was waited for was out while others went on.
+///
+/// * `in_load_ns`: of the silence, what lies before the load's end.
+fn begins_in_load(in_load_ns: u64, usual: &Usual) -> bool {
+    let usual = Nanos::new((usual.gap_ns as f64 * TIMES_USUAL) as u64);
+    Nanos::new(in_load_ns) >= usual.max(BEGUN)
 }
 
 /// Whether a gap at the visit's end is only what a few workers still waited for when the others
@@ -323,10 +340,13 @@ pub(super) struct StuckGap {
 /// Workers' gaps that are none of the whole device's, those that overlap taken as one.
 pub(super) fn stuck(visit: &VisitRecord, usual: &Usual, device: &[DeviceGap]) -> Vec<StuckGap> {
     let mut alone: Vec<(u64, u64)> = Vec::new();
+    let load_ns = visit.rated_ns();
     for worker in visit.streams.iter().flat_map(|stream| &stream.workers) {
-        let own_usual = visit.elapsed_ns / worker.requests.saturating_add(1);
+        let own_usual = load_ns / worker.requests.saturating_add(1);
         for own in &worker.gaps {
-            let length = Nanos::new(own.length_ns);
+            // After the end of the load no worker is to complete anything more.
+            let in_load = load_ns.saturating_sub(own.start_ns).min(own.length_ns);
+            let length = Nanos::new(in_load);
             let common = device.iter().filter_map(|&gap| overlap(*own, gap));
             let common: u64 =
                 common.map(|(start, end)| end.saturating_sub(start)).fold(0, u64::saturating_add);

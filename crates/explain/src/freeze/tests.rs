@@ -45,6 +45,8 @@ pub(crate) fn visit(order: u32, op: &str, silent: &[(u64, u64)]) -> VisitRecord 
         series: Series::default(),
         slow,
         slow_dropped: 0,
+        late_requests: 0,
+        late_bytes: 0,
         reported: None,
     };
     VisitRecord {
@@ -53,6 +55,7 @@ pub(crate) fn visit(order: u32, op: &str, silent: &[(u64, u64)]) -> VisitRecord 
         order,
         started_unix_ns: i64::from(order) * 20_000_000_000,
         elapsed_ns: 10_000 * MS,
+        load_ns: None,
         end: VisitEnd::Complete,
         purpose: Purpose::Measure,
         ramp_ns: 0,
@@ -402,4 +405,38 @@ fn what_waits_for_a_flush_stands_still() {
     other.workers[0].gaps = vec![Gap { start_ns: 8_000 * MS, length_ns: 2_000 * MS }];
     beside.streams.push(other);
     assert!(stalled(&beside));
+}
+
+/// Ten seconds of which the first five are load.
+fn loaded(silent: &[(u64, u64)]) -> VisitRecord {
+    VisitRecord { load_ns: Some(5_000 * MS), ..visit(0, "read", silent) }
+}
+
+#[test]
+fn waiting_for_what_is_late_when_the_load_is_over_is_no_gap() {
+    for start in [4_998, 5_000, 5_001, 6_000] {
+        let late = loaded(&[(start, 3_000)]);
+        assert!(gaps(&late).is_empty() && !stalled(&late), "{start}");
+        let found = found(&run(TargetKind::File, vec![late]));
+        assert!(found.events.is_empty() && found.stuck.is_empty(), "{found:?}");
+        assert_eq!(found.all.watched_ns, 5_000 * MS);
+    }
+    // Under way when it ends, with nothing coming back for a while: of its whole length.
+    let gap = gaps(&loaded(&[(4_900, 3_000)]))[0];
+    assert!(gap.length_ns.abs_diff(3_000 * MS) <= 2 * MS && !gap.open_end, "{gap:?}");
+    // In the middle of it nothing has changed.
+    assert_eq!(gaps(&loaded(&[(1_000, 3_000)])).len(), 1);
+}
+
+#[test]
+fn a_worker_that_waits_alone_when_the_load_is_over_is_not_stuck() {
+    let with_gap = |start: u64, length: u64| {
+        let mut visit = loaded(&[]);
+        let gap = Gap { start_ns: start * MS, length_ns: length * MS };
+        let other = visit.streams[0].workers[0].clone();
+        visit.streams[0].workers.push(WorkerRecord { gaps: vec![gap], ..other });
+        found(&run(TargetKind::File, vec![visit])).stuck
+    };
+    assert!(with_gap(4_950, 3_000).is_empty() && with_gap(5_100, 3_000).is_empty());
+    assert_eq!(with_gap(4_000, 3_000)[0].length_ns, 3_000 * MS);
 }

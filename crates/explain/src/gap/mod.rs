@@ -8,6 +8,8 @@ mod law;
 mod moments;
 mod words;
 
+pub use self::words::spoken;
+
 use std::collections::BTreeSet;
 
 use record::RunState;
@@ -24,6 +26,8 @@ use crate::view::{CellView, View, is_preparation};
 pub const FLAG_WITH_VISITS: f64 = 0.85;
 /// Flagged below this share of the bound where there is one visit or two.
 pub const FLAG_ALONE: f64 = 0.70;
+/// A visit is slow by standing still that lost so much of what it lacks by that.
+const STOOD_SHARE: f64 = 0.5;
 /// Noted as low below this share, where there is one visit or two.
 pub const LOW_ALONE: f64 = 0.80;
 /// Share below which law 1 counts under 4 KiB.
@@ -66,6 +70,8 @@ pub struct SweepVisit {
     pub order: u32,
     /// How long it measured.
     pub elapsed_ns: u64,
+    /// For how much of that the whole device stood still; 0 where nobody saw.
+    pub stood_ns: u64,
 }
 
 /// What else is known about the run.
@@ -98,6 +104,9 @@ pub enum Kind {
     Transient,
     /// It was visited once, or only at one time: nobody can tell.
     Unconfirmed,
+    /// What it lacks it lost while the whole device stood still: told as that, and nothing of its
+    /// place in the grid.
+    StoodStill,
 }
 
 /// A cell that is, or was, far below its bound.
@@ -132,7 +141,7 @@ pub struct FlaggedCell {
 /// Flagged cells of one kind that touch, in block size or in requests in flight.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Region {
-    /// Never [`Kind::Transient`]: those are [`Gaps::events`].
+    /// Never [`Kind::Transient`]: those are [`Gaps::events`]. Nor [`Kind::StoodStill`].
     pub kind: Kind,
     /// In the order of the sweep.
     pub cells: Vec<FlaggedCell>,
@@ -213,7 +222,8 @@ pub fn of_view(view: &View<'_>) -> (Vec<SweepCell>, Context) {
                 .map(|visit| SweepVisit {
                     requests_per_second: visit.requests_per_second,
                     order: visit.visit.order,
-                    elapsed_ns: visit.visit.elapsed_ns,
+                    elapsed_ns: visit.visit.rated_ns(),
+                    stood_ns: crate::freeze::stood_ns(visit.visit),
                 })
                 .collect(),
         });
@@ -221,8 +231,8 @@ pub fn of_view(view: &View<'_>) -> (Vec<SweepCell>, Context) {
     let target = &view.run.header.target;
     let fill = view.cells.iter().filter(|cell| is_preparation(&cell.cell.phase));
     let fill = fill.flat_map(|cell| &cell.visits).next().map(|visit| Fill {
-        bytes: (visit.bytes_per_second * visit.visit.elapsed_ns as f64 / 1e9) as u64,
-        elapsed_ns: visit.visit.elapsed_ns,
+        bytes: (visit.bytes_per_second * visit.visit.rated_ns() as f64 / 1e9) as u64,
+        elapsed_ns: visit.visit.rated_ns(),
     });
     let context = Context {
         fill,
@@ -437,7 +447,7 @@ impl Sheet<'_> {
             below > -standard.share.ln() && clear
         });
         match broken {
-            Some(standard) => self.flag(cell, standard, level.ln_rate, noise),
+            Some(standard) => self.flag(cell, standard, noise),
             None => {
                 self.moody(cell, standards.last(), noise);
                 self.note_low(cell, bounds, level.ln_rate, replicated);
@@ -453,7 +463,7 @@ impl Sheet<'_> {
         self.found.push(Found { cell, kind, ratio: 0.0, promised: None, slow });
     }
 
-    fn flag(&mut self, cell: usize, standard: &Standard, ln_rate: f64, noise: f64) {
+    fn flag(&mut self, cell: usize, standard: &Standard, noise: f64) {
         let values = ln_rates(&self.cells[cell]);
         let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -468,7 +478,10 @@ impl Sheet<'_> {
             true => Kind::Transient,
             false => self.confirmed(visits.iter().map(|v| v.order)),
         };
-        let ratio = if healthy_once { lowest } else { ln_rate } - standard.ln_rate;
+        // As tables have it: all visits in which anything completed.
+        let known = || values.iter().filter(|value| value.is_finite());
+        let mean = known().sum::<f64>() / known().count().max(1) as f64;
+        let ratio = if healthy_once { lowest } else { mean } - standard.ln_rate;
         self.push(cell, kind, ratio.exp(), standard.ln_rate, &slow);
     }
 
@@ -528,6 +541,7 @@ impl Sheet<'_> {
         let sequence = moments::Sequence::of(self.cells);
         self.found.sort_by_key(|found| found.cell);
         self.low.sort_by_key(|found| found.cell);
+        self.take_standstills();
         let neighbours = Neighbours::new(self.cells, columns);
         moments::reclassify(&mut self.found, &sequence, &neighbours);
         let events = moments::events(self.cells, &self.found, &sequence, context);
@@ -543,14 +557,40 @@ impl Sheet<'_> {
         }
     }
 
+    /// What visits lost while the device stood still is no gap: neither one of their cell, nor,
+    /// where it came back, something that happened at one time.
+    fn take_standstills(&mut self) {
+        for index in 0..self.found.len() {
+            let Found { cell, kind, promised, ref slow, .. } = self.found[index];
+            let visits = &self.cells[cell].visits;
+            let stood = |visit: &&SweepVisit| stood_still(visit, promised);
+            let is_slow = |visit: &&SweepVisit| slow.iter().any(|&(at, ..)| at == visit.order);
+            let others: Vec<u32> = visits
+                .iter()
+                .filter(is_slow)
+                .filter(|visit| !stood(visit))
+                .map(|visit| visit.order)
+                .collect();
+            if others.len() == slow.len() {
+                continue;
+            }
+            let often = visits.iter().filter(|visit| visit.stood_ns > 0).count() > 1;
+            self.found[index].kind = match (kind, others.is_empty()) {
+                (Kind::Transient, true) if !often => Kind::Transient,
+                (_, true) => Kind::StoodStill,
+                (Kind::Reproducible, false) => self.confirmed(others.into_iter()),
+                (kind, false) => kind,
+            };
+        }
+    }
+
     fn regions(
         &self,
         neighbours: &Neighbours,
         sequence: &moments::Sequence,
         context: &Context,
     ) -> Vec<Region> {
-        let mut left: Vec<&Found> =
-            self.found.iter().filter(|found| found.kind != Kind::Transient).collect();
+        let mut left: Vec<&Found> = self.found.iter().filter(|found| found.kind.is_gap()).collect();
         let mut regions = Vec::new();
         while !left.is_empty() {
             let mut region = vec![left.remove(0)];
@@ -603,6 +643,20 @@ impl Sheet<'_> {
             missing: cell.visits.is_empty(),
         }
     }
+}
+
+impl Kind {
+    /// Whether it may be a property of the cell.
+    fn is_gap(self) -> bool {
+        matches!(self, Self::Reproducible | Self::Unconfirmed)
+    }
+}
+
+/// Whether a visit lost most of what it lacks while the device stood still.
+fn stood_still(visit: &SweepVisit, promised: Option<f64>) -> bool {
+    let share = promised.map_or(0.0, |promised| visit.requests_per_second / promised);
+    let lacks = visit.elapsed_ns as f64 * (1.0 - share).clamp(0.0, 1.0);
+    visit.stood_ns > 0 && visit.stood_ns as f64 >= STOOD_SHARE * lacks
 }
 
 fn lost<'a>(found: impl Iterator<Item = &'a Found>) -> u64 {
@@ -659,6 +713,7 @@ mod tests {
                         requests_per_second,
                         order,
                         elapsed_ns: 2_000_000_000,
+                        stood_ns: 0,
                     })
                     .collect(),
             }
@@ -679,6 +734,33 @@ mod tests {
                 .collect()
         });
         sweep(&cells, &Context::default())
+    }
+
+    /// Two rounds; cell 7 does a hundredth in those named, of which the device stood still for so
+    /// much of the two seconds.
+    fn standing(in_rounds: &[u32], stood_ms: u64) -> Gaps {
+        let slow = |at: usize, round: u32| at == 7 && in_rounds.contains(&round);
+        let mut cells = column(|at, healthy| {
+            let rate = |round| if slow(at, round) { healthy / 100.0 } else { healthy };
+            (0..2u32).map(|round| (rate(round), round * 14 + (at as u32 * 3) % 14)).collect()
+        });
+        for (round, visit) in (0u32..).zip(&mut cells[7].visits) {
+            visit.stood_ns = if slow(7, round) { stood_ms * 1_000_000 } else { 0 };
+        }
+        sweep(&cells, &Context::default())
+    }
+
+    #[test]
+    fn what_stood_still_is_no_property_of_its_cell() {
+        assert_eq!(standing(&[0, 1], 0).regions[0].kind, Kind::Reproducible);
+        assert_eq!(standing(&[0, 1], 200).regions[0].kind, Kind::Reproducible, "too short for it");
+        let gaps = standing(&[0, 1], 1_900);
+        assert_eq!(gaps.flagged[0].kind, Kind::StoodStill);
+        assert!(gaps.regions.is_empty() && gaps.events.is_empty(), "{gaps:?}");
+        let said = gaps.sentences().remove(0);
+        assert!(said.starts_with("Standstills, no gap: read 64 KiB 10 threads (1.0 %)"), "{said}");
+        // Once is something that happened then.
+        assert_eq!(standing(&[1], 1_900).flagged[0].kind, Kind::Transient);
     }
 
     #[test]

@@ -134,7 +134,10 @@ pub(super) fn reclassify(found: &mut [Found], sequence: &Sequence, neighbours: &
     let slow = |(i, f): (usize, &Found)| {
         f.slow.iter().map(move |&(order, ..)| (i, order)).collect::<Vec<_>>()
     };
-    let open = found.iter().enumerate().filter(|(_, f)| f.kind != Kind::Reproducible);
+    let open = found
+        .iter()
+        .enumerate()
+        .filter(|(_, f)| !matches!(f.kind, Kind::Reproducible | Kind::StoodStill));
     for run in sequence.runs(open.flat_map(slow).collect()) {
         let first = run.first().is_some_and(|&(_, order)| sequence.rank(order) == 0);
         let in_run = |index: usize| run.iter().any(|&(i, _)| i == index);

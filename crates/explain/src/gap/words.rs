@@ -1,6 +1,7 @@
 //! Gaps in sentences.
 
-use super::{Event, EventVisit, FlaggedCell, Gaps, Kind, Region, Suspect};
+use super::{Event, EventVisit, FlaggedCell, Gaps, Kind, Region, Suspect, group_of};
+use crate::view::CellView;
 use crate::words::{bandwidth, count, list, percent, seconds, size};
 
 impl Gaps {
@@ -13,6 +14,7 @@ impl Gaps {
         for region in &self.regions {
             sentences.extend(region_words(region));
         }
+        sentences.extend(self.stood_still());
         if !self.low.is_empty() {
             let cells: Vec<String> = self
                 .low
@@ -44,6 +46,21 @@ impl Gaps {
             ));
         }
         sentences
+    }
+
+    /// Cells that are slow by standing still; `None` where there are none.
+    fn stood_still(&self) -> Option<String> {
+        let cells = self.flagged.iter().filter(|cell| cell.kind == Kind::StoodStill);
+        let cells: Vec<String> = cells.map(cell_words).collect();
+        (!cells.is_empty()).then(|| {
+            format!(
+                "Standstills, no gap: {}, measured by what the neighbours promise. The whole device \
+                 stood still in their slow visits (see the freezes), and that is what they lack: it \
+                 says nothing of a block size or a number of threads. How often it comes there takes \
+                 longer visits or more of them to know.",
+                list(&cells)
+            )
+        })
     }
 }
 
@@ -169,6 +186,13 @@ fn cell_words(cell: &FlaggedCell) -> String {
         return format!("{} (no value)", name_of(cell));
     }
     format!("{} ({})", name_of(cell), percent(cell.ratio))
+}
+
+/// What sentences about gaps call a cell: `write 512 KiB 10 threads`. `None` for one that they never
+/// name.
+pub fn spoken(cell: &CellView<'_>) -> Option<String> {
+    let load = cell.load()?;
+    Some(name(&group_of(cell)?, load.block_bytes, load.threads, load.in_flight))
 }
 
 fn name_of(cell: &FlaggedCell) -> String {

@@ -72,6 +72,8 @@ pub fn visit(cell: u32, repeat: u32, rate: f64) -> VisitRecord {
         series: Series::default(),
         slow: vec![],
         slow_dropped: 0,
+        late_requests: 0,
+        late_bytes: 0,
         reported: None,
     };
     VisitRecord {
@@ -80,6 +82,7 @@ pub fn visit(cell: u32, repeat: u32, rate: f64) -> VisitRecord {
         order: 0,
         started_unix_ns: 0,
         elapsed_ns: 2_000_000_000,
+        load_ns: None,
         end: VisitEnd::Complete,
         purpose: Purpose::Measure,
         ramp_ns: 0,

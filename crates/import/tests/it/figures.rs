@@ -574,3 +574,26 @@ fn repeats_in_files_of_their_own_are_put_together() {
         "{error}"
     );
 }
+
+#[test]
+fn another_place_is_no_repeat() {
+    type Change = fn(&mut record::RunHeader, &str);
+    let mut runs = vec![only("pgbench-15.txt"), only("pgbench-15.txt")];
+    let changes: [(&str, Change); 3] = [
+        ("target", |header, to| header.target.given = to.to_owned()),
+        ("host", |header, to| header.machine.host = to.to_owned()),
+        ("version", |header, to| {
+            header.imported.as_mut().unwrap().version = Some(to.to_owned());
+        }),
+    ];
+    for (what, change) in changes {
+        let before = runs.clone();
+        change(&mut runs[0].header, "one");
+        change(&mut runs[1].header, "other");
+        let error = import::together(runs.clone()).unwrap_err().to_string();
+        assert!(error.contains(&format!("{what} `other` against `one`")), "{error}");
+        change(&mut runs[1].header, "");
+        assert!(import::together(runs).is_ok(), "unknown is no difference");
+        runs = before;
+    }
+}

@@ -1,15 +1,15 @@
 //! File systems, and where they are mounted.
 
 use super::words::{paths, run, signature, step, wipe};
-use super::{Action, Expectation, Made, Stage, Step, Undo, btrfs, top_device, zfs};
-use crate::array::Geometry;
+use super::{Action, DeviceFacts, Expectation, Made, Stage, Step, Undo, btrfs, top_device, zfs};
+use crate::capacity;
 use crate::mkfs;
 use crate::names::Names;
 use crate::stack::{DeviceId, FileSystem, FileSystemKind, Leg, Maker, StackSpec};
 use crate::whole;
 
 /// From the topmost device to the mount point; none without a file system.
-pub fn steps(stack: &StackSpec, names: &Names) -> Vec<Step> {
+pub fn steps(stack: &StackSpec, names: &Names, facts: &DeviceFacts) -> Vec<Step> {
     let Some(file_system) = &stack.file_system else { return Vec::new() };
     if file_system.kind == FileSystemKind::Zfs {
         return vec![directory(names), zfs::pool(stack, file_system, names)];
@@ -19,15 +19,21 @@ pub fn steps(stack: &StackSpec, names: &Names) -> Vec<Step> {
         _ => top_device(stack, names).into_iter().collect(),
     };
     let Some(first) = devices.first() else { return Vec::new() };
-    let make = make(stack, file_system, &devices, names);
+    let words = words(file_system, stack, facts, names);
+    let make = make(stack, file_system, words, &devices, names);
     vec![make, directory(names), mount(stack, file_system, first, &devices, names)]
 }
 
-fn make(stack: &StackSpec, fs: &FileSystem, devices: &[DeviceId], names: &Names) -> Step {
+fn make(
+    stack: &StackSpec,
+    fs: &FileSystem,
+    words: Vec<String>,
+    devices: &[DeviceId],
+    names: &Names,
+) -> Step {
     let kind = fs.kind;
-    let geometry = whole::geometry(stack);
     let mut argv = vec![format!("mkfs.{kind}")];
-    argv.extend(words(fs, stack, geometry, names));
+    argv.extend(words);
     argv.extend(paths(devices));
     let on = paths(devices).join(", ");
     let makes = |device| signature(device, kind.name(), Some(names.label()));
@@ -40,13 +46,9 @@ fn make(stack: &StackSpec, fs: &FileSystem, devices: &[DeviceId], names: &Names)
 }
 
 /// The words between `mkfs.KIND` and the devices.
-fn words(
-    fs: &FileSystem,
-    stack: &StackSpec,
-    geometry: Option<Geometry>,
-    names: &Names,
-) -> Vec<String> {
+fn words(fs: &FileSystem, stack: &StackSpec, facts: &DeviceFacts, names: &Names) -> Vec<String> {
     let label = names.label();
+    let geometry = whole::geometry(stack);
     let block = mkfs::block_size(&fs.options);
     let stripes = mkfs::stripe_words(fs.kind, geometry, block);
     let mut words: Vec<String> = match fs.kind {
@@ -63,6 +65,10 @@ fn words(
     .collect();
     if fs.kind == FileSystemKind::Btrfs {
         words.extend(btrfs::profiles(stack));
+    }
+    if let Some((_, member)) = capacity::smallest_member(stack, facts) {
+        let size = capacity::of_stack(stack, member);
+        words.extend(mkfs::group_words(fs.kind, geometry, size, &fs.options));
     }
     words.extend(stripes);
     words.extend(fs.options.iter().cloned());

@@ -6,12 +6,14 @@ use record::{OpRecord, SeriesRow, VisitRecord};
 use stats::{LatencyHistogram, exposure};
 use units::Nanos;
 
-use super::PageSeries;
+use super::{PageHeat, PageSeries};
 use crate::figures::{Figures, StreamOfCell, is_data, total};
 use crate::json::{tail_bounds, tail_quantile};
 
 /// Points of a course that a visit keeps however many there are in all.
 const POINTS_MIN: usize = 8;
+/// Eighths of an octave in a band of heat.
+const BUCKETS_PER_BAND: u16 = 2;
 /// Shares below the first nine that a distribution is drawn at.
 const LOWER: [f64; 5] = [0.001, 0.01, 0.05, 0.1, 0.15];
 /// Points of a distribution for each nine of its share.
@@ -114,6 +116,56 @@ pub fn series(stream: &StreamOfCell<'_>, visit: &VisitRecord, merged: usize) -> 
     Some(out)
 }
 
+/// Bands of latency of a cell: quarters of an octave, from the shortest to the longest of its visits.
+pub fn bands(stream: &StreamOfCell<'_>) -> std::ops::Range<u16> {
+    let mut found: Option<(u16, u16)> = None;
+    for visit in &stream.visits {
+        let rows = rows(stream, visit).map(|(_, rows)| rows).unwrap_or_default();
+        for &(bucket, _) in rows.iter().flat_map(|row| &row.tail).filter(|(_, count)| *count > 0) {
+            let band = bucket / BUCKETS_PER_BAND;
+            let (low, high) = found.unwrap_or((band, band));
+            found = Some((low.min(band), high.max(band)));
+        }
+    }
+    found.map_or(0..0, |(low, high)| low..high.saturating_add(1))
+}
+
+/// Shortest and longest latency of a band.
+pub fn band_bounds(band: u16) -> (u64, u64) {
+    let first = band.saturating_mul(BUCKETS_PER_BAND);
+    let last = first.saturating_add(BUCKETS_PER_BAND - 1);
+    (tail_bounds(first).0, tail_bounds(last).1)
+}
+
+/// Latencies over the time of a visit, `merged` intervals to a column. Every request is counted.
+///
+/// * `bands`: those of the cell.
+pub fn heat(
+    stream: &StreamOfCell<'_>,
+    visit: &VisitRecord,
+    bands: &std::ops::Range<u16>,
+    merged: usize,
+) -> Option<PageHeat> {
+    let (interval, rows) = rows(stream, visit)?;
+    if bands.is_empty() {
+        return None;
+    }
+    let merged = merged.min((rows.len() / POINTS_MIN).max(1));
+    let column = |rows: &[SeriesRow]| {
+        let mut counts: BTreeMap<u16, u64> = BTreeMap::new();
+        for &(bucket, count) in rows.iter().flat_map(|row| &row.tail) {
+            let band = (bucket / BUCKETS_PER_BAND).saturating_sub(bands.start);
+            let known = counts.entry(band).or_default();
+            *known = known.saturating_add(count);
+        }
+        counts.into_iter().filter(|(_, count)| *count > 0).collect()
+    };
+    Some(PageHeat {
+        step_ns: interval.saturating_mul(merged as u64),
+        columns: rows.chunks(merged).map(column).collect(),
+    })
+}
+
 /// More than can be drawn, and half the bytes.
 fn five_digits(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
@@ -190,6 +242,17 @@ mod tests {
         assert_eq!(merged([10, 20].into_iter(), 100), 1);
         assert_eq!(merged([600_000, 400_000].into_iter(), 40_000), 25);
         assert_eq!(merged(std::iter::empty(), 0), 1);
+    }
+
+    #[test]
+    fn bands_follow_each_other_by_a_quarter_of_an_octave() {
+        for band in 40..130u16 {
+            let ((from, to), (next, _)) = (band_bounds(band), band_bounds(band + 1));
+            assert!(from < to && to < next && next - to <= 1, "{band}: {from} {to} {next}");
+            let octaves = (next as f64 / from as f64).log2();
+            assert!((0.15..0.35).contains(&octaves), "{band}: {octaves}");
+        }
+        assert!(band_bounds(u16::MAX).0 <= band_bounds(u16::MAX).1);
     }
 
     #[test]

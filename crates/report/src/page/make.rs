@@ -11,6 +11,7 @@ use record::{Purpose, Run, VisitRecord};
 use suite::model::Suite;
 
 use super::drawn;
+use super::evidence::{self, Names};
 use super::{
     CellHeld, Change, Held, Page, PageAgainst, PageCell, PageMark, PageRun, PageVisit, SCHEMA,
     Verdict,
@@ -21,6 +22,9 @@ use crate::json::{self, Coordinate};
 /// Points of all courses of a page together: more than any screen shows of them.
 const POINTS_MAX: usize = 40_000;
 
+/// Columns of all heat maps of a page together: each has a handful of numbers.
+const COLUMNS_MAX: usize = 6_000;
+
 /// What is known and asked besides the runs.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
@@ -30,6 +34,8 @@ pub struct Terms {
     pub compare: compare::Terms,
     /// The runs are the parts of a list of suites.
     pub group: bool,
+    /// Ids of those that a process works on now: what is missing of them is on its way.
+    pub live: Vec<String>,
 }
 
 /// The page of runs, the baseline first. Nothing but the runs and the terms go in: the same
@@ -41,13 +47,23 @@ pub fn page(runs: &[Run], terms: &Terms) -> Page {
         false => Explanation::of(&views, &terms.context),
     };
     let streams: Vec<Vec<StreamOfCell<'_>>> = runs.iter().map(figures::streams_of).collect();
-    let lengths = streams
+    let lengths: Vec<usize> = streams
         .iter()
         .flatten()
-        .flat_map(|stream| stream.visits.iter().map(move |visit| drawn::intervals(stream, visit)));
-    let merged = drawn::merged(lengths, POINTS_MAX);
+        .flat_map(|stream| stream.visits.iter().map(move |visit| drawn::intervals(stream, visit)))
+        .collect();
+    let merged = Merged {
+        points: drawn::merged(lengths.iter().copied(), POINTS_MAX),
+        columns: drawn::merged(lengths.iter().copied(), COLUMNS_MAX),
+    };
     let each = explanation.runs.iter().zip(&views).zip(&streams);
-    let made = each.map(|((of, view), streams)| run(of, view, streams, merged));
+    let made = each.map(|((of, view), streams)| {
+        let mut made = run(of, view, streams, merged);
+        if terms.live.contains(&made.id) {
+            under_way(&mut made, view.run.visits.len());
+        }
+        made
+    });
     Page {
         schema: SCHEMA.to_owned(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -57,11 +73,21 @@ pub fn page(runs: &[Run], terms: &Terms) -> Page {
     }
 }
 
-fn run(of: &OfRun, view: &View<'_>, streams: &[StreamOfCell<'_>], merged: usize) -> PageRun {
+/// How many intervals are drawn as one.
+#[derive(Clone, Copy)]
+struct Merged {
+    /// In courses.
+    points: usize,
+    /// In heat maps.
+    columns: usize,
+}
+
+fn run(of: &OfRun, view: &View<'_>, streams: &[StreamOfCell<'_>], merged: Merged) -> PageRun {
     let run = view.run;
     let header = &run.header;
     let judged = Judged { run, findings: of.findings.clone(), marks: of.marks.clone() };
     let names = names(view);
+    let spoken = Names::new(view, key);
     let plan = plan(run);
     let began = run.visits.iter().filter_map(|visit| known(run, visit.started_unix_ns)).min();
     let cell = |stream: &StreamOfCell<'_>| cell(&judged, &names, stream, began, merged);
@@ -72,9 +98,12 @@ fn run(of: &OfRun, view: &View<'_>, streams: &[StreamOfCell<'_>], merged: usize)
         target: json::target(&header.target),
         targets: header.targets.iter().map(json::target).collect(),
         seed: header.seed.to_string(),
-        state: header.state.name().to_owned(),
+        state: match &header.imported {
+            Some(_) => header.state.name().to_owned(),
+            None => of.standing.clone(),
+        },
         started_unix_ns: known(run, header.started_unix_ns),
-        visits_planned: header.visits_planned,
+        visits_planned: of.visits.planned,
         program: header.program.clone(),
         command_line: header.command_line.clone(),
         machine: json::machine(&header.machine),
@@ -82,13 +111,26 @@ fn run(of: &OfRun, view: &View<'_>, streams: &[StreamOfCell<'_>], merged: usize)
         suite_text: header.suite_text.clone(),
         part: header.part.as_ref().map(json::part),
         imported: header.imported.as_ref().map(json::imported),
-        warnings: json::warnings(&header.warnings),
-        verdicts: of.sections.iter().map(|section| verdict(section, of)).collect(),
+        warnings: json::warnings_of(run),
+        verdicts: of.sections.iter().map(|section| verdict(section, of, &spoken)).collect(),
         cells: streams.iter().map(cell).collect(),
         barriers: of.barriers.barriers.clone(),
         freezes: of.findings.freezes.events.clone(),
         changes: changes(of),
         steady: of.findings.steady.clone(),
+    }
+}
+
+/// Says of a run that is being made that it is, where a run that ended early would be advised on.
+fn under_way(run: &mut PageRun, stored: usize) {
+    let is_early = |sentence: &&mut String| sentence.contains(UNFINISHED);
+    let sentences = run.verdicts.iter_mut().flat_map(|verdict| &mut verdict.sentences);
+    for sentence in sentences.filter(is_early) {
+        *sentence = format!(
+            "{} is under way: {stored} of {} visits so far. What is said here may change with those \
+             to come.",
+            run.id, run.visits_planned
+        );
     }
 }
 
@@ -107,7 +149,11 @@ struct Shown {
 const SHOWN: [Shown; 12] = [
     Shown { topic: "The run itself", figures: &["order", "about"], marks: &[] },
     Shown { topic: "How sure", figures: &["size", "bars"], marks: &["outlier", "mixture"] },
-    Shown { topic: "Freezes", figures: &["time", "order"], marks: &["stalled", "host-stalled"] },
+    Shown {
+        topic: "Freezes",
+        figures: &["time", "latencies", "order"],
+        marks: &["stalled", "host-stalled"],
+    },
     Shown {
         topic: "Caches",
         figures: &["heat", "size", "bars"],
@@ -125,16 +171,19 @@ const SHOWN: [Shown; 12] = [
     Shown { topic: "Steady state", figures: &["rounds", "written"], marks: &["not-steady"] },
     Shown {
         topic: "Waits",
-        figures: &["exposure", "distribution"],
+        figures: &["exposure", "distribution", "latencies"],
         marks: &["overloaded", "backlog"],
     },
     Shown { topic: "What differs", figures: &["compare", "about"], marks: &[] },
 ];
 
+/// In what is said of a run without all its visits.
+const UNFINISHED: &str = " is unfinished: ";
+
 /// Where is shown what several runs say together.
 const TOGETHER: &[&str] = &["compare", "size", "bars"];
 
-fn verdict(section: &Section, of: &OfRun) -> Verdict {
+fn verdict(section: &Section, of: &OfRun, names: &Names) -> Verdict {
     let shown = SHOWN.iter().find(|shown| shown.topic == section.title);
     let behind = shown.map_or(&[][..], |shown| shown.marks);
     let marks = of.marks.iter().filter(|mark| behind.contains(&mark.code.as_str()));
@@ -148,10 +197,12 @@ fn verdict(section: &Section, of: &OfRun) -> Verdict {
             cells.push(key);
         }
     }
+    let figures = shown.map_or(TOGETHER, |shown| shown.figures);
     Verdict {
         topic: section.title.clone(),
         sentences: section.sentences.clone(),
-        figures: owned(shown.map_or(TOGETHER, |shown| shown.figures)),
+        evidence: evidence::of(&section.sentences, figures, names),
+        figures: owned(figures),
         is_doubt: !cells.is_empty(),
         cells,
     }
@@ -166,6 +217,7 @@ fn together(explanation: &Explanation) -> Vec<Verdict> {
     let said = |topic: String, sentences: &[String]| Verdict {
         topic,
         sentences: sentences.to_vec(),
+        evidence: evidence::of(sentences, TOGETHER, &Names::default()),
         figures: owned(TOGETHER),
         cells: Vec::new(),
         is_doubt: false,
@@ -203,7 +255,7 @@ fn cell(
     names: &BTreeMap<String, String>,
     stream: &StreamOfCell<'_>,
     began: Option<i64>,
-    merged: usize,
+    merged: Merged,
 ) -> PageCell {
     let run = judged.run;
     let StreamOfCell { cell, plan, .. } = stream;
@@ -217,9 +269,11 @@ fn cell(
         Basis::Visits => "visits".to_owned(),
         Basis::OneVisit => "one-visit".to_owned(),
     };
+    let bands = drawn::bands(stream);
     let counted: Vec<u32> = stream.counted().iter().map(|visit| visit.order).collect();
     let visit = |v: &&VisitRecord| {
-        visit(run, stream, v, Place { counted: counted.contains(&v.order), began, merged })
+        let counted = counted.contains(&v.order);
+        visit(run, stream, v, &Place { counted, began, merged, bands: bands.clone() })
     };
     PageCell {
         name: names.get(&key).cloned().unwrap_or_else(|| cell.phase.clone()),
@@ -257,6 +311,7 @@ fn cell(
         requests: figures.requests_known(),
         errors: stream.figures_of(|_| true).errors,
         marks: marks(judged, stream),
+        bands: bands.clone().map(drawn::band_bounds).collect(),
         visits: stream.visits.iter().map(visit).collect(),
     }
 }
@@ -272,16 +327,16 @@ fn marks(judged: &Judged<'_>, stream: &StreamOfCell<'_>) -> Vec<PageMark> {
 }
 
 /// Where a visit stands in its run and its page.
-#[derive(Clone, Copy)]
 struct Place {
     counted: bool,
     /// When the run's first visit did.
     began: Option<i64>,
-    /// Intervals to a point.
-    merged: usize,
+    merged: Merged,
+    /// Of its cell.
+    bands: std::ops::Range<u16>,
 }
 
-fn visit(run: &Run, stream: &StreamOfCell<'_>, visit: &VisitRecord, place: Place) -> PageVisit {
+fn visit(run: &Run, stream: &StreamOfCell<'_>, visit: &VisitRecord, place: &Place) -> PageVisit {
     let ops = stream.record(visit).map_or(&[][..], |record| &record.ops);
     let data = stream.figures_in(visit, ops);
     let started = known(run, visit.started_unix_ns);
@@ -303,7 +358,8 @@ fn visit(run: &Run, stream: &StreamOfCell<'_>, visit: &VisitRecord, place: Place
         p50_ns: data.latency_ns(0.5),
         p99_ns: data.latency_ns(0.99),
         max_ns: data.latency_ns_max(),
-        series: drawn::series(stream, visit, place.merged),
+        series: drawn::series(stream, visit, place.merged.points),
+        heat: drawn::heat(stream, visit, &place.bands, place.merged.columns),
         gaps: json::silences(visit),
         host_stalls: json::gaps(&visit.host_stalls),
         warnings: json::warnings(&visit.warnings),

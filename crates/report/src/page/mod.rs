@@ -5,7 +5,9 @@
 //! exact; only what is drawn is thinned out, and then its extremes are kept. Unknown is `null`.
 
 mod drawn;
+mod evidence;
 mod html;
+mod live;
 mod make;
 
 use explain::barrier::Barrier;
@@ -15,7 +17,8 @@ use record::StackTree;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use self::html::{HtmlError, html, tables_only};
+pub use self::html::{HtmlError, Served, html, links_only, served, tables_only};
+pub use self::live::{LIVE_SCHEMA, Live, LiveRun, Trouble, live_schema};
 pub use self::make::{Terms, page};
 use crate::json::{Coordinate, CpuPerIo, Gap, Imported, Latency, Machine, PartOf, Target, Warning};
 
@@ -54,7 +57,8 @@ pub struct PageRun {
     pub targets: Vec<Target>,
     /// Where all randomness came from: a number, as text since it may have 64 bits.
     pub seed: String,
-    /// `running`, `complete`, `interrupted` or `failed`.
+    /// How it stands, in the word of all heads: `running`, `complete`, `out of time`,
+    /// `interrupted`, `failed` or `killed`.
     pub state: String,
     /// Wall clock at the start, ns since 1970; null where nobody tells.
     pub started_unix_ns: Option<i64>,
@@ -97,12 +101,32 @@ pub struct Verdict {
     pub topic: String,
     /// Verdict first, then evidence, then what to do.
     pub sentences: Vec<String>,
+    /// What each of the sentences is about, in their order.
+    pub evidence: Vec<Evidence>,
     /// Kinds of figures that show it, the best first.
     pub figures: Vec<String>,
     /// Keys of the cells that it is about; empty for all of them.
     pub cells: Vec<String>,
     /// Whether somebody should look: a mark of a cell stands behind it.
     pub is_doubt: bool,
+}
+
+/// Where a sentence can be seen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Evidence {
+    /// Kinds of figures that show it, the best first; empty for advice.
+    pub figures: Vec<String>,
+    /// The cells that it names.
+    pub cells: Vec<Named>,
+}
+
+/// A cell in a sentence.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Named {
+    /// The words that stand for it in the sentence.
+    pub words: String,
+    /// Its key.
+    pub cell: String,
 }
 
 /// A grid cell's stream.
@@ -156,6 +180,8 @@ pub struct PageCell {
     pub errors: u64,
     /// Reasons to look twice.
     pub marks: Vec<PageMark>,
+    /// Bands of latency that the visits' heat is counted in, quarters of an octave: (from, to).
+    pub bands: Vec<(u64, u64)>,
     /// Every visit, also those not counted.
     pub visits: Vec<PageVisit>,
 }
@@ -202,6 +228,8 @@ pub struct PageVisit {
     pub max_ns: Option<u64>,
     /// Its course; null where there is none.
     pub series: Option<PageSeries>,
+    /// How long requests took at every time; null where nobody counted that.
+    pub heat: Option<PageHeat>,
     /// Times of 50 ms and more in which no stream completed anything.
     pub gaps: Vec<Gap>,
     /// Moments when the whole process did not run.
@@ -227,6 +255,16 @@ pub struct PageSeries {
     pub p99_ns: Vec<Option<u64>>,
     /// Bound on the longest latency, at most 10 % above it; null when nothing completed.
     pub max_ns: Vec<Option<u64>>,
+}
+
+/// Latencies over time: column `k` has what completed in `k * step_ns ..`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PageHeat {
+    /// Length of a column.
+    pub step_ns: u64,
+    /// (index of the band in the cell's `bands`, how many requests), bands rising; every request is
+    /// in one.
+    pub columns: Vec<Vec<(u16, u64)>>,
 }
 
 /// A change of level.

@@ -48,6 +48,13 @@ pub(super) fn print(run: &Run) -> Result<String, Misfit> {
             let phase = crate::text::plain(phase);
             return Err(Misfit::new(format!("its phase {phase} has requests of several sizes")));
         };
+        if stream.plan.queue_depth > 1 {
+            let phase = crate::text::plain(phase);
+            return Err(Misfit::new(format!(
+                "its phase {phase} has {} requests in flight per thread, and bm-flash has one",
+                stream.plan.queue_depth
+            )));
+        }
         if !known.insert((phase, block, stream.plan.threads)) {
             return Err(Misfit::new(format!(
                 "several of its cells have blocks of {} and {} threads",
@@ -123,7 +130,8 @@ fn table(streams: &[StreamOfCell]) -> String {
         }
         let figures = stream.figures();
         if (figures.is_told() || figures.requests > 0)
-            && let (Some(rate), Some(bytes)) = (figures.iops(), figures.bytes_per_second())
+            && let (Some(rate), Some(bytes)) =
+                (figures.iops_of_all(), figures.bytes_per_second_of_all())
         {
             cells.insert((block, threads), (iops(rate), bandwidth(bytes)));
         }

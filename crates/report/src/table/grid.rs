@@ -6,12 +6,12 @@ use explain::CellView;
 use explain::cache::ledger;
 use explain::interval::CellInterval;
 use explain::view::View;
-use explain::visits::Visits;
-use record::{CellRecord, Run, RunState, Warning};
+use explain::visits::head;
+use record::{CellRecord, Run, Warning};
 
 use crate::figures::{self, Figures, Judged, StreamOfCell, is_sync};
 use crate::table::interference;
-use crate::text::{Columns, WIDTH, cut, known, plain, three_digits, wrapped};
+use crate::text::{Columns, WIDTH, cut, known, plain, wrapped};
 
 /// Longest coordinate or name in a cell of a table.
 const TEXT: usize = 32;
@@ -163,19 +163,9 @@ fn legend(judged: &Judged, streams: &[StreamOfCell]) -> String {
 fn heading(run: &Run) -> String {
     let header = &run.header;
     let target = &header.target;
-    let visits = Visits::of(run);
-    let state = match header.state {
-        RunState::Running => "not finished",
-        other => visits.standing(other),
-    };
     let on = if target.given.is_empty() { "a target not told" } else { target.given.as_str() };
-    let mut out = format!(
-        "{} {} on {}: {state}, {}\n",
-        plain(&header.id),
-        plain(&header.suite),
-        plain(on),
-        visits.line()
-    );
+    let mut out =
+        format!("{} {} on {}: {}\n", plain(&header.id), plain(&header.suite), plain(on), head(run));
     if let Some(imported) = &header.imported {
         let version = imported.version.as_ref().map(|v| format!(" {v}")).unwrap_or_default();
         let tool = format!("{}{version}", imported.tool);
@@ -565,7 +555,7 @@ impl Notes {
                 out.push_str("\nmarks\n");
             }
             let mark = plain(mark);
-            let text = match explanation(&mark).or_else(|| explain::mark::meaning(&mark)) {
+            let text = match explain::mark::meaning(&mark) {
                 Some(why) => format!("{mark}: {why}"),
                 None => mark,
             };
@@ -586,21 +576,6 @@ fn place(stream: &StreamOfCell) -> String {
     let values = stream.cell.coordinates.iter().map(|(_, value)| cut(&plain(value), TEXT));
     let phase = cut(&plain(&stream.cell.phase), TEXT);
     std::iter::once(phase).chain(values).collect::<Vec<_>>().join(" ")
-}
-
-fn explanation(mark: &str) -> Option<&'static str> {
-    Some(match mark {
-        "not-measured" => "not visited yet",
-        "interrupted" => "cut short by the user; no whole visit to show instead",
-        "failed" => "ended by an error; the figures are of the time before it",
-        "hanging" => "requests never came back; they are in no latency",
-        "nothing-completed" => "of what was asked nothing came back within its visits",
-        "errors" => "requests failed; they are not in IOPS and in no latency",
-        "short" => "requests moved fewer bytes than asked; they are not in IOPS",
-        "before-failed" => "what is played before it did not come to its end",
-        "buffered-fallback" => "direct I/O was asked but the page cache served it",
-        _ => return None,
-    })
 }
 
 /// A cell's phase and values.
@@ -668,7 +643,8 @@ fn warnings(run: &Run) -> String {
         }
         _ => as_it_is(text(warning)),
     });
-    let of_run = run.header.warnings.iter().map(text).chain(backlogs(run)).map(as_it_is);
+    let of_run = figures::warnings_of(run);
+    let of_run = of_run.iter().map(text).chain(backlogs(run)).map(as_it_is);
     for (key, text) in of_run.chain(of_visits) {
         match met.iter_mut().find(|(known, ..)| *known == key) {
             Some((.., times)) => *times += 1,
@@ -684,7 +660,7 @@ fn warnings(run: &Run) -> String {
         out.push_str(&wrapped("  ", &format!("{text}{times}")));
     }
     if met.len() > WARNINGS {
-        let _ = writeln!(out, "  and {} more", three_digits((met.len() - WARNINGS) as f64));
+        let _ = writeln!(out, "  and {} more", met.len() - WARNINGS);
     }
     out
 }

@@ -96,7 +96,7 @@ fn completed(run: &Run, stream: &StreamOfCell, figures: &Figures, mean: f64) -> 
         Some(count) => count as f64,
         // Told in thousands: from the rate and the time, which are of three digits.
         None => {
-            let both = figures.iops().zip(shape::elapsed_ns(stream));
+            let both = figures.iops_of_all().zip(shape::elapsed_ns(stream));
             both.map_or(0.0, |(rate, ns)| rate * ns as f64 / 1e9)
         }
     };
@@ -106,11 +106,11 @@ fn completed(run: &Run, stream: &StreamOfCell, figures: &Figures, mean: f64) -> 
     };
     let by_busy = |n: f64| if busy > 0.0 { n * 1e9 / busy } else { 0.0 };
     let bytes = figures.bytes_known().map(|bytes| bytes as f64);
-    let rate = match figures.bytes_per_second() {
+    let rate = match figures.bytes_per_second_of_all() {
         Some(rate) if told => rate,
         _ => by_busy(bytes.unwrap_or(0.0)),
     };
-    let iops = match figures.iops() {
+    let iops = match figures.iops_of_all() {
         Some(iops) if told => iops,
         _ => by_busy(requests),
     };

@@ -1,13 +1,36 @@
-use record::{PartOf, RunState, RunSummary};
+use explain::visits::Visits;
+use record::{PartOf, Run, RunSummary};
+use serde::Serialize;
 
 use crate::text::{Columns, cut, plain, utc};
 
+/// A run in a listing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Listed {
+    /// What is stored of it.
+    #[serde(flatten)]
+    pub run: RunSummary,
+    /// How it stands, in the word of its heads.
+    pub standing: String,
+    /// What became of its visits.
+    pub visits: Visits,
+}
+
+impl Listed {
+    /// A run by what the store says of it on a line, and by its outline at least.
+    pub fn new(summary: RunSummary, run: &Run) -> Self {
+        let visits = Visits::of(run);
+        let standing = visits.standing(&run.header).to_owned();
+        Self { run: summary, standing, visits }
+    }
+}
+
 /// One line per run, in the order given.
-pub fn list(runs: &[RunSummary]) -> String {
+pub fn list(runs: &[Listed]) -> String {
     if runs.is_empty() {
         return "no runs\n".to_owned();
     }
-    let parts = runs.iter().any(|run| run.part.is_some());
+    let parts = runs.iter().any(|listed| listed.run.part.is_some());
     let mut left = vec![true, true, true, false, false, true, true];
     let mut head = vec!["run", "started (UTC)", "state", "visits", "warnings", "suite", "target"];
     if parts {
@@ -16,12 +39,12 @@ pub fn list(runs: &[RunSummary]) -> String {
     }
     let mut table = Columns::new(left);
     table.row(head.into_iter().map(str::to_owned).collect());
-    for run in runs {
+    for Listed { run, standing, visits } in runs {
         let mut row = vec![
             plain(&run.id),
             run.started_unix_ns.map_or_else(|| "-".to_owned(), utc),
-            state(run).to_owned(),
-            format!("{}/{}", run.visits_made, run.visits_planned),
+            standing.clone(),
+            format!("{}/{}", visits.made, visits.planned),
             run.warnings.to_string(),
             cut(&plain(&run.suite), 24),
             plain(&run.target),
@@ -38,14 +61,4 @@ pub fn list(runs: &[RunSummary]) -> String {
 fn part(part: &PartOf) -> String {
     let PartOf { group, list, number, of, .. } = part;
     plain(&format!("{list} {number}/{of} {group}"))
-}
-
-const fn state(run: &RunSummary) -> &'static str {
-    match (run.state, run.live) {
-        _ if run.imported.is_some() => "imported",
-        (_, true) => "running",
-        // Says running, but no process holds it.
-        (RunState::Running, false) => "killed",
-        (state, false) => state.name(),
-    }
 }

@@ -20,4 +20,4 @@ mod xdd;
 pub use bm_flash::{bandwidth, bm_flash, iops};
 pub use grid::{grid, matrix};
 pub use layout::{LAYOUTS, Layout, Misfit, layout, layout_of_import};
-pub use list::list;
+pub use list::{Listed, list};

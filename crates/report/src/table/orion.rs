@@ -123,7 +123,7 @@ fn load(stream: &StreamOfCell) -> u64 {
 }
 
 fn mbps(figures: &Figures) -> Option<f64> {
-    figures.bytes_per_second().map(|rate| rate / MIB)
+    figures.bytes_per_second_of_all().map(|rate| rate / MIB)
 }
 
 /// The point with the largest value.
@@ -154,7 +154,7 @@ impl Matrix<'_> {
             let of_small = |title: &str, value: &dyn Fn(&Figures) -> Option<String>| {
                 table(title, &small, &rows, &|point| value(&self.small.get(&point)?.figures()))
             };
-            out += &of_small("iops.csv", &|f| f.iops().map(|iops| format!("{iops:.0}")));
+            out += &of_small("iops.csv", &|f| f.iops_of_all().map(|iops| format!("{iops:.0}")));
             out += &table("mbps.csv", &columns, &rows, &|point| match point {
                 (_, 0) => (point == (0, 0)).then(|| "0.00".to_owned()),
                 _ => mbps(&self.large.get(&point)?.figures()).map(|mbps| format!("{mbps:.2}")),

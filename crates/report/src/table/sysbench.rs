@@ -153,11 +153,11 @@ impl Report {
 
     /// 0 where an operation was not done.
     fn iops(figures: &Figures) -> f64 {
-        figures.iops().unwrap_or(0.0)
+        figures.iops_of_all().unwrap_or(0.0)
     }
 
     fn mib(figures: &Figures) -> f64 {
-        figures.bytes_per_second().unwrap_or(0.0) / MIB
+        figures.bytes_per_second_of_all().unwrap_or(0.0) / MIB
     }
 
     fn seconds(&self) -> String {
@@ -241,8 +241,8 @@ impl Report {
         let by_time = |n: f64| self.elapsed_ns.map(|ns| n * 1e9 / ns as f64);
         // As it was told; a mode of both kinds has one rate of both.
         let [iops, rate] = match (self.reads.is_told(), self.writes.is_told()) {
-            (true, false) => [self.reads.iops(), self.reads.bytes_per_second()],
-            (false, true) => [self.writes.iops(), self.writes.bytes_per_second()],
+            (true, false) => [self.reads.iops_of_all(), self.reads.bytes_per_second_of_all()],
+            (false, true) => [self.writes.iops_of_all(), self.writes.bytes_per_second_of_all()],
             _ => [by_time(reads.saturating_add(writes) as f64), by_time(read + written)],
         };
         let all = reads.saturating_add(writes).saturating_add(others);

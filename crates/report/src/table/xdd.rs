@@ -89,7 +89,7 @@ fn pass(visit: &StreamOfCell) -> Option<Pass> {
         bytes,
         ops,
         seconds: elapsed as f64 / 1e9,
-        told: figures.bytes_per_second().zip(figures.iops()).filter(|_| told),
+        told: figures.bytes_per_second_of_all().zip(figures.iops_of_all()).filter(|_| told),
         latency_ms,
         cpu: shape::cpu_percent(visit),
         op,

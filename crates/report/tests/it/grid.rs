@@ -210,19 +210,24 @@ fn a_listing() {
         warnings: 2,
         part: None,
     };
+    let listed = |id, state, live| {
+        let mut run = sample::rich();
+        (run.header.state, run.header.visits_planned) = (state, 84);
+        table::Listed::new(summary(id, state, live), &run)
+    };
     let runs = [
-        summary("r1", RunState::Complete, false),
-        summary("r2", RunState::Running, true),
-        summary("r10", RunState::Running, false),
-        summary("r11", RunState::Interrupted, true),
+        listed("r1", RunState::Complete, false),
+        listed("r2", RunState::Running, true),
+        listed("r10", RunState::Killed, false),
+        listed("r11", RunState::Interrupted, true),
     ];
     assert_eq!(
         table::list(&runs),
-        "run  started (UTC)        state     visits  warnings  suite     target
-r1   2009-02-20 00:00:00  complete    3/84         2  bm-flash  /ssd/\\u{1b}[31mtest.dat
-r2   2009-02-20 00:00:00  running     3/84         2  bm-flash  /ssd/\\u{1b}[31mtest.dat
-r10  2009-02-20 00:00:00  killed      3/84         2  bm-flash  /ssd/\\u{1b}[31mtest.dat
-r11  2009-02-20 00:00:00  running     3/84         2  bm-flash  /ssd/\\u{1b}[31mtest.dat
+        "run  started (UTC)        state        visits  warnings  suite     target
+r1   2009-02-20 00:00:00  complete       3/84         2  bm-flash  /ssd/\\u{1b}[31mtest.dat
+r2   2009-02-20 00:00:00  running        3/84         2  bm-flash  /ssd/\\u{1b}[31mtest.dat
+r10  2009-02-20 00:00:00  killed         3/84         2  bm-flash  /ssd/\\u{1b}[31mtest.dat
+r11  2009-02-20 00:00:00  interrupted    3/84         2  bm-flash  /ssd/\\u{1b}[31mtest.dat
 "
     );
     assert_eq!(table::list(&[]), "no runs\n");

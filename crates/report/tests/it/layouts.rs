@@ -669,3 +669,23 @@ fn several_visits_are_told() {
     assert!(text.starts_with("5 seconds per test\n"), "{text}");
     assert!(text.contains("(Up to 3 visits to a cell: rates are what completed in all"), "{text}");
 }
+
+#[test]
+fn bm_flash_has_one_request_in_flight_per_thread() {
+    let print = |depth| {
+        let mut planted = Planted::new("random-read");
+        let plan = sample::stream("main", "read", Some(4096), 1);
+        let plan = record::StreamPlan { queue_depth: depth, ..plan };
+        let cell = planted.cell("measure", &[], plan);
+        let ops = vec![op("read", 100, 4096, &[10.0])];
+        planted.visit(cell, 1_000_000_000, record(ops, 1_000_000_000, 1.0));
+        layout("bm-flash").unwrap().print(&planted.run).map_err(|error| error.to_string())
+    };
+    assert!(print(1).unwrap().contains("1 thread"));
+    // Thirty-two requests of one thread stood under "1 thread".
+    let refused = print(32).unwrap_err();
+    assert!(
+        refused.contains("has 32 requests in flight per thread, and bm-flash has"),
+        "{refused}"
+    );
+}

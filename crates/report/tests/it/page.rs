@@ -4,7 +4,7 @@ use std::io::Read;
 
 use base64::Engine;
 use record::{Run, Series, SeriesRow};
-use report::page::{HtmlError, Page, Terms, html, page, schema};
+use report::page::{HtmlError, Page, Terms, html, live_schema, page, schema};
 use serde_json::Value;
 
 use crate::json::check;
@@ -34,6 +34,20 @@ fn the_committed_schema_is_the_current_one() {
     assert!(
         std::fs::read_to_string(COMMITTED).unwrap() == current,
         "schema/plimsoll.page-1.schema.json is stale: run this test with PLIMSOLL_WRITE_SCHEMA=1"
+    );
+}
+
+#[test]
+fn the_committed_schema_of_what_is_live_is_the_current_one() {
+    let committed =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/plimsoll.live-1.schema.json");
+    let current = serde_json::to_string_pretty(&live_schema()).unwrap() + "\n";
+    if std::env::var_os("PLIMSOLL_WRITE_SCHEMA").is_some() {
+        std::fs::write(committed, &current).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(committed).unwrap() == current,
+        "schema/plimsoll.live-1.schema.json is stale: run this test with PLIMSOLL_WRITE_SCHEMA=1"
     );
 }
 
@@ -89,6 +103,56 @@ fn thinning_out_keeps_the_extremes() {
     let least = series.low.iter().copied().fold(f64::INFINITY, f64::min);
     let most = series.high.iter().copied().fold(0.0, f64::max);
     assert_eq!((least, most), (0.0, 50_000.0));
+}
+
+#[test]
+fn heat_has_every_request_of_the_course_in_a_band_of_the_cell() {
+    let mut run = sample::rich();
+    let visit = run.visits.iter_mut().find(|visit| visit.cell == 2).unwrap();
+    let row =
+        |k: u64| SeriesRow { requests: 3, bytes: 3, tail: vec![(80 + k as u16 % 7, 2), (160, 1)] };
+    visit.elapsed_ns = 50_000 * 100_000_000;
+    visit.streams[0].ops[0].series =
+        Series { interval_ns: 100_000_000, rows: (0..50_000).map(row).collect() };
+    let page = of(&[run]);
+    let cell = page.runs[0].cells.iter().find(|cell| cell.key == "2.0").unwrap();
+    let heat = cell.visits[0].heat.as_ref().unwrap();
+    assert!(heat.columns.len() <= 6_000, "{}", heat.columns.len());
+    let room = heat.columns.len() as u64 * heat.step_ns / 100_000_000;
+    assert!((50_000..50_010).contains(&room), "{room}");
+    let all = heat.columns.iter().flatten();
+    assert_eq!(all.clone().map(|(_, count)| count).sum::<u64>(), 150_000);
+    assert!(all.clone().all(|(band, _)| usize::from(*band) < cell.bands.len()));
+    // From the shortest to the longest, without a space between.
+    assert!(cell.bands.windows(2).all(|pair| pair[0].1 < pair[1].0));
+    assert_eq!(all.map(|(band, _)| *band).max(), Some(cell.bands.len() as u16 - 1));
+}
+
+#[test]
+fn a_run_under_way_is_not_advised_to_be_resumed() {
+    let mut run = sample::rich();
+    run.header.visits_planned = 1000;
+    let mut told = |state, live: Vec<String>| {
+        run.header.state = state;
+        let page = page(std::slice::from_ref(&run), &Terms { live, ..Terms::default() });
+        serde_json::to_string(&page).unwrap()
+    };
+    let killed = told(record::RunState::Killed, Vec::new());
+    assert!(killed.contains("finishes it."), "{killed}");
+    let live = told(record::RunState::Running, vec!["r17".to_owned()]);
+    assert!(
+        live.contains("r17 is under way, 3 of 1000 visits") && !live.contains("finishes it."),
+        "{live}"
+    );
+}
+
+#[test]
+fn every_sentence_has_its_evidence() {
+    let page = of(&two());
+    let verdicts = page.runs.iter().flat_map(|run| &run.verdicts).chain(&page.together);
+    for verdict in verdicts {
+        assert_eq!(verdict.sentences.len(), verdict.evidence.len(), "{}", verdict.topic);
+    }
 }
 
 #[test]

@@ -94,6 +94,8 @@ pub fn op(name: &str, requests: u64, block: u64) -> OpRecord {
         series: Series { interval_ns: 1_000_000_000, rows: vec![row.clone(), row] },
         slow: vec![],
         slow_dropped: 0,
+        late_requests: 0,
+        late_bytes: 0,
         reported: None,
     }
 }
@@ -132,6 +134,7 @@ pub fn visit(cell: u32, order: u32, elapsed_ns: u64, streams: Vec<StreamRecord>)
         order,
         started_unix_ns: 1_235_088_001_000_000_000,
         elapsed_ns,
+        load_ns: None,
         end: VisitEnd::Complete,
         purpose: Purpose::Measure,
         ramp_ns: 0,

@@ -158,6 +158,8 @@ mod tests {
             series: Series { interval_ns: 0, rows: Vec::new() },
             slow: Vec::new(),
             slow_dropped: 0,
+            late_requests: 0,
+            late_bytes: 0,
             reported: None,
         };
         let stream = StreamRecord {
@@ -174,6 +176,7 @@ mod tests {
             order: 0,
             started_unix_ns: 0,
             elapsed_ns: 1,
+            load_ns: None,
             end: VisitEnd::Failed,
             purpose: Purpose::Measure,
             ramp_ns: 0,

@@ -155,6 +155,7 @@ impl Running<'_> {
             order: self.visits,
             started_unix_ns: simulated.unwrap_or(started).saturating_add(signed(ramp)),
             elapsed_ns: found.elapsed.get(),
+            load_ns: found.load.map(Nanos::get),
             end,
             purpose: planned.purpose,
             ramp_ns: ramp.get(),
@@ -175,6 +176,7 @@ impl Running<'_> {
 /// the pilots ask for, and measured for as long as there is time.
 fn as_planned(cell: &Cell, planned: &PlannedVisit) -> Cell {
     let mut cell = cell.clone();
+    let whole_turns = cell.rests();
     for stop in cell.streams.iter_mut().map(|stream| &mut stream.stop).filter(|s| s.by_time()) {
         match (planned.purpose, planned.ramp) {
             (Purpose::Pilot, _) => {
@@ -182,7 +184,9 @@ fn as_planned(cell: &Cell, planned: &PlannedVisit) -> Cell {
             }
             (Purpose::Measure, ramp) => {
                 stop.ramp = stop.ramp.max(ramp.unwrap_or(Nanos::ZERO));
-                room::shorten(stop, planned.time_permille);
+                if !whole_turns {
+                    room::shorten(stop, planned.time_permille);
+                }
             }
         }
     }

@@ -54,9 +54,10 @@ impl Running<'_> {
     }
 
     /// The pause before a visit; false if the user wants to stop.
-    fn settle(&self, pause: Nanos) -> bool {
+    fn settle(&mut self, pause: Nanos) -> bool {
         const STEP: Nanos = Nanos::millis(50);
-        let mut left = pause;
+        let passed = pause > Nanos::ZERO && self.field.passes(pause);
+        let mut left = if passed { Nanos::ZERO } else { pause };
         while left > Nanos::ZERO && !self.interrupt.stops() {
             let step = left.min(STEP);
             std::thread::sleep(step.as_std());

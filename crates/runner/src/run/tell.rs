@@ -43,7 +43,7 @@ impl Running<'_> {
         // By what is stored, as every table and explanation tells it.
         if self.sides.is_none() && self.suite.method == Method::Rounds {
             let run = self.store.load(&self.outcome.run)?;
-            let open = not_converged(&View::new(&run));
+            let open = not_converged(&View::new(&run)).at_the_end();
             if let Some(text) = open.text() {
                 self.warn(Warning::new("not-converged", text))?;
             }

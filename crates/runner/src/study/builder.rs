@@ -4,15 +4,18 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use layout::{Action, Names, Stage, Step, Wait};
+use layout::{Action, DeviceId, Made, Names, Stage, Step, Wait};
 use stack::Host;
 use stack::build::{
-    Allowed, Progress, act, are_remains, identity, is_there, progress, setting, verify,
+    ActError, Allowed, Progress, Way, act, are_remains, identity, is_there, progress, setting,
+    verify,
 };
+use study::Marks;
 use study::journal::{Entry, Found};
 
+use crate::study::clean::action_text;
 use crate::study::devices::known_by;
-use crate::study::{JournalFile, PlayError};
+use crate::study::{JournalFile, PlayError, witness};
 
 /// A tool that makes or takes apart something: `mkfs` of a large array may take long.
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -49,6 +52,16 @@ pub(super) struct Builder<'a> {
     pub host: Host,
     pub allowed: Allowed,
     pub journal: &'a mut JournalFile,
+    /// What was taken back, and what was not and why, in order.
+    pub told: Vec<String>,
+}
+
+/// What became of one thing that was to be taken back.
+enum Undid {
+    /// It is taken back.
+    Done,
+    /// There was nothing to take back: why.
+    Nothing(String),
 }
 
 /// Why a stack is not built.
@@ -69,14 +82,21 @@ impl From<PlayError> for NotBuilt {
 
 /// What a study's names may touch.
 pub(super) fn allowed(host: &Host, devices: &[Found], names: &Names) -> Allowed {
-    let queue =
-        |found: &Found| identity(host, Path::new(found.device.as_str())).map(|device| device.disk);
+    // Another device that bears its name now has a queue that nobody of the study has set.
+    let queue = |found: &Found| {
+        let now = identity(host, Path::new(found.device.as_str()))?;
+        found.identity.differs(&known_by(&now)).is_none().then_some(now.disk)
+    };
     let paths = devices.iter().map(|found| found.device.as_str().to_owned()).collect();
     let queues = devices.iter().filter_map(queue).collect();
     Allowed::new(paths, queues, names.key(), Names::MOUNT_ROOT)
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
+    pub fn new(host: Host, allowed: Allowed, journal: &'a mut JournalFile) -> Self {
+        Self { host, allowed, journal, told: Vec::new() }
+    }
+
     /// Does a stack's steps and waits for what goes on by itself after each.
     ///
     /// * `first`: number of the first of them among the stack's.
@@ -94,7 +114,7 @@ impl Builder<'_> {
                 return Err(NotBuilt::Stopped);
             }
             let number = u32::try_from(number).unwrap_or(u32::MAX);
-            self.step(stack, number, step)?;
+            self.step(stack, number, step, listener)?;
             if let Some(what) = step.waits_for.as_ref().filter(|_| wait) {
                 self.wait(what, listener)?;
             }
@@ -102,7 +122,13 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn step(&mut self, stack: u32, number: u32, step: &Step) -> Result<(), NotBuilt> {
+    fn step(
+        &mut self,
+        stack: u32,
+        number: u32,
+        step: &Step,
+        listener: &mut dyn Listener,
+    ) -> Result<(), NotBuilt> {
         self.are_the_same(step)?;
         // Before anything is written down: what is not allowed is a fault of ours.
         self.allowed.check(&step.action).map_err(|error| NotBuilt::Failed(error.to_string()))?;
@@ -113,10 +139,70 @@ impl Builder<'_> {
             self.journal.add(&Entry::Was { path: path.clone(), value })?;
         }
         self.journal.add(&Entry::Doing { stack, number, step: Box::new(step.clone()) })?;
-        act(&step.action, &self.allowed, None, LIMIT)
-            .map_err(|error| NotBuilt::Failed(format!("cannot {}: {error}", step.what)))?;
+        let acted = self.act(&step.action, None, listener);
+        // What is there by then nobody but us has written. Of what is whole the signature tells.
+        if acted.is_err() || step.stage == Stage::State {
+            self.note(&step.writes_to, false)?;
+        }
+        acted.map_err(|error| NotBuilt::Failed(format!("cannot {}: {error}", step.what)))?;
+        witness::note_made(self.journal, &step.makes)?;
         self.journal.add(&Entry::Done { stack, number })?;
         Ok(())
+    }
+
+    /// Does one thing, and tells of a tool that takes long.
+    fn act(
+        &self,
+        action: &Action,
+        before: Option<&str>,
+        listener: &mut dyn Listener,
+    ) -> Result<(), ActError> {
+        let stops_before = listener.stops();
+        let mut told = Duration::ZERO;
+        let mut is_left = false;
+        let mut waits = |name: &str, pid: u32, since: Duration| {
+            if listener.stops() && !stops_before && !is_left {
+                is_left = true;
+                listener.tell(&format!(
+                    "waiting for {name} (pid {pid}), which writes to a device; it goes on if this \
+                     is ended at once, and `plimsoll study clean` waits for it"
+                ));
+            }
+            if since >= told.saturating_add(TELL) {
+                told = since;
+                listener.tell(&format!("{name} (pid {pid}) runs since {} s", since.as_secs()));
+            }
+        };
+        let held = Some(self.journal.tools());
+        let mut way = Way { limit: LIMIT, held, waits: &mut waits };
+        act(action, &self.allowed, before, &mut way).map(drop)
+    }
+
+    /// Writes into the journal what these devices bear now.
+    pub fn note(&mut self, devices: &[DeviceId], erases: bool) -> Result<(), PlayError> {
+        devices
+            .iter()
+            .try_for_each(|device| witness::note(&self.host, self.journal, device, erases))
+    }
+
+    /// The study's devices that an undo writes to by their names.
+    fn written_by(&self, undo: &layout::Undo) -> Vec<DeviceId> {
+        let named = match &undo.action {
+            Action::Run { argv } => argv.as_slice(),
+            _ => &[],
+        };
+        let sought = match &undo.only_if {
+            Some(Made::Signature { device, .. }) => Some(device.as_str()),
+            _ => None,
+        };
+        let words = named.iter().map(String::as_str).chain(sought);
+        let devices = &self.journal.state().devices;
+        let mut found: Vec<DeviceId> = words
+            .filter_map(|word| devices.iter().find(|found| found.device.as_str() == word))
+            .map(|found| found.device.clone())
+            .collect();
+        found.dedup();
+        found
     }
 
     /// Names may come to mean another device at any time: looked at again before each write.
@@ -192,7 +278,14 @@ impl Builder<'_> {
         while let Some(next) = self.journal.state().next_undo() {
             let (stack, number, undo) = (next.stack, next.number, next.undo);
             let (what, step, done) = (next.what.clone(), next.step.clone(), next.done);
-            self.undo_one(&what, &step, done, listener)?;
+            match self.undo_one(&what, &step, done, listener)? {
+                Undid::Done => self.told.push(self.done_text(&what.action)),
+                // Settings are told by what they are again.
+                Undid::Nothing(_) if study::journal::is_put_back(&what.action) => {}
+                Undid::Nothing(why) => {
+                    self.told.push(format!("not done: {}: {why}", action_text(&what.action)));
+                }
+            }
             if let Action::PutBack { path } = &what.action {
                 self.journal.add(&Entry::Back { path: path.clone() })?;
             }
@@ -202,18 +295,47 @@ impl Builder<'_> {
         let left: Vec<(String, String)> =
             self.journal.state().settings().map(|(p, v)| (p.clone(), v.clone())).collect();
         for (path, value) in left {
-            self.put_back(&path, &value)?;
+            self.put_back(&path, &value, listener)?;
         }
         Ok(())
     }
 
-    fn put_back(&mut self, path: &str, value: &str) -> Result<(), PlayError> {
+    fn done_text(&self, action: &Action) -> String {
+        match action {
+            Action::PutBack { path } => match self.journal.state().setting(path) {
+                Some(value) => format!("write {value} to {path}"),
+                None => action_text(action),
+            },
+            _ => action_text(action),
+        }
+    }
+
+    fn put_back(
+        &mut self,
+        path: &str,
+        value: &str,
+        listener: &mut dyn Listener,
+    ) -> Result<(), PlayError> {
         let action = Action::PutBack { path: path.to_owned() };
-        act(&action, &self.allowed, Some(value), LIMIT).map_err(|error| PlayError::Undo {
+        self.act(&action, Some(value), listener).map_err(|error| PlayError::Undo {
             what: format!("set {path}"),
             why: error.to_string(),
         })?;
+        self.told.push(format!("write {value} to {path}"));
         self.journal.add(&Entry::Back { path: path.to_owned() })
+    }
+
+    /// Takes everything back, with or without a journal: what cannot be written down any more is
+    /// undone all the same.
+    pub fn tear_down(&mut self, listener: &mut dyn Listener) -> Result<(), PlayError> {
+        match self.undo_all(listener) {
+            Err(error @ PlayError::Journal { .. }) => {
+                self.journal.go_on_without();
+                self.undo_all(listener)?;
+                Err(error)
+            }
+            other => other,
+        }
     }
 
     fn undo_one(
@@ -222,34 +344,48 @@ impl Builder<'_> {
         step: &Step,
         done: bool,
         listener: &mut dyn Listener,
-    ) -> Result<(), PlayError> {
+    ) -> Result<Undid, PlayError> {
         let cannot = |why: String| PlayError::Undo { what: step.what.clone(), why };
         let mut before = None;
         if let Action::PutBack { path } = &undo.action {
             before = self.journal.state().setting(path).cloned();
-            // Never changed, or put back already by another step.
             if before.is_none() {
-                return Ok(());
+                return Ok(Undid::Nothing("it was not changed, or is back already".to_owned()));
+            }
+        }
+        // Of another device nothing could be said, and nothing taken back.
+        let named = self.written_by(undo);
+        for device in &named {
+            if let Some(found) = self.journal.state().found(device) {
+                self.is_the_same(found)?;
             }
         }
         for attempt in 1.. {
             if let Some(made) = &undo.only_if {
                 match is_there(&self.host, made) {
                     Ok(true) => {}
-                    Ok(false) => return Ok(()),
+                    Ok(false) => return Ok(Undid::Nothing(not_there(made))),
                     Err(_) if attempt < TRIES => {
                         std::thread::sleep(PAUSE);
                         continue;
                     }
                     Err(error) => return Err(cannot(error.to_string())),
                 }
+                if let Some(why) = witness::is_anothers(self.journal, made) {
+                    return Ok(Undid::Nothing(why));
+                }
             }
             // It may write to what the step wrote to.
             self.are_the_same(step)?;
-            match act(&undo.action, &self.allowed, before.as_deref(), LIMIT) {
-                Ok(_) => return Ok(()),
+            self.note(&named, true)?;
+            let acted = self.act(&undo.action, before.as_deref(), listener);
+            self.note(&named, false)?;
+            match acted {
+                Ok(_) => return Ok(Undid::Done),
                 // It need not have come so far that there is something to take back.
-                Err(_) if undo.only_if.is_none() && !done && attempt >= TRIES => return Ok(()),
+                Err(error) if undo.only_if.is_none() && !done && attempt >= TRIES => {
+                    return Ok(Undid::Nothing(error.to_string()));
+                }
                 Err(error) if attempt >= TRIES => return Err(cannot(error.to_string())),
                 Err(error) => {
                     if attempt == TRIES / 2 {
@@ -259,36 +395,65 @@ impl Builder<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(Undid::Done)
     }
 
-    /// Makes devices blank again that were when the study began.
+    /// Makes devices blank again that were when the study began. What bears something else than
+    /// was left there is somebody else's by now, and told.
     pub fn blank(&mut self) -> Result<(), PlayError> {
         let devices: Vec<Found> = self.journal.state().to_blank().into_iter().cloned().collect();
         for found in devices {
             self.is_the_same(&found)?;
             let path = Path::new(found.device.as_str());
             let Some(now) = identity(&self.host, path) else { continue };
-            // Somebody may have put something there since a study was killed.
-            let device = File::open(path).and_then(|file| stack::probe(&file));
-            if device.is_ok_and(|all| !are_remains(&self.host, path, &all)) {
-                self.journal.add(&Entry::Blank { device: found.device.clone() })?;
-                continue;
-            }
-            let mut tried = stack::build::blank_ends(path, now.number);
-            for _ in 1..TRIES {
+            let seen = File::open(path).and_then(|file| stack::probe(&file)).unwrap_or_default();
+            let state = self.journal.state();
+            let is_as_left =
+                |marks| state.is_as_left(&found.device, &Marks::new(marks)) == Some(true);
+            let mut tried = Ok(false);
+            for attempt in 0..TRIES {
+                if !are_remains(&self.host, path, &seen) {
+                    break;
+                }
+                if attempt > 0 {
+                    std::thread::sleep(PAUSE);
+                }
+                tried = stack::build::blank_ends(path, now.number, &is_as_left);
                 if tried.is_ok() {
                     break;
                 }
-                std::thread::sleep(PAUSE);
-                tried = stack::build::blank_ends(path, now.number);
             }
-            tried.map_err(|error| PlayError::Undo {
+            let blank = tried.map_err(|error| PlayError::Undo {
                 what: format!("write to {}", found.device),
                 why: error.to_string(),
             })?;
+            self.told.push(match blank {
+                true => format!("zero the first and last MiB of {}", found.device),
+                false => left_alone(&found.device, &seen),
+            });
             self.journal.add(&Entry::Blank { device: found.device.clone() })?;
         }
         Ok(())
+    }
+}
+
+/// A device that is not made blank.
+fn left_alone(device: &DeviceId, seen: &[stack::Signature]) -> String {
+    let seen: Vec<String> = seen.iter().map(ToString::to_string).collect();
+    format!(
+        "{device} is left alone: on it is {}, which is not what the study left there",
+        seen.join(", ")
+    )
+}
+
+/// Why there is nothing to take back.
+fn not_there(made: &Made) -> String {
+    match made {
+        Made::Array { path } => format!("there is no array {path}"),
+        Made::Group { name } => format!("there is no volume group {name}"),
+        Made::Volume { path } | Made::Directory { path } => format!("there is no {path}"),
+        Made::Pool { name } => format!("there is no pool {name}"),
+        Made::Signature { device, kind, .. } => format!("no {kind} of the study is on {device}"),
+        Made::Mount { path } => format!("nothing is mounted on {path}"),
     }
 }

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use layout::Names;
 use stack::Host;
+use stack::build::Way;
 use study::journal::Entry;
 
-use crate::study::builder::{Builder, Quietly, allowed};
+use crate::study::builder::{Builder, Listener, allowed};
+use crate::study::devices::hold;
 use crate::study::file::{JournalFile, Unfinished, journals, peek};
 use crate::study::{PlayError, directory};
 
@@ -17,7 +19,7 @@ pub struct Cleaned {
     pub study: String,
     /// The journal.
     pub journal: PathBuf,
-    /// What was there to take back, in order.
+    /// What was taken back, and what was not and why, in order.
     pub undone: Vec<String>,
     /// Why something is still there.
     pub trouble: Option<PlayError>,
@@ -80,13 +82,15 @@ pub(super) fn action_text(action: &layout::Action) -> String {
 }
 
 /// Takes back what studies left that nobody plays any more, and ends them.
-pub fn clean(store: &Path) -> Vec<Cleaned> {
+///
+/// * `tell`: is given a line about what takes long.
+pub fn clean(store: &Path, tell: &mut dyn FnMut(&str)) -> Vec<Cleaned> {
     unfinished(store)
         .into_iter()
         .map(|found| match found {
-            Ok(found) => clean_one(&found),
+            Ok(found) => clean_one(&found, tell),
             Err(error) => Cleaned {
-                study: "a study".to_owned(),
+                study: name_in(&error),
                 journal: directory(store),
                 undone: Vec::new(),
                 trouble: Some(error),
@@ -95,28 +99,69 @@ pub fn clean(store: &Path) -> Vec<Cleaned> {
         .collect()
 }
 
-fn clean_one(found: &Unfinished) -> Cleaned {
+/// The study's name and key, as its journal's file is called.
+fn name_in(error: &PlayError) -> String {
+    let path = match error {
+        PlayError::Journal { path, .. }
+        | PlayError::Damaged { path, .. }
+        | PlayError::Untrusted { path, .. } => path,
+        _ => return "a study".to_owned(),
+    };
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    name.rsplit_once('-').map_or(name.to_string(), |(name, key)| format!("{name} {key}"))
+}
+
+/// What is mounted where a study mounts.
+fn mounted(host: &Host, names: &Names) -> Vec<String> {
+    let point = PathBuf::from(names.mount_point());
+    let below = point.parent().unwrap_or(&point);
+    let points = stack::mounts(host).unwrap_or_default().into_iter().map(|mount| mount.point);
+    points.filter(|point| point.starts_with(below)).map(|p| p.display().to_string()).collect()
+}
+
+/// Tells somebody who cannot stop it.
+struct Telling<'a>(&'a mut dyn FnMut(&str));
+
+impl Listener for Telling<'_> {
+    fn tell(&mut self, line: &str) {
+        (self.0)(line);
+    }
+
+    fn stops(&self) -> bool {
+        false
+    }
+}
+
+fn clean_one(found: &Unfinished, tell: &mut dyn FnMut(&str)) -> Cleaned {
     let mut cleaned = Cleaned {
         study: title(&found.state),
         journal: found.path.clone(),
         undone: Vec::new(),
         trouble: None,
     };
-    cleaned.trouble = take_back(&found.path, &mut cleaned.undone).err();
+    cleaned.trouble = take_back(&found.path, &mut cleaned.undone, tell).err();
     cleaned
 }
 
-fn take_back(path: &Path, undone: &mut Vec<String>) -> Result<(), PlayError> {
+fn take_back(
+    path: &Path,
+    undone: &mut Vec<String>,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), PlayError> {
     let mut journal = JournalFile::open(path)?;
-    // Read again: until it was held another process may have gone on.
-    let now = Unfinished { path: path.to_path_buf(), state: journal.state().clone() };
-    *undone = now.left().lines;
-    let Ok(names) = Names::new(&now.state.begins.key) else { return Ok(()) };
+    let Ok(names) = Names::new(&journal.state().begins.key) else { return Ok(()) };
     let host = Host::this();
-    let allowed = allowed(&host, &now.state.devices, &names);
-    let mut builder = Builder { host, allowed, journal: &mut journal };
-    builder.undo_all(&mut Quietly)?;
-    builder.blank()?;
+    let devices = journal.state().devices.clone();
+    let _held = hold(&host, devices.iter().map(|found| found.device.as_str()))?;
+    let allowed = allowed(&host, &devices, &names);
+    let mut builder = Builder::new(host, allowed, &mut journal);
+    let ended = builder.tear_down(&mut Telling(tell)).and_then(|()| builder.blank());
+    undone.append(&mut builder.told);
+    ended?;
+    let things = mounted(&Host::this(), &names);
+    if !things.is_empty() {
+        return Err(PlayError::StillThere { things });
+    }
     journal.add(&Entry::Ended { complete: false })
 }
 
@@ -129,7 +174,11 @@ pub fn put_settings_back(store: &Path) -> Vec<String> {
             continue;
         }
         // Held by whoever plays it now.
-        let Ok(mut journal) = JournalFile::open(&found.path) else { continue };
+        // The tool that it was killed in the midst of ends soon, as a rule.
+        let soon = std::time::Duration::from_secs(5);
+        let Ok(mut journal) = JournalFile::open_within(&found.path, soon) else { continue };
+        let devices = journal.state().devices.iter().map(|found| found.device.as_str());
+        let Ok(_held) = hold(&Host::this(), devices) else { continue };
         let settings: Vec<(String, String)> =
             journal.state().settings().map(|(p, v)| (p.clone(), v.clone())).collect();
         let Ok(names) = Names::new(&journal.state().begins.key) else { continue };
@@ -137,8 +186,12 @@ pub fn put_settings_back(store: &Path) -> Vec<String> {
         let allowed = allowed(&host, &journal.state().devices, &names);
         for (path, value) in settings {
             let action = layout::Action::PutBack { path: path.clone() };
-            let limit = std::time::Duration::from_secs(10);
-            let done = stack::build::act(&action, &allowed, Some(&value), limit);
+            let mut way = Way {
+                limit: std::time::Duration::from_secs(10),
+                held: None,
+                waits: &mut |_, _, _| {},
+            };
+            let done = stack::build::act(&action, &allowed, Some(&value), &mut way);
             if done.is_ok() && journal.add(&Entry::Back { path: path.clone() }).is_ok() {
                 told.push(format!("{path} is {value} again, as before study {}", found.name()));
             }

@@ -1,8 +1,11 @@
 //! The study's devices: what they are, and whether they may be written.
 
+use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
-use layout::{DeviceFact, DeviceFacts, DeviceId};
+use layout::{DeviceFact, DeviceFacts, DeviceId, Names};
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 use stack::build::{DeviceIdentity, are_remains, identity};
 use stack::{Access, Consent, Facts, Host, Own, PathKind, RefusalReason, Subject};
 use study::journal::Identity;
@@ -111,6 +114,24 @@ pub enum Known {
     Ours,
     /// The same, and the operator overrode what was written on it before.
     Overridden,
+    /// It was written, and bears something else now than was left there.
+    Changed,
+    /// It was written, and the journal does not say what was left there.
+    Unsure,
+}
+
+impl Known {
+    /// What is to be told besides of a device that is not blank.
+    const fn remark(self) -> &'static str {
+        match self {
+            Self::Changed => {
+                "; that is not what this study left there: somebody used it since, or a run was \
+                 killed that wrote to the device itself"
+            }
+            Self::Unsure => "; whether this study left that there cannot be told",
+            Self::No | Self::Ours | Self::Overridden => "",
+        }
+    }
 }
 
 /// Whether nothing on a device is known by name: what is left when our own signatures are erased.
@@ -120,6 +141,40 @@ fn bears_remains_only(host: &Host, path: &str, facts: &Facts) -> bool {
     let signatures = block.signatures.as_ref();
     block.partitions.is_empty()
         && signatures.is_ok_and(|all| are_remains(host, Path::new(path), all))
+}
+
+/// Holds devices against other studies, whatever store theirs is: settings that one changes another
+/// would put back. For as long as the files are open.
+pub(super) fn hold<'a>(
+    host: &Host,
+    paths: impl Iterator<Item = &'a str>,
+) -> Result<Vec<File>, PlayError> {
+    let place = Path::new(Names::MOUNT_ROOT).join("devices");
+    // Only root builds, and only root can make it.
+    if std::fs::create_dir_all(&place).is_err() {
+        return Ok(Vec::new());
+    }
+    let (mut held, mut numbers) = (Vec::new(), Vec::new());
+    for path in paths {
+        let Some(found) = identity(host, Path::new(path)) else { continue };
+        if numbers.contains(&found.number) {
+            continue;
+        }
+        numbers.push(found.number);
+        let name = place.join(found.number.to_string());
+        let mut options = OpenOptions::new();
+        let Ok(file) = options.write(true).create(true).truncate(false).open(name) else {
+            continue;
+        };
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => {
+                let why = format!("{path} is in use by another study");
+                return Err(PlayError::Refused(vec![why]));
+            }
+            _ => held.push(file),
+        }
+    }
+    Ok(held)
 }
 
 /// Judges every device; all refusals at once, so that nobody has to find them one by one.
@@ -163,10 +218,11 @@ pub fn judge(
             device.bears.extend(block.partitions.iter().map(|name| format!("partition {name}")));
             device.blank = block.signatures.is_ok() && device.bears.is_empty();
         }
+        let known = known(path);
         for reason in reasons(&facts) {
             let lifted = lifted_by(&reason);
-            let may_bear = match known(path) {
-                Known::No => false,
+            let may_bear = match known {
+                Known::No | Known::Changed | Known::Unsure => false,
                 Known::Ours => bears_remains_only(host, path, &facts),
                 Known::Overridden => true,
             };
@@ -183,6 +239,9 @@ pub fn judge(
                     }
                     device.overridden.push(reason.to_string());
                 }
+                None if lifted == Some("signature") => {
+                    refused.push(format!("{reason}{}", known.remark()));
+                }
                 None => refused.push(reason.to_string()),
             }
         }
@@ -193,6 +252,9 @@ pub fn judge(
             let (mine, theirs) = (&device.identity.name, &other.identity.name);
             if mine != theirs && (below.contains(mine) || chain.contains(theirs)) {
                 refused.push(format!("of {path} and {} one lies on the other", other.path));
+            } else if mine != theirs && stack::share_bytes(host, mine, theirs) {
+                let other = &other.path;
+                refused.push(format!("{path} and {other} are two names of the same bytes"));
             }
         }
         chains.push(chain);

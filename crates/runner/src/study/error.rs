@@ -54,6 +54,44 @@ pub enum PlayError {
         /// Why.
         source: study::journal::JournalError,
     },
+    /// It may be anybody's.
+    #[error("{path} is not taken for a journal: {why}")]
+    Untrusted {
+        /// Which.
+        path: PathBuf,
+        /// What is odd.
+        why: String,
+    },
+    /// Programs that a killed study has started.
+    #[error("what the study started when it was killed is still at work: {}", .tools.join(", "))]
+    ToolsAtWork {
+        /// Their names and numbers.
+        tools: Vec<String>,
+    },
+    /// File systems where the study mounts that its journal does not know.
+    #[error("something is mounted that the journal does not know of: {}", .things.join(", "))]
+    StillThere {
+        /// Mount points.
+        things: Vec<String>,
+    },
+    /// A command that is never done, whatever the study's file says.
+    #[error("stack {number} ({title}): {why}")]
+    Words {
+        /// Of the plan.
+        number: u32,
+        /// Its levels.
+        title: String,
+        /// Which word, and why.
+        why: String,
+    },
+    /// Two targets that are one.
+    #[error("the targets {one} and {other} are two names of one thing")]
+    OneTarget {
+        /// As the study names it.
+        one: String,
+        /// As well.
+        other: String,
+    },
     /// Another process is at it.
     #[error("the study {name} is being played by another process")]
     InUse {
@@ -144,7 +182,28 @@ impl PlayError {
                 "`plimsoll study clean` tries again, once what is in the way is gone".to_owned()
             }
             Self::Run(error) => return error.hint(),
-            Self::Damaged { .. } => return None,
+            Self::Damaged { .. } => {
+                "nothing can be taken back by it: see what `/run/plimsoll` and `/dev/md` have of the \
+                 study's key, which is in the journal's name, take that apart by hand, and remove \
+                 the journal"
+                    .to_owned()
+            }
+            Self::Untrusted { .. } => {
+                "remove it, if it is not yours; a journal is its owner's, and nobody else may write \
+                 to it"
+                    .to_owned()
+            }
+            Self::ToolsAtWork { .. } => {
+                "they write to the study's devices: wait for their end, and do this again".to_owned()
+            }
+            Self::StillThere { .. } => {
+                "the journal was cut short: unmount these by hand, then `plimsoll study clean` again"
+                    .to_owned()
+            }
+            Self::OneTarget { .. } => "name each thing once".to_owned(),
+            Self::Words { .. } => {
+                "take the word out of `mkfs` or `mount` in the study's file".to_owned()
+            }
         })
     }
 
@@ -152,7 +211,12 @@ impl PlayError {
     pub const fn is_refusal(&self) -> bool {
         matches!(
             self,
-            Self::Refused(_) | Self::Exchanged { .. } | Self::NotRoot(_) | Self::InUse { .. }
+            Self::Refused(_)
+                | Self::Exchanged { .. }
+                | Self::NotRoot(_)
+                | Self::InUse { .. }
+                | Self::ToolsAtWork { .. }
+                | Self::Untrusted { .. }
         )
     }
 
@@ -163,6 +227,8 @@ impl PlayError {
             Self::Study(_)
                 | Self::Override { .. }
                 | Self::Steps { .. }
+                | Self::Words { .. }
+                | Self::OneTarget { .. }
                 | Self::Unfinished { .. }
                 | Self::NothingToResume { .. }
                 | Self::Changed { .. }

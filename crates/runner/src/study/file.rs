@@ -1,17 +1,26 @@
 //! The journal on disk: lines that are there before what they announce is done.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Error, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{Error, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use study::journal::{Begins, Entry, State};
 
 use crate::study::PlayError;
 
 /// How a journal's name ends.
 const ENDING: &str = "journal";
+/// How the file is called beside it that tools have open as long as they live.
+const TOOLS: &str = "tools";
+/// The largest that is read: thousands of builds of dozens of devices.
+const BYTES_MAX: u64 = 256 << 20;
+/// A tool that a killed study has started is waited for that long.
+const TOOLS_END: Duration = Duration::from_secs(20);
+/// Between looks at it.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Where journals are: beside the store.
 pub fn directory(store: &Path) -> PathBuf {
@@ -24,6 +33,10 @@ pub struct JournalFile {
     path: PathBuf,
     file: File,
     state: State,
+    /// Locked; tools inherit it.
+    tools: File,
+    /// It cannot be written any more: what is taken back is known to this process only.
+    is_lost: bool,
 }
 
 /// A journal of a study that did not come to its end.
@@ -33,6 +46,16 @@ pub struct Unfinished {
     pub path: PathBuf,
     /// How it stands.
     pub state: State,
+}
+
+impl Unfinished {
+    /// Whether a process is at it at this moment. Not known counts as no.
+    pub fn is_playing(&self) -> bool {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let Ok(file) = rustix::fs::open(&self.path, flags, Mode::empty()) else { return false };
+        let lock = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+        lock == Err(rustix::io::Errno::WOULDBLOCK)
+    }
 }
 
 fn failed(what: &'static str, path: &Path) -> impl Fn(Error) -> PlayError {
@@ -53,25 +76,43 @@ impl JournalFile {
             .open(&path)
             .map_err(&cannot)?;
         lock(&file, &begins.name)?;
-        let mut journal = Self { state: State::new(begins.clone()), path: path.clone(), file };
+        let tools = hold_tools(&path, Duration::ZERO)?;
+        let state = State::new(begins.clone());
+        let mut journal = Self { state, path: path.clone(), file, tools, is_lost: false };
         journal.add(&Entry::Begins(Box::new(begins)))?;
         File::open(directory).and_then(|place| place.sync_all()).map_err(&cannot)?;
         Ok(journal)
     }
 
-    /// One that is there, held against others. What a crash cut off of its last line goes.
+    /// One that is there, held against others. What a crash cut off of its last line goes. Tools
+    /// that a killed study has started are waited for.
     pub fn open(path: &Path) -> Result<Self, PlayError> {
+        Self::open_within(path, TOOLS_END)
+    }
+
+    /// The same; tools are waited for that long.
+    pub(super) fn open_within(path: &Path, patience: Duration) -> Result<Self, PlayError> {
         let cannot = failed("open", path);
-        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(&cannot)?;
+        let mut file = open_own(path, OpenOptions::new().read(true).write(true))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         lock(&file, &name)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(failed("read", path))?;
+        let tools = hold_tools(path, patience)?;
+        let text = read(&file, path)?;
         let (state, whole) = State::read(&text)
             .map_err(|source| PlayError::Damaged { path: path.to_path_buf(), source })?;
         file.set_len(whole as u64).map_err(&cannot)?;
         file.seek(SeekFrom::End(0)).map_err(&cannot)?;
-        Ok(Self { path: path.to_path_buf(), file, state })
+        Ok(Self { path: path.to_path_buf(), file, state, tools, is_lost: false })
+    }
+
+    /// What tools are given to hold as long as they live.
+    pub(super) fn tools(&self) -> &File {
+        &self.tools
+    }
+
+    /// From now on nothing is written: what there is to take back is taken back all the same.
+    pub(super) fn go_on_without(&mut self) {
+        self.is_lost = true;
     }
 
     /// How the study stands.
@@ -86,14 +127,99 @@ impl JournalFile {
 
     /// Adds a line; it is on disk when this returns.
     pub fn add(&mut self, entry: &Entry) -> Result<(), PlayError> {
+        if self.is_lost {
+            self.state.apply(entry);
+            return Ok(());
+        }
         let cannot = failed("write", &self.path);
         let mut line = serde_json::to_vec(entry).map_err(|error| cannot(error.into()))?;
         line.push(b'\n');
-        self.file.write_all(&line).map_err(&cannot)?;
-        self.file.sync_data().map_err(&cannot)?;
+        let before = self.file.metadata().map_err(&cannot)?;
+        if before.nlink() == 0 {
+            // Nobody would find it: what is done from here on could not be taken back.
+            return Err(failed("find", &self.path)(ErrorKind::NotFound.into()));
+        }
+        let written = self.file.write_all(&line).and_then(|()| self.file.sync_data());
+        if let Err(error) = written {
+            // Half a line would spoil the next one.
+            let _ = self.file.set_len(before.len());
+            let _ = self.file.seek(SeekFrom::End(0));
+            return Err(cannot(error));
+        }
         self.state.apply(entry);
+        if matches!(entry, Entry::Ended { .. }) {
+            // Of no use any more; the next one makes its own.
+            let _ = std::fs::remove_file(self.path.with_extension(TOOLS));
+        }
         Ok(())
     }
+}
+
+/// Opens a file of ours: neither a link, nor a pipe, nor one that somebody else could have written.
+fn open_own(path: &Path, options: &mut OpenOptions) -> Result<File, PlayError> {
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let flags = i32::try_from(flags.bits()).unwrap_or(0);
+    let file = options.custom_flags(flags).open(path).map_err(failed("open", path))?;
+    let metadata = file.metadata().map_err(failed("open", path))?;
+    let user = rustix::process::geteuid().as_raw();
+    let refused =
+        |why: &str| Err(PlayError::Untrusted { path: path.to_path_buf(), why: why.to_owned() });
+    if !metadata.is_file() {
+        return refused("it is no regular file");
+    }
+    if metadata.len() > BYTES_MAX {
+        return refused("it is longer than any journal");
+    }
+    if metadata.uid() != user && metadata.uid() != 0 {
+        return refused(&format!("it is user {}'s, and this is user {user}", metadata.uid()));
+    }
+    if metadata.mode() & 0o022 != 0 {
+        return refused("others may write to it");
+    }
+    Ok(file)
+}
+
+fn read(file: &File, path: &Path) -> Result<String, PlayError> {
+    let mut text = String::new();
+    file.take(BYTES_MAX).read_to_string(&mut text).map_err(failed("read", path))?;
+    Ok(text)
+}
+
+/// The file that tools hold, locked. Whoever had it locked has ended, and all that it started.
+fn hold_tools(journal: &Path, patience: Duration) -> Result<File, PlayError> {
+    let path = journal.with_extension(TOOLS);
+    let mut options = OpenOptions::new();
+    let file = open_own(&path, options.read(true).write(true).create(true).mode(0o600))?;
+    let begun = Instant::now();
+    while let Err(error) = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        use rustix::io::Errno;
+        if matches!(error, Errno::NOTSUP | Errno::NOLCK) {
+            break;
+        }
+        if begun.elapsed() >= patience {
+            return Err(PlayError::ToolsAtWork { tools: holders(&path) });
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(file)
+}
+
+/// Programs that have it as their standard input: `mkfs.ext4 (pid 77)`.
+fn holders(path: &Path) -> Vec<String> {
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let mut found: Vec<String> = all
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|process| std::fs::read_link(process.join("fd/0")).is_ok_and(|to| to == path))
+        .map(|process| {
+            let name = std::fs::read_to_string(process.join("comm")).unwrap_or_default();
+            let number = process.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            format!("{} (pid {number})", name.trim())
+        })
+        .collect();
+    found.sort();
+    found
 }
 
 fn lock(file: &File, name: &str) -> Result<(), PlayError> {
@@ -118,7 +244,8 @@ pub(super) fn journals(directory: &Path) -> Vec<PathBuf> {
 
 /// How a journal stands, without holding it.
 pub(super) fn peek(path: &Path) -> Result<State, PlayError> {
-    let text = std::fs::read_to_string(path).map_err(failed("read", path))?;
+    let file = open_own(path, OpenOptions::new().read(true))?;
+    let text = read(&file, path)?;
     State::read(&text)
         .map(|(state, _)| state)
         .map_err(|source| PlayError::Damaged { path: path.to_path_buf(), source })
@@ -141,6 +268,77 @@ mod tests {
         }
     }
 
+    fn place(name: &str) -> PathBuf {
+        let place = std::env::temp_dir().join(format!("journal-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&place);
+        place
+    }
+
+    #[test]
+    fn pipes_links_and_files_that_others_may_write_are_no_journals() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = place("odd");
+        let mut journal = JournalFile::create(&place, begins("00000002")).unwrap();
+        let path = journal.path().to_path_buf();
+        journal.add(&Entry::Built { stack: 1 }).unwrap();
+        drop(journal);
+        let pipe = place.join("p.journal");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let link = place.join("l.journal");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        for odd in [&pipe, &link] {
+            assert!(peek(odd).is_err() && JournalFile::open(odd).is_err(), "{}", odd.display());
+        }
+        assert!(matches!(peek(&pipe), Err(PlayError::Untrusted { .. })));
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).unwrap();
+        assert!(matches!(peek(&path), Err(PlayError::Untrusted { .. })));
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+        assert!(peek(&path).is_ok() && JournalFile::open(&path).is_ok());
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[test]
+    fn a_journal_that_was_removed_is_written_no_more() {
+        let place = place("removed");
+        let mut journal = JournalFile::create(&place, begins("00000003")).unwrap();
+        std::fs::remove_file(journal.path()).unwrap();
+        let entry = Entry::Built { stack: 1 };
+        assert!(matches!(journal.add(&entry), Err(PlayError::Journal { what: "find", .. })));
+        journal.go_on_without();
+        journal.add(&entry).unwrap();
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[test]
+    fn a_tool_that_outlived_its_study_is_waited_for() {
+        let place = place("tools");
+        let journal = JournalFile::create(&place, begins("00000004")).unwrap();
+        let path = journal.path().to_path_buf();
+        let held = journal.tools().try_clone().unwrap();
+        let mut tool = std::process::Command::new("sleep").arg("60").stdin(held).spawn().unwrap();
+        drop(journal);
+        // A child that another test is starting has all files for a moment, with their locks.
+        let mut opened = JournalFile::open_within(&path, Duration::from_millis(100));
+        for _ in 0..50 {
+            match &opened {
+                Err(PlayError::ToolsAtWork { .. }) => break,
+                _ => std::thread::sleep(Duration::from_millis(20)),
+            }
+            opened = JournalFile::open_within(&path, Duration::from_millis(100));
+        }
+        let error = opened.unwrap_err();
+        assert!(error.to_string().contains(&format!("sleep (pid {})", tool.id())), "{error}");
+        tool.kill().unwrap();
+        tool.wait().unwrap();
+        let opens = || {
+            std::thread::sleep(Duration::from_millis(20));
+            JournalFile::open(&path).is_ok()
+        };
+        assert!((0..50).any(|_| opens()));
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+
     #[test]
     fn a_journal_goes_on_after_a_line_that_was_cut_off() {
         let place = std::env::temp_dir().join(format!("journal-{}", std::process::id()));
@@ -150,7 +348,10 @@ mod tests {
         journal.add(&Entry::Built { stack: 1 }).unwrap();
         let held = JournalFile::open(&path).unwrap_err();
         assert!(matches!(held, PlayError::InUse { .. }), "{held}");
+        let found = Unfinished { path: path.clone(), state: journal.state().clone() };
+        assert!(found.is_playing());
         drop(journal);
+        assert!(!found.is_playing());
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, [&whole[..], b"{\"is\":\"bui"].concat()).unwrap();
         let mut journal = JournalFile::open(&path).unwrap();

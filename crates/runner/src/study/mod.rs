@@ -10,6 +10,7 @@ mod error;
 mod file;
 mod play;
 mod states;
+mod witness;
 
 pub use clean::{Cleaned, Left, clean, put_settings_back, unfinished};
 pub use devices::{Device, Known, Override, judge};

@@ -9,16 +9,19 @@ use layout::{ArrayState, DeviceId, Maker, Names, StackSpec, Stage, Step};
 use record::{OfStudy, PartOf, RunState, Warning};
 use stack::{Consent, Host};
 use study::journal::{Begins, Entry, Found, Rebuild, VERSION};
-use study::{PlannedStack, Stack, Study};
+use study::{On, PlannedStack, Stack, Study};
 
 use crate::study::builder::{Builder, Listener, NotBuilt, allowed};
-use crate::study::devices::facts_of;
+use crate::study::devices::{facts_of, hold};
 use crate::study::states::{Moments, Place, States};
+use crate::study::witness::{self, known_as};
 use crate::study::{Device, JournalFile, Known, Override, PlayError, judge};
 use crate::{Outcome, RunError, TargetName};
 
 /// The file that suites use on a file system of ours.
 const DATA: &str = "plimsoll.dat";
+/// The file of the log, of suites that have files for both.
+const LOG: &str = "plimsoll-log.dat";
 
 /// A run that is to be made.
 pub struct Part<'a> {
@@ -26,8 +29,8 @@ pub struct Part<'a> {
     pub stack: &'a PlannedStack,
     /// Which of the study's suites, from 0.
     pub suite: usize,
-    /// What to measure.
-    pub target: TargetName,
+    /// What to measure, all at once.
+    pub targets: Vec<TargetName>,
     /// What may be written there besides what any run may.
     pub consent: Consent,
     /// Where the run's randomness comes from.
@@ -144,6 +147,7 @@ impl Play<'_> {
     ///
     /// * `key`: 8 hex digits that no other study has; `now`: ns since 1970.
     pub fn begin(&self, key: &str, now: i64, crew: &mut dyn Crew) -> Result<Ended, PlayError> {
+        let _held = self.hold()?;
         let devices = self.look(&|_| Known::No)?;
         self.can_build(&devices, key)?;
         let begins = Begins {
@@ -158,14 +162,24 @@ impl Play<'_> {
         };
         let mut journal = JournalFile::create(&crate::study::directory(&self.store), begins)?;
         for device in &devices {
-            journal.add(&noted(device))?;
+            self.note(&mut journal, device)?;
         }
         self.play(&mut journal, &devices, crew)
+    }
+
+    /// Notes a device as it is before anything is written to it.
+    fn note(&self, journal: &mut JournalFile, device: &Device) -> Result<(), PlayError> {
+        journal.add(&noted(device))?;
+        if device.blank {
+            return Ok(());
+        }
+        witness::note(&self.host, journal, &DeviceId::new(&device.path), false)
     }
 
     /// Goes on with one that was broken off: what it left is taken back, and built again.
     pub fn resume(&self, path: &Path, crew: &mut dyn Crew) -> Result<Ended, PlayError> {
         let mut journal = JournalFile::open(path)?;
+        let _held = self.hold()?;
         if journal.state().begins.text != self.text {
             return Err(PlayError::Changed { file: self.file.display().to_string() });
         }
@@ -174,15 +188,15 @@ impl Play<'_> {
         if !journal.state().is_clean() {
             crew.tell("taking back what was left when it was broken off");
         }
-        let mut builder = Builder { host: self.host.clone(), allowed, journal: &mut journal };
+        let mut builder = Builder::new(self.host.clone(), allowed, &mut journal);
         builder.undo_all(&mut Through(crew))?;
         let known = journal.state().devices.clone();
-        let devices = self.look(&|path| known_as(&journal, path))?;
+        let devices = self.look(&|path| known_as(&self.host, &journal, path))?;
         for device in &devices {
             let found = known.iter().find(|found| found.device.as_str() == device.path);
             if found.is_none() && journal.state().is_untouched() {
                 // Killed while its devices were noted, before anything was done to any.
-                journal.add(&noted(device))?;
+                self.note(&mut journal, device)?;
                 continue;
             }
             let why = match found {
@@ -192,9 +206,40 @@ impl Play<'_> {
             if let Some(why) = why {
                 return Err(PlayError::Exchanged { device: device.path.clone(), why });
             }
+            // What the operator gives away is as if the study had left it there.
+            if !device.overridden.is_empty() {
+                witness::note(&self.host, &mut journal, &DeviceId::new(&device.path), false)?;
+            }
         }
         self.can_build(&devices, &key)?;
         self.play(&mut journal, &devices, crew)
+    }
+
+    /// Its devices, held against other studies.
+    fn hold(&self) -> Result<Vec<std::fs::File>, PlayError> {
+        if !self.study.builds() {
+            return Ok(Vec::new());
+        }
+        hold(&self.host, self.study.devices.all().map(String::as_str))
+    }
+
+    /// Whether every command of every stack is one that will be done, and whether no two of its
+    /// targets are one.
+    pub fn check_words(&self, devices: &[Device], key: &str) -> Result<(), PlayError> {
+        one_target_each(self.study)?;
+        let paths = devices.iter().map(|device| device.path.clone()).collect();
+        let queues = devices.iter().map(|device| device.identity.disk.clone()).collect();
+        let allowed = stack::build::Allowed::new(paths, queues, key, Names::MOUNT_ROOT);
+        for (number, steps) in steps_of(self.study, devices, key)? {
+            for step in &steps {
+                allowed.check(&step.action).map_err(|error| PlayError::Words {
+                    number,
+                    title: step.what.clone(),
+                    why: error.to_string(),
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Judges the study's devices.
@@ -211,12 +256,13 @@ impl Play<'_> {
     /// Whether every stack can be built, as far as that can be told before.
     fn can_build(&self, devices: &[Device], key: &str) -> Result<(), PlayError> {
         if !self.study.builds() {
-            return Ok(());
+            return one_target_each(self.study);
         }
         let user = rustix::process::geteuid();
         if !user.is_root() {
             return Err(PlayError::NotRoot(user.as_raw()));
         }
+        self.check_words(devices, key)?;
         let steps = steps_of(self.study, devices, key)?;
         let missing = stack::build::missing_programs(steps.iter().flat_map(|(_, steps)| steps));
         if missing.is_empty() { Ok(()) } else { Err(PlayError::NotInstalled(missing)) }
@@ -262,11 +308,18 @@ impl Play<'_> {
             let at_once = if state_of(one).is_healthy() { suites.len() } else { 1 };
             for suites in suites.chunks(at_once.max(1)) {
                 let went = self.stack(journal, one, ground, suites, &mut ended, crew);
+                if let Err(NotBuilt::End(PlayError::Journal { .. })) = &went {
+                    // Nothing is begun any more, and what was begun is taken back.
+                    journal.go_on_without();
+                }
                 // However that ended: nothing of the stack stays.
                 let host = self.host.clone();
                 let allowed = allowed(&host, &journal.state().devices, &names(&key)?);
-                let journal = &mut *journal;
-                Builder { host, allowed, journal }.undo_all(&mut Through(crew))?;
+                let mut builder = Builder::new(host, allowed, &mut *journal);
+                builder.tear_down(&mut Through(crew))?;
+                if let Err(NotBuilt::End(PlayError::Journal { .. })) = &went {
+                    builder.blank()?;
+                }
                 match went {
                     Ok(made) => complete.extend(made),
                     Err(NotBuilt::Stopped) => ended.interrupted = true,
@@ -291,7 +344,12 @@ impl Play<'_> {
         if !ended.interrupted {
             let host = self.host.clone();
             let allowed = allowed(&host, &journal.state().devices, &names(&key)?);
-            Builder { host, allowed, journal }.blank()?;
+            let mut builder = Builder::new(host, allowed, &mut *journal);
+            builder.blank()?;
+            // What becomes blank again is as it was; all else is worth a word.
+            builder.told.iter().filter(|line| line.contains("left alone")).for_each(|line| {
+                crew.tell(line);
+            });
             journal.add(&Entry::Ended { complete: ended.complete == ended.of })?;
         }
         Ok(ended)
@@ -310,18 +368,18 @@ impl Play<'_> {
         let key = journal.state().begins.key.clone();
         let names = names(&key)?;
         let allowed = allowed(&self.host, &journal.state().devices, &names);
+        let spec = match &one.stack {
+            Stack::Built(spec) => Some(spec.as_ref()),
+            Stack::Plain(_) => None,
+        };
         // The state to measure in comes last, when there are files.
         let healthy =
             steps.iter().position(|step| step.stage == Stage::State).unwrap_or(steps.len());
         let (first, state) = steps.split_at(healthy);
-        if !steps.is_empty() {
-            // Somebody may have mounted one meanwhile.
-            self.look(&|path| known_as(journal, path))?;
-            let mut builder = Builder {
-                host: self.host.clone(),
-                allowed: allowed.clone(),
-                journal: &mut *journal,
-            };
+        if spec.is_some() {
+            // Somebody may have mounted one meanwhile, or put something there.
+            self.look(&|path| known_as(&self.host, journal, path))?;
+            let mut builder = Builder::new(self.host.clone(), allowed.clone(), &mut *journal);
             builder.build(one.number, first, 0, true, &mut Through(crew))?;
             let odd = builder.check(first);
             if !odd.is_empty() {
@@ -329,10 +387,6 @@ impl Play<'_> {
             }
         }
         journal.add(&Entry::Built { stack: one.number })?;
-        let spec = match &one.stack {
-            Stack::Built(spec) => Some(spec.as_ref()),
-            Stack::Plain(_) => None,
-        };
         let place = Place {
             host: &self.host,
             allowed: &allowed,
@@ -352,6 +406,12 @@ impl Play<'_> {
             let number = part.part.number;
             let mut states = States::new(place, &mut *journal);
             let measured = crew.measure(part, &mut states);
+            // A device that was written itself has no signature that tells whose bytes these are.
+            if let Some(spec) = spec.filter(|spec| spec.file_system.is_none()) {
+                for device in spec.devices() {
+                    witness::note(&self.host, states.journal, device, false)?;
+                }
+            }
             let outcome = match measured {
                 Ok(measured) => measured.outcome,
                 Err(PlayError::Run(error)) if error.kind() != crate::ErrorKind::Store => {
@@ -392,15 +452,20 @@ impl Play<'_> {
         journal: &mut JournalFile,
     ) -> Result<Part<'s>, PlayError> {
         let mut consent = Consent::default();
-        let target = match &one.stack {
-            Stack::Plain(target) => TargetName::parse(target.as_ref())?,
+        let targets = match &one.stack {
+            Stack::Plain(target) => vec![TargetName::parse(target.as_ref())?],
             Stack::Built(spec) if spec.file_system.is_some() => {
                 let mount = PathBuf::from(names.mount_point());
                 consent.own_mounts = vec![mount.clone()];
-                let on_wal = self.study.measure.suites.get(suite).is_some_and(|s| s.on_wal);
                 let log = spec.wal.as_ref().map(|_| PathBuf::from(names.wal().mount_point()));
                 consent.own_mounts.extend(log.clone());
-                TargetName::Path(log.filter(|_| on_wal).unwrap_or(mount).join(DATA))
+                let log = log.as_ref().unwrap_or(&mount);
+                let paths = match self.study.measure.suites.get(suite).map(|suite| suite.on) {
+                    Some(On::Wal) => vec![log.join(DATA)],
+                    Some(On::WalAndData) => vec![log.join(LOG), mount.join(DATA)],
+                    Some(On::Data) | None => vec![mount.join(DATA)],
+                };
+                paths.into_iter().map(TargetName::Path).collect()
             }
             Stack::Built(spec) => {
                 let top = top_device(spec, names).map(|device| PathBuf::from(device.as_str()));
@@ -409,13 +474,13 @@ impl Play<'_> {
                 consent.even_though_signature = true;
                 let devices = spec.devices().into_iter().cloned().collect();
                 journal.add(&Entry::Writes { devices })?;
-                TargetName::Path(path)
+                vec![TargetName::Path(path)]
             }
         };
         Ok(Part {
             stack: one,
             suite,
-            target,
+            targets,
             consent,
             seed: self.study.seed_of_suite(suite),
             part: PartOf {
@@ -436,6 +501,26 @@ impl Play<'_> {
     }
 }
 
+/// One file by two names would be measured as if it were two.
+fn one_target_each(study: &Study) -> Result<(), PlayError> {
+    let mut seen: Vec<(PathBuf, &str)> = Vec::new();
+    for one in study.stacks.iter().filter(|one| !one.again) {
+        let Stack::Plain(target) = &one.stack else { continue };
+        let Ok(path) = std::fs::canonicalize(target) else { continue };
+        let text: &str = target.as_ref();
+        match seen.iter().find(|(known, other)| *known == path && *other != text) {
+            Some((_, other)) => {
+                return Err(PlayError::OneTarget {
+                    one: (*other).to_owned(),
+                    other: text.to_owned(),
+                });
+            }
+            None => seen.push((path, text)),
+        }
+    }
+    Ok(())
+}
+
 /// What a stack is built of, and how.
 #[derive(Clone, Copy)]
 struct Ground<'a> {
@@ -451,16 +536,6 @@ fn noted(device: &Device) -> Entry {
         blank: device.blank,
         overridden: device.overridden.clone(),
     }))
-}
-
-/// What a journal says of a device.
-fn known_as(journal: &JournalFile, path: &str) -> Known {
-    let device = DeviceId::new(path);
-    match journal.state().found(&device) {
-        Some(found) if !found.overridden.is_empty() => Known::Overridden,
-        Some(_) if journal.state().has_written(&device) => Known::Ours,
-        _ => Known::No,
-    }
 }
 
 fn state_of(one: &PlannedStack) -> ArrayState {

@@ -120,11 +120,7 @@ impl<'a> States<'a> {
     }
 
     fn builder(&mut self) -> Builder<'_> {
-        Builder {
-            host: self.at.host.clone(),
-            allowed: self.at.allowed.clone(),
-            journal: &mut *self.journal,
-        }
+        Builder::new(self.at.host.clone(), self.at.allowed.clone(), &mut *self.journal)
     }
 
     fn act(&mut self, steps: &[Step]) -> Result<(), PlayError> {

@@ -132,3 +132,32 @@ fn rounds_that_cannot_show_a_steady_state_say_so_beforehand() {
     assert!(steady(9).contains(few), "{}", steady(9));
     assert!(!steady(10).contains("cannot show whether"), "{}", steady(10));
 }
+
+#[test]
+fn a_pause_before_a_visit_passes_on_the_models_clock() {
+    // An hour before each visit took three hours.
+    let place = Place::new("models-settle");
+    let text = format!("settle = \"1h\"\n{SUITE}");
+    let (outcome, run) = go(&place, &order(&place, &text, &model(&place, ""), &[])).unwrap();
+    assert_eq!(outcome.state, RunState::Complete);
+    let times = times(&run);
+    assert_eq!(times.len(), 3);
+    for pair in times.windows(2) {
+        let between = pair[1].0 - pair[0].1;
+        assert!((3_600_000_000_000..3_600_100_000_000).contains(&between), "{between}");
+    }
+}
+
+#[test]
+fn files_larger_than_the_model_are_refused_as_on_a_device() {
+    let place = Place::new("models-size");
+    let of = |size: &str| {
+        let text = SUITE.replace("16MiB", size);
+        prepare(&order(&place, &text, &model(&place, ""), &[]))
+    };
+    assert!(of("1GiB").is_ok());
+    let refused = of("2GiB").unwrap_err();
+    let said = format!("{refused}\nhint: {}", refused.hint().unwrap_or_default());
+    assert!(said.contains("file set `2GiB` is more than the target's `1GiB`"), "{said}");
+    assert!(said.contains("use `--size 1GiB`"), "{said}");
+}

@@ -322,7 +322,7 @@ fn cells_that_had_all_their_visits_are_counted_once_and_alike() {
     let [warning] = run.header.warnings.as_slice() else { panic!("{:?}", run.header.warnings) };
     let are = if marked == 1 { "is" } else { "are" };
     let wanted = format!(
-        "{marked} of 3 cells {are} not known to 5 %, after the 3 visits that a cell may have"
+        "{marked} of 3 cells {are} not known to 5 %: they had the 3 visits that a cell may have"
     );
     assert_eq!((warning.code.as_str(), &warning.text), ("not-converged", &wanted));
     assert_eq!(findings.not_converged.text(), Some(wanted));
@@ -349,7 +349,7 @@ fn a_budget_that_runs_out_is_said() {
     let wanted = "visits measure 1.72 s and no longer, where 2 s or more were meant, since every cell is to \
          have 3 of them within 20 s";
     assert!(cut.text.contains(wanted), "{}", cut.text);
-    assert_eq!(late.text, "the time of 20 s ran out: 3 of 3 cells are not known to 5 %");
+    assert_eq!(late.text, "3 of 3 cells are not known to 5 %: the time of 20 s ran out");
     let longest = measured(&run).map(|visit| visit.elapsed_ns).max().unwrap();
     assert!(longest < 1_800_000_000, "{longest}");
 }

@@ -1,5 +1,6 @@
 //! Doing one action: a program with its words, a setting, a directory.
 
+use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -8,11 +9,14 @@ use std::time::{Duration, Instant};
 
 use layout::{Action, Step};
 
-use crate::build::{Allowed, NotAllowed, array_named};
+use crate::build::there::as_called;
+use crate::build::{Allowed, NotAllowed};
 use crate::host::Host;
 
 /// Tools live there too; root's path may lack these when it comes from another user's.
 const PLACES: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Where programs run.
+const NO_PLACE: &str = "/proc";
 /// More is not kept of what a program says.
 const SAID_MAX: u64 = 64 << 10;
 /// How often a program is looked at.
@@ -91,15 +95,28 @@ impl ActError {
     }
 }
 
+/// How a program is started and waited for.
+pub struct Way<'a> {
+    /// One that takes longer is ended.
+    pub limit: Duration,
+    /// An empty file that it has open as long as it lives, and with it what this process has locked
+    /// there: so a program that outlives this process can be waited for.
+    pub held: Option<&'a File>,
+    /// Told at every look what is waited for: its name, its number, for how long.
+    pub waits: &'a mut dyn FnMut(&str, u32, Duration),
+}
+
+/// Starts a service that goes on by itself, and would hold what it is given for good.
+const SERVICE: &str = "zfs-fuse";
+
 /// Does one action, if it is allowed.
 ///
 /// * `before`: of [`Action::PutBack`], what was there.
-/// * `limit`: a program that takes longer is ended.
 pub fn act(
     action: &Action,
     allowed: &Allowed,
     before: Option<&str>,
-    limit: Duration,
+    way: &mut Way<'_>,
 ) -> Result<Said, ActError> {
     allowed.check(action)?;
     let file = |what, path: &str| {
@@ -107,7 +124,7 @@ pub fn act(
         move |source| ActError::File { what, path, source }
     };
     match action {
-        Action::Run { argv } => return run(&as_found(argv), limit),
+        Action::Run { argv } => return run_so(&as_found(argv), way),
         Action::WriteFile { path, value } => {
             std::fs::write(path, value).map_err(file("write", path))?;
         }
@@ -128,15 +145,23 @@ pub fn act(
     Ok(Said::default())
 }
 
-/// The same words, with an array that is to be stopped named as it is found: a restart may have put
-/// it together under another name. Only the name on its members says whose it is.
+/// The same words, with arrays that are taken back, or on which something is, named as they are found: a restart may
+/// have put them together under other names. Only the name on its members says whose an array is.
 fn as_found(argv: &[String]) -> Vec<String> {
-    match argv {
-        [program, stop, path] if program == "mdadm" && stop == "--stop" => {
-            let found = array_named(&Host::this(), path).unwrap_or_else(|| path.clone());
-            vec![program.clone(), stop.clone(), found]
-        }
-        _ => argv.to_vec(),
+    if !takes_back(argv) {
+        return argv.to_vec();
+    }
+    let host = Host::this();
+    argv.iter().map(|word| as_called(&host, word)).collect()
+}
+
+/// Whether the words take something off a device, or a device apart. What makes an array names it anew.
+fn takes_back(argv: &[String]) -> bool {
+    let mut words = argv.iter().map(String::as_str);
+    match words.next() {
+        Some("wipefs" | "pvremove") => true,
+        Some("mdadm") => matches!(words.next(), Some("--stop" | "--zero-superblock")),
+        _ => false,
     }
 }
 
@@ -192,9 +217,15 @@ fn place(program: &str) -> Option<PathBuf> {
     PLACES.split(':').map(|place| Path::new(place).join(program)).find(|path| path.is_file())
 }
 
+/// Starts a program that changes nothing, and waits for its end.
+pub(super) fn run(argv: &[String], limit: Duration) -> Result<Said, ActError> {
+    run_so(argv, &mut Way { limit, held: None, waits: &mut |_, _, _| {} })
+}
+
 /// Starts a program and waits for its end. It has no terminal, and a Ctrl-C is not for it: what it
 /// is doing to a device it brings to an end.
-pub(super) fn run(argv: &[String], limit: Duration) -> Result<Said, ActError> {
+fn run_so(argv: &[String], way: &mut Way<'_>) -> Result<Said, ActError> {
+    let limit = way.limit;
     let command = argv.join(" ");
     let program = argv.first().cloned().unwrap_or_default();
     let Some(path) = place(&program) else { return Err(ActError::NotInstalled { program }) };
@@ -203,12 +234,15 @@ pub(super) fn run(argv: &[String], limit: Duration) -> Result<Said, ActError> {
         how: how.to_owned(),
         said: last_lines(said),
     };
+    let held = way.held.filter(|_| program != SERVICE).map(File::try_clone).transpose();
+    let held = held.map_err(|error| failed("cannot be started", &error.to_string()))?;
     let mut child = Command::new(path)
         .args(argv.iter().skip(1))
-        .current_dir("/")
+        // No file can be made there: a word that is taken for a file's name makes none.
+        .current_dir(NO_PLACE)
         .env("PATH", PLACES)
         .env("LC_ALL", "C")
-        .stdin(Stdio::null())
+        .stdin(held.map_or_else(Stdio::null, Stdio::from))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
@@ -219,7 +253,10 @@ pub(super) fn run(argv: &[String], limit: Duration) -> Result<Said, ActError> {
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if begun.elapsed() < limit => std::thread::sleep(LOOK),
+            Ok(None) if begun.elapsed() < limit => {
+                (way.waits)(&program, child.id(), begun.elapsed());
+                std::thread::sleep(LOOK);
+            }
             Ok(None) => {
                 // If it cannot be ended there is nothing else to be done about it.
                 let _ = child.kill();
@@ -270,6 +307,24 @@ fn last_lines(text: &str) -> String {
 mod tests {
     use super::*;
 
+    #[test]
+    fn only_what_is_taken_back_is_looked_for_under_another_name() {
+        let of =
+            |line: &str| takes_back(&line.split(' ').map(ToOwned::to_owned).collect::<Vec<_>>());
+        for line in [
+            "mdadm --stop /dev/md/plimsoll-0-leg0",
+            "mdadm --zero-superblock /dev/md/plimsoll-0-leg0",
+            "wipefs --all --types xfs /dev/md/plimsoll-0-top",
+            "pvremove --yes /dev/md/plimsoll-0-leg1",
+        ] {
+            assert!(of(line), "{line}");
+        }
+        // Another's array of that name would be built over.
+        for line in ["mdadm --create /dev/md/plimsoll-0-leg0", "mkfs.xfs /dev/md/plimsoll-0-top"] {
+            assert!(!of(line), "{line}");
+        }
+    }
+
     fn argv(line: &str) -> Vec<String> {
         line.split(' ').map(str::to_owned).collect()
     }
@@ -299,6 +354,32 @@ mod tests {
         };
         let steps = [step("ls /"), step("mkfs.nosuch /dev/a"), step("mkfs.nosuch /dev/b")];
         assert_eq!(missing_programs(&steps), ["mkfs.nosuch"]);
+    }
+
+    #[test]
+    fn a_program_holds_what_it_is_given_until_its_end_and_makes_no_file_by_a_bare_name() {
+        use rustix::fs::{FlockOperation, flock};
+        let path = std::env::temp_dir().join(format!("held-{}", std::process::id()));
+        let open =
+            || File::options().read(true).write(true).create(true).truncate(false).open(&path);
+        let held = open().unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let other = open().unwrap();
+        let mut looks = 0;
+        let mut waits = |name: &str, _: u32, _: Duration| {
+            assert_eq!(name, "sleep");
+            assert!(flock(&other, FlockOperation::NonBlockingLockExclusive).is_err());
+            looks += 1;
+        };
+        let limit = Duration::from_secs(30);
+        run_so(&argv("sleep 0.1"), &mut Way { limit, held: Some(&held), waits: &mut waits })
+            .unwrap();
+        assert!(looks > 0);
+        drop(held);
+        flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let error = run(&argv("touch plimsoll-victim"), limit).unwrap_err();
+        assert!(error.to_string().contains("ended with code 1"), "{error}");
     }
 
     #[test]

@@ -91,6 +91,9 @@ impl Allowed {
         if !mkfs && !PROGRAMS.contains(&program.as_str()) {
             return Some(format!("{program} is none of the programs that build stacks"));
         }
+        if let Some(word) = elsewhere(program, arguments) {
+            return Some(format!("`{word}` makes it write to something besides its device"));
+        }
         // What LVM is told besides: keys of its configuration look like paths.
         let settings = |word: &&String| word.as_str() != LVM_NO_BACKUP;
         for word in arguments.iter().filter(settings) {
@@ -142,6 +145,33 @@ impl Allowed {
     }
 }
 
+/// The word by which a `mkfs` would write to a file, or another device, that is named without a slash.
+fn elsewhere<'a>(program: &str, arguments: &'a [String]) -> Option<&'a str> {
+    let kind = program.strip_prefix("mkfs.")?;
+    // Letters that take no value may stand before one that does.
+    let (before, letters) = match kind {
+        "ext2" | "ext3" | "ext4" => ("cjnqvDFKSV", "z"),
+        "f2fs" => ("fmqS", "c"),
+        "jfs" => ("cfOqV", "j"),
+        _ => ("", ""),
+    };
+    let by_letter = |word: &str| {
+        let rest = word
+            .strip_prefix('-')
+            .map(|rest| rest.trim_start_matches(|c: char| before.contains(c)));
+        rest.is_some_and(|rest| rest.starts_with(|c: char| letters.contains(c)))
+    };
+    let by_name = |word: &str| {
+        let names = ["logdev=", "rtdev=", "name=", "file=", "device="];
+        word.split([',', ' ']).any(|part| {
+            // `-dname=x`: one letter and its value in one word.
+            let joined = part.strip_prefix('-').and_then(|rest| rest.get(1..)).unwrap_or(part);
+            names.iter().any(|name| joined.starts_with(name) && !part.contains('/'))
+        })
+    };
+    arguments.iter().map(String::as_str).find(|word| by_letter(word) || by_name(word))
+}
+
 /// An action as a line.
 fn words(action: &Action) -> String {
     match action {
@@ -179,6 +209,8 @@ mod tests {
             "lvchange --rebuild /dev/loop1 plimsoll-0123abcd-leg0/data",
             "vgremove --yes --force plimsoll-0123abcd-leg0",
             "mkfs.ext4 -q /dev/plimsoll-0123abcd/data",
+            "mkfs.ext4 -q -F -L plimsoll -O ^resize_inode,quota -N 4096 -j /dev/loop1",
+            "mkfs.xfs -f -m crc=1 -l size=64m /dev/loop1",
             "mount -t btrfs -o noatime,device=/dev/loop1 /dev/loop1 /run/plimsoll/0123abcd/data",
             "umount /run/plimsoll/0123abcd/data",
             "zpool destroy plimsoll-0123abcd",
@@ -260,6 +292,13 @@ mod tests {
             "mkfs.xfs -l logdev=/dev/sdb /dev/loop1",
             "mkfs.ext4 -J device=/dev/sdb /dev/loop1",
             "mkfs.ext4 -J device=UUID=77 /dev/loop1",
+            "mkfs.ext4 -z victim.txt /dev/loop1",
+            "mkfs.ext4 -qFzvictim.txt /dev/loop1",
+            "mkfs.ext4 -J device=victim /dev/loop1",
+            "mkfs.xfs -l logdev=victim /dev/loop1",
+            "mkfs.xfs -d su=64k,file=1,name=victim /dev/loop1",
+            "mkfs.f2fs -f -c victim /dev/loop1",
+            "mkfs.jfs -q -jvictim /dev/loop1",
             "mkfs.ext4 -J device=LABEL=x /dev/loop1",
             "mkfs.vfat /dev/loop1",
             "dd of=/dev/loop1",

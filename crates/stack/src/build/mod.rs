@@ -9,10 +9,10 @@ mod there;
 mod verify;
 mod wait;
 
-pub use act::{ActError, Said, act, missing_programs, put_back, setting};
+pub use act::{ActError, Said, Way, act, missing_programs, put_back, setting};
 pub use allowed::{Allowed, NotAllowed};
-pub use ends::{EndsError, are_remains, blank_ends};
+pub use ends::{EndsError, are_remains, blank_ends, block_of, end_marks};
 pub use identity::{DeviceIdentity, identity};
-pub use there::{ThereError, array_named, is_there};
+pub use there::{ThereError, array_named, is_there, uuid_on};
 pub use verify::verify;
 pub use wait::{Progress, progress};

@@ -38,7 +38,9 @@ pub fn is_there(host: &Host, made: &Made) -> Result<bool, ThereError> {
         Made::Group { name } => succeeds(&["vgs", "--noheadings", "-o", "vg_name", name]),
         Made::Volume { path } => Ok(std::fs::symlink_metadata(path).is_ok()),
         Made::Pool { name } => succeeds(&["zpool", "list", "-H", "-o", "name", name]),
-        Made::Signature { device, kind, name } => signature(device.as_str(), kind, name.as_deref()),
+        Made::Signature { device, kind, name } => {
+            signature(&as_called(host, device.as_str()), kind, name.as_deref())
+        }
         Made::Mount { path } => {
             let all = mounts(host).map_err(ThereError::Mounts)?;
             Ok(all.iter().any(|mount| mount.point.as_os_str() == path.as_str()))
@@ -78,6 +80,12 @@ pub fn array_named(host: &Host, path: &str) -> Option<String> {
     })
 }
 
+/// The path of an array of ours as it is now; any other word as it is.
+pub(super) fn as_called(host: &Host, word: &str) -> String {
+    let array = word.strip_prefix("/dev/md/").filter(|name| !name.is_empty());
+    array.and_then(|_| array_named(host, word)).unwrap_or_else(|| word.to_owned())
+}
+
 /// Whether what `mdadm --detail --export` says is of an array of that name. The host stands in
 /// front: `any:plimsoll-...`.
 fn bears(said: &str, name: &str) -> bool {
@@ -97,33 +105,45 @@ fn succeeds(words: &[&str]) -> Result<bool, ThereError> {
     }
 }
 
+/// The number that something of that kind on a device was given when it was made; `None` if no such
+/// thing is there, or it has none.
+pub fn uuid_on(device: &str, kind: &str) -> Result<Option<String>, ThereError> {
+    let Some(said) = said_of(device)? else { return Ok(None) };
+    Ok(is_it(&said, kind, None).then(|| field(&said, "UUID")).flatten())
+}
+
 fn signature(device: &str, kind: &str, name: Option<&str>) -> Result<bool, ThereError> {
+    Ok(said_of(device)?.is_some_and(|said| is_it(&said, kind, name)))
+}
+
+/// What `blkid` says of a device; `None` if it finds nothing on it.
+fn said_of(device: &str) -> Result<Option<String>, ThereError> {
     // Probed on the device itself: a cache would tell what was there before.
     let words = ["blkid", "--probe", "--output", "export", device];
     let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let said = match run(&argv, LIMIT) {
-        Ok(said) => said.out,
+    match run(&argv, LIMIT) {
+        Ok(said) => Ok(Some(said.out)),
         // 2: nothing found, or no such device.
-        Err(ActError::Failed { how, .. }) if how == "ended with code 2" => return Ok(false),
+        Err(ActError::Failed { how, .. }) if how == "ended with code 2" => Ok(None),
         Err(ActError::Failed { how, said, .. }) if how == "ended with code 8" => {
-            return Err(ThereError::Ambiguous { device: device.to_owned(), said });
+            Err(ThereError::Ambiguous { device: device.to_owned(), said })
         }
-        Err(error) => return Err(error.into()),
-    };
-    Ok(is_it(&said, kind, name))
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn field(said: &str, key: &str) -> Option<String> {
+    said.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=').map(unescaped))
 }
 
 /// Whether what `blkid` says is of that kind and name.
 fn is_it(said: &str, kind: &str, name: Option<&str>) -> bool {
-    let field = |key: &str| {
-        said.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=').map(unescaped))
-    };
-    if field("TYPE").as_deref() != Some(kind) {
+    if field(said, "TYPE").as_deref() != Some(kind) {
         return false;
     }
     let Some(name) = name else { return true };
     // Arrays have the host in front: `any:plimsoll-...`.
-    field("LABEL").is_some_and(|label| label == name || label.ends_with(&format!(":{name}")))
+    field(said, "LABEL").is_some_and(|label| label == name || label.ends_with(&format!(":{name}")))
 }
 
 /// `blkid` puts a backslash before what a shell would mind.

@@ -66,6 +66,19 @@ pub struct Users {
     pub unseen: usize,
 }
 
+impl Users {
+    /// With those of something else that has the same bytes.
+    pub(crate) fn add(&mut self, other: Self) {
+        let mut writers = other.writers;
+        writers.retain(|writer| !self.writers.contains(writer));
+        self.writers.extend(writers);
+        let mut mappers = other.mappers;
+        mappers.retain(|mapper| !self.mappers.contains(mapper));
+        self.mappers.extend(mappers);
+        self.unseen = self.unseen.max(other.unseen);
+    }
+}
+
 /// The file system that a file is in or would be made in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {

@@ -203,7 +203,7 @@ fn a_listing_has_a_line_per_run_newest_last() {
             target: "/ssd/tést.dat".into(),
             imported: None,
             started_unix_ns: Some(1_235_088_000_000_000_000),
-            state: RunState::Running,
+            state: RunState::Killed,
             live: false,
             visits_made: 1,
             visits_planned: 4,
@@ -212,6 +212,27 @@ fn a_listing_has_a_line_per_run_newest_last() {
         }
     );
     assert_eq!(list[1].id, "r2");
+}
+
+#[test]
+fn one_that_says_it_is_under_way_and_that_nobody_holds_was_killed() {
+    let mut store = Store::open(&scratch("killed")).unwrap();
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    let states = |store: &Store| {
+        let of = [store.load(&id).unwrap(), store.outline(&id).unwrap()];
+        [of[0].header.state, of[1].header.state, store.list().unwrap()[0].state]
+    };
+    let claim = store.claim(&id).unwrap();
+    assert_eq!(states(&store), [RunState::Running; 3]);
+    drop(claim);
+    assert_eq!(states(&store), [RunState::Killed; 3]);
+    // What is read so is never stored: older programs do not know the word.
+    store.set_state(&id, RunState::Killed).unwrap();
+    let claim = store.claim(&id).unwrap();
+    assert_eq!(states(&store), [RunState::Running; 3]);
+    drop(claim);
+    store.set_state(&id, RunState::Complete).unwrap();
+    assert_eq!(states(&store), [RunState::Complete; 3]);
 }
 
 #[test]

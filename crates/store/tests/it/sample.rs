@@ -43,7 +43,8 @@ pub fn header() -> RunHeader {
             memory_bytes: 48 << 30,
         },
         started_unix_ns: 1_235_088_000_000_000_000,
-        state: RunState::Running,
+        // As one is read that no process holds.
+        state: RunState::Killed,
         visits_planned: 4,
         blocks: None,
         targets: Vec::new(),
@@ -104,6 +105,8 @@ fn op(name: &str, scale: u64) -> OpRecord {
         },
         slow: vec![SlowRequest { at_ns: 7, latency_ns: 1 << 40, worker: 2, offset: 8192 }],
         slow_dropped: 3,
+        late_requests: 0,
+        late_bytes: 0,
         reported: None,
     }
 }
@@ -141,6 +144,7 @@ pub fn visit(order: u32) -> VisitRecord {
         order,
         started_unix_ns: 1_235_088_001_000_000_000 + i64::from(order),
         elapsed_ns: 10_000_123_456,
+        load_ns: None,
         end: VisitEnd::Hanging,
         purpose: Purpose::Measure,
         ramp_ns: 0,
@@ -197,6 +201,17 @@ pub fn latest() -> Run {
     let mut other = run.header.target.clone();
     other.given = "/ssd/other.dat".into();
     run.header.targets = vec![run.header.target.clone(), other];
+    run
+}
+
+/// With what schema 14 added.
+pub fn with_load() -> Run {
+    let mut run = with_model();
+    for visit in &mut run.visits {
+        visit.load_ns = Some(visit.elapsed_ns - 7);
+        let ops = visit.streams.iter_mut().flat_map(|stream| &mut stream.ops);
+        ops.for_each(|op| (op.late_requests, op.late_bytes) = (2, 8192));
+    }
     run
 }
 

@@ -1,9 +1,10 @@
 //! `plimsoll compare --group`: lists of suites that were played again, part by part.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use explain::compare::{Against, Verdict};
+use explain::compare::{Against, Comparison, Verdict};
 use record::Run;
+use serde::Serialize;
 use store::Store;
 
 use super::{CompareArgs, code, comparison, text};
@@ -11,7 +12,7 @@ use crate::commands::explain::of_group;
 use crate::commands::suites::counted;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, json};
 
 /// The runs of a group by the number of their part; of a part that was played again the last.
 struct Group {
@@ -20,13 +21,69 @@ struct Group {
     runs: BTreeMap<u32, Run>,
 }
 
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    list: String,
+    groups: Vec<String>,
+    parts: Vec<Part>,
+    /// Numbers of parts that not every group has.
+    lonely: Vec<u32>,
+    counts: Counts,
+    exit_code: u8,
+}
+
+/// A part that every group has.
+#[derive(Serialize)]
+struct Part {
+    number: u32,
+    suite: String,
+    comparison: Comparison,
+    #[serde(skip)]
+    runs: Vec<Run>,
+}
+
+/// How many comparisons of parts came out how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+struct Counts {
+    worse: usize,
+    different: usize,
+    same: usize,
+    inconclusive: usize,
+    nothing_compared: usize,
+}
+
+impl Counts {
+    fn of(against: &[Against]) -> Self {
+        let mut counts = Self::default();
+        for one in against {
+            let count = match one.verdict {
+                _ if !one.is_compared() => &mut counts.nothing_compared,
+                _ if one.is_worse() => &mut counts.worse,
+                Verdict::Different => &mut counts.different,
+                Verdict::Same => &mut counts.same,
+                Verdict::Inconclusive => &mut counts.inconclusive,
+            };
+            *count += 1;
+        }
+        counts
+    }
+}
+
 /// Compares each part of the first group with the same part of the others, and prints what came of it.
 pub fn groups(args: &CompareArgs, store: &Store, output: &Output) -> Result<ExitCode, Failure> {
+    let (code, document) = document(args, store)?;
     if args.json {
-        let message = "a comparison of groups is no single document";
-        let hint = "leave `--json` out, or compare the runs of one part: `plimsoll compare r4 r12`";
-        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+        output.print(&json(&document)?)?;
+    } else {
+        let parts = document.parts.iter().map(|part| of_part(part, args.cells));
+        output.print(&(parts.collect::<String>() + &summary(&document)))?;
     }
+    Ok(if args.exit_code { code } else { ExitCode::Ok })
+}
+
+fn document(args: &CompareArgs, store: &Store) -> Result<(ExitCode, Document), Failure> {
     let mut groups: Vec<Group> = Vec::new();
     for word in &args.runs {
         let group = load(store, word)?;
@@ -38,44 +95,48 @@ pub fn groups(args: &CompareArgs, store: &Store, output: &Output) -> Result<Exit
         groups.push(group);
     }
     same_list(&groups)?;
-    let mut against = Vec::new();
-    let mut out = String::new();
-    let mut lonely = Vec::new();
-    let numbers: Vec<u32> = groups.iter().flat_map(|group| group.runs.keys().copied()).collect();
-    let numbers = std::collections::BTreeSet::from_iter(numbers);
-    for number in &numbers {
+    let (mut parts, mut lonely) = (Vec::new(), Vec::new());
+    let numbers: BTreeSet<u32> =
+        groups.iter().flat_map(|group| group.runs.keys().copied()).collect();
+    for number in numbers {
         let runs: Option<Vec<Run>> =
-            groups.iter_mut().map(|group| group.runs.remove(number)).collect();
+            groups.iter_mut().map(|group| group.runs.remove(&number)).collect();
         let Some(runs) = runs.filter(|runs| same_suite(runs)) else {
-            lonely.push(number.to_string());
+            lonely.push(number);
             continue;
         };
-        let found = comparison(args, store, &runs)?;
-        let suite = runs.first().map_or("", |run| run.header.suite.as_str());
-        let title = report::plain(&format!("{number}  {suite}"));
-        let line = "=".repeat(title.chars().count());
-        out.push_str(&format!("{title}\n{line}\n"));
-        out.push_str(&text(&found, store, &runs, args.cells));
-        out.push('\n');
-        against.extend(found.against);
+        let comparison = comparison(args, store, &runs)?;
+        let suite = runs.first().map_or_else(String::new, |run| run.header.suite.clone());
+        parts.push(Part { number, suite, comparison, runs });
     }
+    let against: Vec<Against> =
+        parts.iter().flat_map(|part| part.comparison.against.iter().cloned()).collect();
     if against.is_empty() {
         let message = "the groups have no part in common";
         let hint = "`plimsoll list` shows which runs belong to which group";
         return Err(Failure::new(ExitCode::Usage, message).hint(hint));
     }
-    out.push_str(&summary(&against, numbers.len(), &lonely));
-    output.print(&out)?;
-    let code = if lonely.is_empty() {
-        code(&against)
-    } else {
+    let code = match code(&against) {
         // What was not compared is not as good as before.
-        match code(&against) {
-            ExitCode::Ok => ExitCode::NothingCompared,
-            other => other,
-        }
+        ExitCode::Ok if !lonely.is_empty() => ExitCode::NothingCompared,
+        code => code,
     };
-    Ok(if args.exit_code { code } else { ExitCode::Ok })
+    let document = Document {
+        schema: "plimsoll.comparisons/1",
+        list: groups.first().map_or_else(String::new, |group| group.list.clone()),
+        groups: groups.into_iter().map(|group| group.name).collect(),
+        counts: Counts::of(&against),
+        exit_code: code.number(),
+        parts,
+        lonely,
+    };
+    Ok((code, document))
+}
+
+fn of_part(part: &Part, cells: bool) -> String {
+    let title = report::plain(&format!("{}  {}", part.number, part.suite));
+    let line = "=".repeat(title.chars().count());
+    format!("{title}\n{line}\n{}\n", text(&part.comparison, &part.runs, cells))
 }
 
 fn load(store: &Store, word: &str) -> Result<Group, Failure> {
@@ -110,24 +171,19 @@ fn same_suite(runs: &[Run]) -> bool {
 }
 
 /// How many parts came out how, in a few lines.
-///
-/// * `lonely`: parts that not every group has.
-fn summary(against: &[Against], parts: usize, lonely: &[String]) -> String {
-    let of = |wanted: fn(&Against) -> bool| against.iter().filter(|one| wanted(one)).count();
-    let nothing = of(|one| !one.is_compared());
-    let worse = of(|one| one.is_compared() && one.is_worse());
-    let other = of(|one| one.is_compared() && !one.is_worse() && one.verdict == Verdict::Different);
-    let same = of(|one| one.is_compared() && one.verdict == Verdict::Same);
-    let open = against.len().saturating_sub(nothing + worse + other + same);
+fn summary(document: &Document) -> String {
+    let Document { parts, lonely, counts, .. } = document;
+    let Counts { worse, different, same, inconclusive, nothing_compared } = counts;
     let mut out = format!(
-        "{}: {worse} different for the worse, {other} different, {same} the same, {open} \
-         inconclusive",
-        counted(parts as u64, "part")
+        "{}: {worse} different for the worse, {different} different, {same} the same, \
+         {inconclusive} inconclusive",
+        counted((parts.len() + lonely.len()) as u64, "part")
     );
-    if nothing > 0 {
-        out.push_str(&format!(", {nothing} with nothing to compare"));
+    if *nothing_compared > 0 {
+        out.push_str(&format!(", {nothing_compared} with nothing to compare"));
     }
     if !lonely.is_empty() {
+        let lonely: Vec<String> = lonely.iter().map(u32::to_string).collect();
         out.push_str(&format!("; not in every group: {}", lonely.join(", ")));
     }
     out + ".\n"

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use explain::explanation::{Context, Explanation, OfRun, Together};
 use explain::factor::{Effect, Factors, Refusal};
-use explain::view::View;
+use explain::view::{CellView, View};
 use record::Run;
 
 use super::Prepared;
@@ -29,6 +29,22 @@ impl Told<'_> {
     fn is_acquitted(&self) -> bool {
         let within = |(low, high): (f64, f64)| low > 1.0 - NOTHING && high < 1.0 / (1.0 - NOTHING);
         !self.matters && self.depends_on.is_empty() && self.range.is_some_and(within)
+    }
+
+    /// Told from the base to what was tried in its place, whatever order the levels have elsewhere.
+    fn seen_from_base(self, factors: &[study::Factor]) -> Self {
+        let factor = factors.iter().find(|factor| factor.name == self.factor);
+        let place = |level: &str| factor?.levels.iter().position(|known| known == level);
+        if place(self.from) <= place(self.to) {
+            return self;
+        }
+        Self {
+            from: self.to,
+            to: self.from,
+            ratio: 1.0 / self.ratio,
+            range: self.range.map(|(low, high)| (1.0 / high, 1.0 / low)),
+            ..self
+        }
     }
 
     fn better(&self) -> &str {
@@ -225,6 +241,17 @@ fn mean(view: &View<'_>) -> Option<f64> {
     (!rates.is_empty()).then(|| (rates.iter().sum::<f64>() / rates.len() as f64).exp())
 }
 
+/// What a cell is called at the head of its column. A bare number tells nothing without its axis.
+fn column(row: &CellView<'_>) -> String {
+    let place = row.cell.coordinates.iter().map(|(axis, value)| match value.parse::<f64>() {
+        Ok(_) => format!("{} {value}", axis.replace('_', " ")),
+        Err(_) => value.clone(),
+    });
+    let words = std::iter::once(row.cell.phase.clone()).chain(place);
+    let words = words.chain(row.stream_name().map(str::to_owned));
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// One line a run: its stack, the levels, and each cell's rate with its interval.
 fn table(runs: &[(&View<'_>, &OfRun)]) -> String {
     let Some((first, _)) = runs.first() else { return String::new() };
@@ -232,7 +259,7 @@ fn table(runs: &[(&View<'_>, &OfRun)]) -> String {
     head.extend(levels(first.run).iter().map(|(factor, _)| (*factor).to_owned()));
     let cells = first.grid_rows().count();
     let shown = if cells <= CELLS_SHOWN { cells } else { 0 };
-    head.extend(first.grid_rows().take(shown).map(|row| format!("{} IOPS", row.name())));
+    head.extend(first.grid_rows().take(shown).map(|row| format!("{} IOPS", column(row))));
     if shown != 1 {
         head.push("mean IOPS".to_owned());
     }
@@ -286,7 +313,8 @@ fn conclusions(
     runs: &[(&View<'_>, &OfRun)],
 ) {
     let factors = &together.factors;
-    let all = told(factors);
+    let told = told(factors).into_iter();
+    let all: Vec<Told<'_>> = told.map(|one| one.seen_from_base(&prepared.study.factors)).collect();
     let matter: Vec<String> = all
         .iter()
         .filter(|one| one.matters || !one.depends_on.is_empty())
@@ -299,7 +327,11 @@ fn conclusions(
             format!("{}.{on}", one.text())
         })
         .collect();
-    let matter = if matter.is_empty() { vec!["None is shown to.".to_owned()] } else { matter };
+    let mut matter = if matter.is_empty() { vec!["None is shown to.".to_owned()] } else { matter };
+    let tried = tried(runs);
+    if let Some(some) = cached(&tried) {
+        matter.insert(0, format!("{some}: what follows may be of it, and not of what is below."));
+    }
     section(out, "Which factors matter", &matter);
     section(out, "Which work together", &interactions(factors));
     let acquitted: Vec<String> = all
@@ -309,7 +341,7 @@ fn conclusions(
         .collect();
     section(out, "Acquitted", &acquitted);
     section(out, "What could not be told", &unknown(prepared, factors, &all));
-    section(out, "Recommendation", &recommendation(&all, runs));
+    section(out, "Recommendation", &recommendation(&all, &tried));
 }
 
 fn interactions(factors: &Factors) -> Vec<String> {
@@ -373,23 +405,72 @@ fn unknown(prepared: &Prepared, factors: &Factors, all: &[Told<'_>]) -> Vec<Stri
     said
 }
 
-fn recommendation(all: &[Told<'_>], runs: &[(&View<'_>, &OfRun)]) -> Vec<String> {
+/// A run as the recommendation sees it.
+struct Tried<'a> {
+    run: &'a str,
+    levels: Vec<(&'a str, &'a str)>,
+    /// Requests per second, geometric mean of its cells.
+    rate: f64,
+    is_base: bool,
+    /// Some of it was answered by a cache.
+    is_cached: bool,
+}
+
+fn tried<'a>(runs: &'a [(&View<'_>, &OfRun)]) -> Vec<Tried<'a>> {
+    let mut all = Vec::new();
+    for (view, run) in runs {
+        let Some(rate) = mean(view) else { continue };
+        all.push(Tried {
+            run: &run.run,
+            levels: levels(view.run),
+            rate,
+            is_base: is_base(view),
+            is_cached: run.marks.iter().any(|mark| mark.code == "cached"),
+        });
+    }
+    all
+}
+
+/// `2 of 5 runs measured a cache (r1, r2)`; `None` where none did.
+fn cached(runs: &[Tried<'_>]) -> Option<String> {
+    let all: Vec<&str> = runs.iter().filter(|one| one.is_cached).map(|one| one.run).collect();
+    let names = all.join(", ");
+    (!all.is_empty())
+        .then(|| format!("{} of {} runs measured a cache ({names})", all.len(), runs.len()))
+}
+
+/// Only what is shown is recommended: effects, never the luckiest row of the table; and nothing of
+/// drives from what a cache answered.
+fn recommendation(all: &[Told<'_>], runs: &[Tried<'_>]) -> Vec<String> {
+    if let Some(some) = cached(runs) {
+        return vec![format!(
+            "None: {some}, and what differs may be that cache. Measure again with files larger than \
+             what caches them (`size`)."
+        )];
+    }
     let mut said = Vec::new();
-    let choose: Vec<String> = all
+    let choose: Vec<(&str, &str)> = all
         .iter()
         .filter(|one| one.matters && one.depends_on.is_empty())
-        .map(|one| format!("{} {}", one.factor, one.better()))
+        .map(|one| (one.factor, one.better()))
         .collect();
-    if !choose.is_empty() {
-        said.push(format!("Take {}.", choose.join(", ")));
-    }
     let joint: Vec<&str> =
         all.iter().filter(|one| !one.depends_on.is_empty()).map(|one| one.factor).collect();
+    if !choose.is_empty() {
+        let words: Vec<String> =
+            choose.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
+        said.push(format!("Take {}.", words.join(", ")));
+    }
     if !joint.is_empty() {
         said.push(format!(
             "{} work together: choose them together, from the rows of the table.",
             joint.join(" and ")
         ));
+    }
+    if said.is_empty() {
+        said.push("None: no factor is shown to matter.".to_owned());
+    } else {
+        said.extend(measured(&choose, !joint.is_empty(), runs));
     }
     let free: Vec<&str> = all.iter().filter(|one| one.is_acquitted()).map(|o| o.factor).collect();
     if !free.is_empty() {
@@ -398,26 +479,38 @@ fn recommendation(all: &[Told<'_>], runs: &[(&View<'_>, &OfRun)]) -> Vec<String>
             free.join(" or ")
         ));
     }
-    let rated = || runs.iter().filter_map(|(view, run)| Some((mean(view)?, *view, *run)));
-    let best = rated().max_by(|a, b| a.0.total_cmp(&b.0));
-    let bases: Vec<f64> =
-        rated().filter(|(_, view, _)| is_base(view)).map(|(r, ..)| r.ln()).collect();
-    if let Some((rate, view, run)) = best.filter(|_| !bases.is_empty()) {
-        let base = (bases.iter().sum::<f64>() / bases.len() as f64).exp();
-        let what: Vec<String> =
-            levels(view.run).iter().map(|(factor, level)| format!("{factor} {level}")).collect();
-        said.push(format!(
-            "The fastest that was measured is {} ({}): {rate:.0} IOPS, x{:.2} of the base. The \
-             fastest of many is a little lucky; the effects above are not.",
-            run.run,
-            what.join(", "),
-            rate / base
-        ));
-    }
-    if said.is_empty() {
-        said.push("None: nothing is known that would speak for one of them.".to_owned());
-    }
     said
+}
+
+/// Which stack with the levels chosen was the fastest.
+fn measured(choose: &[(&str, &str)], is_joint: bool, runs: &[Tried<'_>]) -> Option<String> {
+    let has_all = |one: &&Tried<'_>| choose.iter().all(|level| one.levels.contains(level));
+    let bases: Vec<&Tried<'_>> = runs.iter().filter(|one| one.is_base).collect();
+    let base = bases.first()?;
+    if !is_joint && has_all(base) {
+        return Some("The base is that already.".to_owned());
+    }
+    let best = runs.iter().filter(|one| !one.is_base).filter(has_all);
+    let Some(best) = best.max_by(|a, b| a.rate.total_cmp(&b.rate)) else {
+        return Some(
+            "No stack that was measured has all of these: measure it before you build it."
+                .to_owned(),
+        );
+    };
+    let of_base = bases.iter().map(|one| one.rate.ln()).sum::<f64>() / bases.len() as f64;
+    let times = best.rate / of_base.exp();
+    if times <= 1.0 {
+        return None;
+    }
+    let what: Vec<String> =
+        best.levels.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
+    Some(format!(
+        "The fastest such stack that was measured is {} ({}): {:.0} IOPS, x{times:.2} of the base. The \
+         fastest of many is a little lucky; the effects above are not.",
+        best.run,
+        what.join(", "),
+        best.rate
+    ))
 }
 
 fn is_base(view: &View<'_>) -> bool {
@@ -433,4 +526,71 @@ fn odd(explanation: &Explanation, runs: &[Run]) -> Vec<String> {
         said.extend(rebuilt.map(|warning| format!("{}: {}.", run.header.id, warning.text)));
     }
     said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told<'a>(factor: &'a str, [from, to]: [&'a str; 2], ratio: f64, matters: bool) -> Told<'a> {
+        let range = Some((ratio * 0.9, ratio * 1.1));
+        Told { factor, from, to, ratio, range, matters, depends_on: Vec::new() }
+    }
+
+    fn run<'a>(run: &'a str, fs: &'a str, mount: &'a str, rate: f64) -> Tried<'a> {
+        let is_base = (fs, mount) == ("ext4", "defaults");
+        let levels = vec![("fs", fs), ("mount", mount)];
+        Tried { run, levels, rate, is_base, is_cached: false }
+    }
+
+    fn three() -> Vec<Tried<'static>> {
+        vec![
+            run("r1", "ext4", "defaults", 100.0),
+            run("r2", "xfs", "defaults", 150.0),
+            run("r3", "ext4", "noatime", 170.0),
+            run("r4", "ext4", "defaults", 101.0),
+        ]
+    }
+
+    #[test]
+    fn where_nothing_is_shown_nothing_is_recommended() {
+        let all = [
+            told("fs", ["ext4", "xfs"], 1.5, false),
+            told("mount", ["defaults", "noatime"], 1.7, false),
+        ];
+        assert_eq!(recommendation(&all, &three()), ["None: no factor is shown to matter."]);
+        assert_eq!(recommendation(&[], &[]), ["None: no factor is shown to matter."]);
+    }
+
+    #[test]
+    fn what_a_cache_answered_is_no_reason() {
+        let all = [told("fs", ["ext4", "xfs"], 1.5, true)];
+        let mut runs = three();
+        runs[1].is_cached = true;
+        let said = recommendation(&all, &runs).join(" ");
+        assert!(said.starts_with("None: 1 of 4 runs measured a cache (r2)"), "{said}");
+        assert!(!said.contains("Take") && !said.contains("fastest"), "{said}");
+    }
+
+    #[test]
+    fn the_fastest_is_one_with_what_is_shown_and_never_the_base() {
+        let all = [
+            told("fs", ["ext4", "xfs"], 1.5, true),
+            told("mount", ["defaults", "noatime"], 1.7, false),
+        ];
+        let said = recommendation(&all, &three());
+        assert_eq!(said[0], "Take fs xfs.");
+        assert!(said[1].starts_with("The fastest such stack that was measured is r2"), "{said:?}");
+        // The base is better.
+        let all = [told("fs", ["ext4", "xfs"], 0.5, true)];
+        let said = recommendation(&all, &three());
+        assert_eq!(said, ["Take fs ext4.", "The base is that already."]);
+        // Both alone, never together.
+        let all = [
+            told("fs", ["ext4", "xfs"], 1.5, true),
+            told("mount", ["defaults", "noatime"], 1.7, true),
+        ];
+        let said = recommendation(&all, &three());
+        assert!(said[1].starts_with("No stack that was measured has all of these"), "{said:?}");
+    }
 }

@@ -126,7 +126,7 @@ impl Measurer<'_> {
         let anew = |settings| {
             runner::prepare(&Order {
                 source,
-                targets: vec![part.target.clone()],
+                targets: part.targets.clone(),
                 seed: Some(part.seed),
                 size_given: self.prepared.study.measure.size.is_some(),
                 settings,

@@ -70,6 +70,8 @@ struct DeviceOf<'a> {
     path: &'a str,
     size: u64,
     serial: Option<&'a str>,
+    /// Whether any stack is built on it: what is on it is then lost.
+    in_stacks: bool,
     blank: bool,
     overridden: &'a [String],
 }
@@ -131,6 +133,9 @@ pub fn plan(
         Err(error @ PlayError::Refused(_)) => (Vec::new(), Some(error)),
         Err(error) => return Err(error.into()),
     };
+    if refused.is_none() {
+        play.check_words(&devices, KEY)?;
+    }
     let steps = match &refused {
         None => steps_of(&prepared.study, &devices, KEY)?,
         Some(_) => Vec::new(),
@@ -170,9 +175,15 @@ fn plan_text(prepared: &Prepared, devices: &[Device], steps: &[(u32, Vec<Step>)]
         same.push(format!("The same in all: {}.", fixed.join(", ")));
     }
     say(&mut out, "What is measured", &same);
-    if !devices.is_empty() {
-        let lines: Vec<String> = devices.iter().map(device_line).collect();
+    let (used, idle): (Vec<&Device>, Vec<&Device>) =
+        devices.iter().partition(|device| is_used(study, &device.path));
+    if !used.is_empty() {
+        let lines: Vec<String> = used.into_iter().map(device_line).collect();
         say(&mut out, "What is destroyed: all that is on", &lines);
+    }
+    if !idle.is_empty() {
+        let lines: Vec<String> = idle.into_iter().map(device_line).collect();
+        say(&mut out, "What is named and in no stack", &lines);
     }
     if !study.left_out.is_empty() {
         let lines: Vec<String> = study
@@ -216,7 +227,9 @@ fn commands(out: &mut String, step: &Step) {
 
 fn action(action: &Action) -> String {
     match action {
-        Action::Run { argv } => argv.join(" "),
+        Action::Run { argv } => {
+            argv.iter().map(|word| layout::shell_word(word)).collect::<Vec<_>>().join(" ")
+        }
         Action::WriteFile { path, value } => {
             format!("write {value} to {path}, put back afterwards")
         }
@@ -224,6 +237,14 @@ fn action(action: &Action) -> String {
         Action::MakeDirectory { path } => format!("mkdir -p {path}"),
         Action::RemoveDirectory { path } => format!("rmdir {path}"),
     }
+}
+
+/// Whether a stack is built on a device.
+fn is_used(study: &study::Study, path: &str) -> bool {
+    study.stacks.iter().any(|one| match &one.stack {
+        Stack::Plain(_) => false,
+        Stack::Built(spec) => spec.devices().iter().any(|device| device.as_str() == path),
+    })
 }
 
 fn device_line(device: &Device) -> String {
@@ -400,6 +421,7 @@ fn document<'a>(
                 path: &device.path,
                 size: device.identity.size.get(),
                 serial: device.identity.serial.as_deref(),
+                in_stacks: is_used(study, &device.path),
                 blank: device.blank,
                 overridden: &device.overridden,
             })

@@ -1,0 +1,82 @@
+//! What a suite asks for, as a job file of fio.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use suite::{CheckContext, check, fio_job, parse};
+
+/// The job file of a suite with these lines.
+fn job(head: &str, phase: &str) -> String {
+    let text = format!(
+        "schema = 1\nname = \"t\"\n{head}\n[[phase]]\nname = \"main\"\ntime = \"1s\"\n{phase}\n"
+    );
+    let source = parse(&text, "t.toml").unwrap();
+    fio_job(&check(&source, &CheckContext::default()).unwrap(), "f")
+}
+
+/// Options of a job, and nothing of another.
+fn options<'a>(job: &'a str, name: &str) -> Vec<&'a str> {
+    let section = job.split(&format!("\n[{name}]\n")).nth(1).unwrap_or_default();
+    section.lines().take_while(|line| !line.is_empty() && !line.starts_with(';')).collect()
+}
+
+const TWO: &str = "file_size = \"32MiB\"\nfile_count = 2";
+const STREAMS: &str = "[[phase.stream]]\nname = \"log\"\noperation = \"write\"\n\
+                       region = { start = \"75%\" }\n\
+                       [[phase.stream]]\nname = \"pages\"\nregion = \"25%\"\n\
+                       [[phase.stream]]\nname = \"whole\"";
+
+#[test]
+fn a_region_of_several_files_is_in_the_file_that_it_lies_in() {
+    // The offset went beyond both files: fio did nothing, and said that all was well.
+    let all = job(TWO, STREAMS);
+    let log = options(&all, "main-log");
+    for option in ["filename=f.1", "offset=16777216", "size=16777216", "stonewall=1"] {
+        assert!(log.contains(&option), "{option}: {all}");
+    }
+    let pages = options(&all, "main-pages");
+    assert!(pages.contains(&"filename=f.0") && pages.contains(&"size=16777216"), "{all}");
+    assert!(!pages.iter().any(|option| option.starts_with("offset=")), "{all}");
+    let whole = options(&all, "main-whole");
+    assert!(whole.contains(&"size=67108864"), "{all}");
+    assert!(!whole.iter().any(|option| option.starts_with("filename=")), "{all}");
+    // Half of the files is whole files.
+    let four = "file_size = \"32MiB\"\nfile_count = 4";
+    let half = job(four, "region = { start = \"50%\" }");
+    let half = options(&half, "main");
+    assert!(half.contains(&"filename=f.2:f.3") && half.contains(&"size=67108864"), "{half:?}");
+    // A stripe goes over each file.
+    let striped = job(TWO, "spread = { stripe = \"1MiB\" }\nregion = { start = \"50%\" }");
+    let striped = options(&striped, "main");
+    assert!(striped.contains(&"offset=16777216"), "{striped:?}");
+    assert!(striped.contains(&"size=33554432"), "{striped:?}");
+}
+
+#[test]
+fn a_region_that_fio_cannot_say_is_no_job_and_the_next_begins_the_cell() {
+    let torn = STREAMS.replacen("75%", "25%", 1);
+    let all = job(TWO, &torn);
+    assert!(all.contains("; main-log: no job, since its region"), "{all}");
+    assert_eq!(options(&all, "main-log"), [""; 0], "{all}");
+    assert!(options(&all, "main-pages").contains(&"stonewall=1"), "{all}");
+    assert!(!options(&all, "main-whole").contains(&"stonewall=1"), "{all}");
+}
+
+#[test]
+fn threads_have_no_offsets_beyond_the_end_of_a_file() {
+    let phase = "access = \"sequential\"\nthreads = 4";
+    let several = job(TWO, phase);
+    assert!(!several.contains("offset_increment"), "{several}");
+    assert!(several.contains("; threads begin at equal parts of the files"), "{several}");
+    assert!(job("file_size = \"32MiB\"", phase).contains("offset_increment=8388608"));
+}
+
+#[test]
+fn a_rate_is_one_of_reads_and_writes_together() {
+    let rate = |more: &str| {
+        let all = job("", &format!("threads = 2\nrate = 200\n{more}"));
+        all.lines().find(|line| line.starts_with("rate_iops=")).map(str::to_owned).unwrap()
+    };
+    assert_eq!(rate(""), "rate_iops=100");
+    assert_eq!(rate("operation = \"write\"\nsync = \"fdatasync\""), "rate_iops=100");
+    // One number would be 100 of each.
+    assert_eq!(rate("read_share = 0.7"), "rate_iops=70,30");
+}

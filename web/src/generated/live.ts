@@ -1,0 +1,157 @@
+// Made from schema/plimsoll.live-1.schema.json by `npm run types`; do not edit.
+
+/**
+ * Runs as they stand, newest last.
+ */
+export interface Live {
+  /**
+   * Version of the program that serves.
+   */
+  program: string;
+  /**
+   * The runs.
+   */
+  runs: LiveRun[];
+  /**
+   * Always `plimsoll.live/1`.
+   */
+  schema: "plimsoll.live/1";
+  /**
+   * The file that the runs are in.
+   */
+  store: string;
+  /**
+   * Why the store cannot be read now; null where it can.
+   */
+  trouble: Trouble | null;
+  /**
+   * Rises with every change that is told.
+   */
+  version: number;
+  /**
+   * Whether these are all runs; else only those that changed, and the others are as before.
+   */
+  whole: boolean;
+}
+/**
+ * A run on one line.
+ */
+export interface LiveRun {
+  /**
+   * Its id in its store.
+   */
+  id: string;
+  /**
+   * The tool that made it, if it was imported.
+   */
+  imported: string | null;
+  /**
+   * Its place in a list of suites.
+   */
+  part: PartOf | null;
+  /**
+   * `running` while a process works on it, else `killed`, `complete`, `interrupted`, `failed` or
+   * `imported`.
+   */
+  standing: string;
+  /**
+   * Wall clock at the start, ns since 1970; null where nobody tells.
+   */
+  started_unix_ns: number | null;
+  /**
+   * The suite's name.
+   */
+  suite: string;
+  /**
+   * What was measured, as the user named it.
+   */
+  target: string;
+  /**
+   * The [`Live::version`] with which it changed last.
+   */
+  version: number;
+  /**
+   * How many visits were made.
+   */
+  visits_made: number;
+  /**
+   * How many visits the plan has.
+   */
+  visits_planned: number;
+  /**
+   * How many warnings it has, its visits' included.
+   */
+  warnings: number;
+}
+/**
+ * A run's place in a list of suites that was played part after part.
+ */
+export interface PartOf {
+  /**
+   * The same for all runs of one sequence.
+   */
+  group: string;
+  /**
+   * The list's name.
+   */
+  list: string;
+  /**
+   * From 1, every repeat of every part counted.
+   */
+  number: number;
+  /**
+   * How many runs the whole sequence has.
+   */
+  of: number;
+  /**
+   * On which stack; null where the list is no study.
+   */
+  study: OfStudy | null;
+}
+/**
+ * Which of a study's stacks a run was made on.
+ */
+export interface OfStudy {
+  /**
+   * The base once more, made only to see noise and drift.
+   */
+  again: boolean;
+  /**
+   * What the study varies, with the level here.
+   */
+  levels: Setting[];
+  /**
+   * Which stack of the study's plan, from 1.
+   */
+  stack: number;
+  /**
+   * In which state its arrays were measured: `degraded`, `rebuilding`; null for healthy ones.
+   */
+  state: string | null;
+}
+/**
+ * A setting of another tool.
+ */
+export interface Setting {
+  /**
+   * As the tool names it.
+   */
+  name: string;
+  /**
+   * As it prints it.
+   */
+  value: string;
+}
+/**
+ * Something that keeps an answer back.
+ */
+export interface Trouble {
+  /**
+   * What is wrong.
+   */
+  error: string;
+  /**
+   * What to do about it.
+   */
+  hint: string | null;
+}

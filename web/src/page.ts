@@ -1,0 +1,303 @@
+// A page of runs: puts up its parts, draws again what a choice changes, and takes newer data.
+
+import { about, table } from './about';
+import * as cell from './cell';
+import { h, line, svg } from './dom';
+import { FIGURES } from './figures';
+import type { Context, Figure } from './figures/figure';
+import * as format from './format';
+import * as model from './model';
+import { colors } from './palette';
+import { Shown, choice, wakeAll, wakeFirst } from './show';
+import * as state from './state';
+import { verdicts } from './verdicts';
+
+export function isDark(): boolean {
+  const { theme } = state.get();
+  return theme === 'auto' ? matchMedia('(prefers-color-scheme: dark)').matches : theme === 'dark';
+}
+
+/** Puts on the colours that were chosen. */
+export function dress(): void {
+  document.documentElement.dataset['theme'] = isDark() ? 'dark' : 'light';
+}
+
+/** The load line: a ring with a bar through it. */
+function mark(): SVGElement {
+  const stroke = { fill: 'none', stroke: 'currentColor', 'stroke-width': 3 };
+  return svg(
+    'svg',
+    { viewBox: '0 0 40 32', width: 40, height: 32, 'aria-hidden': 'true' },
+    svg('circle', { cx: 20, cy: 16, r: 11, ...stroke }),
+    svg('line', { x1: 2, y1: 16, x2: 38, y2: 16, ...stroke }),
+  );
+}
+
+/** The head of every page. */
+export function brand(title: HTMLElement, bar: HTMLElement): HTMLElement {
+  const words = h('div', {}, h('p', { class: 'word' }, 'Plimsoll'), title);
+  return h('header', {}, h('div', { class: 'brand' }, mark(), words), bar);
+}
+
+export function themes(): HTMLElement {
+  return choice(
+    'Colours',
+    state.get().theme,
+    [
+      ['auto', 'auto'],
+      ['light', 'light'],
+      ['dark', 'dark'],
+    ],
+    (value) => state.set({ theme: value }),
+  );
+}
+
+function title(page: model.Page): string {
+  const [first] = page.runs;
+  if (!first) return 'no run';
+  const one = [line(first.suite), line(first.target.given)].filter(Boolean).join(' on ');
+  if (page.runs.length === 1) return one;
+  const suites = model.unique(page.runs.map(({ suite }) => line(suite)));
+  return `${page.runs.length} runs of ${suites.slice(0, 3).join(', ')}${suites.length > 3 ? ' and others' : ''}`;
+}
+
+function chips(page: model.Page): HTMLElement {
+  const runs = page.runs.slice(0, 8).map((run) => {
+    const tool = run.imported
+      ? `measured by ${line(run.imported.tool)}`
+      : `${line(run.machine.host)}, ${format.clock(run.started_unix_ns)}`;
+    const cells = `${model.grid(run).length} cells`;
+    return h(
+      'li',
+      {},
+      h('strong', {}, model.runName(run)),
+      ` ${[tool, cells, run.state === 'complete' ? '' : run.state].filter(Boolean).join(' · ')}`,
+    );
+  });
+  const more = page.runs.length - runs.length;
+  return h('ul', { class: 'runs' }, ...runs, more > 0 ? h('li', {}, `and ${more} more`) : null);
+}
+
+function tools(): HTMLElement {
+  return h(
+    'div',
+    { class: 'tools' },
+    choice(
+      'Units',
+      state.get().unit,
+      [
+        ['MB', 'MB'],
+        ['MiB', 'MiB'],
+      ],
+      (value) => state.set({ unit: value }),
+    ),
+    themes(),
+    h('button', { type: 'button', class: 'small', click: () => print() }, 'Print'),
+  );
+}
+
+const nav = (kinds: Figure[]): HTMLElement =>
+  h(
+    'nav',
+    { 'aria-label': 'Figures' },
+    ...kinds.map(({ id, title: name }) => h('a', { href: `#figure-${id}` }, name)),
+    h('a', { href: '#figure-table' }, 'The numbers'),
+  );
+
+function named(kinds: Figure[]): Map<string, string> {
+  const drawn = new Map(kinds.map(({ id, title: name }) => [id, name]));
+  return drawn.set('about', 'where it comes from');
+}
+
+/** A part that is made again when what it is made of is another. */
+class Part {
+  readonly element = h('div', {});
+  private from = '';
+
+  put(from: unknown, make: () => HTMLElement): void {
+    const text = JSON.stringify(from);
+    if (text === this.from) return;
+    this.from = text;
+    const fresh = make();
+    // What the reader had open stays so.
+    const name = (one: HTMLDetailsElement) =>
+      [
+        one.closest('.of-run')?.querySelector('strong')?.textContent,
+        one.parentElement?.querySelector(':scope > h3')?.textContent,
+        one.className,
+      ].join('\n');
+    const before = new Map(
+      [...this.element.querySelectorAll('details')].map((one) => [name(one), one.open]),
+    );
+    for (const one of fresh.querySelectorAll('details'))
+      one.open = before.get(name(one)) ?? one.open;
+    this.element.replaceChildren(fresh);
+  }
+
+  /** Makes it again, whatever it is made of. */
+  again(make: () => HTMLElement): void {
+    this.from = '';
+    this.put({}, make);
+    this.from = '';
+  }
+}
+
+export interface Extras {
+  /** Stands above everything else. */
+  top?: HTMLElement;
+  footer: string;
+}
+
+export interface Mounted {
+  /** Takes newer data of the same runs. */
+  update(page: model.Page): void;
+}
+
+/** Puts a page up. */
+export function mount(first: model.Page, app: HTMLElement, extras: Extras): Mounted {
+  let page = first;
+  let paper = false;
+  state.start(page.runs.length);
+  const context = (): Context => ({ page, state: state.get(), colors: colors(!paper && isDark()) });
+  dress();
+  const heading = h('h1', {});
+  const bar = h('div', {}, tools());
+  const dialog = h('dialog', { 'aria-labelledby': 'title-cell' });
+  dialog.addEventListener('close', () => state.get().cell !== '' && cell.close());
+  dialog.addEventListener('click', (event) => event.target === dialog && cell.close());
+  const [runs, meaning, links, raw, origin] = [
+    new Part(),
+    new Part(),
+    new Part(),
+    new Part(),
+    new Part(),
+  ];
+  const figures = h('div', { class: 'figures' });
+  const main = h(
+    'main',
+    {},
+    extras.top,
+    runs.element,
+    meaning.element,
+    links.element,
+    figures,
+    raw.element,
+    origin.element,
+  );
+  app.replaceChildren(brand(heading, bar), main, h('footer', {}, `${extras.footer}`), dialog);
+
+  const accepted = () => FIGURES.filter((figure) => figure.accepts(page));
+  let kinds = accepted();
+  const words = () => {
+    heading.textContent = title(page);
+    document.title = `${title(page)} – Plimsoll`;
+    const ids = kinds.map(({ id }) => id);
+    const { runs: all, against, together } = page;
+    runs.put([all.map(({ id, state, cells }) => [id, state, cells.length])], () => chips(page));
+    meaning.put([ids, against, together, all.map((run) => run.verdicts)], () =>
+      verdicts(page, named(kinds)),
+    );
+    links.put(ids, () => nav(kinds));
+    // All that it shows of a cell changes with these, and they are few of many.
+    const figure = ({ key, iops, iops_low: low, visits, marks }: model.PageCell) =>
+      [key, iops, low, visits.length, marks.length].join(' ');
+    raw.put(
+      all.map((run) => run.cells.map(figure)),
+      () => table(page),
+    );
+    const facts = all.map(({ cells, verdicts: _, barriers, freezes, changes, steady, ...rest }) => {
+      void [cells, barriers, freezes, changes, steady];
+      return rest;
+    });
+    origin.put(facts, () => about(page));
+  };
+  words();
+
+  // Once on the page, so that drawings know how wide they are.
+  const shown = new Map<string, Shown>();
+  const waiting = [...kinds];
+  const add = (figure: Figure) => {
+    const one = new Shown(figure, context);
+    shown.set(figure.id, one);
+    const place = kinds.findIndex(({ id }) => id === figure.id);
+    const after = kinds.slice(place + 1).find(({ id }) => shown.has(id));
+    figures.insertBefore(one.element, (after && shown.get(after.id)?.element) ?? null);
+  };
+  const next = () => {
+    const figure = waiting.shift();
+    if (figure) add(figure);
+    if (waiting.length === 0) document.documentElement.dataset['ready'] = 'true';
+  };
+  // The first is seen before the others are worked out.
+  next();
+  wakeFirst();
+  const later = () => {
+    next();
+    if (waiting.length > 0) setTimeout(later);
+  };
+  setTimeout(later);
+  if (state.get().cell !== '') cell.show(dialog, context());
+
+  const redraw = () => {
+    for (const one of shown.values()) one.draw();
+  };
+  state.listen((_, changed) => {
+    dress();
+    if (changed.has('theme') || changed.has('unit')) {
+      bar.replaceChildren(tools());
+      raw.again(() => table(page));
+    }
+    if ([...changed].some((key) => key !== 'cell')) redraw();
+    if (changed.has('cell') || changed.has('theme') || changed.has('unit'))
+      cell.show(dialog, context());
+  });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+    dress();
+    redraw();
+  });
+  let width = innerWidth;
+  addEventListener('resize', () => {
+    if (innerWidth === width || paper) return;
+    width = innerWidth;
+    for (const one of shown.values()) one.resize();
+  });
+  // Paper is white, and has everything on it.
+  addEventListener('beforeprint', () => {
+    paper = true;
+    document.documentElement.classList.add('paper');
+    for (const details of document.querySelectorAll<HTMLDetailsElement>('.verdicts details'))
+      details.open = true;
+    while (waiting.length > 0) next();
+    redraw();
+    wakeAll();
+  });
+  addEventListener('afterprint', () => {
+    paper = false;
+    document.documentElement.classList.remove('paper');
+    redraw();
+  });
+
+  const update = (fresh: model.Page) => {
+    while (waiting.length > 0) next();
+    const open = model.find(page, state.get().cell);
+    page = fresh;
+    kinds = accepted();
+    words();
+    for (const [id, one] of shown) {
+      if (kinds.some((kind) => kind.id === id)) one.update();
+      else {
+        one.remove();
+        shown.delete(id);
+      }
+    }
+    for (const kind of kinds) if (!shown.has(kind.id)) add(kind);
+    const now = model.find(page, state.get().cell);
+    if (now && JSON.stringify(now) !== JSON.stringify(open)) cell.refresh(dialog, context());
+  };
+  return {
+    update: (fresh) => {
+      // Paper is not changed while it is printed.
+      if (!paper) update(fresh);
+    },
+  };
+}

@@ -1,0 +1,449 @@
+// The page as it is served: the list of runs, and a run that goes on while it is looked at.
+
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { get, request as httpRequest } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect as patient, test as base, type Page } from '@playwright/test';
+import { MADE, program } from './make';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Runs take their time, and so do pages that yield to them. */
+const expect = patient.configure({ timeout: 30_000 });
+
+interface Served {
+  url: string;
+  /** Without token. */
+  origin: string;
+  token: string | null;
+  process: ChildProcess;
+}
+
+/** A directory with a store of its own, and what was started on it. */
+class World {
+  readonly dir = mkdtempSync(join(tmpdir(), 'plimsoll-live-'));
+  readonly store = join(this.dir, 'store.db');
+  private readonly started: ChildProcess[] = [];
+
+  plimsoll(...words: string[]): string {
+    return execFileSync(program(), ['--store', this.store, ...words], {
+      cwd: this.dir,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  }
+
+  /** Goes on in the background. */
+  start(...words: string[]): ChildProcess {
+    const child = spawn(program(), ['--store', this.store, ...words], {
+      cwd: this.dir,
+      stdio: 'ignore',
+    });
+    this.started.push(child);
+    return child;
+  }
+
+  /** Once a run that was started is in the store. */
+  async begun(): Promise<void> {
+    const list = () => {
+      try {
+        return existsSync(this.store) ? this.plimsoll('list') : '';
+      } catch {
+        // It is being made.
+        return '';
+      }
+    };
+    await expect.poll(() => list().includes('random-read')).toBe(true);
+  }
+
+  async serve(...words: string[]): Promise<Served> {
+    const listen = words.includes('--listen') ? [] : ['--listen', '127.0.0.1:0'];
+    const all = ['--store', this.store, 'serve', '--json', ...listen, ...words];
+    const child = spawn(program(), all, { cwd: this.dir, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.started.push(child);
+    let text = '';
+    for await (const chunk of child.stdout) {
+      text += String(chunk);
+      if (text.endsWith('}\n')) break;
+    }
+    const { url, token } = JSON.parse(text) as { url: string; token: string | null };
+    const port = new URL(url).port;
+    const origin = `http://127.0.0.1:${port}`;
+    return { url: origin + '/' + new URL(url).hash, origin, token, process: child };
+  }
+
+  end(): void {
+    for (const child of this.started) child.kill('SIGKILL');
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+const test = base.extend<{ world: World }>({
+  world: async ({}, use) => {
+    const world = new World();
+    await use(world);
+    world.end();
+  },
+});
+
+/** What a page complains about, or asks of anybody else. */
+function faultsOf(page: Page, { origin }: Served): string[] {
+  const faults: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() !== 'log') faults.push(message.text());
+  });
+  page.on('pageerror', (error) => faults.push(String(error)));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${origin}/`) && !/^(data|blob):/.test(request.url()))
+      faults.push(request.url());
+  });
+  return faults;
+}
+
+const ready = (page: Page) => expect(page.locator('html[data-ready]')).toBeVisible();
+
+/** A run that takes real time: four cells, one visit after the other. */
+const SLOW = [
+  ...['run', 'random-read', '--target', 'null:', '--time', '200ms', '--classic'],
+  ...['--set', 'queue_depth=1,2,4,8'],
+];
+
+const status = (url: string, headers: Record<string, string>) =>
+  new Promise<number>((done, fail) => {
+    const asked = httpRequest(url, { headers }, (response) => {
+      response.resume();
+      done(response.statusCode ?? 0);
+    });
+    asked.on('error', fail);
+    asked.end();
+  });
+
+test.describe('live', () => {
+  test.describe.configure({ timeout: 120_000 });
+
+  test('a run fills in while it goes on, and ends', async ({ page, world }) => {
+    world.plimsoll(...SLOW);
+    const served = await world.serve();
+    const faults = faultsOf(page, served);
+    await page.goto(served.url);
+    await ready(page);
+    await expect(page.locator('tbody tr')).toHaveCount(1);
+    // Started elsewhere, while the page is looked at.
+    const run = world.start(...SLOW, '--set', 'repeats=8');
+    const row = page.locator('tbody tr', { hasText: 'r2' });
+    await expect(row).toContainText(/running: \d+ of 32 visits/);
+    await row.getByRole('link', { name: 'r2' }).click();
+    await expect(page.locator('.standing')).toContainText(/running: \d+ of 32 visits/);
+    await ready(page);
+    // Figures come as there is something to draw, without a word from the reader.
+    const order = page.locator('#figure-order');
+    await expect(order).toBeVisible();
+    const visits = async () =>
+      Number(/(\d+) visits/.exec((await order.locator('figcaption').textContent()) ?? '')?.[1]);
+    const before = await visits();
+    await expect.poll(visits).toBeGreaterThan(before);
+    await expect(page.locator('.standing')).toContainText('r2 complete');
+    await expect.poll(visits).toBe(32);
+    await expect(page.locator('.runs')).not.toContainText('running');
+    await new Promise((done) => (run.exitCode === null ? run.on('exit', done) : done(null)));
+    // What is shown is what the report has.
+    const report = JSON.parse(world.plimsoll('report', 'r2', '--json'));
+    const last = await page.evaluate(() => fetch('/api/page/r2').then((one) => one.json()));
+    expect(last).toEqual(report);
+    expect(faults).toEqual([]);
+  });
+
+  test('what the reader has open stays so when newer data come', async ({ page, world }) => {
+    world.start(...SLOW, '--set', 'repeats=30');
+    await world.begun();
+    const served = await world.serve();
+    const faults = faultsOf(page, served);
+    await page.goto(`${served.origin}/runs/r1`);
+    await page.locator('#figure-order').scrollIntoViewIfNeeded();
+    await expect(page.locator('#figure-order .canvas svg')).toBeVisible();
+    const visits = async () => (await page.locator('#figure-order figcaption').textContent()) ?? '';
+    await page.locator('details.all summary').click();
+    await page.locator('details.all tbody .link').first().click();
+    const dialog = page.getByRole('dialog');
+    await expect(dialog).toBeVisible();
+    const rows = await dialog.locator('tbody tr').count();
+    await expect.poll(() => dialog.locator('tbody tr').count()).toBeGreaterThan(rows);
+    await page.keyboard.press('Escape');
+    await expect(dialog).toBeHidden();
+    // Kept: the table is open, and the place on the page.
+    await expect(page.locator('details.all')).toHaveAttribute('open', '');
+    const told = await visits();
+    const at = await page.evaluate(() => scrollY);
+    await expect.poll(visits).not.toBe(told);
+    expect(Math.abs((await page.evaluate(() => scrollY)) - at)).toBeLessThan(200);
+    expect(faults).toEqual([]);
+  });
+
+  test('a run that is killed is told as killed', async ({ page, world }) => {
+    const run = world.start(...SLOW, '--set', 'repeats=200');
+    await world.begun();
+    const served = await world.serve();
+    const faults = faultsOf(page, served);
+    await page.goto(`${served.origin}/runs/r1`);
+    await expect(page.locator('.standing')).toContainText('running');
+    await expect(page.locator('#figure-order')).toBeVisible();
+    run.kill('SIGKILL');
+    await expect(page.locator('.standing')).toContainText(/killed after \d+ of 800 visits/);
+    await expect(page.locator('progress')).toHaveCount(0);
+    expect(faults).toEqual([]);
+  });
+
+  test('a server that ends, and a store that goes away, are told', async ({ page, world }) => {
+    world.plimsoll(...SLOW);
+    const served = await world.serve();
+    await page.goto(`${served.origin}/runs/r1`);
+    await ready(page);
+    const alert = page.getByRole('alert').filter({ visible: true });
+    await expect(alert).toHaveCount(0);
+    renameSync(world.store, `${world.store}.away`);
+    await expect(alert).toContainText('is gone');
+    renameSync(`${world.store}.away`, world.store);
+    await expect(alert).toHaveCount(0);
+    served.process.kill('SIGINT');
+    await expect(alert).toContainText('has not answered since');
+    // What was shown is still there.
+    await expect(page.locator('.canvas svg').first()).toBeVisible();
+    const port = new URL(served.origin).port;
+    await world.serve('--listen', `127.0.0.1:${port}`);
+    await expect(alert).toHaveCount(0);
+  });
+
+  test('two tabs see the same, and one that nobody looks at asks for nothing', async ({
+    context,
+    page,
+    world,
+  }) => {
+    world.start(...SLOW, '--set', 'repeats=100');
+    await world.begun();
+    const served = await world.serve();
+    const other = await context.newPage();
+    for (const one of [page, other]) {
+      await one.goto(`${served.origin}/runs/r1`);
+      await expect(one.locator('#figure-order')).toBeVisible();
+    }
+    const seen = (one: Page) => one.locator('.standing li').textContent();
+    const before = await seen(page);
+    await expect.poll(() => seen(page)).not.toBe(before);
+    await expect.poll(async () => (await seen(page)) === (await seen(other))).toBe(true);
+    // As a browser does with a tab that is covered.
+    await other.evaluate(() => {
+      Object.defineProperty(document, 'visibilityState', { get: () => 'hidden' });
+      document.dispatchEvent(new Event('visibilitychange'));
+    });
+    const still = await seen(other);
+    let asked = 0;
+    other.on('request', () => (asked += 1));
+    const now = await seen(page);
+    await expect.poll(() => seen(page)).not.toBe(now);
+    expect(await seen(other)).toBe(still);
+    expect(asked).toBe(0);
+  });
+
+  test('runs are chosen in the list and seen side by side', async ({ page, world }) => {
+    copyFileSync(join(MADE, 'store.db'), world.store);
+    const served = await world.serve();
+    const faults = faultsOf(page, served);
+    await page.goto(served.url);
+    await ready(page);
+    await expect(page.locator('tbody tr')).toHaveCount(6);
+    await expect(page.locator('tbody tr').first()).toContainText('r6');
+    await page.getByLabel('find').fill('bm-flash imported');
+    await expect(page.locator('tbody tr')).toHaveCount(2);
+    await page.getByLabel('choose r2').check();
+    await page.getByLabel('choose r1').check();
+    await page.getByRole('button', { name: 'Side by side: 2 runs against r2' }).click();
+    await ready(page);
+    expect(new URL(page.url()).pathname).toBe('/runs/r2,r1');
+    await expect(page.locator('h1')).toContainText('2 runs of');
+    await expect(page.locator('.verdicts')).toContainText('r1 against r2');
+    const figure = page.locator('#figure-compare');
+    await figure.scrollIntoViewIfNeeded();
+    await expect(figure.locator('svg text', { hasText: /^×7\.9/ }).first()).toBeVisible();
+    await page.getByRole('link', { name: 'All runs' }).click();
+    await expect(page.locator('h1')).toHaveText('Runs');
+    expect(faults).toEqual([]);
+  });
+
+  test('who comes from elsewhere needs the token, which stays in no address', async ({
+    page,
+    context,
+    world,
+  }) => {
+    world.plimsoll(...SLOW);
+    const served = await world.serve('--listen', '0.0.0.0:0');
+    expect(served.token).not.toBeNull();
+    await page.goto(served.url);
+    await ready(page);
+    await expect(page.locator('tbody tr')).toHaveCount(1);
+    expect(page.url()).not.toContain(served.token ?? '');
+    await page.reload();
+    await expect(page.locator('tbody tr')).toHaveCount(1);
+    // A tab that was opened from this one has it from this one.
+    const [tab] = await Promise.all([
+      context.waitForEvent('page'),
+      page.getByRole('link', { name: 'r1' }).click({ modifiers: ['Control'] }),
+    ]);
+    await expect(tab.locator('.canvas svg').first()).toBeVisible();
+    expect((await context.cookies()).length).toBe(0);
+    await tab.close();
+    await page.close();
+    // Nobody is there to ask.
+    const stranger = await context.newPage();
+    await stranger.goto(`${served.origin}/runs/r1`);
+    await expect(stranger.getByLabel('Token')).toBeVisible();
+    await expect(stranger.locator('body')).not.toContainText('random-read');
+    await stranger.getByLabel('Token').fill('wrong-wrong-wrong-wrong');
+    await stranger.getByRole('button', { name: 'Go on' }).click();
+    await expect(stranger.getByLabel('Token')).toBeVisible();
+    await stranger.getByLabel('Token').fill(served.token ?? '');
+    await stranger.getByRole('button', { name: 'Go on' }).click();
+    await expect(stranger.locator('.canvas svg').first()).toBeVisible();
+  });
+
+  test('a page of another site gets nothing', async ({ page, world }) => {
+    world.plimsoll(...SLOW);
+    const served = await world.serve();
+    const port = new URL(served.origin).port;
+    for (const [headers, code] of [
+      [{ Host: `evil.example:${port}` }, 421],
+      [{ Host: `127.0.0.1:${port}`, Origin: 'http://evil.example' }, 403],
+      [{ Host: `localhost:${port}` }, 200],
+    ] as const) {
+      expect(await status(`${served.origin}/api/runs`, { ...headers })).toBe(code);
+    }
+    // In a browser: a page at another port, and one whose name was made to lead here.
+    const other = await world.serve();
+    await page.goto(other.url);
+    await ready(page);
+    const got = await page.evaluate(async (url) => {
+      // Its own policy stands in the way already; a real stranger has none.
+      return fetch(url).then(
+        () => 'an answer',
+        () => 'nothing',
+      );
+    }, `${served.origin}/api/runs`);
+    expect(got).toBe('nothing');
+    const rebound = await page.context().browser()?.newContext();
+    const evil = await rebound?.newPage();
+    await evil?.route('http://evil.example/**', (route) =>
+      get(
+        `${served.origin}${new URL(route.request().url()).pathname}`,
+        { headers: { Host: 'evil.example' } },
+        (response) => {
+          response.resume();
+          void route.fulfill({ status: response.statusCode ?? 0, body: 'x' });
+        },
+      ),
+    );
+    const answer = await evil?.goto('http://evil.example/');
+    expect(answer?.status()).toBe(421);
+    await rebound?.close();
+  });
+
+  test('hostile names are text in the list and on the page', async ({ page, world }) => {
+    const evil = `<img src=x onerror="window.hit=1">"'&amp;\u202ex`;
+    const model = join(world.dir, `${evil.replaceAll('/', '')}.toml`);
+    copyFileSync(join(import.meta.dirname, '../../models/nvme.toml'), model);
+    world.plimsoll(
+      ...['run', 'random-read', '--target', `model:${model}`, '--time', '1s', '--quick'],
+    );
+    const table = join(world.dir, 'table.txt');
+    copyFileSync(
+      join(import.meta.dirname, '../../crates/import/tests/data/bm-flash-raid5-4.txt'),
+      table,
+    );
+    world.plimsoll('import', table, '--label', evil);
+    const served = await world.serve();
+    const faults = faultsOf(page, served);
+    for (const path of ['/', '/runs/r1', '/runs/r2', '/runs/r1,r2']) {
+      await page.goto(served.origin + path);
+      await ready(page);
+      await expect(page.locator('#app')).toContainText('<img src=x');
+      expect(await page.locator('#app').innerText()).not.toContain('\u202e');
+      expect(await page.locator('img').count()).toBe(0);
+      expect(await page.evaluate(() => (window as { hit?: number }).hit)).toBeUndefined();
+    }
+    // What is no run is nothing.
+    await page.goto(`${served.origin}/runs/r77`);
+    await expect(page.locator('.nothing')).toContainText('no run r77 in the store');
+    expect(faults.filter((fault) => !fault.includes('404'))).toEqual([]);
+  });
+
+  for (const scheme of ['light', 'dark'] as const) {
+    test(`in ${scheme}: no barrier for those who cannot see or point`, async ({ page, world }) => {
+      copyFileSync(join(MADE, 'store.db'), world.store);
+      world.start(...SLOW, '--set', 'repeats=200');
+      const served = await world.serve();
+      await page.emulateMedia({ colorScheme: scheme });
+      for (const path of ['/', '/runs/r7']) {
+        await page.goto(served.origin + path);
+        await ready(page);
+        await expect(page.locator('progress')).toBeVisible();
+        const dark = await page.evaluate(() => document.documentElement.dataset['theme']);
+        expect(dark).toBe(scheme);
+        await page.evaluate(AXE);
+        const found = (await page.evaluate('axe.run()')) as {
+          violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
+        };
+        expect(
+          found.violations.map(
+            ({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,
+          ),
+        ).toEqual([]);
+        // As wide as the window, on a phone, too.
+        await page.setViewportSize({ width: 380, height: 800 });
+        const over = () => page.evaluate(() => document.documentElement.scrollWidth);
+        expect(await over()).toBeLessThanOrEqual(380);
+        await page.setViewportSize({ width: 1280, height: 900 });
+      }
+    });
+  }
+
+  test('it prints while a run goes on', async ({ page, world }) => {
+    world.start(...SLOW, '--set', 'repeats=200');
+    await world.begun();
+    const served = await world.serve();
+    const faults = faultsOf(page, served);
+    await page.goto(`${served.origin}/runs/r1`);
+    await expect(page.locator('#figure-order')).toBeVisible();
+    const pdf = await page.pdf({ preferCSSPageSize: true });
+    expect(pdf.length).toBeGreaterThan(10_000);
+    writeFileSync(join(MADE, 'live.pdf'), pdf);
+    expect(faults).toEqual([]);
+  });
+
+  test('the first figure is there soon', async ({ page, world }) => {
+    copyFileSync(join(MADE, 'store.db'), world.store);
+    const served = await world.serve();
+    for (const [run, what] of [
+      ['r3', '84 cells'],
+      ['r3', '84 cells, made before'],
+      ['r1,r2,r3,r4,r5,r6', 'six runs'],
+    ]) {
+      await page.goto(`${served.origin}/runs/${run}`);
+      await expect(page.locator('.canvas svg').first()).toBeVisible({ timeout: 60_000 });
+      const drawn = await page.evaluate(
+        () => performance.getEntriesByName('plimsoll-first')[0]?.startTime ?? Number.NaN,
+      );
+      // Machines differ: told, not judged.
+      console.log(`served ${what}: first figure after ${drawn.toFixed(0)} ms`);
+      expect(drawn).toBeGreaterThan(0);
+    }
+  });
+});
