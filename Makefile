@@ -54,6 +54,7 @@ packages:
 	@.ci/packages test
 
 test: packages page
+	.ci/page check
 	$(CARGO) xtask check
 	$(CARGO) test --workspace
 	$(CARGO) build --release --package plimsoll

@@ -1807,6 +1807,10 @@ export interface NoCliff {
    */
   cell_name: string;
   /**
+   * Written in it before there was a rate to fall from: what fell sooner is not seen.
+   */
+  from_bytes: number;
+  /**
    * Which visit of the run the series of writes began with.
    */
   order_first: number;
