@@ -8,7 +8,7 @@ use crate::RunError;
 
 /// What a path is the name of.
 #[derive(Debug, PartialEq, Eq)]
-enum Identity {
+pub(crate) enum Identity {
     File(FileId),
     /// A file to be made: its directory, and its name in it.
     New(FileId, std::ffi::OsString),
@@ -16,7 +16,8 @@ enum Identity {
 }
 
 impl Identity {
-    fn of(path: &Path) -> Result<Option<Self>, RunError> {
+    /// `None` of what may be named twice: a directory, in which each has a file of its own.
+    pub(crate) fn of(path: &Path) -> Result<Option<Self>, RunError> {
         let found = stack::look(path)?;
         let in_directory = || {
             let parent = found.resolved.parent()?;

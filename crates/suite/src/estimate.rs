@@ -77,13 +77,6 @@ impl Suite {
     /// Bytes that are written at least: fill, preconditioning, and streams of writes that end by
     /// bytes or requests alone. What timed streams write depends on the device.
     pub fn bytes_written_least(&self) -> Bytes {
-        let total = self.files.total().get();
-        let fill = if self.files.fill { total } else { 0 };
-        let of_phases = self.phases.iter().flat_map(|phase| &phase.precondition);
-        let volumes: f64 =
-            self.files.precondition.iter().chain(of_phases).map(Precondition::volume).sum();
-        // `as` saturates, which is all that is asked of a lower bound this large.
-        let precondition = (volumes * total as f64) as u64;
         let once = self
             .cells()
             .flat_map(Cell::all_streams)
@@ -93,7 +86,19 @@ impl Suite {
             Method::Classic => self.repeats,
         };
         let visits = once.saturating_mul(u64::from(times));
-        Bytes::new(fill.saturating_add(precondition).saturating_add(visits))
+        Bytes::new(self.bytes_prepared().get().saturating_add(visits))
+    }
+
+    /// Bytes of it that are written before the first visit: to each target, where there are several.
+    pub fn bytes_prepared(&self) -> Bytes {
+        let total = self.files.total().get();
+        let fill = if self.files.fill { total } else { 0 };
+        let of_phases = self.phases.iter().flat_map(|phase| &phase.precondition);
+        let volumes: f64 =
+            self.files.precondition.iter().chain(of_phases).map(Precondition::volume).sum();
+        // `as` saturates, which is all that is asked of a lower bound this large.
+        let precondition = (volumes * total as f64) as u64;
+        Bytes::new(fill.saturating_add(precondition))
     }
 }
 

@@ -12,7 +12,7 @@ use runner::study::{Ended, Override, Play, PlayError, Unfinished, unfinished};
 use stack::Host;
 use stats::random::derive_seed;
 use store::Store;
-use study::{Study, StudyText, SuiteTime};
+use study::{On, Study, StudyText, SuiteTime};
 use suite::SuiteSource;
 use suite::model::Method;
 use units::Bytes;
@@ -264,7 +264,9 @@ fn prepare(file: &Path) -> Result<Prepared, Failure> {
     let study = text.plan(seed >> 16).map_err(PlayError::from)?;
     let absolute = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
     let suites = suites(&study, &absolute)?;
-    let times = suites.iter().map(time).collect::<Result<_, Failure>>()?;
+    let named = study.measure.suites.iter();
+    let times = suites.iter().zip(named).map(|(source, named)| time(source, named.on));
+    let times = times.collect::<Result<_, Failure>>()?;
     Ok(Prepared { text, study, file: absolute, suites, times })
 }
 
@@ -301,15 +303,16 @@ fn suites(study: &Study, file: &Path) -> Result<Vec<SuiteSource>, Failure> {
     Ok(found)
 }
 
-fn time(source: &SuiteSource) -> Result<SuiteTime, Failure> {
+fn time(source: &SuiteSource, on: On) -> Result<SuiteTime, Failure> {
     let suite = suite::check(source, &suite::CheckContext::default())?;
     let most = (suite.method == Method::Rounds).then_some(suite.rounds.time_max);
     let least = suite.least_duration();
-    Ok(SuiteTime {
-        least,
-        most: most.map(|most| most.max(least)),
-        written: suite.bytes_written_least().max(Bytes::ZERO),
-    })
+    let once = suite.bytes_written_least();
+    let written = match on {
+        On::Data | On::Wal => once,
+        On::WalAndData => Bytes::new(once.get().saturating_add(suite.bytes_prepared().get())),
+    };
+    Ok(SuiteTime { least, most: most.map(|most| most.max(least)), written })
 }
 
 fn report(args: &ReportArgs, common: &Common, output: Output) -> Result<ExitCode, Failure> {

@@ -155,6 +155,32 @@ fn what_makes_no_sense_is_said_with_its_place() {
 }
 
 #[test]
+fn two_names_of_one_target_are_refused() {
+    let world = world(TARGETS);
+    std::fs::write(world.path("one"), "x").unwrap();
+    std::fs::hard_link(world.path("one"), world.path("hard")).unwrap();
+    std::os::unix::fs::symlink(world.path("one"), world.path("soft")).unwrap();
+    std::fs::create_dir(world.path("place")).unwrap();
+    std::os::unix::fs::symlink(world.path("place"), world.path("there")).unwrap();
+    let plays = |one: &str, other: &str| {
+        let text = "[stack]\ntarget = [\"ONE\", \"OTHER\"]\n[measure]\nsuites = [\"random-read\"]\n\
+                    size = \"1MiB\"\ntime = \"20ms\"\nquick = true\n";
+        let text = text.replace("ONE", one).replace("OTHER", other);
+        std::fs::write(world.path("two.toml"), text).unwrap();
+        world.run(&["study", "two.toml", "--dry-run"])
+    };
+    for [one, other] in
+        [["one", "hard"], ["soft", "hard"], ["place", "there"], ["place/a", "there/a"]]
+    {
+        let said = plays(one, other);
+        assert_eq!(said.code, 2, "{one} {other}: {}", said.err);
+        let wanted = format!("the targets {one} and {other} are two names of one thing");
+        assert!(said.err.contains(&wanted), "{wanted}: {}", said.err);
+    }
+    assert_eq!(plays("place/a", "place/b").code, 0);
+}
+
+#[test]
 fn an_override_must_override_something() {
     let world = world(TARGETS);
     for bad in ["mounted:/dev/sdb", "signature", "signature:"] {

@@ -150,6 +150,9 @@ fn a_log_on_one_device_is_measured_beside_data_on_another() {
                 sync = \"fdatasync\"\nregion = \"50%\"\n\
                 [[phase.stream]]\nname = \"reads\"\nregion = { start = \"50%\" }\n";
     fs::write(lab.path("both.toml"), both).unwrap();
+    // Three times 16 MiB on each of the two.
+    let dry = lab.ok("study s.toml --dry-run");
+    assert!(dry.out.contains("The suites write 96 MiB at least"), "{dry}");
     lab.ok("study s.toml");
     let runs = lab.list();
     assert_eq!(runs.len(), 3, "the base, the other, the base again");
@@ -699,6 +702,36 @@ fn whatever_is_written_on_it_is_refused_and_overridden_one_by_one() {
     assert!(said.err.contains("1 of 1 runs are complete"), "{said}");
     let left = fs::read(lab.path("d1.img")).unwrap();
     assert!(left == bytes, "the second was in no stack");
+}
+
+#[test]
+fn what_another_study_plays_on_is_refused_whatever_its_store() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-one");
+    // The second stack of the other study would be built on what the first one has.
+    let devices = loops(&mut lab, 2, 64);
+    study(&lab, &strs(&devices), EXT4, "");
+    let text = fs::read_to_string(lab.path("s.toml")).unwrap().replace("50ms", "20s");
+    fs::write(lab.path("first.toml"), text).unwrap();
+    let mut child = lab.command("study first.toml --quiet").spawn().unwrap();
+    let begun = Instant::now();
+    while !mounted(&devices) && begun.elapsed() < Duration::from_secs(30) {
+        sleep(Duration::from_millis(5));
+    }
+    // The second device is the first study's too, though none of its stacks uses it.
+    for device in &devices {
+        study(&lab, &[device], EXT4, "");
+        let wanted = format!("{device} is in use by another study");
+        let said = lab.run("study s.toml --store other.db");
+        assert_eq!(said.code, Some(3), "{said}");
+        assert!(said.err.contains(&wanted), "{said}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.ok("study clean");
+    assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
+    let said = lab.run("study s.toml --store other.db");
+    assert_eq!(said.code, Some(0), "{said}");
 }
 
 #[test]

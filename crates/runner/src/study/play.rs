@@ -11,6 +11,7 @@ use stack::{Consent, Host};
 use study::journal::{Begins, Entry, Found, Rebuild, VERSION};
 use study::{On, PlannedStack, Stack, Study};
 
+use crate::several::Identity;
 use crate::study::builder::{Builder, Listener, NotBuilt, allowed};
 use crate::study::devices::{facts_of, hold};
 use crate::study::states::{Moments, Place, States};
@@ -501,22 +502,22 @@ impl Play<'_> {
     }
 }
 
-/// One file by two names would be measured as if it were two.
+/// One file, directory or device by two names would be measured as if it were two.
 fn one_target_each(study: &Study) -> Result<(), PlayError> {
-    let mut seen: Vec<(PathBuf, &str)> = Vec::new();
+    let mut seen: Vec<(Option<Identity>, Option<PathBuf>, &str)> = Vec::new();
     for one in study.stacks.iter().filter(|one| !one.again) {
         let Stack::Plain(target) = &one.stack else { continue };
-        let Ok(path) = std::fs::canonicalize(target) else { continue };
         let text: &str = target.as_ref();
-        match seen.iter().find(|(known, other)| *known == path && *other != text) {
-            Some((_, other)) => {
-                return Err(PlayError::OneTarget {
-                    one: (*other).to_owned(),
-                    other: text.to_owned(),
-                });
-            }
-            None => seen.push((path, text)),
+        let identity = Identity::of(Path::new(text)).ok().flatten();
+        let path = std::fs::canonicalize(text).ok();
+        let is_one = |(known, place, other): &&(Option<Identity>, Option<PathBuf>, &str)| {
+            let same = identity.is_some() && *known == identity || path.is_some() && *place == path;
+            same && *other != text
+        };
+        if let Some((_, _, other)) = seen.iter().find(is_one) {
+            return Err(PlayError::OneTarget { one: (*other).to_owned(), other: text.to_owned() });
         }
+        seen.push((identity, path, text));
     }
     Ok(())
 }
