@@ -202,6 +202,7 @@ test('each sentence leads to its figure, and the cells that it names open', asyn
   const gap = page.locator('.verdict', { hasText: 'Gaps' }).first();
   const spoken = gap.locator('.link', { hasText: /^(read|write) \d+ [KM]iB / }).first();
   const [op, size] = ((await spoken.textContent()) ?? '').split(' ');
+  await spoken.evaluate((link) => link.closest('details')?.setAttribute('open', ''));
   await spoken.click();
   await expect(page.getByRole('dialog').locator('h2')).toContainText(`${op} ${size}`);
 });

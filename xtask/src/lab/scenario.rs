@@ -84,8 +84,9 @@ impl Scenario {
 
     /// Why it cannot be played here.
     pub fn missing(&self) -> Option<String> {
-        let absent = |name: &&String| program(name).is_none();
-        let programs: Vec<&str> = self.programs.iter().filter(absent).map(String::as_str).collect();
+        let loads = (!self.modules.is_empty()).then_some("modprobe");
+        let needed = self.programs.iter().map(String::as_str).chain(loads);
+        let programs: Vec<&str> = needed.filter(|name| program(name).is_none()).collect();
         if !programs.is_empty() {
             return Some(format!("no {} here", programs.join(", ")));
         }

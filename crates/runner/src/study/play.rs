@@ -505,7 +505,7 @@ impl Play<'_> {
 /// One file, directory or device by two names would be measured as if it were two.
 fn one_target_each(study: &Study) -> Result<(), PlayError> {
     let mut seen: Vec<(Option<Identity>, Option<PathBuf>, &str)> = Vec::new();
-    for one in study.stacks.iter().filter(|one| !one.again) {
+    for one in &study.stacks {
         let Stack::Plain(target) = &one.stack else { continue };
         let text: &str = target.as_ref();
         let identity = Identity::of(Path::new(text)).ok().flatten();
