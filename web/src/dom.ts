@@ -37,9 +37,10 @@ export function svg(
   return element;
 }
 
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+/** What `is_unseen` of the program's units is, but for tabs and line ends. */
+const HIDDEN = /(?![\t\n])[\p{Cc}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]/gu;
 
-/** Text with what would change how it is read made visible: control and direction marks. */
+/** Text with what is obeyed or hidden made visible: control and direction marks, all without width. */
 export function plain(text: string): string {
   return text.replace(HIDDEN, (c) => `\\u{${c.codePointAt(0)?.toString(16) ?? ''}}`);
 }

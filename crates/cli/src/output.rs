@@ -148,17 +148,20 @@ pub fn lines(text: &str) -> String {
 }
 
 /// JSON on its way to what may be a terminal. The writer has escaped the first 32 control
-/// characters; terminals obey some of the others too. Outside of strings JSON has none.
+/// characters; terminals obey some of the others too, and hide more. Outside of strings JSON has none
+/// but line ends.
 pub fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|e| Failure::caused(ExitCode::Unexpected, "cannot write JSON", e))?;
     let mut out = String::with_capacity(text.len() + 1);
     for c in text.chars() {
-        match c {
-            '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        if c != '\n' && units::is_unseen(c) {
+            let mut halves = [0; 2];
+            for unit in c.encode_utf16(&mut halves) {
+                out.push_str(&format!("\\u{unit:04x}"));
             }
-            c => out.push(c),
+        } else {
+            out.push(c);
         }
     }
     out.push('\n');
@@ -180,8 +183,9 @@ mod tests {
     #[test]
     fn terminals_are_not_given_orders() {
         assert_eq!(lines("a\n\tb\x1b[2J\u{9b}"), "a\n\tb\\u{1b}[2J\\u{9b}");
-        let text = json(&["a\x1b\u{9b}\u{202e}é"]).unwrap();
-        assert_eq!(text, "[\n  \"a\\u001b\\u009b\\u202eé\"\n]\n");
-        assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), ["a\x1b\u{9b}\u{202e}é"]);
+        let odd = "a\x1b\u{9b}\u{202e}\u{200f}\u{e0041}é";
+        let text = json(&[odd]).unwrap();
+        assert_eq!(text, "[\n  \"a\\u001b\\u009b\\u202e\\u200f\\udb40\\udc41é\"\n]\n");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), [odd]);
     }
 }

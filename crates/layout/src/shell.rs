@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use units::is_unseen;
+
 /// A word as it has to be typed.
 ///
 /// Printable words stand as they are or between single quotes. One with characters that a terminal
@@ -34,21 +36,6 @@ pub fn shell_word(word: &str) -> String {
     out
 }
 
-/// Whether a character is obeyed or hidden instead of shown.
-fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}'
-                | '\u{61c}'
-                | '\u{180e}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-        )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +52,7 @@ mod tests {
     #[test]
     fn what_cannot_be_seen_is_written_by_its_bytes() {
         assert_eq!(shell_word("/dev/\u{202e}vdc"), r"$'/dev/\342\200\256vdc'");
+        assert_eq!(shell_word("vd\u{e0063}c"), r"$'vd\363\240\201\243c'");
         assert_eq!(shell_word("a'\\\x1b[1m\n7"), r"$'a\'\\\033[1m\0127'");
     }
 

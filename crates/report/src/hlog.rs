@@ -128,7 +128,8 @@ fn tag(stream: &StreamOfCell, visit: &VisitRecord, op: &OpRecord) -> String {
         _ => None,
     };
     parts.extend(why.map(str::to_owned));
-    let clean = |c: char| if c == ',' || c.is_whitespace() || c.is_control() { '_' } else { c };
+    let clean =
+        |c: char| if c == ',' || c.is_whitespace() || units::is_unseen(c) { '_' } else { c };
     parts.join("/").chars().map(clean).collect()
 }
 

@@ -2,18 +2,12 @@
 
 use std::fmt::Write;
 
-/// Text from outside with everything that a terminal would obey instead of print written out
-/// as an escape: control characters, and those that turn the direction of what follows.
+/// Text from outside with everything that a terminal would obey or hide instead of print written out
+/// as an escape: what [`units::is_unseen`] says.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        match c {
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}' => {
-                out.extend(c.escape_unicode());
-            }
-            c if c.is_control() => out.extend(c.escape_default()),
-            c => out.push(c),
-        }
+        if units::is_unseen(c) { out.extend(c.escape_default()) } else { out.push(c) }
     }
     out
 }
@@ -162,6 +156,7 @@ mod tests {
         assert_eq!(plain("/ssd/tést 1.dat"), "/ssd/tést 1.dat");
         assert_eq!(plain("a\x1b[2Jb\x07\r\nc\u{9b}d"), "a\\u{1b}[2Jb\\u{7}\\r\\nc\\u{9b}d");
         assert_eq!(plain("x\u{202e}dcb"), "x\\u{202e}dcb");
+        assert_eq!(plain("\u{feff}a\u{200e}b\u{e0041}"), "\\u{feff}a\\u{200e}b\\u{e0041}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use units::Bytes;
+use units::{Bytes, is_unseen};
 
 use crate::error::Problem;
 use crate::syntax;
@@ -176,15 +176,17 @@ impl Node {
 /// A text as TOML wants it, and so that a terminal takes no orders from it: TOML itself asks only
 /// for the first 32 control characters to be escaped.
 pub(crate) fn quoted(text: &str) -> String {
-    let obeyed = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if !text.contains(obeyed) {
+    if !text.chars().any(|c| c >= '\x7f' && is_unseen(c)) {
         return toml::Value::String(text.to_owned()).to_string();
     }
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() || obeyed(c) => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c if is_unseen(c) && c <= '\u{ffff}' => {
+                out.push_str(&format!("\\u{:04X}", u32::from(c)));
+            }
+            c if is_unseen(c) => out.push_str(&format!("\\U{:08X}", u32::from(c))),
             c => out.push(c),
         }
     }
