@@ -706,6 +706,24 @@ impl Bitmap {
         }
     }
 
+    /// Sets all bits of a range; past the end nothing happens.
+    pub fn set_all(&mut self, bits: std::ops::Range<u64>) {
+        let end = bits.end.min(self.bits);
+        let mut at = bits.start;
+        while at < end {
+            if at.is_multiple_of(8) && end - at >= 8 {
+                let whole = (at / 8) as usize..(end / 8) as usize;
+                at = end / 8 * 8;
+                if let Some(bytes) = self.bytes.get_mut(whole) {
+                    bytes.fill(u8::MAX);
+                }
+            } else {
+                self.set(at);
+                at += 1;
+            }
+        }
+    }
+
     /// Clears a bit; past the end nothing happens.
     pub fn clear(&mut self, bit: u64) {
         if let Some(byte) = self.bytes.get_mut((bit / 8) as usize) {
@@ -816,6 +834,19 @@ mod tests {
         assert_eq!(map.zero_runs(1), [(0, 5), (7, 13)]);
         assert_eq!(map.zero_runs(6), [(7, 13)]);
         assert!(map.get(5) && !map.get(4) && !map.get(99));
+    }
+
+    #[test]
+    fn a_range_is_set_as_its_bits_are() {
+        for (start, end) in
+            [(0, 64), (3, 5), (7, 8), (5, 24), (8, 16), (1, 63), (60, 900), (70, 80)]
+        {
+            let mut map = Bitmap::zeros(64);
+            map.set_all(start..end);
+            let mut one_by_one = Bitmap::zeros(64);
+            (start..end).for_each(|bit| one_by_one.set(bit));
+            assert!(map == one_by_one, "{start}..{end}");
+        }
     }
 
     #[test]

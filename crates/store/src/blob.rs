@@ -1,17 +1,25 @@
 //! The binary columns: histograms, series, bitmaps, gaps, slow requests.
 //!
-//! Every blob begins with the version of its format. Numbers are LEB128 varints; indices that
-//! rise are stored as differences. A decoder takes any bytes: what it does not understand is an
+//! Every blob begins with the version of its format and ends with a checksum, without which a
+//! flipped bit would be read as another number. Numbers are LEB128 varints; indices that rise are
+//! stored as differences. A decoder takes any bytes: what it does not understand is an
 //! [`BlobError`], never a panic and never more memory than the blob's length accounts for.
 
 use record::{Bitmap, Gap, Series, SeriesRow, SlowRequest};
 use stats::LatencyHistogram;
+use xxhash_rust::xxh3::xxh3_64;
 
-/// The version this program writes, of every format.
-const FORMAT: u8 = 1;
-/// Longest bitmap that is stored as runs: 24 days in ms, 256 MiB when unpacked. Runs are the one
-/// format in which a few bytes can ask for much memory.
+/// The version this program writes, of every format: what [`BARE`] is, and a checksum behind it.
+const FORMAT: u8 = 2;
+/// Up to schema 14: the same without a checksum.
+const BARE: u8 = 1;
+/// Bytes of a checksum.
+const CHECK: usize = 4;
+/// Longest bitmap that is stored as runs: 24 days in ms, 256 MiB when unpacked.
 const RUNS_BITS_MAX: u64 = 1 << 31;
+/// Most bits that bitmaps stored as runs may have in a run altogether, 49 days in ms: they are the
+/// one format in which a few bytes can ask for much memory, and a run may have many of them.
+pub const UNPACKED_BITS_MAX: u64 = 1 << 32;
 const BITMAP_RAW: u64 = 0;
 const BITMAP_RUNS: u64 = 1;
 
@@ -26,11 +34,34 @@ pub enum BlobError {
     #[error("{0} bytes are left over")]
     LeftOver(usize),
     /// Written by a later program.
-    #[error("format {0} is not known, expected {FORMAT}")]
+    #[error("format {0} is not known, expected at most {FORMAT}")]
     UnknownFormat(u8),
     /// A number makes no sense where it stands.
     #[error("a number is out of range")]
     OutOfRange,
+    /// Not the bytes that were written.
+    #[error("its checksum is {found:08x}, written was {written:08x}")]
+    Changed {
+        /// Of the bytes that are there.
+        found: u32,
+        /// As stored with them.
+        written: u32,
+    },
+    /// Bitmaps that would take more memory than any run needs.
+    #[error(
+        "its {bits} bits are more than the {left} that are left of a run's {UNPACKED_BITS_MAX}"
+    )]
+    TooManyBits {
+        /// Of this one.
+        bits: u64,
+        /// What those before it have left.
+        left: u64,
+    },
+}
+
+/// Low 32 bits of XXH3-64.
+fn checksum(bytes: &[u8]) -> u32 {
+    xxh3_64(bytes) as u32
 }
 
 struct Writer(Vec<u8>);
@@ -51,6 +82,11 @@ impl Writer {
     fn length(&mut self, n: usize) {
         self.number(n as u64);
     }
+
+    fn sealed(mut self) -> Vec<u8> {
+        self.0.extend(checksum(&self.0).to_le_bytes());
+        self.0
+    }
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -59,7 +95,14 @@ impl<'a> Reader<'a> {
     fn new(blob: &'a [u8]) -> Result<Self, BlobError> {
         match blob.split_first() {
             None => Err(BlobError::CutOff),
-            Some((&FORMAT, rest)) => Ok(Self(rest)),
+            Some((&BARE, rest)) => Ok(Self(rest)),
+            Some((&FORMAT, rest)) => {
+                let (rest, written) = rest.split_last_chunk::<CHECK>().ok_or(BlobError::CutOff)?;
+                let written = u32::from_le_bytes(*written);
+                let found = checksum(&blob[..blob.len() - CHECK]);
+                let same = found == written;
+                if same { Ok(Self(rest)) } else { Err(BlobError::Changed { found, written }) }
+            }
             Some((&other, _)) => Err(BlobError::UnknownFormat(other)),
         }
     }
@@ -125,13 +168,13 @@ fn read_buckets(r: &mut Reader) -> Result<Vec<(u64, u64)>, BlobError> {
     Ok(buckets)
 }
 
-/// Format 1: saturated, buckets.
+/// saturated, buckets.
 pub fn write_histogram(histogram: &LatencyHistogram) -> Vec<u8> {
     let mut w = Writer::new();
     w.number(histogram.saturated());
     let buckets: Vec<_> = histogram.sparse().map(|(i, n)| (u64::from(i), n)).collect();
     write_buckets(&mut w, buckets.into_iter());
-    w.0
+    w.sealed()
 }
 
 /// See [`write_histogram`].
@@ -147,7 +190,7 @@ pub fn read_histogram(blob: &[u8]) -> Result<LatencyHistogram, BlobError> {
     LatencyHistogram::from_sparse(narrow, saturated).ok_or(BlobError::OutOfRange)
 }
 
-/// Format 1: interval in ns, rows; a row is requests, bytes, buckets.
+/// interval in ns, rows; a row is requests, bytes, buckets.
 pub fn write_series(series: &Series) -> Vec<u8> {
     let mut w = Writer::new();
     w.number(series.interval_ns);
@@ -157,7 +200,7 @@ pub fn write_series(series: &Series) -> Vec<u8> {
         w.number(row.bytes);
         write_buckets(&mut w, row.tail.iter().map(|&(b, n)| (u64::from(b), n)));
     }
-    w.0
+    w.sealed()
 }
 
 /// See [`write_series`].
@@ -178,7 +221,7 @@ pub fn read_series(blob: &[u8]) -> Result<Series, BlobError> {
     Ok(Series { interval_ns, rows })
 }
 
-/// Format 1: bits, then 0 and the bytes, or 1 and the lengths of the runs, zeros first.
+/// bits, then 0 and the bytes, or 1 and the lengths of the runs, zeros first.
 pub fn write_bitmap(map: &Bitmap) -> Vec<u8> {
     let raw_length = map.bits.div_ceil(8) as usize;
     let runs = (map.bits <= RUNS_BITS_MAX).then(|| runs_of(map)).filter(|r| r.len() < raw_length);
@@ -193,7 +236,7 @@ pub fn write_bitmap(map: &Bitmap) -> Vec<u8> {
         w.0.extend_from_slice(&map.bytes[..known]);
         w.0.resize(w.0.len() + raw_length - known, 0);
     }
-    w.0
+    w.sealed()
 }
 
 fn runs_of(map: &Bitmap) -> Vec<u8> {
@@ -210,7 +253,9 @@ fn runs_of(map: &Bitmap) -> Vec<u8> {
 }
 
 /// See [`write_bitmap`].
-pub fn read_bitmap(blob: &[u8]) -> Result<Bitmap, BlobError> {
+///
+/// * `left`: how many bits a map that is stored as runs may have; its own are taken off.
+pub fn read_bitmap(blob: &[u8], left: &mut u64) -> Result<Bitmap, BlobError> {
     let mut r = Reader::new(blob)?;
     let bits = r.number()?;
     match r.number()? {
@@ -222,7 +267,10 @@ pub fn read_bitmap(blob: &[u8]) -> Result<Bitmap, BlobError> {
                 _ => Ok(Bitmap { bytes: r.0.to_vec(), bits }),
             }
         }
-        BITMAP_RUNS if bits <= RUNS_BITS_MAX => read_runs(r, bits),
+        BITMAP_RUNS if bits <= RUNS_BITS_MAX => {
+            *left = left.checked_sub(bits).ok_or(BlobError::TooManyBits { bits, left: *left })?;
+            read_runs(r, bits)
+        }
         _ => Err(BlobError::OutOfRange),
     }
 }
@@ -240,12 +288,12 @@ fn read_runs(mut r: Reader, bits: u64) -> Result<Bitmap, BlobError> {
     }
     let mut map = Bitmap::zeros(bits);
     for pair in ends.windows(2).step_by(2) {
-        (pair[0]..pair[1]).for_each(|bit| map.set(bit));
+        map.set_all(pair[0]..pair[1]);
     }
     Ok(map)
 }
 
-/// Format 1: how many, then start and length of each.
+/// how many, then start and length of each.
 pub fn write_gaps(gaps: &[Gap]) -> Vec<u8> {
     let mut w = Writer::new();
     w.length(gaps.len());
@@ -253,7 +301,7 @@ pub fn write_gaps(gaps: &[Gap]) -> Vec<u8> {
         w.number(gap.start_ns);
         w.number(gap.length_ns);
     }
-    w.0
+    w.sealed()
 }
 
 /// See [`write_gaps`].
@@ -268,7 +316,7 @@ pub fn read_gaps(blob: &[u8]) -> Result<Vec<Gap>, BlobError> {
     Ok(gaps)
 }
 
-/// Format 1: how many, then time, latency, worker and offset of each.
+/// how many, then time, latency, worker and offset of each.
 pub fn write_slow(slow: &[SlowRequest]) -> Vec<u8> {
     let mut w = Writer::new();
     w.length(slow.len());
@@ -278,7 +326,7 @@ pub fn write_slow(slow: &[SlowRequest]) -> Vec<u8> {
         w.number(u64::from(request.worker));
         w.number(request.offset);
     }
-    w.0
+    w.sealed()
 }
 
 /// See [`write_slow`].
@@ -309,10 +357,14 @@ mod tests {
         [
             read_histogram(blob).is_ok(),
             read_series(blob).is_ok(),
-            read_bitmap(blob).is_ok(),
+            whole_bitmap(blob).is_ok(),
             read_gaps(blob).is_ok(),
             read_slow(blob).is_ok(),
         ]
+    }
+
+    fn whole_bitmap(blob: &[u8]) -> Result<Bitmap, BlobError> {
+        read_bitmap(blob, &mut UNPACKED_BITS_MAX.clone())
     }
 
     fn histogram(latencies: &[u64]) -> LatencyHistogram {
@@ -349,8 +401,18 @@ mod tests {
         longer.push(0x80);
         assert!(read(&longer).is_err());
         longer.pop();
-        longer[0] = 2;
-        assert_eq!(read(&longer).err(), Some(BlobError::UnknownFormat(2)));
+        longer[0] = 3;
+        assert_eq!(read(&longer).err(), Some(BlobError::UnknownFormat(3)));
+        // No bit of it may change, wherever: not one that is a number, either.
+        for bit in 0..8 * blob.len() {
+            let mut bent = blob.to_vec();
+            bent[bit / 8] ^= 1 << (bit % 8);
+            assert!(read(&bent).is_err(), "bit {bit} of {}", 8 * blob.len());
+        }
+        // As it was written before there were checksums.
+        let mut bare = blob[..blob.len() - CHECK].to_vec();
+        bare[0] = BARE;
+        assert!(read(&bare).is_ok());
     }
 
     proptest! {
@@ -370,7 +432,7 @@ mod tests {
             let s = series(rows);
             prop_assert_eq!(read_series(&write_series(&s)), Ok(s));
             let map = bitmap(bits, &set);
-            prop_assert_eq!(read_bitmap(&write_bitmap(&map)), Ok(map));
+            prop_assert_eq!(whole_bitmap(&write_bitmap(&map)), Ok(map));
             let gaps: Vec<_> =
                 gaps.into_iter().map(|(start_ns, length_ns)| Gap { start_ns, length_ns }).collect();
             prop_assert_eq!(read_gaps(&write_gaps(&gaps)), Ok(gaps));
@@ -384,16 +446,18 @@ mod tests {
         #[test]
         fn garbage_is_an_error_and_never_a_panic(mut blob in prop::collection::vec(any::<u8>(), 0..300)) {
             read_any(&blob);
+            // A checksum would keep it from the decoders.
             if let Some(first) = blob.first_mut() {
-                *first = FORMAT;
+                *first = BARE;
             }
             read_any(&blob);
         }
 
         #[test]
         fn small_garbage_gets_further(mut blob in prop::collection::vec(0u8..6, 0..60)) {
+            // A checksum would keep it from the decoders.
             if let Some(first) = blob.first_mut() {
-                *first = FORMAT;
+                *first = BARE;
             }
             read_any(&blob);
         }
@@ -405,8 +469,8 @@ mod tests {
         let tail = std::collections::BTreeMap::from([(3, 5 << 20), (900, 1 << 20)]);
         assert_whole(&write_series(&series(vec![(6, 24576, tail); 3])), read_series);
         // Runs, then raw.
-        assert_whole(&write_bitmap(&bitmap(1000, &[500])), read_bitmap);
-        assert_whole(&write_bitmap(&bitmap(20, &[1, 3, 5, 7, 9, 11])), read_bitmap);
+        assert_whole(&write_bitmap(&bitmap(1000, &[500])), whole_bitmap);
+        assert_whole(&write_bitmap(&bitmap(20, &[1, 3, 5, 7, 9, 11])), whole_bitmap);
         assert_whole(&write_gaps(&[Gap { start_ns: 7, length_ns: 300 }; 3]), read_gaps);
         let slow = SlowRequest { at_ns: 1, latency_ns: 200_000_000, worker: 3, offset: 4096 };
         assert_whole(&write_slow(&[slow; 2]), read_slow);
@@ -414,20 +478,26 @@ mod tests {
 
     #[test]
     fn a_few_bytes_cannot_ask_for_much_memory() {
-        let mut w = Writer::new();
-        w.number(1 << 60);
-        w.number(BITMAP_RUNS);
-        w.number(1 << 60);
-        assert_eq!(read_bitmap(&w.0), Err(BlobError::OutOfRange));
-        let mut w = Writer::new();
-        w.number(u64::MAX);
-        assert!(read_any(&w.0).iter().all(|ok| !ok));
+        let of = |numbers: &[u64]| {
+            let mut w = Writer::new();
+            numbers.iter().for_each(|&n| w.number(n));
+            w.sealed()
+        };
+        let endless = of(&[1 << 60, BITMAP_RUNS, 1 << 60]);
+        assert_eq!(whole_bitmap(&endless), Err(BlobError::OutOfRange));
+        assert!(read_any(&of(&[u64::MAX])).iter().all(|ok| !ok));
+        // Nor can many of them together.
+        let hour = of(&[3_600_000, BITMAP_RUNS, 3_600_000]);
+        let mut left = 2 * 3_600_000;
+        assert!(read_bitmap(&hour, &mut left).is_ok() && read_bitmap(&hour, &mut left).is_ok());
+        let refused = read_bitmap(&hour, &mut left);
+        assert_eq!(refused, Err(BlobError::TooManyBits { bits: 3_600_000, left: 0 }));
     }
 
     #[test]
     fn a_busy_device_has_a_small_bitmap() {
         let mut map = Bitmap::zeros(10_000);
         (0..10_000).filter(|&ms| ms != 5_000).for_each(|ms| map.set(ms));
-        assert!(write_bitmap(&map).len() < 16);
+        assert!(write_bitmap(&map).len() < 16 + CHECK);
     }
 }

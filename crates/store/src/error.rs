@@ -92,7 +92,7 @@ pub enum StoreError {
         path: PathBuf,
         /// The column.
         what: &'static str,
-        /// The run.
+        /// The run, and which of its visits if it is of one.
         of: String,
         /// What is wrong with it.
         why: String,
@@ -198,8 +198,13 @@ impl StoreError {
             Self::ReadOnly { .. } => {
                 "check the permissions of the file and of its directory, and that it is not mounted read-only"
             }
-            Self::Damaged { .. } | Self::BadValue { .. } => {
+            Self::Damaged { .. } => {
                 "copy the file away before anything else; `sqlite3 FILE .recover` saves what can be saved"
+            }
+            Self::BadValue { .. } => {
+                "these are not the bytes that were stored: the disk or the memory changed them, or \
+                 somebody did. Copy the file away; take it from a backup, or remove that run with \
+                 `plimsoll rm` and measure it again: other runs can be read as before"
             }
             Self::Io { .. } => "look at the kernel log for errors of the device the store is on",
             Self::Refused { .. } | Self::VisitExists { .. } | Self::NoSuchCell { .. } => {
@@ -247,6 +252,16 @@ impl StoreError {
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, source },
             Some(ErrorCode::SystemIoFailure) => Self::Io { path, source },
             _ => Self::Refused { path, source },
+        }
+    }
+
+    /// The same, and which visit of the run it is of, counted from 0 in the order of its making.
+    pub(crate) fn of_visit(self, order: u32) -> Self {
+        match self {
+            Self::BadValue { path, what, of, why } => {
+                Self::BadValue { path, what, of: format!("visit {order} of {of}"), why }
+            }
+            other => other,
         }
     }
 

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::{Store, StoreError};
 
 /// In order; only ever added to.
-const MIGRATIONS: [&str; 14] = [
+const MIGRATIONS: [&str; 15] = [
     include_str!("../migrations/0001_runs.sql"),
     include_str!("../migrations/0002_rounds.sql"),
     include_str!("../migrations/0003_looks.sql"),
@@ -21,6 +21,7 @@ const MIGRATIONS: [&str; 14] = [
     include_str!("../migrations/0012_models.sql"),
     include_str!("../migrations/0013_stack_once.sql"),
     include_str!("../migrations/0014_load.sql"),
+    include_str!("../migrations/0015_checksums.sql"),
 ];
 /// The schema this program reads and writes.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;

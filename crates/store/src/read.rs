@@ -1,3 +1,5 @@
+use std::cell::Cell;
+
 use record::{
     BackendRecord, Bitmap, Blocks, CellRecord, Gap, Imported, LedgerEntry, Link, Machine, OpRecord,
     PartOf, Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, RunSummary, StackTree,
@@ -52,8 +54,7 @@ impl Store {
         let number = self.number(id)?;
         // Deferred: it takes its snapshot at the first read and holds it.
         let snapshot = self.connection.unchecked_transaction().map_err(|e| self.sql(e))?;
-        let reader = Reader { store: self, connection: &snapshot, run: id, number, whole: true };
-        reader.run()
+        Reader::new(self, &snapshot, (id, number), true).run()
     }
 
     /// As [`Self::load`], without what cells ask for and what visits measured: enough to tell how
@@ -61,8 +62,7 @@ impl Store {
     pub fn outline(&self, id: &str) -> Result<Run, StoreError> {
         let number = self.number(id)?;
         let snapshot = self.connection.unchecked_transaction().map_err(|e| self.sql(e))?;
-        let reader = Reader { store: self, connection: &snapshot, run: id, number, whole: false };
-        reader.run()
+        Reader::new(self, &snapshot, (id, number), false).run()
     }
 
     /// The number of a run that exists.
@@ -83,6 +83,8 @@ struct Reader<'a> {
     number: i64,
     /// With what cells ask for and what visits measured.
     whole: bool,
+    /// How many bits bitmaps may still have: see [`blob::read_bitmap`].
+    bits_left: Cell<u64>,
 }
 
 fn named(given: &str, resolved: &str) -> String {
@@ -160,7 +162,7 @@ impl Columns<'_> {
     fn blob<T>(
         &self,
         column: &'static str,
-        read: impl Fn(&[u8]) -> Result<T, BlobError>,
+        read: impl FnOnce(&[u8]) -> Result<T, BlobError>,
     ) -> Result<T, StoreError> {
         let bytes: Vec<u8> = self.get(column)?;
         read(&bytes).map_err(|error| StoreError::blob(&self.store.path, column, self.run, error))
@@ -382,7 +384,18 @@ impl Columns<'_> {
     }
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// * `run`: its id and its number.
+    fn new(
+        store: &'a Store,
+        connection: &'a Connection,
+        (run, number): (&'a str, i64),
+        whole: bool,
+    ) -> Self {
+        let bits_left = Cell::new(blob::UNPACKED_BITS_MAX);
+        Self { store, connection, run, number, whole, bits_left }
+    }
+
     fn rows<T>(
         &self,
         query: &str,
@@ -423,7 +436,10 @@ impl Reader<'_> {
         let visits = self.rows(
             "SELECT * FROM visit WHERE run = ?1 ORDER BY position",
             &[self.number],
-            |columns| self.visit(columns),
+            |columns| {
+                let order: u32 = columns.get("position")?;
+                self.visit(order, columns).map_err(|error| error.of_visit(order))
+            },
         )?;
         Ok(Run { header, cells, visits })
     }
@@ -447,11 +463,11 @@ impl Reader<'_> {
         })
     }
 
-    fn visit(&self, columns: &Columns) -> Result<VisitRecord, StoreError> {
+    fn visit(&self, order: u32, columns: &Columns) -> Result<VisitRecord, StoreError> {
         let visit = VisitRecord {
             cell: columns.get("cell")?,
             repeat: columns.get("repeat")?,
-            order: columns.get("position")?,
+            order,
             started_unix_ns: columns.get("started_unix_ns")?,
             elapsed_ns: columns.u64("elapsed_ns")?,
             load_ns: columns.optional_u64("load_ns")?,
@@ -478,7 +494,12 @@ impl Reader<'_> {
                 &[key],
                 |columns| self.stream(key, columns),
             )?,
-            completions: columns.blob("completions", blob::read_bitmap)?,
+            completions: columns.blob("completions", |bytes| {
+                let mut left = self.bits_left.get();
+                let map = blob::read_bitmap(bytes, &mut left);
+                self.bits_left.set(left);
+                map
+            })?,
             ledger: self.rows(
                 "SELECT * FROM ledger WHERE visit = ?1 ORDER BY position",
                 &[key],

@@ -85,7 +85,7 @@ fn tables_of_others_under_our_mark_are_refused_without_a_word_of_sql() {
     drop(other);
     refused_untouched(&path);
     let version = rusqlite::Connection::open(&path).unwrap();
-    version.pragma_update(None, "user_version", 14).unwrap();
+    version.pragma_update(None, "user_version", 15).unwrap();
     drop(version);
     let store = Store::open_read_only(&path).unwrap();
     let error = store.list().unwrap_err();
@@ -145,20 +145,44 @@ fn many_may_open_a_new_store_at_once() {
 fn a_bad_value_names_run_and_column() {
     let path = scratch("a_bad_value");
     let id = filled(&path);
-    for (trigger, sql, column) in [
-        ("op_is_kept", "UPDATE op SET latency = substr(latency, 1, 9)", "latency"),
-        ("run_is_kept", "UPDATE run SET seed = 'x'", "seed"),
-        ("visit_is_kept", "UPDATE visit SET repeat = -1", "repeat"),
-        ("cell_is_kept", "UPDATE cell SET coordinates = '[1]'", "coordinates"),
+    // The byte before the checksum is a count: it reads as well as the one that was written.
+    let flip = "UPDATE worker SET gaps = CAST(substr(gaps, 1, length(gaps) - 5) || x'05'
+                    || substr(gaps, -4) AS BLOB)";
+    for (trigger, sql, what) in [
+        ("op_is_kept", "UPDATE op SET latency = substr(latency, 1, 9)", "latency of visit 0 of"),
+        ("worker_is_kept", flip, "gaps of visit 0 of"),
+        ("run_is_kept", "UPDATE run SET seed = 'x'", "seed of"),
+        ("visit_is_kept", "UPDATE visit SET repeat = -1", "repeat of visit 0 of"),
+        ("cell_is_kept", "UPDATE cell SET coordinates = '[1]'", "coordinates of"),
     ] {
         let raw = rusqlite::Connection::open(&path).unwrap();
         raw.execute_batch(&format!("DROP TRIGGER {trigger}; BEGIN; {sql}; COMMIT")).unwrap();
         drop(raw);
         let error = Store::open(&path).unwrap().load(&id).unwrap_err().to_string();
-        assert!(error.contains(&format!("{column} of {id}")), "{error}");
+        assert!(error.contains(&format!("{what} {id}")), "{error}");
         std::fs::remove_file(&path).unwrap();
         filled(&path);
     }
+}
+
+/// Ten bytes of each say that it has 2^31 bits, all zero.
+#[test]
+fn a_few_bytes_in_each_of_many_visits_cannot_ask_for_much_memory() {
+    let path = scratch("a_few_bytes");
+    let id = filled(&path);
+    let mut store = Store::open(&path).unwrap();
+    (1..3).for_each(|order| store.add_visit(&id, &sample::visit(order)).unwrap());
+    drop(store);
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.execute_batch(
+        "DROP TRIGGER visit_is_kept;
+         UPDATE visit SET completions = x'018080808008018080808008'",
+    )
+    .unwrap();
+    drop(raw);
+    let error = Store::open(&path).unwrap().load(&id).unwrap_err().to_string();
+    assert!(error.contains("completions of visit 2 of r1"), "{error}");
+    assert!(error.contains("2147483648 bits are more than the 0 that are left"), "{error}");
 }
 
 /// Whatever is wrong with the bytes, it ends in a run or in an error.

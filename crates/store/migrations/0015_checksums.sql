@@ -1,0 +1,2 @@
+-- From here on binary columns are written in format 2, which ends with a checksum. No table changes: the new
+-- version keeps programs away that do not know the format. What was stored before stays as it is.
