@@ -69,6 +69,15 @@ impl<C: Clock> Memory<C> {
         }
     }
 
+    /// Gives the buffers another length, as the next load needs it: none is longer than its requests,
+    /// and what longer ones took is given back. What was in them is gone.
+    pub fn set_buffer(&mut self, length: Bytes) {
+        if length != self.shape.buffer {
+            self.shape.buffer = length;
+            self.buffers.fill(Vec::new());
+        }
+    }
+
     /// Its shape.
     pub const fn shape(&self) -> MemoryShape {
         self.shape

@@ -219,14 +219,16 @@ pub enum RunError {
     /// The memory twin would take more than there is: it would end in the kernel's hands, and
     /// perhaps other processes with it.
     #[error(
-        "{target} takes {wanted} of memory for this suite, {available} are available and a fifth \
-         of them is left to others"
+        "{target} takes {files} of memory for its files and {buffers} for its requests in flight, \
+         {available} are available and a fifth of them is left to others"
     )]
     TwinMemory {
         /// As given.
         target: String,
-        /// What its files and buffers take.
-        wanted: Bytes,
+        /// What its files take.
+        files: Bytes,
+        /// What the buffers of all requests in flight take.
+        buffers: Bytes,
         /// What the kernel says it can give.
         available: Bytes,
     },
@@ -335,8 +337,9 @@ impl RunError {
             }
             Self::TooShort { size, .. } => Some(format!("use `--size {}`", size.exact())),
             Self::NoRoom { .. } => Some("name another place with `--target`".to_owned()),
-            Self::TwinMemory { available, .. } => {
-                let most = Bytes::new(crate::prepare::usable(*available).get() >> 20 << 20);
+            Self::TwinMemory { buffers, available, .. } => {
+                let most = crate::prepare::usable(*available).get().saturating_sub(buffers.get());
+                let most = Bytes::new(most >> 20 << 20);
                 Some(format!(
                     "ask for less, with `memory:SIZE` or `--size`: at most {}",
                     most.exact()

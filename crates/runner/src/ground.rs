@@ -230,8 +230,8 @@ impl Field {
         keep: bool,
         key: u64,
     ) -> Result<Self, RunError> {
-        let slots = |cell: &&Cell| cell.streams.iter().map(|s| s.threads * s.queue_depth).sum();
-        let slots: u32 = cells.iter().map(slots).max().unwrap_or(1);
+        let slots = cells.iter().map(|cell| in_flight(&cell.streams)).max().unwrap_or(1);
+        let slots = u32::try_from(slots).unwrap_or(u32::MAX);
         let stage = match ground {
             Ground::Paths(paths) => {
                 let mut files = Files::enter(*paths, suite, keep, key)?;
@@ -249,15 +249,14 @@ impl Field {
             }
             Ground::Null => Stage::Null,
             Ground::Memory => {
-                let longest = |cell: &&Cell| cell.streams.iter().map(buffer_of).max();
-                let buffer = cells.iter().filter_map(longest).max().unwrap_or(Bytes::ZERO);
                 Stage::Memory(Box::new(Memory::new(
                     MonotonicClock,
                     MemoryShape {
                         files: suite.files.count,
                         file_size: suite.files.size,
                         slots,
-                        buffer,
+                        // Each visit has its own.
+                        buffer: Bytes::ZERO,
                         tick: Nanos::ZERO,
                     },
                 )))
@@ -278,8 +277,10 @@ impl Field {
         match self {
             Self::Files(files) => files.stage(cell, seed).map(Some),
             Self::Twin(stage, _) => {
-                if let Some(Stage::Model(model)) = stage {
-                    model.inner_mut().begin_visit(seed);
+                match stage {
+                    Some(Stage::Model(model)) => model.inner_mut().begin_visit(seed),
+                    Some(Stage::Memory(memory)) => memory.set_buffer(twin_buffer(&cell.streams)),
+                    _ => {}
                 }
                 Ok(match stage {
                     Some(Stage::Null) => Some(Stage::Null),
@@ -721,6 +722,16 @@ impl Files {
             }
         }
     }
+}
+
+/// Requests in flight while these streams are played together.
+pub(crate) fn in_flight(streams: &[Stream]) -> u64 {
+    streams.iter().map(|s| u64::from(s.threads) * u64::from(s.queue_depth)).sum()
+}
+
+/// Length of each buffer of the memory twin, which is one device for all streams.
+pub(crate) fn twin_buffer(streams: &[Stream]) -> Bytes {
+    streams.iter().map(buffer_of).max().unwrap_or(Bytes::ZERO)
 }
 
 /// Bytes of the longest request that has data; a discard has none.

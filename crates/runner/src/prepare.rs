@@ -21,6 +21,7 @@ use units::{Bytes, Nanos};
 
 use crate::fill::{self, Pass};
 use crate::find::{Found, checked, find_paths, set_size};
+use crate::ground::{in_flight, twin_buffer};
 use crate::run::room;
 use crate::{Order, RunError, Settings, TargetName, directory};
 
@@ -506,11 +507,16 @@ fn finish(
     if verifies(&suite) {
         can_verify(&suite)?;
     }
-    if matches!(found.ground, Ground::Paths(_) | Ground::Memory) {
-        buffers_fit(host, &suite)?;
-    }
-    if matches!(found.ground, Ground::Memory) {
-        twin_fits(&found.record.given, suite.files.total(), host.memory_available())?;
+    let available = host.memory_available();
+    match found.ground {
+        Ground::Paths(_) => {
+            buffers_fit(buffers(&suite, &passes, false), available)?;
+        }
+        Ground::Memory => {
+            let taken = buffers_fit(buffers(&suite, &passes, true), available)?;
+            twin_fits(&found.record.given, suite.files.total(), taken, available)?;
+        }
+        Ground::Null | Ground::Model(_) => {}
     }
     if let Ground::Paths(paths) = &found.ground {
         can_handle_caches(paths, &suite)?;
@@ -661,21 +667,41 @@ fn processors_exist(wanted: &[uring::Cpu]) -> Result<(), RunError> {
     }
 }
 
-/// Every request in flight has a buffer: better refused than killed for want of memory.
-fn buffers_fit(host: &Host, suite: &Suite) -> Result<(), RunError> {
-    let Some(available) = host.memory_available() else { return Ok(()) };
-    let needs = suite.cells().map(|cell| {
-        let each = cell.all_streams().map(|stream| {
-            let requests = u64::from(stream.threads) * u64::from(stream.queue_depth);
-            (requests, requests.saturating_mul(stream.block_size_max().get()))
-        });
-        each.fold((0u64, 0u64), |(n, bytes), (m, more)| (n + m, bytes.saturating_add(more)))
-    });
-    let (requests, bytes) = needs.max_by_key(|&(_, bytes)| bytes).unwrap_or((0, 0));
-    if bytes > usable(available).get() {
-        return Err(RunError::Memory { requests, needed: Bytes::new(bytes), available });
+/// What all requests in flight take in buffers, of what needs most: how many there are, and the
+/// bytes of all.
+///
+/// * `alike`: one device for all streams, whose buffers are as long as the longest of them needs.
+fn buffers(suite: &Suite, passes: &[Pass], alike: bool) -> (u64, Bytes) {
+    let of = |streams: &[Stream]| {
+        let requests = in_flight(streams);
+        let bytes = match alike {
+            true => requests.saturating_mul(twin_buffer(streams).get()),
+            false => streams.iter().fold(0u64, |bytes, stream| {
+                let own = in_flight(std::slice::from_ref(stream));
+                bytes.saturating_add(own.saturating_mul(stream.block_size_max().get()))
+            }),
+        };
+        (requests, bytes)
+    };
+    // What is played before a visit has the device for itself.
+    let cells = suite.cells().flat_map(|cell| [of(&cell.streams), of(cell.before.as_slice())]);
+    let passes = passes.iter().map(|pass| of(std::slice::from_ref(&pass.stream)));
+    let (requests, bytes) = cells.chain(passes).max_by_key(|&(_, bytes)| bytes).unwrap_or_default();
+    (requests, Bytes::new(bytes))
+}
+
+/// Every request in flight has a buffer: better refused than killed for want of memory. What they
+/// take is given back.
+fn buffers_fit(
+    (requests, needed): (u64, Bytes),
+    available: Option<Bytes>,
+) -> Result<Bytes, RunError> {
+    match available {
+        Some(available) if needed > usable(available) => {
+            Err(RunError::Memory { requests, needed, available })
+        }
+        _ => Ok(needed),
     }
-    Ok(())
 }
 
 /// A fifth of the memory stays for everybody else.
@@ -685,10 +711,19 @@ pub(crate) const fn usable(available: Bytes) -> Bytes {
 
 /// Whether the memory twin may be filled: what is not there is not asked for, since the kernel
 /// gives it and then ends whom it likes.
-fn twin_fits(target: &str, wanted: Bytes, available: Option<Bytes>) -> Result<(), RunError> {
+///
+/// * `buffers`: of the requests in flight, which are there beside its files.
+fn twin_fits(
+    target: &str,
+    files: Bytes,
+    buffers: Bytes,
+    available: Option<Bytes>,
+) -> Result<(), RunError> {
     match available {
-        Some(available) if wanted > usable(available) => {
-            Err(RunError::TwinMemory { target: target.to_owned(), wanted, available })
+        Some(available)
+            if Bytes::new(files.get().saturating_add(buffers.get())) > usable(available) =>
+        {
+            Err(RunError::TwinMemory { target: target.to_owned(), files, buffers, available })
         }
         _ => Ok(()),
     }
@@ -862,14 +897,50 @@ mod tests {
 
     #[test]
     fn a_twin_larger_than_the_memory_is_refused_before_it_is_filled() {
-        let fits = |wanted, available| twin_fits("memory:100TiB", wanted, available);
-        assert!(fits(Bytes::gib(8), Some(Bytes::gib(10))).is_ok());
-        assert!(fits(Bytes::new(u64::MAX), None).is_ok(), "nobody knows");
-        let error = fits(Bytes::gib(100 << 10), Some(Bytes::gib(10))).unwrap_err();
+        let fits =
+            |files, buffers, available| twin_fits("memory:100TiB", files, buffers, available);
+        let no = Bytes::ZERO;
+        assert!(fits(Bytes::gib(8), no, Some(Bytes::gib(10))).is_ok());
+        assert!(fits(Bytes::new(u64::MAX), Bytes::gib(1), None).is_ok(), "nobody knows");
+        let error = fits(Bytes::gib(100 << 10), no, Some(Bytes::gib(10))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused);
         let text = error.to_string();
         assert!(text.contains("100 TiB") && text.contains("10 GiB"), "{text}");
         assert!(error.hint().unwrap().ends_with("at most 8GiB"), "{:?}", error.hint());
-        assert!(fits(Bytes::new((8 << 30) + 1), Some(Bytes::gib(10))).is_err());
+        assert!(fits(Bytes::new((8 << 30) + 1), no, Some(Bytes::gib(10))).is_err());
+        // Buffers are in the same memory.
+        let error = fits(Bytes::gib(7), Bytes::gib(2), Some(Bytes::gib(10))).unwrap_err();
+        assert!(error.to_string().contains("2 GiB for its requests in flight"), "{error}");
+        assert!(error.hint().unwrap().ends_with("at most 6GiB"), "{:?}", error.hint());
+    }
+
+    #[test]
+    fn the_memory_twin_has_one_length_of_buffers_for_all_streams() {
+        let text = r#"
+            schema = 1
+            name = "t"
+            [[phase]]
+            name = "main"
+            time = "1s"
+            [phase.before]
+            block_size = "4MiB"
+            bytes = "4MiB"
+            [[phase.stream]]
+            name = "deep"
+            block_size = "4KiB"
+            queue_depth = 1000
+            [[phase.stream]]
+            name = "long"
+            block_size = "1MiB"
+        "#;
+        let source = suite::parse(text, "t.toml").unwrap();
+        let suite = suite::check(&source, &suite::CheckContext::default()).unwrap();
+        let (requests, apart) = buffers(&suite, &[], false);
+        assert_eq!((requests, apart.get()), (1001, (4000 << 10) + (1 << 20)));
+        let (requests, alike) = buffers(&suite, &[], true);
+        assert_eq!((requests, alike.get()), (1001, 1001 << 20));
+        let error = buffers_fit((requests, alike), Some(Bytes::gib(1))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(error.to_string().contains("1001 requests in flight"), "{error}");
     }
 }

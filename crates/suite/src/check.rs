@@ -17,7 +17,7 @@ use crate::resolve::{Layered, LayeredStream, read, value_text};
 use crate::rounds;
 use crate::source::{AxisSource, Located, SuiteSource, out_of_range};
 use crate::steady;
-use crate::stream::{Space, stream};
+use crate::stream::{IN_FLIGHT_MAX, Space, stream};
 
 /// Streams in all cells of a suite together.
 const STREAMS_MAX: u64 = 100_000;
@@ -183,6 +183,17 @@ pub(crate) fn in_range(field: &str, seen: u32, low: u32, high: u32, at: At) -> L
     Err((at, out_of_range(field, seen, &format!("{low} to {high}"))))
 }
 
+/// Many streams may ask for as much together as no single one could.
+fn check_in_flight(streams: &[Stream], at: At) -> Located<()> {
+    let each = streams.iter().map(|s| u64::from(s.threads) * u64::from(s.queue_depth));
+    let all: u64 = each.sum();
+    if all > IN_FLIGHT_MAX {
+        let wanted = format!("at most {IN_FLIGHT_MAX}");
+        return Err((at, out_of_range("threads x queue_depth of all streams", all, &wanted)));
+    }
+    Ok(())
+}
+
 pub(crate) fn share(field: &str, seen: f64, at: At) -> Located<f64> {
     if (0.0..=1.0).contains(&seen) {
         // Minus zero is a zero that does not print as one.
@@ -322,6 +333,7 @@ fn expand(
         }
         let streams: Vec<Stream> = drawn.into_iter().map(|drawn| drawn.stream).collect();
         directory::check_together(&streams, phase.at)?;
+        check_in_flight(&streams, phase.at)?;
         let before = before_at(phase, &coordinates, space)?;
         if let Some((raw, stream)) = &before {
             effects.note(phase.streams.len(), raw, stream);

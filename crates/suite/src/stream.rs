@@ -20,7 +20,7 @@ use crate::source::{Located, out_of_range};
 const THREADS_MAX: u32 = 4096;
 const QUEUE_DEPTH_MAX: u32 = 65_536;
 /// Requests in flight of all workers of a stream.
-const IN_FLIGHT_MAX: u64 = 1 << 20;
+pub(crate) const IN_FLIGHT_MAX: u64 = 1 << 20;
 const RATE_MAX: f64 = 1e9;
 const BURST_MAX: u32 = 1_000_000_000;
 const CLASSES_MAX: usize = 1000;

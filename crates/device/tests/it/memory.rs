@@ -168,3 +168,12 @@ fn a_buffer_that_grows_keeps_what_was_read_into_it() {
     assert_eq!(memory.buffer(Slot(1))[..5], [1, 2, 3, 4, 0]);
     assert_eq!(memory.buffer(Slot(2))[..5], [1, 2, 0, 0, 0]);
 }
+
+#[test]
+fn buffers_are_as_long_as_the_load_needs_them() {
+    let mut memory = memory();
+    assert_eq!(memory.buffer(Slot(0)).len(), BUFFER as usize);
+    memory.set_buffer(Bytes::new(512));
+    assert_eq!(memory.buffer(Slot(0)).len(), 512);
+    assert_eq!(one(&mut memory, read(0, 513, 0)), Err(Errno::EINVAL));
+}
