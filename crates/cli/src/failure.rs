@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind as IoErrorKind};
 use report::table::Misfit;
 use runner::{ErrorKind, RunError};
 use store::StoreError;
-use suite::SuiteError;
+use suite::{FioNameError, SuiteError};
 
 use crate::exit::ExitCode;
 use crate::output::Output;
@@ -140,6 +140,13 @@ impl From<SuiteError> for Failure {
     fn from(error: SuiteError) -> Self {
         let hint = error.hint();
         Self { code: ExitCode::Usage, error: error.into(), hint }
+    }
+}
+
+impl From<FioNameError> for Failure {
+    fn from(error: FioNameError) -> Self {
+        let hint = error.hint();
+        Self::new(ExitCode::Usage, error).hint(hint)
     }
 }
 

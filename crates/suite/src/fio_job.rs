@@ -28,13 +28,69 @@ impl Job {
     }
 }
 
+/// A name that a job file cannot hold: fio would take it for another, and write there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a job file of fio cannot name the file `{}`: {why}", file.escape_debug())]
+pub struct FioNameError {
+    file: String,
+    why: String,
+}
+
+impl FioNameError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        "name a symbolic link to it, or a place without that in its path"
+    }
+}
+
+/// Words that fio takes for their values: `$ncpus` is a number.
+const KEYWORDS: [&str; 8] =
+    ["${", "$ncpus", "$pagesize", "$mb_memory", "$jobname", "$jobnum", "$filenum", "$clientuid"];
+/// Longest value of an option; fio reads no further.
+const VALUE_MAX: usize = 4095;
+
+/// A file, as it may be named on one line: what it is called without what fio would read as something
+/// else.
+///
+/// Method: fio's `strip_blank_end`, `fio_keyword_replace`, `option_dup_subs` and `get_next_str`, each
+/// tried with fio 3.33.
+fn nameable(file: &str) -> Result<String, FioNameError> {
+    let no = |why: String| Err(FioNameError { file: file.to_owned(), why });
+    if file.is_empty() {
+        return no("it is empty".to_owned());
+    }
+    if let Some(comment) = file.chars().find(|c| matches!(c, ';' | '#')) {
+        return no(format!("`{comment}` begins a comment there, wherever it stands"));
+    }
+    if let Some(odd) = file.chars().find(|c| c.is_control()) {
+        return no(format!("`{}` ends a line or stands for nothing there", odd.escape_debug()));
+    }
+    if file.ends_with(char::is_whitespace) {
+        return no("blanks at a line's end do not count there".to_owned());
+    }
+    if let Some(keyword) = KEYWORDS.iter().find(|keyword| file.contains(**keyword)) {
+        return no(format!("`{keyword}` is replaced there"));
+    }
+    if file.len() > VALUE_MAX - 16 {
+        return no(format!("it has {} bytes, and no line may have more than 4096", file.len()));
+    }
+    // Standard input, and blanks at a value's begin.
+    let odd = file == "-" || file.starts_with(char::is_whitespace);
+    Ok(if odd { format!("./{file}") } else { file.to_owned() })
+}
+
 /// The job file that comes closest.
 ///
 /// * `file`: the file or device to name in it.
 ///
 /// One job a cell and stream, the cells one after the other. Above each job stands, as comments,
 /// what fio cannot say or does otherwise; what holds for all stands at the top.
-pub fn fio_job(suite: &Suite, file: &str) -> String {
+///
+/// # Errors
+///
+/// A file whose name fio would read as another.
+pub fn fio_job(suite: &Suite, file: &str) -> Result<String, FioNameError> {
+    let file = &nameable(file)?;
     let mut text = String::new();
     let _ = writeln!(text, "; {}: {}", one_line(&suite.name), one_line(&suite.title));
     for line in of_all(suite) {
@@ -43,19 +99,24 @@ pub fn fio_job(suite: &Suite, file: &str) -> String {
     text.push_str("\n[global]\n");
     write_options(&mut text, &global(suite, file));
     write_jobs(&mut text, suite, file);
-    text
+    Ok(text)
 }
 
 /// Text as it may stand in a job file: a line that begins in it would be an option, and fio has
 /// options that run programs.
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if units::is_unseen(c) { ' ' } else { c }).collect()
 }
 
 /// The job file that comes closest to suites played one after the other, each with a title.
 ///
 /// It has no section for all: what one sets would hold for the jobs of those after it, too.
-pub fn fio_jobs(suites: &[(String, Suite)], file: &str) -> String {
+///
+/// # Errors
+///
+/// As of [`fio_job`].
+pub fn fio_jobs(suites: &[(String, Suite)], file: &str) -> Result<String, FioNameError> {
+    let file = &nameable(file)?;
     let mut text = String::new();
     for (number, (title, suite)) in (1..).zip(suites) {
         let between = if number == 1 { "" } else { "\n" };
@@ -78,7 +139,7 @@ pub fn fio_jobs(suites: &[(String, Suite)], file: &str) -> String {
             }
         }
     }
-    text
+    Ok(text)
 }
 
 fn write_jobs(text: &mut String, suite: &Suite, file: &str) {
@@ -86,7 +147,15 @@ fn write_jobs(text: &mut String, suite: &Suite, file: &str) {
         for cell in &phase.cells {
             let mut first = true;
             for stream in &cell.streams {
-                match Part::of(suite, stream) {
+                match Part::of(suite, stream).within_a_line(file) {
+                    Part::TooMany => {
+                        let _ = writeln!(
+                            text,
+                            "\n; {}: no job, since the names of the files that its region lies in \
+                             make more than one line of fio holds",
+                            name(phase, cell, stream)
+                        );
+                    }
                     Part::Torn => {
                         let _ = writeln!(
                             text,
@@ -114,12 +183,20 @@ enum Part {
     Files { first: u64, count: u64 },
     /// A part of one file.
     OfOne { file: u64, start: Bytes },
+    /// More whole files than one line can name.
+    TooMany,
     /// None of these.
     Torn,
 }
 
 /// More names than this make no line that anybody reads.
 const NAMES_MAX: u64 = 64;
+
+/// Names of several files on a line.
+fn names(file: &str, first: u64, count: u64) -> String {
+    let each = (first..first + count).map(|number| escaped(&format!("{file}.{number}")));
+    each.collect::<Vec<_>>().join(":")
+}
 
 impl Part {
     fn of(suite: &Suite, stream: &Stream) -> Self {
@@ -140,10 +217,20 @@ impl Part {
             Spread::Concatenated if start.is_multiple_of(size) && end.is_multiple_of(size) => {
                 match length / size {
                     count @ ..=NAMES_MAX => Self::Files { first: start / size, count },
-                    _ => Self::Torn,
+                    _ => Self::TooMany,
                 }
             }
             Spread::Concatenated => Self::Torn,
+        }
+    }
+
+    /// The same, where a line holds the names.
+    fn within_a_line(self, file: &str) -> Self {
+        match self {
+            Self::Files { first, count } if names(file, first, count).len() > VALUE_MAX => {
+                Self::TooMany
+            }
+            other => other,
         }
     }
 
@@ -152,7 +239,7 @@ impl Part {
         match self {
             Self::OfEach { .. } => files > 1,
             Self::Files { count, .. } => count > 1,
-            Self::OfOne { .. } | Self::Torn => false,
+            Self::OfOne { .. } | Self::TooMany | Self::Torn => false,
         }
     }
 }
@@ -165,9 +252,9 @@ fn extent(stream: &Stream) -> Bytes {
     }
 }
 
-/// A file's name as fio reads it, where a colon parts names.
+/// A file's name where a colon parts names. A backslash is one, unless a colon follows.
 fn escaped(file: &str) -> String {
-    one_line(file).replace(':', "\\:")
+    file.replace(':', "\\:")
 }
 
 /// What holds for the whole file.
@@ -232,7 +319,8 @@ fn global(suite: &Suite, file: &str) -> Vec<(&'static str, String)> {
     if suite.files.count == 1 {
         job.set("filename", escaped(file));
     } else {
-        job.set("filename_format", format!("{}.$filenum", one_line(file)));
+        // One name: a colon is a colon here.
+        job.set("filename_format", format!("{file}.$filenum"));
         job.set("nrfiles", suite.files.count);
         job.set("filesize", suite.files.size.get());
     }
@@ -308,10 +396,7 @@ fn name(phase: &Phase, cell: &Cell, stream: &Stream) -> String {
         parts.push(format!("{}={value}", axis.field));
     }
     let joined = parts.join("-");
-    joined
-        .chars()
-        .map(|c| if matches!(c, '[' | ']') || c.is_whitespace() { '_' } else { c })
-        .collect()
+    joined.chars().map(|c| if "[];#".contains(c) || c.is_whitespace() { '_' } else { c }).collect()
 }
 
 /// What requests are.
@@ -473,19 +558,17 @@ fn access(job: &mut Job, stream: &Stream, several: bool) {
 
 /// Which part of the files.
 fn place(job: &mut Job, (suite, file): (&Suite, &str), stream: &Stream, part: Part) {
-    let named = |number: u64| escaped(&format!("{file}.{number}"));
     let start = match part {
         Part::OfEach { start } => start,
-        Part::OfOne { file, start } => {
-            job.set("filename", named(file));
+        Part::OfOne { file: number, start } => {
+            job.set("filename", names(file, number, 1));
             start
         }
         Part::Files { first, count } => {
-            let names: Vec<String> = (first..first + count).map(named).collect();
-            job.set("filename", names.join(":"));
+            job.set("filename", names(file, first, count));
             Bytes::ZERO
         }
-        Part::Torn => return,
+        Part::TooMany | Part::Torn => return,
     };
     if start > Bytes::ZERO {
         job.set("offset", start.get());
@@ -559,6 +642,12 @@ fn load(job: &mut Job, stream: &Stream) {
             // fio takes whole requests per second and job.
             let each = rate / f64::from(stream.threads.max(1));
             let whole = |rate: f64| format!("{:.0}", rate.round().max(1.0));
+            if share_of_reads(stream).is_some() {
+                job.otherwise(
+                    "one rate of reads and writes together: fio paces each by itself, so where one \
+                     lags the shares change",
+                );
+            }
             // One number would be the most of reads, and of writes beside them.
             job.set(
                 "rate_iops",
@@ -573,6 +662,10 @@ fn load(job: &mut Job, stream: &Stream) {
                 job.set("rate_process", "poisson");
             }
             job.otherwise("latency counts from when a request was due: fio counts from its issue");
+            job.otherwise(
+                "a device that cannot keep up ends the visit: fio goes on at what it gets, and \
+                 rate_iops_min would end the job without a result",
+            );
         }
     }
     if stream.duty.is_some() {

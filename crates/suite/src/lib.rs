@@ -38,7 +38,7 @@ pub use builtin::{Builtin, builtin, builtin_lists, find_builtin, find_list};
 pub use check::{CheckContext, check, doubts};
 pub use emit::resolved_text;
 pub use error::{Place, Problem, SuiteError};
-pub use fio_job::{fio_job, fio_jobs};
+pub use fio_job::{FioNameError, fio_job, fio_jobs};
 pub use parts::{Found, Part, Parts, read};
 pub use raw::json_schema;
 pub use rounds::PILOT;

@@ -8,8 +8,12 @@ fn job(head: &str, phase: &str) -> String {
     let text = format!(
         "schema = 1\nname = \"t\"\n{head}\n[[phase]]\nname = \"main\"\ntime = \"1s\"\n{phase}\n"
     );
-    let source = parse(&text, "t.toml").unwrap();
-    fio_job(&check(&source, &CheckContext::default()).unwrap(), "f")
+    of_file(&text, "f").unwrap()
+}
+
+fn of_file(text: &str, file: &str) -> Result<String, suite::FioNameError> {
+    let source = parse(text, "t.toml").unwrap();
+    fio_job(&check(&source, &CheckContext::default()).unwrap(), file)
 }
 
 /// Options of a job, and nothing of another.
@@ -79,4 +83,90 @@ fn a_rate_is_one_of_reads_and_writes_together() {
     assert_eq!(rate("operation = \"write\"\nsync = \"fdatasync\""), "rate_iops=100");
     // One number would be 100 of each.
     assert_eq!(rate("read_share = 0.7"), "rate_iops=70,30");
+}
+
+const ONE: &str = "schema = 1\nname = \"t\"\n[[phase]]\nname = \"main\"\ntime = \"1s\"\n";
+
+#[test]
+fn a_name_that_fio_reads_as_another_is_refused() {
+    for (file, why) in [
+        ("a;b", "`;` begins a comment there"),
+        ("a#b", "`#` begins a comment there"),
+        ("a\nexec_prerun=x", "`\\n` ends a line"),
+        ("a\u{1}b", "`\\u{1}` ends a line"),
+        ("a ", "blanks at a line's end"),
+        ("${HOME}/a", "`${` is replaced"),
+        ("a$ncpus", "`$ncpus` is replaced"),
+        ("$jobname", "`$jobname` is replaced"),
+        ("", "it is empty"),
+    ] {
+        let error = of_file(ONE, file).unwrap_err();
+        assert!(error.to_string().contains(why), "{file:?}: {error}");
+        assert!(!error.to_string().contains('\n') && error.hint().contains("link"), "{error}");
+    }
+    let error = of_file(ONE, &"x".repeat(4090)).unwrap_err();
+    assert!(error.to_string().contains("it has 4090 bytes"), "{error}");
+}
+
+#[test]
+fn odd_names_that_fio_can_read_are_as_it_reads_them() {
+    let line = |text: &str, file: &str| {
+        let job = of_file(text, file).unwrap();
+        job.lines().find(|line| line.starts_with("filename")).unwrap().to_owned()
+    };
+    for (file, read) in [
+        ("a:b", "a\\:b"),
+        ("a\\:b", "a\\\\:b"),
+        ("a\\b\\", "a\\b\\"),
+        ("a b$c", "a b$c"),
+        (" a", "./ a"),
+        ("-", "./-"),
+        ("-a", "-a"),
+    ] {
+        assert_eq!(line(ONE, file), format!("filename={read}"));
+    }
+    // Of several files there is one pattern, in which a colon is a colon.
+    let two = ONE.replace("[[phase]]", "file_count = 2\n[[phase]]");
+    assert_eq!(line(&two, "a:b"), "filename_format=a:b.$filenum");
+}
+
+/// What fio makes of the names, where there is one to ask.
+#[test]
+fn fio_reads_the_names_that_are_written() {
+    let folder = std::env::temp_dir().join(format!("plimsoll-fio-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = ONE.replace("time = \"1s\"", "operations = 1\nbackend = \"blocking\"");
+    let text = text.replace("[[phase]]", "file_size = \"4KiB\"\n[[phase]]");
+    for file in ["a:b", "a\\:b", "a\\b\\", "a b$c", " a", "-", "ä,=\"'[1]%*"] {
+        let job = of_file(&text, file).unwrap();
+        std::fs::write(folder.join("t.fio"), job).unwrap();
+        let done = std::process::Command::new("fio").arg("t.fio").current_dir(&folder).output();
+        let Ok(done) = done else {
+            println!("skipped: there is no fio to ask");
+            break;
+        };
+        assert!(folder.join(file).exists(), "{file:?}: {done:?}");
+        std::fs::remove_file(folder.join(file)).unwrap();
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn names_beyond_a_line_of_fio_are_no_job() {
+    let text = "schema = 1\nname = \"t\"\nfile_size = \"1MiB\"\nfile_count = 128\n[[phase]]\n\
+                name = \"main\"\ntime = \"1s\"\nregion = \"50%\"\n";
+    assert!(of_file(text, "f").unwrap().contains("filename=f.0:f.1:"));
+    let long = of_file(text, &"x".repeat(100)).unwrap();
+    assert!(long.contains("; main: no job, since the names of the files"), "{long}");
+    assert!(!long.contains("\n[main]\n"), "{long}");
+}
+
+#[test]
+fn what_fio_does_otherwise_at_a_rate_is_said() {
+    let said = |more: &str| job("", &format!("rate = 200\n{more}"));
+    let goes_on = "; a device that cannot keep up ends the visit: fio goes on";
+    let apart = "; one rate of reads and writes together: fio paces each by itself";
+    assert!(said("").contains(goes_on) && !said("").contains(apart));
+    assert!(said("read_share = 0.7").contains(goes_on) && said("read_share = 0.7").contains(apart));
+    assert!(!job("", "").contains(goes_on));
 }

@@ -167,7 +167,7 @@ fn show(args: &ShowArgs, output: &Output) -> Result<(), Failure> {
     let checked = suite::check(&source, &CheckContext::default())?;
     order::tell_doubts(&source, output);
     match args.format {
-        Some(Format::Fio) => return output.print(&suite::fio_job(&checked, &args.file)),
+        Some(Format::Fio) => return output.print(&suite::fio_job(&checked, &args.file)?),
         Some(Format::List) => {
             return output.print(&crate::requests::listed(&checked, args.seed)?);
         }
@@ -192,7 +192,7 @@ fn show(args: &ShowArgs, output: &Output) -> Result<(), Failure> {
 
 fn show_list(list: &List, args: &ShowArgs, output: &Output) -> Result<(), Failure> {
     match args.format {
-        Some(Format::Fio) => return output.print(&suite::fio_jobs(&list.titled()?, &args.file)),
+        Some(Format::Fio) => return output.print(&suite::fio_jobs(&list.titled()?, &args.file)?),
         Some(Format::List) => {
             let message = format!("`{}` is a list of suites already", list.name());
             let hint = "write out the requests of one of its parts";

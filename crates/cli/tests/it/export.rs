@@ -234,8 +234,15 @@ fn a_title_adds_no_option_to_a_fio_job() {
     let title = text.lines().find(|line| line.starts_with("title = ")).unwrap();
     let evil = "title = \"x\\n[global]\\nexec_prerun=touch owned\"";
     std::fs::write(world.path("evil.toml"), text.replace(title, evil)).unwrap();
-    let file = "a\nexec_prerun=touch owned";
-    let job = world.ok(&["suite", "show", "evil.toml", "--format", "fio", "--file", file]).out;
+    let show = |file| world.run(&["suite", "show", "evil.toml", "--format", "fio", "--file", file]);
+    let job = show("a").out;
     assert!(!job.lines().any(|line| line.trim_start().starts_with("exec")), "{job}");
     assert_eq!(job.lines().filter(|line| *line == "[global]").count(), 1, "{job}");
+    // Nor does a name, and none is another one there.
+    for file in ["a\nexec_prerun=touch owned", "a;b", "a${HOME}"] {
+        let done = show(file);
+        assert_eq!((done.code, done.out.as_str()), (2, ""), "{done:?}");
+        assert!(done.err.contains("error: a job file of fio cannot name the file"), "{done:?}");
+        assert!(done.err.contains("hint: name a symbolic link to it"), "{done:?}");
+    }
 }
