@@ -353,6 +353,7 @@ impl Problem {
             Self::Bare { key, value } => Some(hint::of_bare(key, value)),
             Self::NeverSteady { hint, .. } => Some(hint.clone()),
             Self::Misplaced { belongs, .. } => Some(format!("it belongs {belongs}")),
+            Self::Meaningless { field, .. } => hint::of_meaningless(field),
             Self::NotAField(name) => Some(format!("for example `{name}.threads=4`")),
             Self::NotMultiple { seen, multiple, .. } => multiple_hint(*seen, *multiple),
             Self::Conflict { hint, .. } | Self::TooLarge { hint, .. } => hint.clone(),

@@ -59,10 +59,35 @@ const MODES: [(&str, &str); 10] = [
     ("mixed", "`read_share = 0.5`, or `classes`"),
 ];
 
+/// Words that belong to the command.
+const OF_THE_RUN: [(&str, &str); 4] = [
+    ("seed", "--seed 42"),
+    ("target", "--target PATH"),
+    ("filename", "--target PATH"),
+    ("scale", "--scale 0.1"),
+];
+
+/// Of a detail that the value beside it does not have.
+pub(crate) fn of_meaningless(field: &str) -> Option<String> {
+    let access = match field {
+        "step" => "stride",
+        "theta" => "zipf",
+        "zones" => "hot",
+        "random_share" => "mixed",
+        "requests" => "replay",
+        "shared" => "sequential",
+        _ => return None,
+    };
+    Some(format!("it is a detail of `access = {{ kind = \"{access}\", {field} = ... }}`"))
+}
+
 /// Of a key that means nothing where it stands.
 ///
 /// * `known`: what could have stood there.
 pub(crate) fn of_key(key: &str, known: &[String]) -> String {
+    if let Some((_, instead)) = OF_THE_RUN.iter().find(|(word, _)| *word == key) {
+        return format!("that is of the run, and no part of its suite: `{instead}`");
+    }
     let meant = synonym(key);
     if let Some(word) = known.iter().find(|word| meant == Some(word.as_str())) {
         let less = if key == "write_share" { " it is 1 less the share of writes" } else { "" };

@@ -395,6 +395,16 @@ impl SuiteSource {
         Err((at, Problem::UnknownKey { key: name.to_owned(), known: self.known_keys() }))
     }
 
+    /// Of a key that is neither a field nor the name of a phase or stream.
+    fn no_scope(&self, key: &str) -> Problem {
+        let belongs = match key {
+            _ if IDENTITY.contains(&key) => "in the suite's file alone, which it is about",
+            "phase" | "stream" => "in a file; here its own name stands in front: `read.time=5s`",
+            _ => return Problem::UnknownKey { key: key.to_owned(), known: self.known_keys() },
+        };
+        Problem::Misplaced { key: key.to_owned(), belongs }
+    }
+
     fn assign_path(&mut self, path: &[String], value: Node) -> Located<()> {
         let at = value.at;
         self.assign_path_at(path, value, at)
@@ -413,8 +423,7 @@ impl SuiteSource {
                 return Err((key_at, Problem::NotAField(first.clone())));
             }
             if !scope {
-                let problem = Problem::UnknownKey { key: first.clone(), known: self.known_keys() };
-                return Err((key_at, problem));
+                return Err((key_at, self.no_scope(first)));
             }
             if phase.is_none() && stream.is_none() && self.has_phase(first) {
                 phase = Some(first.clone());

@@ -33,6 +33,21 @@ fn the_sound_suite_is_sound() {
 }
 
 #[test]
+fn streams_together_ask_for_no_more_than_one_may() {
+    let stream = |name: &str, threads: u32| {
+        let head = format!("[[phase.stream]]\nname = \"{name}\"\n");
+        format!("{head}queue_depth = 65536\nthreads = {threads}\n")
+    };
+    let most = stream("a", 15) + &stream("b", 1);
+    let source = parse(&text("", "", &most), "t.toml").unwrap();
+    assert!(check(&source, &CheckContext::default()).is_ok());
+    assert_eq!(
+        said(&refused(&text("", "", &(most + &stream("c", 1))))),
+        "t.toml:5: `threads x queue_depth of all streams` is `1114112`, wanted at most 1048576"
+    );
+}
+
+#[test]
 fn bad_text() {
     let cases = [
         ("schema = ", "t.toml:1: string values must be quoted, expected literal string"),
@@ -410,7 +425,7 @@ fn bad_phase() {
         ),
         (
             "access = { kind = \"uniform\", theta = 1 }",
-            "t.toml:8: `theta` means nothing for access `uniform`",
+            "t.toml:8: `theta` means nothing for access `uniform`\n  hint: it is a detail of `access = { kind = \"zipf\", theta = ... }`",
         ),
         ("access = \"stride\"", "t.toml:8: access `stride` needs a `step`"),
         ("access = { kind = \"stride\", step = 0 }", "t.toml:8: `step` is `0`, wanted at least 1"),
@@ -769,6 +784,18 @@ fn bad_overrides() {
         ),
         ("thread=4", "--set thread=4: unknown key `thread`\n  hint: did you mean `threads`?"),
         (
+            "seed=4",
+            "--set seed=4: unknown key `seed`\n  hint: that is of the run, and no part of its suite: `--seed 42`",
+        ),
+        (
+            "name=x",
+            "--set name=x: `name` cannot stand here\n  hint: it belongs in the suite's file alone, which it is about",
+        ),
+        (
+            "phase.time=3s",
+            "--set phase.time=3s: `phase` cannot stand here\n  hint: it belongs in a file; here its own name stands in front: `read.time=5s`",
+        ),
+        (
             "threads=four",
             "--set threads=four: `threads` is the string \"four\", wanted a whole number, not negative",
         ),
@@ -796,10 +823,6 @@ fn bad_overrides() {
         (
             "block_size=4K,6000",
             "--set block_size=4K,6000: block size `6000` is not a multiple of sector `512`\n  hint: use `5632` or `6144`",
-        ),
-        (
-            "name=x",
-            "--set name=x: unknown key `name`\n  hint: known here: file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, steady, before, streams, access, random_share, operation, copy_to, directory, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, backend, ramp, time, bytes, operations, stop, last, start_file, main",
         ),
         ("mian.time=1", "--set mian.time=1: unknown key `mian`\n  hint: did you mean `main`?"),
         (
