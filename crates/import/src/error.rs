@@ -50,6 +50,17 @@ pub enum Problem {
         /// What the line ends with.
         seen: String,
     },
+    /// Not what the tool prints that it was said to be from; it looks like another's.
+    #[error("read as {}: seen what {} prints", tool.title(), other.title())]
+    Another {
+        /// As it was named.
+        tool: Tool,
+        /// What it looks like.
+        other: Tool,
+    },
+    /// Outputs that are no repeats of one test.
+    #[error("{0}")]
+    NoRepeat(String),
     /// Every line can be read, but together they are no run.
     #[error("{0}")]
     NoRun(String),
@@ -91,6 +102,10 @@ impl ImportError {
             }
             Problem::NoLineEnd { .. } => {
                 Some("add a line end if nothing is missing; nothing of it was taken".to_owned())
+            }
+            Problem::Another { .. } => Some("leave `--tool` out".to_owned()),
+            Problem::NoRepeat(_) => {
+                Some("without `--together` each is a run of its own; nothing was stored".to_owned())
             }
             Problem::TooMuch(_) => Some("cut it into several".to_owned()),
             _ => None,

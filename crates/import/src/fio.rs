@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::draft::{Cell, Draft, Drafts, Figure, Latency, SETTINGS_MAX, Stream, axis, size_axis};
-use crate::fio_json::{self, Direction, Number, Options, Pairs, Root, Times};
+use crate::fio_json::{self, Count, Direction, Number, Options, Root, Times};
 use crate::text::{self, END, Fault, Found};
 
 /// fio's own defaults, in force where the options are recorded and name no other.
@@ -59,7 +59,7 @@ fn one(first: usize, body: &str) -> Found<(Draft, usize)> {
             let line = first + error.line().saturating_sub(1);
             return match error.is_eof() {
                 true => unfit(line, END.into(), "the rest of the JSON"),
-                false => unfit(line, error.to_string(), "JSON as fio writes it"),
+                false => unfit(line, told(body, &error), "JSON as fio writes it"),
             };
         }
         None => return Err(Fault::ended(Some(first), "JSON")),
@@ -84,11 +84,25 @@ fn one(first: usize, body: &str) -> Found<(Draft, usize)> {
     Ok((draft(head, found), values.byte_offset()))
 }
 
+/// What stands before the place of an error, which is behind a field's name and value, and what is
+/// wrong with it.
+fn told(body: &str, error: &serde_json::Error) -> String {
+    // Lines here are counted from the object's own.
+    let said = error.to_string();
+    let why = said.rsplit_once(" at line ").map_or(said.as_str(), |(why, _)| why);
+    let line = body.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+    // Columns count bytes.
+    let end = (0..=error.column().min(line.len())).rev().find(|&at| line.is_char_boundary(at));
+    let before = line.get(..end.unwrap_or(0)).unwrap_or_default();
+    let start = before.char_indices().rev().nth(text::SEEN - 1).map_or(0, |(at, _)| at);
+    format!("{}: {why}", text::quote(before.get(start..).unwrap_or_default()))
+}
+
 /// What is told of all jobs.
 struct Head {
     version: Option<String>,
-    seconds: Number,
-    millis: Number,
+    seconds: Count,
+    millis: Count,
 }
 
 /// One entry of `jobs`.
@@ -112,9 +126,9 @@ struct Job {
 impl From<fio_json::Job> for Job {
     fn from(job: fio_json::Job) -> Self {
         let mut found = Self {
-            group: job.groupid.whole().unwrap_or(0),
+            group: job.groupid.0.unwrap_or(0),
             options: job.options.0.map(|Options(own)| own),
-            error: job.error.whole().unwrap_or(0),
+            error: job.error.0.unwrap_or(0),
             ..Self::default()
         };
         match job.jobname.0 {
@@ -135,9 +149,11 @@ impl From<fio_json::Job> for Job {
         if !known && found.missing.is_none() {
             found.missing = Some("`read`, `write` or `trim`".to_owned());
         }
-        found.syncs(job.sync.0);
+        if let Err(what) = found.syncs(job.sync.0) {
+            found.missing = found.missing.or(Some(what));
+        }
         if let (Some(user), Some(system), [only]) =
-            (job.usr_cpu.real(), job.sys_cpu.real(), found.figures.get_mut().as_mut_slice())
+            (job.usr_cpu.0, job.sys_cpu.0, found.figures.get_mut().as_mut_slice())
         {
             only.cpu_percent = Some(user + system);
         }
@@ -148,20 +164,26 @@ impl From<fio_json::Job> for Job {
 impl Job {
     /// What is missing, where something is.
     fn direction(&mut self, op: &str, told: Direction) -> Result<(), String> {
-        let need = |name: &str, number: Number| {
-            number.real().ok_or_else(|| format!("`{op}.{name}`, a number"))
-        };
+        let need =
+            |name: &str, number: Number| number.0.ok_or_else(|| format!("`{op}.{name}`, a number"));
         let (iops, runtime) = (need("iops", told.iops)?, need("runtime", told.runtime)?);
         let kibibytes = need("bw", told.bw)?;
-        let requests = told.total_ios.whole();
-        let moved = told.io_bytes.whole();
-        let exact = told.io_kbytes.is_there();
-        let bytes = if exact { moved } else { moved.and_then(|n| n.checked_mul(1024)) };
+        let requests = told.total_ios.0;
+        let moved = told.io_bytes.0;
+        let exact = told.io_kbytes.0.is_some();
+        let bytes = match moved {
+            Some(kibibytes) if !exact => Some(
+                kibibytes
+                    .checked_mul(1024)
+                    .ok_or_else(|| format!("`{op}.io_bytes`, in KiB, of less than 16 EiB"))?,
+            ),
+            bytes => bytes,
+        };
         if requests.unwrap_or(0) == 0 && bytes.unwrap_or(0) == 0 && iops == 0.0 {
             return Ok(());
         }
-        let rate = told.bw_bytes.real().unwrap_or(kibibytes * 1024.0);
-        let (latency, of_completion) = latency(told);
+        let rate = told.bw_bytes.0.unwrap_or(kibibytes * 1024.0);
+        let (latency, of_completion) = latency(op, told)?;
         self.percentiles_of_completion |= of_completion;
         self.elapsed_ns = self.elapsed_ns.max(text::ns(runtime * 1e6));
         self.figures.get_mut().push(Figure {
@@ -176,13 +198,14 @@ impl Job {
     }
 
     /// Syncs are counted with their latency; fio prints no rate for them.
-    fn syncs(&mut self, sync: Option<Direction>) {
-        let Some(sync) = sync else { return };
-        let requests = sync.total_ios.whole().filter(|&n| n > 0);
+    fn syncs(&mut self, sync: Option<Direction>) -> Result<(), String> {
+        let Some(sync) = sync else { return Ok(()) };
+        let requests = sync.total_ios.0.filter(|&n| n > 0);
         if requests.is_some() {
-            let latency = latency(sync).0;
+            let latency = latency("sync", sync)?.0;
             self.figures.get_mut().push(Figure { requests, latency, ..Figure::of("fsync") });
         }
+        Ok(())
     }
 
     /// Every option in force, where they were recorded.
@@ -241,8 +264,9 @@ impl Job {
     }
 }
 
-/// Latency in ns, and whether its percentiles are of completion while the rest is of the whole.
-fn latency(told: Direction) -> (Latency, bool) {
+/// Latency in ns, and whether its percentiles are of completion while the rest is of the whole; what
+/// is missing, where something is.
+fn latency(op: &str, told: Direction) -> Result<(Latency, bool), String> {
     let part = |nano: Option<Times>, micro: Option<Times>| {
         nano.map(|times| (times, 1.0)).or(micro.map(|times| (times, 1e3)))
     };
@@ -250,42 +274,43 @@ fn latency(told: Direction) -> (Latency, bool) {
     let completion = part(told.clat_ns.0, told.clat.0);
     let mut latency = Latency::default();
     let Some((main, scale)) = whole_of.as_ref().or(completion.as_ref()) else {
-        return (latency, false);
+        return Ok((latency, false));
     };
-    let value = |number: Number| number.real().map(|v| v * scale);
-    latency.min = value(main.min).and_then(text::ns);
-    latency.max = value(main.max).and_then(text::ns);
+    let ns = |value: f64| {
+        text::ns(value).ok_or_else(|| format!("latencies of `{op}` of less than 292 years"))
+    };
+    let value = |number: Number| number.0.map(|v| v * scale);
+    latency.min = value(main.min).map(ns).transpose()?;
+    latency.max = value(main.max).map(ns).transpose()?;
     latency.mean = value(main.mean);
     latency.sd = value(main.stddev);
-    let listed = |part: &'_ Option<(Times, f64)>, of: fn(&Times) -> &Pairs| {
+    let listed = |part: &'_ Option<(Times, f64)>, of: fn(&Times) -> &[(f64, f64)]| {
         let (times, scale) = part.as_ref()?;
-        let pairs = &of(times).0;
+        let pairs = of(times);
         let scaled = |(at, value): &(f64, f64)| (*at, *value, *scale);
         (!pairs.is_empty()).then(|| pairs.iter().map(scaled).collect::<Vec<_>>())
     };
-    let own = listed(&whole_of, |times| &times.percentile);
+    let own = listed(&whole_of, |times| &times.percentile.all);
     let of_completion = own.is_none() && whole_of.is_some();
-    let percentiles = own.or_else(|| listed(&completion, |times| &times.percentile));
+    let percentiles = own.or_else(|| listed(&completion, |times| &times.percentile.all));
     let told = percentiles.is_some();
-    for (share, value, scale) in percentiles.unwrap_or_default() {
-        if let Some(ns) = text::ns(value * scale).filter(|_| share > 0.0) {
-            latency.quantiles.push((share / 100.0, ns));
-        }
+    // Places of the list that fio was not asked to fill are 0.
+    for (share, value, scale) in percentiles.unwrap_or_default().into_iter().filter(|p| p.0 > 0.0) {
+        latency.quantiles.push((share / 100.0, ns(value * scale)?));
     }
-    let bins = listed(&whole_of, |times| &times.bins);
-    let bins = bins.or_else(|| listed(&completion, |times| &times.bins));
+    let bins = listed(&whole_of, |times| &times.bins.all);
+    let bins = bins.or_else(|| listed(&completion, |times| &times.bins.all));
     for (at, count, scale) in bins.unwrap_or_default() {
-        latency.buckets.extend(text::ns(at * scale).map(|ns| (ns, count as u64)));
+        latency.buckets.push((ns(at * scale)?, count as u64));
     }
     latency.quantiles.sort_by(|a, b| a.0.total_cmp(&b.0));
     latency.buckets.sort_unstable();
-    (latency, of_completion && told)
+    Ok((latency, of_completion && told))
 }
 
 fn draft(head: Head, jobs: Vec<Job>) -> Draft {
-    let nanos = |number: Number, scale: i64| {
-        number.whole().and_then(|n| i64::try_from(n).ok()?.checked_mul(scale))
-    };
+    let nanos =
+        |Count(n): Count, scale: i64| n.and_then(|n| i64::try_from(n).ok()?.checked_mul(scale));
     let started = nanos(head.millis, 1_000_000).or_else(|| nanos(head.seconds, 1_000_000_000));
     let mut draft = Draft {
         version: head.version.map(|v| v.trim_start_matches("fio-").to_owned()),

@@ -1,5 +1,9 @@
 //! fio's JSON as far as it is used. All else is passed over and takes no room: a file of some MiB
 //! would be some hundred as a tree.
+//!
+//! A field may be missing or `null`: versions differ. One that is there and is not what fio writes there
+//! (text for a number, a number below zero) is an error and never passed over, since a run without it
+//! would look whole.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +11,7 @@ use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor};
 
 use crate::draft::CELLS_MAX;
 use crate::text;
@@ -24,9 +28,9 @@ pub(crate) struct Root<J> {
     #[serde(rename = "fio version", default)]
     pub version: Loose<String>,
     #[serde(default)]
-    pub timestamp: Number,
+    pub timestamp: Count,
     #[serde(default)]
-    pub timestamp_ms: Number,
+    pub timestamp_ms: Count,
     #[serde(rename = "global options", default)]
     pub options: Loose<Options>,
     #[serde(default)]
@@ -38,8 +42,8 @@ pub(crate) struct Root<J> {
 #[serde(default)]
 pub(crate) struct Job {
     pub jobname: Loose<String>,
-    pub groupid: Number,
-    pub error: Number,
+    pub groupid: Count,
+    pub error: Count,
     #[serde(rename = "job options")]
     pub options: Loose<Options>,
     pub usr_cpu: Number,
@@ -59,8 +63,8 @@ pub(crate) struct Direction {
     pub runtime: Number,
     pub bw: Number,
     pub bw_bytes: Number,
-    pub total_ios: Number,
-    pub io_bytes: Number,
+    pub total_ios: Count,
+    pub io_bytes: Count,
     /// There since 3, when `io_bytes` became bytes.
     pub io_kbytes: Number,
     pub lat_ns: Loose<Times>,
@@ -77,49 +81,44 @@ pub(crate) struct Times {
     pub max: Number,
     pub mean: Number,
     pub stddev: Number,
-    pub percentile: Pairs,
-    pub bins: Pairs,
+    pub percentile: Pairs<Percent, Number>,
+    pub bins: Pairs<At, Count>,
 }
 
-/// A number, if it is one.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) enum Number {
-    #[default]
-    None,
-    Whole(u64),
-    Negative(i64),
-    Real(f64),
-}
+/// A number from 0 on, and not beyond what tools count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Number(pub Option<f64>);
 
-impl Number {
-    /// Not negative and not beyond what tools count.
-    pub(crate) fn real(self) -> Option<f64> {
-        let value = match self {
-            Self::Whole(n) => n as f64,
-            Self::Real(x) => x,
-            Self::None | Self::Negative(_) => return None,
-        };
-        (0.0..=text::NUMBER_MAX).contains(&value).then_some(value)
-    }
+/// A whole one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Count(pub Option<u64>);
 
-    pub(crate) fn whole(self) -> Option<u64> {
-        if let Self::Whole(n) = self { Some(n) } else { None }
-    }
+/// Whole numbers up to here are exact as floats.
+const EXACT_MAX: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
 
-    pub(crate) fn is_there(self) -> bool {
-        self != Self::None
-    }
-}
+/// The name of a percentile: a share of 100.
+pub(crate) struct Percent(f64);
+
+/// The name of a bin: a latency.
+pub(crate) struct At(f64);
 
 /// Names and values, as fio was given them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options(pub BTreeMap<String, String>);
 
-/// Value and number, of percentiles or bins, in the order of the text.
-#[derive(Debug, Default)]
-pub(crate) struct Pairs(pub Vec<(f64, f64)>);
+/// Names and numbers, of percentiles or bins, in the order of the text.
+pub(crate) struct Pairs<K, V> {
+    pub all: Vec<(f64, f64)>,
+    kind: PhantomData<(K, V)>,
+}
 
-/// `T`, or nothing where something else stands.
+impl<K, V> Default for Pairs<K, V> {
+    fn default() -> Self {
+        Self { all: Vec::new(), kind: PhantomData }
+    }
+}
+
+/// `T`, or nothing where `null` stands.
 #[derive(Debug)]
 pub(crate) struct Loose<T>(pub Option<T>);
 
@@ -129,7 +128,7 @@ impl<T> Default for Loose<T> {
     }
 }
 
-/// The entries of `jobs` that are objects, and whether there is another.
+/// The entries of `jobs`, and whether there is one that is `null`.
 pub(crate) struct Jobs<J> {
     pub all: Vec<J>,
     pub odd: bool,
@@ -139,23 +138,6 @@ impl<J> Default for Jobs<J> {
     fn default() -> Self {
         Self { all: Vec::new(), odd: false }
     }
-}
-
-/// Everything that is not looked for.
-macro_rules! pass_over {
-    ($($name:ident: $type:ty),* => $value:expr) => {
-        $(fn $name<E: Error>(self, _: $type) -> Result<Self::Value, E> { Ok($value) })*
-    };
-}
-
-fn drain_list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<(), A::Error> {
-    while list.next_element::<IgnoredAny>()?.is_some() {}
-    Ok(())
-}
-
-fn drain_map<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
-    while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-    Ok(())
 }
 
 struct Anything<T>(PhantomData<T>);
@@ -170,33 +152,66 @@ impl<'de> Visitor<'de> for Anything<Number> {
     type Value = Number;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number")
+        f.write_str("a number from 0 to 10^18")
     }
 
     fn visit_u64<E: Error>(self, n: u64) -> Result<Number, E> {
-        Ok(Number::Whole(n))
+        self.visit_f64(n as f64)
     }
 
     fn visit_i64<E: Error>(self, n: i64) -> Result<Number, E> {
-        Ok(u64::try_from(n).map_or(Number::Negative(n), Number::Whole))
+        self.visit_f64(n as f64)
     }
 
     fn visit_f64<E: Error>(self, x: f64) -> Result<Number, E> {
-        Ok(Number::Real(x))
+        match (0.0..=text::NUMBER_MAX).contains(&x) {
+            true => Ok(Number(Some(x))),
+            false => Err(E::invalid_value(Unexpected::Float(x), &self)),
+        }
     }
 
     fn visit_unit<E: Error>(self) -> Result<Number, E> {
-        Ok(Number::None)
+        Ok(Number(None))
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Anything::<Self>(PhantomData))
+    }
+}
+
+impl<'de> Visitor<'de> for Anything<Count> {
+    type Value = Count;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number from 0 to 10^18")
     }
 
-    pass_over!(visit_bool: bool, visit_str: &str => Number::None);
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Number, A::Error> {
-        drain_list(list).map(|()| Number::None)
+    fn visit_u64<E: Error>(self, n: u64) -> Result<Count, E> {
+        match n as f64 <= text::NUMBER_MAX {
+            true => Ok(Count(Some(n))),
+            false => Err(E::invalid_value(Unexpected::Unsigned(n), &self)),
+        }
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Number, A::Error> {
-        drain_map(map).map(|()| Number::None)
+    fn visit_i64<E: Error>(self, n: i64) -> Result<Count, E> {
+        match u64::try_from(n) {
+            Ok(n) => self.visit_u64(n),
+            Err(_) => Err(E::invalid_value(Unexpected::Signed(n), &self)),
+        }
+    }
+
+    /// As programs write it that know no whole numbers. Beyond 2^53 the last digits are gone.
+    fn visit_f64<E: Error>(self, x: f64) -> Result<Count, E> {
+        match x.fract() == 0.0 && (0.0..=EXACT_MAX).contains(&x) {
+            true => Ok(Count(Some(x as u64))),
+            false => Err(E::invalid_value(Unexpected::Float(x), &self)),
+        }
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Count, E> {
+        Ok(Count(None))
     }
 }
 
@@ -219,16 +234,6 @@ impl<'de> Visitor<'de> for Anything<String> {
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
         Ok(Loose(None))
-    }
-
-    pass_over!(visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64 => Loose(None));
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-        drain_list(list).map(|()| Loose(None))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        drain_map(map).map(|()| Loose(None))
     }
 }
 
@@ -255,15 +260,6 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
         Ok(Loose(None))
-    }
-
-    pass_over!(
-        visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64, visit_str: &str
-        => Loose(None)
-    );
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-        drain_list(list).map(|()| Loose(None))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
@@ -296,65 +292,92 @@ impl<'de> Visitor<'de> for Anything<Options> {
     }
 }
 
-impl<'de> Deserialize<'de> for Pairs {
+/// What stands behind a name, as a float.
+pub(crate) trait Value {
+    fn value(self) -> Option<f64>;
+}
+
+impl Value for Number {
+    fn value(self) -> Option<f64> {
+        self.0
+    }
+}
+
+impl Value for Count {
+    fn value(self) -> Option<f64> {
+        self.0.map(|n| n as f64)
+    }
+}
+
+impl<'de, K, V> Deserialize<'de> for Pairs<K, V>
+where
+    K: Deserialize<'de> + Into<f64>,
+    V: Deserialize<'de> + Value,
+{
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(Anything::<Self>(PhantomData))
     }
 }
 
-impl<'de> Visitor<'de> for Anything<Pairs> {
-    type Value = Pairs;
+impl<'de, K, V> Visitor<'de> for Anything<Pairs<K, V>>
+where
+    K: Deserialize<'de> + Into<f64>,
+    V: Deserialize<'de> + Value,
+{
+    type Value = Pairs<K, V>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("values and numbers")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Pairs, E> {
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
         Ok(Pairs::default())
     }
 
-    pass_over!(
-        visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64, visit_str: &str
-        => Pairs::default()
-    );
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Pairs, A::Error> {
-        drain_list(list).map(|()| Pairs::default())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut pairs = Vec::new();
-        while let Some((Key(at), value)) = map.next_entry::<Key, Number>()? {
+        while let Some((at, value)) = map.next_entry::<K, V>()? {
             if pairs.len() == PAIRS_MAX {
                 let what = format!("more than {PAIRS_MAX} bins of a latency");
                 return Err(A::Error::custom(what));
             }
-            pairs.extend(at.zip(value.real()));
+            let value = value.value().ok_or_else(|| A::Error::custom("null, expected a number"))?;
+            pairs.push((at.into(), value));
         }
-        Ok(Pairs(pairs))
+        Ok(Pairs { all: pairs, kind: PhantomData })
     }
 }
 
-/// A number as the name of a value.
-struct Key(Option<f64>);
+macro_rules! name {
+    ($type:ident, $most:expr, $expected:literal) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                from.deserialize_str(Anything::<Self>(PhantomData))
+            }
+        }
 
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_str(Anything::<Self>(PhantomData))
-    }
+        impl Visitor<'_> for Anything<$type> {
+            type Value = $type;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str($expected)
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<$type, E> {
+                let found = text::number(text).filter(|&value| value <= $most);
+                found.map($type).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+            }
+        }
+
+        impl From<$type> for f64 {
+            fn from($type(value): $type) -> Self {
+                value
+            }
+        }
+    };
 }
-
-impl Visitor<'_> for Anything<Key> {
-    type Value = Key;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number in quotes")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Key, E> {
-        Ok(Key(text::number(text)))
-    }
-}
+name!(Percent, 100.0, "a number up to 100 in quotes");
+name!(At, text::NUMBER_MAX, "a number in quotes");
 
 impl<'de, J: From<Job>> Deserialize<'de> for Jobs<J> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -373,15 +396,6 @@ impl<'de, J: From<Job>> Visitor<'de> for JobList<J> {
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
         Ok(Jobs::default())
-    }
-
-    pass_over!(
-        visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64, visit_str: &str
-        => Jobs::default()
-    );
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        drain_map(map).map(|()| Jobs::default())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {

@@ -56,11 +56,16 @@ pub fn read(bytes: &[u8], tool: Option<Tool>, origin: &Origin) -> Result<Vec<Run
     if text.trim().is_empty() {
         return Err(fail(None, Problem::Empty));
     }
+    let tool_said = tool;
     let tool = match tool.or_else(|| recognise(text)) {
         Some(tool) => tool,
         None => return Err(fail(Some(1), Problem::Unknown { seen: text::first_line(text) })),
     };
     let drafts = tool.parse(&origin.file, text).map_err(|fault| match fault {
+        // What is missing of one tool is nothing that another one forgot.
+        Fault::Unfit { line, .. } if let Some(other) = another(tool_said, text) => {
+            fail(line, Problem::Another { tool, other })
+        }
         Fault::Unfit { line, seen, wanted } => fail(line, Problem::Unfit { tool, seen, wanted }),
         Fault::TooMuch { line, what } => fail(line, Problem::TooMuch(what)),
     })?;
@@ -73,4 +78,10 @@ pub fn read(bytes: &[u8], tool: Option<Tool>, origin: &Origin) -> Result<Vec<Run
         .into_iter()
         .map(|draft| run::from(draft, tool, bytes, origin).map_err(|problem| fail(None, problem)))
         .collect()
+}
+
+/// What a text looks like, where it was said to be something else.
+fn another(said: Option<Tool>, text: &str) -> Option<Tool> {
+    let said = said?;
+    recognise(text).filter(|found| *found != said)
 }

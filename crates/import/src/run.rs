@@ -242,7 +242,8 @@ pub fn together(runs: Vec<Run>) -> Result<Run, ImportError> {
         let (first, other) = (&whole.header, &run.header);
         let file = |h: &RunHeader| h.imported.as_ref().map_or_else(String::new, |i| i.file.clone());
         let tool = |h: &RunHeader| h.imported.as_ref().map_or_else(String::new, |i| i.tool.clone());
-        let fail = |what: String| Err(ImportError::new(&file(other), None, Problem::NoRun(what)));
+        let fail =
+            |what: String| Err(ImportError::new(&file(other), None, Problem::NoRepeat(what)));
         if tool(first) != tool(other) || first.suite != other.suite {
             return fail(format!(
                 "no repeat of {}: {} against {}",

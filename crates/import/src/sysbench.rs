@@ -229,12 +229,21 @@ pub(crate) fn histogram(text: &Text) -> Found<Vec<(u64, u64)>> {
         let count = line.whole(count, "a count")?;
         let ns = text::ns(ms * 1e6).ok_or_else(|| line.unfit("a latency in ms"))?;
         // Bins narrower than a microsecond are printed alike.
-        match bins.last_mut().filter(|(last, _)| *last == ns) {
-            Some((_, sum)) => *sum = sum.saturating_add(count),
-            None => bins.push((ns, count)),
+        match bins.last_mut() {
+            Some((last, _)) if *last > ns => {
+                return Err(line.unfit_word(value.trim(), "a latency above the one before"));
+            }
+            Some((last, sum)) if *last == ns => *sum = sum.saturating_add(count),
+            _ => bins.push((ns, count)),
         }
     }
-    Ok(bins)
+    // What follows are words: a line of numbers is a bin that lost its bar, and perhaps others with it.
+    match reader.next() {
+        Some(line) if !line.text.trim_start().starts_with(char::is_alphabetic) => {
+            Err(line.unfit("a bin of the histogram, `0.012 |***  34`"))
+        }
+        _ => Ok(bins),
+    }
 }
 
 /// The mode as `--file-test-mode` names it.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// What is seen behind the last line.
 pub(crate) const END: &str = "the end of the text";
 /// Longest piece of foreign text in a message.
-const SEEN: usize = 60;
+pub(crate) const SEEN: usize = 60;
 /// No tool counts or measures more: beyond, rates made of it would leave what a float holds.
 pub(crate) const NUMBER_MAX: f64 = 1e18;
 /// Longest tag of a page.
@@ -188,7 +188,10 @@ pub(crate) fn last_words(text: &str) -> String {
 /// Foreign text in a message: quoted, cut, and harmless to a terminal.
 pub(crate) fn quote(text: &str) -> String {
     let text = text.trim();
-    let cut: String = text.chars().take(SEEN).flat_map(char::escape_debug).collect();
+    let mut cut = String::new();
+    for c in text.chars().take(SEEN) {
+        if units::is_unseen(c) { cut.extend(c.escape_default()) } else { cut.push(c) }
+    }
     let more = if text.chars().nth(SEEN).is_some() { "..." } else { "" };
     if text.is_empty() { "an empty line".to_owned() } else { format!("`{cut}{more}`") }
 }
