@@ -30,9 +30,10 @@ Examples:
 /// Read what another tool printed, and keep it as a run
 ///
 /// Knows fio, sysbench, bonnie++, bm-flash, IOZone, Orion, xdd, ioping, IOMeter, pg_test_fsync and
-/// pgbench. What the tool did not say stays unknown. All files are read before anything is stored:
-/// one that was cut short, or that is of no tool known here, is refused with its line, and then
-/// nothing of any is stored.
+/// pgbench. What the tool did not say stays unknown. Files are read and stored one after the other,
+/// each as a whole: one that was cut short, or that is of no tool known here, is refused with its line,
+/// nothing of it is stored, and what stands after it is not read. With `--together` it is all or
+/// nothing.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ImportArgs {
@@ -61,80 +62,152 @@ fn tools() -> impl TypedValueParser<Value = Tool> {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct Document {
     schema: &'static str,
-    runs: Vec<Summary<'a>>,
+    runs: Vec<Summary>,
 }
 
 /// A run that was read.
 #[derive(Serialize)]
-struct Summary<'a> {
+struct Summary {
     /// Its id; null where nothing was stored.
-    run: Option<&'a str>,
-    suite: &'a str,
+    run: Option<String>,
+    suite: String,
     /// What was measured; null where nobody told.
-    target: Option<&'a str>,
-    tool: &'a str,
-    version: Option<&'a str>,
-    file: &'a str,
+    target: Option<String>,
+    tool: String,
+    version: Option<String>,
+    file: String,
     cells: usize,
     visits: usize,
     warnings: usize,
 }
 
 pub fn import(args: &ImportArgs, common: &Common, output: &Output) -> Result<(), Failure> {
-    let (runs, copies) = read_all(args)?;
-    let mut ids = Vec::new();
-    if !args.dry_run {
-        let mut store = Store::open(&order::store_path(common)?)?;
-        said_before(&store, &runs, output)?;
-        ids = store.add_runs(&runs)?;
-    }
-    copies.iter().for_each(|copy| output.warning(copy));
-    for warning in runs.iter().flat_map(|run| &run.header.warnings) {
-        output.warning(&warning.text);
-    }
-    if args.json {
-        let all = runs.iter().enumerate();
-        let runs = all.map(|(k, run)| summary(ids.get(k).map(String::as_str), run)).collect();
-        return output.print(&json(&Document { schema: "plimsoll.imported/1", runs })?);
-    }
-    if args.dry_run {
-        let tables: Vec<_> = runs.iter().map(report::table::grid).collect();
-        output.print(&tables.join("\n"))?;
-        output.note("nothing was stored");
-        return Ok(());
-    }
-    let lines: String = ids.iter().zip(&runs).map(|(id, run)| line(id, run)).collect();
-    output.print(&lines)
-}
-
-/// Every file, before anything is stored, and a sentence for each that another one is a copy of.
-fn read_all(args: &ImportArgs) -> Result<(Vec<Run>, Vec<String>), Failure> {
     if args.files.iter().filter(|file| is_stdin(file)).count() > 1 {
         let message = "standard input can be read once, and is named more often";
         return Err(Failure::new(ExitCode::Usage, message));
     }
-    let mut runs = Vec::new();
-    let mut met: Vec<(String, &Path)> = Vec::new();
-    let mut copies = Vec::new();
-    for file in &args.files {
+    let mut taker = Taker { args, common, output, store: None, met: Vec::new(), taken: Vec::new() };
+    let outcome = if args.together { taker.all_as_one() } else { taker.each() };
+    let Taker { taken, .. } = taker;
+    if args.json && (outcome.is_ok() || !taken.is_empty()) {
+        output.print(&json(&Document { schema: "plimsoll.imported/1", runs: taken })?)?;
+    } else if args.dry_run && outcome.is_ok() {
+        output.note("nothing was stored");
+    }
+    outcome
+}
+
+/// Takes one file after the other: of what was stored no more is kept than a line.
+struct Taker<'a> {
+    args: &'a ImportArgs,
+    common: &'a Common,
+    output: &'a Output,
+    /// From the first run on.
+    store: Option<Store>,
+    /// Content of the files so far.
+    met: Vec<(String, &'a Path)>,
+    taken: Vec<Summary>,
+}
+
+impl<'a> Taker<'a> {
+    fn each(&mut self) -> Result<(), Failure> {
+        for (number, file) in self.args.files.iter().enumerate() {
+            let taken = self.read(file).and_then(|(runs, is_copy)| self.take(&runs, is_copy));
+            if let Err(failure) = taken {
+                self.tell_of_others(number);
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
+
+    fn all_as_one(&mut self) -> Result<(), Failure> {
+        let mut runs = Vec::new();
+        for file in &self.args.files {
+            runs.extend(self.read(file)?.0);
+        }
+        self.take(&[import::together(runs)?], false)
+    }
+
+    /// The runs of a file, and whether it is a copy of one before it.
+    fn read(&mut self, file: &'a Path) -> Result<(Vec<Run>, bool), Failure> {
         let origin = Origin {
             file: if is_stdin(file) { "stdin".to_owned() } else { file.display().to_string() },
-            target: args.label.clone(),
+            target: self.args.label.clone(),
             command_line: order::command_line(),
             program: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        let read = import::read(&bytes(file)?, args.tool, &origin)?;
-        let content = read.first().and_then(|run| run.header.imported.as_ref());
+        let runs = import::read(&bytes(file)?, self.args.tool, &origin)?;
+        let content = runs.first().and_then(|run| run.header.imported.as_ref());
         let content = content.map(|imported| imported.xxh3.clone()).unwrap_or_default();
-        match met.iter().find(|(known, _)| *known == content) {
-            Some((_, first)) => copies.push(same_content(args, file, first)?),
-            None => met.push((content, file)),
+        let first = self.met.iter().find(|(known, _)| *known == content).map(|(_, first)| *first);
+        match first {
+            Some(first) => self.output.warning(&same_content(self.args, file, first)?),
+            None => self.met.push((content, file)),
         }
-        runs.extend(read);
+        Ok((runs, first.is_some()))
     }
-    if args.together { Ok((vec![import::together(runs)?], copies)) } else { Ok((runs, copies)) }
+
+    /// Stores the runs of a file, all or none, and says so.
+    fn take(&mut self, runs: &[Run], is_copy: bool) -> Result<(), Failure> {
+        let mut ids = Vec::new();
+        if !self.args.dry_run {
+            let store = match &mut self.store {
+                Some(store) => store,
+                none => none.insert(Store::open(&order::store_path(self.common)?)?),
+            };
+            if !is_copy {
+                said_before(store, runs, self.output)?;
+            }
+            ids = store.add_runs(runs)?;
+        }
+        for warning in runs.iter().flat_map(|run| &run.header.warnings) {
+            self.output.warning(&warning.text);
+        }
+        for (k, run) in runs.iter().enumerate() {
+            let summary = summary(ids.get(k).cloned(), run);
+            if !self.args.json {
+                self.output.print(&self.told(&summary, run))?;
+            }
+            self.taken.push(summary);
+        }
+        Ok(())
+    }
+
+    /// A run as it is told to people: its line, or its table if it is not stored.
+    fn told(&self, summary: &Summary, run: &Run) -> String {
+        match &summary.run {
+            Some(id) => line(id, summary),
+            None if self.taken.is_empty() => report::table::grid(run),
+            None => format!("\n{}", report::table::grid(run)),
+        }
+    }
+
+    /// What became of the other files, where one is refused.
+    fn tell_of_others(&self, refused: usize) {
+        let after = self.args.files.len().saturating_sub(refused + 1);
+        let mut told = Vec::new();
+        let ids: Vec<&str> = self.taken.iter().filter_map(|read| read.run.as_deref()).collect();
+        match ids.as_slice() {
+            [] => {}
+            [only] => told.push(format!("{only} is stored, of the files before")),
+            [first, .., last] => {
+                told.push(format!("{first} to {last} are stored, of the files before"));
+            }
+        }
+        if after > 0 {
+            let files = counted(after as u64, "file");
+            told.push(format!(
+                "{files} after it {} not read",
+                if after == 1 { "was" } else { "were" }
+            ));
+        }
+        if !told.is_empty() {
+            self.output.note(&told.join("; "));
+        }
+    }
 }
 
 /// Copies scatter by nothing: an interval made of them would promise what was never measured.
@@ -191,26 +264,25 @@ fn said_before(store: &Store, runs: &[Run], output: &Output) -> Result<(), Failu
     Ok(())
 }
 
-fn summary<'a>(id: Option<&'a str>, run: &'a Run) -> Summary<'a> {
+fn summary(id: Option<String>, run: &Run) -> Summary {
     let header = &run.header;
     let imported = header.imported.as_ref();
     let of_visits = run.visits.iter().map(|visit| visit.warnings.len()).sum::<usize>();
     Summary {
         run: id,
-        suite: &header.suite,
-        target: Some(header.target.given.as_str()).filter(|given| !given.is_empty()),
-        tool: imported.map_or("", |i| i.tool.as_str()),
-        version: imported.and_then(|i| i.version.as_deref()),
-        file: imported.map_or("", |i| i.file.as_str()),
+        suite: header.suite.clone(),
+        target: Some(header.target.given.clone()).filter(|given| !given.is_empty()),
+        tool: imported.map_or_else(String::new, |i| i.tool.clone()),
+        version: imported.and_then(|i| i.version.clone()),
+        file: imported.map_or_else(String::new, |i| i.file.clone()),
         cells: run.cells.len(),
         visits: run.visits.len(),
         warnings: header.warnings.len() + of_visits,
     }
 }
 
-fn line(id: &str, run: &Run) -> String {
-    let read = summary(Some(id), run);
-    let version = read.version.map(|version| format!(" {version}")).unwrap_or_default();
+fn line(id: &str, read: &Summary) -> String {
+    let version = read.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let mut out = format!("{id}  {}{version}: ", read.tool);
     // Writing to a string cannot fail.
     let cells = counted(read.cells as u64, "cell");

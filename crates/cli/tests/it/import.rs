@@ -87,33 +87,63 @@ fn an_imported_run_stands_beside_one_of_our_own() {
     world.ok(&["compare", "r2", "r1"]);
 }
 
-#[test]
-fn one_bad_file_keeps_all_out() {
-    let world = World::new();
-    let good = sample("pgbench-15.txt");
+/// Files that are refused, and what is said of each.
+fn bad_files(world: &World) -> [(&'static str, &'static str); 6] {
     let text = std::fs::read_to_string(sample("bm-flash-raid5-4.txt")).unwrap();
     let half: String = text.split_inclusive('\n').take(30).collect();
     std::fs::write(world.path("half.txt"), half).unwrap();
     std::fs::write(world.path("foreign.txt"), "hello\nworld\n").unwrap();
     std::fs::write(world.path("empty.txt"), "").unwrap();
     std::fs::write(world.path("binary"), b"one\n\xff\xfe\n").unwrap();
-    for (file, said) in [
+    [
         ("half.txt", "half.txt:30: read as bm-flash: seen the end of the text, wanted "),
         ("foreign.txt", "foreign.txt:1: no tool known here begins like this: seen `hello`"),
         ("empty.txt", "empty.txt: nothing in it"),
         ("binary", "binary:2: this is not text"),
         ("missing", "cannot read missing"),
         ("home", "cannot read home"),
-    ] {
-        let done = world.run(&["import", &good, file]);
+    ]
+}
+
+#[test]
+fn one_bad_file_keeps_itself_out_and_those_after_it() {
+    let world = World::new();
+    let good = sample("pgbench-15.txt");
+    for (file, said) in bad_files(&world) {
+        let done = world.run(&["import", file, &good]);
         assert_eq!((done.code, done.out.as_str()), (2, ""), "{file}: {done:?}");
         assert!(done.err.contains(said), "{file}: {}", done.err);
+        assert!(done.err.contains("1 file after it was not read"), "{file}: {}", done.err);
     }
     assert!(!world.store().exists(), "nothing was stored");
     // Read as what it is not.
     let done = world.run(&["import", "--tool", "fio", &good]);
     assert!(done.err.contains("read as fio JSON"), "{}", done.err);
     assert!(!world.store().exists());
+    // What stands before it is stored, and told.
+    let other = sample("bonnie-1.03.csv");
+    let done = world.run(&["import", &good, &other, "half.txt", &good, &good]);
+    assert_eq!(done.code, 2, "{done:?}");
+    assert_eq!(done.out.lines().count(), 2, "{done:?}");
+    assert!(done.out.starts_with("r1  pgbench"), "{done:?}");
+    let told = "r1 to r2 are stored, of the files before; 2 files after it were not read";
+    assert!(done.err.contains(told), "{}", done.err);
+    assert_eq!(world.ok(&["list"]).out.lines().count(), 3);
+    let done = world.run(&["import", "--json", &good, "half.txt"]);
+    let document: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!((done.code, document["runs"][0]["run"].as_str()), (2, Some("r3")));
+}
+
+#[test]
+fn of_repeats_one_bad_file_keeps_all_out() {
+    let world = World::new();
+    let good = sample("bonnie-1.96-h800.txt");
+    for (file, said) in bad_files(&world) {
+        let done = world.run(&["import", "--together", &good, file]);
+        assert_eq!((done.code, done.out.as_str()), (2, ""), "{file}: {done:?}");
+        assert!(done.err.contains(said), "{file}: {}", done.err);
+    }
+    assert!(!world.store().exists(), "nothing was stored");
 }
 
 #[test]
