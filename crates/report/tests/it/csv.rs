@@ -70,6 +70,23 @@ fn what_needs_quotes_is_quoted() {
 }
 
 #[test]
+fn no_text_is_a_formula_and_numbers_stay_numbers() {
+    let mut run = sample::rich();
+    let target = |run: &record::Run| parse(&csv(run))[1][column("target")].clone();
+    for evil in ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "=cmd|' /C calc'!A0", "\u{ff1d}1"] {
+        run.header.target.given = evil.into();
+        assert_eq!(target(&run), format!("'{evil}"));
+    }
+    for (fine, printed) in [("a=b", "a=b"), ("\t=1", "\\t=1"), ("/dev/sda", "/dev/sda")] {
+        run.header.target.given = fine.into();
+        assert_eq!(target(&run), printed);
+    }
+    // Only texts: a number below zero is one.
+    run.visits.iter_mut().for_each(|visit| visit.started_unix_ns = -5);
+    assert_eq!(parse(&csv(&run))[1][column("started_unix_ns")], "-5");
+}
+
+#[test]
 fn the_documented_columns_are_the_printed_ones() {
     let doc =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats.md"))
