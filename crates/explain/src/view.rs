@@ -122,12 +122,21 @@ pub struct Counting {
 impl Counting {
     /// Of a run.
     pub fn of(run: &Run) -> Self {
-        let text = &run.header.suite_text;
+        Self::of_suite(&run.header.suite_text)
+    }
+
+    /// Of a run that played this text.
+    pub fn of_suite(text: &str) -> Self {
         // Most have neither, and reading a suite takes longer than looking.
         let may_have = ["update", "copy"].iter().any(|op| text.contains(op));
         let source = || suite::parse(text, "the run's suite").ok();
         let check = |source| suite::check(&source, &suite::CheckContext::default()).ok();
         Self { suite: if may_have { source().and_then(check) } else { None } }
+    }
+
+    /// Of all streams of a cell, in their order.
+    pub fn in_cell(&self, cell: &CellRecord) -> Vec<Counts> {
+        (0..cell.streams.len()).map(|position| self.in_stream(cell, position)).collect()
     }
 
     /// Of the stream at a position in a cell.
@@ -151,8 +160,7 @@ impl<'a> View<'a> {
     pub fn new(run: &'a Run) -> Self {
         let counting = Counting::of(run);
         let cell = |cell: &'a CellRecord| {
-            let counts: Vec<Counts> =
-                (0..cell.streams.len()).map(|k| counting.in_stream(cell, k)).collect();
+            let counts = counting.in_cell(cell);
             let visits = run.visits.iter().filter(|v| v.cell == cell.index);
             let visits = visits.filter_map(|visit| view(visit, &cell.streams, None, &counts));
             CellView { cell, stream: None, visits: visits.collect(), counts }
@@ -331,6 +339,29 @@ pub fn counted(
     ops().filter(move |op| !has_data || is_data(&op.op))
 }
 
+/// What the rate of a visit, or of one of its streams, is made of, added up: requests or bytes.
+///
+/// * `counts`: of each stream.
+pub fn rated(
+    visit: &VisitRecord,
+    stream: Option<usize>,
+    counts: &[Counts],
+    of: fn(&OpRecord) -> u64,
+) -> u64 {
+    let streams = || {
+        let all = visit.streams.iter().enumerate();
+        all.filter(move |(k, _)| stream.is_none_or(|wanted| wanted == *k))
+    };
+    let ops = || streams().flat_map(|(k, stream)| stream.ops.iter().map(move |op| (k, op)));
+    let has_data = ops().any(|(_, op)| is_data(&op.op));
+    let takes = |k: usize, op: &OpRecord| {
+        let of_stream = counts.get(k).copied().unwrap_or_default();
+        !has_data || (is_data(&op.op) && of_stream.takes(&op.op))
+    };
+    let counted = ops().filter(|&(k, op)| takes(k, op)).map(|(_, op)| of(op));
+    counted.fold(0u64, u64::saturating_add)
+}
+
 /// In which milliseconds something of a visit completed; of one of its streams, in which it did
 /// not stand still for 50 ms and more: when all its workers waited for requests.
 pub(crate) fn completions(visit: &VisitRecord, stream: Option<usize>) -> Cow<'_, Bitmap> {
@@ -483,20 +514,7 @@ fn view<'a>(
         return if whole { told(visit, plans, stream) } else { None };
     }
     (whole && visit.elapsed_ns > 0 && visit.rated_ns() > 0).then(|| {
-        let streams = || {
-            let all = visit.streams.iter().enumerate();
-            all.filter(move |(k, _)| stream.is_none_or(|wanted| wanted == *k))
-        };
-        let ops = || streams().flat_map(|(k, stream)| stream.ops.iter().map(move |op| (k, op)));
-        let has_data = ops().any(|(_, op)| is_data(&op.op));
-        let takes = |k: usize, op: &OpRecord| {
-            let of_stream = counts.get(k).copied().unwrap_or_default();
-            !has_data || (is_data(&op.op) && of_stream.takes(&op.op))
-        };
-        let sum = |of: fn(&OpRecord) -> u64| {
-            let counted = ops().filter(|&(k, op)| takes(k, op)).map(|(_, op)| of(op));
-            counted.fold(0u64, u64::saturating_add) as f64
-        };
+        let sum = |of| rated(visit, stream, counts, of) as f64;
         let seconds = visit.rated_ns() as f64 / 1e9;
         VisitView {
             visit,

@@ -68,7 +68,7 @@ pub struct Tick<'a> {
     pub requests: u64,
     /// Bytes moved since its start.
     pub bytes: Bytes,
-    /// Requests per second since the last tick.
+    /// Operations per second since the last tick; where all are updates or copies, each is one.
     pub iops: f64,
     /// Requests that have been out for more than a second, longest first.
     pub waiting: Vec<Waiting>,

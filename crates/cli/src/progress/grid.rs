@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use explain::view::counted;
-use record::{CellRecord, Purpose, VisitEnd, VisitRecord};
+use explain::view::{Counting, Counts, rated};
+use record::{CellRecord, OpRecord, Purpose, VisitEnd, VisitRecord};
 
 use super::text;
 
@@ -48,6 +48,8 @@ struct Row {
 struct Square {
     impossible: bool,
     visits_wanted: u32,
+    /// What counts in each of its streams.
+    counts: Vec<Counts>,
     visits: u32,
     requests: u64,
     elapsed_ns: u64,
@@ -72,21 +74,24 @@ const LABEL: usize = 16;
 
 impl Grid {
     /// * `visits_planned`: of all possible cells together.
-    pub fn new(visits_planned: u32, cells: &[CellRecord]) -> Self {
+    /// * `suite`: text of the suite that is played.
+    pub fn new(visits_planned: u32, cells: &[CellRecord], suite: &str) -> Self {
         let possible = |fill: bool| {
             cells.iter().filter(|c| c.impossible.is_none() && is_fill(c) == fill).count() as u32
         };
         let measured = visits_planned.saturating_sub(possible(true));
         let repeats = measured.div_ceil(possible(false).max(1)).max(1);
+        let counting = Counting::of_suite(suite);
         let mut grid = Self::default();
         for cell in cells {
-            let place = grid.place(cell, if is_fill(cell) { 1 } else { repeats });
+            let wanted = if is_fill(cell) { 1 } else { repeats };
+            let place = grid.place(cell, wanted, counting.in_cell(cell));
             grid.places.push(place);
         }
         grid
     }
 
-    fn place(&mut self, cell: &CellRecord, visits_wanted: u32) -> Place {
+    fn place(&mut self, cell: &CellRecord, visits_wanted: u32, counts: Vec<Counts>) -> Place {
         let phase = self.phases.iter().position(|phase| phase.name == cell.phase);
         let phase = phase.unwrap_or_else(|| {
             self.phases.push(Phase::new(&cell.phase));
@@ -95,6 +100,7 @@ impl Grid {
         let square = Square {
             impossible: cell.impossible.is_some(),
             visits_wanted,
+            counts,
             visits: 0,
             requests: 0,
             elapsed_ns: 0,
@@ -274,9 +280,9 @@ impl Square {
         if visit.end == VisitEnd::Interrupted || visit.purpose == Purpose::Pilot {
             return;
         }
-        // Flushes beside data are in no rate of the tables either.
-        let requests =
-            counted(visit, None).fold(0u64, |sum, op| sum.saturating_add(op.requests_rated()));
+        // As in the tables: flushes beside data are in no rate, and a read with the write that goes
+        // with it is one.
+        let requests = rated(visit, None, &self.counts, OpRecord::requests_rated);
         self.visits += 1;
         self.requests = self.requests.saturating_add(requests);
         self.elapsed_ns = self.elapsed_ns.saturating_add(visit.rated_ns());
@@ -308,7 +314,7 @@ impl Square {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Bitmap, OpRecord, Series, StreamRecord};
+    use record::{Bitmap, Series, StreamPlan, StreamRecord};
 
     fn cell(index: u32, phase: &str, coordinates: &[(&str, &str)]) -> CellRecord {
         let coordinates = coordinates.iter().map(|&(f, v)| (f.to_owned(), v.to_owned())).collect();
@@ -368,7 +374,7 @@ mod tests {
             cell(3, "read", &[("block_size", "8KiB"), ("threads", "10")]),
         ];
         cells[3].impossible = Some("no".to_owned());
-        let mut grid = Grid::new(6, &cells);
+        let mut grid = Grid::new(6, &cells, "");
         grid.add(&visit(0, VisitEnd::Complete), None);
         grid.add(&visit(1, VisitEnd::Failed), None);
         grid.add(&visit(0, VisitEnd::Complete), None);
@@ -395,7 +401,7 @@ mod tests {
             cell(0, "read", &[("block_size", "4KiB"), ("threads", "1")]),
             cell(1, "read", &[("block_size", "8KiB"), ("threads", "1")]),
         ];
-        let mut grid = Grid::new(2, &cells);
+        let mut grid = Grid::new(2, &cells, "");
         grid.wait_for_phases();
         grid.add(&visit(0, VisitEnd::Complete), Some(0.104));
         grid.now(1, 17_940.0);
@@ -416,7 +422,7 @@ mod tests {
             cell(0, "read", &[("block_size", "4KiB"), ("threads", "1")]),
             cell(1, "read", &[("block_size", "8KiB"), ("threads", "1")]),
         ];
-        let mut grid = Grid::new(2, &cells);
+        let mut grid = Grid::new(2, &cells, "");
         grid.wait_for_phases();
         grid.add(&visit(0, VisitEnd::Complete), None);
         let pilot = VisitRecord { purpose: Purpose::Pilot, ..visit(1, VisitEnd::Complete) };
@@ -436,15 +442,8 @@ mod tests {
             .zip(values)
             .map(|(index, value)| cell(index, "single", &[("block_size", "8KiB"), ("sync", value)]))
             .collect();
-        let mut grid = Grid::new(3, &cells);
-        let streams = vec![StreamRecord {
-            name: "single".to_owned(),
-            backend: record::BackendRecord::default(),
-            ops: vec![op("write", 200), op("fdatasync", 200)],
-            workers: Vec::new(),
-            ramp_requests: 0,
-            backlog: 0,
-        }];
+        let mut grid = Grid::new(3, &cells, "");
+        let streams = streams(vec![op("write", 200), op("fdatasync", 200)]);
         grid.add(&VisitRecord { streams, ..visit(1, VisitEnd::Complete) }, None);
         let open = grid.open(1);
         assert!(open.lines[1].ends_with("fdatasync every=1 fdatasync every=8"), "{open:?}");
@@ -452,9 +451,46 @@ mod tests {
         assert_eq!(open.lines[1].len(), open.lines[2].len(), "{open:?}");
     }
 
+    fn streams(ops: Vec<OpRecord>) -> Vec<StreamRecord> {
+        vec![StreamRecord {
+            name: "single".to_owned(),
+            backend: record::BackendRecord::default(),
+            ops,
+            workers: Vec::new(),
+            ramp_requests: 0,
+            backlog: 0,
+        }]
+    }
+
+    #[test]
+    fn a_read_and_the_write_that_goes_with_it_are_one() {
+        let of = |kind: &str, classes: &str| {
+            let plan = StreamPlan {
+                name: "single".to_owned(),
+                op: kind.to_owned(),
+                block_bytes: Some(4096),
+                threads: 1,
+                queue_depth: 1,
+            };
+            let suite = format!(
+                "schema = 1\nname = \"t\"\n[[phase]]\nname = \"single\"\ntime = \"1s\"\n{classes}\n"
+            );
+            let cell = CellRecord { streams: vec![plan], ..cell(0, "single", &[]) };
+            let mut grid = Grid::new(1, &[cell], &suite);
+            let streams = streams(vec![op("read", 1000), op("write", 100), op("fsync", 7)]);
+            grid.add(&VisitRecord { streams, ..visit(0, VisitEnd::Complete) }, None);
+            let line = grid.take_lines().pop().unwrap();
+            line.split_whitespace().next_back().unwrap().to_owned()
+        };
+        assert_eq!(of("update", "operation = \"update\""), "100");
+        let tenth = "classes = [{ weight = 9, operation = \"read\" }, { operation = \"update\" }]";
+        assert_eq!(of("mixed", tenth), "1000");
+        assert_eq!(of("mixed", "read_share = 0.9"), "1100");
+    }
+
     #[test]
     fn a_phase_of_one_cell_has_its_name_for_a_label() {
-        let mut grid = Grid::new(1, &[cell(0, "measure", &[])]);
+        let mut grid = Grid::new(1, &[cell(0, "measure", &[])], "");
         grid.add(&visit(0, VisitEnd::Complete), None);
         assert_eq!(grid.take_lines(), ["measure                     0"]);
     }

@@ -105,7 +105,7 @@ impl Watcher for Progress {
         match event {
             Event::Begins { header, cells, done, left } => {
                 self.run = Some(header.id.clone());
-                self.grid = Grid::new(header.visits_planned, cells);
+                self.grid = Grid::new(header.visits_planned, cells, &header.suite_text);
                 self.time.begin(done, left);
                 self.say(&text::begin(header, done, left));
                 for visit in std::mem::take(&mut self.before) {

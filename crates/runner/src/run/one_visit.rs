@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::{Limits, Visit};
 use plan::PlannedVisit;
-use record::{BackendRecord, CellRecord, Purpose, VisitEnd, VisitRecord, Warning};
+use record::{BackendRecord, CellRecord, Purpose, StreamPlan, VisitEnd, VisitRecord, Warning};
 use suite::PILOT;
 use suite::model::{Cell, Operation, Stop};
 use units::{Bytes, Nanos};
@@ -193,7 +193,15 @@ fn as_planned(cell: &Cell, planned: &PlannedVisit) -> Cell {
     cell
 }
 
-/// Requests per second between ticks.
+/// How many requests an operation is: an update or a copy is a read and a write. Mixed ones cannot
+/// be told apart while they are under way.
+fn halves(cell: &CellRecord) -> f64 {
+    let is_pair = |stream: &StreamPlan| matches!(stream.op.as_str(), "update" | "copy");
+    let all = !cell.streams.is_empty() && cell.streams.iter().all(is_pair);
+    if all { 2.0 } else { 1.0 }
+}
+
+/// Operations per second between ticks.
 #[derive(Default)]
 struct Rate {
     requests: u64,
@@ -204,8 +212,8 @@ impl Rate {
     fn tick<'a>(&mut self, cell: &'a CellRecord, standing: Standing) -> Tick<'a> {
         let Standing { elapsed, requests, bytes, waiting } = standing;
         let seconds = elapsed.saturating_sub(self.elapsed).as_secs_f64();
-        let new = requests.saturating_sub(self.requests);
-        let iops = if seconds > 0.0 { new as f64 / seconds } else { 0.0 };
+        let new = requests.saturating_sub(self.requests) as f64;
+        let iops = if seconds > 0.0 { new / halves(cell) / seconds } else { 0.0 };
         (self.requests, self.elapsed) = (requests, elapsed);
         Tick { cell, elapsed, requests, bytes, iops, waiting }
     }
@@ -264,5 +272,34 @@ impl<I: Iterator<Item = Option<Bytes>>> SumOptions for I {
         self.try_fold(Bytes::ZERO, |sum, item| {
             item.map(|bytes| Bytes::new(sum.get().saturating_add(bytes.get())))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_and_the_write_that_goes_with_it_are_one() {
+        let of = |op: &str| {
+            let plan = StreamPlan {
+                name: "main".to_owned(),
+                op: op.to_owned(),
+                block_bytes: Some(4096),
+                threads: 1,
+                queue_depth: 1,
+            };
+            let cell = CellRecord {
+                index: 0,
+                phase: "main".to_owned(),
+                coordinates: Vec::new(),
+                streams: vec![plan],
+                impossible: None,
+            };
+            let (elapsed, bytes) = (Nanos::secs(2), Bytes::kib(400));
+            let standing = Standing { elapsed, requests: 200, bytes, waiting: Vec::new() };
+            Rate::default().tick(&cell, standing).iops
+        };
+        assert_eq!(["read", "update", "copy", "copy-range"].map(of), [100.0, 50.0, 50.0, 100.0]);
     }
 }
