@@ -61,3 +61,17 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
     }
     Ok(ExitCode::Ok)
 }
+
+/// The schema in the file of this name is that of today's types, or becomes it.
+#[cfg(test)]
+fn assert_committed(file: &str, schema: &schemars::Schema) {
+    let path = format!("{}/../../schema/{file}", env!("CARGO_MANIFEST_DIR"));
+    let current = format!("{}\n", serde_json::to_string_pretty(schema).unwrap_or_default());
+    if std::env::var_os("PLIMSOLL_WRITE_SCHEMA").is_some() {
+        let _ = std::fs::write(&path, &current);
+    }
+    assert!(
+        std::fs::read_to_string(&path).is_ok_and(|committed| committed == current),
+        "schema/{file} is stale: run this test with PLIMSOLL_WRITE_SCHEMA=1"
+    );
+}

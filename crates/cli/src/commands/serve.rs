@@ -265,19 +265,9 @@ fn schema() -> schemars::Schema {
 mod tests {
     use super::*;
 
-    const COMMITTED: &str =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/plimsoll.serve-1.schema.json");
-
     #[test]
     fn the_committed_schema_is_the_current_one() {
-        let current = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-        if std::env::var_os("PLIMSOLL_WRITE_SCHEMA").is_some() {
-            std::fs::write(COMMITTED, &current).unwrap();
-        }
-        assert!(
-            std::fs::read_to_string(COMMITTED).unwrap() == current,
-            "schema/plimsoll.serve-1.schema.json is stale: run this test with PLIMSOLL_WRITE_SCHEMA=1"
-        );
+        crate::commands::assert_committed("plimsoll.serve-1.schema.json", &schema());
     }
 
     #[test]

@@ -117,6 +117,20 @@ fn lists_that_were_played_again_are_compared_part_by_part() {
     assert_eq!(document["parts"][1]["comparison"]["schema"], "plimsoll.comparison/1");
     let counts = document["counts"].as_object().unwrap().values();
     assert_eq!(counts.map(|count| count.as_u64().unwrap()).sum::<u64>(), 2, "{document}");
+    // Each by what its comparison says, and not only as many.
+    let verdicts = |of: &[&str]| {
+        let parts = document["parts"].as_array().unwrap().iter();
+        let against = parts.flat_map(|part| part["comparison"]["against"].as_array().unwrap());
+        against.filter(|one| of.contains(&one["overall"]["verdict"].as_str().unwrap())).count()
+    };
+    let counts = |of: &[&str]| -> usize {
+        of.iter().map(|name| document["counts"][name].as_u64().unwrap() as usize).sum()
+    };
+    for name in ["same", "inconclusive"] {
+        assert_eq!(counts(&[name]), verdicts(&[name]), "{document}");
+    }
+    assert_eq!(counts(&["worse", "different"]), verdicts(&["different"]), "{document}");
+    assert_eq!((&document["list"], &document["lonely"]), (&"two".into(), &serde_json::json!([])));
     world.ok(&["rm", "r3", "--yes"]);
     let fewer = world.run(&["compare", "--group", &first, &second, "--exit-code"]);
     assert_eq!(fewer.code, 9, "{fewer:?}");
@@ -124,6 +138,8 @@ fn lists_that_were_played_again_are_compared_part_by_part() {
     let fewer = world.run(&["compare", "--group", &first, &second, "--json"]);
     let document: Value = serde_json::from_str(&fewer.out).unwrap();
     assert_eq!(document["lonely"], serde_json::json!([1]));
+    assert_eq!(document["parts"].as_array().unwrap().len(), 1);
+    assert_eq!(document["parts"][0]["number"], 2);
     assert_eq!((fewer.code, &document["exit_code"]), (0, &serde_json::json!(9)));
     for (words, why) in [
         (&["compare", "--group", &first, &first][..], "is named twice"),

@@ -2,15 +2,6 @@ use serde_json::Value;
 
 use crate::world::World;
 
-fn with_two_runs() -> World {
-    let world = World::new();
-    for seed in ["1", "2"] {
-        let words = ["run", "random-read", "--target", "null:", "--time", "50ms", "--classic"];
-        world.ok(&[&words[..], &["--seed", seed]].concat());
-    }
-    world
-}
-
 /// The data in a small page that has figures; `None` in a program that was built without them.
 fn data(html: &str) -> Option<Value> {
     let (_, rest) = html.split_once("<script type=\"application/json\" id=\"plimsoll-page\">")?;
@@ -19,7 +10,7 @@ fn data(html: &str) -> Option<Value> {
 
 #[test]
 fn a_page_is_one_file_with_or_without_figures() {
-    let world = with_two_runs();
+    let world = World::with_two_runs();
     let done = world.ok(&["report", "r1", "r2", "-o", "report.html"]);
     assert!(done.err.contains("r1, r2 are in report.html"), "{done:?}");
     let html = std::fs::read_to_string(world.path("report.html")).unwrap();
@@ -38,7 +29,7 @@ fn a_page_is_one_file_with_or_without_figures() {
 
 #[test]
 fn a_page_is_replaced_only_by_force_and_the_store_never() {
-    let world = with_two_runs();
+    let world = World::with_two_runs();
     std::fs::write(world.path("report.html"), "mine").unwrap();
     let words = ["report", "-o", "report.html"];
     assert_eq!(world.run(&words).code, 3);
@@ -54,7 +45,7 @@ fn a_page_is_replaced_only_by_force_and_the_store_never() {
 
 #[test]
 fn the_baseline_comes_first() {
-    let world = with_two_runs();
+    let world = World::with_two_runs();
     let ids = |words: &[&str]| {
         let page: Value = serde_json::from_str(&world.ok(words).out).unwrap();
         let id = |run: &Value| run["id"].as_str().unwrap().to_owned();

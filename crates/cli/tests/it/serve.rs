@@ -120,18 +120,9 @@ impl Answer {
     }
 }
 
-fn with_two_runs() -> World {
-    let world = World::new();
-    for seed in ["1", "2"] {
-        let words = ["run", "random-read", "--target", "null:", "--time", "50ms", "--classic"];
-        world.ok(&[&words[..], &["--seed", seed]].concat());
-    }
-    world
-}
-
 #[test]
 fn the_list_the_page_and_the_tables_are_those_of_the_other_commands() {
-    let world = with_two_runs();
+    let world = World::with_two_runs();
     let served = Served::on_any_port(&world);
     let live = served.json("/api/runs");
     assert_eq!(live["schema"], "plimsoll.live/1");
@@ -162,7 +153,7 @@ fn the_list_the_page_and_the_tables_are_those_of_the_other_commands() {
 
 #[test]
 fn no_path_of_a_request_is_one_of_a_file() {
-    let world = with_two_runs();
+    let world = World::with_two_runs();
     std::fs::write(world.path("secret"), "secret").unwrap();
     let served = Served::on_any_port(&world);
     let dir = world.dir.display();
@@ -192,7 +183,7 @@ fn no_path_of_a_request_is_one_of_a_file() {
 
 #[test]
 fn other_hosts_pages_and_methods_are_refused() {
-    let world = with_two_runs();
+    let world = World::with_two_runs();
     let served = Served::on_any_port(&world);
     let status = |request: String| Answer::of(&served.ask(&request)).status;
     let host = &served.host;
@@ -221,7 +212,7 @@ fn other_hosts_pages_and_methods_are_refused() {
 
 #[test]
 fn who_asks_from_elsewhere_needs_the_token() {
-    let world = with_two_runs();
+    let world = World::with_two_runs();
     let served = Served::start(&world, &["--listen", "0.0.0.0:0"]);
     let token = served.token.clone().unwrap();
     let with = |token: &str| served.get("/api/runs", &format!("Authorization: Bearer {token}\r\n"));
@@ -253,7 +244,7 @@ fn who_asks_from_elsewhere_needs_the_token() {
 
 #[test]
 fn a_port_in_use_is_named_with_a_way_out() {
-    let world = with_two_runs();
+    let world = World::with_two_runs();
     let served = Served::on_any_port(&world);
     let done = world.run(&["serve", "--listen", &served.host]);
     assert_eq!(done.code, 2, "{done:?}");
@@ -267,7 +258,7 @@ fn a_port_in_use_is_named_with_a_way_out() {
 #[test]
 fn it_ends_at_once_and_leaves_nothing() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let world = with_two_runs();
+        let world = World::with_two_runs();
         let folder = world.store().parent().unwrap().to_owned();
         let names = || std::fs::read_dir(&folder).unwrap().count();
         let served = Served::on_any_port(&world);
@@ -317,7 +308,7 @@ const MANY: [&str; 9] = [
 
 #[test]
 fn a_run_is_told_while_it_goes_on_and_when_it_is_killed() {
-    let world = with_two_runs();
+    let world = World::with_two_runs();
     let served = Served::on_any_port(&world);
     let mut events = served.listen();
     assert_eq!(events.next().unwrap()["whole"], true);
@@ -341,7 +332,7 @@ fn a_run_is_told_while_it_goes_on_and_when_it_is_killed() {
 
 #[test]
 fn a_store_that_goes_away_is_told_and_read_again_when_it_is_back() {
-    let world = with_two_runs();
+    let world = World::with_two_runs();
     let served = Served::on_any_port(&world);
     let mut events = served.listen();
     events.next().unwrap();

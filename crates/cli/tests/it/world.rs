@@ -29,6 +29,16 @@ impl World {
         Self { dir }
     }
 
+    /// With the runs r1 and r2 in its store, alike but for their seeds.
+    pub fn with_two_runs() -> Self {
+        let world = Self::new();
+        for seed in ["1", "2"] {
+            let words = ["run", "random-read", "--target", "null:", "--time", "50ms", "--classic"];
+            world.ok(&[&words[..], &["--seed", seed]].concat());
+        }
+        world
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }

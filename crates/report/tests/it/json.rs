@@ -5,39 +5,27 @@ use serde_json::{Value, json};
 
 use crate::sample;
 
-const COMMITTED: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/plimsoll.run-1.schema.json");
-
 fn json_of(run: &Run) -> Value {
     serde_json::to_value(document(run)).unwrap()
 }
 
-#[test]
-fn the_committed_schema_is_the_current_one() {
-    let current = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+/// The schema in the file of this name is that of today's types, or becomes it.
+pub fn assert_committed(file: &str, schema: &impl serde::Serialize) {
+    let path = format!("{}/../../schema/{file}", env!("CARGO_MANIFEST_DIR"));
+    let current = serde_json::to_string_pretty(schema).unwrap() + "\n";
     if std::env::var_os("PLIMSOLL_WRITE_SCHEMA").is_some() {
-        std::fs::write(COMMITTED, &current).unwrap();
+        std::fs::write(&path, &current).unwrap();
     }
-    let committed = std::fs::read_to_string(COMMITTED).unwrap();
     assert!(
-        committed == current,
-        "schema/plimsoll.run-1.schema.json is stale: run this test with PLIMSOLL_WRITE_SCHEMA=1"
+        std::fs::read_to_string(&path).unwrap() == current,
+        "schema/{file} is stale: run this test with PLIMSOLL_WRITE_SCHEMA=1"
     );
 }
 
 #[test]
-fn the_committed_schema_of_probes_is_the_current_one() {
-    let committed =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/plimsoll.probe-1.schema.json");
-    let schema = report::stack::probe_schema();
-    let current = serde_json::to_string_pretty(&schema).unwrap() + "\n";
-    if std::env::var_os("PLIMSOLL_WRITE_SCHEMA").is_some() {
-        std::fs::write(committed, &current).unwrap();
-    }
-    assert!(
-        std::fs::read_to_string(committed).unwrap() == current,
-        "schema/plimsoll.probe-1.schema.json is stale: run this test with PLIMSOLL_WRITE_SCHEMA=1"
-    );
+fn the_committed_schemas_are_the_current_ones() {
+    assert_committed("plimsoll.run-1.schema.json", &schema());
+    assert_committed("plimsoll.probe-1.schema.json", &report::stack::probe_schema());
 }
 
 /// Checks the words of JSON schema that ours uses; any other is an error, so that none passes

@@ -7,11 +7,9 @@ use record::{Run, Series, SeriesRow};
 use report::page::{HtmlError, Page, Terms, html, live_schema, page, schema};
 use serde_json::Value;
 
-use crate::json::check;
+use crate::json::{assert_committed, check};
 use crate::sample;
 
-const COMMITTED: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/plimsoll.page-1.schema.json");
 const TEMPLATE: &str =
     "<p>a</p><script type=\"application/json\" id=\"plimsoll-page\">null</script><p>b</p>";
 
@@ -26,29 +24,9 @@ fn two() -> Vec<Run> {
 }
 
 #[test]
-fn the_committed_schema_is_the_current_one() {
-    let current = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-    if std::env::var_os("PLIMSOLL_WRITE_SCHEMA").is_some() {
-        std::fs::write(COMMITTED, &current).unwrap();
-    }
-    assert!(
-        std::fs::read_to_string(COMMITTED).unwrap() == current,
-        "schema/plimsoll.page-1.schema.json is stale: run this test with PLIMSOLL_WRITE_SCHEMA=1"
-    );
-}
-
-#[test]
-fn the_committed_schema_of_what_is_live_is_the_current_one() {
-    let committed =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/plimsoll.live-1.schema.json");
-    let current = serde_json::to_string_pretty(&live_schema()).unwrap() + "\n";
-    if std::env::var_os("PLIMSOLL_WRITE_SCHEMA").is_some() {
-        std::fs::write(committed, &current).unwrap();
-    }
-    assert!(
-        std::fs::read_to_string(committed).unwrap() == current,
-        "schema/plimsoll.live-1.schema.json is stale: run this test with PLIMSOLL_WRITE_SCHEMA=1"
-    );
+fn the_committed_schemas_are_the_current_ones() {
+    assert_committed("plimsoll.page-1.schema.json", &schema());
+    assert_committed("plimsoll.live-1.schema.json", &live_schema());
 }
 
 #[test]

@@ -446,15 +446,6 @@ fn document<'a>(
 mod tests {
     #[test]
     fn the_committed_schema_is_the_current_one() {
-        const COMMITTED: &str =
-            concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/plimsoll.study-1.schema.json");
-        let current = format!("{}\n", serde_json::to_string_pretty(&super::schema()).unwrap());
-        if std::env::var_os("PLIMSOLL_WRITE_SCHEMA").is_some() {
-            std::fs::write(COMMITTED, &current).unwrap();
-        }
-        assert!(
-            std::fs::read_to_string(COMMITTED).is_ok_and(|committed| committed == current),
-            "schema/plimsoll.study-1.schema.json is stale: run this test with PLIMSOLL_WRITE_SCHEMA=1"
-        );
+        crate::commands::assert_committed("plimsoll.study-1.schema.json", &super::schema());
     }
 }
