@@ -38,7 +38,8 @@ export function svg(
 }
 
 /** What `is_unseen` of the program's units is, but for tabs and line ends. */
-const HIDDEN = /(?![\t\n])[\p{Cc}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]/gu;
+const HIDDEN =
+  /(?![\t\n])[\p{Cc}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]/gu;
 
 /** Text with what is obeyed or hidden made visible: control and direction marks, all without width. */
 export function plain(text: string): string {
