@@ -235,6 +235,7 @@ fn a_time_of_part_of_a_turn_is_doubted() {
     );
     assert_eq!(said(classic, "time = 6"), [""; 0]);
     assert_eq!(said(classic, "operations = 100"), [""; 0]);
+    assert_eq!(said(classic, "time = 4\noperations = 100"), [""; 0], "which of them ends it?");
     assert_eq!(said("", "time = 4"), [""; 0], "rounds have whole turns");
     let steady = said("", "time = 4\noperation = \"write\"\nsteady = { round = \"10s\" }");
     assert!(steady[0].contains("`steady.round` is 10s") && steady[0].ends_with("`12s`"));

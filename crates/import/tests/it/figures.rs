@@ -579,7 +579,10 @@ fn repeats_in_files_of_their_own_are_put_together() {
 fn another_place_is_no_repeat() {
     type Change = fn(&mut record::RunHeader, &str);
     let mut runs = vec![only("pgbench-15.txt"), only("pgbench-15.txt")];
-    let changes: [(&str, Change); 3] = [
+    let changes: [(&str, Change); 4] = [
+        ("file system", |header, to| {
+            header.target.file_system = Some(to.to_owned()).filter(|to| !to.is_empty());
+        }),
         ("target", |header, to| header.target.given = to.to_owned()),
         ("host", |header, to| header.machine.host = to.to_owned()),
         ("version", |header, to| {
@@ -596,4 +599,36 @@ fn another_place_is_no_repeat() {
         assert!(import::together(runs).is_ok(), "unknown is no difference");
         runs = before;
     }
+    type Number = fn(&mut record::RunHeader, u32);
+    let numbers: [(&str, Number); 2] = [
+        ("size in bytes", |header, to| header.target.size_bytes = to.into()),
+        ("number of files", |header, to| header.target.files = to),
+    ];
+    for (what, change) in numbers {
+        let before = runs.clone();
+        change(&mut runs[0].header, 1);
+        change(&mut runs[1].header, 2);
+        let error = import::together(runs.clone()).unwrap_err().to_string();
+        assert!(error.contains(&format!("{what} `2` against `1`")), "{error}");
+        change(&mut runs[1].header, 0);
+        assert!(import::together(runs).is_ok(), "unknown is no difference");
+        runs = before;
+    }
+}
+
+#[test]
+fn another_test_is_no_repeat() {
+    let pair = || vec![only("pgbench-15.txt"), only("pgbench-15.txt")];
+    let refused = |runs| import::together(runs).unwrap_err();
+    let mut runs = pair();
+    runs[1].cells[0].streams[0].threads += 1;
+    let error = refused(runs);
+    assert!(error.to_string().contains("its cells or settings differ"), "{error}");
+    assert!(error.hint().unwrap().contains("without `--together`"), "{error}");
+    let mut runs = pair();
+    runs[1].header.suite = "another".to_owned();
+    assert!(refused(runs).to_string().contains("another against pgbench"));
+    let mut runs = pair();
+    runs[1].header.imported.as_mut().unwrap().tool = "another".to_owned();
+    assert!(refused(runs).to_string().contains("no repeat of pgbench-15.txt"));
 }
