@@ -140,8 +140,9 @@ impl<'a> Builder<'a> {
         }
         self.journal.add(&Entry::Doing { stack, number, step: Box::new(step.clone()) })?;
         let acted = self.act(&step.action, None, listener);
-        // What is there by then nobody but us has written. Of what is whole the signature tells.
-        if acted.is_err() || step.stage == Stage::State {
+        // What is there by then nobody but us has written. Of what is whole the signature tells; a
+        // pool's hot spare bears none.
+        if acted.is_err() || step.stage == Stage::State || makes_pool(step) {
             self.note(&step.writes_to, false)?;
         }
         acted.map_err(|error| NotBuilt::Failed(format!("cannot {}: {error}", step.what)))?;
@@ -381,7 +382,13 @@ impl<'a> Builder<'a> {
             let acted = self.act(&undo.action, before.as_deref(), listener);
             self.note(&named, false)?;
             match acted {
-                Ok(_) => return Ok(Undid::Done),
+                Ok(_) => {
+                    // What it leaves on its members nobody else can have written.
+                    if matches!(undo.only_if, Some(Made::Pool { .. })) {
+                        self.note(&step.writes_to, false)?;
+                    }
+                    return Ok(Undid::Done);
+                }
                 // It need not have come so far that there is something to take back.
                 Err(error) if undo.only_if.is_none() && !done && attempt >= TRIES => {
                     return Ok(Undid::Nothing(error.to_string()));
@@ -435,6 +442,10 @@ impl<'a> Builder<'a> {
         }
         Ok(())
     }
+}
+
+fn makes_pool(step: &Step) -> bool {
+    step.makes.iter().any(|made| matches!(made, Made::Pool { .. }))
 }
 
 /// A device that is not made blank.
