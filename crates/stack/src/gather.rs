@@ -5,6 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use units::Bytes;
 
 use crate::block;
@@ -258,8 +260,26 @@ fn block_facts(
     };
     facts.users = users(host, &target.path.resolved, Identity::Device(number));
     device_uses(host, &mut facts);
+    let is_known = !(facts.mounts.is_empty() && facts.swaps.is_empty() && facts.holders.is_empty());
+    if host.is_this() && !is_known && is_claimed(&target.path.resolved) {
+        let by = "something that the kernel does not name (the log of a mounted file system?)";
+        push(&mut facts.holders, DeviceUse { device: facts.name.clone(), by: by.to_owned() });
+    }
     system_devices(host, own, &mut facts);
     facts
+}
+
+/// Whether something has the device for itself. Nobody is told otherwise who keeps a log there.
+fn is_claimed(path: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let claimed =
+        || rustix::fs::open(path, flags, Mode::empty()).is_err_and(|error| error == Errno::BUSY);
+    // Whoever looks in the same way, has it for a moment.
+    let again = || {
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        claimed()
+    };
+    claimed() && again() && again()
 }
 
 fn device_named(path: &Path) -> Option<DeviceNumber> {

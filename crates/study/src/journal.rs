@@ -161,6 +161,9 @@ pub struct Begins {
     pub file: String,
     /// Its text.
     pub text: String,
+    /// The text of each of its suites, in their order; journals of before have none.
+    #[serde(default)]
+    pub suites: Vec<String>,
     /// Where all order comes from.
     pub seed: u64,
     /// Wall clock, ns since 1970.
@@ -505,6 +508,7 @@ mod tests {
 
     fn begins() -> Begins {
         Begins {
+            suites: Vec::new(),
             version: VERSION,
             key: "0123abcd".into(),
             name: "s".into(),

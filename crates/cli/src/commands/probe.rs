@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use explain::advice::{Advice, Use, advise};
 use record::StackTree;
+use record::stack::{Layer, What};
 use runner::RunError;
 use stack::{Host, PathKind, Serials, Target, TargetError};
 use units::Bytes;
@@ -75,10 +76,14 @@ pub fn probe(args: &ProbeArgs, output: &Output) -> Result<(), Failure> {
 
 /// Why there is no advice.
 fn nothing_wrong(tree: &StackTree) -> &'static str {
-    if tree.targets.iter().any(|target| target.on.is_empty()) {
-        "what is below could not be seen, so nothing is known of it\n"
-    } else {
+    let stores = |layer: &Layer| {
+        let is_device = !matches!(layer.what, What::FileSystem(_) | What::Controller(_));
+        is_device && layer.size_bytes.is_some_and(|size| size > 0)
+    };
+    if tree.layers.iter().any(stores) && tree.targets.iter().all(|target| !target.on.is_empty()) {
         "of what could be seen nothing is known to be wrong\n"
+    } else {
+        "no device below could be seen, so nothing is known of any\n"
     }
 }
 
@@ -134,10 +139,7 @@ fn capture(path: &Path, file: &Path, output: &Output) -> Result<(), Failure> {
         stack::CaptureError::Target(error) => Failure::from(RunError::from(error)),
         error => Failure::caused(ExitCode::Unexpected, "cannot capture", error),
     })?;
-    std::fs::write(file, text).map_err(|error| {
-        let message = format!("cannot write {}", file.display());
-        Failure::caused(ExitCode::Unexpected, message, error)
-    })?;
+    super::export::put(file, text.as_bytes(), false)?;
     let file = file.display();
     output.note(&format!(
         "wrote {file}; read it before you send it: mount points and names are in it"

@@ -146,6 +146,7 @@ pub fn study(args: &StudyArgs, common: &Common, output: Output) -> Result<ExitCo
     let play = Play {
         study: &prepared.study,
         text: &prepared.text.text,
+        suites: prepared.suites.iter().map(text_of).collect(),
         file: prepared.file.clone(),
         store: store_path.clone(),
         overrides: overrides.collect::<Result<_, PlayError>>()?,
@@ -301,6 +302,11 @@ fn suites(study: &Study, file: &Path) -> Result<Vec<SuiteSource>, Failure> {
         found.push(source);
     }
     Ok(found)
+}
+
+/// Name and text of a suite.
+fn text_of(source: &SuiteSource) -> (String, String) {
+    (source.name().to_owned(), source.text().to_owned())
 }
 
 fn time(source: &SuiteSource, on: On) -> Result<SuiteTime, Failure> {

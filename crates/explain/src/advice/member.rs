@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::stack::{Disk, Layer, Queue, StackTree, What};
+use record::stack::{Condition, Disk, Layer, Queue, StackTree, Unwell, What};
 
 use super::geometry::disks;
 use super::{Advice, Use, Weight, set_queue};
@@ -31,7 +31,8 @@ const SETTINGS: [Set; 2] = [
 
 pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
     let arrays = tree.layers.iter().filter(|layer| spreads(layer));
-    arrays.flat_map(|array| of_array(tree, array)).collect()
+    let found = arrays.flat_map(|array| of_array(tree, array));
+    found.chain(others_unwell(tree)).collect()
 }
 
 fn spreads(layer: &Layer) -> bool {
@@ -110,6 +111,38 @@ fn is_or_are(ids: &[String]) -> String {
     format!("{} {}", list(ids), if ids.len() == 1 { "is" } else { "are" })
 }
 
+/// Arrays of other makers that lack members or fill them.
+fn others_unwell(tree: &StackTree) -> Vec<Advice> {
+    let of = |one: &Unwell| {
+        let layer = tree.layer(&one.layer)?;
+        let command = match &layer.what {
+            What::FileSystem(found) if found.kind == "btrfs" => {
+                format!("btrfs filesystem show {}", super::quoted(&found.point))
+            }
+            What::FileSystem(found) => {
+                let pool = found.source.split('/').next().unwrap_or_default();
+                format!("zpool status {}", super::quoted(pool))
+            }
+            What::Mapper(_) => "lvs --all --options +lv_health_status".to_owned(),
+            // Of md the members tell more.
+            _ => return None,
+        };
+        let weight = match one.condition {
+            Condition::Degraded => Weight::Danger,
+            Condition::Rebuilding | Condition::Busy => Weight::Warning,
+        };
+        Some(not_whole(layer, weight).command(command).seen(format!("{} {}", one.layer, one.how)))
+    };
+    tree.unwell().iter().filter_map(of).collect()
+}
+
+fn not_whole(array: &Layer, weight: Weight) -> Advice {
+    let finding = "the array is not whole and at rest".to_owned();
+    Advice::new(weight, "array-unwell", &array.id, finding).because(
+        "what is measured now is the speed of this state, and one more failure may lose data",
+    )
+}
+
 /// Members of md that failed, are being filled, or had to be corrected.
 fn unwell(array: &Layer) -> Option<Advice> {
     let What::Md(md) = &array.what else { return None };
@@ -138,14 +171,7 @@ fn unwell(array: &Layer) -> Option<Advice> {
     }
     let weight = if md.is_degraded() { Weight::Danger } else { Weight::Warning };
     let device = super::quoted(&format!("/dev/{}", array.id));
-    let advice = Advice::new(
-        weight,
-        "array-unwell",
-        &array.id,
-        "the array is not whole and at rest".to_owned(),
-    )
-    .because("what is measured now is the speed of this state, and one more failure may lose data")
-    .command(format!("mdadm --detail {device}"));
+    let advice = not_whole(array, weight).command(format!("mdadm --detail {device}"));
     Some(seen.into_iter().fold(advice, Advice::seen))
 }
 
@@ -169,6 +195,29 @@ mod tests {
         assert_eq!(found[0].weight, Weight::Hint);
         let found = with(|_, queue| queue.requests = Some(64));
         assert_eq!(found[0].commands, ["echo 256 > /sys/block/sdb/queue/nr_requests"]);
+    }
+
+    #[test]
+    fn arrays_of_other_makers_that_are_not_whole_are_told() {
+        use record::stack::{FileSystem, Pool};
+        let of = |state: &str| {
+            let pool = Pool { state: Some(state.to_owned()), ..Pool::default() };
+            let what = What::FileSystem(FileSystem {
+                kind: "btrfs".to_owned(),
+                point: "/srv/my data".to_owned(),
+                pool: Some(pool),
+                ..FileSystem::default()
+            });
+            // The member that is missing is not in the tree.
+            let mut layer = md("/srv/my data", "raid1", 64, &["sda"]);
+            layer.what = what;
+            look(&tree(vec![layer, disk("sda", "")]), Use::default())
+        };
+        assert_eq!(of("ONLINE"), []);
+        let found = of("1 missing");
+        assert_eq!((found[0].name, found[0].weight), ("array-unwell", Weight::Danger));
+        assert_eq!(found[0].commands, ["btrfs filesystem show '/srv/my data'"]);
+        assert_eq!(of("replace")[0].weight, Weight::Warning);
     }
 
     #[test]

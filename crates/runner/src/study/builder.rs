@@ -14,7 +14,7 @@ use study::Marks;
 use study::journal::{Entry, Found};
 
 use crate::study::clean::action_text;
-use crate::study::devices::known_by;
+use crate::study::devices::{known_by, users};
 use crate::study::{JournalFile, PlayError, witness};
 
 /// A tool that makes or takes apart something: `mkfs` of a large array may take long.
@@ -175,8 +175,37 @@ impl<'a> Builder<'a> {
             }
         };
         let held = Some(self.journal.tools());
-        let mut way = Way { limit: LIMIT, held, waits: &mut waits };
+        let named = self.named(action)?;
+        let mut way = Way { limit: LIMIT, held, named: &named, waits: &mut waits };
         act(action, &self.allowed, before, &mut way).map(drop)
+    }
+
+    /// The devices of the study that a command names, and the kernel's name of each.
+    fn named(&self, action: &Action) -> Result<Vec<(String, String)>, ActError> {
+        let Action::Run { argv } = action else { return Ok(Vec::new()) };
+        let mut named = Vec::new();
+        for found in &self.journal.state().devices {
+            let path = found.device.as_str();
+            let in_options = format!("device={path}");
+            let names =
+                |word: &String| word == path || word.split(',').any(|piece| piece == in_options);
+            if !argv.iter().any(names) {
+                continue;
+            }
+            self.is_the_same(found).map_err(|error| ActError::Failed {
+                command: argv.join(" "),
+                how: "is not started".to_owned(),
+                said: error.to_string(),
+            })?;
+            let Some(now) = identity(&self.host, Path::new(path)) else { continue };
+            let node = format!("/dev/{}", now.name.replace('!', "/"));
+            let is_it = identity(&self.host, Path::new(&node)).is_some_and(|node| node == now);
+            // Where nobody made that node the name has to do.
+            if is_it && node != path {
+                named.push((path.to_owned(), node));
+            }
+        }
+        Ok(named)
     }
 
     /// Writes into the journal what these devices bear now.
@@ -375,6 +404,20 @@ impl<'a> Builder<'a> {
                 if let Some(why) = witness::is_anothers(self.journal, made) {
                     return Ok(Undid::Nothing(why));
                 }
+                if let Some(why) = self.is_anothers_mount(made) {
+                    return Ok(Undid::Nothing(why));
+                }
+            }
+            if erases(&undo.action) {
+                let used = named.iter().find_map(|device| self.is_used(device));
+                match used {
+                    Some(_) if attempt < TRIES => {
+                        std::thread::sleep(PAUSE);
+                        continue;
+                    }
+                    Some(why) => return Err(cannot(why)),
+                    None => {}
+                }
             }
             // It may write to what the step wrote to.
             self.are_the_same(step)?;
@@ -405,6 +448,31 @@ impl<'a> Builder<'a> {
         Ok(Undid::Done)
     }
 
+    /// Who uses a device that is about to be erased: somebody began to since it was judged.
+    fn is_used(&self, device: &DeviceId) -> Option<String> {
+        let found = self.journal.state().found(device)?;
+        let used = users(&self.host, device.as_str(), &found.overridden);
+        (!used.is_empty()).then(|| used.join("; "))
+    }
+
+    /// What else is mounted where a file system of the study was.
+    fn is_anothers_mount(&self, made: &Made) -> Option<String> {
+        let Made::Mount { path } = made else { return None };
+        let all = stack::mounts(&self.host).ok()?;
+        let top = all.iter().rev().find(|mount| mount.point.as_os_str() == path.as_str())?;
+        let state = self.journal.state();
+        let pool = Names::new(&state.begins.key).ok()?.pool();
+        let of_pool = top.source.split('/').next().is_some_and(|name| name.starts_with(&pool));
+        let below = stack::inspect(&self.host, Path::new(path)).ok()?.devices;
+        let on_ours = state.devices.iter().any(|found| {
+            let now = identity(&self.host, Path::new(found.device.as_str()));
+            now.is_some_and(|now| below.iter().any(|device| device.name == now.name))
+        });
+        let what =
+            format!("{} ({}) is mounted there by somebody else", top.source, top.file_system);
+        (!of_pool && !on_ours).then_some(what)
+    }
+
     /// Makes devices blank again that were when the study began. What bears something else than
     /// was left there is somebody else's by now, and told.
     pub fn blank(&mut self) -> Result<(), PlayError> {
@@ -413,6 +481,17 @@ impl<'a> Builder<'a> {
             self.is_the_same(&found)?;
             let path = Path::new(found.device.as_str());
             let Some(now) = identity(&self.host, path) else { continue };
+            let mut used = self.is_used(&found.device);
+            for _ in 1..TRIES {
+                if used.is_none() {
+                    break;
+                }
+                std::thread::sleep(PAUSE);
+                used = self.is_used(&found.device);
+            }
+            if let Some(why) = used {
+                return Err(PlayError::Undo { what: format!("write to {}", found.device), why });
+            }
             let seen = File::open(path).and_then(|file| stack::probe(&file)).unwrap_or_default();
             let state = self.journal.state();
             let is_as_left =
@@ -441,6 +520,17 @@ impl<'a> Builder<'a> {
             self.journal.add(&Entry::Blank { device: found.device.clone() })?;
         }
         Ok(())
+    }
+}
+
+/// Whether a command takes marks off a device that nothing of ours uses any more.
+fn erases(action: &Action) -> bool {
+    let Action::Run { argv } = action else { return false };
+    let mut words = argv.iter().map(String::as_str);
+    match words.next() {
+        Some("wipefs" | "pvremove") => true,
+        Some("mdadm") => words.next() == Some("--zero-superblock"),
+        _ => false,
     }
 }
 

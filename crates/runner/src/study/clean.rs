@@ -189,6 +189,7 @@ pub fn put_settings_back(store: &Path) -> Vec<String> {
             let mut way = Way {
                 limit: std::time::Duration::from_secs(10),
                 held: None,
+                named: &[],
                 waits: &mut |_, _, _| {},
             };
             let done = stack::build::act(&action, &allowed, Some(&value), &mut way);

@@ -73,6 +73,12 @@ pub struct Override {
     device: String,
 }
 
+impl std::fmt::Display for Override {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 /// What can be overridden. That a device is in use cannot: whoever uses it has to end first.
 const REASONS: [&str; 3] = ["signature", "open", "system-unseen"];
 
@@ -289,6 +295,26 @@ fn look(host: &Host, path: &str, store: &Path) -> Result<(Facts, Vec<String>), S
     let access = Access::Write { size: Bytes::ZERO, also: Bytes::ZERO };
     let facts = stack::gather(host, &target, access, &consent, &own);
     Ok((facts, target.devices.iter().map(|device| device.name.clone()).collect()))
+}
+
+/// Who uses a device that the study has done with; what is written on it is no matter here.
+///
+/// * `overridden`: what the operator overrode when it was judged.
+pub(super) fn users(host: &Host, path: &str, overridden: &[String]) -> Vec<String> {
+    // The store is not on it: that was judged before anything was written.
+    let Ok((facts, _)) = look(host, path, Path::new("/")) else { return Vec::new() };
+    let all = reasons(&facts).into_iter();
+    let matters = |reason: &RefusalReason| match reason {
+        RefusalReason::Mounted { .. } | RefusalReason::Swap { .. } | RefusalReason::Held { .. } => {
+            true
+        }
+        RefusalReason::OpenWriter { .. } => {
+            let word = format!("{path} is open for writing");
+            !overridden.iter().any(|text| text.starts_with(&word))
+        }
+        _ => false,
+    };
+    all.filter(matters).map(|reason| reason.to_string()).collect()
 }
 
 fn reasons(facts: &Facts) -> Vec<RefusalReason> {

@@ -257,6 +257,7 @@ mod tests {
 
     fn begins(key: &str) -> Begins {
         Begins {
+            suites: Vec::new(),
             version: study::journal::VERSION,
             key: key.into(),
             name: "s".into(),

@@ -82,6 +82,8 @@ pub struct Play<'a> {
     pub study: &'a Study,
     /// Its text, for the journal.
     pub text: &'a str,
+    /// Its suites in their order: name and text.
+    pub suites: Vec<(String, String)>,
     /// Its file, absolute.
     pub file: PathBuf,
     /// Where results go; journals are beside it.
@@ -157,6 +159,7 @@ impl Play<'_> {
             name: self.study.name.clone(),
             file: self.file.display().to_string(),
             text: self.text.to_owned(),
+            suites: self.suites.iter().map(|(_, text)| text.clone()).collect(),
             seed: self.study.seed,
             started_unix_ns: now,
             program: self.program.clone(),
@@ -183,6 +186,11 @@ impl Play<'_> {
         let _held = self.hold()?;
         if journal.state().begins.text != self.text {
             return Err(PlayError::Changed { file: self.file.display().to_string() });
+        }
+        let then = &journal.state().begins.suites;
+        let changed = self.suites.iter().zip(then).find(|((_, now), then)| now != *then);
+        if let Some(((name, _), _)) = changed {
+            return Err(PlayError::Changed { file: format!("suite {name}") });
         }
         let key = journal.state().begins.key.clone();
         let allowed = allowed(&self.host, &journal.state().devices, &names(&key)?);
@@ -248,7 +256,11 @@ impl Play<'_> {
     /// * `known`: what its journal says of each.
     pub fn look(&self, known: &dyn Fn(&str) -> Known) -> Result<Vec<Device>, PlayError> {
         if !self.study.builds() {
-            return Ok(Vec::new());
+            let idle = |one: &Override| PlayError::Override {
+                text: one.to_string(),
+                why: "the study has no [devices]".to_owned(),
+            };
+            return self.overrides.first().map_or(Ok(Vec::new()), |one| Err(idle(one)));
         }
         let paths: Vec<String> = self.study.devices.all().cloned().collect();
         judge(&self.host, &paths, &self.overrides, known, &self.store)
@@ -402,6 +414,14 @@ impl Play<'_> {
         for &suite in suites {
             if crew.stops() {
                 return Err(NotBuilt::Stopped);
+            }
+            if spec.is_some() && Some(&suite) != suites.first() {
+                let builder = Builder::new(self.host.clone(), allowed.clone(), &mut *journal);
+                let odd = builder.check(first);
+                if !odd.is_empty() {
+                    let odd = odd.join("; ");
+                    return Err(NotBuilt::Failed(format!("not what was built any more: {odd}")));
+                }
             }
             let part = self.part(one, suite, &names, journal)?;
             let number = part.part.number;

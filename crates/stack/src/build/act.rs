@@ -102,6 +102,8 @@ pub struct Way<'a> {
     /// An empty file that it has open as long as it lives, and with it what this process has locked
     /// there: so a program that outlives this process can be waited for.
     pub held: Option<&'a File>,
+    /// What a program is given in the place of a name: a link may lead elsewhere a moment later.
+    pub named: &'a [(String, String)],
     /// Told at every look what is waited for: its name, its number, for how long.
     pub waits: &'a mut dyn FnMut(&str, u32, Duration),
 }
@@ -124,7 +126,7 @@ pub fn act(
         move |source| ActError::File { what, path, source }
     };
     match action {
-        Action::Run { argv } => return run_so(&as_found(argv), way),
+        Action::Run { argv } => return run_so(&as_named(&as_found(argv), way.named), way),
         Action::WriteFile { path, value } => {
             std::fs::write(path, value).map_err(file("write", path))?;
         }
@@ -153,6 +155,21 @@ fn as_found(argv: &[String]) -> Vec<String> {
     }
     let host = Host::this();
     argv.iter().map(|word| as_called(&host, word)).collect()
+}
+
+/// The same words with other names of devices, also of those in mount options.
+fn as_named(argv: &[String], named: &[(String, String)]) -> Vec<String> {
+    let other =
+        |name: &str| named.iter().find(|(given, _)| given == name).map(|(_, other)| other.clone());
+    let of_piece = |piece: &str| {
+        let device = piece.strip_prefix("device=").and_then(other);
+        device.map_or_else(|| piece.to_owned(), |device| format!("device={device}"))
+    };
+    let of_word = |word: &String| {
+        let pieces = || word.split(',').map(of_piece).collect::<Vec<_>>().join(",");
+        other(word).unwrap_or_else(pieces)
+    };
+    argv.iter().map(of_word).collect()
 }
 
 /// Whether the words take something off a device, or a device apart. What makes an array names it anew.
@@ -219,7 +236,7 @@ fn place(program: &str) -> Option<PathBuf> {
 
 /// Starts a program that changes nothing, and waits for its end.
 pub(super) fn run(argv: &[String], limit: Duration) -> Result<Said, ActError> {
-    run_so(argv, &mut Way { limit, held: None, waits: &mut |_, _, _| {} })
+    run_so(argv, &mut Way { limit, held: None, named: &[], waits: &mut |_, _, _| {} })
 }
 
 /// Starts a program and waits for its end. It has no terminal, and a Ctrl-C is not for it: what it
@@ -372,8 +389,11 @@ mod tests {
             looks += 1;
         };
         let limit = Duration::from_secs(30);
-        run_so(&argv("sleep 0.1"), &mut Way { limit, held: Some(&held), waits: &mut waits })
-            .unwrap();
+        run_so(
+            &argv("sleep 0.1"),
+            &mut Way { limit, held: Some(&held), named: &[], waits: &mut waits },
+        )
+        .unwrap();
         assert!(looks > 0);
         drop(held);
         flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();

@@ -6,6 +6,9 @@ use layout::{Action, FileSystemKind};
 /// In front of every name that is given.
 const PREFIX: &str = "plimsoll-";
 
+/// The label of every file system that is made.
+const LABEL: &str = "plimsoll";
+
 /// Programs that may be started, `mkfs` apart.
 const PROGRAMS: [&str; 18] = [
     "mdadm", "pvcreate", "vgcreate", "lvcreate", "lvchange", "lvremove", "vgremove", "vgchange",
@@ -94,6 +97,12 @@ impl Allowed {
         if let Some(word) = elsewhere(program, arguments) {
             return Some(format!("`{word}` makes it write to something besides its device"));
         }
+        if let Some(word) = otherwise(program, arguments) {
+            return Some(format!(
+                "`{word}` makes something else of it, or calls it otherwise than `{LABEL}`, by which \
+                 a study knows its own"
+            ));
+        }
         // What LVM is told besides: keys of its configuration look like paths.
         let settings = |word: &&String| word.as_str() != LVM_NO_BACKUP;
         for word in arguments.iter().filter(settings) {
@@ -101,9 +110,14 @@ impl Allowed {
             if ["LABEL=", "UUID="].iter().any(|by| upper.contains(by)) {
                 return Some(format!("`{word}` names a device by what is written on it"));
             }
-            let pieces = word.split([',', '=', ' ', '\t', '\n', ':']);
-            if let Some(piece) = pieces.filter(|piece| piece.contains('/')).find(|p| !self.may(p)) {
-                return Some(format!("{piece} is neither in [devices] nor made by this study"));
+            let pieces = word.split([',', '=', ' ', '\t', '\n']);
+            // By-path names of devices have colons in them.
+            let strange = pieces
+                .filter(|piece| !self.may(piece))
+                .flat_map(|piece| piece.split(':'))
+                .find(|part| part.contains('/') && !self.may(part));
+            if let Some(part) = strange {
+                return Some(format!("{part} is neither in [devices] nor made by this study"));
             }
         }
         let last = arguments.last().map(String::as_str).unwrap_or_default();
@@ -172,6 +186,32 @@ fn elsewhere<'a>(program: &str, arguments: &'a [String]) -> Option<&'a str> {
     arguments.iter().map(String::as_str).find(|word| by_letter(word) || by_name(word))
 }
 
+/// The word by which a `mkfs` would give another label than ours, or make another kind than its own.
+fn otherwise<'a>(program: &str, arguments: &'a [String]) -> Option<&'a str> {
+    let kind = program.strip_prefix("mkfs.")?;
+    // Letters that take no value may stand before one that does.
+    let (before, letters) = match kind {
+        "ext2" | "ext3" | "ext4" => ("cjnqvDFKSV", "Lt"),
+        "f2fs" => ("fmqS", "l"),
+        "jfs" => ("cfOqV", "L"),
+        "xfs" => ("fKNqV", "L"),
+        "nilfs2" => ("cfKnqvV", "L"),
+        "btrfs" => ("fKqvV", "L"),
+        _ => ("", ""),
+    };
+    let others = arguments.iter().skip(1).map(String::as_str).chain([""]);
+    let mut found = arguments.iter().map(String::as_str).zip(others);
+    found.find_map(|(word, next)| {
+        let by_letter = word.strip_prefix('-').is_some_and(|rest| {
+            let rest = rest.trim_start_matches(|c: char| before.contains(c));
+            rest.starts_with(|c: char| letters.contains(c))
+        });
+        let by_name = word.starts_with("--label") || word.contains("journal_dev");
+        let is_ours = word.len() == 2 && next == LABEL;
+        ((by_letter || by_name) && !is_ours).then_some(word)
+    })
+}
+
 /// An action as a line.
 fn words(action: &Action) -> String {
     match action {
@@ -188,7 +228,9 @@ mod tests {
     use super::*;
 
     fn allowed() -> Allowed {
-        let devices = vec!["/dev/loop1".to_owned(), "/dev/disk/by-id/ata-X_1".to_owned()];
+        let devices =
+            ["/dev/loop1", "/dev/disk/by-id/ata-X_1", "/dev/disk/by-path/pci-0:0:1f.2-ata-1"];
+        let devices = devices.map(str::to_owned).to_vec();
         let queues = vec!["loop1".to_owned(), "sda".to_owned()];
         Allowed::new(devices, queues, "0123abcd", "/run/plimsoll")
     }
@@ -204,6 +246,10 @@ mod tests {
             "mkfs.xfs -f -L plimsoll -d su=64k,sw=2 /dev/loop1",
             "mdadm --create /dev/md/plimsoll-0123abcd-leg0 --level=5 /dev/loop1 /dev/disk/by-id/ata-X_1",
             "mdadm --zero-superblock /dev/loop1",
+            "mkfs.ext4 -q -F -L plimsoll -T largefile /dev/disk/by-path/pci-0:0:1f.2-ata-1",
+            "mount -o device=/dev/disk/by-path/pci-0:0:1f.2-ata-1 /dev/loop1 /run/plimsoll/0123abcd/data",
+            "mkfs.f2fs -f -l plimsoll -t 1 /dev/loop1",
+            "mkfs.btrfs -f -L plimsoll --nodiscard /dev/loop1",
             "pvcreate --yes /dev/md/plimsoll-0123abcd-leg0",
             "lvcreate --yes --name data plimsoll-0123abcd /dev/loop1",
             "lvchange --rebuild /dev/loop1 plimsoll-0123abcd-leg0/data",
@@ -285,6 +331,15 @@ mod tests {
     fn nothing_else_is_ever_touched() {
         for line in [
             "mkfs.xfs -f /dev/loop2",
+            "mkfs.xfs -f /dev/disk/by-path/pci-0:0:1f.2-ata-2",
+            "mkfs.ext4 -J device=/dev/loop1:/dev/sdb /dev/loop1",
+            "mkfs.ext4 -L plimsoll -L x /dev/loop1",
+            "mkfs.ext4 -qLx /dev/loop1",
+            "mkfs.ext4 -L plimsoll -t ext3 /dev/loop1",
+            "mkfs.ext4 -L plimsoll -O journal_dev /dev/loop1",
+            "mkfs.xfs -f -L x /dev/loop1",
+            "mkfs.btrfs --label=x /dev/loop1",
+            "mkfs.f2fs -lx /dev/loop1",
             "mkfs.xfs -f /dev/loop11",
             "mkfs.xfs -f /dev/../dev/loop2",
             "mkfs.xfs -f dev/sdb",

@@ -240,6 +240,7 @@ impl RefusalReason {
             Self::Mounted { at, .. } => {
                 format!("name a file in {at} instead, or unmount it if that is meant")
             }
+            Self::Held { by, .. } if by.contains(' ') => "end what uses it first".to_owned(),
             Self::Held { by, .. } => format!("name {by} itself, or take it apart first"),
             Self::Signature { .. } => "if it may be lost, add --even-though signature".to_owned(),
             Self::CannotProbe { .. } => "run as a user who may read the device".to_owned(),
