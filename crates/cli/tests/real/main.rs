@@ -22,6 +22,7 @@ mod refusals;
 mod schema;
 mod store_faults;
 mod study;
+mod study_others;
 mod verdicts;
 mod verify;
 mod whole_files;

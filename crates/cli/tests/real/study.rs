@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::lab::{Lab, hash, needs_root, tool};
 
 /// A study over those devices.
-fn study(lab: &Lab, pool: &[&str], stack: &str, measure: &str) {
+pub fn study(lab: &Lab, pool: &[&str], stack: &str, measure: &str) {
     let pool: Vec<String> = pool.iter().map(|device| format!("{device:?}")).collect();
     let text = format!(
         "[devices]\npool = [{}]\n[stack]\n{stack}\n[measure]\nsuites = [{{ suite = \"random-read\", \
@@ -21,7 +21,7 @@ fn study(lab: &Lab, pool: &[&str], stack: &str, measure: &str) {
     fs::write(lab.path("s.toml"), text).unwrap();
 }
 
-fn loops(lab: &mut Lab, n: usize, mib: u64) -> Vec<String> {
+pub fn loops(lab: &mut Lab, n: usize, mib: u64) -> Vec<String> {
     (0..n)
         .map(|k| {
             let file = lab.sparse(&format!("d{k}.img"), mib);
@@ -30,18 +30,18 @@ fn loops(lab: &mut Lab, n: usize, mib: u64) -> Vec<String> {
         .collect()
 }
 
-fn strs(all: &[String]) -> Vec<&str> {
+pub fn strs(all: &[String]) -> Vec<&str> {
     all.iter().map(String::as_str).collect()
 }
 
 /// Whether anything of a study is mounted that uses one of these.
-fn mounted(devices: &[String]) -> bool {
+pub fn mounted(devices: &[String]) -> bool {
     let table = fs::read_to_string("/proc/self/mounts").unwrap();
     table.lines().any(|line| devices.iter().any(|device| line.starts_with(&format!("{device} "))))
 }
 
 /// Whether the ends of a file are zero again.
-fn is_blank(file: &Path) -> bool {
+pub fn is_blank(file: &Path) -> bool {
     let bytes = fs::read(file).unwrap();
     let mib = 1 << 20;
     bytes[..mib].iter().all(|b| *b == 0) && bytes[bytes.len() - mib..].iter().all(|b| *b == 0)
@@ -383,7 +383,7 @@ fn settings_of_a_killed_study_are_put_back_at_the_next_start() {
 }
 
 /// A study of one device that was killed while its file system was mounted.
-fn killed_while_mounted(lab: &mut Lab, mib: u64) -> Vec<String> {
+pub fn killed_while_mounted(lab: &mut Lab, mib: u64) -> Vec<String> {
     let devices = loops(lab, 1, mib);
     study(lab, &strs(&devices), "file_system = \"ext4\"\nread_ahead = \"64KiB\"", "");
     let text = fs::read_to_string(lab.path("s.toml")).unwrap().replace("50ms", "2s");
@@ -392,7 +392,7 @@ fn killed_while_mounted(lab: &mut Lab, mib: u64) -> Vec<String> {
     devices
 }
 
-fn kill_when_mounted(lab: &Lab, devices: &[String]) {
+pub fn kill_when_mounted(lab: &Lab, devices: &[String]) {
     let mut child = lab.command("study s.toml --quiet").spawn().unwrap();
     let begun = Instant::now();
     while !mounted(devices) && begun.elapsed() < Duration::from_secs(30) {
@@ -404,7 +404,7 @@ fn kill_when_mounted(lab: &Lab, devices: &[String]) {
 }
 
 /// Somebody unmounts what a killed study left.
-fn unmount(device: &str) {
+pub fn unmount(device: &str) {
     let table = fs::read_to_string("/proc/self/mounts").unwrap();
     let line = table.lines().find(|line| line.starts_with(&format!("{device} ")));
     crate::lab::tool("umount", &[line.unwrap().split(' ').nth(1).unwrap()]);
@@ -590,7 +590,7 @@ fn a_device_without_file_system_is_measured_itself() {
 }
 
 /// The study is refused with these words, and writes nothing.
-fn refused(lab: &Lab, files: &[&str], options: &str, wanted: &str) {
+pub fn refused(lab: &Lab, files: &[&str], options: &str, wanted: &str) {
     let before: Vec<u64> = files.iter().map(|file| hash(&lab.path(file))).collect();
     let said = lab.run(&format!("study s.toml {options}"));
     assert_eq!(said.code, Some(3), "{wanted}: {said}");
@@ -599,7 +599,7 @@ fn refused(lab: &Lab, files: &[&str], options: &str, wanted: &str) {
     assert_eq!(before, after, "{wanted}: something was written");
 }
 
-const EXT4: &str = "members = 1\nfile_system = \"ext4\"";
+pub const EXT4: &str = "members = 1\nfile_system = \"ext4\"";
 
 #[test]
 fn what_is_mounted_is_refused() {

@@ -1,0 +1,223 @@
+//! What others do to a study's devices, while it plays or after it was killed.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::lab::{Lab, hash, needs_root, tool};
+use crate::study::{
+    EXT4, is_blank, kill_when_mounted, killed_while_mounted, loops, mounted, refused, strs, study,
+    unmount,
+};
+
+/// The first and the last MiB of a file: what lies between may be written by who uses it.
+fn ends(file: &Path) -> [Vec<u8>; 2] {
+    let bytes = fs::read(file).unwrap();
+    let mib = 1 << 20;
+    [bytes[..mib].to_vec(), bytes[bytes.len() - mib..].to_vec()]
+}
+
+/// Where a file system of a study is mounted that uses this device.
+fn point_of(device: &str) -> String {
+    let table = fs::read_to_string("/proc/self/mounts").unwrap();
+    let line = table.lines().find(|line| line.starts_with(&format!("{device} ")));
+    line.unwrap().split(' ').nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn what_somebody_else_mounted_there_stays() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-over");
+    let devices = killed_while_mounted(&mut lab, 64);
+    let point = point_of(&devices[0]);
+    unmount(&devices[0]);
+    tool("mount", &["-t", "tmpfs", "none", &point]);
+    fs::write(Path::new(&point).join("precious"), "x").unwrap();
+    let said = lab.run("study clean");
+    let kept = fs::read_to_string(Path::new(&point).join("precious"));
+    tool("umount", &[&point]);
+    assert_eq!(kept.unwrap(), "x", "{said}");
+    let told = format!("{}{}", said.out, said.err);
+    assert!(told.contains("is mounted there by somebody else"), "{said}");
+    assert_ne!(said.code, Some(0), "something is left: {said}");
+    lab.ok("study clean");
+    assert!(is_blank(&lab.path("d0.img")));
+}
+
+#[test]
+fn a_device_in_use_since_the_kill_is_neither_cleaned_nor_built_on() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-since");
+    let devices = killed_while_mounted(&mut lab, 64);
+    unmount(&devices[0]);
+    let image = lab.path("d0.img");
+    // A part in the middle, of which neither end tells.
+    let part = lab.attach(&image, &["--offset", "8388608", "--sizelimit", "33554432"]);
+    tool("mkfs.ext4", &["-q", &part]);
+    let point = lab.path("theirs");
+    fs::create_dir(&point).unwrap();
+    tool("mount", &[&part, point.to_str().unwrap()]);
+    fs::write(point.join("precious"), "x").unwrap();
+    let before = ends(&image);
+    let cleaned = lab.run("study clean");
+    let resumed = lab.run("study s.toml --resume");
+    let after = ends(&image);
+    tool("umount", &[point.to_str().unwrap()]);
+    for said in [&cleaned, &resumed] {
+        assert_ne!(said.code, Some(0), "{said}");
+        let told = format!("{}{}", said.out, said.err);
+        assert!(told.contains("is mounted at"), "{said}");
+    }
+    assert!(before == after, "something was written");
+    lab.detach(&part);
+    // Open for writing.
+    let open = format!("exec 3<>{}; exec sleep 60", devices[0]);
+    let mut holder = Command::new("bash").args(["-c", &open]).spawn().unwrap();
+    sleep(Duration::from_millis(300));
+    let before = ends(&image);
+    let said = lab.run("study clean");
+    let after = ends(&image);
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert!(said.code != Some(0) && said.err.contains("is open for writing by sleep"), "{said}");
+    assert!(before == after, "something was written");
+    lab.ok("study clean");
+    assert!(is_blank(&image));
+}
+
+#[test]
+fn the_log_of_a_mounted_file_system_is_in_use() {
+    needs_root!("losetup", "mkfs.xfs", "mkfs.ext4");
+    let mut lab = Lab::new("study-log");
+    let data = lab.sparse("data.img", 400);
+    let data = lab.attach(&data, &[]);
+    let devices = loops(&mut lab, 1, 200);
+    let log = &devices[0];
+    tool("mkfs.xfs", &["-q", "-l", &format!("logdev={log}"), &data]);
+    let point = lab.path("point");
+    fs::create_dir(&point).unwrap();
+    tool("mount", &["-o", &format!("logdev={log}"), &data, point.to_str().unwrap()]);
+    study(&lab, &[log], EXT4, "");
+    let over = format!("--override signature:{log}");
+    let said = lab.run(&format!("study s.toml --dry-run {over}"));
+    let run = lab.run(&format!(
+        "run random-write --target {log} --destroy {log} --even-though signature --dry-run"
+    ));
+    refused(&lab, &[], &over, "is held by something that the kernel does not name");
+    tool("umount", &[point.to_str().unwrap()]);
+    assert_eq!(said.code, Some(3), "{said}");
+    assert!(run.code != Some(0) && run.err.contains("the kernel does not name"), "{run}");
+}
+
+#[test]
+fn a_suite_that_changed_is_not_resumed() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-suite");
+    let devices = loops(&mut lab, 1, 64);
+    study(&lab, &strs(&devices), EXT4, "");
+    let text = fs::read_to_string(lab.path("s.toml")).unwrap();
+    let text = text.replace("\"random-read\",", "\"./own.toml\",").replace("50ms", "2s");
+    fs::write(lab.path("s.toml"), text.replace("quick = true", "")).unwrap();
+    let own = lab.ok("suite show random-read --toml").out;
+    fs::write(lab.path("own.toml"), &own).unwrap();
+    kill_when_mounted(&lab, &devices);
+    fs::write(lab.path("own.toml"), own.replacen("schema = 1", "schema = 1 # other", 1)).unwrap();
+    let said = lab.run("study s.toml --resume");
+    assert_eq!(said.code, Some(2), "{said}");
+    assert!(said.err.contains("was changed since the study began"), "{said}");
+    fs::write(lab.path("own.toml"), &own).unwrap();
+    lab.ok("study s.toml --resume");
+    assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
+}
+
+#[test]
+fn what_was_unmounted_while_it_plays_is_not_measured_elsewhere() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-away");
+    let devices = loops(&mut lab, 1, 64);
+    study(&lab, &strs(&devices), EXT4, "");
+    let text = fs::read_to_string(lab.path("s.toml")).unwrap().replace("50ms", "1s");
+    let suite = text.lines().find(|line| line.starts_with("suites")).unwrap().to_owned();
+    let one = suite.trim_start_matches("suites = [").trim_end_matches(']').trim_end_matches(',');
+    let text = text.replace(&suite, &format!("suites = [{one}, {one}]"));
+    fs::write(lab.path("s.toml"), text).unwrap();
+    let child = lab.command("study s.toml --quiet").spawn().unwrap();
+    let begun = Instant::now();
+    while !mounted(&devices) && begun.elapsed() < Duration::from_secs(30) {
+        sleep(Duration::from_millis(5));
+    }
+    sleep(Duration::from_millis(500));
+    let point = point_of(&devices[0]);
+    tool("umount", &["--lazy", &point]);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(4));
+    assert!(!Path::new(&point).join("plimsoll.dat").exists(), "on the system's disk");
+    let states: Vec<String> =
+        lab.list().iter().map(|run| run["state"].as_str().unwrap().to_owned()).collect();
+    assert!(states.len() <= 1, "{states:?}");
+    let _ = lab.run("study clean");
+    assert!(!mounted(&devices));
+}
+
+#[test]
+fn names_with_colons_are_names_and_links_are_followed_once() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-by-path");
+    let devices = loops(&mut lab, 1, 64);
+    let link = format!("/dev/plimsoll-pci-0000:00:1f.2-{}", std::process::id());
+    symlink(&devices[0], &link).unwrap();
+    study(&lab, &[&link], EXT4, "");
+    let said = lab.run("study s.toml");
+    fs::remove_file(&link).unwrap();
+    assert_eq!(said.code, Some(0), "{said}");
+    let run = lab.list()[0]["id"].as_str().unwrap().to_owned();
+    // What is mounted is the device itself: a link may lead elsewhere a moment later.
+    let exported = lab.export(&run);
+    let text = exported["target"].to_string();
+    assert!(text.contains(devices[0].trim_start_matches("/dev/")), "{text}");
+    assert!(is_blank(&lab.path("d0.img")));
+}
+
+#[test]
+fn a_label_by_which_a_study_would_not_know_its_own_is_refused() {
+    needs_root!("losetup", "mkfs.ext4");
+    let mut lab = Lab::new("study-label");
+    let devices = loops(&mut lab, 1, 64);
+    for words in ["-L x", "-t ext3", "-O journal_dev", "-qLx"] {
+        study(&lab, &strs(&devices), &format!("{EXT4}\nmkfs = {words:?}"), "");
+        for options in ["", "--dry-run"] {
+            lab.run(&format!("study s.toml {options}")).is(2, &["by which a study knows its own"]);
+        }
+    }
+    assert!(is_blank(&lab.path("d0.img")));
+}
+
+#[test]
+fn an_override_of_a_study_without_devices_is_one_of_nothing() {
+    let lab = Lab::new("study-idle");
+    let text =
+        "[stack]\ntarget = \"null:\"\n[measure]\nsuites = [\"random-read\"]\ntime = \"20ms\"\n";
+    fs::write(lab.path("s.toml"), text).unwrap();
+    let said = lab.run("study s.toml --override signature:/dev/sdb");
+    assert_eq!(said.code, Some(2), "{said}");
+    assert!(said.err.contains("the study has no [devices]"), "{said}");
+}
+
+#[test]
+fn a_capture_is_a_new_file() {
+    needs_root!("losetup");
+    let mut lab = Lab::new("capture");
+    let devices = loops(&mut lab, 1, 8);
+    let image = lab.path("d0.img");
+    let before = hash(&image);
+    for place in [devices[0].as_str(), image.to_str().unwrap()] {
+        let said = lab.run(&format!("probe . --capture {place}"));
+        assert_eq!(said.code, Some(3), "{said}");
+    }
+    assert_eq!(hash(&image), before);
+    lab.ok("probe . --capture new.tree");
+    assert!(lab.path("new.tree").is_file());
+}
