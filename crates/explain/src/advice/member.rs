@@ -215,7 +215,7 @@ mod tests {
         };
         assert_eq!(of("ONLINE"), []);
         let found = of("1 missing");
-        assert_eq!((found[0].name, found[0].weight), ("array-unwell", Weight::Danger));
+        assert_eq!((found[0].name.as_str(), found[0].weight), ("array-unwell", Weight::Danger));
         assert_eq!(found[0].commands, ["btrfs filesystem show '/srv/my data'"]);
         assert_eq!(of("replace")[0].weight, Weight::Warning);
     }
