@@ -56,7 +56,7 @@ pub fn label(blocks: &Blocks) -> Option<Contrast> {
     let reach = if fits { again.order * again.order / spread } else { 0.0 };
     let middle = again.difference - slope * again.order;
     let error = (variance * (again.n.recip() + reach)).sqrt();
-    (middle.is_finite() && error.is_finite()).then_some(Contrast { middle, error, df })
+    (middle.is_finite() && error.is_finite()).then_some(Contrast { middle, error, df, offset: 0.0 })
 }
 
 /// The same over several cells: of the means over cells of every block that all cells have.
@@ -95,7 +95,7 @@ pub fn second(cells: &[Blocks]) -> Option<Contrast> {
     let (all, df) = (mean.visits as f64, mean.df - 1.0);
     // The cells' own means cost a degree of freedom.
     let error = (mean.variance * mean.df / df / all).sqrt();
-    Some(Contrast { middle: mean.mean, error, df })
+    Some(Contrast { middle: mean.mean, error, df, offset: 0.0 })
 }
 
 /// Means over cells, of the blocks that all cells with any have.

@@ -96,9 +96,24 @@ pub fn pooled_scale(cells: &[Vec<f64>]) -> Option<f64> {
 /// Method: variance `(d0 s0^2 + d s^2) / (d0 + d)` with `d0 + d` degrees of freedom, where `d` and
 /// `s` are the cell's own, `s0` is [`pooled_scale`] and `d0` [`borrowed_df`].
 pub fn moderated(cells: &[Vec<f64>], confidence: f64) -> Vec<Option<Interval>> {
+    moderated_among(cells, &|_| true, confidence)
+}
+
+/// The same where only some cells are expected to be equally noisy: the others neither lend nor
+/// borrow.
+///
+/// * `is_alike`: of a cell, by its position.
+pub fn moderated_among(
+    cells: &[Vec<f64>],
+    is_alike: &dyn Fn(usize) -> bool,
+    confidence: f64,
+) -> Vec<Option<Interval>> {
     let moments: Vec<Moments> = cells.iter().map(|cell| Moments::of(cell)).collect();
-    let prior = prior(&moments);
-    moments.iter().map(|cell| interval(cell, prior, confidence)).collect()
+    let lenders: Vec<Moments> =
+        moments.iter().enumerate().filter(|(k, _)| is_alike(*k)).map(|(_, cell)| *cell).collect();
+    let prior = prior(&lenders);
+    let of = |(k, cell)| interval(cell, prior.filter(|_| is_alike(k)), confidence);
+    moments.iter().enumerate().map(of).collect()
 }
 
 /// Degrees of freedom that each of so many cells borrows: `4 (n - 1) / (n + 3)`.

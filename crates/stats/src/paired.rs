@@ -44,6 +44,13 @@ impl Estimate {
         Self { middle: self.middle.exp(), low: self.low.exp(), high: self.high.exp(), ..self }
     }
 
+    /// The interval with what may move its middle beside chance: see [`Contrast::offset`].
+    pub fn off_by(self, offset: f64) -> Self {
+        let reach = |far: f64| far.hypot(offset);
+        let (low, high) = (reach(self.middle - self.low), reach(self.high - self.middle));
+        Self { low: self.middle - low, high: self.middle + high, ..self }
+    }
+
     /// Half the interval's width.
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
@@ -189,13 +196,22 @@ pub struct Contrast {
     pub error: f64,
     /// Degrees of freedom.
     pub df: f64,
+    /// How far it may be off beside that, in either direction, however often it was measured: 0 where
+    /// only chance moves it. What is known of neither's sign adds up by the squares.
+    pub offset: f64,
 }
 
 impl Contrast {
     /// Of the mean of differences, whose variance may be moderated across cells
     /// ([`crate::interval::moderated`]).
     pub fn of_mean(mean: &Interval) -> Self {
-        Self { middle: mean.mean, error: (mean.variance / mean.visits as f64).sqrt(), df: mean.df }
+        let error = (mean.variance / mean.visits as f64).sqrt();
+        Self { middle: mean.mean, error, df: mean.df, offset: 0.0 }
+    }
+
+    /// The same where something that repeating does not show may move it by so much.
+    pub fn off_by(self, offset: f64) -> Self {
+        Self { offset, ..self }
     }
 
     /// The interval at a confidence in `0.0..1.0`.
@@ -206,7 +222,8 @@ impl Contrast {
         let reach = student_quantile(f64::midpoint(1.0, confidence), self.df)? * self.error;
         let middle = self.middle;
         let estimate = Estimate { middle, low: middle - reach, high: middle + reach, confidence };
-        (reach.is_finite() && middle.is_finite()).then_some(estimate)
+        let estimate = estimate.off_by(self.offset);
+        (estimate.half_width().is_finite() && middle.is_finite()).then_some(estimate)
     }
 
     /// Two-sided p of "it lies within `margin` of zero": below `1 - confidence` exactly when the
@@ -214,9 +231,10 @@ impl Contrast {
     /// Student's t.
     pub fn p_beyond(&self, margin: f64) -> f64 {
         let beyond = self.middle.abs() - margin;
-        if beyond.is_nan() || beyond <= 0.0 {
+        if beyond.is_nan() || beyond <= self.offset {
             return 1.0;
         }
+        let beyond = (beyond * beyond - self.offset * self.offset).sqrt();
         if self.error == 0.0 {
             return 0.0;
         }
@@ -240,7 +258,7 @@ pub fn welch(a: &Interval, b: &Interval) -> Contrast {
     let df = sum * sum / (part_a * part_a / a.df + part_b * part_b / b.df);
     // No spread at all on either side: any number of degrees will do.
     let df = if df.is_finite() { df } else { a.df.min(b.df) };
-    Contrast { middle: b.mean - a.mean, error: sum.sqrt(), df }
+    Contrast { middle: b.mean - a.mean, error: sum.sqrt(), df, offset: 0.0 }
 }
 
 /// How many blocks make an interval reach no further than `distance` from its middle:
@@ -476,7 +494,7 @@ mod tests {
 
     #[test]
     fn p_beyond_a_margin_and_the_interval_agree() {
-        let contrast = Contrast { middle: 0.08, error: 0.02, df: 9.0 };
+        let contrast = Contrast { middle: 0.08, error: 0.02, df: 9.0, offset: 0.0 };
         let t = contrast.middle / contrast.error;
         // Student's t, 9 degrees: 4.0 is p 0.0031.
         near(t, 4.0, 1e-9);
@@ -485,6 +503,19 @@ mod tests {
             let beyond = contrast.interval(0.95).unwrap().is_beyond(margin);
             assert_eq!(beyond, contrast.p_beyond(margin) < 0.05, "{margin}");
         }
+        // What repeating does not show is beside chance: the interval reaches so much further, and
+        // what it explains is no difference.
+        let unsure = contrast.off_by(0.05);
+        let reach = contrast.interval(0.95).unwrap().half_width();
+        near(unsure.interval(0.95).unwrap().half_width(), reach.hypot(0.05), 1e-12);
+        near(unsure.p_beyond(0.0), contrast.p_beyond(0.08 - 0.0039f64.sqrt()), 1e-12);
+        for margin in [0.01, 0.012, 0.0125, 0.013, 0.02] {
+            let beyond = unsure.interval(0.95).unwrap().is_beyond(margin);
+            assert_eq!(beyond, unsure.p_beyond(margin) < 0.05, "{margin}");
+        }
+        assert_eq!(unsure.p_beyond(0.03), 1.0);
+        let flat = Contrast { error: 0.0, ..unsure };
+        assert_eq!((flat.p_beyond(0.0), flat.p_beyond(0.03)), (0.0, 1.0));
         assert_eq!(Contrast { error: 0.0, ..contrast }.p_beyond(0.03), 0.0);
         assert_eq!(Contrast { middle: f64::NAN, ..contrast }.p_beyond(0.03), 1.0);
     }

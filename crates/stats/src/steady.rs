@@ -191,7 +191,8 @@ pub fn cliffs(pieces: &[Piece]) -> Vec<Cliff> {
         let (early, late) = (pair.first()?, pair.last()?);
         let rates = (early_level(&ln_rates, early, &changes.noise), level(&ln_rates, late));
         let at_once = late.start - early.end <= NEAR && is_steep(&ln_rates, early, late, rates.0);
-        if !at_once || !stays(&ln_rates, (early.end, late.start), rates) {
+        let falls = at_once && !is_slope(&ln_rates, early, late);
+        if !falls || !stays(&ln_rates, (early.end, late.start), rates) {
             return None;
         }
         let from = early.end.saturating_sub(NEAR).max(early.start) * size;
@@ -278,6 +279,23 @@ fn is_steep(ln_rates: &[f64], early: &Segment, late: &Segment, before: f64) -> b
     };
     let sides = if own.len() > 2 { fall(&own[..own.len() - 1]) + fall(&near[1..]) } else { 0.0 };
     after - before < CLIFF_RATIO_MAX.ln() && before - after > 2.0 * sides
+}
+
+/// Whether a straight line through both levels fits them better than two levels do: cut anywhere,
+/// a rate that falls all the time is higher before than after.
+fn is_slope(ln_rates: &[f64], early: &Segment, late: &Segment) -> bool {
+    let squares = |part: &[f64]| {
+        let mean = part.iter().sum::<f64>() / part.len().max(1) as f64;
+        part.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>()
+    };
+    let (before, after) = (&ln_rates[early.start..early.end], &ln_rates[late.start..late.end]);
+    let both: Vec<f64> = [before, after].concat();
+    let places: Vec<f64> =
+        (early.start..early.end).chain(late.start..late.end).map(|k| k as f64).collect();
+    let Some(line) = least_squares(&places, &both) else { return false };
+    let off = |(x, y): (&f64, &f64)| (y - line.at(*x)).powi(2);
+    let by_line: f64 = places.iter().zip(&both).map(off).sum();
+    by_line < squares(before) + squares(after)
 }
 
 /// Where among `near` the rate falls from one level to the other, both as logarithms.

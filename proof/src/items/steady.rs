@@ -305,8 +305,7 @@ fn no_cliff(lot: &Lot) -> Vec<Claim> {
             (0..100).map(level).collect()
         }
     };
-    // Steeper ones end at a twentieth of their rate and less: half of those are called cliffs.
-    for (row, per_piece) in (2u64..).zip([0.002, 0.01]) {
+    for (row, per_piece) in [(2u64, 0.002), (3, 0.01), (9, 0.03)] {
         let name = format!("a drift of {per_piece} a piece: one called");
         claims.push(Claim::share(name, AtMost(0.005), falsely(row, &drift(per_piece)), times));
     }

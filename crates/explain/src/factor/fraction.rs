@@ -92,7 +92,7 @@ pub(super) fn of(table: &Table) -> Option<Fraction> {
     let noise = repeats.or_else(by_effects)?;
     let contrasts: Vec<Contrast> = found
         .iter()
-        .map(|e| Contrast { middle: e.effect, error: e.error * noise.0, df: noise.1 })
+        .map(|e| Contrast { middle: e.effect, error: e.error * noise.0, df: noise.1, offset: 0.0 })
         .collect();
     let p: Vec<f64> = contrasts.iter().map(|contrast| contrast.p_beyond(0.0)).collect();
     let name = |bit: usize| table.names[varying[bit]].clone();
