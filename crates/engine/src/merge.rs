@@ -235,7 +235,7 @@ fn warnings(visit: &Visit, results: &[WorkerResult]) -> Vec<Warning> {
             warnings.push(Warning::new(
                 "backlog",
                 format!(
-                    "{who}: {} requests were due but could not be issued by the end",
+                    "{who}: {} requests that were due had not been issued at the end",
                     result.backlog
                 ),
             ));

@@ -395,6 +395,9 @@ pub enum Doubt {
     /// A side stood still for a good part of a visit, and how often it does is not known from so
     /// few visits: the other's rate lies within what that leaves open.
     Standstills,
+    /// So few requests that the start and the end of visits may make the difference, or hide one:
+    /// longer visits would tell, more of them do not.
+    FewRequests,
     /// Only one visit on a side, or one block: no interval.
     Single,
     /// Fewer than six blocks: an interval, but no claim.
@@ -524,7 +527,11 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
         let overall = match (counted.next(), counted.next()) {
             // One row is all there is: one answer, not two ways to the same.
             (Some(only), None) => cells.get(only).map(|row| row.outcome.clone()),
-            _ => judge(&[matched.overall_of(&counts)], &[margin], terms.confidence).pop(),
+            _ => {
+                let found = judge(&[matched.overall_of(&counts)], &[margin], terms.confidence);
+                let reach = matched.standstill_reach_of(&counts);
+                found.into_iter().next().map(|outcome| outcome.reaching(reach))
+            }
         };
         let overall = overall.unwrap_or_else(Outcome::unknown);
         let mut against = Against {
@@ -580,6 +587,39 @@ impl Outcome {
             self.verdict = Verdict::Inconclusive;
             self.direction = None;
             self.doubts.push(doubt);
+        }
+        self
+    }
+
+    /// With intervals that reach so far at least, in logarithms, since standstills leave that open;
+    /// without what that takes away.
+    fn reaching(mut self, reach: f64) -> Self {
+        let wider = |ratio: Ratio| {
+            let (down, up) = (ratio.ratio * (-reach).exp(), ratio.ratio * reach.exp());
+            let low = ratio.low.map(|low| low.min(down));
+            Ratio { low, high: ratio.high.map(|high| high.max(up)), ..ratio }
+        };
+        let before = (self.ratio, self.same_ratio);
+        self.ratio = self.ratio.map(wider);
+        self.same_ratio = self.same_ratio.map(wider);
+        self.twin = self.twin.map(wider);
+        let (most, least) = (1.0 + self.margin, 1.0 / (1.0 + self.margin));
+        let holds = match self.verdict {
+            Verdict::Different => self.ratio.is_some_and(|ratio| {
+                ratio.low.is_some_and(|low| low > most)
+                    || ratio.high.is_some_and(|high| high < least)
+            }),
+            Verdict::Same => self.same_ratio.is_some_and(|ratio| {
+                ratio.low.is_some_and(|low| low >= least)
+                    && ratio.high.is_some_and(|high| high <= most)
+            }),
+            Verdict::Inconclusive => true,
+        };
+        if (self.ratio, self.same_ratio) != before && !holds {
+            self.verdict = Verdict::Inconclusive;
+            self.direction = None;
+            self.more = None;
+            self.doubts.push(Doubt::Standstills);
         }
         self
     }
@@ -694,7 +734,8 @@ fn cells(
     let sides = references.into_iter().zip(others);
     let each = matched.pairs.iter().zip(outcomes).zip(sides).map(|((pair, outcome), sides)| {
         let by_chance = pair.may_be_standstills(&sides.0, &sides.1);
-        ((pair, outcome.doubted(Doubt::Standstills, by_chance)), sides)
+        let outcome = outcome.doubted(Doubt::Standstills, by_chance);
+        ((pair, outcome.reaching(pair.standstill_reach())), sides)
     });
     each.map(|((pair, outcome), (reference, other))| CellComparison {
         cell: pair.a.name(),

@@ -214,7 +214,7 @@ pub fn not_converged(view: &View<'_>) -> NotConverged {
         noisier: cells(Lack::Noise),
         failing: cells(Lack::Failures),
         unvisited: cells(Lack::Time),
-        broken_off: broken_off(view.run.header.state).map(str::to_owned),
+        broken_off: broken_off(&view.run.header).map(str::to_owned),
         wanted: Some(rounds.precision),
         visits_max: rounds.visits_max,
         time_max_ns: rounds.time_max.get(),
@@ -265,7 +265,7 @@ impl NotConverged {
     fn whys(&self) -> [(u32, String); 5] {
         let (visits, time) = (count(self.visits_max.into(), "visit"), Nanos::new(self.time_max_ns));
         let time = match &self.broken_off {
-            None => format!("the time of {time} ran out"),
+            None => format!("it takes more visits, and the time of {time} had no room for them"),
             Some(how) if how == UNDER_WAY => "more visits are to come".to_owned(),
             Some(how) => format!("more visits were to come, and the run {how}"),
         };
@@ -414,7 +414,10 @@ grid.threads = [1, 2]
             run.header.state = state;
             text(&run)
         };
-        assert_eq!(said(RunState::Complete), format!("{unknown}the time of 600 s ran out"));
+        assert_eq!(
+            said(RunState::Complete),
+            format!("{unknown}it takes more visits, and the time of 600 s had no room for them")
+        );
         let killed = format!("{unknown}more visits were to come, and the run was killed");
         assert_eq!(said(RunState::Killed), killed);
         assert_eq!(said(RunState::Interrupted), killed.replace("killed", "interrupted"));
@@ -422,10 +425,16 @@ grid.threads = [1, 2]
         assert_eq!(said(RunState::Running), format!("{unknown}more visits are to come"));
         // Whoever knows that this is the end says so before it is stored.
         let found = not_converged(&View::new(&run)).at_the_end();
-        assert_eq!(found.text(), Some(format!("{unknown}the time of 600 s ran out")));
+        assert_eq!(
+            found.text(),
+            Some(format!(
+                "{unknown}it takes more visits, and the time of 600 s had no room for them"
+            ))
+        );
         // One that had fewer visits than the other was not open any more in the last round.
         run.visits.retain(|visit| visit.cell == 0);
-        let more = "1 of 2 cells is not known to 5 %: the time of 600 s ran out. Besides, 1 of 2 cells \
+        let more = "1 of 2 cells is not known to 5 %: it takes more visits, and the time of 600 s \
+                    had no room for them. Besides, 1 of 2 cells \
                     was never visited";
         assert_eq!(not_converged(&View::new(&run)).at_the_end().text().as_deref(), Some(more));
         run.visits.clear();

@@ -20,7 +20,7 @@ use stats::trend::theil_sen;
 
 use self::run::run_drift;
 use self::seconds::Seconds;
-use crate::ends::is_few;
+use crate::ends::{ends, is_few};
 use crate::view::{CellView, View, VisitView, is_preparation};
 
 const CONFIDENCE: f64 = 0.95;
@@ -345,7 +345,7 @@ fn cell_drifts(view: &View<'_>, points: &[Point]) -> Vec<CellDrift> {
     let pooled = 1.4826 * middle / std::f64::consts::SQRT_2;
     let mut found = Vec::new();
     for (place, own) in &cells {
-        let Some(cell) = view.rows.get(*place).filter(|row| !is_few(row)) else { continue };
+        let Some(cell) = view.rows.get(*place).filter(|row| ends(row).is_none()) else { continue };
         let ln_rates: Vec<f64> = own.iter().map(|point| point.ln_rate).collect();
         let Some(alone) = noise(&ln_rates) else { continue };
         let sigma = alone.sigma.max(pooled);

@@ -4,7 +4,12 @@
 //! those are as many as are in flight: of N requests with n in flight the rate can be wrong by
 //! about n/N. Of one at a time it is known which way: the request that began in the ramp counts
 //! whole, so the rate is too high. Repeating the visit does not help: every visit has the same ends.
+//!
+//! A stream that pauses by plan is one burst of requests after another: whether the last one began
+//! just before or just after the end moves the count by all of it. And whatever is asked for, the
+//! next request was due just before or just after the end: one is always in doubt.
 
+use record::StreamPlan;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,8 +24,12 @@ pub const WIDENS_FROM: f64 = 0.01;
 /// A cell with few requests for each one in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ends {
-    /// Requests in flight.
+    /// Requests in flight, or in a burst between two pauses of the plan.
     pub in_flight: f64,
+    /// It is bursts that an end lets in or leaves out.
+    pub bursts: bool,
+    /// One request, or all of such a burst.
+    grain: f64,
     /// Requests that were completed in a visit, on average.
     pub requests: f64,
     /// The one by the other: how far the rate may be off, 1 at most.
@@ -33,10 +42,13 @@ impl Ends {
     /// What was seen, and what helps.
     pub fn evidence(&self) -> String {
         format!(
-            "a visit has {:.0} requests with {:.0} in flight: its start and end may make the rate \
-             {} by up to {:.0} %; longer visits help (without --quick, or --set time=...)",
+            "a visit has {:.0} requests {}: its start and end may make the rate {} by up to {:.0} %; \
+             longer visits help (without --quick, or --set time=...)",
             self.requests.round(),
-            self.in_flight.round().max(1.0),
+            match (self.in_flight.round().max(1.0), self.bursts) {
+                (requests, false) => format!("with {requests:.0} in flight"),
+                (requests, true) => format!("in bursts of {requests:.0}"),
+            },
             if self.too_high { "too high" } else { "wrong" },
             (self.share * 100.0).round()
         )
@@ -45,13 +57,13 @@ impl Ends {
 
 /// Of a row; `None` where its visits are long enough, or nobody knows what was in flight.
 pub fn ends(row: &CellView<'_>) -> Option<Ends> {
-    of_share(row, SHARE_MIN)
+    of(row, true).filter(|found| found.share >= SHARE_MIN)
 }
 
-/// Whether a row has so few requests that its start and end decide its rate: nothing that looks odd
-/// in it is a story of the device.
+/// Whether a row has so few requests for those in flight that nothing which looks odd in it is a
+/// story of the device. How long its bursts are is another matter: in a burst there are enough.
 pub fn is_few(row: &CellView<'_>) -> bool {
-    ends(row).is_some()
+    of(row, false).is_some_and(|found| found.share >= SHARE_MIN)
 }
 
 /// Rows of a run with few requests for each one in flight.
@@ -91,35 +103,87 @@ impl FewRequests {
 
 /// By which share a row's interval is to be wider for it; `None` where that is next to nothing.
 pub fn widens(row: &CellView<'_>) -> Option<f64> {
-    of_share(row, WIDENS_FROM).map(|found| found.share)
+    of(row, true).map(|found| found.share).filter(|share| *share >= WIDENS_FROM)
 }
 
-fn of_share(row: &CellView<'_>, least: f64) -> Option<Ends> {
-    let counted: Vec<(f64, f64)> = row
+/// By how much the logarithm of a row's rate may be off: what every comparison of two rates has to
+/// leave open, one for either of them. 0 where that is next to nothing.
+pub fn offset(row: &CellView<'_>) -> f64 {
+    widens(row).map_or(0.0, ln_offset)
+}
+
+/// The same of one operation of a row of one stream, of which its visits have so many requests: of
+/// flushes there may be fewer than of writes.
+pub fn offset_of(row: &CellView<'_>, requests: f64) -> f64 {
+    let found = of(row, true).map_or(1.0, |found| found.in_flight);
+    let share = (found / requests).min(1.0);
+    if share >= WIDENS_FROM { ln_offset(share) } else { 0.0 }
+}
+
+/// By how much the logarithm of a row's rate may be off by one request, or one burst: the least that
+/// ends do.
+pub fn grain(row: &CellView<'_>) -> f64 {
+    let found = of(row, true);
+    found.map_or(0.0, |found| ln_offset((found.grain / found.requests).min(1.0)))
+}
+
+/// What the ends of visits may do to a mean over rows, each of which one request or one burst may move
+/// by so much ([`grain`]).
+///
+/// What is in flight comes to an end in each row in another way, and shows in how rounds differ. What
+/// does not show is what a count cannot: less than one, up or down, as likely as not. The mean of them
+/// is a bound; where they are many, two standard deviations of such a mean are less.
+pub fn of_mean(grains: impl Iterator<Item = f64>) -> f64 {
+    let grains: Vec<f64> = grains.collect();
+    let squares: f64 = grains.iter().map(|grain| grain * grain).sum();
+    let sum: f64 = grains.iter().sum();
+    sum.min(2.0 * (squares / 3.0).sqrt()) / grains.len().max(1) as f64
+}
+
+/// Further than this nobody can tell: one request, which came or did not.
+const OFFSET_MAX: f64 = 3.0;
+
+fn ln_offset(share: f64) -> f64 {
+    (-(-share).ln_1p()).min(OFFSET_MAX)
+}
+
+/// * `by_bursts`: whether a stream that pauses counts by its bursts.
+fn of(row: &CellView<'_>, by_bursts: bool) -> Option<Ends> {
+    let counted: Vec<&VisitView<'_>> = row
         .visits
         .iter()
         .filter(|visit| visit.requests_per_second > 0.0 && visit.visit.rated_ns() > 0)
-        .map(|visit| {
-            let seconds = visit.visit.rated_ns() as f64 / 1e9;
-            (visit.requests_per_second * seconds, seen(visit))
-        })
         .collect();
     if counted.is_empty() {
         return None;
     }
-    let visits = counted.len() as f64;
-    let requests = counted.iter().map(|(requests, _)| requests).sum::<f64>() / visits;
-    let seen = counted.iter().map(|(_, seen)| seen).sum::<f64>() / visits;
-    let asked =
-        row.plans().iter().map(|plan| f64::from(plan.threads) * f64::from(plan.queue_depth));
-    let asked: f64 = asked.sum();
+    let mean = |of: &dyn Fn(&VisitView<'_>) -> f64| {
+        counted.iter().map(|visit| of(visit)).sum::<f64>() / counted.len() as f64
+    };
+    let requests = mean(&|visit| visit.requests_per_second * visit.visit.rated_ns() as f64 / 1e9);
+    let seen = mean(&seen);
+    let asked = slots(row);
+    let mut burst = 0.0;
+    for (_, plan, each) in row.plans_with_bursts().filter(|_| by_bursts) {
+        burst += each.map_or(0.0, |each| slots_of(plan) * f64::from(each));
+    }
     // With pauses or a planned rate far fewer may be in flight than there are slots.
     let in_flight = if asked > 0.0 && seen * 2.0 >= asked { asked } else { seen };
+    let bursts = burst > in_flight;
+    let (in_flight, grain) = (in_flight.max(burst).max(1.0), burst.max(1.0));
     let share = (in_flight / requests).min(1.0);
     let ramped = row.visits.iter().all(|visit| visit.visit.ramp_ns > 0);
-    let too_high = asked == 1.0 && ramped;
-    let found = Ends { in_flight, requests, share, too_high };
-    (share.is_finite() && share >= least).then_some(found)
+    let too_high = asked == 1.0 && ramped && !bursts;
+    share.is_finite().then_some(Ends { in_flight, bursts, grain, requests, share, too_high })
+}
+
+/// Requests that a row may have in flight; 0 where its plan does not say.
+pub(crate) fn slots(row: &CellView<'_>) -> f64 {
+    row.plans().iter().map(slots_of).sum()
+}
+
+fn slots_of(plan: &StreamPlan) -> f64 {
+    f64::from(plan.threads) * f64::from(plan.queue_depth)
 }
 
 /// Requests in flight on average: the sum of all latencies by the time measured.

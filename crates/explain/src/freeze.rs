@@ -80,6 +80,9 @@ pub struct Freeze {
     pub workers: u32,
     /// Of so many; 0 when the record does not say.
     pub workers_all: u32,
+    /// The cell has one request in flight at a time: nobody can tell whether the device stood still
+    /// or that request was late.
+    pub one_at_a_time: bool,
     /// Since the end of the last visit that wrote, fill and ramps included; 0 in a visit that
     /// writes, `None` when nothing had been written.
     pub since_write_ns: Option<u64>,
@@ -117,6 +120,9 @@ pub struct CellFreezes {
     pub cell: u32,
     /// The cell as people say it.
     pub cell_name: String,
+    /// The figure that tables have of it, requests per second: the geometric mean over all its visits
+    /// in which anything completed. Null where none has any.
+    pub mean: Option<f64>,
     /// Over its visits.
     pub tally: Tally,
 }
@@ -143,11 +149,12 @@ pub struct Tally {
     pub of_host: u32,
     /// Time in gaps, the usual time between completions taken off.
     pub lost_ns: u64,
-    /// Requests per second of all the time.
+    /// Requests per second of all the measured time; of a cell all its visits', also those in which
+    /// few requests let nobody look for gaps.
     pub rate: f64,
-    /// Requests per second of the time not lost.
+    /// Requests per second of that time less what was lost.
     pub rate_between: f64,
-    /// `lost_ns` by `watched_ns`.
+    /// `lost_ns` by that time.
     pub lost_share: f64,
     /// Gaps of any length in an hour of measuring, if they come independently.
     pub per_hour: Option<Frequency>,
@@ -193,15 +200,16 @@ impl Tally {
         }
     }
 
-    fn with_rates(mut self) -> Self {
+    /// * `requests`, `measured_ns`: those of all visits that the rates are of.
+    fn with_rates(mut self, requests: u64, measured_ns: u64) -> Self {
         let per_second = |ns: u64| match ns {
             0 => 0.0,
-            ns => self.requests as f64 / (ns as f64 / 1e9),
+            ns => requests as f64 / (ns as f64 / 1e9),
         };
-        self.rate = per_second(self.watched_ns);
-        self.rate_between = per_second(self.watched_ns.saturating_sub(self.lost_ns));
-        if self.watched_ns > 0 {
-            self.lost_share = self.lost_ns as f64 / self.watched_ns as f64;
+        self.rate = per_second(measured_ns);
+        self.rate_between = per_second(measured_ns.saturating_sub(self.lost_ns));
+        if measured_ns > 0 {
+            self.lost_share = self.lost_ns as f64 / measured_ns as f64;
         }
         let hours = self.load_ns() as f64 / HOUR_NS;
         self.per_hour = poisson::rate(u64::from(self.events()), hours, CONFIDENCE)
@@ -255,7 +263,7 @@ pub fn freezes(view: &View<'_>) -> Freezes {
     }
     found.events.sort_by_key(|event| (event.order, event.start_ns));
     found.stuck.sort_by_key(|event| (event.order, event.start_ns));
-    found.all = found.all.with_rates();
+    found.all = found.all.with_rates(found.all.requests, found.all.watched_ns);
     found
 }
 
@@ -307,7 +315,14 @@ impl Freezes {
         }
         if tally.visits > 0 {
             let (index, cell_name) = (cell.cell.index, cell.name());
-            self.cells.push(CellFreezes { cell: index, cell_name, tally: tally.with_rates() });
+            let mut all = Tally::default();
+            let visits = cell.visits.iter().zip(&gaps).filter(|(_, gaps)| gaps.is_some());
+            visits.for_each(|(visit, _)| all.add(visit, &[], 0));
+            let tally = tally.with_rates(all.requests, all.watched_ns);
+            let logs = cell.ln_rates();
+            let mean =
+                (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp());
+            self.cells.push(CellFreezes { cell: index, cell_name, mean, tally });
         }
     }
 }
@@ -342,6 +357,7 @@ fn event(
         at_least: gap.open_end && visit.end == VisitEnd::Hanging,
         workers: u32::try_from(workers).unwrap_or(u32::MAX),
         workers_all: u32::try_from(workers_all).unwrap_or(u32::MAX),
+        one_at_a_time: crate::ends::slots(cell) == 1.0,
         since_write_ns,
         written_by,
         source,

@@ -7,6 +7,7 @@ use stats::LatencyHistogram;
 use stats::interval::plain;
 use stats::paired::welch;
 
+use crate::ends;
 use crate::places::Told;
 use crate::view::{CellView, View, VisitView, is_data};
 use crate::words;
@@ -61,7 +62,8 @@ pub struct Interference {
     pub rate_ratio: f64,
     /// Ends of its 95 % interval, from visit to visit; `None` with fewer than two visits to either.
     pub rate_ratio_ends: Option<(f64, f64)>,
-    /// 99th percentile of latency beside the others, ns; `None` with too few requests.
+    /// 99th percentile of latency beside the others, ns: the geometric mean of the visits' where
+    /// their ratio has an interval, else that of all their requests. `None` with too few requests.
     pub p99_ns: Option<u64>,
     /// Alone.
     pub p99_alone_ns: Option<u64>,
@@ -79,6 +81,9 @@ pub struct Interference {
     pub mean_ratio: Option<f64>,
     /// Ends of its 95 % interval, from visit to visit.
     pub mean_ratio_ends: Option<(f64, f64)>,
+    /// Whether the suite asks for pauses between the stream's requests: then most of its rate may be
+    /// the plan's, and what it loses is in its latencies.
+    pub pauses: bool,
     /// Requests per second that the suite sets for the stream; null where it sets none.
     pub rate_asked: Option<f64>,
     /// Whether they were done beside the others; null where none are set, or there were too few to
@@ -116,6 +121,8 @@ pub enum Verdict {
 /// An operation of a stream in a cell, over the visits that count.
 struct Measured {
     ln_rates: Vec<f64>,
+    /// By how much the start and the end of its visits may move the logarithm of its rate.
+    offset: f64,
     ln_means: Vec<f64>,
     /// Of each visit that has requests enough.
     ln_p99s: Vec<f64>,
@@ -226,8 +233,10 @@ fn operations(cell: &CellView<'_>, stream: &str) -> Vec<String> {
 }
 
 fn measured(cell: &CellView<'_>, stream: &str, operation: &str) -> Measured {
+    let mut requests_all = 0.0;
     let mut all = Measured {
         ln_rates: vec![],
+        offset: 0.0,
         ln_means: vec![],
         ln_p99s: vec![],
         latency: LatencyHistogram::new(),
@@ -239,6 +248,7 @@ fn measured(cell: &CellView<'_>, stream: &str, operation: &str) -> Measured {
         let rate = requests as f64 * 1e9 / visit.visit.rated_ns() as f64;
         if rate.is_finite() && rate > 0.0 {
             all.ln_rates.push(rate.ln());
+            requests_all += requests as f64;
         }
         let sum: f64 = ops.iter().map(|op| op.latency_ns_sum as f64).sum();
         // Those that came back late are in no rate, and are what waits are about.
@@ -254,13 +264,20 @@ fn measured(cell: &CellView<'_>, stream: &str, operation: &str) -> Measured {
         all.ln_p99s.extend(p99.map(|p99| (p99.get() as f64).ln()));
         all.latency.merge(&own);
     }
+    let rows = cell.by_stream();
+    let row = rows.iter().find(|row| row.stream_name().is_none_or(|name| name == stream));
+    if let (Some(row), visits @ 1..) = (row, all.ln_rates.len()) {
+        all.offset = ends::offset_of(row, requests_all / visits as f64);
+    }
     all
 }
 
 /// Ends of the 95 % interval of the ratio of two means of logarithms, the first by the second.
-fn ratio_ends(here: &[f64], there: &[f64]) -> Option<(f64, f64)> {
-    let ends = plain(there, CONFIDENCE).zip(plain(here, CONFIDENCE));
-    let ends = ends.and_then(|(there, here)| welch(&there, &here).interval(CONFIDENCE))?;
+///
+/// * `offset`: by how much it may be off beside what visits differ by.
+fn ratio_ends(here: &[f64], there: &[f64], offset: f64) -> Option<(f64, f64)> {
+    let (there, here) = plain(there, CONFIDENCE).zip(plain(here, CONFIDENCE))?;
+    let ends = welch(&there, &here).off_by(offset).interval(CONFIDENCE)?;
     Some((ends.low.exp(), ends.high.exp()))
 }
 
@@ -276,7 +293,14 @@ fn compared(
     };
     let (rate, rate_alone) = (mean(&here.ln_rates)?, mean(&there.ln_rates)?);
     let p99 = |all: &Measured| all.latency.quantile_with(0.99, ABOVE_MIN).map(units::Nanos::get);
-    let (p99_ns, p99_alone_ns) = (p99(here), p99(there));
+    // A ratio of what its interval is of: of visits, each with a percentile of its own, where there
+    // are such, else of all their requests together.
+    let p99_ratio_ends = ratio_ends(&here.ln_p99s, &there.ln_p99s, 0.0);
+    let of_visits = |all: &Measured| mean(&all.ln_p99s).map(|ns| ns.round() as u64);
+    let (p99_ns, p99_alone_ns) = match p99_ratio_ends {
+        Some(_) => (of_visits(here), of_visits(there)),
+        None => (p99(here), p99(there)),
+    };
     let (mean_ns, mean_alone_ns) = (mean(&here.ln_means), mean(&there.ln_means));
     let others = cell.cell.streams.iter().filter(|plan| plan.name != stream);
     let found = Interference {
@@ -290,17 +314,24 @@ fn compared(
         rate,
         rate_alone,
         rate_ratio: rate / rate_alone,
-        rate_ratio_ends: ratio_ends(&here.ln_rates, &there.ln_rates),
+        rate_ratio_ends: ratio_ends(
+            &here.ln_rates,
+            &there.ln_rates,
+            here.offset.hypot(there.offset),
+        ),
         p99_ns,
         p99_alone_ns,
         p99_ratio: p99_ns
             .zip(p99_alone_ns.filter(|&ns| ns > 0))
             .map(|(here, there)| here as f64 / there as f64),
-        p99_ratio_ends: ratio_ends(&here.ln_p99s, &there.ln_p99s),
+        p99_ratio_ends,
         mean_ns,
         mean_alone_ns,
         mean_ratio: mean_ns.zip(mean_alone_ns).map(|(here, there)| here / there),
-        mean_ratio_ends: ratio_ends(&here.ln_means, &there.ln_means),
+        mean_ratio_ends: ratio_ends(&here.ln_means, &there.ln_means, 0.0),
+        pauses: cell
+            .plans_with_bursts()
+            .any(|(_, plan, burst)| plan.name == stream && burst.is_some()),
         rate_asked: None,
         rate_kept: None,
         rate_kept_alone: None,
@@ -364,8 +395,10 @@ impl Interference {
         let up_to =
             |ends: Option<(f64, f64)>| ends.is_some_and(|(_, high)| high < 1.0 + SAME_LATENCY);
         let average = match self.rate_asked {
-            None => self.rate_ratio_ends.is_some_and(|(low, _)| low > 1.0 - SAME),
             Some(_) => self.rate_is_set && up_to(self.mean_ratio_ends),
+            // It takes what latencies it takes: how often it takes them the pauses decide.
+            None if self.pauses => up_to(self.mean_ratio_ends),
+            None => self.rate_ratio_ends.is_some_and(|(low, _)| low > 1.0 - SAME),
         };
         match () {
             () if self.cost() >= SAME.ln_1p() => Verdict::Suffers,
@@ -396,10 +429,16 @@ impl Interference {
         self.p99_ratio.filter(|_| grown).map_or(0.0, f64::ln).max(0.0)
     }
 
+    /// Whether the plan, not the storage alone, decides how many requests there are: then its rate
+    /// says little.
+    fn is_paced(&self) -> bool {
+        self.rate_asked.is_some() || self.pauses
+    }
+
     /// How much longer its requests take on average. In a closed loop its rate says that.
     fn mean_grown(&self) -> f64 {
         let grown = self.mean_ratio_ends.is_some_and(|(low, _)| low > 1.0);
-        let told = self.mean_ratio.filter(|_| grown && self.rate_asked.is_some());
+        let told = self.mean_ratio.filter(|_| grown && self.is_paced());
         told.map_or(0.0, f64::ln).max(0.0)
     }
 
@@ -490,7 +529,8 @@ impl Interference {
                  alone{ratio})"
             );
         }
-        let rates = format!("{here} a second, {alone} alone");
+        let paused = if self.pauses { ", with the pauses that the suite asks for" } else { "" };
+        let rates = format!("{here} a second, {alone} alone{paused}");
         let ratio = words::ratio(self.rate_ratio, self.rate_ratio_ends);
         match self.rate_ratio_ends {
             _ if self.rate_lost() > 0.0 => format!("{ratio} of its rate alone ({rates})"),
@@ -506,7 +546,7 @@ impl Interference {
 
     /// How long its requests take on average, where its rate does not say it.
     fn mean_told(&self) -> String {
-        let known = self.mean_ns.zip(self.mean_ratio).filter(|_| self.rate_asked.is_some());
+        let known = self.mean_ns.zip(self.mean_ratio).filter(|_| self.is_paced());
         let Some((ns, ratio)) = known else { return String::new() };
         format!(
             "; its requests take {} on average, {} of what they take alone{}",
@@ -703,6 +743,76 @@ operation = "read"
         let wanted = "`a` (read) suffers most beside `b`: the suite sets the stream's rate, 80.0 a \
                       second, and there it was not kept (83.1 there, 100 alone, x0.83";
         assert!(said[0].starts_with(wanted), "{said:?}");
+    }
+
+    #[test]
+    fn few_requests_a_visit_are_no_cost_by_their_ends() {
+        let with_ends = |beside: u64, alone: u64| {
+            let mut run = noisy([beside; 3], [alone; 3]);
+            for visit in &mut run.visits {
+                visit.streams[0].ops[0].latency_ns_sum = u128::from(visit.elapsed_ns);
+            }
+            interference(&View::new(&run)).found.remove(0)
+        };
+        // Of a visit with four or five the fifth came just before or just after the end.
+        let few = with_ends(4, 5);
+        let (low, high) = few.rate_ratio_ends.unwrap();
+        assert!(low < 0.6 && high > 1.1, "{few:?}");
+        assert_eq!(few.verdict, Verdict::NotKnown);
+        assert_eq!(with_ends(4, 50).verdict, Verdict::Suffers);
+        assert_eq!(with_ends(800, 1_000).verdict, Verdict::Suffers);
+    }
+
+    /// A suite in which `a` pauses after each burst of so many.
+    fn bursts(burst: u32) -> String {
+        set_rate(1, "fixed")
+            .replace("rate = 1\narrivals = \"fixed\"", &format!("think = \"1s\"\nburst = {burst}"))
+    }
+
+    #[test]
+    fn whole_bursts_come_before_or_after_the_end() {
+        // Four bursts and five.
+        let mut run = noisy([400; 3], [500; 3]);
+        run.cells[2].coordinates[0].1 = "all".to_owned();
+        run.header.suite_text = bursts(100);
+        let found = interference(&View::new(&run)).found.remove(0);
+        let (_, high) = found.rate_ratio_ends.unwrap();
+        assert!(found.pauses && high > 1.0, "{found:?}");
+        run.header.suite_text = bursts(1);
+        let found = interference(&View::new(&run)).found.remove(0);
+        assert!(found.rate_ratio_ends.unwrap().1 < 0.85, "{found:?}");
+    }
+
+    #[test]
+    fn a_stream_that_pauses_is_told_by_its_latency() {
+        let mut run = noisy([400, 401, 402], [402, 400, 401]);
+        run.header.suite_text = bursts(1);
+        run.cells[2].coordinates[0].1 = "all".to_owned();
+        for visit in &mut run.visits {
+            let each = if visit.cell == 2 { 500_000 } else { 100_000 + u128::from(visit.repeat) };
+            let op = &mut visit.streams[0].ops[0];
+            op.latency_ns_sum = each * u128::from(op.requests);
+        }
+        let found = interference(&View::new(&run));
+        assert_eq!(found.found[0].verdict, Verdict::Suffers, "{:?}", found.found[0]);
+        let said = &found.sentences()[0];
+        assert!(said.starts_with("`a` (read) suffers most beside `b`: x1.00"), "{said}");
+        assert!(said.contains("with the pauses that the suite asks for"), "{said}");
+        assert!(said.contains("its requests take 500 us on average, x5.00"), "{said}");
+    }
+
+    #[test]
+    fn a_ratio_of_percentiles_lies_in_its_interval() {
+        // One visit alone has a far longer tail, and more requests than the others together.
+        let mut run = both(10_000, Nanos::millis(2));
+        for visit in run.visits.iter_mut().filter(|visit| visit.cell == 0 && visit.repeat == 0) {
+            visit.streams[0] = stream("a", 90_000, Nanos::millis(60));
+        }
+        let found = interference(&View::new(&run)).found.remove(0);
+        let (ratio, (low, high)) = (found.p99_ratio.unwrap(), found.p99_ratio_ends.unwrap());
+        assert!((low..=high).contains(&ratio), "{low} {ratio} {high}");
+        let geometric = (1.0f64 * 1.0 * 60.0).cbrt();
+        assert!((ratio * geometric / 2.0 - 1.0).abs() < 0.02, "{ratio}");
     }
 
     #[test]

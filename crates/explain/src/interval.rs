@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::interval::{Interval, moderated, plain, pooled_scale};
+use stats::interval::{Interval, moderated_among, plain, pooled_scale};
 use stats::outlier::{GRID_CELLS_MIN, Verdict, alone, in_grid, median};
 use stats::within::{FIRST_LOOK, within};
 
@@ -79,20 +79,28 @@ pub struct Standstills {
     pub higher: f64,
     /// Or this share of it if they come as often as can be.
     pub lower: f64,
+    /// Requests per second of the visit that was fastest between its standstills: however rarely
+    /// they come, the rate is no higher. Null where nothing ran for long enough to tell.
+    pub between_max: Option<f64>,
 }
 
 impl Standstills {
     /// A standstill takes a good part of its visit from this share on.
     const SHARE_MIN: f64 = 0.25;
+    /// What a visit does between them is known where it ran for this share of its time at least.
+    const RAN_MIN: f64 = 0.1;
 
     /// `None` where none was so long.
     pub(crate) fn of(cell: &CellView) -> Option<Self> {
         let few = crate::ends::is_few(cell);
         let (mut times, mut longest_ns, mut lost, mut large) = (0u32, 0u64, 0.0, false);
+        let mut between_max = 0.0f64;
         for visit in &cell.visits {
             let rated = visit.visit.rated_ns();
+            let mut stood = 0.0;
             for gap in crate::freeze::gaps_if_any(visit.visit) {
                 let ns = gap.end_ns().min(rated).saturating_sub(gap.start_ns);
+                stood += ns as f64;
                 if few && gap.tier != Tier::Freeze {
                     continue;
                 }
@@ -100,6 +108,10 @@ impl Standstills {
                 longest_ns = longest_ns.max(ns);
                 lost += ns as f64;
                 large |= ns as f64 >= Self::SHARE_MIN * rated as f64;
+            }
+            let ran = rated as f64 - stood;
+            if ran >= Self::RAN_MIN * rated as f64 {
+                between_max = between_max.max(visit.requests_per_second * rated as f64 / ran);
             }
         }
         let measured = measured_ns(cell) as f64;
@@ -114,6 +126,7 @@ impl Standstills {
             share: 1.0 - now,
             higher: runs(seen.low, each) / now,
             lower: runs(seen.high, each) / now,
+            between_max: (between_max > 0.0).then_some(between_max),
         })
     }
 
@@ -223,12 +236,15 @@ struct Group<'a> {
 
 impl<'a> Group<'a> {
     fn of(cells: &[CellView], alike: (&'a str, Vec<&'a str>)) -> Self {
-        let members = cells.iter().enumerate().filter(|(_, cell)| cell.alike() == alike);
+        let members = || cells.iter().enumerate().filter(|(_, cell)| cell.alike() == alike);
         let (positions, values): (Vec<usize>, Vec<Vec<f64>>) =
-            members.map(|(position, cell)| (position, cell.ln_rates())).unzip();
+            members().map(|(position, cell)| (position, cell.ln_rates())).unzip();
         let known = values.iter().filter(|cell| cell.len() >= 2).count();
         let s0 = pooled_scale(&values).filter(|_| known >= GRID_CELLS_MIN);
-        let intervals = positions.into_iter().zip(moderated(&values, CONFIDENCE)).collect();
+        // What a cell scatters by standing still is not usual, and nothing to lend to others.
+        let stood: Vec<bool> = members().map(|(_, cell)| Standstills::of(cell).is_some()).collect();
+        let moderated = moderated_among(&values, &|k| !stood[k], CONFIDENCE);
+        let intervals = positions.into_iter().zip(moderated).collect();
         Self { alike, intervals, s0 }
     }
 
@@ -246,14 +262,15 @@ struct Ends {
 }
 
 impl Ends {
-    /// No narrower than what standstills leave open.
+    /// No narrower than what standstills leave open, and no further up than what ran between them:
+    /// logarithms of visits that lost nearly all are far apart, and know of no such bound.
     fn no_narrower(self, mean: f64, standstills: &Standstills) -> Self {
         let low = self.low.min(mean * standstills.lower);
         let high = self.high.max(mean * standstills.higher);
+        let high = standstills.between_max.map_or(high, |most| high.min(most.max(mean)));
         // A side that takes in 0 has no ratio.
-        let down = if low > 0.0 { mean / low } else { 1.0 };
-        let half_width = self.half_width.max(high / mean - 1.0).max(down - 1.0);
-        Self { low, high, half_width, ..self }
+        let down = if low > 0.0 { mean / low } else { 1.0 + self.half_width };
+        Self { low, high, half_width: (high / mean).max(down) - 1.0, ..self }
     }
 
     /// With what the start and the end of a visit can do to the rate.
@@ -292,7 +309,7 @@ fn cell_interval(
     }
     let values: Vec<f64> = cell.visits.iter().map(|visit| visit.requests_per_second).collect();
     // Of few requests each visit's start and end decide, and no device.
-    let few = crate::ends::is_few(cell);
+    let few = ends_share.is_some_and(|share| share >= crate::ends::SHARE_MIN);
     let (outliers, outliers_judged) = if few { (vec![], false) } else { odd(cell, &values, s0) };
     let others: Vec<f64> = (0u32..)
         .zip(&values)
@@ -463,8 +480,8 @@ impl CellInterval {
         let took = crate::words::percent(found.share);
         let times = crate::words::count(u64::from(found.times), "time");
         Some(format!(
-            "The device stood still {times} in {} visits, for {longest} at most, {took} of their time: \
-             whether a visit meets that is chance, and from so few nobody knows how often it comes. \
+            "Nothing came back for a while {times} in {} visits, for {longest} at most, {took} of \
+             their time: whether a visit meets that is chance, and from so few nobody knows how often it comes. \
              The rate may be anything between {} and {}; longer visits tell (--set time=...).",
             self.values.len(),
             rate(self.low),
@@ -499,9 +516,9 @@ impl CellInterval {
                 self.values.len()
             )),
             n if !self.recurring => Some(format!(
-                "{n} of {} visits lie apart from the others: {which}.{apart} The device stood still \
-                 in visits of this cell (see the freezes), and without that time they do not: it is \
-                 one state with standstills, which the mean has in it as often as they came.",
+                "{n} of {} visits lie apart from the others: {which}.{apart} Nothing came back for \
+                 a while in visits of this cell (see the freezes), and without that time they do \
+                 not: it is one state with standstills, which the mean has in it as often as they came.",
                 self.values.len()
             )),
             n => Some(format!(
@@ -800,12 +817,44 @@ mod tests {
         assert!((found.high / 674.0 - 1.0).abs() < 0.02, "{found:?}");
         assert!((found.low / 65.0 - 1.0).abs() < 0.05 && found.half_width > 2.0, "{found:?}");
         let said = found.sentences()[1].clone();
-        let wanted =
-            "The device stood still 2 times in 2 visits, for 8 s at most, 80 % of their time";
+        let wanted = "Nothing came back for a while 2 times in 2 visits, for 8 s at most, 80 % of their time";
         assert!(said.starts_with(wanted), "{said}");
         let short = first_of(&standing(&[1, 0, 1]));
         assert_eq!(short.standstills, None, "how much visits differ tells that");
         assert_eq!(first_of(&standing(&[0, 0])).standstills, None);
+    }
+
+    #[test]
+    fn standstills_leave_no_more_open_than_what_ran_between_them() {
+        // Logarithms of 1,000 and of 40 a second are far apart: by them alone 40 K were possible.
+        let mut run = standing(&[0, 0, 9]);
+        let op = &mut run.visits[2].streams[0].ops[0];
+        op.requests = 1;
+        let found = first_of(&run);
+        let between = found.standstills.unwrap().between_max.unwrap();
+        assert!((between / 1_000.0 - 1.0).abs() < 0.05, "{found:?}");
+        assert!(found.high <= between && found.high >= found.mean, "{found:?}");
+        assert!(found.low < found.mean);
+    }
+
+    #[test]
+    fn a_cell_that_stood_still_lends_its_neighbours_nothing() {
+        let quiet = |cell: u32| {
+            let of = move |repeat: u32| {
+                let mut made = crate::freeze::tests::visit(repeat, "read", &[]);
+                (made.cell, made.repeat, made.order) = (cell, repeat, cell * 3 + repeat);
+                made
+            };
+            (0..3).map(of)
+        };
+        let mut run = standing(&[0, 0, 9]);
+        let alone = first_of(&crate::freeze::tests::run(TargetKind::File, quiet(0).collect()));
+        run.visits.extend(quiet(1));
+        let template = run.cells[0].clone();
+        run.cells = vec![template.clone(), CellRecord { index: 1, ..template }];
+        let found = cells(&View::new(&run)).swap_remove(1).unwrap();
+        assert!(found.half_width <= alone.half_width * 1.001, "{found:?} {alone:?}");
+        assert!(found.half_width < 0.05, "{found:?}");
     }
 
     #[test]

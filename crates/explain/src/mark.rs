@@ -46,7 +46,7 @@ pub const MEANINGS: &[(&str, &str)] = &[
     ("cache-unknown", "nothing tells whether a cache answered"),
     ("foreign-traffic", "the device moved far more than was asked for"),
     ("generator-limited", "a processor that made the load was the limit, perhaps not the target"),
-    ("not-steady", "not shown to be steady when the rounds ran out"),
+    ("not-steady", "not shown to be steady by the rounds that there were"),
     ("backlog", "open loop: some of what was due had not been issued when the visits ended"),
     ("overloaded", "more was offered than the target takes: latencies are of a queue that grows"),
     ("few-requests", "few requests for so many in flight: a visit's start and end decide its rate"),

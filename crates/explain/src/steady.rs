@@ -443,6 +443,11 @@ impl SteadyState {
             Verdict::Steady if self.still_moves() => {
                 format!("`{name}` keeps the rules of a steady state and still moves, {over}.")
             }
+            Verdict::Steady if self.may_move() => {
+                format!(
+                    "`{name}` keeps the rules of a steady state and seems to move still, {over}."
+                )
+            }
             Verdict::Steady => format!("`{name}` is steady {over}."),
             Verdict::NotEnoughWritten => format!(
                 "`{name}` looks steady {over}, but a cliff can still come: {} were written, and \
@@ -515,14 +520,20 @@ impl SteadyState {
         self.device_bytes.is_some_and(|all| self.range_bytes as f64 >= WHOLE_DEVICE * all as f64)
     }
 
-    /// Whether the rate moves by more than chance, though the rules accept it.
+    /// Whether the rate moves by more than chance, though the rules accept it: the interval of 99 %
+    /// excludes that it does not.
     pub fn still_moves(&self) -> bool {
-        let accepted = matches!(self.verdict, Verdict::Steady | Verdict::NotEnoughWritten);
         let is_sure = |slope: Slope| {
             let half = (slope.over_all_high - slope.over_all_low) / 2.0;
-            slope.is_real() && slope.over_all.abs() > SURE * half
+            slope.over_all.abs() > SURE * half
         };
-        accepted && self.per_gib.is_some_and(is_sure)
+        self.may_move() && self.per_gib.is_some_and(is_sure)
+    }
+
+    /// The same by the interval that is shown, of 95 %: what excludes 0 is not plainly steady.
+    pub fn may_move(&self) -> bool {
+        let accepted = matches!(self.verdict, Verdict::Steady | Verdict::NotEnoughWritten);
+        accepted && self.per_gib.is_some_and(|slope| slope.is_real())
     }
 
     /// What the rules let pass: how far the rate may have moved, and what that would make of more.
@@ -551,6 +562,12 @@ impl SteadyState {
             format!(
                 "In these rounds it moved by {interval}{}: the rules let so much pass, and see no \
                  further than they looked.",
+                at_that_pace(slope.over_all)
+            )
+        } else if self.may_move() {
+            format!(
+                "In these rounds it moved by {interval}{}: by the interval more than chance does, of \
+                 which one in 20 is wrong. The rules let so much pass; more rounds tell.",
                 at_that_pace(slope.over_all)
             )
         } else {
@@ -677,6 +694,22 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
         assert!(!found.sentences().iter().any(|said| said.contains("not steady")), "{found:?}");
         assert_eq!(verdict(&[0; 12]), Verdict::Unknown);
         assert_eq!(steady_of(&rounds(&[RATE; 4])).series, []);
+    }
+
+    #[test]
+    fn what_excludes_rest_is_not_plainly_steady() {
+        let steady = steady_of(&rounds(&[20 << 20; 12])).series.remove(0);
+        let said = |low: f64, high: f64| {
+            let of = steady.per_gib.unwrap();
+            let over_all = f64::midpoint(low, high);
+            let slope = Slope { over_all, over_all_low: low, over_all_high: high, ..of };
+            SteadyState { per_gib: Some(slope), ..steady.clone() }.sentences()
+        };
+        assert!(said(-0.089, 0.009)[0].starts_with("`write` is steady over"));
+        let seems = said(-0.089, -0.009);
+        assert!(seems[0].contains("seems to move still"), "{seems:?}");
+        assert!(seems[1].contains("moved by -4.9 % [-8.9 %, -0.9 %]"), "{seems:?}");
+        assert!(said(-0.065, -0.033)[0].contains("and still moves"));
     }
 
     #[test]

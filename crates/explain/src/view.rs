@@ -10,7 +10,8 @@ use std::borrow::Cow;
 use record::{
     Bitmap, CellRecord, OpRecord, Purpose, Run, StreamPlan, StreamRecord, VisitEnd, VisitRecord,
 };
-use suite::model::{Class, Suite};
+use suite::model::{Class, Pacing, Stream, Suite};
+use units::Nanos;
 
 /// A run, cell by cell.
 #[derive(Clone, Debug)]
@@ -33,6 +34,9 @@ pub struct CellView<'a> {
     pub stream: Option<usize>,
     /// Which requests of each of the cell's streams are operations.
     pub counts: Vec<Counts>,
+    /// Of each of the cell's streams that pauses by plan (`think`) what each request in flight
+    /// stands for: how many come between two pauses. `None` of others, or where no plan says.
+    pub bursts: Vec<Option<u32>>,
     /// Visits that ended by their stop rule and were made to be counted, in the order made.
     pub visits: Vec<VisitView<'a>>,
 }
@@ -127,8 +131,8 @@ impl Counting {
 
     /// Of a run that played this text.
     pub fn of_suite(text: &str) -> Self {
-        // Most have neither, and reading a suite takes longer than looking.
-        let may_have = ["update", "copy"].iter().any(|op| text.contains(op));
+        // Most have none, and reading a suite takes longer than looking.
+        let may_have = ["update", "copy", "think"].iter().any(|op| text.contains(op));
         let source = || suite::parse(text, "the run's suite").ok();
         let check = |source| suite::check(&source, &suite::CheckContext::default()).ok();
         Self { suite: if may_have { source().and_then(check) } else { None } }
@@ -145,13 +149,30 @@ impl Counting {
         match plan.op.as_str() {
             "update" | "copy" => Counts::NotReads,
             "mixed" => {
-                let planned = self.suite.as_ref().and_then(|s| s.cells().nth(cell.index as usize));
-                let stream = planned.and_then(|planned| planned.streams.get(position));
-                let same = stream.filter(|stream| stream.name == plan.name);
-                same.map_or(Counts::All, |stream| Counts::of_classes(&stream.mix.classes))
+                let planned = self.planned(cell, position);
+                planned.map_or(Counts::All, |stream| Counts::of_classes(&stream.mix.classes))
             }
             _ => Counts::All,
         }
+    }
+
+    /// How many requests of the stream at a position in a cell come between two pauses, for each
+    /// one in flight; `None` where the plan has no pauses.
+    pub fn burst(&self, cell: &CellRecord, position: usize) -> Option<u32> {
+        let stream = self.planned(cell, position)?;
+        let of_stream = match stream.pacing {
+            Pacing::Closed { think, burst } if think > Nanos::ZERO => Some(burst),
+            _ => None,
+        };
+        let lines = stream.mix.classes.iter().filter_map(|class| class.line);
+        let paused = lines.filter(|line| line.think > Nanos::ZERO).map(|line| line.burst);
+        paused.chain(of_stream).max()
+    }
+
+    fn planned(&self, cell: &CellRecord, position: usize) -> Option<&Stream> {
+        let planned = self.suite.as_ref()?.cells().nth(cell.index as usize)?;
+        let stream = planned.streams.get(position)?;
+        (stream.name == cell.streams.get(position)?.name).then_some(stream)
     }
 }
 
@@ -161,9 +182,10 @@ impl<'a> View<'a> {
         let counting = Counting::of(run);
         let cell = |cell: &'a CellRecord| {
             let counts = counting.in_cell(cell);
+            let bursts = (0..cell.streams.len()).map(|k| counting.burst(cell, k)).collect();
             let visits = run.visits.iter().filter(|v| v.cell == cell.index);
             let visits = visits.filter_map(|visit| view(visit, &cell.streams, None, &counts));
-            CellView { cell, stream: None, visits: visits.collect(), counts }
+            CellView { cell, stream: None, visits: visits.collect(), counts, bursts }
         };
         let cells: Vec<CellView<'a>> = run.cells.iter().map(cell).collect();
         let rows = cells.iter().flat_map(CellView::by_stream).collect();
@@ -201,6 +223,7 @@ impl<'a> CellView<'a> {
             cell: self.cell,
             stream: Some(position),
             counts: self.counts.clone(),
+            bursts: self.bursts.clone(),
             visits: self
                 .visits
                 .iter()
@@ -216,6 +239,20 @@ impl<'a> CellView<'a> {
             None => &self.cell.streams,
             Some(position) => self.cell.streams.get(position..=position).unwrap_or_default(),
         }
+    }
+
+    /// What its streams ask for, each with [`Self::bursts`].
+    pub(crate) fn plans_with_bursts(
+        &self,
+    ) -> impl Iterator<Item = (usize, &'a StreamPlan, Option<u32>)> {
+        let all = self.cell.streams.iter().enumerate();
+        let own = all.filter(|(k, _)| self.stream.is_none_or(|only| only == *k));
+        own.map(|(k, plan)| (k, plan, self.bursts.get(k).copied().flatten()))
+    }
+
+    /// Whether the suite asks for pauses in any of its streams.
+    pub fn has_pauses(&self) -> bool {
+        self.plans_with_bursts().any(|(.., burst)| burst.is_some())
     }
 
     /// The name of the stream it is about, where the cell has several.

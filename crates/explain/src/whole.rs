@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Purpose, RunState, VisitEnd, VisitRecord};
+use record::{Purpose, RunHeader, RunState, SIDE_FAILED, VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,6 +21,8 @@ pub struct Whole {
     pub complete: bool,
     /// How it ended before that, for people: `was killed`; null where it is complete.
     pub broken_off: Option<String>,
+    /// It is a side of a comparison in turns: nothing goes on with it.
+    pub in_blocks: bool,
     /// What became of its visits, for people: the line of every head.
     pub visits: String,
     /// Visits that ended by an error.
@@ -61,7 +63,8 @@ impl Whole {
             made: size(view.run.visits_made()),
             planned: header.visits_planned,
             complete: header.state == RunState::Complete,
-            broken_off: broken_off(header.state).map(str::to_owned),
+            broken_off: broken_off(header).map(str::to_owned),
+            in_blocks: header.blocks.is_some(),
             visits: Visits::of(view.run).line(),
             failed: size(failed().count()),
             why_failed: most_frequent(failed().filter_map(reason)),
@@ -99,6 +102,10 @@ impl Whole {
             Some(how) if self.made < self.planned => {
                 let next = match how.as_str() {
                     UNDER_WAY => "what it has yet is not evenly spread",
+                    _ if self.in_blocks => {
+                        "the blocks that are there are compared; a side of a comparison cannot be \
+                         resumed, so measure anew for more"
+                    }
                     _ => "what is missing is not evenly spread; `plimsoll resume` finishes it",
                 };
                 out.push(format!("{name} {how}, {}: {next}.", self.visits));
@@ -121,11 +128,13 @@ impl Whole {
 pub(crate) const UNDER_WAY: &str = "is under way";
 
 /// How a run ended that did not come to its end; `None` of one that did.
-pub(crate) fn broken_off(state: RunState) -> Option<&'static str> {
-    Some(match state {
+pub(crate) fn broken_off(header: &RunHeader) -> Option<&'static str> {
+    let with_another = || header.warnings.iter().any(|warning| warning.code == SIDE_FAILED);
+    Some(match header.state {
         RunState::Complete => return None,
         RunState::Running => UNDER_WAY,
         RunState::Interrupted => "was interrupted",
+        RunState::Failed if with_another() => "ended since the other side failed",
         RunState::Failed => "ended by an error",
         RunState::Killed => "was killed",
     })

@@ -658,6 +658,40 @@ fn cells_that_differ_are_in_the_headline_however_little_the_mean_moves() {
     assert!(!against.is_worse());
 }
 
+#[test]
+fn few_requests_a_visit_may_differ_by_their_ends() {
+    // Two seconds of one request at a time: 5 a visit, and 4; always the same, as if there were no
+    // noise at all.
+    let of = |requests: u64, blocks: Option<&'static str>| {
+        let mut run = Planted { cells: 2, visits: 10, blocks, ..Planted::new("r1") }.run();
+        for visit in &mut run.visits {
+            let op = &mut visit.streams[0].ops[0];
+            op.requests = requests * u64::from(visit.cell + 1);
+            op.latency_ns_sum = 2_000_000_000 * u128::from(visit.cell + 1);
+        }
+        run
+    };
+    for blocks in [None, Some("g")] {
+        let seen = |a: u64, b: u64| {
+            let (a, b) = (of(a, blocks), of(b, blocks));
+            compare(&[View::new(&a), View::new(&b)], &Terms::default()).against.remove(0)
+        };
+        let one = seen(5, 4);
+        for outcome in one.cells.iter().map(|cell| &cell.outcome).chain([&one.overall]) {
+            assert_eq!(outcome.verdict, Verdict::Inconclusive, "{outcome:?}");
+            assert_eq!((outcome.direction, outcome.more), (None, None));
+            assert_eq!(outcome.doubts, [Doubt::FewRequests]);
+        }
+        let ratio = one.cells[0].outcome.ratio.unwrap();
+        assert!(ratio.low.unwrap() < 0.6 && ratio.high.unwrap() > 1.1, "{ratio:?}");
+        // More than ends explain is a difference all the same, and so is one of many requests.
+        assert_eq!(seen(5, 50).verdict, Verdict::Different);
+        assert_eq!(seen(5_000, 4_000).verdict, Verdict::Different);
+    }
+    let text = sentences(&of(5, None), &of(4, None), &Terms::default());
+    assert!(text.contains("its start and end alone may make as much of a difference"), "{text}");
+}
+
 /// A run of so many cells and visits with noise of 1 %.
 struct Planted {
     id: &'static str,

@@ -666,6 +666,9 @@ pub struct Warning {
     pub text: String,
 }
 
+/// Code of the [`Warning`] of a side of a comparison that ended since another side failed.
+pub const SIDE_FAILED: &str = "side-failed";
+
 impl Warning {
     /// A warning from its parts.
     pub fn new(code: &str, text: impl Into<String>) -> Self {

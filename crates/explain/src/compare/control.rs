@@ -11,6 +11,7 @@ use stats::paired::Contrast;
 
 use super::pairs::{Matched, matched};
 use super::{Drift, Floor, Ratio, Row, row_of};
+use crate::ends;
 use crate::view::{CellView, View};
 use crate::words::{self, count, list, percent};
 
@@ -96,9 +97,10 @@ impl Checked {
         // One cell is all there is: one answer, not two ways to the same.
         let each: Vec<Option<Contrast>> = match blocks.len() {
             0 | 1 => vec![None; blocks.len()],
-            _ => blocks.iter().map(label).collect(),
+            _ => cells.iter().map(|cell| Some(label(&cell.blocks)?.off_by(cell.offset))).collect(),
         };
-        let overall = label_of_all(&blocks);
+        let offset = ends::of_mean(cells.iter().map(|cell| cell.grain));
+        let overall = label_of_all(&blocks).map(|found| found.off_by(offset));
         let found = beyond(&cells, &each);
         let p = overall.map(|contrast| contrast.p_beyond(0.0));
         let is_beyond = p.is_some_and(|p| p <= LEVEL) || !found.is_empty();
@@ -145,6 +147,10 @@ struct Cell {
     row: Row,
     name: String,
     load: Option<crate::view::Load>,
+    /// By how much the start and the end of visits may move it from itself.
+    offset: f64,
+    /// The same by a single request or burst.
+    grain: f64,
     blocks: Blocks,
 }
 
@@ -160,6 +166,8 @@ fn cells(compared: &Matched<'_>, own: Option<&Matched<'_>>) -> Vec<Cell> {
         row: row_of(&pair.a),
         name: pair.a.name(),
         load: pair.a.load(),
+        offset: ends::offset(&pair.a) * std::f64::consts::SQRT_2,
+        grain: ends::grain(&pair.a) * std::f64::consts::SQRT_2,
         blocks: Blocks { others: blocks(&pair.a, &pair.b), again: again(&pair.a) },
     });
     each.collect()

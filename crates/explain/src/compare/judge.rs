@@ -39,6 +39,8 @@ pub(super) struct Evidence {
     pub count: usize,
     /// Nothing completed on a side.
     pub nothing: bool,
+    /// By how much the start and the end of visits may move the difference, however many they are.
+    pub offset: f64,
 }
 
 impl Evidence {
@@ -52,6 +54,7 @@ impl Evidence {
             bare,
             count,
             nothing: count == 0,
+            offset: 0.0,
             blocks,
         }
     }
@@ -66,7 +69,13 @@ impl Evidence {
             bare: a.bare.zip(b.bare).map(|(a, b)| b - a),
             count: a.count.min(b.count),
             nothing: a.bare.is_none() || b.bare.is_none(),
+            offset: 0.0,
         }
+    }
+
+    /// The same where the start and the end of visits may move the difference by so much.
+    pub fn off_by(self, offset: f64) -> Self {
+        Self { contrast: self.contrast.map(|contrast| contrast.off_by(offset)), offset, ..self }
     }
 
     /// The difference by whatever there is.
@@ -147,7 +156,9 @@ impl Reading {
     fn of(evidence: &Evidence, margin: f64, confidence: f64, tested: usize) -> Self {
         let narrow = equivalence_confidence(confidence);
         let t = |confidence| evidence.contrast.and_then(|c| c.interval(confidence));
-        let rank = |confidence| hodges_lehmann(&evidence.blocks, confidence);
+        let rank = |confidence| {
+            Some(hodges_lehmann(&evidence.blocks, confidence)?.off_by(evidence.offset))
+        };
         let odd = evidence.is_odd();
         let by_rank = decided_by_ranks(evidence.count, tested, odd)
             && rank(confidence).is_some()
@@ -160,7 +171,9 @@ impl Reading {
         };
         let contrast = evidence.contrast;
         let (p, p_beyond) = if method == Method::SignedRank {
-            (signed_rank_p(&evidence.blocks), rank_p_beyond(&evidence.blocks, margin, confidence))
+            let far = further(&evidence.blocks, evidence.offset, confidence);
+            let p = |margin| rank_p_beyond(&evidence.blocks, margin + far, confidence);
+            (p(0.0), p(margin))
         } else {
             (contrast.map(|c| c.p_beyond(0.0)), contrast.map(|c| c.p_beyond(margin)))
         };
@@ -205,12 +218,22 @@ fn decided_by_ranks(blocks: usize, tested: usize, odd: bool) -> bool {
 
 /// The signed-rank test of "no more than the margin": the differences moved towards zero by it.
 fn rank_p_beyond(blocks: &[f64], margin: f64, confidence: f64) -> Option<f64> {
+    if margin == 0.0 {
+        return signed_rank_p(blocks);
+    }
     let middle = hodges_lehmann(blocks, confidence)?.middle;
     if middle.abs() <= margin {
         return Some(1.0);
     }
     let towards = margin.copysign(middle);
     signed_rank_p(&blocks.iter().map(|d| d - towards).collect::<Vec<_>>())
+}
+
+/// How much further an interval by ranks reaches, towards zero, for what the ends of visits may do.
+fn further(blocks: &[f64], offset: f64, confidence: f64) -> f64 {
+    let Some(own) = hodges_lehmann(blocks, confidence) else { return offset };
+    let reach = if own.middle > 0.0 { own.middle - own.low } else { own.high - own.middle };
+    reach.hypot(offset) - reach
 }
 
 fn outcome(
@@ -260,8 +283,10 @@ fn outcome(
     let within = |from| hidden && margin_from == from && evidence.middle().is_some();
     doubt(Doubt::WithinDrift, within(MarginFrom::Drift));
     doubt(Doubt::WithinControl, within(MarginFrom::Control));
-    doubt(Doubt::FewForConfidence, settled_never && !hidden && usual);
-    doubt(Doubt::AtTheMargin, settled_never && !hidden && !usual);
+    let ends = settled_never && !hidden && is_of_ends(evidence, reading, margin);
+    doubt(Doubt::FewRequests, ends);
+    doubt(Doubt::FewForConfidence, settled_never && !hidden && !ends && usual);
+    doubt(Doubt::AtTheMargin, settled_never && !hidden && !ends && !usual);
     Outcome {
         method: reading.method,
         count: u32::try_from(evidence.count).unwrap_or(u32::MAX),
@@ -290,6 +315,14 @@ fn more(evidence: &Evidence, reading: &Reading, margin: f64, confidence: f64) ->
     u32::try_from(more).ok()
 }
 
+/// Whether it is the start and the end of visits that leave the margin open, so that no more of
+/// them settle it.
+fn is_of_ends(evidence: &Evidence, reading: &Reading, margin: f64) -> bool {
+    let middle = reading.ratio.map(|r| r.middle).or_else(|| evidence.middle());
+    middle.is_some_and(|middle| (middle.abs() - margin).abs() <= evidence.offset)
+        && evidence.offset > 0.0
+}
+
 /// How many a confidence takes in all, if that is a sensible number.
 fn needed_at(
     evidence: &Evidence,
@@ -300,8 +333,9 @@ fn needed_at(
     let estimate = reading.ratio.map(|r| r.middle).or(evidence.contrast.map(|c| c.middle));
     let middle = estimate?.abs();
     let confidence = if middle < margin { equivalence_confidence(confidence) } else { confidence };
-    blocks_needed(evidence.deviation?, (middle - margin).abs(), confidence)
-        .filter(|needed| *needed <= MORE_MAX)
+    let distance = (middle - margin).abs();
+    let distance = (distance * distance - evidence.offset * evidence.offset).max(0.0).sqrt();
+    blocks_needed(evidence.deviation?, distance, confidence).filter(|needed| *needed <= MORE_MAX)
 }
 
 impl Ratio {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use record::Run;
-use stats::interval::{Interval, moderated, plain};
+use stats::interval::{Interval, moderated_among, plain};
 
 use super::judge::{Evidence, Side};
 use super::stalls::Stalls;
 use super::{Design, Rate, Row, row_of};
+use crate::ends;
 use crate::interval::{self, Basis, Standstills};
 use crate::places::{Told, places};
 use crate::view::{CellView, View};
@@ -127,9 +128,10 @@ impl Matched<'_> {
                 let all: Vec<Vec<f64>> = self.pairs.iter().map(Pair::differences).collect();
                 let means = self.moderated(&all);
                 let each = all.into_iter().zip(means).zip(&self.pairs);
-                each.map(|((d, mean), pair)| Evidence {
-                    nothing: d.is_empty() || pair.has_nothing(),
-                    ..Evidence::of_blocks(d, mean)
+                each.map(|((d, mean), pair)| {
+                    let nothing = d.is_empty() || pair.has_nothing();
+                    let evidence = Evidence { nothing, ..Evidence::of_blocks(d, mean) };
+                    evidence.off_by(pair.offset())
                 })
                 .collect()
             }
@@ -138,7 +140,7 @@ impl Matched<'_> {
                 let sides = left.iter().zip(&right).zip(&self.pairs);
                 sides
                     .map(|((a, b), pair)| {
-                        let evidence = Evidence::of_means(a, b);
+                        let evidence = Evidence::of_means(a, b).off_by(pair.offset());
                         Evidence { nothing: evidence.nothing || pair.has_nothing(), ..evidence }
                     })
                     .collect()
@@ -160,7 +162,8 @@ impl Matched<'_> {
             let counted = self.pairs.iter().enumerate().filter(|(row, _)| counts(*row));
             counted.map(|(_, pair)| pair)
         };
-        match self.design {
+        let offset = ends::of_mean(pairs().map(|pair| pair.by_both(ends::grain)));
+        let evidence = match self.design {
             Design::Blocks => {
                 let blocks = mean_by_round(
                     pairs().map(|p| p.rounds.iter().map(|&(round, a, b)| (round, b - a)).collect()),
@@ -177,7 +180,16 @@ impl Matched<'_> {
                 };
                 Evidence::of_means(&side(|r| r.1), &side(|r| r.2))
             }
-        }
+        };
+        evidence.off_by(offset)
+    }
+
+    /// [`Pair::standstill_reach`] of the mean over the rows that `counts` names: standstills of one
+    /// row are not those of the next.
+    pub fn standstill_reach_of(&self, counts: &dyn Fn(usize) -> bool) -> f64 {
+        let counted = self.pairs.iter().enumerate().filter(|(row, _)| counts(*row));
+        let each: Vec<f64> = counted.map(|(_, pair)| pair.standstill_reach().powi(2)).collect();
+        each.iter().sum::<f64>().sqrt() / each.len().max(1) as f64
     }
 
     /// The reference's own rates.
@@ -226,7 +238,10 @@ impl Matched<'_> {
         }
         for members in groups.values() {
             let cells: Vec<_> = members.iter().map(|&k| all[k].clone()).collect();
-            for (&k, mean) in members.iter().zip(moderated(&cells, RATE_CONFIDENCE)) {
+            // What a cell scatters by standing still is not usual.
+            let alike: Vec<bool> = members.iter().map(|&k| !self.pairs[k].stood_still()).collect();
+            let means = moderated_among(&cells, &|k| alike[k], RATE_CONFIDENCE);
+            for (&k, mean) in members.iter().zip(means) {
                 out[k] = mean;
             }
         }
@@ -262,6 +277,35 @@ impl Pair<'_> {
         };
         let meet = |low: Option<f64>, high: Option<f64>| low.zip(high).is_some_and(|(l, h)| l <= h);
         meet(low(&self.a, &of_a, a), b.high) && meet(low(&self.b, &of_b, b), a.high)
+    }
+
+    /// How far, in logarithms, the ratio reaches at least where a side stood still for a good part of
+    /// a visit: how often that comes is known as well as its number tells, however much alike visits
+    /// were. 0 where neither did.
+    pub fn standstill_reach(&self) -> f64 {
+        let sides = [&self.a, &self.b].map(|side| (side, Standstills::of(side)));
+        let lengths = sides.iter().filter_map(|(_, found)| Some(found.as_ref()?.mean_ns));
+        let Some(mean_ns) = lengths.max() else { return 0.0 };
+        let reach = |(side, found): &(&CellView<'_>, Option<Standstills>)| match found {
+            Some(found) => found.higher.ln().max(-found.lower.ln()),
+            None => -Standstills::unseen(side, mean_ns).unwrap_or(1.0).ln(),
+        };
+        sides.iter().map(|side| reach(side).powi(2)).sum::<f64>().sqrt()
+    }
+
+    /// Whether either side stood still for a good part of a visit.
+    fn stood_still(&self) -> bool {
+        [&self.a, &self.b].into_iter().any(|side| Standstills::of(side).is_some())
+    }
+
+    /// By how much the start and the end of visits may move the difference of the two.
+    fn offset(&self) -> f64 {
+        self.by_both(ends::offset)
+    }
+
+    /// What either side may be off by, together.
+    fn by_both(&self, of: fn(&CellView<'_>) -> f64) -> f64 {
+        of(&self.a).hypot(of(&self.b))
     }
 
     fn differences(&self) -> Vec<f64> {

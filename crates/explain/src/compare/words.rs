@@ -473,7 +473,7 @@ fn open(outcome: &Outcome, a: &str, b: &str) -> String {
         return "Nothing completed on a side.".to_owned();
     }
     if has(Doubt::Standstills) {
-        return "The device stood still for a good part of a visit, and how often it does is not \
+        return "Nothing came back for a good part of a visit, and how often that happens is not \
                 known from so few: each side's rate lies within what that leaves open of the \
                 other's. Measure longer visits (--set time=...)."
             .to_owned();
@@ -485,6 +485,12 @@ fn open(outcome: &Outcome, a: &str, b: &str) -> String {
     if has(Doubt::FewBlocks) {
         let more = more.unwrap_or_else(|| "more".to_owned());
         return format!("Fewer than 6 blocks allow no claim: measure {more}.");
+    }
+    if has(Doubt::FewRequests) {
+        return "A visit has few requests, and its start and end alone may make as much of a \
+                difference: more visits do not tell, longer ones do (without --quick, or --set \
+                time=...)."
+            .to_owned();
     }
     if has(Doubt::FewForConfidence) {
         return format!(

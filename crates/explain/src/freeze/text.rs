@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-use super::{Freeze, Freezes, Source, StuckWorkers, Tally};
+use super::{CellFreezes, Freeze, Freezes, Source, StuckWorkers};
 use crate::closing::ClosingSync;
 use crate::words;
 
@@ -24,8 +24,9 @@ impl Freezes {
             lines
                 .push(format!("{} more, all shorter, are in the data.", words::count(more, "gap")));
         }
+        lines.extend(self.one_late_request());
         for cell in self.cells.iter().filter(|cell| cell.tally.lost_share >= 0.01) {
-            lines.push(lost(&cell.cell_name, &cell.tally));
+            lines.push(lost(cell));
         }
         lines.extend(self.stuck.iter().take(EVENTS_MAX).map(StuckWorkers::sentence));
         if self.stuck.len() > EVENTS_MAX {
@@ -88,7 +89,9 @@ impl Freezes {
             n if n == all.events() => String::new(),
             n => format!("; {n} of these were the host's own"),
         };
+        let alone = self.events.iter().all(|event| event.one_at_a_time);
         let who = match all.of_host {
+            0 if alone => "With one request in flight nothing came back for a while",
             0 => "The device stood still",
             n if n == all.events() => "The host, not the device, stood still",
             _ => "Nothing came back for a while",
@@ -105,6 +108,31 @@ impl Freezes {
             frequency(often.low, load_ns),
             frequency(often.high, load_ns)
         )
+    }
+
+    /// What nobody can tell where a single request is in flight.
+    fn one_late_request(&self) -> Option<String> {
+        const NAMED: usize = 3;
+        let alone = |event: &&Freeze| event.one_at_a_time && event.source != Source::Host;
+        let mut names: Vec<String> = Vec::new();
+        for event in self.events.iter().filter(alone) {
+            let name = format!("`{}`", event.cell_name);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let more = names.len().saturating_sub(NAMED);
+        names.truncate(NAMED);
+        if more > 0 {
+            names.push(format!("{more} more"));
+        }
+        (!names.is_empty()).then(|| {
+            format!(
+                "One request is in flight in {}: whether the device stood still there or that one \
+                 request was late, nobody can tell.",
+                words::list(&names)
+            )
+        })
     }
 
     fn advice(&self) -> Option<String> {
@@ -153,6 +181,7 @@ impl Freeze {
         }
         text.push_str(&match (self.workers, self.workers_all) {
             (_, 0) => String::new(),
+            (1, 1) if self.one_at_a_time => ", the only request in flight".to_owned(),
             (1, 1) => ", its only worker".to_owned(),
             (some, all) if some == all => {
                 format!(", all {}", words::count(u64::from(all), "worker"))
@@ -191,10 +220,23 @@ impl StuckWorkers {
     }
 }
 
-fn lost(name: &str, tally: &Tally) -> String {
+/// The tables' figure, and what is behind it: that of a mean of visits where it is another than that
+/// of all the time.
+fn lost(cell: &CellFreezes) -> String {
+    const SAME: f64 = 0.01;
+    let tally = &cell.tally;
+    let same = |mean: &f64| (mean / tally.rate).ln().abs() <= SAME;
+    let rate = words::iops(tally.rate);
+    let rates = match cell.mean.filter(|mean| !same(mean)) {
+        Some(mean) => format!(
+            "{} IOPS by the mean of its visits, as in tables, {rate} by all its time",
+            words::iops(mean)
+        ),
+        None => format!("{rate} IOPS"),
+    };
     format!(
-        "`{name}`: {} IOPS in all, {} between the gaps; {} of its time was lost.",
-        words::iops(tally.rate),
+        "`{}`: {rates}, {} between the gaps; {} of its time was lost.",
+        cell.cell_name,
         words::iops(tally.rate_between),
         words::percent(tally.lost_share)
     )

@@ -28,6 +28,8 @@ pub const FLAG_WITH_VISITS: f64 = 0.85;
 pub const FLAG_ALONE: f64 = 0.70;
 /// A visit is slow by standing still that lost so much of what it lacks by that.
 const STOOD_SHARE: f64 = 0.5;
+/// A standstill comes back in a visit that stood still for this share of its length at least.
+const COMES_BACK: f64 = 0.25;
 /// Noted as low below this share, where there is one visit or two.
 pub const LOW_ALONE: f64 = 0.80;
 /// Share below which law 1 counts under 4 KiB.
@@ -126,6 +128,8 @@ pub struct FlaggedCell {
     pub kind: Kind,
     /// Rate by bound; 0 for one without a value. Of a transient: that of its slowest visit.
     pub ratio: f64,
+    /// Whether its neighbours promise the bound; else it is what its other visits did.
+    pub by_neighbours: bool,
     /// What its neighbours promise, requests per second; `None` for one without a value.
     pub promised_per_second: Option<f64>,
     /// Time of its slow visits that did nothing, measured by the bound.
@@ -170,6 +174,11 @@ pub struct Gaps {
     pub judged: u32,
     /// How many have a value but too few neighbours for a bound.
     pub unjudged: u32,
+    /// Visits of the sweep.
+    pub visits: u32,
+    /// Of them, those in which nothing came back for as long as in the slow visits of the cells that
+    /// stood still, or nearly so.
+    pub stood_still: u32,
 }
 
 /// The gaps of a run.
@@ -395,6 +404,7 @@ struct Found {
     kind: Kind,
     ratio: f64,
     promised: Option<f64>,
+    by_neighbours: bool,
     /// (order, ratio, time lost) of the slow visits.
     slow: Vec<(u32, f64, u64)>,
 }
@@ -460,7 +470,8 @@ impl Sheet<'_> {
         let visits = &self.cells[cell].visits;
         let slow: Vec<_> = visits.iter().map(|v| (v.order, 0.0, v.elapsed_ns)).collect();
         let kind = self.confirmed(visits.iter().map(|v| v.order));
-        self.found.push(Found { cell, kind, ratio: 0.0, promised: None, slow });
+        let by_neighbours = false;
+        self.found.push(Found { cell, kind, ratio: 0.0, promised: None, by_neighbours, slow });
     }
 
     fn flag(&mut self, cell: usize, standard: &Standard, noise: f64) {
@@ -482,7 +493,7 @@ impl Sheet<'_> {
         let known = || values.iter().filter(|value| value.is_finite());
         let mean = known().sum::<f64>() / known().count().max(1) as f64;
         let ratio = if healthy_once { lowest } else { mean } - standard.ln_rate;
-        self.push(cell, kind, ratio.exp(), standard.ln_rate, &slow);
+        self.push(cell, kind, ratio.exp(), (standard.ln_rate, true), &slow);
     }
 
     /// A healthy cell may still have had a bad moment.
@@ -502,9 +513,11 @@ impl Sheet<'_> {
         if slow.is_empty() {
             return;
         }
-        let promised = standard.map_or(usual, |s| s.ln_rate.max(usual));
+        let by = standard.filter(|s| s.ln_rate > usual);
+        let promised = by.map_or(usual, |s| s.ln_rate);
         let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
-        self.push(cell, Kind::Transient, (lowest - promised).exp(), promised, &slow);
+        let ratio = (lowest - promised).exp();
+        self.push(cell, Kind::Transient, ratio, (promised, by.is_some()), &slow);
     }
 
     fn note_low(&mut self, cell: usize, bounds: &Bounds, ln_rate: f64, replicated: bool) {
@@ -513,11 +526,20 @@ impl Sheet<'_> {
         if (FLAG_ALONE..LOW_ALONE).contains(&ratio) {
             let promised = Some(bound.ln_rate.exp());
             let kind = Kind::Unconfirmed;
-            self.low.push(Found { cell, kind, ratio, promised, slow: Vec::new() });
+            let (by_neighbours, slow) = (true, Vec::new());
+            self.low.push(Found { cell, kind, ratio, promised, by_neighbours, slow });
         }
     }
 
-    fn push(&mut self, cell: usize, kind: Kind, ratio: f64, ln_promised: f64, slow: &[usize]) {
+    /// * `promised`: its logarithm, and whether neighbours promise it.
+    fn push(
+        &mut self,
+        cell: usize,
+        kind: Kind,
+        ratio: f64,
+        (ln_promised, by_neighbours): (f64, bool),
+        slow: &[usize],
+    ) {
         let lost = |v: usize| {
             let visit = &self.cells[cell].visits[v];
             let ratio = (visit.requests_per_second.max(0.0).ln() - ln_promised).exp();
@@ -525,7 +547,8 @@ impl Sheet<'_> {
             (visit.order, ratio, (visit.elapsed_ns as f64 * idle) as u64)
         };
         let slow = slow.iter().map(|&v| lost(v)).collect();
-        self.found.push(Found { cell, kind, ratio, promised: Some(ln_promised.exp()), slow });
+        let promised = Some(ln_promised.exp());
+        self.found.push(Found { cell, kind, ratio, promised, by_neighbours, slow });
     }
 
     /// Visits apart in time, with a visit of another cell between, make it a property of the cell.
@@ -541,7 +564,7 @@ impl Sheet<'_> {
         let sequence = moments::Sequence::of(self.cells);
         self.found.sort_by_key(|found| found.cell);
         self.low.sort_by_key(|found| found.cell);
-        self.take_standstills();
+        let stood_still = self.take_standstills();
         let neighbours = Neighbours::new(self.cells, columns);
         moments::reclassify(&mut self.found, &sequence, &neighbours);
         let events = moments::events(self.cells, &self.found, &sequence, context);
@@ -554,12 +577,20 @@ impl Sheet<'_> {
             events,
             judged: self.judged,
             unjudged: self.unjudged,
+            visits: size(self.cells.iter().map(|cell| cell.visits.len()).sum()),
+            stood_still,
         }
     }
 
     /// What visits lost while the device stood still is no gap: neither one of their cell, nor,
-    /// where it came back, something that happened at one time.
-    fn take_standstills(&mut self) {
+    /// where it came back, in the same cell or in another, something that happened at one time.
+    /// Gives the number of visits in which it did.
+    fn take_standstills(&mut self) -> u32 {
+        let mut all: Vec<u64> =
+            self.cells.iter().flat_map(|cell| &cell.visits).map(|visit| visit.stood_ns).collect();
+        all.sort_unstable();
+        let as_long = |ns: u64| all.len() - all.partition_point(|&other| other < ns);
+        let mut met = 0;
         for index in 0..self.found.len() {
             let Found { cell, kind, promised, ref slow, .. } = self.found[index];
             let visits = &self.cells[cell].visits;
@@ -574,14 +605,20 @@ impl Sheet<'_> {
             if others.len() == slow.len() {
                 continue;
             }
-            let often = visits.iter().filter(|visit| visit.stood_ns > 0).count() > 1;
+            let longest = visits.iter().filter(is_slow).map(|visit| visit.stood_ns).max();
+            let least = (longest.unwrap_or(0) as f64 * COMES_BACK) as u64;
+            let often = as_long(least.max(1));
             self.found[index].kind = match (kind, others.is_empty()) {
-                (Kind::Transient, true) if !often => Kind::Transient,
-                (_, true) => Kind::StoodStill,
+                (Kind::Transient, true) if often < 2 => Kind::Transient,
+                (_, true) => {
+                    met = met.max(often);
+                    Kind::StoodStill
+                }
                 (Kind::Reproducible, false) => self.confirmed(others.into_iter()),
                 (kind, false) => kind,
             };
         }
+        size(met)
     }
 
     fn regions(
@@ -636,6 +673,7 @@ impl Sheet<'_> {
             in_flight: cell.in_flight,
             kind: found.kind,
             ratio: found.ratio,
+            by_neighbours: found.by_neighbours,
             promised_per_second: found.promised,
             lost_ns: lost(std::iter::once(found)),
             orders: found.slow.iter().map(|&(order, ..)| order).collect(),
@@ -657,6 +695,10 @@ fn stood_still(visit: &SweepVisit, promised: Option<f64>) -> bool {
     let share = promised.map_or(0.0, |promised| visit.requests_per_second / promised);
     let lacks = visit.elapsed_ns as f64 * (1.0 - share).clamp(0.0, 1.0);
     visit.stood_ns > 0 && visit.stood_ns as f64 >= STOOD_SHARE * lacks
+}
+
+fn size(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 fn lost<'a>(found: impl Iterator<Item = &'a Found>) -> u64 {
@@ -761,6 +803,50 @@ mod tests {
         assert!(said.starts_with("Standstills, no gap: read 64 KiB 10 threads (1.0 %)"), "{said}");
         // Once is something that happened then.
         assert_eq!(standing(&[1], 1_900).flagged[0].kind, Kind::Transient);
+    }
+
+    #[test]
+    fn a_standstill_that_other_cells_meet_is_no_transient_of_the_one_that_met_it_once() {
+        let cells = |in_others_ms: u64| {
+            let mut cells = column(|at, healthy| {
+                let slow = |round| at % 4 == 3 && round == at as u32 / 4 % 2;
+                let rate = |round| if slow(round) { healthy / 100.0 } else { healthy };
+                (0..2u32).map(|round| (rate(round), round * 14 + (at as u32 * 3) % 14)).collect()
+            });
+            for (at, cell) in cells.iter_mut().enumerate().filter(|(at, _)| at % 4 == 3) {
+                let ms = if at == 7 { 1_990 } else { in_others_ms };
+                cell.visits[at / 4 % 2].stood_ns = ms * 1_000_000;
+            }
+            cells
+        };
+        let gaps = sweep(&cells(1_990), &Context::default());
+        assert!(gaps.flagged.iter().all(|cell| cell.kind == Kind::StoodStill), "{gaps:?}");
+        assert_eq!((gaps.flagged.len(), gaps.stood_still, gaps.visits), (3, 3, 28));
+        assert!(gaps.events.is_empty());
+        let said = gaps.sentences().remove(0);
+        assert!(said.contains("in 3 of 28 visits of this sweep: it comes back"), "{said}");
+        // What is far shorter is another matter.
+        let gaps = sweep(&cells(100), &Context::default());
+        let of_seven = gaps.flagged.iter().find(|cell| cell.block_bytes == 512 << 7).unwrap();
+        assert_eq!(of_seven.kind, Kind::Transient);
+    }
+
+    #[test]
+    fn what_no_neighbour_promises_is_told_by_the_cells_own_visits() {
+        let mut cells = column(|_, healthy| (0..6).map(|round| (healthy, round)).collect());
+        cells.truncate(1);
+        for slow in [2, 4] {
+            cells[0].visits[slow].requests_per_second /= 50.0;
+            cells[0].visits[slow].stood_ns = 1_980_000_000;
+        }
+        let gaps = sweep(&cells, &Context::default());
+        assert!(!gaps.flagged[0].by_neighbours, "{gaps:?}");
+        let said = gaps.sentences().remove(0);
+        assert!(
+            said.contains("read 512 B 10 threads (2.0 %), measured by what is usual"),
+            "{said}"
+        );
+        assert!(!said.contains("neighbours"), "{said}");
     }
 
     #[test]

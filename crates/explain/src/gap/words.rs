@@ -50,15 +50,33 @@ impl Gaps {
 
     /// Cells that are slow by standing still; `None` where there are none.
     fn stood_still(&self) -> Option<String> {
-        let cells = self.flagged.iter().filter(|cell| cell.kind == Kind::StoodStill);
-        let cells: Vec<String> = cells.map(cell_words).collect();
+        let measured = |by_neighbours: bool, by: &str| {
+            let cells = self.flagged.iter().filter(|cell| {
+                cell.kind == Kind::StoodStill && cell.by_neighbours == by_neighbours
+            });
+            let cells: Vec<String> = cells.map(cell_words).collect();
+            (!cells.is_empty()).then(|| format!("{}, measured by {by}", list(&cells)))
+        };
+        let both = [
+            measured(true, "what the neighbours promise"),
+            measured(false, "what is usual in their other visits"),
+        ];
+        let cells: Vec<String> = both.into_iter().flatten().collect();
+        let often = match self.stood_still {
+            0 | 1 => String::new(),
+            n => format!(
+                " That was so in {n} of {} visits of this sweep: it comes back, and whether a cell \
+                 met it once, more often or never is chance.",
+                self.visits
+            ),
+        };
         (!cells.is_empty()).then(|| {
             format!(
-                "Standstills, no gap: {}, measured by what the neighbours promise. The whole device \
-                 stood still in their slow visits (see the freezes), and that is what they lack: it \
-                 says nothing of a block size or a number of threads. How often it comes there takes \
-                 longer visits or more of them to know.",
-                list(&cells)
+                "Standstills, no gap: {}. In their slow visits nothing came back for a while (see \
+                 the freezes), and that is what they lack: it says nothing of a block size or a \
+                 number of threads.{often} How often it comes there takes longer visits or more of \
+                 them to know.",
+                cells.join("; ")
             )
         })
     }

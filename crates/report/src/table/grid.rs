@@ -580,7 +580,8 @@ fn place(stream: &StreamOfCell) -> String {
 
 /// A cell's phase and values.
 fn place_of(cell: &CellRecord) -> String {
-    CellView { cell, stream: None, counts: Vec::new(), visits: Vec::new() }.name()
+    CellView { cell, stream: None, counts: Vec::new(), bursts: Vec::new(), visits: Vec::new() }
+        .name()
 }
 
 /// What was due and not issued in the visits to a cell: a line for each stream, since the numbers of
@@ -605,17 +606,23 @@ fn backlogs(run: &Run) -> Vec<String> {
             // Arrivals by chance, and a stall near the end, leave some to a target that keeps up.
             let why = match row.is_some_and(|row| row.is_overloaded()) {
                 true => "more was offered than was taken",
-                false => "chance or a stall can have left them",
+                false => "no more than chance, or a stall, leaves behind",
             };
             let text = format!(
-                "backlog: {}, stream `{}`: {} requests were due but could not be issued by the \
-                 end of {} (at most {most} in one): {why}",
+                "backlog: {}, stream `{}`: {} not been issued when {} ended{}: {why}",
                 plain(&name),
                 plain(&plan.name),
-                left.iter().fold(0u64, |sum, &left| sum.saturating_add(left)),
+                match left.iter().fold(0u64, |sum, &left| sum.saturating_add(left)) {
+                    1 => "1 request that was due had".to_owned(),
+                    n => format!("{n} requests that were due had"),
+                },
                 match left.len() {
-                    1 => "1 visit".to_owned(),
+                    1 => "a visit".to_owned(),
                     n => format!("{n} visits"),
+                },
+                match left.len() {
+                    1 => String::new(),
+                    _ => format!(" ({most} at most in one)"),
                 },
             );
             out.push(text);

@@ -265,8 +265,8 @@ fn what_is_alike_in_every_visit_of_a_stream_is_a_warning_once_and_a_mark_with_a_
         .collect();
     let grid = table::grid(&run);
     let flat = grid.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sum = "backlog: p, stream `w`: 60 requests were due but could not be issued by the end of 5 \
-               visits (at most 14 in one)";
+    let sum = "backlog: p, stream `w`: 60 requests that were due had not been issued when 5 visits \
+               ended (14 at most in one)";
     assert!(flat.contains(sum), "{grid}");
     assert!(flat.contains("overloaded: p, stream `w`: 400 offered, 10 back (5 times)"), "{grid}");
     assert_eq!(flat.matches("stream `w`").count(), 2, "{grid}");
