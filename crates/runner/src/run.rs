@@ -161,6 +161,26 @@ impl Running<'_> {
         !matches!(&self.ended, None | Some(Ok(Next::On)))
     }
 
+    /// Why it ended, where it did by an error or since there was no point in going on; the user's
+    /// wish to stop is none.
+    pub fn failure(&self) -> Option<String> {
+        match self.ended.as_ref()? {
+            Ok(Next::On | Next::Interrupted) => None,
+            Ok(Next::Failed(why)) => Some(why.text.clone()),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    /// Ends it since the side `label` that it takes turns with failed: nobody interrupted it, and it
+    /// is no use alone. One that ended already ended as it did.
+    pub fn end_with(mut self, label: &str, why: &str) -> Result<Outcome, RunError> {
+        let text = format!("side {label} ended, and with it this one: {why}");
+        let ended = self.ended.take();
+        self.close(
+            ended.unwrap_or_else(|| Ok(Next::Failed(Warning::new(record::SIDE_FAILED, text)))),
+        )
+    }
+
     /// Fills, or makes a visit with the wait before it; false when there is nothing left to do,
     /// for whatever reason.
     pub fn step(&mut self) -> bool {

@@ -286,6 +286,10 @@ fn verdict(outcome: &Outcome) -> String {
                 None if outcome.doubts.contains(&Doubt::AtTheMargin) => {
                     ", too near the margin".to_owned()
                 }
+                None if outcome.doubts.contains(&Doubt::FewRequests) => {
+                    ", too few requests a visit".to_owned()
+                }
+                None if outcome.doubts.contains(&Doubt::Standstills) => ", standstills".to_owned(),
                 None => String::new(),
             };
             // The margin is within its interval: it may be by next to nothing, or by much.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use explain::compare::{Comparison, Verdict};
 use explain::view::is_preparation;
-use record::{Blocks, Run};
+use record::{Blocks, Run, RunState};
 use runner::{Event, Order, Outcome, Prepared, RunError, Running, TargetName, Watcher};
 use serde::Deserialize;
 use stats::Random;
@@ -143,6 +143,13 @@ pub fn live(args: &CompareArgs, common: &Common, output: &Output) -> Result<Exit
         ids.join(" "),
         also.unwrap_or_default()
     ));
+    let own = |run: &&Run| run.header.warnings.iter().all(|w| w.code != record::SIDE_FAILED);
+    let own: BTreeSet<&str> = runs.iter().filter(own).map(|run| run.header.id.as_str()).collect();
+    for outcome in outcomes.iter().filter(|outcome| own.contains(outcome.run.as_str())) {
+        if outcome.state == RunState::Failed {
+            run::tell_trouble(outcome, run::code(outcome, signals.code()), output);
+        }
+    }
     let codes = outcomes.iter().chain(&again).map(|outcome| run::code(outcome, signals.code()));
     Ok(codes.filter(|code| *code != ExitCode::Ok).max_by_key(|code| code.number()).unwrap_or(told))
 }
@@ -462,7 +469,8 @@ fn play(
     let sides: Vec<Side> = plan.sides.into_iter().chain(plan.again).collect();
     let panel = RefCell::new(Panel::new(*output));
     let mut stores = sides.iter().map(|_| Store::open(&path)).collect::<Result<Vec<Store>, _>>()?;
-    let labels = sides.iter().map(|side| side.label.clone());
+    let labelled: Vec<String> = sides.iter().map(|side| side.label.clone()).collect();
+    let labels = labelled.iter().cloned();
     let mut ears: Vec<Ear<'_>> = labels.map(|label| Ear { label, panel: &panel }).collect();
     let mut running: Vec<Running<'_>> = Vec::new();
     for ((side, store), ear) in sides.into_iter().zip(&mut stores).zip(&mut ears) {
@@ -475,13 +483,25 @@ fn play(
         }
     }
     let complete = play_turns(&mut running, &turns, &panel, looks)?;
+    let failed = failed_side(&running, &labelled);
     let mut ended = running
         .into_iter()
-        .map(|side| if complete { side.end_as_complete() } else { side.end() })
+        .map(|side| match (complete, &failed) {
+            (true, _) => side.end_as_complete(),
+            (false, Some((label, why))) => side.end_with(label, why),
+            (false, None) => side.end(),
+        })
         .map(|ended| ended.map_err(no_resume))
         .collect::<Result<Vec<Outcome>, _>>()?;
     let again = if has_again { ended.pop() } else { None };
     Ok((ended, again))
+}
+
+/// The side that failed, by label, and why: the others end with it, and nobody interrupted them.
+fn failed_side(running: &[Running<'_>], labels: &[String]) -> Option<(String, String)> {
+    let each = labels.iter().zip(running);
+    let mut failed = each.filter_map(|(label, side)| Some((label.clone(), side.failure()?)));
+    failed.next()
 }
 
 /// A side does not go on alone: what is said of other runs is not to be said of it.

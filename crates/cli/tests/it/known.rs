@@ -40,6 +40,7 @@ fn agrees(world: &World, run: &str) -> bool {
     let (standing, visits) = (of["standing"].as_str().unwrap(), &of["visits"]);
     assert_eq!((listed["standing"].as_str(), &listed["visits"]), (Some(standing), visits), "{run}");
     assert_eq!(page["runs"][0]["state"].as_str(), Some(standing), "{run}");
+    assert_eq!(listed["state"].as_str(), Some(standing), "{run}");
     let head = flat(told.lines().nth(2).unwrap());
     assert!(head.starts_with(&format!("{standing}, {} of ", visits["made"])), "{run}: {head}");
     for said in [&table, &shown] {

@@ -59,6 +59,26 @@ fn a_faster_side_is_found_in_ten_blocks_and_the_same_is_not() {
     assert!(overall["ratio"]["ratio"].as_f64().unwrap() != 1.0);
 }
 
+#[test]
+fn a_side_that_fails_ends_the_others_and_nobody_interrupted_them() {
+    let world = twins(1.0);
+    let path = world.path("other.model");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let fault = "[[fault]]\nwhat = { vanish = { errno = \"ENODEV\", seen = \"device\" } }\nsince = \"40ms\"\n";
+    std::fs::write(&path, format!("{text}\n{fault}")).unwrap();
+    let done = world.run(&["compare", "--live", "a.toml", "b.toml", "--seed", "11"]);
+    assert_eq!(done.code, 5, "{done:?}");
+    let list: Value = serde_json::from_str(&world.ok(&["list", "--json"]).out).unwrap();
+    let states: Vec<&str> =
+        list["runs"].as_array().unwrap().iter().map(|run| run["state"].as_str().unwrap()).collect();
+    assert!(states.len() >= 2 && states.iter().all(|state| *state == "failed"), "{states:?}");
+    assert!(done.out.contains("A ended since the other side failed"), "{done:?}");
+    assert!(done.err.contains("run r2 ended early"), "{done:?}");
+    for told in [&done.out, &done.err] {
+        assert!(!told.contains("interrupted") && !told.contains("plimsoll resume"), "{told}");
+    }
+}
+
 /// When each visit of a run began, by repeat.
 fn starts(world: &World, run: &str) -> Vec<i64> {
     let run = world.ok(&["show", run, "--json"]).out;

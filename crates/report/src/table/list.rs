@@ -1,14 +1,13 @@
 use explain::visits::Visits;
 use record::{PartOf, Run, RunSummary};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::text::{Columns, cut, plain, utc};
 
 /// A run in a listing.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
     /// What is stored of it.
-    #[serde(flatten)]
     pub run: RunSummary,
     /// How it stands, in the word of its heads.
     pub standing: String,
@@ -22,6 +21,47 @@ impl Listed {
         let visits = Visits::of(run);
         let standing = visits.standing(&run.header).to_owned();
         Self { run: summary, standing, visits }
+    }
+}
+
+impl Serialize for Listed {
+    /// What is stored, but for the state: that is the word of the heads, `standing`, under its old
+    /// name too, so that nobody reads `complete` of a run that is out of time.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            id: &'a str,
+            suite: &'a str,
+            target: &'a str,
+            imported: &'a Option<String>,
+            started_unix_ns: Option<i64>,
+            state: &'a str,
+            live: bool,
+            visits_made: u32,
+            visits_planned: u32,
+            warnings: u32,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            part: &'a Option<PartOf>,
+            standing: &'a str,
+            visits: &'a Visits,
+        }
+        let run = &self.run;
+        Line {
+            id: &run.id,
+            suite: &run.suite,
+            target: &run.target,
+            imported: &run.imported,
+            started_unix_ns: run.started_unix_ns,
+            state: &self.standing,
+            live: run.live,
+            visits_made: run.visits_made,
+            visits_planned: run.visits_planned,
+            warnings: run.warnings,
+            part: &run.part,
+            standing: &self.standing,
+            visits: &self.visits,
+        }
+        .serialize(serializer)
     }
 }
 
