@@ -946,6 +946,11 @@ export interface Freeze {
    */
   length_ns: number;
   /**
+   * The cell has one request in flight at a time: nobody can tell whether the device stood still
+   * or that request was late.
+   */
+  one_at_a_time: boolean;
+  /**
    * Which visit of the run, from 0.
    */
   order: number;

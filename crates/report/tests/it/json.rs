@@ -270,7 +270,8 @@ fn marks_say_why_to_look_twice() {
         json!(["not-possible-here: 512-byte direct I/O on a device of 4096-byte sectors"])
     );
     assert_eq!(marks(1), json!(["not-measured"]));
-    assert_eq!(marks(3), json!(["hanging", "errors", "short", "buffered-fallback"]));
+    let told = ["hanging", "errors", "short", "buffered-fallback", "few-requests"];
+    assert_eq!(marks(3), json!(told));
     for k in [0, 1] {
         let cell = &value["cells"][k];
         for name in ["iops", "bytes_per_s", "device"] {
