@@ -13,6 +13,8 @@ use crate::study::PlayError;
 
 /// How a journal's name ends.
 const ENDING: &str = "journal";
+/// How it ends before it has its first line.
+const BEGINNING: &str = "beginning";
 /// How the file is called beside it that tools have open as long as they live.
 const TOOLS: &str = "tools";
 /// The largest that is read: thousands of builds of dozens of devices.
@@ -68,18 +70,36 @@ impl JournalFile {
         let path = directory.join(format!("{}-{}.{ENDING}", begins.name, begins.key));
         let cannot = failed("make", &path);
         std::fs::create_dir_all(directory).map_err(&cannot)?;
+        // It has its name when it has its first line: without one nobody knows whose it is.
+        let unnamed = path.with_extension(BEGINNING);
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .create_new(true)
             .mode(0o600)
-            .open(&path)
+            .open(&unnamed)
             .map_err(&cannot)?;
         lock(&file, &begins.name)?;
         let tools = hold_tools(&path, Duration::ZERO)?;
         let state = State::new(begins.clone());
         let mut journal = Self { state, path: path.clone(), file, tools, is_lost: false };
-        journal.add(&Entry::Begins(Box::new(begins)))?;
+        let begun = journal.add(&Entry::Begins(Box::new(begins))).and_then(|()| {
+            use rustix::fs::{CWD, RenameFlags, renameat_with};
+            renameat_with(CWD, &unnamed, CWD, &path, RenameFlags::NOREPLACE)
+                .or_else(|error| match error {
+                    // Not every file system can look and rename at once; the key is drawn anew each time.
+                    rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS if !path.exists() => {
+                        rustix::fs::rename(&unnamed, &path)
+                    }
+                    error => Err(error),
+                })
+                .map_err(|error| cannot(error.into()))
+        });
+        if let Err(error) = begun {
+            let _ = std::fs::remove_file(&unnamed);
+            let _ = std::fs::remove_file(path.with_extension(TOOLS));
+            return Err(error);
+        }
         File::open(directory).and_then(|place| place.sync_all()).map_err(&cannot)?;
         Ok(journal)
     }
