@@ -10,6 +10,7 @@ use futures_util::stream::unfold;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::keeper::Snapshot;
+use crate::places::Answering;
 
 /// Something is sent at least so often, so that both sides find out when the other is gone.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
@@ -19,6 +20,8 @@ struct Teller {
     known: Option<u64>,
     /// One of so many who may listen.
     _place: OwnedSemaphorePermit,
+    /// The connection is not one that waits to be asked something.
+    _answering: Arc<Answering>,
 }
 
 /// All runs first, then what changes. Who listens slowly misses steps in between, never the last one.
@@ -28,9 +31,10 @@ pub fn tell(
     news: watch::Receiver<Arc<Snapshot>>,
     now: &Snapshot,
     place: OwnedSemaphorePermit,
+    answering: Arc<Answering>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
     let first = (event(now, None), Some(now.version()));
-    let teller = Teller { news, known: None, _place: place };
+    let teller = Teller { news, known: None, _place: place, _answering: answering };
     let stream = unfold((teller, Some(first)), |(mut teller, first)| async move {
         if let Some((event, known)) = first {
             teller.known = known;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Extension, Path, Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
     REFERRER_POLICY, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
@@ -19,6 +19,7 @@ use crate::events;
 use crate::guard::{Asked, Guard, Refused};
 use crate::ids::Ids;
 use crate::keeper::{Desk, Failed};
+use crate::places::Answering;
 
 /// Who may listen to changes at a time: a browser tab each.
 pub const LISTENERS_MAX: usize = 32;
@@ -178,6 +179,10 @@ async fn front(State(room): Shared) -> Result<Response, Failed> {
 async fn runs(State(room): Shared, Path(text): Path<String>) -> Result<Response, Response> {
     let ids = ids(&text)?;
     if let Some(served) = &room.page {
+        // The browser has the program to read first. For who may not see the page nothing is done.
+        if room.guard.token.is_none() {
+            room.desk.ahead(ids);
+        }
         return Ok(program(served));
     }
     let tables = room.desk.tables(ids).await.map_err(Failed::into_response)?;
@@ -211,10 +216,13 @@ async fn table(State(room): Shared, Path(words): Path<String>) -> Result<Respons
     Ok(text("text/plain; charset=utf-8", body))
 }
 
-async fn listen(State(room): Shared) -> Result<Response, Failed> {
+async fn listen(
+    State(room): Shared,
+    Extension(answering): Extension<Arc<Answering>>,
+) -> Result<Response, Failed> {
     let Ok(place) = Arc::clone(&room.places).try_acquire_owned() else { return Ok(busy()) };
     // Subscribed before it is looked, so that nothing falls between.
     let news = room.desk.watch();
     let now = room.desk.look().await?;
-    Ok(events::tell(news, &now, place).into_response())
+    Ok(events::tell(news, &now, place, answering).into_response())
 }

@@ -95,6 +95,8 @@ impl Snapshot {
 enum Ask {
     Look(oneshot::Sender<Arc<Snapshot>>),
     Page(Ids, oneshot::Sender<Result<Made, Failed>>),
+    /// Somebody will ask for that page.
+    Ahead(Ids),
     Tables(Ids, oneshot::Sender<Result<Vec<(String, String)>, Failed>>),
 }
 
@@ -114,6 +116,11 @@ impl Desk {
     /// The page of some runs.
     pub async fn page(&self, ids: Ids) -> Result<Made, Failed> {
         self.ask(|answer| Ask::Page(ids, answer)).await?
+    }
+
+    /// Has a page begun that will be asked for, if nobody waits for another.
+    pub fn ahead(&self, ids: Ids) {
+        let _ = self.asks.try_send(Ask::Ahead(ids));
     }
 
     /// Titles with tables of some runs.
@@ -216,6 +223,9 @@ impl Keeper {
             Ask::Page(_, answer) if answer.is_closed() => {}
             Ask::Page(ids, answer) => {
                 let _ = answer.send(self.page(&ids));
+            }
+            Ask::Ahead(ids) => {
+                let _ = self.page(&ids);
             }
             Ask::Tables(ids, answer) => {
                 let _ = answer.send(self.tables(&ids));

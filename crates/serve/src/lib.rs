@@ -10,6 +10,7 @@ mod guard;
 mod http;
 mod ids;
 mod keeper;
+mod places;
 mod server;
 mod token;
 

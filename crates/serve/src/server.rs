@@ -9,7 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use report::page::Served;
@@ -20,11 +22,12 @@ use crate::Makers;
 use crate::guard::Guard;
 use crate::http::{LISTENERS_MAX, Room, router};
 use crate::keeper;
+use crate::places::Places;
 
-/// Connections at a time: more wait in the kernel.
+/// Connections at a time: for more, those make room that are not being answered.
 const CONNECTIONS_MAX: usize = 96;
 /// A request has to be there after so long; a connection without one is closed.
-const HEAD_MAX: Duration = Duration::from_secs(20);
+const HEAD_MAX: Duration = Duration::from_secs(10);
 /// Bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 /// How long the end may wait for a page that is being made.
@@ -166,22 +169,36 @@ impl Running {
 
 async fn serve(listener: TcpListener, router: Router) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Places::new(CONNECTIONS_MAX);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX).max_buf_size(HEAD_BYTES_MAX);
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
+            places.dismiss();
             tokio::time::sleep(PAUSE).await;
             continue;
         };
+        let Some(place) = places.take().await else { return };
         let _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(router.clone());
+        let (router, asking) = (TowerToHyperService::new(router.clone()), Arc::clone(&place));
+        let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+            // What is told for longer than a page takes with it.
+            let answering = Arc::new(asking.answer());
+            request.extensions_mut().insert(Arc::clone(&answering));
+            let answer = router.call(request);
+            async move {
+                let answer = answer.await;
+                drop(answering);
+                answer
+            }
+        });
         let connection = http.serve_connection(TokioIo::new(stream), service);
         tokio::spawn(async move {
-            // How a connection ends is the other side's matter.
-            let _ = connection.await;
-            drop(place);
+            tokio::select! {
+                // How a connection ends is the other side's matter.
+                _ = connection => {}
+                () = place.told_to_go() => {}
+            }
         });
     }
 }

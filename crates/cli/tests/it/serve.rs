@@ -1,6 +1,6 @@
 //! `plimsoll serve` as browsers, scripts and attackers meet it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -240,6 +240,143 @@ fn who_asks_from_elsewhere_needs_the_token() {
     assert_eq!(done.code, 2, "{done:?}");
     assert!(done.err.contains("hint: `openssl rand -hex 24`"), "{done:?}");
     assert!(!done.err.contains("short,"), "{done:?}");
+}
+
+/// Whether a connection was closed by the server.
+fn is_closed(mut stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    let mut some = [0; 4096];
+    loop {
+        match stream.read(&mut some) {
+            // What had come before.
+            Ok(1..) => {}
+            Ok(0) => return true,
+            Err(error) => return error.kind() != ErrorKind::WouldBlock,
+        }
+    }
+}
+
+#[test]
+fn who_asks_nothing_makes_room_for_who_does() {
+    let world = World::with_two_runs();
+    let served = Served::on_any_port(&world);
+    // Said to nobody, half of a head, and a head after which all is read slowly or not at all.
+    let silent: Vec<_> = (0..120)
+        .map(|k| {
+            let mut stream = served.connect();
+            if k % 2 == 1 {
+                write!(stream, "GET /api/runs HTTP/1.1\r\nHost: {}\r\nX: ", served.host).unwrap();
+            }
+            stream
+        })
+        .collect();
+    for path in ["/api/runs", "/api/page/r1", "/"] {
+        assert_eq!(served.get(path, "").status, 200, "{path}");
+    }
+    // They made room, not their time ran out: that would have been the end of all that came first.
+    assert!(is_closed(&silent[0]), "who was silent for longest");
+    assert!(!is_closed(&silent[60]) && !is_closed(&silent[95]), "answered only after a time-out");
+}
+
+#[test]
+fn who_asks_nothing_is_cut_off_in_the_end() {
+    let world = World::with_two_runs();
+    let served = Served::on_any_port(&world);
+    let silent = served.connect();
+    let mut half = served.connect();
+    write!(half, "GET /api/runs HTTP/1.1\r\nHost: ").unwrap();
+    let mut asked = served.connect();
+    write!(asked, "GET /favicon.ico HTTP/1.1\r\nHost: {}\r\n\r\n", served.host).unwrap();
+    for mut stream in [silent, half, asked] {
+        let end = stream.read_to_end(&mut Vec::new());
+        assert!(end.is_ok(), "it is still open: {end:?}");
+    }
+}
+
+#[test]
+fn every_answer_says_how_it_may_be_used() {
+    let world = World::with_two_runs();
+    let served = Served::on_any_port(&world);
+    for (path, more) in [
+        ("/", ""),
+        ("/runs/r1", ""),
+        ("/api/runs", ""),
+        ("/api/page/r1", ""),
+        ("/api/page/x", ""),
+        ("/api/table/r1", ""),
+        ("/nowhere", ""),
+        ("/favicon.ico", ""),
+        ("/api/runs", "Origin: http://evil.example\r\n"),
+    ] {
+        let head = served.get(path, more).head;
+        for wanted in [
+            "x-content-type-options: nosniff",
+            "x-frame-options: deny",
+            "referrer-policy: no-referrer",
+            "cache-control: no-store",
+            "cross-origin-opener-policy: same-origin",
+            "cross-origin-resource-policy: same-origin",
+            "content-security-policy: default-src 'none'; ",
+            "frame-ancestors 'none'",
+        ] {
+            assert!(head.contains(wanted), "{path}: {wanted} in {head}");
+        }
+        for other in ["access-control", "set-cookie", "location:", "\nserver:"] {
+            assert!(!head.contains(other), "{path}: {other} in {head}");
+        }
+    }
+}
+
+#[test]
+fn who_reads_nothing_makes_room_for_who_does() {
+    let world = World::with_two_runs();
+    let served = Served::on_any_port(&world);
+    served.json("/api/page/r1,r2");
+    let request = format!("GET /api/page/r1,r2 HTTP/1.1\r\nHost: {}\r\n\r\n", served.host);
+    // More than what the kernel keeps for either side.
+    let greedy: Vec<_> = (0..110)
+        .map(|_| {
+            let mut stream = served.connect();
+            stream.set_nonblocking(true).unwrap();
+            let _ = stream.write(request.repeat(2000).as_bytes());
+            stream
+        })
+        .collect();
+    for _ in 0..3 {
+        assert_eq!(served.get("/api/runs", "").status, 200);
+    }
+    drop(greedy);
+    assert_eq!(served.get("/api/page/r1", "").status, 200);
+}
+
+#[test]
+fn so_many_may_listen_and_the_others_are_told() {
+    let world = World::with_two_runs();
+    let served = Served::on_any_port(&world);
+    let ask = format!("GET /api/events HTTP/1.1\r\nHost: {}\r\n\r\n", served.host);
+    let listen = || {
+        let mut stream = served.connect();
+        stream.write_all(ask.as_bytes()).unwrap();
+        let mut status = [0; 12];
+        // Who was sent away may have had to make room already.
+        if let Err(error) = stream.read_exact(&mut status) {
+            assert_ne!(error.kind(), ErrorKind::WouldBlock, "neither heard nor sent away");
+        }
+        (stream, String::from_utf8_lossy(&status).into_owned())
+    };
+    let all: Vec<_> = (0..400).map(|_| listen()).collect();
+    let (heard, away): (Vec<_>, Vec<_>) = all.iter().partition(|(_, told)| told.ends_with("200"));
+    assert_eq!(heard.len(), 32);
+    assert!(away.iter().filter(|(_, told)| told.ends_with("503")).count() > 300);
+    assert!(away.iter().any(|(stream, _)| is_closed(stream)), "they had to make room");
+    // Who listens does not, however many come.
+    assert!(!heard.iter().any(|(stream, _)| is_closed(stream)));
+    assert_eq!(served.get("/api/page/r1", "").status, 200);
+    drop(all);
+    let since = Instant::now();
+    while !listen().1.ends_with("200") {
+        assert!(since.elapsed() < PATIENCE, "their places are not free again");
+    }
 }
 
 #[test]
