@@ -127,6 +127,7 @@ fn of_stream(
         if slowest.max().is_none_or(|max| max < HICCUP.get()) {
             continue;
         }
+        let all = Kind::of(&all);
         for visit in &row.visits {
             let Some(op) = op(visit.visit, position, name) else { continue };
             let load = load_ns(visit.visit);
@@ -197,24 +198,37 @@ fn op<'v>(visit: &'v VisitRecord, position: usize, name: &str) -> Option<&'v OpR
     visit.streams.get(position)?.ops.iter().find(|op| op.op == name)
 }
 
+/// How long all requests of a kind took: it is asked for each that took long, and they may be many.
+struct Kind {
+    /// (longest latency of a bucket that is not empty, how many), rising.
+    buckets: Vec<(u64, u64)>,
+    count: u64,
+}
+
+impl Kind {
+    fn of(all: &LatencyHistogram) -> Self {
+        let upper = |(index, n): (u32, u64)| (bucket_bounds(index as usize).1, n);
+        Self { buckets: all.sparse().map(upper).collect(), count: all.count() }
+    }
+}
+
 /// The 99th percentile of those that took less than half of a latency, and how many did not.
-fn usual(all: &LatencyHistogram, latency_ns: u64) -> Option<(u64, u64)> {
-    let upper = |index: u32| bucket_bounds(index as usize).1;
-    let below = || all.sparse().filter(|&(index, _)| upper(index) < latency_ns / 2);
-    let count: u64 = below().fold(0, |sum, (_, n)| sum.saturating_add(n));
-    let others = all.count().saturating_sub(count);
+fn usual(all: &Kind, latency_ns: u64) -> Option<(u64, u64)> {
+    let below = || all.buckets.iter().take_while(|&&(upper, _)| upper < latency_ns / 2);
+    let count: u64 = below().fold(0, |sum, &(_, n)| sum.saturating_add(n));
+    let others = all.count.saturating_sub(count);
     let rank = ((count as f64 * 0.99).ceil() as u64).max(1);
     let mut seen = 0u64;
-    let found = below().find_map(|(index, n)| {
+    let found = below().find_map(|&(upper, n)| {
         seen = seen.saturating_add(n);
-        (seen >= rank).then(|| upper(index))
+        (seen >= rank).then_some(upper)
     });
     found.filter(|_| count >= REQUESTS_MIN).map(|usual| (usual, others))
 }
 
-fn is_far(all: &LatencyHistogram, latency_ns: u64) -> bool {
+fn is_far(all: &Kind, latency_ns: u64) -> bool {
     usual(all, latency_ns).is_some_and(|(usual, others)| {
-        let few = others as f64 <= (all.count() as f64 * SHARE_MAX).max(1.0);
+        let few = others as f64 <= (all.count as f64 * SHARE_MAX).max(1.0);
         few && latency_ns >= HICCUP.get() && latency_ns >= usual.saturating_mul(TIMES_USUAL)
     })
 }
