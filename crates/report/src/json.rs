@@ -28,23 +28,35 @@ pub struct Document {
     pub schema: String,
     /// The run's id in its store.
     pub run: String,
+    /// What it was and where.
+    #[serde(flatten)]
+    pub origin: Origin,
+    /// Where all randomness came from.
+    pub seed: u64,
+    /// `running`, `complete`, `interrupted`, `failed`, or `killed`: left without a word by its
+    /// process.
+    pub state: String,
+    /// Its part in a comparison measured in blocks; null if it is none.
+    pub blocks: Option<Blocks>,
+    /// One element per grid cell and stream, in the suite's order.
+    pub cells: Vec<Cell>,
+}
+
+/// What every document tells of a run: what was to be done, on what, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Origin {
     /// The suite's name.
     pub suite: String,
     /// What was measured; of several targets all together, their names in a row.
     pub target: Target,
     /// Each of several targets by itself; empty where there is one.
     pub targets: Vec<Target>,
-    /// Where all randomness came from.
-    pub seed: u64,
-    /// `running`, `complete`, `interrupted`, `failed`, or `killed`: left without a word by its
-    /// process.
-    pub state: String,
     /// Wall clock at the start, ns since 1970; null where the tool of an imported run does not
     /// tell.
     pub started_unix_ns: Option<i64>,
     /// How many visits the plan has.
     pub visits_planned: u32,
-    /// Version of the program.
+    /// Version of the program that measured.
     pub program: String,
     /// The words of the command.
     pub command_line: Vec<String>,
@@ -55,15 +67,11 @@ pub struct Document {
     pub stack: Option<StackTree>,
     /// The suite as it was played, with every default written out: TOML.
     pub suite_text: String,
-    /// Its part in a comparison measured in blocks; null if it is none.
-    pub blocks: Option<Blocks>,
     /// Its place in a list of suites; null if it was not played as part of one.
     pub part: Option<PartOf>,
     /// Where it came from, if another tool made it. Then texts that the tool did not tell are
     /// empty in this document, and sizes and the seed 0.
     pub imported: Option<Imported>,
-    /// One element per grid cell and stream, in the suite's order.
-    pub cells: Vec<Cell>,
     /// Doubts about the run as a whole; those about a visit are with the visit.
     pub warnings: Vec<Warning>,
 }
@@ -254,6 +262,30 @@ pub struct Coordinate {
 pub struct Cell {
     /// Index of the grid cell; streams of one cell share it.
     pub cell: u32,
+    /// What it is.
+    #[serde(flatten)]
+    pub row: Row,
+    /// Completed requests per second.
+    pub iops: Option<f64>,
+    /// How sure that is: the geometric mean over the visits with its interval. Null where too
+    /// little was measured to say.
+    pub interval: Option<CellInterval>,
+    /// What the devices right under the target moved; shared by the streams of a cell.
+    pub device: Option<DeviceBytes>,
+    /// The same figures per operation, syncs included.
+    pub ops: Vec<Operation>,
+    /// Every visit, also those not counted.
+    pub visits: Vec<Visit>,
+    /// Reasons to look twice: `not-possible-here: ...`, `not-measured`, `interrupted`, `failed`,
+    /// `hanging`, `nothing-completed`, `errors`, `short`, the codes of the visits' warnings, and those of `evidence`.
+    pub marks: Vec<String>,
+    /// What marks that were found by looking at the whole run rest on.
+    pub evidence: Vec<Mark>,
+}
+
+/// What every document tells of a grid cell's stream.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Row {
     /// Its phase.
     pub phase: String,
     /// Its place on the grid's axes.
@@ -268,28 +300,12 @@ pub struct Cell {
     pub threads: Option<u32>,
     /// Requests in flight per worker, likewise.
     pub queue_depth: Option<u32>,
-    /// Completed requests per second.
-    pub iops: Option<f64>,
-    /// How sure that is: the geometric mean over the visits with its interval. Null where too
-    /// little was measured to say.
-    pub interval: Option<CellInterval>,
     /// Bytes per second.
     pub bytes_per_s: Option<f64>,
     /// Latency of completed requests; from the intended start in open loop.
     pub latency_ns: Latency,
     /// CPU per completed request of any operation.
     pub cpu_ns_per_io: CpuPerIo,
-    /// What the devices right under the target moved; shared by the streams of a cell.
-    pub device: Option<DeviceBytes>,
-    /// The same figures per operation, syncs included.
-    pub ops: Vec<Operation>,
-    /// Every visit, also those not counted.
-    pub visits: Vec<Visit>,
-    /// Reasons to look twice: `not-possible-here: ...`, `not-measured`, `interrupted`, `failed`,
-    /// `hanging`, `nothing-completed`, `errors`, `short`, the codes of the visits' warnings, and those of `evidence`.
-    pub marks: Vec<String>,
-    /// What marks that were found by looking at the whole run rest on.
-    pub evidence: Vec<Mark>,
 }
 
 /// Latency in ns. Percentiles are at most 0.4 % off and null unless at least ten values lie
@@ -584,17 +600,9 @@ pub fn document(run: &Run) -> Document {
     Document {
         schema: SCHEMA.to_owned(),
         run: header.id.clone(),
-        suite: header.suite.clone(),
-        target: target(&header.target),
-        targets: header.targets.iter().map(target).collect(),
+        origin: origin(run),
         seed: header.seed,
         state: header.state.name().to_owned(),
-        started_unix_ns: figures::known(run, header.started_unix_ns),
-        visits_planned: header.visits_planned,
-        program: header.program.clone(),
-        command_line: header.command_line.clone(),
-        machine: machine(&header.machine),
-        suite_text: header.suite_text.clone(),
         blocks: header.blocks.as_ref().map(|b| Blocks {
             group: b.group.clone(),
             side: b.side.clone(),
@@ -602,11 +610,26 @@ pub fn document(run: &Run) -> Document {
             is_control: b.is_control,
             looks: b.looks,
         }),
+        cells: figures::streams_of(run).iter().map(|stream| cell(&judged, stream)).collect(),
+    }
+}
+
+pub(crate) fn origin(run: &Run) -> Origin {
+    let header = &run.header;
+    Origin {
+        suite: header.suite.clone(),
+        target: target(&header.target),
+        targets: header.targets.iter().map(target).collect(),
+        started_unix_ns: figures::known(run, header.started_unix_ns),
+        visits_planned: header.visits_planned,
+        program: header.program.clone(),
+        command_line: header.command_line.clone(),
+        machine: machine(&header.machine),
+        stack: header.stack.clone(),
+        suite_text: header.suite_text.clone(),
         part: header.part.as_ref().map(part),
         imported: header.imported.as_ref().map(imported),
-        stack: header.stack.clone(),
-        cells: figures::streams_of(run).iter().map(|stream| cell(&judged, stream)).collect(),
-        warnings: warnings_of(run),
+        warnings: warnings(&figures::warnings_of(run)),
     }
 }
 
@@ -641,7 +664,7 @@ fn of_study(study: &record::OfStudy) -> OfStudy {
     }
 }
 
-pub(crate) fn imported(imported: &record::Imported) -> Imported {
+fn imported(imported: &record::Imported) -> Imported {
     Imported {
         tool: imported.tool.clone(),
         version: imported.version.clone(),
@@ -664,7 +687,7 @@ fn reported(told: &record::Reported) -> Reported {
     }
 }
 
-pub(crate) fn target(target: &record::TargetRecord) -> Target {
+fn target(target: &record::TargetRecord) -> Target {
     Target {
         given: target.given.clone(),
         resolved: target.resolved.clone(),
@@ -694,7 +717,7 @@ const fn kind(kind: record::TargetKind) -> &'static str {
     }
 }
 
-pub(crate) fn machine(machine: &record::Machine) -> Machine {
+fn machine(machine: &record::Machine) -> Machine {
     Machine {
         host: machine.host.clone(),
         kernel: machine.kernel.clone(),
@@ -703,11 +726,6 @@ pub(crate) fn machine(machine: &record::Machine) -> Machine {
         processors: machine.processors,
         memory_bytes: machine.memory_bytes,
     }
-}
-
-/// Doubts about a run as a whole.
-pub(crate) fn warnings_of(run: &Run) -> Vec<Warning> {
-    warnings(&figures::warnings_of(run))
 }
 
 pub(crate) fn warnings(warnings: &[record::Warning]) -> Vec<Warning> {
@@ -720,28 +738,14 @@ pub(crate) fn gaps(gaps: &[record::Gap]) -> Vec<Gap> {
 
 fn cell(judged: &Judged, stream: &StreamOfCell) -> Cell {
     let figures = stream.figures();
-    let StreamOfCell { cell, plan, .. } = stream;
-    let coordinate = |(field, value): &(String, String)| Coordinate {
-        field: field.clone(),
-        value: value.clone(),
-    };
     let counted = stream.counted();
     let visit =
         |v: &&VisitRecord| visit(judged.run, stream, v, counted.iter().any(|c| c.order == v.order));
     Cell {
-        cell: cell.index,
-        phase: cell.phase.clone(),
-        coordinates: cell.coordinates.iter().map(coordinate).collect(),
-        stream: plan.name.clone(),
-        op: plan.op.clone(),
-        block_bytes: plan.block_bytes,
-        threads: figures::known(judged.run, plan.threads),
-        queue_depth: figures::known(judged.run, plan.queue_depth),
+        cell: stream.cell.index,
+        row: row(judged.run, stream, &figures),
         iops: figures.iops(),
         interval: judged.interval(stream).cloned(),
-        bytes_per_s: figures.bytes_per_second(),
-        latency_ns: latency(&figures),
-        cpu_ns_per_io: cpu(stream.cpu()),
         device: stream
             .device_bytes()
             .map(|(read_bytes, write_bytes)| DeviceBytes { read_bytes, write_bytes }),
@@ -752,7 +756,27 @@ fn cell(judged: &Judged, stream: &StreamOfCell) -> Cell {
     }
 }
 
-pub(crate) fn latency(figures: &Figures) -> Latency {
+pub(crate) fn row(run: &Run, stream: &StreamOfCell, figures: &Figures) -> Row {
+    let StreamOfCell { cell, plan, .. } = stream;
+    let coordinate = |(field, value): &(String, String)| Coordinate {
+        field: field.clone(),
+        value: value.clone(),
+    };
+    Row {
+        phase: cell.phase.clone(),
+        coordinates: cell.coordinates.iter().map(coordinate).collect(),
+        stream: plan.name.clone(),
+        op: plan.op.clone(),
+        block_bytes: plan.block_bytes,
+        threads: figures::known(run, plan.threads),
+        queue_depth: figures::known(run, plan.queue_depth),
+        bytes_per_s: figures.bytes_per_second(),
+        latency_ns: latency(figures),
+        cpu_ns_per_io: cpu(stream.cpu()),
+    }
+}
+
+fn latency(figures: &Figures) -> Latency {
     Latency {
         mean: figures.latency_ns_mean(),
         p50: figures.latency_ns(0.5),
@@ -764,7 +788,7 @@ pub(crate) fn latency(figures: &Figures) -> Latency {
     }
 }
 
-pub(crate) fn cpu(cpu: Option<figures::Cpu>) -> CpuPerIo {
+fn cpu(cpu: Option<figures::Cpu>) -> CpuPerIo {
     CpuPerIo { user: cpu.map(|c| c.user), system: cpu.map(|c| c.system) }
 }
 

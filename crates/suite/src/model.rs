@@ -176,6 +176,19 @@ pub enum CacheStep {
     Remount,
 }
 
+impl CacheStep {
+    /// The name used in suites.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Flush => "flush",
+            Self::Purge => "purge",
+            Self::Drop => "drop",
+            Self::Reopen => "reopen",
+            Self::Remount => "remount",
+        }
+    }
+}
+
 /// How the classic table looks; our own is always there beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -1,5 +1,7 @@
 // Made from schema/plimsoll.live-1.schema.json by `npm run types`; do not edit.
 
+import type { PartOf } from "./page";
+
 /**
  * Runs as they stand, newest last.
  */
@@ -82,31 +84,6 @@ export interface LiveRun {
    * How many warnings it has, its visits' included.
    */
   warnings: number;
-}
-/**
- * A run's place in a list of suites that was played part after part.
- */
-export interface PartOf {
-  /**
-   * The same for all runs of one sequence.
-   */
-  group: string;
-  /**
-   * The list's name.
-   */
-  list: string;
-  /**
-   * From 1, every repeat of every part counted.
-   */
-  number: number;
-  /**
-   * How many runs the whole sequence has.
-   */
-  of: number;
-  /**
-   * On which stack; null where the list is no study.
-   */
-  study: OfStudy | null;
 }
 /**
  * Which of a study's stacks a run was made on.

@@ -250,12 +250,13 @@ export interface PageRun {
    */
   id: string;
   /**
-   * Where it came from, if another tool made it.
+   * Where it came from, if another tool made it. Then texts that the tool did not tell are
+   * empty in this document, and sizes and the seed 0.
    */
   imported: Imported | null;
   machine: Machine;
   /**
-   * Its place in a list of suites.
+   * Its place in a list of suites; null if it was not played as part of one.
    */
   part: PartOf | null;
   /**
@@ -267,11 +268,13 @@ export interface PageRun {
    */
   seed: string;
   /**
-   * Everything below the targets that could be seen.
+   * Everything below the targets that could be seen, layer by layer; null in imported runs, of
+   * twins, and in runs of versions that did not look.
    */
   stack: StackTree | null;
   /**
-   * Wall clock at the start, ns since 1970; null where nobody tells.
+   * Wall clock at the start, ns since 1970; null where the tool of an imported run does not
+   * tell.
    */
   started_unix_ns: number | null;
   /**
@@ -285,12 +288,12 @@ export interface PageRun {
    */
   suite: string;
   /**
-   * The suite as it was played: TOML.
+   * The suite as it was played, with every default written out: TOML.
    */
   suite_text: string;
   target: Target;
   /**
-   * Each of several targets by itself.
+   * Each of several targets by itself; empty where there is one.
    */
   targets: Target[];
   /**
@@ -302,7 +305,7 @@ export interface PageRun {
    */
   visits_planned: number;
   /**
-   * Doubts about the run as a whole.
+   * Doubts about the run as a whole; those about a visit are with the visit.
    */
   warnings: Warning[];
 }
@@ -583,6 +586,11 @@ export interface PageCell {
    */
   bytes_per_s: number | null;
   /**
+   * What was done to caches before every visit, in this order: `flush`, `purge`, `drop`,
+   * `reopen`, `remount`.
+   */
+  caches: string[];
+  /**
    * Its place on the grid's axes.
    */
   coordinates: Coordinate[];
@@ -612,6 +620,11 @@ export interface PageCell {
    */
   iops_low: number | null;
   /**
+   * Bytes that every visit is to move, where nothing else ends it: then the time that they take
+   * is a figure, too.
+   */
+  job_bytes: number | null;
+  /**
    * Unique in the run: the cell's index and the stream's position, `12.0`.
    */
   key: string;
@@ -625,7 +638,7 @@ export interface PageCell {
    */
   name: string;
   /**
-   * `read`, `write`, ...
+   * `read`, `write`, ...; `mixed` when several data operations are in it.
    */
   op: string;
   /**
@@ -641,7 +654,7 @@ export interface PageCell {
    */
   quantiles: [number, number][];
   /**
-   * Requests in flight per worker.
+   * Requests in flight per worker, likewise.
    */
   queue_depth: number | null;
   /**
@@ -657,7 +670,7 @@ export interface PageCell {
    */
   streams: number;
   /**
-   * Workers.
+   * Workers; null where the tool of an imported run does not tell.
    */
   threads: number | null;
   /**

@@ -8,7 +8,8 @@ use explain::interval::Basis;
 use explain::mark::meaning;
 use explain::view::{View, is_preparation};
 use record::{Purpose, Run, VisitRecord};
-use suite::model::Suite;
+use suite::model::{Suite, Until};
+use units::Bytes;
 
 use super::drawn;
 use super::evidence::{self, Names};
@@ -17,7 +18,7 @@ use super::{
     Verdict,
 };
 use crate::figures::{self, Judged, StreamOfCell, known};
-use crate::json::{self, Coordinate};
+use crate::json::{self, Origin};
 
 /// Points of all courses of a page together: more than any screen shows of them.
 const POINTS_MAX: usize = 40_000;
@@ -90,28 +91,19 @@ fn run(of: &OfRun, view: &View<'_>, streams: &[StreamOfCell<'_>], merged: Merged
     let spoken = Names::new(view, key);
     let plan = plan(run);
     let began = run.visits.iter().filter_map(|visit| known(run, visit.started_unix_ns)).min();
-    let cell = |stream: &StreamOfCell<'_>| cell(&judged, &names, stream, began, merged);
+    let cell = |stream: &StreamOfCell<'_>| {
+        let asked = asked(plan.as_ref(), stream);
+        cell(&judged, &names, stream, asked, began, merged)
+    };
     PageRun {
         id: header.id.clone(),
-        suite: header.suite.clone(),
-        about: plan.map(|plan| plan.title).unwrap_or_default(),
-        target: json::target(&header.target),
-        targets: header.targets.iter().map(json::target).collect(),
+        origin: Origin { visits_planned: of.visits.planned, ..json::origin(run) },
+        about: plan.as_ref().map(|plan| plan.title.clone()).unwrap_or_default(),
         seed: header.seed.to_string(),
         state: match &header.imported {
             Some(_) => header.state.name().to_owned(),
             None => of.standing.clone(),
         },
-        started_unix_ns: known(run, header.started_unix_ns),
-        visits_planned: of.visits.planned,
-        program: header.program.clone(),
-        command_line: header.command_line.clone(),
-        machine: json::machine(&header.machine),
-        stack: header.stack.clone(),
-        suite_text: header.suite_text.clone(),
-        part: header.part.as_ref().map(json::part),
-        imported: header.imported.as_ref().map(json::imported),
-        warnings: json::warnings_of(run),
         verdicts: of.sections.iter().map(|section| verdict(section, of, &spoken)).collect(),
         cells: streams.iter().map(cell).collect(),
         barriers: of.barriers.barriers.clone(),
@@ -129,7 +121,7 @@ fn under_way(run: &mut PageRun, stored: usize) {
         *sentence = format!(
             "{} is under way: {stored} of {} visits so far. What is said here may change with those \
              to come.",
-            run.id, run.visits_planned
+            run.id, run.origin.visits_planned
         );
     }
 }
@@ -250,21 +242,43 @@ fn names(view: &View<'_>) -> BTreeMap<String, String> {
     view.rows.iter().map(named).collect()
 }
 
+/// What the suite asks of a row, beyond what is recorded of its plan.
+#[derive(Default)]
+struct Asked {
+    job_bytes: Option<u64>,
+    caches: Vec<String>,
+}
+
+fn asked(plan: Option<&Suite>, stream: &StreamOfCell<'_>) -> Asked {
+    let phase = plan.and_then(|plan| plan.phases.iter().find(|p| p.name == stream.cell.phase));
+    let cell = plan.and_then(|plan| plan.cells().nth(stream.cell.index as usize));
+    let own = cell.and_then(|cell| cell.streams.get(stream.position));
+    let (Some(phase), Some(own)) = (phase, own.filter(|own| own.name == stream.plan.name)) else {
+        return Asked::default();
+    };
+    let stop = &own.stop;
+    let is_job = stop.time.is_none() && stop.operations.is_none() && stop.until == Until::All;
+    Asked {
+        job_bytes: stop.bytes.filter(|_| is_job).map(Bytes::get),
+        caches: phase.caches.iter().map(|step| step.name().to_owned()).collect(),
+    }
+}
+
 fn cell(
     judged: &Judged<'_>,
     names: &BTreeMap<String, String>,
     stream: &StreamOfCell<'_>,
+    asked: Asked,
     began: Option<i64>,
     merged: Merged,
 ) -> PageCell {
     let run = judged.run;
-    let StreamOfCell { cell, plan, .. } = stream;
+    let cell = stream.cell;
     let figures = stream.figures();
     let interval = judged.interval(stream);
     let key = key(cell.index, stream.position);
     let told = drawn::told(stream);
     let own = figures.latencies();
-    let cpu = stream.cpu();
     let basis = |basis| match basis {
         Basis::Visits => "visits".to_owned(),
         Basis::OneVisit => "one-visit".to_owned(),
@@ -278,25 +292,15 @@ fn cell(
     PageCell {
         name: names.get(&key).cloned().unwrap_or_else(|| cell.phase.clone()),
         key,
-        phase: cell.phase.clone(),
+        row: json::row(run, stream, &figures),
         preparation: is_preparation(&cell.phase),
-        coordinates: cell
-            .coordinates
-            .iter()
-            .map(|(field, value)| Coordinate { field: field.clone(), value: value.clone() })
-            .collect(),
-        stream: plan.name.clone(),
         streams: u32::try_from(cell.streams.len()).unwrap_or(u32::MAX),
-        op: plan.op.clone(),
-        block_bytes: plan.block_bytes,
-        threads: known(run, plan.threads),
-        queue_depth: known(run, plan.queue_depth),
         iops: interval.map(|found| found.mean).or_else(|| figures.iops()),
         iops_low: interval.map(|found| found.low),
         iops_high: interval.map(|found| found.high),
         basis: interval.map(|found| basis(found.basis)),
-        bytes_per_s: figures.bytes_per_second(),
-        latency_ns: json::latency(&figures),
+        job_bytes: asked.job_bytes,
+        caches: asked.caches,
         quantiles: match told {
             Some(told) => told.quantiles.clone(),
             None if figures.has_pairs() => Vec::new(),
@@ -307,7 +311,6 @@ fn cell(
             Some(told) => told.buckets.iter().map(|&(ns, n)| (ns, ns, n)).collect(),
             None => drawn::histogram(own),
         },
-        cpu_ns_per_io: json::cpu(cpu),
         requests: figures.requests_known(),
         errors: stream.figures_of(|_| true).errors,
         marks: marks(judged, stream),

@@ -13,14 +13,13 @@ mod make;
 use explain::barrier::Barrier;
 use explain::freeze::Freeze;
 use explain::steady::SteadyStates;
-use record::StackTree;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use self::html::{HtmlError, Served, html, links_only, served, tables_only};
 pub use self::live::{LIVE_SCHEMA, Live, LiveRun, Trouble, live_schema};
 pub use self::make::{Terms, page};
-use crate::json::{Coordinate, CpuPerIo, Gap, Imported, Latency, Machine, PartOf, Target, Warning};
+use crate::json::{Gap, Origin, Row, Warning};
 
 /// The name of the contract.
 pub const SCHEMA: &str = "plimsoll.page/1";
@@ -47,39 +46,16 @@ pub struct Page {
 pub struct PageRun {
     /// Its id in its store.
     pub id: String,
-    /// The suite's name.
-    pub suite: String,
+    /// What it was and where.
+    #[serde(flatten)]
+    pub origin: Origin,
     /// Why the suite is, in a sentence; empty where it does not say.
     pub about: String,
-    /// What was measured.
-    pub target: Target,
-    /// Each of several targets by itself.
-    pub targets: Vec<Target>,
     /// Where all randomness came from: a number, as text since it may have 64 bits.
     pub seed: String,
     /// How it stands, in the word of all heads: `running`, `complete`, `out of time`,
     /// `interrupted`, `failed` or `killed`.
     pub state: String,
-    /// Wall clock at the start, ns since 1970; null where nobody tells.
-    pub started_unix_ns: Option<i64>,
-    /// How many visits the plan has.
-    pub visits_planned: u32,
-    /// Version of the program that measured.
-    pub program: String,
-    /// The words of the command.
-    pub command_line: Vec<String>,
-    /// Where it ran.
-    pub machine: Machine,
-    /// Everything below the targets that could be seen.
-    pub stack: Option<StackTree>,
-    /// The suite as it was played: TOML.
-    pub suite_text: String,
-    /// Its place in a list of suites.
-    pub part: Option<PartOf>,
-    /// Where it came from, if another tool made it.
-    pub imported: Option<Imported>,
-    /// Doubts about the run as a whole.
-    pub warnings: Vec<Warning>,
     /// What it means.
     pub verdicts: Vec<Verdict>,
     /// One element per grid cell and stream, in the suite's order.
@@ -136,24 +112,13 @@ pub struct PageCell {
     pub key: String,
     /// As people say it.
     pub name: String,
-    /// Its phase.
-    pub phase: String,
+    /// What it is.
+    #[serde(flatten)]
+    pub row: Row,
     /// Whether the phase only prepares what is measured.
     pub preparation: bool,
-    /// Its place on the grid's axes.
-    pub coordinates: Vec<Coordinate>,
-    /// The stream's name.
-    pub stream: String,
     /// How many streams the cell has.
     pub streams: u32,
-    /// `read`, `write`, ...
-    pub op: String,
-    /// Bytes per request, if all are alike.
-    pub block_bytes: Option<u64>,
-    /// Workers.
-    pub threads: Option<u32>,
-    /// Requests in flight per worker.
-    pub queue_depth: Option<u32>,
     /// The rate that tables print: that of the interval where there is one.
     pub iops: Option<f64>,
     /// Lower end of its 95 % interval.
@@ -162,18 +127,18 @@ pub struct PageCell {
     pub iops_high: Option<f64>,
     /// What the interval is from: `visits` or `one-visit`.
     pub basis: Option<String>,
-    /// Bytes per second.
-    pub bytes_per_s: Option<f64>,
-    /// Latency of completed requests.
-    pub latency_ns: Latency,
+    /// Bytes that every visit is to move, where nothing else ends it: then the time that they take
+    /// is a figure, too.
+    pub job_bytes: Option<u64>,
+    /// What was done to caches before every visit, in this order: `flush`, `purge`, `drop`,
+    /// `reopen`, `remount`.
+    pub caches: Vec<String>,
     /// (share, latency that so many did not exceed), shares rising.
     pub quantiles: Vec<(f64, u64)>,
     /// (wait, chance that a request arriving at a random moment waits longer).
     pub exposure: Vec<(u64, f64)>,
     /// Latencies in eighths of an octave, or as another tool binned them: (from, to, how many).
     pub histogram: Vec<(u64, u64, u64)>,
-    /// CPU per completed request.
-    pub cpu_ns_per_io: CpuPerIo,
     /// Completed; null where another tool did not count.
     pub requests: Option<u64>,
     /// Failed.

@@ -51,7 +51,7 @@ fn every_row_of_the_run_is_in_the_page_with_its_own_key() {
     assert_eq!((keys.len(), of_run.cells.len()), (streams, streams));
     let document = report::document(&run);
     for (cell, same) in of_run.cells.iter().zip(&document.cells) {
-        assert_eq!(cell.latency_ns, same.latency_ns);
+        assert_eq!(cell.row, same.row);
         assert_eq!(cell.marks.len(), same.marks.len());
         assert_eq!(cell.visits.len(), same.visits.len());
     }
@@ -178,4 +178,31 @@ fn nothing_measured_is_a_page_too() {
     let page = of(&[run]);
     assert!(page.runs[0].cells.iter().all(|cell| cell.iops.is_none() && cell.visits.is_empty()));
     assert!(of(&[]).runs.is_empty());
+}
+
+#[test]
+fn a_row_says_what_its_visits_had_to_move_and_what_was_done_to_caches() {
+    let text = "schema = 1\nname = \"two\"\nfile_size = \"8MiB\"\ncaches = [\"flush\", \"purge\"]\n\
+        [defaults]\noperation = \"read\"\nblock_size = \"4KiB\"\n\
+        [[phase]]\nname = \"job\"\nbytes = \"8MiB\"\n\
+        [[phase]]\nname = \"both\"\nbytes = \"8MiB\"\ntime = \"1s\"\ncaches = []\n";
+    let source = suite::parse(text, "two").unwrap();
+    let plan = suite::check(&source, &suite::CheckContext::default()).unwrap();
+    let mut run = sample::rich();
+    run.header.suite_text = text.to_owned();
+    let cells = plan.phases.iter().zip(0..).map(|(phase, index)| {
+        let streams = &phase.cells[0].streams;
+        let own = streams.iter().map(|s| sample::stream(&s.name, "read", Some(4096), 1));
+        sample::cell(index, &phase.name, &[], own.collect())
+    });
+    run.cells = cells.collect();
+    run.visits.clear();
+    let cells = &of(&[run.clone()]).runs[0].cells;
+    assert_eq!(cells[0].job_bytes, Some(8 << 20));
+    assert_eq!(cells[0].caches, ["flush", "purge"]);
+    // What ends by time has no job, and a phase may leave caches alone.
+    assert_eq!((cells[1].job_bytes, cells[1].caches.len()), (None, 0));
+    // Of a suite that says nothing of them.
+    run.cells[0].streams[0].name = "other".into();
+    assert_eq!(of(&[run]).runs[0].cells[0].job_bytes, None);
 }
