@@ -90,6 +90,8 @@ export interface Listener {
   news: (live: Live) => void;
   /** Whether the server is there: it is tried again and again. */
   there: (is: boolean) => void;
+  /** It is there, and says why it tells nothing now. */
+  refused: (why: Refused) => void;
   noToken: () => void;
 }
 
@@ -132,7 +134,7 @@ function visible(): Promise<void> {
 }
 
 /** Hears of every change for as long as the page is there, and can be seen. */
-export async function listen({ news, there, noToken }: Listener): Promise<void> {
+export async function listen({ news, there, refused, noToken }: Listener): Promise<void> {
   let wait = 500;
   for (;;) {
     await visible();
@@ -145,6 +147,7 @@ export async function listen({ news, there, noToken }: Listener): Promise<void> 
     const hide = () => document.visibilityState !== 'visible' && stop.abort();
     document.addEventListener('visibilitychange', hide);
     alive();
+    let told = false;
     try {
       const response = await ask('/api/events', stop.signal);
       wait = 500;
@@ -158,12 +161,14 @@ export async function listen({ news, there, noToken }: Listener): Promise<void> 
         }
         continue;
       }
+      told = error instanceof Refused;
+      if (error instanceof Refused) refused(error);
     } finally {
       clearTimeout(clock);
       document.removeEventListener('visibilitychange', hide);
     }
     if (document.visibilityState !== 'visible') continue;
-    there(false);
+    there(told);
     await pause(wait);
     wait = Math.min(wait * 2, PAUSE_MAX);
   }

@@ -176,6 +176,21 @@ interface CustomParams {
 }
 export type Render = (params: CustomParams, api: Api) => unknown;
 
+/**
+ * Where a value stands at a place of the other axis. An interval may reach down to nothing, for which
+ * a logarithmic axis has no place: then it reaches to the end of the axis.
+ */
+export function spot(
+  { coordSys: box }: CustomParams,
+  api: Api,
+  [at, value]: [number | string, number],
+  across = false,
+): [number, number] {
+  const [x, y] = api.coord(across ? [value, at] : [at, value]);
+  if (across) return [Number.isFinite(x) ? x : box.x, y];
+  return [x, Number.isFinite(y) ? y : box.y + box.height];
+}
+
 /** A band between the ends of intervals: values are (x, low, high), a gap where one is missing. */
 export function band(
   name: string,
@@ -191,8 +206,8 @@ export function band(
   const drawn = runs.filter((run) => run.length > 0);
   const render: Render = (params, api) => {
     const run = drawn[params.dataIndex] ?? [];
-    const up = run.map(([x, , high]) => api.coord([x, high]));
-    const down = run.map(([x, low]) => api.coord([x, low])).reverse();
+    const up = run.map(([x, , high]) => spot(params, api, [x, high]));
+    const down = run.map(([x, low]) => spot(params, api, [x, low])).reverse();
     if (run.length === 1) {
       const [[x, y0] = [0, 0], [, y1] = [0, 0]] = [up[0], down[0]];
       return {
@@ -231,8 +246,10 @@ export function whiskers(
 ) {
   const render: Render = (params, api) => {
     const [x, low, high] = points[params.dataIndex] ?? [0, 0, 0];
-    const at = (value: number) => (across ? api.coord([value, x]) : api.coord([x, value]));
-    const [a, b] = [at(low), at(high)];
+    const [a, b] = [low, high].map((value) => spot(params, api, [x, value], across)) as [
+      [number, number],
+      [number, number],
+    ];
     const cap = (p: [number, number]) =>
       across
         ? { x1: p[0], y1: p[1] - 4, x2: p[0], y2: p[1] + 4 }

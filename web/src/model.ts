@@ -111,21 +111,34 @@ export function value(cell: PageCell, metric: Metric, unit: format.Unit): Value 
   const per = cell.block_bytes !== null && iops !== null ? cell.block_bytes : null;
   const own = per !== null && iops !== null ? iops * per : cell.bytes_per_s;
   if (own === null || !(own > 0)) return null;
-  const scale = format.perUnit(unit);
-  const end = (rate: number | null) =>
-    rate === null || per === null ? null : (rate * per) / scale;
-  return { value: own / scale, low: end(low), high: end(high) };
+  const end = (rate: number | null) => (rate === null || per === null ? null : rate * per);
+  const rate = { value: own, low: end(low), high: end(high) };
+  if (metric === 'seconds') return seconds(cell.job_bytes, rate);
+  const scale = (one: number | null) => (one === null ? null : one / format.perUnit(unit));
+  return { value: own / format.perUnit(unit), low: scale(rate.low), high: scale(rate.high) };
+}
+
+/** How long it takes to move so many bytes: the higher the rate, the sooner. */
+function seconds(job: number | null, rate: Value): Value | null {
+  const at = (one: number | null) => (job === null || one === null || one <= 0 ? null : job / one);
+  const value = at(rate.value);
+  return value === null ? null : { value, low: at(rate.high), high: at(rate.low) };
 }
 
 export function metricName(metric: Metric, unit: format.Unit): string {
-  return metric === 'iops' ? 'IOPS' : metric === 'bytes' ? `${unit}/s` : 'mean latency, ms';
+  return { iops: 'IOPS', bytes: `${unit}/s`, latency: 'mean latency, ms', seconds: 'seconds' }[
+    metric
+  ];
 }
 
-export function told(value: number, metric: Metric, unit: format.Unit): string {
-  if (metric === 'iops') return `${format.count(value)} IOPS`;
-  if (metric === 'latency') return format.time(value * 1e6);
-  return format.bandwidth(value * format.perUnit(unit), unit);
+/** The same for an axis: where less is better, it says so. */
+export function axisName(metric: Metric, unit: format.Unit): string {
+  const name = metricName(metric, unit);
+  return isCost(metric) ? `${name} – lower is better` : name;
 }
+
+/** Whether less of it is better. */
+export const isCost = (metric: Metric) => metric === 'latency' || metric === 'seconds';
 
 /** What a run is called on a page of several. */
 export function runName(run: PageRun): string {

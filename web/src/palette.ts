@@ -8,6 +8,7 @@ export interface Colors {
   ink: string;
   soft: string;
   grid: string;
+  accent: string;
   alarm: string;
   doubt: string;
   good: string;
@@ -20,6 +21,7 @@ const LIGHT: Colors = {
   ink: '#18212c',
   soft: '#566270',
   grid: '#e3e7ec',
+  accent: '#00568c',
   alarm: '#c2143a',
   doubt: '#9a5b00',
   good: '#00704f',
@@ -32,6 +34,7 @@ const DARK: Colors = {
   ink: '#e8edf2',
   soft: '#a3afbc',
   grid: '#2c3641',
+  accent: '#7cc0f0',
   alarm: '#ff7a90',
   doubt: '#f0b352',
   good: '#4fd1a5',
@@ -54,17 +57,10 @@ const HUES: Record<string, number> = {
   delete: 330,
 };
 
-export const SYMBOLS = [
-  'circle',
-  'rect',
-  'triangle',
-  'diamond',
-  'emptyCircle',
-  'emptyRect',
-  'emptyTriangle',
-  'emptyDiamond',
-];
-export const DASHES: (string | number[])[] = [
+const SHAPES = ['circle', 'rect', 'triangle', 'diamond'];
+const HOLLOW = ['emptyCircle', 'emptyRect', 'emptyTriangle', 'emptyDiamond'];
+const SYMBOLS = [...SHAPES, ...HOLLOW];
+const DASHES: (string | number[])[] = [
   'solid',
   [7, 3],
   [2, 3],
@@ -81,7 +77,7 @@ export interface Look {
   dash: string | number[];
 }
 
-/** A load of an operation: its hue, darker the more there is in flight. */
+/** A load of an operation: its hue, darker the more there is in flight. In grey reads are solid marks and what changes something hollow ones. */
 export function ofLoad(op: string, level: number, levels: number, dark: boolean): Look {
   const hue = HUES[op] ?? 250;
   const at = levels > 1 ? level / (levels - 1) : 0.6;
@@ -89,7 +85,7 @@ export function ofLoad(op: string, level: number, levels: number, dark: boolean)
   const saturation = hue === 22 ? 88 : 72;
   return {
     color: `hsl(${hue}, ${saturation}%, ${Math.round(lightness)}%)`,
-    symbol: SYMBOLS[level % SYMBOLS.length] ?? 'circle',
+    symbol: (hue === HUES['read'] ? SHAPES : HOLLOW)[level % SHAPES.length] ?? 'circle',
     dash: DASHES[level % DASHES.length] ?? 'solid',
   };
 }

@@ -77,6 +77,7 @@ function list(app: HTMLElement): void {
       document.documentElement.dataset['ready'] = 'true';
     },
     there: (is) => standing.there(is),
+    refused: (why) => standing.refused(why),
     noToken: () => askToken(app),
   });
 }
@@ -97,6 +98,8 @@ class Some {
   private runs = new Map<string, LiveRun>();
   /** As of which version the page is that is shown. */
   private version = -1;
+  /** As of which version it could be, by what the server told. */
+  private newest = -1;
   private timer = 0;
   private asking = false;
 
@@ -113,6 +116,7 @@ class Some {
     void listen({
       news: (live) => this.news(live),
       there: (is) => this.standing.there(is),
+      refused: (why) => this.standing.refused(why),
       noToken: () => askToken(this.app),
     });
   }
@@ -123,10 +127,10 @@ class Some {
     for (const run of live.runs) if (this.ids.includes(run.id)) this.runs.set(run.id, run);
     this.standing.runs(this.ids.map((id) => this.runs.get(id) ?? id));
     if (live.trouble) return;
-    const newest = Math.max(0, ...[...this.runs.values()].map(({ version }) => version));
+    this.newest = Math.max(0, ...[...this.runs.values()].map(({ version }) => version));
     // Of a server that was started anew, versions begin anew.
-    const again = live.whole && live.version < this.version;
-    if (newest > this.version || again) this.soon(SETTLE);
+    if (live.whole && live.version < this.version) this.version = -1;
+    if (this.newest > this.version) this.soon(SETTLE);
   }
 
   private soon(ms: number): void {
@@ -139,6 +143,8 @@ class Some {
       this.soon(500);
       return;
     }
+    // What was asked for when the news came may have had them already.
+    if (this.mounted && this.newest <= this.version) return;
     this.asking = true;
     try {
       const response = await ask(`/api/page/${this.ids.join(',')}`);

@@ -5,6 +5,7 @@ import { asSvg, base, open, savePng, type Datum, type Option } from './chart';
 import { csv, download, fileName, h, line, svg } from './dom';
 import type { Context, Control, Drawing, Entry, Figure, Panel } from './figures/figure';
 import { hasCourse, worth } from './figures/course';
+import { choices } from './figures/levels';
 import * as format from './format';
 import * as model from './model';
 import type { Colors } from './palette';
@@ -399,15 +400,14 @@ export function select(
 
 const CONTROLS: Record<Control, (context: Context) => Node | null> = {
   metric: ({ page, state: chosen }) => {
-    // A page of one run draws every metric against block size.
-    const latency = page.runs.some((run) =>
-      model.grid(run).some((cell) => cell.latency_ns.mean !== null),
-    );
+    const has = (of: (cell: model.PageCell) => unknown) =>
+      page.runs.some((run) => model.grid(run).some((cell) => of(cell) !== null));
     const all: [state.Metric, string][] = [
       ['iops', 'IOPS'],
       ['bytes', `${chosen.unit}/s`],
     ];
-    if (latency) all.push(['latency', 'latency']);
+    if (has((cell) => cell.latency_ns.mean)) all.push(['latency', 'latency']);
+    if (has((cell) => cell.job_bytes)) all.push(['seconds', 'seconds']);
     return choice('What is drawn', chosen.metric, all, (metric) => state.set({ metric }));
   },
   scale: ({ state: chosen }) =>
@@ -449,6 +449,16 @@ const CONTROLS: Record<Control, (context: Context) => Node | null> = {
           page.runs.map((run, k) => [String(k), model.runName(run)]),
           (base) => state.set({ base: Number(base) }),
         ),
+  factor: ({ page, state: chosen }) => {
+    const all = choices(page, chosen.block).map(({ name }) => name);
+    const at = all.find((name) => name === chosen.factor) ?? all[0] ?? '';
+    return select(
+      'by',
+      at,
+      all.map((name) => [name, name]),
+      (factor) => state.set({ factor }),
+    );
+  },
   course: ({ page, state: chosen }) => {
     const at = model.find(page, chosen.course) ?? worth(page);
     const all = page.runs.flatMap((run, k) =>

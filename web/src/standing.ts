@@ -1,5 +1,6 @@
 // How runs stand, and whether what is shown is what is: above every page that is served.
 
+import type { Refused } from './ask';
 import { h, line } from './dom';
 import * as format from './format';
 import type { Live, LiveRun } from './generated/live';
@@ -73,6 +74,11 @@ export class Standing {
 
   trouble(trouble: Trouble): void {
     this.say(this.bad, trouble ? [trouble.error, trouble.hint].filter(Boolean).join(' – ') : '');
+  }
+
+  refused({ message, hint }: Refused): void {
+    const again = 'What is shown is not kept up to date until then; it is asked again and again.';
+    this.trouble({ error: `The server says: ${message}.`, hint: `${hint}. ${again}` });
   }
 
   /** * `all`: runs, or the ids of those that are not there. */

@@ -2,7 +2,9 @@
 
 import type { Unit } from './format';
 
-export type Metric = 'iops' | 'bytes' | 'latency';
+const METRICS = ['iops', 'bytes', 'latency', 'seconds'] as const;
+
+export type Metric = (typeof METRICS)[number];
 
 export interface State {
   /** Index of the run that others are held against. */
@@ -15,6 +17,8 @@ export interface State {
   theme: 'auto' | 'light' | 'dark';
   /** Block size that figures of one block size are of; 0 where the page chooses. */
   block: number;
+  /** Factor of a study that bars are grouped by; empty where the page chooses. */
+  factor: string;
   /** Key of the cell whose course is drawn; empty where the page chooses. */
   course: string;
   /** `run:key` of the cell that is open. */
@@ -31,6 +35,7 @@ const START: State = {
   unit: 'MB',
   theme: 'auto',
   block: 0,
+  factor: '',
   course: '',
   cell: '',
   off: [],
@@ -56,11 +61,12 @@ function read(hash: string, runs: number): State {
   return {
     base: whole(said.get('base') ?? '', runs),
     run: whole(said.get('run') ?? '', runs),
-    metric: one('metric', ['iops', 'bytes', 'latency'], START.metric),
+    metric: one('metric', METRICS, START.metric),
     log: said.get('scale') !== 'linear',
     unit: one('unit', ['MB', 'MiB'], START.unit),
     theme: one('theme', ['auto', 'light', 'dark'], START.theme),
     block: whole(said.get('block') ?? '', Number.MAX_SAFE_INTEGER),
+    factor: said.get('factor') ?? '',
     course: said.get('course') ?? '',
     cell: said.get('cell') ?? '',
     off: said.getAll('off'),
@@ -76,6 +82,7 @@ function written(state: State): string {
   if (state.unit !== START.unit) said.set('unit', state.unit);
   if (state.theme !== START.theme) said.set('theme', state.theme);
   if (state.block !== START.block) said.set('block', String(state.block));
+  if (state.factor !== '') said.set('factor', state.factor);
   if (state.course !== '') said.set('course', state.course);
   if (state.cell !== '') said.set('cell', state.cell);
   for (const name of state.off) said.append('off', name);

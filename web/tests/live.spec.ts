@@ -1,23 +1,13 @@
 // The page as it is served: the list of runs, and a run that goes on while it is looked at.
 
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { createRequire } from 'node:module';
+import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { get, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect as patient, test as base, type Page } from '@playwright/test';
+import { barriers, faultsOf } from './look';
 import { MADE, program } from './make';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** Runs take their time, and so do pages that yield to them. */
 const expect = patient.configure({ timeout: 30_000 });
@@ -97,20 +87,6 @@ const test = base.extend<{ world: World }>({
   },
 });
 
-/** What a page complains about, or asks of anybody else. */
-function faultsOf(page: Page, { origin }: Served): string[] {
-  const faults: string[] = [];
-  page.on('console', (message) => {
-    if (message.type() !== 'log') faults.push(message.text());
-  });
-  page.on('pageerror', (error) => faults.push(String(error)));
-  page.on('request', (request) => {
-    if (!request.url().startsWith(`${origin}/`) && !/^(data|blob):/.test(request.url()))
-      faults.push(request.url());
-  });
-  return faults;
-}
-
 const ready = (page: Page) => expect(page.locator('html[data-ready]')).toBeVisible();
 
 /** A run that takes real time: four cells, one visit after the other. */
@@ -135,7 +111,7 @@ test.describe('live', () => {
   test('a run fills in while it goes on, and ends', async ({ page, world }) => {
     world.plimsoll(...SLOW);
     const served = await world.serve();
-    const faults = faultsOf(page, served);
+    const faults = faultsOf(page, `${served.origin}/`);
     await page.goto(served.url);
     await ready(page);
     await expect(page.locator('tbody tr')).toHaveCount(1);
@@ -168,7 +144,7 @@ test.describe('live', () => {
     world.start(...SLOW, '--set', 'repeats=30');
     await world.begun();
     const served = await world.serve();
-    const faults = faultsOf(page, served);
+    const faults = faultsOf(page, `${served.origin}/`);
     await page.goto(`${served.origin}/runs/r1`);
     await page.locator('#figure-order').scrollIntoViewIfNeeded();
     await expect(page.locator('#figure-order .canvas svg')).toBeVisible();
@@ -194,7 +170,7 @@ test.describe('live', () => {
     const run = world.start(...SLOW, '--set', 'repeats=200');
     await world.begun();
     const served = await world.serve();
-    const faults = faultsOf(page, served);
+    const faults = faultsOf(page, `${served.origin}/`);
     await page.goto(`${served.origin}/runs/r1`);
     await expect(page.locator('.standing')).toContainText('running');
     await expect(page.locator('#figure-order')).toBeVisible();
@@ -255,10 +231,36 @@ test.describe('live', () => {
     expect(asked).toBe(0);
   });
 
+  test('a run that stands still is asked for once', async ({ page, world }) => {
+    world.plimsoll(...SLOW);
+    const served = await world.serve();
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    await page.goto(`${served.origin}/runs/r1`);
+    await expect(page.locator('.canvas svg').first()).toBeVisible();
+    await expect(page.locator('.standing')).toContainText('r1 complete');
+    await page.waitForTimeout(1500);
+    expect(asked.filter((path) => path === '/api/page/r1')).toEqual(['/api/page/r1']);
+  });
+
+  test('a page too many is told so', async ({ page, world }) => {
+    world.plimsoll(...SLOW);
+    const served = await world.serve();
+    const all = Array.from({ length: 32 }, () => get(`${served.origin}/api/events`));
+    await Promise.all(all.map((one) => new Promise((done) => one.on('response', done))));
+    await page.goto(`${served.origin}/runs/r1`);
+    await expect(page.locator('.canvas svg').first()).toBeVisible();
+    const alert = page.getByRole('alert').filter({ visible: true });
+    await expect(alert).toContainText('too many ask at once');
+    for (const one of all) one.destroy();
+    await expect(alert).toHaveCount(0);
+    await expect(page.locator('.standing')).toContainText('r1 complete');
+  });
+
   test('runs are chosen in the list and seen side by side', async ({ page, world }) => {
     copyFileSync(join(MADE, 'store.db'), world.store);
     const served = await world.serve();
-    const faults = faultsOf(page, served);
+    const faults = faultsOf(page, `${served.origin}/`);
     await page.goto(served.url);
     await ready(page);
     await expect(page.locator('tbody tr')).toHaveCount(6);
@@ -274,7 +276,21 @@ test.describe('live', () => {
     await expect(page.locator('.verdicts')).toContainText('r1 against r2');
     const figure = page.locator('#figure-compare');
     await figure.scrollIntoViewIfNeeded();
-    await expect(figure.locator('svg text', { hasText: /^×7\.9/ }).first()).toBeVisible();
+    const field = figure.locator('svg text', { hasText: /^×7\.9/ }).first();
+    await expect(field).toBeVisible();
+    await field.hover();
+    await expect(page.locator('.tip').filter({ visible: true })).toContainText('ratio');
+    await field.click();
+    await expect(page.getByRole('dialog')).toBeVisible();
+    await page.keyboard.press('Escape');
+    const key = page.locator('#figure-size .key').first();
+    await key.click();
+    await expect(page.locator('#figure-size .key').first()).toHaveAttribute(
+      'aria-pressed',
+      'false',
+    );
+    await page.getByRole('button', { name: 'MiB', exact: true }).click();
+    expect(page.url()).toContain('unit=MiB');
     await page.getByRole('link', { name: 'All runs' }).click();
     await expect(page.locator('h1')).toHaveText('Runs');
     expect(faults).toEqual([]);
@@ -370,7 +386,7 @@ test.describe('live', () => {
     );
     world.plimsoll('import', table, '--label', evil);
     const served = await world.serve();
-    const faults = faultsOf(page, served);
+    const faults = faultsOf(page, `${served.origin}/`);
     for (const path of ['/', '/runs/r1', '/runs/r2', '/runs/r1,r2']) {
       await page.goto(served.origin + path);
       await ready(page);
@@ -397,19 +413,11 @@ test.describe('live', () => {
         await expect(page.locator('progress')).toBeVisible();
         const dark = await page.evaluate(() => document.documentElement.dataset['theme']);
         expect(dark).toBe(scheme);
-        await page.evaluate(AXE);
-        const found = (await page.evaluate('axe.run()')) as {
-          violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
-        };
-        expect(
-          found.violations.map(
-            ({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,
-          ),
-        ).toEqual([]);
+        expect(await barriers(page)).toEqual([]);
         // As wide as the window, on a phone, too.
         await page.setViewportSize({ width: 380, height: 800 });
         const over = () => page.evaluate(() => document.documentElement.scrollWidth);
-        expect(await over()).toBeLessThanOrEqual(380);
+        await expect.poll(over).toBeLessThanOrEqual(380);
         await page.setViewportSize({ width: 1280, height: 900 });
       }
     });
@@ -419,7 +427,7 @@ test.describe('live', () => {
     world.start(...SLOW, '--set', 'repeats=200');
     await world.begun();
     const served = await world.serve();
-    const faults = faultsOf(page, served);
+    const faults = faultsOf(page, `${served.origin}/`);
     await page.goto(`${served.origin}/runs/r1`);
     await expect(page.locator('#figure-order')).toBeVisible();
     const pdf = await page.pdf({ preferCSSPageSize: true });

@@ -50,15 +50,15 @@ export function put(name: string, content: unknown): void {
 export default function make(): void {
   rmSync(MADE, { recursive: true, force: true });
   mkdirSync(MADE, { recursive: true });
-  const store = join(MADE, 'store.db');
   const plimsoll = program();
-  const run = (...words: string[]) =>
-    execFileSync(plimsoll, ['--store', store, ...words], {
+  const on = (store: string, words: string[]) =>
+    execFileSync(plimsoll, ['--store', join(MADE, store), ...words], {
       cwd: MADE,
       encoding: 'utf8',
       maxBuffer: 1 << 28,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+  const run = (...words: string[]) => on('store.db', words);
   const tables = join(REPO, 'crates/import/tests/data');
   const model = (name: string) => `model:${join(REPO, 'models', name)}`;
   run('import', join(tables, 'bm-flash-raid0-12.txt'), '--label', 'RAID 0, 12 SSDs');
@@ -79,19 +79,109 @@ export default function make(): void {
   );
   run('run', 'database-server', '--quick', '--target', model('nvme.toml'), '--seed', '5');
   run('run', 'bm-flash', '--target', model('nvme.toml'), '--seed', '8');
+  // A store of its own: pages that are served have the other.
+  const more = (...words: string[]) => on('more.db', words);
+  // Copies within a real file, from a cold cache.
+  more(
+    ...['run', 'copy-40g', '--quick', '--target', join(MADE, 'files'), '--set', 'repeats=4'],
+    ...['--set', 'caches=flush,purge'],
+  );
+  more(
+    ...['run', 'random-read', '--target', join(MADE, 'cold'), '--size', '16MiB', '--time', '1s'],
+    ...['--classic', '--set', 'repeats=3', '--set', 'caches=flush,purge'],
+  );
+  more('run', 'snia-iops', '--quick', '--target', model('sata-ssd.toml'), '--seed', '3');
+  more(
+    'run',
+    'snia-write-saturation',
+    '--quick',
+    '--target',
+    model('sata-ssd.toml'),
+    '--seed',
+    '3',
+  );
   // By the program itself, of so much data that it is compressed.
   run('report', 'r1', 'r2', 'r3', 'r4', 'r5', 'r6', '-o', 'program.html');
-  const pages: Record<string, string[]> = {
-    study: ['r1', 'r2'],
-    raid0: ['r1'],
-    raid5: ['r2'],
-    grid: ['r3'],
-    failing: ['r4'],
-    mixed: ['r5'],
-  };
-  for (const [name, runs] of Object.entries(pages)) {
-    const text = run('report', ...runs, '--json');
+  const pages: [string, typeof run, string[]][] = [
+    ['study', run, ['r1', 'r2']],
+    ['raid0', run, ['r1']],
+    ['raid5', run, ['r2']],
+    ['grid', run, ['r3']],
+    ['failing', run, ['r4']],
+    ['mixed', run, ['r5']],
+    ['copies', more, ['r1']],
+    ['cold', more, ['r2']],
+    ['steady', more, ['r3']],
+    ['written', more, ['r4']],
+  ];
+  for (const [name, by, runs] of pages) {
+    const text = by('report', ...runs, '--json');
     writeFileSync(join(MADE, `${name}.json`), text);
     put(name, JSON.parse(text));
   }
+  const stacks = study(data('grid'));
+  writeFileSync(join(MADE, 'stacks.json'), JSON.stringify(stacks));
+  put('stacks', stacks);
+}
+
+/** A study of four factors, two of three levels, made of one run: what it shows is the drawing. */
+function study(one: any): any {
+  const [run] = one.runs;
+  const factors: [string, [string, number][]][] = [
+    [
+      'level',
+      [
+        ['raid0', 1],
+        ['raid5', 0.5],
+        ['raid10', 0.8],
+      ],
+    ],
+    [
+      'chunk',
+      [
+        ['64 KiB', 1],
+        ['256 KiB', 1.1],
+      ],
+    ],
+    [
+      'fs',
+      [
+        ['ext4', 1],
+        ['xfs', 1.05],
+      ],
+    ],
+    [
+      'disks',
+      [
+        ['4', 1],
+        ['8', 1.9],
+        ['12', 2.2],
+      ],
+    ],
+  ];
+  // All of the first three together; more drives with the base of the others only.
+  const plan: number[][] = [];
+  for (const level of [0, 1, 2])
+    for (const chunk of [0, 1]) for (const fs of [0, 1]) plan.push([level, chunk, fs, 0]);
+  plan.push([0, 0, 0, 1], [0, 0, 0, 2]);
+  const runs = plan.map((levels, k) => {
+    const made = structuredClone(run);
+    const named = levels.map((at, factor) => factors[factor]?.[1][at] ?? ['', 1]);
+    const times = named.reduce((product, [, by]) => product * (by as number), 1);
+    for (const cell of made.cells)
+      for (const field of ['iops', 'iops_low', 'iops_high', 'bytes_per_s'])
+        if (cell[field] !== null) cell[field] *= times;
+    const study = {
+      stack: k + 1,
+      levels: named.map(([value], factor) => ({ name: factors[factor]?.[0], value })),
+      again: false,
+      state: null,
+    };
+    // A study's page does not show courses of every run: a small file is enough.
+    for (const cell of made.cells)
+      for (const visit of cell.visits) Object.assign(visit, { series: null, heat: null });
+    const part = { group: 'g', list: 'stacks', number: k + 1, of: plan.length, study };
+    return { ...made, id: `r${k + 1}`, part };
+  });
+  return { ...one, runs };
 }

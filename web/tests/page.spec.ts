@@ -1,22 +1,25 @@
-import { readFileSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, type Download, type Page } from '@playwright/test';
-import { MADE, data, put, url } from './make';
+import { barriers, faultsOf } from './look';
+import { HERE, MADE, data, put, url } from './make';
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const PAGES = ['study', 'raid0', 'raid5', 'grid', 'failing', 'mixed'];
+const PAGES = [
+  'study',
+  'raid0',
+  'raid5',
+  'grid',
+  'failing',
+  'mixed',
+  'copies',
+  'steady',
+  'written',
+  'stacks',
+];
 
 /** Opens a page and gathers what it complains about, or asks of a network. */
 async function open(page: Page, name: string, hash = ''): Promise<string[]> {
-  const faults: string[] = [];
-  page.on('console', (message) => {
-    if (message.type() !== 'log') faults.push(message.text());
-  });
-  page.on('pageerror', (error) => faults.push(String(error)));
-  page.on('request', (request) => {
-    if (!/^(file|data|blob):/.test(request.url())) faults.push(request.url());
-  });
+  const faults = faultsOf(page, 'file:');
   await page.goto(url(name) + hash);
   await expect(page.locator('html[data-ready]')).toBeVisible();
   return faults;
@@ -43,28 +46,62 @@ for (const name of PAGES) {
   });
 }
 
+test('every kind of figure is on one of these pages', async ({ page }) => {
+  const sources = join(HERE, '../src/figures');
+  const kinds = readdirSync(sources).flatMap((name) => {
+    const text = readFileSync(join(sources, name), 'utf8');
+    return [...text.matchAll(/^ {2}id: '([a-z]+)',$/gm)].map(([, id]) => id);
+  });
+  expect(kinds.length).toBeGreaterThanOrEqual(17);
+  const seen = new Set<string>();
+  for (const name of PAGES) {
+    await open(page, name);
+    const ids = await page
+      .locator('section.figure')
+      .evaluateAll((all) => all.map(({ id }) => id.replace('figure-', '')));
+    ids.forEach((id) => seen.add(id));
+  }
+  expect(kinds.filter((id) => id !== undefined && !seen.has(id))).toEqual([]);
+});
+
+test('lines are told apart in grey', async ({ page }) => {
+  for (const name of ['raid0', 'grid', 'mixed']) {
+    await open(page, name);
+    for (const legend of await page.locator('.legend:visible').all()) {
+      const keys = await legend
+        .locator('.key svg')
+        .evaluateAll((all) =>
+          all.map((one) =>
+            one.innerHTML.replaceAll(/(fill|stroke)="(?!none)[^"]*"/g, (_, kind) => kind),
+          ),
+        );
+      // Bars and areas are told apart by their order.
+      if (keys.some((one) => !one.includes('<line'))) continue;
+      expect(new Set(keys).size, `${name}: ${keys.join('\n')}`).toBe(keys.length);
+    }
+  }
+});
+
 for (const [name, scheme] of [
   ['study', 'light'],
   ['study', 'dark'],
   ['failing', 'light'],
   ['grid', 'dark'],
+  ['mixed', 'dark'],
+  ['copies', 'light'],
+  ['steady', 'dark'],
+  ['stacks', 'light'],
+  ['stacks', 'dark'],
 ] as const) {
   test(`${name} in ${scheme}: no barrier for those who cannot see or point`, async ({ page }) => {
+    test.slow();
     await page.emulateMedia({ colorScheme: scheme });
     await open(page, name);
     await look(page);
     await page
       .locator('details')
       .evaluateAll((all) => all.forEach((one) => ((one as HTMLDetailsElement).open = true)));
-    await page.evaluate(AXE);
-    const found = (await page.evaluate('axe.run()')) as {
-      violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
-    };
-    expect(
-      found.violations.map(
-        ({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,
-      ),
-    ).toEqual([]);
+    expect(await barriers(page)).toEqual([]);
   });
 }
 
@@ -278,42 +315,52 @@ test('figures and numbers can be taken away', async ({ page }) => {
   expect(JSON.parse(json.content.toString())).toEqual(data('raid5'));
 });
 
-test('it prints on A4, in light, with all figures', async ({ page }) => {
-  await page.emulateMedia({ colorScheme: 'dark' });
-  const faults = await open(page, 'study');
-  const pdf = await page.pdf({
-    format: 'A4',
-    preferCSSPageSize: true,
-    path: join(MADE, 'study.pdf'),
+for (const [name, scheme] of [
+  ['study', 'dark'],
+  ['mixed', 'light'],
+  ['copies', 'dark'],
+] as const) {
+  test(`${name} in ${scheme}: it prints on A4, in light, with all figures`, async ({ page }) => {
+    await page.emulateMedia({ colorScheme: scheme });
+    const faults = await open(page, name);
+    const pdf = await page.pdf({
+      format: 'A4',
+      preferCSSPageSize: true,
+      path: join(MADE, `${name}.pdf`),
+    });
+    const pages = pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)?.length ?? 0;
+    expect(pages).toBeGreaterThan(2);
+    expect(pages).toBeLessThan(16);
+    await page.emulateMedia({ media: 'print' });
+    await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    const canvases = page.locator('.canvas');
+    await expect(canvases.locator('svg')).toHaveCount(await canvases.count());
+    // On paper, too: as high as they were drawn, and no wider than A4 between its margins.
+    for (const box of await canvases
+      .locator('svg')
+      .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()))) {
+      expect(box.height).toBeGreaterThan(60);
+      expect(box.width).toBeGreaterThan(250);
+      expect(box.width).toBeLessThanOrEqual(700);
+    }
+    expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe(
+      'rgb(255, 255, 255)',
+    );
+    expect(faults).toEqual([]);
   });
-  const pages = pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)?.length ?? 0;
-  expect(pages).toBeGreaterThan(2);
-  expect(pages).toBeLessThan(16);
-  await page.emulateMedia({ media: 'print' });
-  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
-  const canvases = page.locator('.canvas');
-  await expect(canvases.locator('svg')).toHaveCount(await canvases.count());
-  // On paper, too: as high as they were drawn, and no wider than A4 between its margins.
-  for (const box of await canvases
-    .locator('svg')
-    .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()))) {
-    expect(box.height).toBeGreaterThan(60);
-    expect(box.width).toBeGreaterThan(250);
-    expect(box.width).toBeLessThanOrEqual(700);
-  }
-  expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe(
-    'rgb(255, 255, 255)',
-  );
-  expect(faults).toEqual([]);
-});
+}
 
-test('it fits a phone', async ({ page }) => {
-  await page.setViewportSize({ width: 380, height: 800 });
-  const faults = await open(page, 'study');
-  await look(page);
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(380);
-  expect(faults).toEqual([]);
-});
+for (const name of PAGES) {
+  test(`${name}: it fits a phone`, async ({ page }) => {
+    await page.setViewportSize({ width: 380, height: 800 });
+    const faults = await open(page, name);
+    await look(page);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(
+      380,
+    );
+    expect(faults).toEqual([]);
+  });
+}
 
 test('what is hostile in any text stays text', async ({ page }) => {
   const evil = `</script><script>window.hit=1</script><img src=x onerror="window.hit=1">"'\`&amp;\n\u202ex\u2028`;
@@ -340,7 +387,7 @@ test('what is hostile in any text stays text', async ({ page }) => {
       );
     return typeof value === 'string' && !fixed.has(key) ? value + evil : value;
   };
-  for (const name of ['study', 'failing', 'mixed']) {
+  for (const name of ['study', 'failing', 'mixed', 'stacks']) {
     const bad = spoiled(data(name));
     for (const run of bad.runs) run.op = evil;
     put(`hostile-${name}`, bad);
@@ -440,6 +487,91 @@ test('a million intervals do not freeze the page', async ({ page }) => {
   await look(page);
   expect(await page.locator('#figure-time svg path').count()).toBeGreaterThan(10);
   console.log(`a million intervals: all figures drawn after ${Date.now() - start} ms`);
+  expect(faults).toEqual([]);
+});
+
+test('what was done to caches stands at the start of each visit', async ({ page }) => {
+  const faults = await open(page, 'cold');
+  const time = page.locator('#figure-time');
+  await time.scrollIntoViewIfNeeded();
+  await expect(time.locator('svg text', { hasText: '▼ flush, purge' })).toHaveCount(3);
+  expect(faults).toEqual([]);
+});
+
+test('an interval down to nothing is drawn to the end of a logarithmic axis', async ({ page }) => {
+  const open_ended = data('steady');
+  for (const cell of open_ended.runs[0].cells)
+    if (cell.block_bytes === 1 << 20) Object.assign(cell, { iops_low: 0 });
+  put('open-ended', open_ended);
+  const faults = await open(page, 'open-ended');
+  await look(page);
+  const bands = await page
+    .locator('#figure-axis svg path[fill="#0072b2"]')
+    .evaluateAll((all) => all.map((one) => (one as SVGGraphicsElement).getBBox().height));
+  expect(Math.max(...bands)).toBeGreaterThan(60);
+  expect(faults).toEqual([]);
+});
+
+test('a study of choices is drawn as groups of bars with intervals', async ({ page }) => {
+  const faults = await open(page, 'stacks');
+  const figure = page.locator('#figure-levels');
+  await look(page);
+  // The heaviest load of each operation, by one factor; drives are an amount and drawn elsewhere.
+  const by = (name: string) =>
+    expect(figure.locator('figcaption')).toHaveText([
+      `read, 40 threads: IOPS by ${name}`,
+      `write, 40 threads: IOPS by ${name}`,
+    ]);
+  await by('level');
+  await expect(figure.getByLabel('by', { exact: true }).locator('option')).toHaveText([
+    'level',
+    'chunk',
+    'fs',
+  ]);
+  await figure.getByLabel('by', { exact: true }).selectOption('fs');
+  await by('fs');
+  expect(page.url()).toContain('factor=fs');
+  await figure.getByLabel('by', { exact: true }).selectOption('level');
+  await expect(page.locator('#figure-scaling figcaption')).toHaveText('IOPS against disks');
+  const first = figure.locator('.canvas').first();
+  await first.scrollIntoViewIfNeeded();
+  const texts = async () => first.locator('svg text').allTextContents();
+  await expect(first.locator('svg')).toBeVisible();
+  expect(await texts()).toEqual(expect.arrayContaining(['raid0', 'raid5', 'raid10']));
+  // A line and its two ends at each bar.
+  const whiskers = () => first.locator('svg path[stroke="#18212c"]').count();
+  const before = await whiskers();
+  expect(before).toBe(3 * 4 * 3);
+  await figure.locator('.key').first().click();
+  await expect.poll(whiskers).toBeLessThan(before);
+  await first.focus();
+  await page.keyboard.press('ArrowRight');
+  await expect(page.locator('.tip').filter({ visible: true })).toContainText('95 %');
+  await figure.getByRole('button', { name: 'latency' }).click();
+  await expect(
+    figure.locator('svg text', { hasText: 'mean latency, ms – lower is better' }).first(),
+  ).toBeVisible();
+  expect(faults).toEqual([]);
+});
+
+test('a copy takes seconds, of which fewer are better', async ({ page }) => {
+  const faults = await open(page, 'copies');
+  const bars = page.locator('#figure-bars');
+  await bars.getByRole('button', { name: 'seconds' }).click();
+  await bars.scrollIntoViewIfNeeded();
+  await expect(
+    bars.locator('svg text', { hasText: 'seconds – lower is better' }).first(),
+  ).toBeVisible();
+  await expect(bars.locator('figcaption')).toContainText('lower is better');
+  expect(page.url()).toContain('metric=seconds');
+  // What it says is the time that the program measured.
+  const cell = data('copies').runs[0].cells.find((one: { op: string }) => one.op === 'copy');
+  const counted = cell.visits.filter((one: { counted: boolean }) => one.counted);
+  const mean =
+    counted.reduce((sum: number, one: { elapsed_ns: number }) => sum + one.elapsed_ns, 0) /
+    counted.length /
+    1e9;
+  expect(cell.job_bytes / cell.bytes_per_s).toBeCloseTo(mean, 6);
   expect(faults).toEqual([]);
 });
 

@@ -121,7 +121,11 @@ function draw(context: Context): Drawing {
         option: {
           tooltip: tooltip(colors, teller(context)),
           xAxis: categories(colors, field.replaceAll('_', ' '), values),
-          yAxis: yAxis(colors, { name: what, log: state.log, ...ends(all, state.log) }),
+          yAxis: yAxis(colors, {
+            name: model.axisName(state.metric, state.unit),
+            log: state.log,
+            ...ends(all, state.log),
+          }),
           series: options,
         },
       });

@@ -2,7 +2,7 @@
 
 import * as format from '../format';
 import * as model from '../model';
-import { categories, tooltip, yAxis, type Datum, type Render } from '../chart';
+import { categories, spot, tooltip, xAxis, yAxis, type Datum, type Render } from '../chart';
 import { ofLoad, ofOne } from '../palette';
 import { teller, type Context, type Drawing, type Figure, type Panel } from './figure';
 
@@ -40,11 +40,11 @@ function whiskers(
     const width = Math.min((full * (1 - APART)) / (of + (of - 1) * BETWEEN), BAR_MAX);
     const start = -(of * width + (of - 1) * width * BETWEEN) / 2;
     const off = start + at * width * (1 + BETWEEN) + width / 2;
-    const spot = (value: number): [number, number] => {
-      const [x, y] = across ? api.coord([value, k]) : api.coord([k, value]);
+    const end = (value: number): [number, number] => {
+      const [x, y] = spot(params, api, [k, value], across);
       return across ? [x, y + off] : [x + off, y];
     };
-    const [a, b] = [spot(low), spot(high)];
+    const [a, b] = [end(low), end(high)];
     const line = (x1: number, y1: number, x2: number, y2: number) => ({
       type: 'line',
       shape: { x1, y1, x2, y2 },
@@ -67,81 +67,77 @@ function whiskers(
   };
 }
 
-function draw(context: Context): Drawing {
-  const { page, state, colors } = context;
-  const several = page.runs.length > 1;
-  const cells = chosen(context);
-  const names = model.unique(cells.flatMap((own) => own.map(model.label)));
+export interface Bar extends model.Value {
+  place: model.Place;
+  color?: string;
+}
+
+/** Bars of one colour: one at each name, or none. */
+export interface Group {
+  name: string;
+  color: string;
+  bars: (Bar | null)[];
+}
+
+/** Groups of bars with intervals, as a drawing; `null` where there is none to draw. */
+export function grouped(
+  context: Context,
+  what: { title: string; summary: string; axis: string; names: string[]; wide: boolean },
+  groups: Group[],
+): Panel | null {
+  const { state, colors } = context;
+  const { title, summary, axis, names, wide } = what;
+  const values = groups.flatMap(({ bars }) =>
+    bars.flatMap((one) => (one ? [one.value, one.low ?? one.value] : [])),
+  );
+  if (values.length === 0) return null;
   const across = names.join('').length > LETTERS;
-  const what = model.metricName(state.metric, state.unit);
-  const table: Drawing['table'] = { head: ['run', 'cell', what, 'low', 'high'], rows: [] };
-  const values: number[] = [];
-  const runs = page.runs.flatMap((run, at) => {
-    const name = model.runName(run);
-    return several && state.off.includes(name) ? [] : [{ run, at, name }];
-  });
-  const series = runs.flatMap(({ run, at, name }, place) => {
-    const found = names.map((one) => {
-      const cell = cells[at]?.find((cell) => model.label(cell) === one);
-      const value = cell ? model.value(cell, state.metric, state.unit) : null;
-      return cell && value ? { cell, ...value } : null;
-    });
-    found.forEach((one, k) => {
-      if (!one) return;
-      values.push(one.value, one.low ?? one.value);
-      table.rows.push([run.id, names[k], one.value, one.low, one.high]);
-    });
-    const number = (one: model.Value) => {
-      const within = across || one.low !== null;
-      return {
-        show: true,
-        position: across ? 'insideLeft' : within ? 'insideBottom' : 'top',
-        color: !within ? colors.ink : colors.dark ? '#10151b' : '#ffffff',
-        fontSize: 11,
-        formatter: format.short(one.value),
-      };
+  const number = (one: model.Value) => {
+    const within = across || one.low !== null;
+    return {
+      show: true,
+      position: across ? 'insideLeft' : within ? 'insideBottom' : 'top',
+      color: !within ? colors.ink : colors.dark ? '#10151b' : '#ffffff',
+      fontSize: 11,
+      formatter: format.short(one.value),
     };
-    const numbered = across ? runs.length < 3 : names.length * runs.length <= 16;
-    const bar = (one: (typeof found)[number]): Datum | null =>
-      one && {
-        value: one.value,
-        place: model.address({ run: at, cell: one.cell }),
-        ...(several ? {} : { itemStyle: { color: ofLoad(one.cell.op, 1, 2, colors.dark).color } }),
-        ...(numbered ? { label: number(one) } : {}),
-      };
-    return [
-      {
-        type: 'bar',
-        name,
-        barMaxWidth: BAR_MAX,
-        barGap: `${BETWEEN * 100}%`,
-        barCategoryGap: `${APART * 100}%`,
-        itemStyle: { color: ofOne(at, colors.dark).color, borderRadius: 2 },
-        emphasis: { focus: 'series' },
-        data: found.map(bar),
-      },
-      whiskers(found, { at: place, of: runs.length, across, name, color: colors.ink }),
-    ];
-  });
+  };
+  const numbered = across ? groups.length < 3 : names.length * groups.length <= 16;
+  const bar = (one: Bar | null): Datum | null =>
+    one && {
+      value: one.value,
+      place: model.address(one.place),
+      ...(one.color ? { itemStyle: { color: one.color } } : {}),
+      ...(numbered ? { label: number(one) } : {}),
+    };
+  const series = groups.flatMap(({ name, color, bars }, at) => [
+    {
+      type: 'bar',
+      name,
+      barMaxWidth: BAR_MAX,
+      barGap: `${BETWEEN * 100}%`,
+      barCategoryGap: `${APART * 100}%`,
+      itemStyle: { color, borderRadius: 2 },
+      emphasis: { focus: 'series' },
+      data: bars.map(bar),
+    },
+    whiskers(bars, { at, of: groups.length, across, name, color: colors.ink }),
+  ]);
   const log = state.log && Math.max(...values) / Math.min(...values) > 30;
   const min = log ? 10 ** Math.floor(Math.log10(Math.min(...values)) - 0.2) : 0;
-  const size = cells.flat().find((cell) => cell.block_bytes !== null)?.block_bytes ?? 0;
-  const one = page.runs.some((run) => model.grid(run).length > FEW) && size > 0;
-  const better = state.metric === 'latency' ? 'lower is better' : 'more is better';
-  const value = yAxis(colors, { name: across ? '' : what, log, min });
   const labels = { color: colors.soft, interval: 0 };
-  const under = Math.max(60, Math.floor(1000 / Math.max(names.length, 1)));
-  const panel: Panel = {
-    title: `${what}${one ? ` at ${format.blockSize(size)}` : ''}, ${better}`,
-    summary: `${what} of ${names.length} cells in ${page.runs.length} runs`,
-    height: across ? 60 + names.length * (10 + 16 * runs.length) : 360,
-    wide: true,
+  const under = Math.max(60, Math.floor((wide ? 1000 : 420) / Math.max(names.length, 1)));
+  return {
+    title,
+    summary,
+    height: across ? 90 + names.length * (10 + 16 * groups.length) : 360,
+    wide,
     option: {
       tooltip: tooltip(colors, teller(context)),
       ...(across
         ? {
             grid: { top: 8 },
-            xAxis: value,
+            xAxis: xAxis(colors, { name: axis, log, min }),
             yAxis: { ...categories(colors, '', names, true), inverse: true, axisLabel: labels },
           }
         : {
@@ -149,20 +145,52 @@ function draw(context: Context): Drawing {
               ...categories(colors, '', names, true),
               axisLabel: { ...labels, width: under, overflow: 'break' },
             },
-            yAxis: value,
+            yAxis: yAxis(colors, { name: axis, log, min }),
           }),
       series,
     },
   };
+}
+
+function draw(context: Context): Drawing {
+  const { page, state, colors } = context;
+  const several = page.runs.length > 1;
+  const cells = chosen(context);
+  const names = model.unique(cells.flatMap((own) => own.map(model.label)));
+  const what = model.metricName(state.metric, state.unit);
+  const table: Drawing['table'] = { head: ['run', 'cell', what, 'low', 'high'], rows: [] };
+  const groups = page.runs.flatMap((run, at): Group[] => {
+    const name = model.runName(run);
+    if (several && state.off.includes(name)) return [];
+    const bars = names.map((one): Bar | null => {
+      const cell = cells[at]?.find((cell) => model.label(cell) === one);
+      const value = cell ? model.value(cell, state.metric, state.unit) : null;
+      if (!cell || !value) return null;
+      table.rows.push([run.id, one, value.value, value.low, value.high]);
+      const color = several ? {} : { color: ofLoad(cell.op, 1, 2, colors.dark).color };
+      return { ...value, ...color, place: { run: at, cell } };
+    });
+    return [{ name, color: ofOne(at, colors.dark).color, bars }];
+  });
+  const size = cells.flat().find((cell) => cell.block_bytes !== null)?.block_bytes ?? 0;
+  const one = page.runs.some((run) => model.grid(run).length > FEW) && size > 0;
+  const better = model.isCost(state.metric) ? 'lower is better' : 'more is better';
+  const panel = grouped(
+    context,
+    {
+      title: `${what}${one ? ` at ${format.blockSize(size)}` : ''}, ${better}`,
+      summary: `${what} of ${names.length} cells in ${page.runs.length} runs`,
+      axis: model.axisName(state.metric, state.unit),
+      names,
+      wide: true,
+    },
+    groups,
+  );
   const legend = page.runs.map((run, at) => ({
     name: model.runName(run),
     look: { ...ofOne(at, colors.dark), symbol: 'rect', dash: 'none' },
   }));
-  return {
-    panels: values.length > 0 ? [panel] : [],
-    legend: several ? legend : [],
-    table,
-  };
+  return { panels: panel ? [panel] : [], legend: several ? legend : [], table };
 }
 
 export const bars: Figure = {

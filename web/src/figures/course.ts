@@ -121,6 +121,20 @@ export function option(
       },
       { xAxis: start + end },
     ]);
+    if (cell.caches.length > 0) {
+      lines.push({
+        xAxis: start,
+        lineStyle: { color: colors.accent, width: 1, type: 'solid' },
+        label: {
+          show: placed.length <= 16,
+          formatter: `▼ ${cell.caches.join(', ')}`,
+          color: colors.accent,
+          position: 'insideEndBottom',
+          distance: 2,
+          fontSize: 11,
+        },
+      });
+    }
     for (const gap of visit.gaps) {
       const from = start + gap.start_ns / 1e9;
       areas.push([
@@ -234,6 +248,7 @@ export const time: Figure = {
   how: [
     'The rate of one cell, visit after visit; what lies between visits is left out. A grey field is a visit, a dotted line one that does not count.',
     'Red: nothing came back from the device. Amber: the measuring process itself did not run, so nothing is known of the device. Dashed amber lines are changes of level, with the ratio.',
+    'A thin line with ▼ at the start of a visit: what was done to caches before it, such as writing back (flush) and forgetting the files (purge).',
     'Where there are more intervals than points, a shade spans the slowest and the fastest of each point: no extreme is lost.',
   ],
   controls: ['course'],

@@ -32,7 +32,7 @@ export interface Entry {
   look: Look;
 }
 
-export type Control = 'metric' | 'scale' | 'block' | 'run' | 'base' | 'course';
+export type Control = 'metric' | 'scale' | 'block' | 'run' | 'base' | 'factor' | 'course';
 
 export interface Drawing {
   panels: Panel[];

@@ -8,6 +8,7 @@ import { distribution, exposure } from './distribution';
 import type { Figure } from './figure';
 import { heat } from './heat';
 import { latencies } from './latencies';
+import { levels } from './levels';
 import { load } from './load';
 import { order } from './order';
 import { roofline } from './roofline';
@@ -20,6 +21,7 @@ export const FIGURES: Figure[] = [
   size,
   heat,
   scaling,
+  levels,
   axis,
   compare,
   bars,

@@ -4,6 +4,7 @@ import * as format from '../format';
 import * as model from '../model';
 import { ends, tooltip, xAxis, yAxis, type Datum } from '../chart';
 import { line } from '../dom';
+import { factors, isAmount } from '../factors';
 import { ofLoad } from '../palette';
 import {
   shown,
@@ -20,37 +21,28 @@ interface Point {
   place: model.Place;
 }
 
-interface Factor {
+interface Amount {
   name: string;
   /** Points of each cell, by its name; runs that differ in other factors are lines of their own. */
-  lines: Map<string, Point[]>;
+  lines: [string, Point[]][];
 }
 
 const LINES_MAX = 16;
 
-function factors(page: model.Page, block: number): Factor[] {
-  const levels = page.runs.map((run) => run.part?.study?.levels ?? []);
-  const names = model.unique(levels.flatMap((own) => own.map(({ name }) => name)));
-  return names.flatMap((name): Factor[] => {
-    const lines = new Map<string, Point[]>();
-    page.runs.forEach((run, at) => {
-      const level = Number(levels[at]?.find((one) => one.name === name)?.value ?? Number.NaN);
-      if (!Number.isFinite(level)) return;
-      const others = (levels[at] ?? []).filter((one) => one.name !== name);
-      const rest = others.map((one) => `${line(one.name)} ${line(one.value)}`).join(', ');
-      const cells = model.grid(run).filter((cell) => cell.iops !== null);
-      const size = model.focus({ block }, cells);
-      for (const cell of cells.filter((one) => [null, size].includes(one.block_bytes))) {
-        const key = [rest, model.label(cell)].filter(Boolean).join(': ');
-        const known = lines.get(key) ?? [];
-        lines.set(key, [...known, { level, place: { run: at, cell } }]);
-      }
+function amounts(page: model.Page, block: number): Amount[] {
+  return factors(page, block)
+    .filter(isAmount)
+    .flatMap(({ name, points }): Amount[] => {
+      const named = points.map(({ level, rest, place }) => ({
+        key: [rest, model.label(place.cell)].filter(Boolean).join(': '),
+        level: Number(level),
+        place,
+      }));
+      const lines = [...model.by(named, ({ key }) => key)].filter(
+        ([, own]) => model.unique(own.map(({ level }) => level)).length >= 3,
+      );
+      return lines.length > 0 ? [{ name, lines: lines.slice(0, LINES_MAX) }] : [];
     });
-    for (const [key, points] of lines) {
-      if (model.unique(points.map(({ level }) => level)).length < 3) lines.delete(key);
-    }
-    return lines.size > 0 ? [{ name, lines: new Map([...lines].slice(0, LINES_MAX)) }] : [];
-  });
 }
 
 function draw(context: Context): Drawing {
@@ -61,11 +53,11 @@ function draw(context: Context): Drawing {
     head: ['factor', 'level', 'run', 'series', what, 'low', 'high'],
     rows: [],
   };
-  const panels = factors(page, state.block).map(({ name, lines }): Panel => {
+  const panels = amounts(page, state.block).map(({ name, lines }): Panel => {
     const all: number[] = [];
-    const options = [...lines].flatMap(([key, points], k): unknown[] => {
+    const options = lines.flatMap(([key, points], k): unknown[] => {
       const op = points[0]?.place.cell.op ?? '';
-      const look = ofLoad(op, k, Math.max(lines.size, 2), colors.dark);
+      const look = ofLoad(op, k, Math.max(lines.length, 2), colors.dark);
       legend.set(key, { name: key, look });
       if (!shown(state, key)) return [];
       const found = points
@@ -80,7 +72,7 @@ function draw(context: Context): Drawing {
       }
       const first = found[0];
       const last = found[found.length - 1];
-      const linear = state.metric !== 'latency' && first && last && first.level > 0;
+      const linear = !model.isCost(state.metric) && first && last && first.level > 0;
       return [
         {
           type: 'line',
@@ -112,13 +104,13 @@ function draw(context: Context): Drawing {
       ];
     });
     const levels = model
-      .unique([...lines.values()].flat().map(({ level }) => level))
+      .unique(lines.flatMap(([, points]) => points.map(({ level }) => level)))
       .sort(model.rising);
     const log = state.log && (levels[0] ?? 0) > 0;
     const range = ends(all, log);
     return {
       title: `${what} against ${line(name)}`,
-      summary: `${what} against ${name}, ${lines.size} lines, with what linear would be`,
+      summary: `${what} against ${name}, ${lines.length} lines, with what linear would be`,
       height: 360,
       wide: true,
       option: {
@@ -134,7 +126,7 @@ function draw(context: Context): Drawing {
           axisLabel: { color: colors.soft, customValues: levels, formatter: format.tick },
           axisTick: { customValues: levels },
         },
-        yAxis: yAxis(colors, { name: what, log, ...range }),
+        yAxis: yAxis(colors, { name: model.axisName(state.metric, state.unit), log, ...range }),
         series: options,
       },
     };
@@ -150,6 +142,6 @@ export const scaling: Figure = {
     'Where a line leaves its dotted one, something else than what was varied has become the limit; where all lines turn level at one place, it is the same thing.',
   ],
   controls: ['metric', 'block', 'scale'],
-  accepts: (page) => factors(page, 0).length > 0,
+  accepts: (page) => amounts(page, 0).length > 0,
   draw,
 };

@@ -44,7 +44,7 @@ function series(run: model.PageRun): Series[] {
   return all;
 }
 
-const ALL: Metric[] = ['iops', 'bytes', 'latency'];
+const ALL: Metric[] = ['iops', 'bytes', 'latency', 'seconds'];
 
 function draw(context: Context): Drawing {
   const { page, state, colors } = context;
@@ -143,7 +143,11 @@ function draw(context: Context): Drawing {
         option: {
           tooltip: tooltip(colors, teller(context)),
           xAxis: categories(colors, 'block size', sizes.map(format.block)),
-          yAxis: yAxis(colors, { name: what, log: state.log, ...range }),
+          yAxis: yAxis(colors, {
+            name: model.axisName(metric, state.unit),
+            log: state.log,
+            ...range,
+          }),
           series: options,
         },
       });

@@ -328,28 +328,6 @@ fn every_answer_says_how_it_may_be_used() {
 }
 
 #[test]
-fn who_reads_nothing_makes_room_for_who_does() {
-    let world = World::with_two_runs();
-    let served = Served::on_any_port(&world);
-    served.json("/api/page/r1,r2");
-    let request = format!("GET /api/page/r1,r2 HTTP/1.1\r\nHost: {}\r\n\r\n", served.host);
-    // More than what the kernel keeps for either side.
-    let greedy: Vec<_> = (0..110)
-        .map(|_| {
-            let mut stream = served.connect();
-            stream.set_nonblocking(true).unwrap();
-            let _ = stream.write(request.repeat(2000).as_bytes());
-            stream
-        })
-        .collect();
-    for _ in 0..3 {
-        assert_eq!(served.get("/api/runs", "").status, 200);
-    }
-    drop(greedy);
-    assert_eq!(served.get("/api/page/r1", "").status, 200);
-}
-
-#[test]
 fn so_many_may_listen_and_the_others_are_told() {
     let world = World::with_two_runs();
     let served = Served::on_any_port(&world);
