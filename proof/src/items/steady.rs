@@ -305,9 +305,10 @@ fn no_cliff(lot: &Lot) -> Vec<Claim> {
             (0..100).map(level).collect()
         }
     };
-    for (row, per_piece) in [(2u64, 0.002), (3, 0.01), (9, 0.03)] {
+    // The last ends at a twentieth of its rate: as deep as any cliff, and hardly less steep.
+    for (row, per_piece, most) in [(2u64, 0.002, 0.005), (3, 0.01, 0.005), (9, 0.03, 0.05)] {
         let name = format!("a drift of {per_piece} a piece: one called");
-        claims.push(Claim::share(name, AtMost(0.005), falsely(row, &drift(per_piece)), times));
+        claims.push(Claim::share(name, AtMost(most), falsely(row, &drift(per_piece)), times));
     }
     // Half as fast for one to eight pieces, every 30 in the mean, as where a drive tidies up.
     let stutter = |random: &mut Random| -> Vec<f64> {
