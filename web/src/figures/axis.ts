@@ -71,8 +71,9 @@ function draw(context: Context): Drawing {
     for (const { field, values, group, lines } of axes(run)) {
       const options: unknown[] = [];
       const all: number[] = [];
-      lines.forEach(({ name, cells }, k) => {
-        const look = ofOne(k, colors.dark);
+      lines.forEach(({ name, cells }) => {
+        // The panels have one legend: what has a name there looks so in all of them.
+        const look = legend.get(name)?.look ?? ofOne(legend.size, colors.dark);
         legend.set(name, { name, look });
         if (!shown(state, name)) return;
         const found = values.map((level) => {

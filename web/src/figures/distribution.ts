@@ -35,9 +35,14 @@ function curves(context: Context, has: (cell: model.PageCell) => boolean): Curve
         ? cells
         : cells.filter((cell) => cell.block_bytes === size || cell.block_bytes === null);
     const loads = model.unique(own.map(model.inFlight)).sort(model.rising);
+    // Operation and load tell the cells of a grid apart, and not the streams of a mix.
+    const apart = model.unique(own.map((cell) => `${cell.op} ${model.inFlight(cell)}`));
+    const grid =
+      own.length > 1 &&
+      apart.length === own.length &&
+      own.every((cell) => cell.block_bytes !== null);
     return own.map((cell, k): Curve => {
       const what = model.label(cell);
-      const grid = own.length > 1 && own.every((other) => other.block_bytes !== null);
       const plain = grid
         ? ofLoad(cell.op, loads.indexOf(model.inFlight(cell)), loads.length, colors.dark)
         : ofOne(k, colors.dark);
