@@ -290,7 +290,7 @@ test.describe('live', () => {
       'false',
     );
     await page.getByRole('button', { name: 'MiB', exact: true }).click();
-    expect(page.url()).toContain('unit=MiB');
+    await expect.poll(() => page.url()).toContain('unit=MiB');
     await page.getByRole('link', { name: 'All runs' }).click();
     await expect(page.locator('h1')).toHaveText('Runs');
     expect(faults).toEqual([]);
@@ -307,7 +307,7 @@ test.describe('live', () => {
     await page.goto(served.url);
     await ready(page);
     await expect(page.locator('tbody tr')).toHaveCount(1);
-    expect(page.url()).not.toContain(served.token ?? '');
+    await expect.poll(() => page.url()).not.toContain(served.token ?? '');
     await page.reload();
     await expect(page.locator('tbody tr')).toHaveCount(1);
     // A tab that was opened from this one has it from this one.

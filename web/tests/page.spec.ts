@@ -118,10 +118,10 @@ test('pointing tells a cell with what is known of it, and a click opens it', asy
   const dialog = page.getByRole('dialog');
   await expect(dialog.locator('h2')).toHaveText('write 512KiB 1');
   await expect(dialog).toContainText('far below what its neighbours');
-  expect(page.url()).toContain('cell=');
+  await expect.poll(() => page.url()).toContain('cell=');
   await page.keyboard.press('Escape');
   await expect(dialog).toBeHidden();
-  expect(page.url()).not.toContain('cell=');
+  await expect.poll(() => page.url()).not.toContain('cell=');
   expect(faults).toEqual([]);
 });
 
@@ -149,7 +149,7 @@ test('a key leaves a series out, and the address says so', async ({ page }) => {
     'false',
   );
   await expect.poll(paths).toBeLessThan(before);
-  expect(page.url()).toContain('off=');
+  await expect.poll(() => page.url()).toContain('off=');
   await page.reload();
   await expect(size.getByRole('button', { name: 'write, 40 threads' })).toHaveAttribute(
     'aria-pressed',
@@ -164,7 +164,7 @@ test('runs are held against the baseline that the reader chooses', async ({ page
   const field = figure.locator('svg text', { hasText: /^×0\.13$/ }).first();
   await expect(field).toBeVisible();
   await figure.getByRole('combobox').selectOption('1');
-  expect(page.url()).toContain('base=1');
+  await expect.poll(() => page.url()).toContain('base=1');
   await expect(figure.locator('svg text', { hasText: /^×7\.9/ }).first()).toBeVisible();
 });
 
@@ -179,7 +179,7 @@ test('units, scale and metric change what stands on the axes', async ({ page }) 
   await expect(size.locator('svg text', { hasText: /^1K$/ }).first()).toBeVisible();
   await size.getByRole('button', { name: 'linear' }).click();
   await expect(size.locator('svg text', { hasText: /^0$/ }).first()).toBeVisible();
-  expect(page.url()).toContain('scale=linear');
+  await expect.poll(() => page.url()).toContain('scale=linear');
 });
 
 test('the barrier, the gap and the freeze can be seen', async ({ page }) => {
@@ -530,7 +530,7 @@ test('a study of choices is drawn as groups of bars with intervals', async ({ pa
   ]);
   await figure.getByLabel('by', { exact: true }).selectOption('fs');
   await by('fs');
-  expect(page.url()).toContain('factor=fs');
+  await expect.poll(() => page.url()).toContain('factor=fs');
   await figure.getByLabel('by', { exact: true }).selectOption('level');
   await expect(page.locator('#figure-scaling figcaption')).toHaveText('IOPS against disks');
   const first = figure.locator('.canvas').first();
@@ -563,7 +563,7 @@ test('a copy takes seconds, of which fewer are better', async ({ page }) => {
     bars.locator('svg text', { hasText: 'seconds – lower is better' }).first(),
   ).toBeVisible();
   await expect(bars.locator('figcaption')).toContainText('lower is better');
-  expect(page.url()).toContain('metric=seconds');
+  await expect.poll(() => page.url()).toContain('metric=seconds');
   // What it says is the time that the program measured.
   const cell = data('copies').runs[0].cells.find((one: { op: string }) => one.op === 'copy');
   const counted = cell.visits.filter((one: { counted: boolean }) => one.counted);
