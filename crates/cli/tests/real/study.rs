@@ -21,6 +21,22 @@ pub fn study(lab: &Lab, pool: &[&str], stack: &str, measure: &str) {
     fs::write(lab.path("s.toml"), text).unwrap();
 }
 
+/// A study with a device for the log in half of its stacks, and one suite in the place of the usual.
+///
+/// * `suite`: what is within its braces before `set`.
+fn study_with_wal(lab: &Lab, [data, wal]: [&str; 2], suite: &str) {
+    study(lab, &[data], "file_system = \"ext4\"\nwal = [\"shared\", \"own\"]", "");
+    change(lab, "[stack]", &format!("wal = [{wal:?}]\n[stack]"));
+    change(lab, "suite = \"random-read\",", suite);
+}
+
+/// Puts other words into the study.
+pub fn change(lab: &Lab, from: &str, to: &str) {
+    let text = fs::read_to_string(lab.path("s.toml")).unwrap();
+    assert!(text.contains(from), "{from}: {text}");
+    fs::write(lab.path("s.toml"), text.replace(from, to)).unwrap();
+}
+
 pub fn loops(lab: &mut Lab, n: usize, mib: u64) -> Vec<String> {
     (0..n)
         .map(|k| {
@@ -116,11 +132,7 @@ fn a_suite_of_the_log_is_measured_on_its_device() {
     needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
     let mut lab = Lab::new("study-wal");
     let devices = loops(&mut lab, 2, 64);
-    study(&lab, &[&devices[0]], "file_system = \"ext4\"\nwal = [\"shared\", \"own\"]", "");
-    let text = fs::read_to_string(lab.path("s.toml")).unwrap();
-    let text = text.replace("[stack]", &format!("wal = [{:?}]\n[stack]", devices[1]));
-    let text = text.replace("\"random-read\",", "\"random-read\", on = \"wal\",");
-    fs::write(lab.path("s.toml"), text).unwrap();
+    study_with_wal(&lab, [&devices[0], &devices[1]], "suite = \"random-read\", on = \"wal\",");
     lab.ok("study s.toml");
     for run in &lab.list() {
         let exported = lab.export(run["id"].as_str().unwrap());
@@ -137,12 +149,9 @@ fn a_log_on_one_device_is_measured_beside_data_on_another() {
     needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
     let mut lab = Lab::new("study-both");
     let devices = loops(&mut lab, 2, 64);
-    study(&lab, &[&devices[0]], "file_system = \"ext4\"\nwal = [\"shared\", \"own\"]", "");
-    let text = fs::read_to_string(lab.path("s.toml")).unwrap();
-    let text = text.replace("[stack]", &format!("wal = [{:?}]\n[stack]", devices[1]));
-    let text = text.replace("\"random-read\",", "\"./both.toml\", on = [\"wal\", \"data\"],");
-    let text = text.replace("quick = true\n", "");
-    fs::write(lab.path("s.toml"), text).unwrap();
+    let suite = "suite = \"./both.toml\", on = [\"wal\", \"data\"],";
+    study_with_wal(&lab, [&devices[0], &devices[1]], suite);
+    change(&lab, "quick = true\n", "");
     // The log's files come first.
     let both = "schema = 1\nname = \"both\"\nfile_size = \"8MiB\"\nfill = true\n[[phase]]\nname = \"all\"\n\
                 time = \"50ms\"\nblock_size = \"4KiB\"\n\
@@ -364,8 +373,7 @@ fn settings_of_a_killed_study_are_put_back_at_the_next_start() {
     let queue = format!("/sys/block/{}/queue", devices[0].trim_start_matches("/dev/"));
     let read_ahead = || fs::read_to_string(format!("{queue}/read_ahead_kb")).unwrap();
     let before = read_ahead();
-    let text = fs::read_to_string(lab.path("s.toml")).unwrap().replace("50ms", "2s");
-    fs::write(lab.path("s.toml"), text).unwrap();
+    change(&lab, "50ms", "2s");
     let mut child = lab.command("study s.toml --quiet").spawn().unwrap();
     let begun = Instant::now();
     while read_ahead() == before && begun.elapsed() < Duration::from_secs(30) {
@@ -386,8 +394,7 @@ fn settings_of_a_killed_study_are_put_back_at_the_next_start() {
 pub fn killed_while_mounted(lab: &mut Lab, mib: u64) -> Vec<String> {
     let devices = loops(lab, 1, mib);
     study(lab, &strs(&devices), "file_system = \"ext4\"\nread_ahead = \"64KiB\"", "");
-    let text = fs::read_to_string(lab.path("s.toml")).unwrap().replace("50ms", "2s");
-    fs::write(lab.path("s.toml"), text).unwrap();
+    change(lab, "50ms", "2s");
     kill_when_mounted(lab, &devices);
     devices
 }
@@ -525,8 +532,7 @@ fn a_journal_that_goes_away_ends_the_study_and_all_is_taken_back() {
     let devices = loops(&mut lab, 1, 64);
     let stack = "file_system = [\"ext4\", \"ext2\"]\nread_ahead = \"64KiB\"";
     study(&lab, &strs(&devices), stack, "");
-    let text = fs::read_to_string(lab.path("s.toml")).unwrap().replace("50ms", "1s");
-    fs::write(lab.path("s.toml"), text).unwrap();
+    change(&lab, "50ms", "1s");
     let path = format!("/sys/block/{}/queue/read_ahead_kb", &devices[0]["/dev/".len()..]);
     let before = fs::read_to_string(&path).unwrap();
     let running = lab.start("study s.toml --quiet");
@@ -582,8 +588,7 @@ fn a_device_without_file_system_is_measured_itself() {
     let mut lab = Lab::new("study-bare");
     let devices = loops(&mut lab, 1, 64);
     study(&lab, &strs(&devices), "file_system = [\"none\", \"ext4\"]", "");
-    let text = fs::read_to_string(lab.path("s.toml")).unwrap();
-    fs::write(lab.path("s.toml"), text.replace("random-read", "random-write")).unwrap();
+    change(&lab, "random-read", "random-write");
     let said = lab.ok("study s.toml");
     assert!(said.err.contains("3 of 3 runs are complete"), "{said}");
     assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
@@ -800,6 +805,80 @@ fn two_names_of_one_device_and_one_on_another_are_refused() {
         }
     }
     assert!(is_blank(&lab.path("d0.img")) && is_blank(&lab.path("d1.img")));
+}
+
+#[test]
+fn a_link_is_named_beside_what_it_leads_to() {
+    needs_root!("losetup", "mkfs.ext4", "mkswap");
+    let mut lab = Lab::new("study-link");
+    let devices = loops(&mut lab, 1, 64);
+    let (device, image) = (&devices[0], lab.path("d0.img"));
+    tool("mkswap", &[device]);
+    let link = format!("/dev/plimsoll-test-link-{}", std::process::id());
+    symlink(device, &link).unwrap();
+    study(&lab, &[&link], EXT4, "");
+    let before = hash(&image);
+    let refusal = lab.run("study s.toml");
+    // Each of the two names that the refusal says.
+    let lifted = [device, &link]
+        .map(|name| lab.run(&format!("study s.toml --dry-run --override signature:{name}")));
+    fs::remove_file(&link).unwrap();
+    symlink("/dev/plimsoll-no-such", &link).unwrap();
+    let dangling = lab.run("study s.toml");
+    fs::remove_file(&link).unwrap();
+    refusal.is(3, &[&format!("{device} is not blank: "), &format!("in the study it is {link}")]);
+    for said in lifted {
+        assert_eq!(said.code, Some(0), "{said}");
+    }
+    dangling.is(3, &[&format!("{link} is a link to /dev/plimsoll-no-such, which is not there")]);
+    assert_eq!(hash(&image), before);
+}
+
+#[test]
+fn parts_of_one_device_that_share_nothing_are_two() {
+    needs_root!("losetup", "mkfs.ext4");
+    let mut lab = Lab::new("study-parts");
+    let whole = loops(&mut lab, 1, 128).remove(0);
+    let half = (64 << 20).to_string();
+    let first = lab.attach(Path::new(&whole), &["--sizelimit", &half]);
+    let second = lab.attach(Path::new(&whole), &["--offset", &half]);
+    study(&lab, &[&first, &second], EXT4, "");
+    lab.ok("study s.toml --dry-run");
+    // One that has bytes of both is neither's own.
+    let across = lab.attach(Path::new(&whole), &["--offset", "1048576", "--sizelimit", &half]);
+    study(&lab, &[&first, &across], EXT4, "");
+    refused(&lab, &["d0.img"], "", "are two names of the same bytes");
+    study(&lab, &[&first, &whole], EXT4, "");
+    refused(&lab, &["d0.img"], "", "are two names of the same bytes");
+}
+
+#[test]
+fn a_size_that_does_not_fit_is_refused_before_anything_is_built() {
+    needs_root!("losetup", "mkfs.ext4");
+    let mut lab = Lab::new("study-size");
+    let devices = loops(&mut lab, 1, 64);
+    study(&lab, &strs(&devices), EXT4, "");
+    change(&lab, "\"16MiB\"", "\"65MiB\"");
+    for options in ["", "--dry-run"] {
+        lab.run(&format!("study s.toml {options}")).is(2, &["holds 64MiB at most, wanted 65MiB"]);
+    }
+    assert!(is_blank(&lab.path("d0.img")));
+}
+
+#[test]
+fn a_file_system_that_the_kernel_lacks_is_said_to_be_lacking() {
+    needs_root!("losetup", "mkfs.jfs", "wipefs", "blkid");
+    let known = fs::read_to_string("/proc/filesystems").unwrap();
+    let mut lab = Lab::new("study-jfs");
+    let devices = loops(&mut lab, 1, 64);
+    study(&lab, &strs(&devices), "members = 1\nfile_system = \"jfs\"", "");
+    let said = lab.run("study s.toml");
+    assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")), "{said}");
+    if said.code == Some(0) || known.contains("jfs") {
+        eprintln!("skipped: this kernel has jfs");
+        return;
+    }
+    said.is(4, &["this kernel has no jfs: it is not in /proc/filesystems"]);
 }
 
 #[test]

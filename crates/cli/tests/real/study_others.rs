@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::lab::{Lab, hash, needs_root, tool};
 use crate::study::{
-    EXT4, is_blank, kill_when_mounted, killed_while_mounted, loops, mounted, refused, strs, study,
-    unmount,
+    EXT4, change, is_blank, kill_when_mounted, killed_while_mounted, loops, mounted, refused, strs,
+    study, unmount,
 };
 
 /// The first and the last MiB of a file: what lies between may be written by who uses it.
@@ -118,9 +118,11 @@ fn a_suite_that_changed_is_not_resumed() {
     let mut lab = Lab::new("study-suite");
     let devices = loops(&mut lab, 1, 64);
     study(&lab, &strs(&devices), EXT4, "");
-    let text = fs::read_to_string(lab.path("s.toml")).unwrap();
-    let text = text.replace("\"random-read\",", "\"./own.toml\",").replace("50ms", "2s");
-    fs::write(lab.path("s.toml"), text.replace("quick = true", "")).unwrap();
+    for (from, to) in
+        [("\"random-read\",", "\"./own.toml\","), ("50ms", "2s"), ("quick = true", "")]
+    {
+        change(&lab, from, to);
+    }
     let own = lab.ok("suite show random-read --toml").out;
     fs::write(lab.path("own.toml"), &own).unwrap();
     kill_when_mounted(&lab, &devices);
@@ -139,11 +141,11 @@ fn what_was_unmounted_while_it_plays_is_not_measured_elsewhere() {
     let mut lab = Lab::new("study-away");
     let devices = loops(&mut lab, 1, 64);
     study(&lab, &strs(&devices), EXT4, "");
-    let text = fs::read_to_string(lab.path("s.toml")).unwrap().replace("50ms", "1s");
+    change(&lab, "50ms", "1s");
+    let text = fs::read_to_string(lab.path("s.toml")).unwrap();
     let suite = text.lines().find(|line| line.starts_with("suites")).unwrap().to_owned();
     let one = suite.trim_start_matches("suites = [").trim_end_matches(']').trim_end_matches(',');
-    let text = text.replace(&suite, &format!("suites = [{one}, {one}]"));
-    fs::write(lab.path("s.toml"), text).unwrap();
+    change(&lab, &suite, &format!("suites = [{one}, {one}]"));
     let child = lab.command("study s.toml --quiet").spawn().unwrap();
     let begun = Instant::now();
     while !mounted(&devices) && begun.elapsed() < Duration::from_secs(30) {
