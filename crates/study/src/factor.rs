@@ -49,7 +49,11 @@ const KEYS: [Key; 18] = [
     Key { name: "stripe_chunk", wanted: "a size such as 512KiB", read: size },
     Key { name: "file_system", wanted: "none or a file system such as xfs", read: file_system },
     Key { name: "mkfs", wanted: "words for mkfs, or none", read: text },
-    Key { name: "mount", wanted: "mount options with commas between, or defaults", read: text },
+    Key {
+        name: "mount",
+        wanted: "mount options with one comma between two, or defaults",
+        read: mount_options,
+    },
     Key { name: "scheduler", wanted: "a scheduler such as none or mq-deadline", read: word },
     Key { name: "read_ahead", wanted: "a size such as 128KiB", read: size },
     Key { name: "nr_requests", wanted: "1 to 65536", read: requests },
@@ -87,6 +91,13 @@ fn target(text: &str) -> Option<String> {
 
 fn text(text: &str) -> Option<String> {
     word(text)
+}
+
+/// An empty one would be no option at all: a level that is the same as another by its stack.
+fn mount_options(text: &str) -> Option<String> {
+    let options: Vec<&str> = text.split(',').map(str::trim).collect();
+    let whole = options.iter().all(|option| !option.is_empty());
+    word(&options.join(",")).filter(|_| whole)
 }
 
 fn number(text: &str, least: u32, most: u32) -> Option<String> {
@@ -171,6 +182,11 @@ mod tests {
             ("state", "degraded", Some("degraded")),
             ("wal", "own", Some("own")),
             ("target", "", None),
+            ("mount", "noatime, nodiratime", Some("noatime,nodiratime")),
+            ("mount", "defaults", Some("defaults")),
+            ("mount", ",,", None),
+            ("mount", "noatime,", None),
+            ("mount", "noatime,,nodiratime", None),
         ] {
             let (_, level) = read(key, text).unwrap();
             assert_eq!(level.ok().as_deref(), wanted, "{key} = {text}");

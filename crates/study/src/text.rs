@@ -442,7 +442,12 @@ fn suite(source: &Source<'_>, entry: &Spanned<toml::Value>) -> Result<SuiteRef, 
             let on = match table.get("on") {
                 None => On::Data,
                 Some(value) => On::parse(value).ok_or_else(|| {
-                    wrong("`on` is neither \"data\" nor \"wal\" nor [\"wal\", \"data\"]")
+                    let what = format!(
+                        "`on` is `{value}`, wanted \"data\", \"wal\" or [\"wal\", \"data\"]"
+                    );
+                    let hint = "where the suite's files are: with the data, on the log's device, or a \
+                                set on each at the same time, the log's first";
+                    source.wrong(entry.span().start, what, Some(hint))
                 })?,
             };
             Ok(SuiteRef { suite: name.to_owned(), set, on })
@@ -548,12 +553,18 @@ seed = 7
             (
                 "\"bm-flash\"",
                 "{ suite = \"a\", on = 1 }",
-                "s.toml:11: `on` is neither \"data\" nor \"wal\"",
+                "s.toml:11: `on` is `1`, wanted \"data\", \"wal\" or [\"wal\", \"data\"]",
             ),
             (
                 "\"bm-flash\"",
                 "{ suite = \"a\", on = [\"data\", \"wal\"] }",
-                "s.toml:11: `on` is neither \"data\" nor \"wal\"",
+                "s.toml:11: `on` is `[\"data\", \"wal\"]`, wanted \"data\"",
+            ),
+            ("\"bm-flash\"", "{ suite = \"a\", on = [] }", "s.toml:11: `on` is `[]`, wanted"),
+            (
+                "legs = [1, 2]",
+                "mount = [\"defaults\", \",,\"]",
+                "s.toml:8: `mount` is `,,`, wanted mount options",
             ),
             ("\"bm-flash\"", "17", "s.toml:11: a suite is neither text nor a table"),
             ("seed = 7", "sed = 7", "s.toml:16: unknown field `sed`"),
@@ -563,5 +574,12 @@ seed = 7
             assert!(error.to_string().starts_with(wanted), "{to}: {error}");
         }
         assert!(parse("", "s.toml").unwrap_err().hint().is_some());
+    }
+
+    #[test]
+    fn the_hint_of_a_place_for_files_is_about_places() {
+        let text = WHOLE.replace("\"bm-flash\"", "{ suite = \"a\", on = \"log\" }");
+        let hint = parse(&text, "s.toml").unwrap_err().hint().unwrap();
+        assert!(hint.contains("the log's first"), "{hint}");
     }
 }
