@@ -5,6 +5,7 @@ use units::{Bytes, Nanos};
 
 use crate::design::Study;
 use crate::stacks::Stack;
+use crate::text::On;
 
 /// What is taken for granted where nobody has measured yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +91,46 @@ impl Study {
             most: ends.then_some(building + most),
             written: Bytes::new(all(&|suite| suite.written.get())),
         }
+    }
+}
+
+/// A stack that cannot hold what the study's `size` asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooSmall {
+    /// Its place in the plan.
+    pub stack: u32,
+    /// Its levels.
+    pub title: String,
+    /// What it can hold at most.
+    pub holds: Bytes,
+    /// What was asked for.
+    pub wanted: Bytes,
+}
+
+impl Study {
+    /// The first stack that can never hold as much as the study's `size`, where it has one.
+    ///
+    /// * `size`: bytes on a device, where that is known.
+    ///
+    /// A file system needs some room itself: what is not found here may still not fit.
+    pub fn too_small(&self, size: impl Fn(&str) -> Option<Bytes>) -> Option<TooSmall> {
+        let wanted = self.measure.size?;
+        // What is linear, or spreads by itself, uses more of the larger members than of the smallest.
+        let holds = |spec: &StackSpec| {
+            let members = spec.legs.iter().flat_map(|leg| &leg.members);
+            let largest = members.filter_map(|device| size(device.as_str())).max()?;
+            Some(capacity::of_stack(spec, largest))
+        };
+        let on = |place: fn(On) -> bool| self.measure.suites.iter().any(|suite| place(suite.on));
+        self.stacks.iter().find_map(|one| {
+            let Stack::Built(spec) = &one.stack else { return None };
+            let wal = spec.wal.as_deref();
+            let data = (on(|on| on != On::Wal) || wal.is_none()).then_some(&**spec);
+            let log = wal.filter(|_| on(|on| on != On::Data));
+            let places = data.into_iter().chain(log);
+            let least = places.filter_map(holds).min().filter(|holds| *holds < wanted)?;
+            Some(TooSmall { stack: one.number, title: one.title(), holds: least, wanted })
+        })
     }
 }
 
@@ -182,6 +223,40 @@ mod tests {
         let said = budget.sentences(|time| time.exact());
         assert_eq!(said[0], "3 stacks that differ, 4 builds, 8 runs in the store.");
         assert!(said[1].contains("10 s a stack and arrays come into step"), "{}", said[1]);
+    }
+
+    #[test]
+    fn a_size_that_no_stack_can_hold_is_found() {
+        let found = |stack: &str, on: &str, gib: u64| {
+            let text = format!(
+                "[devices]\npool = [\"/dev/a\", \"/dev/b\"]\nwal = [\"/dev/log\"]\n[stack]\n{stack}\n\
+                 [measure]\nsuites = [{{ suite = \"x\", on = {on} }}]\n\
+                 size = \"{gib}GiB\""
+            );
+            let study = parse(&text, "s.toml").unwrap().plan(1).unwrap();
+            let size = |device: &str| match device {
+                "/dev/log" => Some(Bytes::gib(2)),
+                "/dev/b" => Some(Bytes::gib(5)),
+                _ => Some(Bytes::gib(4)),
+            };
+            study.too_small(size).map(|found| (found.stack, found.holds, found.wanted))
+        };
+        let one = "members = 1\nfile_system = \"xfs\"";
+        assert_eq!(found(one, "\"data\"", 4), None);
+        assert_eq!(found(one, "\"data\"", 5), Some((1, Bytes::gib(4), Bytes::gib(5))));
+        // Only the second of the two levels is too small.
+        let two = "members = 2\nlevel = [\"raid0\", \"raid1\"]\nfile_system = \"xfs\"";
+        assert_eq!(found(two, "\"data\"", 7).map(|found| found.0), Some(2));
+        let pool = "members = 2\nlevel = \"raid1\"\nfile_system = \"btrfs\"";
+        // Of members of two sizes nobody knows before how much is used of the larger.
+        assert_eq!(found(pool, "\"data\"", 5), None);
+        // The log's device is asked only where something is on it.
+        let own = "members = 1\nfile_system = \"xfs\"\nwal = \"own\"";
+        assert_eq!(found(own, "\"data\"", 3), None);
+        for on in ["\"wal\"", "[\"wal\", \"data\"]"] {
+            assert_eq!(found(own, on, 3), Some((1, Bytes::gib(2), Bytes::gib(3))), "{on}");
+        }
+        assert_eq!(found(own, "\"wal\"", 2), None);
     }
 
     #[test]

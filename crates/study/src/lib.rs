@@ -12,7 +12,7 @@ mod stacks;
 mod tells;
 mod text;
 
-pub use budget::{Assumed, Budget, SuiteTime};
+pub use budget::{Assumed, Budget, SuiteTime, TooSmall};
 pub use design::{Design, LeftOut, PlannedStack, Study};
 pub use factor::Factor;
 pub use marks::Marks;

@@ -84,6 +84,12 @@ pub enum PlayError {
         /// Which word, and why.
         why: String,
     },
+    /// The files of its suites cannot fit.
+    #[error(
+        "stack {} ({}) holds {} at most, wanted {}, the `size` of `[measure]`",
+        .0.stack, .0.title, .0.holds.exact(), .0.wanted.exact()
+    )]
+    TooSmall(study::TooSmall),
     /// Two targets that are one.
     #[error("the targets {one} and {other} are two names of one thing")]
     OneTarget {
@@ -201,6 +207,10 @@ impl PlayError {
                     .to_owned()
             }
             Self::OneTarget { .. } => "name each thing once".to_owned(),
+            Self::TooSmall(found) => format!(
+                "a `size` below {}, of which the file system needs some itself; or larger devices",
+                found.holds.exact()
+            ),
             Self::Words { .. } => {
                 "take the word out of `mkfs` or `mount` in the study's file".to_owned()
             }
@@ -229,6 +239,7 @@ impl PlayError {
                 | Self::Steps { .. }
                 | Self::Words { .. }
                 | Self::OneTarget { .. }
+                | Self::TooSmall(_)
                 | Self::Unfinished { .. }
                 | Self::NothingToResume { .. }
                 | Self::Changed { .. }

@@ -232,9 +232,9 @@ impl Play<'_> {
         hold(&self.host, self.study.devices.all().map(String::as_str))
     }
 
-    /// Whether every command of every stack is one that will be done, and whether no two of its
-    /// targets are one.
-    pub fn check_words(&self, devices: &[Device], key: &str) -> Result<(), PlayError> {
+    /// Whether every command of every stack is one that will be done, whether no two of its
+    /// targets are one, and whether its files can fit.
+    pub fn check_plan(&self, devices: &[Device], key: &str) -> Result<(), PlayError> {
         one_target_each(self.study)?;
         let paths = devices.iter().map(|device| device.path.clone()).collect();
         let queues = devices.iter().map(|device| device.identity.disk.clone()).collect();
@@ -248,7 +248,11 @@ impl Play<'_> {
                 })?;
             }
         }
-        Ok(())
+        let size = |path: &str| {
+            let device = devices.iter().find(|device| device.path == path);
+            device.map(|device| device.identity.size)
+        };
+        self.study.too_small(size).map_or(Ok(()), |found| Err(PlayError::TooSmall(found)))
     }
 
     /// Judges the study's devices.
@@ -275,7 +279,7 @@ impl Play<'_> {
         if !user.is_root() {
             return Err(PlayError::NotRoot(user.as_raw()));
         }
-        self.check_words(devices, key)?;
+        self.check_plan(devices, key)?;
         let steps = steps_of(self.study, devices, key)?;
         let missing = stack::build::missing_programs(steps.iter().flat_map(|(_, steps)| steps));
         if missing.is_empty() { Ok(()) } else { Err(PlayError::NotInstalled(missing)) }

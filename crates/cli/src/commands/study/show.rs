@@ -134,7 +134,7 @@ pub fn plan(
         Err(error) => return Err(error.into()),
     };
     if refused.is_none() {
-        play.check_words(&devices, KEY)?;
+        play.check_plan(&devices, KEY)?;
     }
     let steps = match &refused {
         None => steps_of(&prepared.study, &devices, KEY)?,
