@@ -248,6 +248,9 @@ pub enum JournalError {
         /// What is wrong with it.
         why: String,
     },
+    /// It has no bytes.
+    #[error("it is empty, so nobody knows which study it was of, or what that left")]
+    Empty,
     /// The first line is cut off or another.
     #[error("it does not say which study it is of")]
     NoBeginning,
@@ -334,6 +337,9 @@ impl State {
     /// From the text of a journal; with how many bytes of it count. The rest was cut off by a
     /// crash, and has to go before anything is added.
     pub fn read(text: &str) -> Result<(Self, usize), JournalError> {
+        if text.is_empty() {
+            return Err(JournalError::Empty);
+        }
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
         let mut state: Option<Self> = None;
         for (at, line) in text.get(..whole).unwrap_or_default().lines().enumerate() {
@@ -652,7 +658,7 @@ mod tests {
 
     #[test]
     fn what_is_no_journal_is_refused() {
-        assert!(matches!(State::read(""), Err(JournalError::NoBeginning)));
+        assert!(matches!(State::read(""), Err(JournalError::Empty)));
         assert!(matches!(State::read("{\"is\":\"ended\""), Err(JournalError::NoBeginning)));
         assert!(matches!(State::read("hello\n"), Err(JournalError::Line { line: 1, .. })));
         let ended = text(&[Entry::Ended { complete: true }]);

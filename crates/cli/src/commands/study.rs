@@ -379,17 +379,19 @@ fn clean(args: &CleanArgs, common: &Common, output: Output) -> Result<ExitCode, 
     let store = order::store_path(common)?;
     if args.dry_run {
         let mut text = String::new();
+        let mut worst = ExitCode::Ok;
         for found in unfinished(&store) {
             match found {
                 Ok(found) => show::left(&mut text, &found.left()),
-                Err(error) => output.warning(&error.to_string()),
+                // What it left is not known: that is not nothing.
+                Err(error) => worst = Failure::from(error).tell(&output),
             }
         }
-        if text.is_empty() {
+        if text.is_empty() && worst == ExitCode::Ok {
             text.push_str("Nothing is left of any study.\n");
         }
         output.print(&text)?;
-        return Ok(ExitCode::Ok);
+        return Ok(worst);
     }
     let mut worst = ExitCode::Ok;
     let cleaned = runner::study::clean(&store, &mut |line| output.note(line));

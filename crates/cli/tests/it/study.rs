@@ -183,6 +183,24 @@ fn two_names_of_one_target_are_refused() {
 }
 
 #[test]
+fn an_empty_journal_is_told_for_what_it_is() {
+    let world = world(TARGETS);
+    let journals = world.store().with_extension("studies");
+    std::fs::create_dir_all(&journals).unwrap();
+    let journal = journals.join("a b-0000abcd.journal");
+    std::fs::write(&journal, "").unwrap();
+    for words in [&["study", "clean"][..], &["study", "clean", "--dry-run"]] {
+        let said = world.run(words);
+        assert_eq!(said.code, 6, "{words:?}: {}", said.err);
+        assert!(said.err.contains("it is empty"), "{words:?}: {}", said.err);
+        assert!(said.err.contains("hint: ") && said.err.contains("`rm '"), "{}", said.err);
+        assert!(!said.out.contains("Nothing is left"), "{}", said.out);
+    }
+    std::fs::remove_file(&journal).unwrap();
+    assert_eq!(world.ok(&["study", "clean", "--dry-run"]).out, "Nothing is left of any study.\n");
+}
+
+#[test]
 fn an_override_must_override_something() {
     let world = world(TARGETS);
     for bad in ["mounted:/dev/sdb", "signature", "signature:"] {

@@ -188,6 +188,12 @@ impl PlayError {
                 "`plimsoll study clean` tries again, once what is in the way is gone".to_owned()
             }
             Self::Run(error) => return error.hint(),
+            Self::Damaged { source: study::journal::JournalError::Empty, path } => format!(
+                "a machine that lost its power, or somebody else, left it so: see what `/run/plimsoll`, \
+                 `/dev/md` and `vgs` have of the study's key, which is in its name, take that apart by \
+                 hand, and `rm {}`",
+                layout::shell_word(&path.display().to_string())
+            ),
             Self::Damaged { .. } => {
                 "nothing can be taken back by it: see what `/run/plimsoll` and `/dev/md` have of the \
                  study's key, which is in the journal's name, take that apart by hand, and remove \
