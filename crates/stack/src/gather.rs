@@ -323,7 +323,8 @@ fn device_uses(host: &Host, facts: &mut BlockFacts) {
     }
     for (by, file) in loops(host) {
         let name = file.to_str().and_then(|path| block::named(host, path));
-        if let Some(device) = name.filter(|n| related.contains(n) && by != facts.name) {
+        let is_other = |by: &str| by != facts.name && !shared::are_apart(host, &facts.name, by);
+        if let Some(device) = name.filter(|n| related.contains(n) && is_other(&by)) {
             push(&mut facts.holders, DeviceUse { device, by });
         }
     }

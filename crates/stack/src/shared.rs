@@ -35,11 +35,19 @@ impl LoopSpan {
     /// Whether both show some of the same bytes. Files without a name are taken for the same if the
     /// kernel names them alike.
     fn shares(&self, other: &Self) -> bool {
-        let same = match (self.id, other.id) {
+        self.is_of_file(other) && self.from < other.to && other.from < self.to
+    }
+
+    /// Whether both show bytes of one file, and none of the same.
+    fn is_beside(&self, other: &Self) -> bool {
+        self.is_of_file(other) && !self.shares(other)
+    }
+
+    fn is_of_file(&self, other: &Self) -> bool {
+        match (self.id, other.id) {
             (Some(mine), Some(theirs)) => mine == theirs,
             _ => self.path == other.path,
-        };
-        same && self.from < other.to && other.from < self.to
+        }
     }
 }
 
@@ -83,12 +91,19 @@ pub(crate) fn also(host: &Host, names: &[String]) -> Vec<String> {
 /// Whether two block devices, by the kernel's names, have bytes in common although neither is made
 /// of the other as sysfs shows it: loop devices over one file, or a loop device and what it is over.
 pub fn share_bytes(host: &Host, one: &str, other: &str) -> bool {
-    let of = |name: &str| -> Vec<String> {
-        let disk = block::disk_of(host, name);
-        std::iter::once(name.to_owned()).chain(disk).collect()
+    let has = |one: &str, other: &str| {
+        let disk = block::disk_of(host, one);
+        let mine: Vec<String> = std::iter::once(one.to_owned()).chain(disk).collect();
+        // Not the disk of the other: another partition of it has bytes of its own.
+        also(host, &mine).iter().any(|name| name == other)
     };
-    let (mine, theirs) = (of(one), of(other));
-    also(host, &mine).iter().any(|name| theirs.contains(name))
+    has(one, other) || has(other, one)
+}
+
+/// Whether two loop devices show different bytes of the same file or device.
+pub(crate) fn are_apart(host: &Host, one: &str, other: &str) -> bool {
+    let (one, other) = (LoopSpan::of(host, one), LoopSpan::of(host, other));
+    one.zip(other).is_some_and(|(one, other)| one.is_beside(&other))
 }
 
 /// The file under a loop device, where it is one and can be seen.
@@ -113,6 +128,8 @@ mod tests {
         let (first, second) = (span("/a", Some(1), 0, 100), span("/a", Some(1), 100, 200));
         assert!(whole.shares(&first) && second.shares(&whole));
         assert!(!first.shares(&second) && !second.shares(&first));
+        assert!(first.is_beside(&second) && !whole.is_beside(&first));
+        assert!(!first.is_beside(&span("/a", Some(2), 100, 200)), "of another file");
         assert!(whole.shares(&span("/hard/link", Some(1), 0, u64::MAX)));
         assert!(!whole.shares(&span("/a", Some(2), 0, u64::MAX)), "another file of that name");
         assert!(whole.shares(&span("/a", None, 0, u64::MAX)), "it cannot be told apart");

@@ -304,3 +304,24 @@ fn tmpfs_has_no_more_room_than_memory() {
     let target = machine.target("/mem/x", stack::PathKind::Missing);
     assert_eq!(place(&machine, &target).space.unwrap().free, Bytes::mib(1));
 }
+
+#[test]
+fn parts_of_a_disk_that_do_not_overlap_share_nothing() {
+    let machine = Machine::unpack("loops-over-partitions");
+    for (one, other, wanted) in [
+        ("loop1", "sda2", false),
+        ("loop2", "sda2", false),
+        ("loop2", "loop3", false),
+        ("loop1", "loop2", true),
+        ("loop1", "loop3", true),
+        ("loop1", "sda1", true),
+        ("loop1", "sda", true),
+    ] {
+        let seen =
+            [(one, other), (other, one)].map(|(a, b)| stack::share_bytes(&machine.host, a, b));
+        assert_eq!(seen, [wanted; 2], "{one} and {other}, both ways");
+    }
+    // That another has the other half is no use of this one; that somebody has all of it is.
+    let facts = block_facts(&machine, "/dev/loop2", "7:2", &Own::default());
+    assert_eq!(uses(&facts.holders), [("sda1", "loop1")]);
+}
