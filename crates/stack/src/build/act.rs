@@ -126,7 +126,10 @@ pub fn act(
         move |source| ActError::File { what, path, source }
     };
     match action {
-        Action::Run { argv } => return run_so(&as_named(&as_found(argv), way.named), way),
+        Action::Run { argv } => {
+            let done = run_so(&as_named(&as_found(argv), way.named), way);
+            return done.map_err(|error| with_lack(error, argv));
+        }
         Action::WriteFile { path, value } => {
             std::fs::write(path, value).map_err(file("write", path))?;
         }
@@ -145,6 +148,33 @@ pub fn act(
         },
     }
     Ok(Said::default())
+}
+
+/// A failed mount, with that the kernel has no such file system, where that is so: `mount` has had its
+/// module looked for by then.
+fn with_lack(error: ActError, argv: &[String]) -> ActError {
+    let known = Host::this().text("/proc/filesystems").unwrap_or_default();
+    match (lacking(argv, &known), error) {
+        (Some(kind), ActError::Failed { command, how, said }) => {
+            let lack = format!(
+                "this kernel has no {kind}: it is not in /proc/filesystems, and `modprobe {kind}` \
+                 says whether there is a module"
+            );
+            ActError::Failed { command, how, said: format!("{lack} ({said})") }
+        }
+        (_, error) => error,
+    }
+}
+
+/// The file system that a mount asks for and that is none of those known to the kernel.
+///
+/// * `known`: as `/proc/filesystems` has them; nothing is lacking where that is not known.
+fn lacking<'a>(argv: &'a [String], known: &str) -> Option<&'a str> {
+    let mut words = argv.iter().map(String::as_str);
+    let is_mount = words.next() == Some("mount") && !known.is_empty();
+    let kind = words.skip_while(|word| *word != "-t").nth(1).filter(|_| is_mount)?;
+    let has = known.lines().any(|line| line.split_whitespace().next_back() == Some(kind));
+    (!has).then_some(kind)
 }
 
 /// The same words, with arrays that are taken back, or on which something is, named as they are found: a restart may
@@ -339,6 +369,33 @@ mod tests {
         // Another's array of that name would be built over.
         for line in ["mdadm --create /dev/md/plimsoll-0-leg0", "mkfs.xfs /dev/md/plimsoll-0-top"] {
             assert!(!of(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_file_system_that_the_kernel_lacks_is_known_by_its_list() {
+        let of = |line: &str, known: &str| lacking(&argv(line), known).map(str::to_owned);
+        let known = "nodev\tsysfs\n\text4\nnodev\tzfs\n";
+        assert_eq!(of("mount -t jfs /dev/a /m", known).as_deref(), Some("jfs"));
+        for line in ["mount -t ext4 /dev/a /m", "mount -t zfs a /m", "mkfs.jfs -t jfs", "mount /m"]
+        {
+            assert_eq!(of(line, known), None, "{line}");
+        }
+        assert_eq!(of("mount -t jfs /dev/a /m", ""), None);
+    }
+
+    #[test]
+    fn a_link_gives_way_to_its_device_also_in_mount_options() {
+        let named = [("/dev/by-id/a".to_owned(), "/dev/sda".to_owned())];
+        for (given, wanted) in [
+            ("mkfs.ext4 -q /dev/by-id/a", "mkfs.ext4 -q /dev/sda"),
+            (
+                "mount -o noatime,device=/dev/by-id/a,device=/dev/sdb /dev/sdb /m",
+                "mount -o noatime,device=/dev/sda,device=/dev/sdb /dev/sdb /m",
+            ),
+            ("mkfs.ext4 /dev/by-id/ab", "mkfs.ext4 /dev/by-id/ab"),
+        ] {
+            assert_eq!(as_named(&argv(given), &named), argv(wanted), "{given}");
         }
     }
 
