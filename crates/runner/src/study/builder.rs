@@ -14,7 +14,7 @@ use study::Marks;
 use study::journal::{Entry, Found};
 
 use crate::study::clean::action_text;
-use crate::study::devices::{known_by, users};
+use crate::study::devices::{known_by, node, users};
 use crate::study::{JournalFile, PlayError, witness};
 
 /// A tool that makes or takes apart something: `mkfs` of a large array may take long.
@@ -198,8 +198,8 @@ impl<'a> Builder<'a> {
                 said: error.to_string(),
             })?;
             let Some(now) = identity(&self.host, Path::new(path)) else { continue };
-            let node = format!("/dev/{}", now.name.replace('!', "/"));
-            let is_it = identity(&self.host, Path::new(&node)).is_some_and(|node| node == now);
+            let node = node(&now);
+            let is_it = identity(&self.host, Path::new(&node)).is_some_and(|there| there == now);
             // Where nobody made that node the name has to do.
             if is_it && node != path {
                 named.push((path.to_owned(), node));

@@ -97,8 +97,15 @@ impl Override {
     }
 
     fn is_for(&self, path: &str, device: &DeviceIdentity) -> bool {
-        self.device == path || device.serial.as_ref() == Some(&self.device)
+        self.device == path
+            || self.device == node(device)
+            || device.serial.as_ref() == Some(&self.device)
     }
+}
+
+/// The kernel's name of a device as a path. Refusals name it, whatever link the study goes by.
+pub(super) fn node(device: &DeviceIdentity) -> String {
+    format!("/dev/{}", device.name.replace('!', "/"))
 }
 
 /// Which override would lift a refusal; `None` where nothing does.
@@ -199,7 +206,7 @@ pub fn judge(
     let mut used = vec![false; overrides.len()];
     for path in paths {
         let Some(found) = identity(host, Path::new(path)) else {
-            refused.push(format!("{path} is no block device that the kernel shows"));
+            refused.push(none_there(Path::new(path)));
             continue;
         };
         let (facts, chain) = match look(host, path, store) {
@@ -208,6 +215,11 @@ pub fn judge(
                 refused.push(why);
                 continue;
             }
+        };
+        // A refusal names what a link leads to; the study's file knows the link.
+        let link = match facts.resolved == Path::new(path) {
+            true => String::new(),
+            false => format!("; in the study it is {path}"),
         };
         let mut device = Device {
             path: path.clone(),
@@ -246,9 +258,9 @@ pub fn judge(
                     device.overridden.push(reason.to_string());
                 }
                 None if lifted == Some("signature") => {
-                    refused.push(format!("{reason}{}", known.remark()));
+                    refused.push(format!("{reason}{}{link}", known.remark()));
                 }
-                None => refused.push(reason.to_string()),
+                None => refused.push(format!("{reason}{link}")),
             }
         }
         if let Some(other) = devices.iter().find(|d| d.identity.number == device.identity.number) {
@@ -284,6 +296,16 @@ pub fn judge(
     Ok(devices)
 }
 
+/// Why a path is no device that could be written.
+fn none_there(path: &Path) -> String {
+    let shown = path.display();
+    match (path.exists(), std::fs::read_link(path)) {
+        (false, Ok(to)) => format!("{shown} is a link to {}, which is not there", to.display()),
+        (false, Err(_)) => format!("{shown} is not there"),
+        (true, _) => format!("{shown} is no block device that the kernel shows"),
+    }
+}
+
 /// What is known of a device, and the kernel's names of it and of what it lies on.
 fn look(host: &Host, path: &str, store: &Path) -> Result<(Facts, Vec<String>), String> {
     let target = stack::inspect(host, Path::new(path)).map_err(|error| error.to_string())?;
@@ -303,13 +325,13 @@ fn look(host: &Host, path: &str, store: &Path) -> Result<(Facts, Vec<String>), S
 pub(super) fn users(host: &Host, path: &str, overridden: &[String]) -> Vec<String> {
     // The store is not on it: that was judged before anything was written.
     let Ok((facts, _)) = look(host, path, Path::new("/")) else { return Vec::new() };
-    let all = reasons(&facts).into_iter();
+    let (all, resolved) = (reasons(&facts).into_iter(), &facts.resolved);
     let matters = |reason: &RefusalReason| match reason {
         RefusalReason::Mounted { .. } | RefusalReason::Swap { .. } | RefusalReason::Held { .. } => {
             true
         }
         RefusalReason::OpenWriter { .. } => {
-            let word = format!("{path} is open for writing");
+            let word = format!("{} is open for writing", resolved.display());
             !overridden.iter().any(|text| text.starts_with(&word))
         }
         _ => false,
