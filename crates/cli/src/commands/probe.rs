@@ -93,6 +93,12 @@ fn look(host: &Host, path: &Path) -> Result<Target, Failure> {
     let target = match stack::inspect(host, path) {
         Ok(target) => target,
         Err(TargetError::NoParent { .. }) => return Err(missing(path)),
+        // What is not there is never made by a probe.
+        Err(error @ TargetError::DanglingLink { .. }) => {
+            let hint = "what it led to was removed, or is not attached or mounted now: `lsblk` lists \
+                        block devices, `findmnt` what is mounted where";
+            return Err(Failure::new(ExitCode::Target, error).hint(hint));
+        }
         Err(error) => return Err(RunError::from(error).into()),
     };
     let other = match &target.path.kind {

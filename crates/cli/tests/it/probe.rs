@@ -186,6 +186,12 @@ fn of_what_is_not_there_nothing_is_said() {
     assert_eq!(world.files(), ["home", "there"]);
     let done = world.run(&["probe", "missing"]);
     assert!(done.err.contains("hint: "), "{}", done.err);
+    std::os::unix::fs::symlink("/no/such/place", world.path("link")).unwrap();
+    let link = world.run(&["probe", "link"]);
+    assert_eq!((link.out.as_str(), link.code), ("", 5), "{}", link.err);
+    assert!(link.err.contains("link is a symbolic link to /no/such/place"), "{}", link.err);
+    // A probe creates nothing: that is no advice for it.
+    assert!(link.err.contains("hint: ") && !link.err.contains("created"), "{}", link.err);
     let zero = world.run(&["probe", ".", "--request-size", "0"]);
     assert_eq!((zero.out.as_str(), zero.code), ("", 2), "{}", zero.err);
 }
