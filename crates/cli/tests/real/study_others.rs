@@ -89,6 +89,52 @@ fn a_device_in_use_since_the_kill_is_neither_cleaned_nor_built_on() {
 }
 
 #[test]
+fn what_somebody_uses_since_ctrl_c_is_not_made_blank() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-stopped");
+    let devices = loops(&mut lab, 1, 64);
+    study(&lab, &strs(&devices), EXT4, "");
+    change(&lab, "50ms", "2s");
+    let mut child = lab.command("study s.toml --quiet").spawn().unwrap();
+    let begun = Instant::now();
+    while !mounted(&devices) && begun.elapsed() < Duration::from_secs(30) {
+        sleep(Duration::from_millis(5));
+    }
+    tool("kill", &["-INT", &child.id().to_string()]);
+    child.wait().unwrap();
+    // Nothing is left to erase: only bytes of no kind, which are made zero at last.
+    let image = lab.path("d0.img");
+    assert!(!mounted(&devices) && !is_blank(&image));
+    let open = format!("exec 3<>{}; exec sleep 60", devices[0]);
+    let mut holder = Command::new("bash").args(["-c", &open]).spawn().unwrap();
+    sleep(Duration::from_millis(300));
+    let before = ends(&image);
+    let said = lab.run("study clean");
+    let after = ends(&image);
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert!(said.code != Some(0) && said.err.contains("is open for writing by sleep"), "{said}");
+    assert!(before == after, "something was written");
+    lab.ok("study clean");
+    assert!(is_blank(&image));
+}
+
+#[test]
+fn tools_are_given_the_device_and_not_the_link_to_it() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-given");
+    let devices = loops(&mut lab, 1, 64);
+    let link = format!("/dev/plimsoll-test-given-{}", std::process::id());
+    symlink(&devices[0], &link).unwrap();
+    study(&lab, &[&link], &format!("{EXT4}\nmkfs = \"-O no_such_feature\""), "");
+    let said = lab.run("study s.toml");
+    fs::remove_file(&link).unwrap();
+    // A command that failed is told as it was started.
+    let of_device = format!("-O no_such_feature {}` ended", devices[0]);
+    assert!(said.code == Some(4) && said.out.contains(&of_device), "{said}");
+}
+
+#[test]
 fn the_log_of_a_mounted_file_system_is_in_use() {
     needs_root!("losetup", "mkfs.xfs", "mkfs.ext4");
     let mut lab = Lab::new("study-log");

@@ -2,15 +2,16 @@
 //! make them.
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common::Scratch;
 use rustix::fs::XattrFlags;
+use stack::build::EndsError;
 use stack::{
-    Access, Action, Consent, Host, Ledger, MARK_NAME, Mark, Own, PathKind, Permit, Refusal,
-    RefusalReason, Subject, TargetError, decide, difference, gather, inspect, mark_value,
+    Access, Action, Consent, DeviceNumber, Host, Ledger, MARK_NAME, Mark, Own, PathKind, Permit,
+    Refusal, RefusalReason, Subject, TargetError, decide, difference, gather, inspect, mark_value,
 };
 use units::Bytes;
 
@@ -377,6 +378,39 @@ fn a_mounted_device_is_refused_whatever_is_said() {
     let inside = inspect(&Host::this(), &point.join("new")).unwrap();
     assert_eq!(inside.mount.as_ref().unwrap().file_system, "ext4");
     assert!(inside.devices[0].name.starts_with("loop"), "{inside:?}");
+}
+
+#[test]
+fn ends_are_made_blank_of_the_device_that_was_meant_and_that_nobody_has() {
+    let Some(device) = LoopDevice::new("ends") else { return };
+    let file = OpenOptions::new().write(true).open(&device.path).unwrap();
+    file.write_all_at(&[7; 512], 0).unwrap();
+    file.sync_all().unwrap();
+    drop(file);
+    let number = stack::build::identity(&Host::this(), &device.path).unwrap().number;
+    let blank = |number, is_ours: bool| {
+        stack::build::blank_ends(&device.path, number, &|marks| {
+            assert_eq!(marks.len(), 1);
+            is_ours
+        })
+    };
+    let bytes = || {
+        let mut bytes = [1; 512];
+        File::open(&device.path).unwrap().read_exact_at(&mut bytes, 0).unwrap();
+        bytes
+    };
+    let other = DeviceNumber { minor: number.minor + 1, ..number };
+    assert!(matches!(blank(other, true), Err(EndsError::Exchanged { .. })));
+    assert!(!blank(number, false).unwrap(), "somebody else's bytes");
+    // As a mount or an array has it.
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL;
+    let held = rustix::fs::open(&device.path, flags, rustix::fs::Mode::empty()).unwrap();
+    let error = blank(number, true).unwrap_err();
+    assert!(matches!(&error, EndsError::System { .. }), "{error}");
+    assert_eq!(bytes(), [7; 512]);
+    drop(held);
+    assert!(blank(number, true).unwrap());
+    assert_eq!(bytes(), [0; 512]);
 }
 
 #[test]
