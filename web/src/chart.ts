@@ -279,9 +279,26 @@ export function whiskers(
   };
 }
 
+const charts = new WeakMap<Element, EChartsType>();
+
+/** Drawings are as wide as their places, whatever makes these wider: windows, scroll bars, grids. */
+const widths = new ResizeObserver((places) => {
+  // What is made for paper is as wide as that.
+  if (document.documentElement.classList.contains('paper')) return;
+  for (const { target } of places) {
+    const chart = charts.get(target);
+    const width = target.clientWidth;
+    if (!chart || chart.isDisposed()) widths.unobserve(target);
+    else if (width > 0 && width !== chart.getWidth()) chart.resize({ width });
+  }
+});
+
 export function open(element: HTMLElement, height: number): EChartsType {
   const width = element.clientWidth || 640;
-  return init(element, null, { renderer: 'svg', width, height });
+  const chart = init(element, null, { renderer: 'svg', width, height });
+  charts.set(element, chart);
+  widths.observe(element);
+  return chart;
 }
 
 /** The drawing as a file of its own, with a background so that it can be put anywhere. */

@@ -255,12 +255,6 @@ export function mount(first: model.Page, app: HTMLElement, extras: Extras): Moun
     dress();
     redraw();
   });
-  let width = innerWidth;
-  addEventListener('resize', () => {
-    if (innerWidth === width || paper) return;
-    width = innerWidth;
-    for (const one of shown.values()) one.resize();
-  });
   // Paper is white, and has everything on it.
   addEventListener('beforeprint', () => {
     paper = true;

@@ -192,13 +192,6 @@ export class Shown {
     else slot.chart?.setOption(whole(panel, colors), { notMerge: true });
   }
 
-  resize(): void {
-    for (const { chart } of this.slots) {
-      const width = chart?.getDom().clientWidth ?? 0;
-      if (chart && width > 0 && width !== chart.getWidth()) chart.resize({ width });
-    }
-  }
-
   private controls(context: Context): Node[] {
     const { controls } = this.figure;
     const all = typeof controls === 'function' ? controls(context.page) : controls;

@@ -362,6 +362,29 @@ for (const name of PAGES) {
   });
 }
 
+test('a drawing makes nothing wider than its place, and follows it', async ({ page }) => {
+  const faults = await open(page, 'grid');
+  await look(page);
+  // Before the next frame it has its old width.
+  const over = await page.evaluate(() => {
+    const main = document.querySelector('main') as HTMLElement;
+    main.style.width = '720px';
+    return main.scrollWidth - main.clientWidth;
+  });
+  expect(over).toBeLessThanOrEqual(0);
+  // The window is as it was: it is the place that counts.
+  const wider = () =>
+    page.locator('.canvas').evaluateAll(
+      (all) =>
+        all.filter((one) => {
+          const drawn = one.querySelector('svg');
+          return drawn !== null && drawn.getBoundingClientRect().width > one.clientWidth;
+        }).length,
+    );
+  await expect.poll(wider).toBe(0);
+  expect(faults).toEqual([]);
+});
+
 test('what is hostile in any text stays text', async ({ page }) => {
   const evil = `</script><script>window.hit=1</script><img src=x onerror="window.hit=1">"'\`&amp;\n\u202ex\u2028`;
   const fixed = new Set([
