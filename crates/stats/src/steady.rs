@@ -170,8 +170,8 @@ const NOISE_MIN: f64 = 0.01;
 /// * The place has the bounds of what was observed: the last piece of the old rate and the first
 ///   of the new one, as far as noise lets tell which those are.
 /// * A fall counts that stays: pieces before are faster and pieces after slower, but for a fifth
-///   of each; that is seen in at least 2 pieces before it and 5 after; and that comes at once, not
-///   along a slope.
+///   of each; that is seen in at least 2 pieces before it and 5 after, and for longer than the rate
+///   was ever as low before; and that comes at once, not along a slope.
 pub fn cliffs(pieces: &[Piece]) -> Vec<Cliff> {
     let seen = observed(pieces);
     let size = seen.len().div_ceil(PIECES_MAX).max(1);
@@ -254,12 +254,15 @@ fn observed(pieces: &[Piece]) -> Vec<Observed> {
     if written.is_finite() { seen } else { Vec::new() }
 }
 
-/// Whether the rate was higher before, all but always, and lower after.
+/// Whether the rate was higher before, all but always, and lower after, for longer than it was before
+/// and came back: a drive that tidies up now and then may do so when the writes end.
 fn stays(ln_rates: &[f64], (end, start): (usize, usize), (before, after): (f64, f64)) -> bool {
     let middle = f64::midpoint(before, after);
     let (early, late) = (&ln_rates[..end], &ln_rates[start..]);
     let few = |astray: usize, all: usize| astray as f64 <= ASTRAY_MAX * all as f64;
+    let came_back = early.split(|rate| *rate >= middle).map(<[f64]>::len).max().unwrap_or(0);
     after - before < CLIFF_RATIO_MAX.ln()
+        && late.len() > came_back
         && few(early.iter().filter(|rate| **rate < middle).count(), early.len())
         && few(late.iter().filter(|rate| **rate > middle).count(), late.len())
 }
@@ -499,6 +502,10 @@ mod tests {
         assert_eq!(cliffs(&two), []);
         let slope: Vec<Piece> = (0..60).flat_map(|k| level(200.0 * 0.97f64.powi(k), 1)).collect();
         assert_eq!(cliffs(&slope), []);
+        // As slow for as long as before, when it came back.
+        let again = [level(200.0, 20), level(70.0, 6), level(200.0, 40)].concat();
+        assert_eq!(cliffs(&[again.clone(), level(70.0, 6)].concat()), []);
+        assert_eq!(cliffs(&[again, level(70.0, 12)].concat()).len(), 1);
         // A stutter at the end is no level.
         assert_eq!(cliffs(&[level(200.0, 40), level(70.0, 4)].concat()), []);
         assert_eq!(cliffs(&[level(200.0, 40), level(70.0, 5)].concat()).len(), 1);
