@@ -86,6 +86,13 @@ fn kind(fields: &[String]) -> Option<Kind> {
     fits.then_some(Kind::Old)
 }
 
+/// A line of so many figures that is none of bonnie++'s was one: to pass over it would leave a part
+/// that looks whole. The line of names that stands above has no figures.
+fn is_bent_row(fields: &[String]) -> bool {
+    let is_figure = |field: &&String| field.starts_with(|c: char| c.is_ascii_digit() || c == '+');
+    fields.len() >= 14 && fields.iter().filter(is_figure).count() >= 6
+}
+
 fn is_size(text: &str) -> bool {
     let size = text.split(':').next().unwrap_or_default();
     size.ends_with(['K', 'M', 'G', 'k', 'm', 'g']) && text::bytes(size).is_some()
@@ -108,6 +115,8 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
             let (row, version, settings) = of_csv(line, &fields, kind)?;
             add(&row, version, settings)?;
             rows += 1;
+        } else if is_bent_row(&fields) {
+            return Err(line.unfit("a line of CSV as bonnie++ prints it"));
         }
     }
     // The table says the same as the line below it, rounded.
@@ -268,8 +277,16 @@ fn files(reader: &mut Reader, with_latency: bool, row: &mut Row) -> Found<()> {
     Ok(())
 }
 
-/// The line with the units: where the six columns end.
-fn heads(reader: &mut Reader) -> Found<[usize; 6]> {
+/// Where the six columns end.
+#[derive(Clone, Copy)]
+struct Heads {
+    ends: [usize; 6],
+    /// False where blanks were collapsed, as by a page: the figures that are left may be of any column.
+    has_blanks: bool,
+}
+
+/// The line with the units.
+fn heads(reader: &mut Reader) -> Found<Heads> {
     let Some(line) = reader.next() else { return Err(reader.ended("`/sec %CP` six times")) };
     let mut ends = [0; 6];
     let mut found = line.text.match_indices("/sec %CP");
@@ -277,12 +294,14 @@ fn heads(reader: &mut Reader) -> Found<[usize; 6]> {
         let Some((at, mark)) = found.next() else { return Err(line.unfit("`/sec %CP` six times")) };
         *end = at + mark.len();
     }
-    Ok(ends)
+    // Before the first of them there is room for names.
+    Ok(Heads { ends, has_blanks: line.text.contains("  ") })
 }
 
 /// Pairs of rate and CPU under their heads. Numbers too wide for their column push those behind
 /// them to the right.
-fn columns(line: &Line, after: usize, ends: [usize; 6]) -> Found<Vec<[String; 3]>> {
+fn columns(line: &Line, after: usize, heads: Heads) -> Found<Vec<[String; 3]>> {
+    let ends = heads.ends;
     let mut pairs = Vec::new();
     let mut at = after;
     let mut half: Option<&str> = None;
@@ -300,6 +319,9 @@ fn columns(line: &Line, after: usize, ends: [usize; 6]) -> Found<Vec<[String; 3]
     let mut drift = 0isize;
     let mut next = 0;
     let all = pairs.len() == 6;
+    if !all && !heads.has_blanks {
+        return Err(line.unfit("figures under their heads: blanks are missing"));
+    }
     for (k, (rate, cpu, end)) in pairs.into_iter().enumerate() {
         let off = |column: usize| end as isize - ends[column] as isize - drift;
         let column = if all {

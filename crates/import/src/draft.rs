@@ -1,6 +1,9 @@
 //! What a parser found, before it becomes a record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Debug, Write as _};
+
+use xxhash_rust::xxh3::Xxh3;
 
 /// Most cells, and most figures, of a file: each takes its room, here and in the store.
 pub(crate) const CELLS_MAX: usize = 10_000;
@@ -20,12 +23,13 @@ pub(crate) struct Drafts {
     /// Which of them, and how many are put together there.
     known: BTreeMap<String, (usize, usize)>,
     cells: usize,
+    copies: Copies,
 }
 
 impl Drafts {
     /// Adds a run, or its cells to those of the run before it with the same `key`.
     pub(crate) fn add(&mut self, key: String, draft: Draft) {
-        if !self.has_room_for(&draft) {
+        if self.copies.have(&draft) || !self.has_room_for(&draft) {
             return;
         }
         let known = self.known.entry(key).or_insert((self.all.len(), 0));
@@ -44,7 +48,7 @@ impl Drafts {
 
     /// Adds a run that is no repeat of another.
     pub(crate) fn push(&mut self, draft: Draft) {
-        if self.has_room_for(&draft) {
+        if !self.copies.have(&draft) && self.has_room_for(&draft) {
             self.all.push(draft);
         }
     }
@@ -57,8 +61,56 @@ impl Drafts {
     }
 
     /// All of them; `None` if there is none.
-    pub(crate) fn all(self) -> Option<Vec<Draft>> {
+    pub(crate) fn all(mut self) -> Option<Vec<Draft>> {
+        if let Some(first) = self.all.first_mut() {
+            first.warnings.extend(self.copies.warning());
+        }
         (!self.all.is_empty()).then_some(self.all)
+    }
+}
+
+/// Outputs of one text that were met: the same to every figure is one measurement that was pasted
+/// twice. Copies scatter by nothing, so an interval made of them would promise what was never
+/// measured.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    met: BTreeSet<u128>,
+    left_out: usize,
+}
+
+impl Copies {
+    /// Whether the same was met before; from now on it was.
+    pub(crate) fn have(&mut self, output: &impl Debug) -> bool {
+        let mut digest = Digest(Xxh3::new());
+        // Writing to a digest cannot fail.
+        let _ = write!(digest, "{output:?}");
+        let is_copy = !self.met.insert(digest.0.digest128());
+        self.left_out += usize::from(is_copy);
+        is_copy
+    }
+
+    /// What to say if there was one.
+    pub(crate) fn warning(&self) -> Option<(String, String)> {
+        let (n, many) = match self.left_out {
+            0 => return None,
+            1 => ("One output".to_owned(), "is"),
+            n => (format!("{n} outputs"), "are"),
+        };
+        let text = format!(
+            "{n} of this file {many} left out: the same to every figure as another one in it, and so \
+             a copy, no repeat."
+        );
+        Some(("copies".to_owned(), text))
+    }
+}
+
+/// Takes what is written to it, and keeps nothing of it.
+struct Digest(Xxh3);
+
+impl std::fmt::Write for Digest {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0.update(text.as_bytes());
+        Ok(())
     }
 }
 

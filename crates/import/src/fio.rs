@@ -19,15 +19,78 @@ const ENGINE: &str = "psync";
 pub(crate) fn read(raw: &str) -> Found<Vec<Draft>> {
     let mut drafts = Drafts::default();
     let mut rest = Some((1, raw));
+    // The latest, and how many before it told of the same execution.
+    let mut latest: Option<(Output, usize)> = None;
     while let Some((line, start)) = rest.and_then(|(line, text)| begin(line, text)) {
-        let (draft, end) = one(line, start)?;
-        drafts.push(draft);
+        let (output, end) = one(line, start)?;
+        latest = Some(match latest.take() {
+            Some((before, snapshots)) if output.goes_on_from(&before) => (output, snapshots + 1),
+            Some((before, snapshots)) => {
+                drafts.push(before.last_of(snapshots));
+                (output, 0)
+            }
+            None => (output, 0),
+        });
         // Outputs of several runs may stand one behind the other.
         let lines = start.get(..end).unwrap_or_default().matches('\n').count();
         rest = start.get(end..).filter(|t| t.contains("\"jobs\"")).map(|t| (line + lines, t));
     }
+    if let Some((last, snapshots)) = latest {
+        drafts.push(last.last_of(snapshots));
+    }
     let lines = raw.lines().count();
     drafts.all().ok_or_else(|| Fault::ended(Some(lines), "a JSON object, `{`"))
+}
+
+/// One JSON object, and what tells whether the next one is of the same execution.
+struct Output {
+    draft: Draft,
+    /// When it was printed, ns since 1970; with how much is missing behind the last digit.
+    printed: Option<(i64, i64)>,
+    /// Run time of all groups, one after the other, in ns.
+    ran: i64,
+    /// Requests of each job.
+    requests: Vec<u64>,
+}
+
+impl Output {
+    /// Whether this is a later snapshot of what `before` is one of, as `--status-interval` makes them:
+    /// the same jobs, which had begun before that one was printed, and have done no less.
+    fn goes_on_from(&self, before: &Self) -> bool {
+        let (Some((now, _)), Some((then, unsure))) = (self.printed, before.printed) else {
+            return false;
+        };
+        let jobs = |output: &Self| -> Vec<_> {
+            let cells = output.draft.cells.iter();
+            cells
+                .map(|c| (c.phase.clone(), c.coordinates.clone(), c.streams.len()))
+                .collect::<Vec<_>>()
+        };
+        let done = self.requests.iter().zip(&before.requests);
+        now > then
+            && now.saturating_sub(self.ran).saturating_add(unsure) < then
+            && self.draft.settings == before.draft.settings
+            && jobs(self) == jobs(before)
+            && self.requests.len() == before.requests.len()
+            && done.into_iter().all(|(now, then)| now >= then)
+    }
+
+    /// The run; `snapshots` came before it.
+    fn last_of(self, snapshots: usize) -> Draft {
+        let mut draft = self.draft;
+        if snapshots > 0 {
+            let (n, were) = match snapshots {
+                1 => ("One output".to_owned(), "was"),
+                n => (format!("{n} outputs"), "were"),
+            };
+            let text = format!(
+                "{n} before the last of an execution of fio {were} left out: they count from its \
+                 beginning, as `--status-interval` prints them, and the last one has all."
+            );
+            draft.warnings.push(("snapshots".to_owned(), text));
+        }
+        draft
+    }
 }
 
 /// Where the next object begins: number of the line, and the text from there on.
@@ -48,7 +111,7 @@ fn begin(first: usize, text: &str) -> Option<(usize, &str)> {
 }
 
 /// A run, and how many bytes of the text it took.
-fn one(first: usize, body: &str) -> Found<(Draft, usize)> {
+fn one(first: usize, body: &str) -> Found<(Output, usize)> {
     let mut values = serde_json::Deserializer::from_str(body).into_iter::<Root<Job>>();
     let unfit = |line: usize, seen: String, wanted: &str| {
         Err(Fault::Unfit { line: Some(line), seen, wanted: wanted.to_owned() })
@@ -81,7 +144,7 @@ fn one(first: usize, body: &str) -> Found<(Draft, usize)> {
         job.global = Rc::clone(&global);
     }
     let head = Head { version: version.0, seconds: timestamp, millis: timestamp_ms };
-    Ok((draft(head, found), values.byte_offset()))
+    Ok((output(head, found), values.byte_offset()))
 }
 
 /// What stands before the place of an error, which is behind a field's name and value, and what is
@@ -270,8 +333,9 @@ fn latency(op: &str, told: Direction) -> Result<(Latency, bool), String> {
     let part = |nano: Option<Times>, micro: Option<Times>| {
         nano.map(|times| (times, 1.0)).or(micro.map(|times| (times, 1e3)))
     };
-    let whole_of = part(told.lat_ns.0, told.lat.0);
-    let completion = part(told.clat_ns.0, told.clat.0);
+    let timed = |part: &(Times, f64)| part.0.any();
+    let whole_of = part(told.lat_ns.0, told.lat.0).filter(timed);
+    let completion = part(told.clat_ns.0, told.clat.0).filter(timed);
     let mut latency = Latency::default();
     let Some((main, scale)) = whole_of.as_ref().or(completion.as_ref()) else {
         return Ok((latency, false));
@@ -308,13 +372,18 @@ fn latency(op: &str, told: Direction) -> Result<(Latency, bool), String> {
     Ok((latency, of_completion && told))
 }
 
-fn draft(head: Head, jobs: Vec<Job>) -> Draft {
-    let nanos =
-        |Count(n): Count, scale: i64| n.and_then(|n| i64::try_from(n).ok()?.checked_mul(scale));
-    let started = nanos(head.millis, 1_000_000).or_else(|| nanos(head.seconds, 1_000_000_000));
+fn output(head: Head, jobs: Vec<Job>) -> Output {
+    let nanos = |Count(n): Count, scale: i64| {
+        n.and_then(|n| Some((i64::try_from(n).ok()?.checked_mul(scale)?, scale)))
+    };
+    let printed = nanos(head.millis, 1_000_000).or_else(|| nanos(head.seconds, 1_000_000_000));
+    let requests = jobs.iter().map(|job| {
+        let figures = job.figures.borrow();
+        figures.iter().fold(0u64, |sum, f| sum.saturating_add(f.requests.unwrap_or(0)))
+    });
+    let requests = requests.collect();
     let mut draft = Draft {
         version: head.version.map(|v| v.trim_start_matches("fio-").to_owned()),
-        started_unix_ns: started,
         ..Draft::of("fio")
     };
     draft.target = common(&jobs, "filename").or_else(|| common(&jobs, "directory"));
@@ -336,7 +405,14 @@ fn draft(head: Head, jobs: Vec<Job>) -> Draft {
         );
     }
     cells(&jobs).into_iter().for_each(|cell| draft.push(cell));
-    draft
+    // fio tells when it printed. Between groups it may have laid out files.
+    if let ([only], Some((printed, _))) = (draft.cells.as_slice(), printed) {
+        let ran = only.elapsed_ns.filter(|&ns| ns > 0).and_then(|ns| i64::try_from(ns).ok());
+        draft.started_unix_ns = ran.and_then(|ran| printed.checked_sub(ran));
+    }
+    let ran = draft.cells.iter().filter_map(|cell| i64::try_from(cell.elapsed_ns?).ok());
+    let ran = ran.fold(0i64, i64::saturating_add);
+    Output { draft, printed, ran, requests }
 }
 
 /// The value of an option that all jobs share.

@@ -73,16 +73,58 @@ pub(crate) struct Direction {
     pub clat: Loose<Times>,
 }
 
-/// Latencies of one kind.
+/// Latencies of one kind; where there are bins, they hold every request that was counted.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(try_from = "TimesAsTold")]
 pub(crate) struct Times {
     pub min: Number,
     pub max: Number,
     pub mean: Number,
     pub stddev: Number,
+    /// How many; since 2.21.
+    pub count: Count,
     pub percentile: Pairs<Percent, Number>,
     pub bins: Pairs<At, Count>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TimesAsTold {
+    min: Number,
+    max: Number,
+    mean: Number,
+    stddev: Number,
+    #[serde(rename = "N")]
+    count: Count,
+    percentile: Pairs<Percent, Number>,
+    bins: Pairs<At, Count>,
+}
+
+impl TryFrom<TimesAsTold> for Times {
+    type Error = String;
+
+    fn try_from(told: TimesAsTold) -> Result<Self, String> {
+        let TimesAsTold { min, max, mean, stddev, count, percentile, bins } = told;
+        let binned: f64 = bins.all.iter().map(|(_, n)| n).sum();
+        match count.0 {
+            // A bin that was lost would shift what is made of the others.
+            Some(n) if !bins.all.is_empty() && binned != n as f64 => {
+                Err(format!("{binned} requests in the bins, expected the {n} of `N`"))
+            }
+            _ => Ok(Self { min, max, mean, stddev, count, percentile, bins }),
+        }
+    }
+}
+
+impl Times {
+    /// False where nothing was timed: fio prints zeros then.
+    pub(crate) fn any(&self) -> bool {
+        let zero = |number: Number| number.0.unwrap_or(0.0) == 0.0;
+        match self.count.0 {
+            Some(n) => n > 0,
+            None => !(zero(self.max) && zero(self.mean)),
+        }
+    }
 }
 
 /// A number from 0 on, and not beyond what tools count.

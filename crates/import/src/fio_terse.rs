@@ -1,41 +1,91 @@
 //! fio's terse lines, versions 2 to 5: one line a job, fields apart by `;`.
 //!
-//! Version 2 to 4 agree in the first 46 fields of reads (5 to 45) and of writes that are kept
-//! here; version 5 has the figures of trims behind those of writes.
+//! All agree in the 41 fields of a direction that are kept here. Version 2 does not tell fio's own;
+//! 3 has reads and writes, the others trims behind them; 5 has six more fields a direction.
 
-use crate::draft::{Cell, Draft, Figure, Latency, Stream, no_end_mark};
+use crate::draft::{Cell, Copies, Draft, Figure, Latency, Stream, no_end_mark};
 use crate::text::{self, Found, Line, Text};
 
 /// Fields of one direction: totals, two latencies, 20 percentiles, the whole latency, bandwidth.
 const DIRECTION: usize = 41;
-/// Where the first direction begins.
-const FIRST: usize = 5;
+/// Behind them in version 5: samples of bandwidth, requests a second and how they spread.
+const MORE_OF_5: usize = 6;
+/// Where the first percentile of a direction is.
+const PERCENTILES: usize = 12;
 /// Behind the directions come at least CPU and depths.
 const REST: usize = 11;
+/// Of a line that may be anything so many fields are looked at.
+const LOOKED_AT: usize = 256;
+const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
+
+/// Where a version has what.
+#[derive(Clone, Copy)]
+struct Layout {
+    /// Where fio's version is.
+    fio: Option<usize>,
+    /// Where the job's name is; group and error follow.
+    name: usize,
+    /// Fields of a direction.
+    direction: usize,
+    /// How many directions there are: CPU, in percent, is behind the last.
+    directions: usize,
+}
+
+impl Layout {
+    fn of(fields: &[&str]) -> Option<Self> {
+        let field = |k: usize| fields.get(k).copied().unwrap_or_default();
+        let direction = if field(0) == "5" { DIRECTION + MORE_OF_5 } else { DIRECTION };
+        let (fio, name) = match field(0) {
+            "3" | "4" | "5" if field(1).starts_with("fio") => (Some(1), 2),
+            "2" if field(1 + 3 + PERCENTILES).contains("%=") => (None, 1),
+            _ => return None,
+        };
+        let begins = |n: &usize| field(name + 3 + n * direction);
+        let directions = (2..DIRECTIONS.len()).find(|n| begins(n).contains('%'));
+        let directions = directions.unwrap_or(if field(0) == "3" { 2 } else { 3 });
+        Some(Self { fio, name, direction, directions })
+    }
+
+    fn first(self) -> usize {
+        self.name + 3
+    }
+
+    fn wanted(self) -> usize {
+        self.first() + self.directions * self.direction + REST
+    }
+}
 
 /// Whether a line looks like one.
 pub(crate) fn is_line(line: &str) -> bool {
-    let mut fields = line.split(';');
-    let version = fields.next().unwrap_or_default().trim();
-    matches!(version, "2" | "3" | "4" | "5")
-        && fields.next().is_some_and(|f| f.starts_with("fio"))
-        && line.split(';').count() > FIRST
+    let line = line.trim();
+    if !matches!(line.as_bytes(), [b'2'..=b'5', b';', ..]) {
+        return false;
+    }
+    let fields: Vec<&str> = line.split(';').take(LOOKED_AT).collect();
+    Layout::of(&fields).is_some_and(|layout| fields.len() > layout.first())
 }
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let mut draft = Draft::of("fio");
+    let mut copies = Copies::default();
     for line in text.lines.iter().filter(|line| is_line(&line.text)) {
         let fields: Vec<&str> = line.text.trim().split(';').collect();
-        let wanted = FIRST + directions(&fields).len() * DIRECTION + REST;
+        let Some(layout) = Layout::of(&fields) else { continue };
+        let wanted = layout.wanted();
         if fields.len() < wanted {
             return Err(line.unfit(format!("at least {wanted} fields, of {}", fields.len())));
         }
-        draft.version = fields.get(1).map(|v| v.trim_start_matches("fio-").to_owned());
-        draft.push(job(line, &fields)?);
+        let fio = layout.fio.and_then(|at| fields.get(at));
+        draft.version = fio.map(|v| v.trim_start_matches("fio-").to_owned());
+        let job = job(line, &fields, layout)?;
+        if !copies.have(&line.text) {
+            draft.push(job);
+        }
     }
     if draft.cells.is_empty() {
         return Err(text.ended("a terse line, `3;fio-...`"));
     }
+    draft.warnings.extend(copies.warning());
     draft.remark(no_end_mark(draft.cells.len(), "line of a job", "lines of jobs"));
     draft.remarks.push(
         "Percentiles are of completion latency, mean and extremes of the whole; terse lines tell \
@@ -45,18 +95,18 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     Ok(vec![draft])
 }
 
-fn job(line: &Line, fields: &[&str]) -> Found<Cell> {
+fn job(line: &Line, fields: &[&str], layout: Layout) -> Found<Cell> {
     let field = |k: usize| fields.get(k).copied().unwrap_or_default();
-    let mut cell = Cell { phase: field(2).to_owned(), ..Cell::default() };
+    let mut cell = Cell { phase: field(layout.name).to_owned(), ..Cell::default() };
     let mut ops = Vec::new();
-    for (k, op) in directions(fields).iter().enumerate() {
-        let start = FIRST + k * DIRECTION;
+    for (k, op) in DIRECTIONS.into_iter().take(layout.directions).enumerate() {
+        let start = layout.first() + k * layout.direction;
         if let Some((figure, ms)) = direction(line, op, &|f| field(start + f))? {
             cell.elapsed_ns = cell.elapsed_ns.max(ms.checked_mul(1_000_000));
             ops.push(figure);
         }
     }
-    let error = line.whole(field(4), "the job's error")?;
+    let error = line.whole(field(layout.name + 2), "the job's error")?;
     if error != 0 {
         cell.failed = true;
         cell.warnings.push(("fio-error".to_owned(), format!("the job ended with error {error}")));
@@ -67,14 +117,6 @@ fn job(line: &Line, fields: &[&str]) -> Found<Cell> {
     };
     cell.streams = vec![Stream { name: cell.phase.clone(), op, ops, ..Stream::default() }];
     Ok(cell)
-}
-
-/// In the order of the fields.
-fn directions(fields: &[&str]) -> &'static [&'static str] {
-    match fields.first() {
-        Some(&"5") => &["read", "write", "trim"],
-        _ => &["read", "write"],
-    }
 }
 
 /// What a direction did, and for how many ms; `None` if it did nothing.
@@ -88,7 +130,7 @@ fn direction<'a>(
     let iops = line.number(field(2), "requests a second")?;
     let runtime = line.whole(field(3), "ms of run time")?;
     let mut latency = Latency::default();
-    for k in 12..32 {
+    for k in PERCENTILES..PERCENTILES + 20 {
         let (share, value) = field(k)
             .split_once("%=")
             .ok_or_else(|| line.unfit_word(field(k), "a percentile, `99.000000%=329`"))?;

@@ -5,7 +5,7 @@
 //! pauses included, as ours is: how fast the device answers is in the latency. Where it did not
 //! wait (`-R`), the phase is `seek-rate`, or `sequential` for requests of 256 KiB (`-RL`).
 
-use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream, no_end_mark};
+use crate::draft::{Cell, Copies, Draft, Drafts, Figure, Latency, Stream, no_end_mark};
 use crate::text::{self, Found, Line, Text};
 
 /// A batch line: count, time, rate, bytes per second, min, mean, max, deviation; since 1.0 also
@@ -250,6 +250,7 @@ fn cell(done: Measured) -> Cell {
 fn batch(text: &Text) -> Found<Vec<Draft>> {
     let mut draft = Draft::of("ioping");
     let mut words = None;
+    let mut copies = Copies::default();
     for line in text.lines.iter().filter(|line| !line.text.trim().is_empty()) {
         let mut n = Vec::new();
         for word in line.text.split_whitespace() {
@@ -260,6 +261,9 @@ fn batch(text: &Text) -> Found<Vec<Draft>> {
             return Err(line.unfit("as many whole numbers as on the lines before"));
         }
         words = Some(n.len());
+        if copies.have(&n) {
+            continue;
+        }
         let &[count, time, iops, rate, min, mean, max, sd, ..] = n.as_slice() else {
             return Err(line.unfit("8 or 10 whole numbers"));
         };
@@ -283,6 +287,7 @@ fn batch(text: &Text) -> Found<Vec<Draft>> {
             block: None,
         }));
     }
+    draft.warnings.extend(copies.warning());
     draft.remark(
         "A batch line does not tell reads from writes: it is taken for reads, as ioping does \
          unless told otherwise.",

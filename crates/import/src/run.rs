@@ -55,6 +55,8 @@ pub(crate) fn from(
     let mut repeats: Vec<u32> = Vec::new();
     let mut run =
         Run { header: header(&draft, tool, bytes, origin), cells: Vec::new(), visits: Vec::new() };
+    // Of several cells nobody tells which began when.
+    let started = draft.started_unix_ns.filter(|_| draft.cells.len() == 1).unwrap_or(0);
     for cell in draft.cells {
         let streams = cell.streams.iter().map(plan).collect();
         let place = (cell.phase.clone(), cell.coordinates.clone(), streams);
@@ -68,7 +70,7 @@ pub(crate) fn from(
         }
         let counts = (number(index)?, repeats[index], number(run.visits.len())?);
         repeats[index] += 1;
-        run.visits.push(visit(cell, counts));
+        run.visits.push(visit(cell, started, counts));
     }
     for (index, (phase, coordinates, streams)) in places.into_iter().enumerate() {
         let index = number(index)?;
@@ -155,12 +157,12 @@ fn plan(stream: &Stream) -> StreamPlan {
 }
 
 /// `counts`: index of the cell, visits of it before, visits of the run before.
-fn visit(cell: Cell, (index, repeat, order): (u32, u32, u32)) -> VisitRecord {
+fn visit(cell: Cell, started: i64, (index, repeat, order): (u32, u32, u32)) -> VisitRecord {
     VisitRecord {
         cell: index,
         repeat,
         order,
-        started_unix_ns: 0,
+        started_unix_ns: started,
         elapsed_ns: cell.elapsed_ns.unwrap_or(0),
         load_ns: None,
         end: if cell.failed { VisitEnd::Failed } else { VisitEnd::Complete },

@@ -68,6 +68,10 @@ pub(crate) struct Head {
 }
 
 pub(crate) fn head(text: &Text) -> Found<Head> {
+    // Each of these reports is of the time since the one before, the last one too.
+    if let Some(line) = text.lines.iter().find(|l| l.text.trim().ends_with("Checkpoint report:")) {
+        return Err(line.unfit("a run without `--report-checkpoints`: no report is of all of it"));
+    }
     let version = text.lines.iter().find_map(version).map(str::to_owned);
     let line = text.lines.iter().find(|l| l.text.trim().starts_with("Number of threads:"));
     let threads = match line {
@@ -94,12 +98,18 @@ pub(crate) struct Tail {
 const SUM: &str = "latency sum";
 const OLD_SUM: &str = "total time taken by event execution";
 
-pub(crate) fn tail(reader: &mut Reader, histogram: Vec<(u64, u64)>) -> Found<Tail> {
+pub(crate) fn tail(reader: &mut Reader, histogram: Option<Bins>) -> Found<Tail> {
     let line = reader.find("total time:")?;
     let word = line.after("total time:").unwrap_or_default();
     let elapsed_ns = duration(line, word, "the total time")?;
     let (line, word) = reader.want("total number of events:")?;
     let events = line.whole(word, "a number of events")?;
+    // A line that was lost would shift every percentile.
+    let binned = histogram.iter().flatten().fold(0u64, |sum, (_, n)| sum.saturating_add(*n));
+    if histogram.is_some() && binned != events {
+        let wanted = format!("as many as its histogram has, {binned}");
+        return Err(line.unfit_word(word, wanted));
+    }
     let mut told = Vec::new();
     let mut tell = |name: &str, value: &str| told.push((format!("{RESULT}{name}"), value.into()));
     // Until 0.5, in seconds.
@@ -135,7 +145,7 @@ pub(crate) fn tail(reader: &mut Reader, histogram: Vec<(u64, u64)>) -> Found<Tai
 }
 
 /// 1.1 ends with the latency: neither time nor events.
-fn tail_of_1_1(reader: &mut Reader, histogram: Vec<(u64, u64)>) -> Found<Tail> {
+fn tail_of_1_1(reader: &mut Reader, histogram: Option<Bins>) -> Found<Tail> {
     let (latency, sum) = latencies(reader, histogram, true)?;
     let Some((line, word)) = sum else { return Err(reader.ended("`sum:`")) };
     line.number(word, "the sum of latencies")?;
@@ -150,10 +160,10 @@ type Told<'a> = (&'a Line<'a>, &'a str);
 /// ms show, and not known.
 fn latencies<'a>(
     reader: &mut Reader<'a>,
-    histogram: Vec<(u64, u64)>,
+    histogram: Option<Bins>,
     any: bool,
 ) -> Found<(Latency, Option<Told<'a>>)> {
-    let mut latency = Latency { buckets: histogram, ..Latency::default() };
+    let mut latency = Latency { buckets: histogram.unwrap_or_default(), ..Latency::default() };
     let line = reader.find("min:")?;
     // 1.x has the unit in the title, 0.4 and 0.5 behind each number.
     let value = |line: &Line, word: &str, what: &str| -> Found<f64> {
@@ -192,6 +202,10 @@ fn percentile(
     any: bool,
 ) -> Found<()> {
     let Some(line) = reader.next() else { return Err(reader.ended("a percentile")) };
+    // As 1.0 says that it was asked for none.
+    if line.after("percentile stats:") == Some("disabled") {
+        return Ok(());
+    }
     let (label, word) = line.text.split_once(':').ok_or_else(|| line.unfit("a percentile"))?;
     let label = label.trim();
     if !label.ends_with("percentile") {
@@ -213,12 +227,15 @@ pub(crate) fn duration(line: &Line, word: &str, what: &str) -> Found<Option<u64>
     Ok(text::ns(found))
 }
 
-/// The bins of `--histogram`: value in ms, bar, count.
-pub(crate) fn histogram(text: &Text) -> Found<Vec<(u64, u64)>> {
+/// Latency in ns, and how many events had it.
+pub(crate) type Bins = Vec<(u64, u64)>;
+
+/// The bins of `--histogram`: value in ms, bar, count. `None` without one.
+pub(crate) fn histogram(text: &Text) -> Found<Option<Bins>> {
     let mut reader = text.reader();
-    let mut bins: Vec<(u64, u64)> = Vec::new();
+    let mut bins: Bins = Vec::new();
     if reader.seek("Latency histogram").is_none() {
-        return Ok(bins);
+        return Ok(None);
     }
     reader.want("value")?;
     while let Some(line) = reader.peek().filter(|l| l.text.contains('|')) {
@@ -242,7 +259,7 @@ pub(crate) fn histogram(text: &Text) -> Found<Vec<(u64, u64)>> {
         Some(line) if !line.text.trim_start().starts_with(char::is_alphabetic) => {
             Err(line.unfit("a bin of the histogram, `0.012 |***  34`"))
         }
-        _ => Ok(bins),
+        _ => Ok(Some(bins)),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::draft::{CELLS_MAX, Cell, Draft, Figure, Latency, Stream, size_axis};
+use crate::draft::{CELLS_MAX, Cell, Copies, Draft, Figure, Latency, Stream, size_axis};
 use crate::text::{Fault, Found, Line, Text, ns};
 
 const MB: f64 = 1e6;
@@ -15,6 +15,7 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let mut columns: Vec<&str> = Vec::new();
     let mut passes: Vec<(u64, Stream, u64)> = Vec::new();
     let mut combined = None;
+    let mut copies = Copies::default();
     for line in &text.lines {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         match words.first().copied() {
@@ -23,6 +24,7 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
                 let what = format!("more than {CELLS_MAX} passes");
                 return Err(Fault::TooMuch { line: Some(line.number), what });
             }
+            Some("TARGET_PASS") if copies.have(&line.text) => {}
             Some("TARGET_PASS") => passes.push(result(line, &words, &columns)?),
             Some("COMBINED") => combined = Some(result(line, &words, &columns)?),
             Some("TARGET_AVERAGE") => {
@@ -52,6 +54,7 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
         cell.elapsed_ns = cell.elapsed_ns.max(Some(elapsed));
     }
     cells.into_values().for_each(|cell| draft.push(cell));
+    draft.warnings.extend(copies.warning());
     draft.remarks.push("xdd works latency out of elapsed time: it has no tail.".to_owned());
     Ok(vec![draft])
 }

@@ -131,7 +131,9 @@ fn a_lost_line_end_is_told() {
 #[test]
 fn several_outputs_of_fio_in_one_file_are_several_runs() {
     let one = sample("fio-3.33-randread.json+");
-    let two = [one.clone(), b"\n".to_vec(), one.clone()].concat();
+    let other = String::from_utf8(one.clone()).unwrap();
+    let other = other.replace("\"timestamp_ms\" : 17952", "\"timestamp_ms\" : 17953");
+    let two = [one.clone(), b"\n".to_vec(), other.into_bytes()].concat();
     let runs = read_of(try_import("two.json", &two).unwrap());
     assert_eq!(runs.len(), 2);
     assert_eq!(runs[0].cells, runs[1].cells);
@@ -143,7 +145,8 @@ fn several_outputs_of_fio_in_one_file_are_several_runs() {
 #[test]
 fn batch_lines_of_ioping_are_alike() {
     let line = sample("ioping-1.3-batch.txt");
-    let run = try_import("b.txt", &line.repeat(3)).unwrap();
+    let of = |n: u8| String::from_utf8(line.clone()).unwrap().replacen(' ', &format!("{n} "), 1);
+    let run = try_import("b.txt", (of(1) + &of(2) + &of(3)).as_bytes()).unwrap();
     assert_eq!(run[0].visits.len(), 3);
     assert!(remarks(&run).iter().any(|r| r.starts_with("3 batch lines")), "{:?}", remarks(&run));
     let text = String::from_utf8(line.repeat(2)).unwrap();

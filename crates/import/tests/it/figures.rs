@@ -37,7 +37,9 @@ fn quantile(told: &Reported, share: f64) -> u64 {
 fn fio_json_plus_has_counts_rates_latencies_and_bins() {
     let run = only("fio-3.33-randread.json+");
     assert_eq!(version(&run), Some("3.33"));
-    assert_eq!(run.header.started_unix_ns, 1_795_237_494_438_000_000);
+    // fio prints when it is done.
+    let started = 1_795_237_494_438_000_000 - 2_001_000_000;
+    assert_eq!((run.header.started_unix_ns, run.visits[0].started_unix_ns), (started, started));
     assert_eq!(run.header.target.given, "f.dat");
     assert_eq!(run.header.target.size_bytes, 64 << 20);
     let plan = &run.cells[0].streams[0];
@@ -84,7 +86,8 @@ fn fio_json_behind_its_normal_output_has_both_directions() {
 fn fio_before_3_counts_in_kib_and_us() {
     let run = only("fio-2.2-randwrite.json");
     assert_eq!(version(&run), Some("2.2.10"));
-    assert_eq!(run.header.started_unix_ns, 1_433_331_000_000_000_000);
+    let ran = run.visits[0].elapsed_ns.cast_signed();
+    assert_eq!(run.header.started_unix_ns, 1_433_331_000_000_000_000 - ran);
     let write = reported(&run, "randwrite", "write");
     assert_eq!((write.requests, write.bytes), (Some(102_400), Some(409_600 * 1024)));
     assert_eq!((write.iops, write.bytes_per_s), (Some(10_237.15), Some(40_948.0 * 1024.0)));
@@ -113,6 +116,50 @@ fn fio_terse_has_its_percentiles() {
     assert_eq!((quantile(read, 0.5), quantile(read, 0.9999)), (254_000, 4_423_000));
     assert_eq!(run.visits[0].elapsed_ns, 1_001_000_000);
     assert_eq!(run.cells[0].streams[0].threads, 0);
+}
+
+#[test]
+fn fio_terse_of_every_version_has_its_directions() {
+    let rows = [
+        ("fio-3.33-read.terse2.txt", None, "t", 16_098.0, 64_460, 61_830.554, 44_000, 1_001),
+        (
+            "fio-3.33-read.terse5.txt",
+            Some("3.33"),
+            "t",
+            14_835.0,
+            59_520,
+            67_146.016,
+            43_000,
+            1_003,
+        ),
+    ];
+    for (name, fio, job, iops, kib, mean, median, ms) in rows {
+        let run = only(name);
+        assert_eq!(version(&run), fio, "{name}");
+        assert_eq!(ops(&run, job).len(), 1, "{name}");
+        let read = reported(&run, job, "read");
+        assert_eq!((read.iops, read.bytes), (Some(iops), Some(kib * 1024)), "{name}");
+        assert!((read.latency.mean.unwrap() - mean).abs() < 1e-6, "{name}");
+        assert_eq!(quantile(read, 0.5), median, "{name}");
+        assert_eq!(run.visits[0].elapsed_ns, ms * 1_000_000, "{name}");
+    }
+    let run = only("fio-3.33-trimwrite.terse4.txt");
+    let (write, trim) = (reported(&run, "trw", "write"), reported(&run, "trw", "trim"));
+    assert_eq!((write.iops, trim.iops), (Some(16_546.0), Some(16_547.0)));
+    assert_eq!((trim.bytes, trim.latency.max), (Some(66_256 * 1024), Some(50_290_000)));
+    assert_eq!(run.cells[0].streams[0].op, "mixed");
+}
+
+#[test]
+fn fio_has_no_latency_of_what_it_did_not_time() {
+    let run = only("fio-3.33-failed.json");
+    assert_eq!(run.visits[0].end, record::VisitEnd::Failed);
+    let [read] = ops(&run, "kb")[..] else { panic!("{run:#?}") };
+    let latency = &told(read).latency;
+    assert_eq!((latency.min, latency.mean, latency.max, latency.sd), (None, None, None, None));
+    assert_eq!(told(read).requests, Some(1));
+    // Nobody knows how long it ran, and so not when it began.
+    assert_eq!((run.visits[0].elapsed_ns, run.header.started_unix_ns), (0, 0));
 }
 
 #[test]
@@ -211,8 +258,9 @@ fn sysbench_says_how_its_threads_shared_the_work() {
     let mean = reported(&run, "rndrw", "event").latency.mean.unwrap();
     assert!((mean - 152.771e9 / 10_003.0).abs() < 1e-3, "{mean}");
     // Of repeats each says its own.
-    let two = sample("sysbench-0.4-fileio-rndrw.txt").repeat(2);
-    let run = super::try_import("two", &two).unwrap().remove(0);
+    let one = String::from_utf8(sample("sysbench-0.4-fileio-rndrw.txt")).unwrap();
+    let two = one.replace("152.7710", "152.7711") + &one;
+    let run = super::try_import("two", two.as_bytes()).unwrap().remove(0);
     assert_eq!(run.visits.len(), 2);
     assert_eq!(setting(&run, "repeat 2: result events (avg/stddev)"), "2500.7500/21.30");
 }

@@ -12,6 +12,7 @@ mod cut;
 mod figures;
 mod fuzz;
 mod grids;
+mod held;
 mod layouts;
 mod suites;
 
