@@ -42,6 +42,8 @@ pub struct Course {
     time_permille: u32,
     /// Waits before visits, pilots included, and how many visits those were.
     pub(crate) waits: (Nanos, u32),
+    /// Of all cells, as [`Cell::extra`]: a hundred thousand of them are not gone over for each.
+    pub(crate) extra: (Nanos, u32),
     pub(crate) elapsed: Nanos,
     visits: u32,
 }
@@ -153,6 +155,7 @@ impl Course {
             ramp_wanted: None,
             time_permille: WHOLE,
             waits: (Nanos::ZERO, 0),
+            extra: (Nanos::ZERO, 0),
             elapsed: Nanos::ZERO,
             visits: 0,
         }
@@ -179,7 +182,9 @@ impl Course {
             if self.time_permille == WHOLE && timed > Nanos::ZERO {
                 let extra = made.measured.saturating_sub(planned);
                 cell.beside = cell.beside.saturating_sub(extra);
-                cell.extra = (cell.extra.0 + extra, cell.extra.1.saturating_add(1));
+                for sum in [&mut cell.extra, &mut self.extra] {
+                    *sum = (sum.0 + extra, sum.1.saturating_add(1));
+                }
             }
             cell.add_rates(made);
             cell.vetoes.extend(made.veto);

@@ -7,7 +7,6 @@
 
 use units::Nanos;
 
-use crate::course::Cell;
 use crate::{Course, Schedule};
 
 /// Of a measured part, in thousandths.
@@ -139,11 +138,7 @@ impl Course {
     /// How much longer the measured parts were than they were meant to be: slow devices get more
     /// time for their requests.
     fn mean_extra(&self) -> Nanos {
-        let add = |(sum, n): (Nanos, u32), cell: &Cell| {
-            (sum + cell.extra.0, n.saturating_add(cell.extra.1))
-        };
-        let (sum, n) = self.cells.values().fold((Nanos::ZERO, 0), add);
-        mean(sum, n).unwrap_or_default()
+        mean(self.extra.0, self.extra.1).unwrap_or_default()
     }
 
     fn sum(&self, cells: impl Iterator<Item = u32>) -> Parts {
