@@ -28,7 +28,7 @@ function facts(run: model.PageRun): HTMLElement {
     [
       'measured by',
       imported
-        ? `${imported.tool} ${imported.version ?? ''}, read from ${imported.file} (xxh3 ${imported.xxh3})`
+        ? `${[imported.tool, imported.version].filter(Boolean).join(' ')}, read from ${imported.file} (xxh3 ${imported.xxh3})`
         : `Plimsoll ${run.program}`,
     ],
     [
@@ -106,6 +106,7 @@ function rows(page: model.Page): Table {
       'iops_high',
       'basis',
       'bytes_per_s',
+      'bytes_per_s_over_all_time',
       'latency_ns_mean',
       'latency_ns_p50',
       'latency_ns_p99',
@@ -131,6 +132,7 @@ function rows(page: model.Page): Table {
         cell.iops_low,
         cell.iops_high,
         cell.basis,
+        model.bytesPerSecond(cell),
         cell.bytes_per_s,
         cell.latency_ns.mean,
         cell.latency_ns.p50,

@@ -13,6 +13,14 @@ import * as state from './state';
 let charts: EChartsType[] = [];
 let before: Element | null = null;
 
+/** All requests by all the time, where that is another figure than the mean over visits. */
+function overall(cell: model.PageCell, unit: format.Unit): string {
+  const [all, mean] = [cell.bytes_per_s, model.bytesPerSecond(cell)];
+  if (all === null || mean === null || Math.abs(all / mean - 1) < 0.01) return '';
+  const iops = cell.block_bytes === null ? '' : `${format.count(all / cell.block_bytes)} IOPS, `;
+  return `${iops}${format.bandwidth(all, unit)}: visits that took longer count more`;
+}
+
 function numbers(cell: model.PageCell): HTMLElement {
   const { unit } = state.get();
   const { latency_ns: latency } = cell;
@@ -32,7 +40,8 @@ function numbers(cell: model.PageCell): HTMLElement {
         ? 'none'
         : `${format.count(cell.iops_low)} to ${format.count(cell.iops_high)}${cell.basis === 'one-visit' ? ', within one visit' : ''}`,
     ],
-    ['bandwidth', format.bandwidth(cell.bytes_per_s, unit)],
+    ['bandwidth', format.bandwidth(model.bytesPerSecond(cell), unit)],
+    ['over all its time', overall(cell, unit)],
     [
       'latency',
       [

@@ -17,12 +17,15 @@ export interface Factor {
   points: Point[];
 }
 
-/** Factors of the runs' study with the cells of one block size; the base made again is left out. */
+/**
+ * Factors of the runs' study with the cells of one block size. Each run of the base counts: the
+ * others are held against it.
+ */
 export function factors(page: model.Page, block: number): Factor[] {
-  const studies = page.runs.map((run) => {
-    const study = run.part?.study;
-    return study && !study.again ? study : null;
-  });
+  const studies = page.runs.map((run) => run.part?.study ?? null);
+  // Of a study of several suites each is for itself.
+  const suites = page.runs.flatMap((run, at) => (studies[at] ? line(run.suite) : []));
+  const several = model.unique(suites).length > 1;
   const names = model.unique(studies.flatMap((own) => own?.levels.map(({ name }) => name) ?? []));
   return names.map((name): Factor => {
     const points = page.runs.flatMap((run, at): Point[] => {
@@ -31,7 +34,8 @@ export function factors(page: model.Page, block: number): Factor[] {
       if (!study || level === undefined) return [];
       const others = study.levels.filter((one) => one.name !== name);
       const words = others.map((one) => `${line(one.name)} ${line(one.value)}`);
-      const rest = [...words, line(study.state ?? '')].filter(Boolean).join(', ');
+      const suite = several ? line(run.suite) : '';
+      const rest = [suite, ...words, line(study.state ?? '')].filter(Boolean).join(', ');
       const cells = model.grid(run).filter((cell) => cell.iops !== null);
       const size = model.focus({ block }, cells);
       const own = cells.filter((one) => [null, size].includes(one.block_bytes));

@@ -35,14 +35,36 @@ export function load(cell: PageCell): string {
 
 /** Axes that neither figure nor legend has: what is left of a cell's coordinates. */
 export function others(cell: PageCell): string {
-  const left = cell.coordinates.filter(({ field }) => isOther(field));
+  const left = cell.coordinates.filter(({ field }) => isOther(cell, field));
   return left.map(({ field, value }) => `${line(field)} ${line(value)}`).join(', ');
 }
 
-/** Whether an axis is none of those that most figures have a place for. */
-export function isOther(field: string): boolean {
-  const own = ['block_size', 'threads', 'queue_depth', 'processes', 'jobs'];
-  return !own.some((name) => field.endsWith(name));
+/** What most figures have a place for, and what a cell tells of it. */
+const PLACED = {
+  block_size: 'block_bytes',
+  threads: 'threads',
+  processes: 'threads',
+  jobs: 'threads',
+  queue_depth: 'queue_depth',
+} as const;
+
+/**
+ * Whether an axis is none of those that most figures have a place for. What is set for one stream
+ * by its name, such as `log.queue_depth`, has that place in the cells of that stream only.
+ */
+export function isOther(cell: PageCell, field: string): boolean {
+  const [, stream, name] = /^(?:(.*)\.)?([^.]*)$/.exec(field) ?? [];
+  const own = stream === undefined || stream === cell.stream;
+  const told = PLACED[name as keyof typeof PLACED] as (typeof PLACED)['block_size'] | undefined;
+  return !own || told === undefined || cell[told] === null;
+}
+
+/** Letters of a name that are written out. */
+const LETTERS_MAX = 100;
+
+/** What is too long to be a name is cut. */
+export function cut(text: string): string {
+  return text.length <= LETTERS_MAX ? text : `${[...text].slice(0, LETTERS_MAX).join('')}…`;
 }
 
 /** Cells that differ in block size and load only. */
@@ -51,11 +73,21 @@ export function group(cell: PageCell): string {
   return [line(cell.phase) + stream, others(cell)].filter(Boolean).join(', ');
 }
 
-/** What a cell is called beside others of its block size. */
-export function label(cell: PageCell): string {
+/**
+ * What a cell is called beside others.
+ *
+ * * `sized`: with its block size, where the others have another.
+ */
+export function label(cell: PageCell, sized = false): string {
+  const size = sized && cell.block_bytes !== null ? format.blockSize(cell.block_bytes) : '';
   const plain = cell.streams === 1 && others(cell) === '';
-  return plain ? [group(cell), load(cell)].filter(Boolean).join(', ') : line(cell.name);
+  if (plain) return [group(cell), size, load(cell)].filter(Boolean).join(', ');
+  const named = cell.coordinates.some(({ field }) => field.endsWith('block_size'));
+  return [line(cell.name), named ? '' : size].filter(Boolean).join(', ');
 }
+
+/** Whether cells differ in their block size. */
+export const areSized = (cells: PageCell[]): boolean => blocks(cells).length > 1;
 
 export function unique<T>(values: Iterable<T>): T[] {
   return [...new Set(values)];
@@ -125,6 +157,12 @@ function seconds(job: number | null, rate: Value): Value | null {
   return value === null ? null : { value, low: at(rate.high), high: at(rate.low) };
 }
 
+/** Bytes per second by the same mean as its IOPS: over visits, where there are some. */
+export function bytesPerSecond(cell: PageCell): number | null {
+  const found = value(cell, 'bytes', 'MB');
+  return found ? found.value * format.perUnit('MB') : null;
+}
+
 export function metricName(metric: Metric, unit: format.Unit): string {
   return { iops: 'IOPS', bytes: `${unit}/s`, latency: 'mean latency, ms', seconds: 'seconds' }[
     metric
@@ -144,7 +182,7 @@ export const isCost = (metric: Metric) => metric === 'latency' || metric === 'se
 export function runName(run: PageRun): string {
   const levels = run.part?.study?.levels.map(({ value }) => line(value)).join(' ');
   const given = line(run.target.given);
-  return [line(run.id), levels || given || line(run.suite)].join(' · ');
+  return [line(run.id), cut(levels || given || line(run.suite))].join(' · ');
 }
 
 /** What is said of a run, with its name before it where others are on the page. */

@@ -55,7 +55,10 @@ export function themes(): HTMLElement {
 function title(page: model.Page): string {
   const [first] = page.runs;
   if (!first) return 'no run';
-  const one = [line(first.suite), line(first.target.given)].filter(Boolean).join(' on ');
+  const one = [line(first.suite), line(first.target.given)]
+    .filter(Boolean)
+    .map(model.cut)
+    .join(' on ');
   if (page.runs.length === 1) return one;
   const suites = model.unique(page.runs.map(({ suite }) => line(suite)));
   return `${page.runs.length} runs of ${suites.slice(0, 3).join(', ')}${suites.length > 3 ? ' and others' : ''}`;
@@ -69,7 +72,7 @@ function chips(page: model.Page): HTMLElement {
     const cells = `${model.grid(run).length} cells`;
     return h(
       'li',
-      {},
+      { title: line(run.target.given) },
       h('strong', {}, model.runName(run)),
       ` ${[tool, cells, run.state === 'complete' ? '' : run.state].filter(Boolean).join(' · ')}`,
     );
@@ -190,6 +193,7 @@ export function mount(first: model.Page, app: HTMLElement, extras: Extras): Moun
   let kinds = accepted();
   const words = () => {
     heading.textContent = title(page);
+    heading.title = page.runs.length === 1 ? line(page.runs[0]?.target.given ?? '') : '';
     document.title = `${title(page)} – Plimsoll`;
     const ids = kinds.map(({ id }) => id);
     const { runs: all, against, together } = page;

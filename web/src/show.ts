@@ -3,8 +3,10 @@
 import type { EChartsType } from 'echarts/core';
 import { asSvg, base, open, savePng, type Datum, type Option } from './chart';
 import { csv, download, fileName, h, line, svg } from './dom';
+import { isLog } from './figures/figure';
 import type { Context, Control, Drawing, Entry, Figure, Panel } from './figures/figure';
-import { hasCourse, worth } from './figures/course';
+import { hasCourse, place as course } from './figures/course';
+import { hasHeat, place as heat } from './figures/latencies';
 import { choices } from './figures/levels';
 import * as format from './format';
 import * as model from './model';
@@ -54,6 +56,7 @@ export class Shown {
   private readonly head = h('div', { class: 'figure-tools' });
   private readonly legend = h('div', { class: 'legend' });
   private readonly panels = h('div', { class: 'panels' });
+  private readonly left = h('p', { class: 'soft left' });
   private slots: Slot[] = [];
   private drawing: Drawing | null = null;
 
@@ -78,6 +81,7 @@ export class Shown {
       ),
       this.legend,
       this.panels,
+      this.left,
       how,
     );
     this.draw();
@@ -92,6 +96,8 @@ export class Shown {
     this.slots = drawing.panels.map((panel) => this.slot(panel, context));
     this.panels.replaceChildren(...this.slots.map(({ element }) => element));
     this.panels.classList.toggle('many', drawing.panels.length === 3);
+    this.left.textContent = drawing.left ?? '';
+    this.left.hidden = !drawing.left;
     if (drawing.panels.length === 0)
       this.panels.append(h('p', { class: 'soft' }, 'Nothing to draw with these choices.'));
   }
@@ -112,6 +118,8 @@ export class Shown {
       return;
     }
     this.drawing = drawing;
+    this.left.textContent = drawing.left ?? '';
+    this.left.hidden = !drawing.left;
     if (!this.head.contains(document.activeElement)) this.dress(drawing, context);
     drawing.panels.forEach((panel, k) => {
       const slot = before[k];
@@ -134,7 +142,7 @@ export class Shown {
   }
 
   private dress(drawing: Drawing, context: Context): void {
-    this.head.replaceChildren(...this.controls(context), this.files());
+    this.head.replaceChildren(...this.controls(context, drawing), this.files());
     this.legend.replaceChildren(...drawing.legend.map((entry) => key(entry, context)));
     this.legend.hidden = drawing.legend.length < 2;
   }
@@ -192,10 +200,10 @@ export class Shown {
     else slot.chart?.setOption(whole(panel, colors), { notMerge: true });
   }
 
-  private controls(context: Context): Node[] {
+  private controls(context: Context, drawing: Drawing): Node[] {
     const { controls } = this.figure;
     const all = typeof controls === 'function' ? controls(context.page) : controls;
-    return all.flatMap((control) => CONTROLS[control](context) ?? []);
+    return all.flatMap((control) => CONTROLS[control](context, drawing) ?? []);
   }
 
   private files(): HTMLElement {
@@ -391,7 +399,7 @@ export function select(
   return h('label', { class: 'select' }, `${label} `, list);
 }
 
-const CONTROLS: Record<Control, (context: Context) => Node | null> = {
+const CONTROLS: Record<Control, (context: Context, drawing: Drawing) => Node | null> = {
   metric: ({ page, state: chosen }) => {
     const has = (of: (cell: model.PageCell) => unknown) =>
       page.runs.some((run) => model.grid(run).some((cell) => of(cell) !== null));
@@ -403,10 +411,10 @@ const CONTROLS: Record<Control, (context: Context) => Node | null> = {
     if (has((cell) => cell.job_bytes)) all.push(['seconds', 'seconds']);
     return choice('What is drawn', chosen.metric, all, (metric) => state.set({ metric }));
   },
-  scale: ({ state: chosen }) =>
+  scale: ({ state: chosen }, { log }) =>
     choice(
       'Scale',
-      chosen.log ? 'log' : 'linear',
+      (log ?? isLog(chosen)) ? 'log' : 'linear',
       [
         ['log', 'log'],
         ['linear', 'linear'],
@@ -452,17 +460,24 @@ const CONTROLS: Record<Control, (context: Context) => Node | null> = {
       (factor) => state.set({ factor }),
     );
   },
-  course: ({ page, state: chosen }) => {
-    const at = model.find(page, chosen.course) ?? worth(page);
-    const all = page.runs.flatMap((run, k) =>
-      model
-        .grid(run)
-        .filter(hasCourse)
-        .map((cell): [string, string] => [
-          model.address({ run: k, cell }),
-          page.runs.length > 1 ? `${run.id}: ${cell.name}` : cell.name,
-        ]),
-    );
-    return select('cell', at ? model.address(at) : '', all, (course) => state.set({ course }));
-  },
+  course: (context) => cells(context, course(context), hasCourse),
+  heat: (context) => cells(context, heat(context), hasHeat),
 };
+
+/** Which cell is looked at, of those that can be. */
+function cells(
+  { page }: Context,
+  at: model.Place | null,
+  has: (cell: model.PageCell) => boolean,
+): Node {
+  const all = page.runs.flatMap((run, k) =>
+    model
+      .grid(run)
+      .filter(has)
+      .map((cell): [string, string] => [
+        model.address({ run: k, cell }),
+        page.runs.length > 1 ? `${run.id}: ${cell.name}` : cell.name,
+      ]),
+  );
+  return select('cell', at ? model.address(at) : '', all, (course) => state.set({ course }));
+}

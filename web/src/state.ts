@@ -12,7 +12,8 @@ export interface State {
   /** Index of the run that figures of one run are of. */
   run: number;
   metric: Metric;
-  log: boolean;
+  /** Logarithmic or linear; `null` where each figure chooses. */
+  log: boolean | null;
   unit: Unit;
   theme: 'auto' | 'light' | 'dark';
   /** Block size that figures of one block size are of; 0 where the page chooses. */
@@ -31,7 +32,7 @@ const START: State = {
   base: 0,
   run: 0,
   metric: 'iops',
-  log: true,
+  log: null,
   unit: 'MB',
   theme: 'auto',
   block: 0,
@@ -62,7 +63,10 @@ function read(hash: string, runs: number): State {
     base: whole(said.get('base') ?? '', runs),
     run: whole(said.get('run') ?? '', runs),
     metric: one('metric', METRICS, START.metric),
-    log: said.get('scale') !== 'linear',
+    log:
+      one('scale', ['auto', 'log', 'linear'], 'auto') === 'auto'
+        ? null
+        : said.get('scale') === 'log',
     unit: one('unit', ['MB', 'MiB'], START.unit),
     theme: one('theme', ['auto', 'light', 'dark'], START.theme),
     block: whole(said.get('block') ?? '', Number.MAX_SAFE_INTEGER),
@@ -78,7 +82,7 @@ function written(state: State): string {
   if (state.base !== START.base) said.set('base', String(state.base));
   if (state.run !== START.run) said.set('run', String(state.run));
   if (state.metric !== START.metric) said.set('metric', state.metric);
-  if (!state.log) said.set('scale', 'linear');
+  if (state.log !== null) said.set('scale', state.log ? 'log' : 'linear');
   if (state.unit !== START.unit) said.set('unit', state.unit);
   if (state.theme !== START.theme) said.set('theme', state.theme);
   if (state.block !== START.block) said.set('block', String(state.block));

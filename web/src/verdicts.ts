@@ -174,6 +174,21 @@ function sorted(verdicts: Verdict[]): Verdict[] {
   return [...verdicts].sort((a, b) => weight(a) - weight(b));
 }
 
+/** Runs that are held against the first before the rest is folded. */
+const AGAINST_MAX = 3;
+
+/** How many of them are slower, faster, or neither for sure. */
+function tallied(all: model.Page['against']): string {
+  const slower = all.filter((one) => one.slower > 0).length;
+  const faster = all.filter((one) => one.slower === 0 && one.faster > 0).length;
+  const told: [number, string][] = [
+    [slower, 'with cells that are slower'],
+    [faster, 'with cells that are faster only'],
+    [all.length - slower - faster, 'with neither'],
+  ];
+  return told.flatMap(([count, words]) => (count > 0 ? `${count} ${words}` : [])).join(', ');
+}
+
 export function verdicts(page: model.Page, drawn: Drawn): HTMLElement {
   const section = h(
     'section',
@@ -182,23 +197,39 @@ export function verdicts(page: model.Page, drawn: Drawn): HTMLElement {
   );
   const cards = (all: Verdict[], run: number) =>
     h('div', { class: 'cards' }, ...sorted(all).map((one) => card(one, page, run, drawn)));
-  for (const one of page.against) {
+  const against = (one: model.Page['against'][number]) => {
     const way = one.slower > 0 ? 'verdict doubt' : 'verdict';
     const said = [...one.evidence, ...one.differences];
+    return h(
+      'article',
+      { class: `${way} against` },
+      h(
+        'h3',
+        {},
+        `${line(one.run)} against ${line(one.reference)}`,
+        h('span', { class: 'soft' }, ` – A is ${line(one.reference)}, B is ${line(one.run)}`),
+      ),
+      h('p', { class: 'said' }, ...sentence(one.headline, page, 0)),
+      said.length > 0 &&
+        h(
+          'details',
+          {},
+          h('summary', {}, 'evidence, and what differs'),
+          ...said.map((text) => h('p', {}, ...sentence(text, page, 0))),
+        ),
+      one.cells.length > 0 && lead({ figures: ['compare', 'size'] }, drawn),
+    );
+  };
+  section.append(...page.against.slice(0, AGAINST_MAX).map(against));
+  const rest = page.against.slice(AGAINST_MAX);
+  if (rest.length > 0) {
+    const reference = line(rest[0]?.reference ?? '');
     section.append(
       h(
-        'article',
-        { class: `${way} against` },
-        h('h3', {}, `${line(one.run)} against ${line(one.reference)}`),
-        h('p', { class: 'said' }, ...sentence(one.headline, page, 0)),
-        said.length > 0 &&
-          h(
-            'details',
-            {},
-            h('summary', {}, 'evidence, and what differs'),
-            ...said.map((text) => h('p', {}, ...sentence(text, page, 0))),
-          ),
-        lead({ figures: ['compare', 'size'] }, drawn),
+        'details',
+        { class: 'of-run rest' },
+        h('summary', {}, `${rest.length} more against ${reference}: ${tallied(rest)}`),
+        ...rest.map(against),
       ),
     );
   }

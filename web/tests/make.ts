@@ -24,6 +24,31 @@ export function program(): string {
   return found;
 }
 
+const HEAD = (name: string) =>
+  `schema = 1\nname = "${name}"\ntitle = "a shape"\ndescription = "a shape"\nfile_size = "64MiB"\n` +
+  '[rounds]\nvisits_max = 3\nvisit_time = "100ms"\n';
+const SIZES = 'block_size = ["4KiB", "16KiB", "64KiB", "256KiB"]\n';
+const PHASE = (name: string, more: string, grid: string) =>
+  `[[phase]]\nname = "${name}"\ntime = "100ms"\n${more}[phase.grid]\n${grid}`;
+const DEPTHS = 'queue_depth = [1, 8, 32]\n';
+
+const SHAPES: Record<string, string> = {
+  // Each stream has a depth of its own.
+  'two-streams.toml':
+    HEAD('two-streams') +
+    PHASE('mix', '', `${SIZES}"reader.queue_depth" = [1, 8]\n"writer.queue_depth" = [1, 16]\n`) +
+    '[[phase.stream]]\nname = "reader"\noperation = "read"\n' +
+    '[[phase.stream]]\nname = "writer"\noperation = "write"\n',
+  // The name of one phase begins the other's, which is slow by plan.
+  'prefix.toml':
+    HEAD('prefix') +
+    PHASE('read', '', SIZES + DEPTHS) +
+    PHASE('read-slowly', 'rate = 100\n', SIZES + DEPTHS),
+  // Two suites with phases of one name that differ in the block size only.
+  'small.toml': HEAD('small') + PHASE('read', '', DEPTHS),
+  'large.toml': HEAD('large') + PHASE('read', 'block_size = "64KiB"\n', DEPTHS),
+};
+
 const PLAIN_MAX = 1 << 20;
 
 /** One file from data, by the program's own rule. */
@@ -100,6 +125,16 @@ export default function make(): void {
     '--seed',
     '3',
   );
+  // Suites and a study whose shapes the figures have to keep apart.
+  const shapes = (...words: string[]) => on('shapes.db', words);
+  for (const [name, text] of Object.entries(SHAPES)) writeFileSync(join(MADE, name), text);
+  shapes('run', join(MADE, 'two-streams.toml'), '--target', model('sata-ssd.toml'), '--seed', '1');
+  shapes('run', join(MADE, 'prefix.toml'), '--target', model('sata-ssd.toml'), '--seed', '1');
+  const targets = ['nvme', 'disk', 'sata-ssd'].map((name) => JSON.stringify(model(`${name}.toml`)));
+  const suites = ['small', 'large'].map((name) => JSON.stringify(join(MADE, `${name}.toml`)));
+  const text = `title = "one factor"\n[stack]\ntarget = [${targets.join()}]\n[measure]\nsuites = [${suites.join()}]\nseed = 1\n`;
+  writeFileSync(join(MADE, 'one-factor.toml'), text);
+  shapes('study', join(MADE, 'one-factor.toml'));
   // By the program itself, of so much data that it is compressed.
   run('report', 'r1', 'r2', 'r3', 'r4', 'r5', 'r6', '-o', 'program.html');
   const pages: [string, typeof run, string[]][] = [
@@ -113,6 +148,9 @@ export default function make(): void {
     ['cold', more, ['r2']],
     ['steady', more, ['r3']],
     ['written', more, ['r4']],
+    ['streams', shapes, ['r1']],
+    ['prefix', shapes, ['r2']],
+    ['one-factor', shapes, ['--group', 'last']],
   ];
   for (const [name, by, runs] of pages) {
     const text = by('report', ...runs, '--json');

@@ -15,6 +15,9 @@ const PAGES = [
   'steady',
   'written',
   'stacks',
+  'streams',
+  'prefix',
+  'one-factor',
 ];
 
 /** Opens a page and gathers what it complains about, or asks of a network. */
@@ -279,6 +282,218 @@ test('all of it can be used from the keyboard', async ({ page }) => {
   await expect(page.getByRole('dialog')).toBeVisible();
   await page.keyboard.press('Escape');
   await expect(canvas).toBeFocused();
+});
+
+/** The numbers of a figure, a row with its names for each line of its file. */
+async function numbers(page: Page, id: string): Promise<Record<string, string>[]> {
+  const wait = page.waitForEvent('download');
+  await page.locator(`#figure-${id}`).getByRole('button', { name: 'CSV' }).click();
+  const text = readFileSync(await (await wait).path(), 'utf8').replace(/^\ufeff/, '');
+  const [head = [], ...rows] = text
+    .trim()
+    .split('\r\n')
+    .map(
+      (row) => row.match(/("([^"]|"")*"|[^,]*)(,|$)/g)?.map((one) => one.replace(/,$/, '')) ?? [],
+    );
+  return rows.map((row) => Object.fromEntries(head.map((name, k) => [name, row[k] ?? ''])));
+}
+
+/** What is told of every point of a drawing, by its keys. */
+async function tips(page: Page, canvas: ReturnType<Page['locator']>): Promise<string[]> {
+  await canvas.focus();
+  await expect(canvas.locator('svg')).toBeVisible();
+  const found: string[] = [];
+  for (;;) {
+    await page.keyboard.press('ArrowRight');
+    const tip = await canvas.locator('.tip').filter({ visible: true }).innerText();
+    if (found.includes(tip) || found.length > 200) return found;
+    found.push(tip);
+  }
+}
+
+test('streams with depths of their own are in no other’s place', async ({ page }) => {
+  const faults = await open(page, 'streams');
+  const cells = data('streams').runs[0].cells;
+  for (const id of ['size', 'heat']) {
+    const names = (await numbers(page, id)).map((row) =>
+      [row['series'] ?? row['group'], row['load'], row['block_bytes']].join(),
+    );
+    expect(names.length).toBe(cells.length);
+    expect(new Set(names).size, `${id}: ${names.join('\n')}`).toBe(cells.length);
+  }
+  const told: string[] = [];
+  for (const canvas of await page.locator('#figure-heat .canvas').all())
+    told.push(...(await tips(page, canvas)).map((tip) => tip.split('\n')[0] ?? ''));
+  expect(told.sort()).toEqual(cells.map((cell: { name: string }) => cell.name).sort());
+  expect(faults).toEqual([]);
+});
+
+test('limits are drawn with the cells of their own phase', async ({ page }) => {
+  await open(page, 'prefix');
+  const figure = page.locator('#figure-roofline');
+  for (const [k, title] of (await figure.locator('figcaption').allTextContents()).entries()) {
+    const phase = title.split(':')[0];
+    const told = await tips(page, figure.locator('.canvas').nth(k));
+    expect(told.length).toBe(12);
+    for (const tip of told) expect(tip.split(' ')[0]).toBe(phase);
+  }
+  const keys = await page
+    .locator('#figure-load .key svg')
+    .evaluateAll((all) => all.map((one) => one.innerHTML));
+  expect(keys.length).toBe(2);
+  expect(new Set(keys).size).toBe(2);
+});
+
+test('the base of a study is one of what was chosen between', async ({ page }) => {
+  const faults = await open(page, 'one-factor');
+  const { runs } = data('one-factor');
+  const base = runs.filter((run: { part: { study: { again: boolean } } }) => run.part.study.again);
+  expect(base.length).toBeGreaterThan(2);
+  const rows = await numbers(page, 'levels');
+  expect(new Set(rows.map((row) => row['level'])).size).toBe(3);
+  // Every run once, the base's too.
+  expect(rows.map((row) => row['run']).sort()).toEqual(
+    runs.map((run: { id: string }) => run.id).sort(),
+  );
+  const figure = page.locator('#figure-levels');
+  const told: string[] = [];
+  for (const canvas of await figure.locator('.canvas').all())
+    told.push(...(await tips(page, canvas)));
+  expect(told.length).toBe(runs.length);
+  expect(faults).toEqual([]);
+});
+
+test('cells that differ in their block size stand apart, by name', async ({ page }) => {
+  await open(page, 'one-factor');
+  const rows = await numbers(page, 'bars');
+  const { runs } = data('one-factor');
+  for (const { cell, run } of rows) {
+    const one = runs.find(({ id }: { id: string }) => id === run);
+    const size = one.suite === 'small' ? '4 KiB' : '64 KiB';
+    expect(cell).toContain(size);
+  }
+  expect(rows.length).toBe(runs.length * 3);
+});
+
+test('a cell has one mean, and another is named', async ({ page }) => {
+  const one = data('grid');
+  // As where one visit of three stood still for most of its time.
+  const cell = one.runs[0].cells.find((found: { key: string }) => found.key === '5.0');
+  cell.bytes_per_s = cell.iops * cell.block_bytes * 0.4;
+  put('two-means', one);
+  await open(page, 'two-means', '#cell=0:5.0');
+  const row = (name: string) =>
+    page.getByRole('dialog').locator(`.numbers dt:text-is("${name}") + dd`);
+  const shown = async (name: string) => parseFloat((await row(name).textContent()) ?? '');
+  const mb = (cell.iops * cell.block_bytes) / 1e6;
+  expect(await shown('bandwidth')).toBeCloseTo(mb, mb < 10 ? 1 : 0);
+  await expect(row('over all its time')).toContainText('IOPS');
+  await page.keyboard.press('Escape');
+  for (const id of ['table', 'size']) {
+    const rows = await numbers(page, id);
+    const own = rows.find(({ iops }) => Number(iops) === cell.iops);
+    expect(Number(own?.['bytes_per_s']) / (cell.iops * cell.block_bytes)).toBeCloseTo(1, 9);
+  }
+  const all = (await numbers(page, 'table')).find(({ iops }) => Number(iops) === cell.iops);
+  expect(Number(all?.['bytes_per_s_over_all_time'])).toBe(cell.bytes_per_s);
+});
+
+test('the button of a scale is pressed where the axis has it', async ({ page }) => {
+  const far = data('one-factor');
+  const near = structuredClone(far);
+  for (const run of near.runs)
+    for (const [k, cell] of run.cells.entries())
+      Object.assign(cell, { iops: 1000 + 300 * k, iops_low: null, iops_high: null });
+  put('near', near);
+  for (const [name, best, other] of [
+    ['one-factor', 'log', 'linear'],
+    ['near', 'linear', 'log'],
+  ] as const) {
+    await open(page, name);
+    for (const id of ['bars', 'levels']) {
+      const figure = page.locator(`#figure-${id}`);
+      const pressed = figure.getByRole('group', { name: 'Scale' }).locator('[aria-pressed=true]');
+      const zero = figure.locator('.canvas').first().locator('svg text', { hasText: /^0$/ });
+      const is = async (scale: string) => {
+        await figure.locator('.canvas').first().scrollIntoViewIfNeeded();
+        await expect(figure.locator('.canvas svg').first()).toBeVisible();
+        await expect(pressed).toHaveText(scale);
+        await expect(zero).toHaveCount(scale === 'log' ? 0 : 1);
+      };
+      await page.evaluate(() => (location.hash = '#scale=auto'));
+      await is(best);
+      await figure.getByRole('button', { name: other, exact: true }).click();
+      await is(other);
+      await expect.poll(() => page.url()).toContain(`scale=${other}`);
+      await figure.getByRole('button', { name: best, exact: true }).click();
+      await is(best);
+    }
+  }
+});
+
+test('names beside bars can be read on a phone', async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await open(page, 'study');
+  const canvas = page.locator('#figure-bars .canvas');
+  await canvas.scrollIntoViewIfNeeded();
+  await expect(canvas.locator('svg')).toBeVisible();
+  const boxes = await canvas
+    .locator('svg text')
+    .evaluateAll((all) =>
+      all.map((one) => ({ text: one.textContent, ...one.getBoundingClientRect().toJSON() })),
+    );
+  const over = boxes.flatMap((a, k) =>
+    boxes
+      .slice(k + 1)
+      .filter(
+        (b) =>
+          Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
+          Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4,
+      )
+      .map((b) => `${a.text} | ${b.text}`),
+  );
+  expect(over).toEqual([]);
+});
+
+test('fifty runs: few words before the figures, and what is left out is said', async ({ page }) => {
+  const one = data('study');
+  const runs = Array.from({ length: 50 }, (_, k) => ({ ...one.runs[0], id: `r${k + 1}` }));
+  const against = runs.slice(1).map(({ id }) => ({ ...one.against[0], run: id, reference: 'r1' }));
+  const long = structuredClone(data('grid'));
+  long.runs[0].target.given = 'long '.repeat(2000);
+  put('many', { ...one, runs, against });
+  put('long', { ...long, runs: [long.runs[0], { ...data('grid').runs[0], id: 'r99' }] });
+  await open(page, 'many');
+  await expect(page.locator('.against:visible')).toHaveCount(3);
+  await expect(page.locator('.verdicts > details.rest > summary')).toContainText(
+    '46 more against r1',
+  );
+  await page.locator('.verdicts > details.rest > summary').click();
+  await expect(page.locator('.against:visible')).toHaveCount(49);
+  for (const id of ['distribution', 'bars']) {
+    const left = page.locator(`#figure-${id} .left`);
+    if ((await left.count()) > 0 && (await left.isVisible()))
+      await expect(left).toContainText(' of ');
+  }
+  await open(page, 'long');
+  const above = await page.locator('.runs').evaluate((list) => list.getBoundingClientRect().bottom);
+  expect(above).toBeLessThan(900);
+});
+
+test('every list of cells has its cell, and curves that are left out are told', async ({
+  page,
+}) => {
+  const one = data('grid');
+  for (const cell of one.runs[0].cells)
+    for (const visit of cell.visits) visit.series = visit.series && { ...visit.series, rate: [] };
+  const runs = Array.from({ length: 20 }, (_, k) => ({ ...one.runs[0], id: `r${k + 1}` }));
+  put('no-course', one);
+  put('many-curves', { ...one, runs });
+  await open(page, 'no-course');
+  const list = page.locator('#figure-latencies').getByRole('combobox');
+  expect(await list.locator('option').count()).toBeGreaterThan(10);
+  await open(page, 'many-curves');
+  await expect(page.locator('#figure-distribution .left')).toContainText('The first 16 of');
 });
 
 test('figures and numbers can be taken away', async ({ page }) => {

@@ -6,6 +6,8 @@ import { band, categories, ends, tooltip, yAxis, type Datum } from '../chart';
 import { line } from '../dom';
 import { ofOne } from '../palette';
 import {
+  isLog,
+  more,
   shown,
   teller,
   type Context,
@@ -21,6 +23,8 @@ interface Axis {
   /** What is alike but for the axis and the block size. */
   group: string;
   lines: { name: string; cells: model.PageCell[] }[];
+  /** How many lines there are. */
+  all: number;
 }
 
 const LINES_MAX = 14;
@@ -31,14 +35,14 @@ const at = (cell: model.PageCell, field: string) =>
 function axes(run: model.PageRun): Axis[] {
   const cells = model.grid(run);
   const fields = model.unique(cells.flatMap((cell) => cell.coordinates.map(({ field }) => field)));
-  return fields.filter(model.isOther).flatMap((field): Axis[] => {
-    const own = cells.filter((cell) => at(cell, field) !== undefined);
+  return fields.flatMap((field): Axis[] => {
+    const own = cells.filter((cell) => at(cell, field) !== undefined && model.isOther(cell, field));
     const rest = (cell: model.PageCell) =>
       [
         line(cell.phase),
         cell.streams > 1 ? line(cell.stream) : '',
         ...cell.coordinates
-          .filter((one) => one.field !== field && model.isOther(one.field))
+          .filter((one) => one.field !== field && model.isOther(cell, one.field))
           .map((one) => `${line(one.field)} ${line(one.value)}`),
       ]
         .filter(Boolean)
@@ -51,9 +55,9 @@ function axes(run: model.PageRun): Axis[] {
           .join(', ');
       const lines = [...model.by(members, name)]
         .map(([one, cells]) => ({ name: one, cells }))
-        .filter((one) => one.cells.length >= 3)
-        .slice(0, LINES_MAX);
-      return values.length >= 3 && lines.length > 0 ? [{ field, values, group, lines }] : [];
+        .filter((one) => one.cells.length >= 3);
+      if (values.length < 3 || lines.length === 0) return [];
+      return [{ field, values, group, lines: lines.slice(0, LINES_MAX), all: lines.length }];
     });
   });
 }
@@ -67,8 +71,11 @@ function draw(context: Context): Drawing {
     head: ['run', 'group', 'axis', 'level', 'series', what, 'low', 'high'],
     rows: [],
   };
+  const count = { all: 0, drawn: 0 };
   page.runs.forEach((run, place) => {
-    for (const { field, values, group, lines } of axes(run)) {
+    for (const { field, values, group, lines, all: there } of axes(run)) {
+      count.all += there;
+      count.drawn += lines.length;
       const options: unknown[] = [];
       const all: number[] = [];
       lines.forEach(({ name, cells }) => {
@@ -124,15 +131,16 @@ function draw(context: Context): Drawing {
           xAxis: categories(colors, field.replaceAll('_', ' '), values),
           yAxis: yAxis(colors, {
             name: model.axisName(state.metric, state.unit),
-            log: state.log,
-            ...ends(all, state.log),
+            log: isLog(state),
+            ...ends(all, isLog(state)),
           }),
           series: options,
         },
       });
     }
   });
-  return { panels, legend: [...legend.values()], table };
+  const left = more(count.all, count.drawn, 'lines');
+  return { panels, legend: [...legend.values()], table, left };
 }
 
 export const axis: Figure = {

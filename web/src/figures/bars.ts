@@ -4,13 +4,16 @@ import * as format from '../format';
 import * as model from '../model';
 import { categories, spot, tooltip, xAxis, yAxis, type Datum, type Render } from '../chart';
 import { ofLoad, ofOne } from '../palette';
-import { teller, type Context, type Drawing, type Figure, type Panel } from './figure';
+import { isLog, more, teller, type Context, type Drawing, type Figure, type Panel } from './figure';
 
 /** More cells than this are too many for one figure: then one block size is shown. */
 const FEW = 12;
 const MOST = 24;
 /** Letters of a name that fit under upright bars, all names together. */
 const LETTERS = 130;
+/** Width of a page that has room for those, and the least that a name has. */
+const WIDE = 1000;
+const NAME_MIN = 60;
 const BAR_MAX = 42;
 const BETWEEN = 0.2;
 const APART = 0.25;
@@ -21,7 +24,7 @@ function chosen({ page, state }: Context): model.PageCell[][] {
     if (cells.length <= FEW) return cells;
     const size = model.focus(state, cells);
     const own = cells.filter((cell) => cell.block_bytes === size || cell.block_bytes === null);
-    return own.slice(0, MOST);
+    return own;
   });
 }
 
@@ -79,19 +82,37 @@ export interface Group {
   bars: (Bar | null)[];
 }
 
+/** What the scale has to reach. */
+const reached = (groups: Group[]): number[] =>
+  groups.flatMap(({ bars }) =>
+    bars.flatMap((one) => (one ? [one.value, one.low ?? one.value] : [])),
+  );
+
+/** Whether bars lie so far apart that the short ones cannot be seen on a linear scale. */
+export function areFar(groups: Group[]): boolean {
+  const values = reached(groups);
+  return Math.max(...values) / Math.min(...values) > 30;
+}
+
 /** Groups of bars with intervals, as a drawing; `null` where there is none to draw. */
 export function grouped(
   context: Context,
-  what: { title: string; summary: string; axis: string; names: string[]; wide: boolean },
+  what: {
+    title: string;
+    summary: string;
+    axis: string;
+    names: string[];
+    wide: boolean;
+    log: boolean;
+  },
   groups: Group[],
 ): Panel | null {
-  const { state, colors } = context;
-  const { title, summary, axis, names, wide } = what;
-  const values = groups.flatMap(({ bars }) =>
-    bars.flatMap((one) => (one ? [one.value, one.low ?? one.value] : [])),
-  );
+  const { colors } = context;
+  const { title, summary, axis, names, wide, log } = what;
+  const values = reached(groups);
   if (values.length === 0) return null;
-  const across = names.join('').length > LETTERS;
+  const room = Math.min(wide ? WIDE : 420, innerWidth - 80);
+  const across = names.join('').length > (LETTERS * room) / WIDE || room / names.length < NAME_MIN;
   const number = (one: model.Value) => {
     const within = across || one.low !== null;
     return {
@@ -123,10 +144,11 @@ export function grouped(
     },
     whiskers(bars, { at, of: groups.length, across, name, color: colors.ink }),
   ]);
-  const log = state.log && Math.max(...values) / Math.min(...values) > 30;
   const min = log ? 10 ** Math.floor(Math.log10(Math.min(...values)) - 0.2) : 0;
-  const labels = { color: colors.soft, interval: 0 };
-  const under = Math.max(60, Math.floor((wide ? 1000 : 420) / Math.max(names.length, 1)));
+  const labels = { color: colors.soft, interval: 0, lineHeight: 14 };
+  const under = Math.max(NAME_MIN, Math.floor(room / Math.max(names.length, 1)));
+  // Beside bars a name may take a third of the width.
+  const beside = { ...labels, width: Math.max(90, Math.floor(room / 3)), overflow: 'break' };
   return {
     title,
     summary,
@@ -138,7 +160,7 @@ export function grouped(
         ? {
             grid: { top: 8 },
             xAxis: xAxis(colors, { name: axis, log, min }),
-            yAxis: { ...categories(colors, '', names, true), inverse: true, axisLabel: labels },
+            yAxis: { ...categories(colors, '', names, true), inverse: true, axisLabel: beside },
           }
         : {
             xAxis: {
@@ -156,14 +178,17 @@ function draw(context: Context): Drawing {
   const { page, state, colors } = context;
   const several = page.runs.length > 1;
   const cells = chosen(context);
-  const names = model.unique(cells.flatMap((own) => own.map(model.label)));
+  const sizes = model.blocks(cells.flat());
+  const sized = sizes.length > 1;
+  const known = model.unique(cells.flatMap((own) => own.map((cell) => model.label(cell, sized))));
+  const names = known.slice(0, MOST);
   const what = model.metricName(state.metric, state.unit);
   const table: Drawing['table'] = { head: ['run', 'cell', what, 'low', 'high'], rows: [] };
   const groups = page.runs.flatMap((run, at): Group[] => {
     const name = model.runName(run);
     if (several && state.off.includes(name)) return [];
     const bars = names.map((one): Bar | null => {
-      const cell = cells[at]?.find((cell) => model.label(cell) === one);
+      const cell = cells[at]?.find((cell) => model.label(cell, sized) === one);
       const value = cell ? model.value(cell, state.metric, state.unit) : null;
       if (!cell || !value) return null;
       table.rows.push([run.id, one, value.value, value.low, value.high]);
@@ -172,17 +197,19 @@ function draw(context: Context): Drawing {
     });
     return [{ name, color: ofOne(at, colors.dark).color, bars }];
   });
-  const size = cells.flat().find((cell) => cell.block_bytes !== null)?.block_bytes ?? 0;
-  const one = page.runs.some((run) => model.grid(run).length > FEW) && size > 0;
+  const one = page.runs.some((run) => model.grid(run).length > FEW) && !sized;
+  const at = one && sizes[0] ? ` at ${format.blockSize(sizes[0])}` : '';
   const better = model.isCost(state.metric) ? 'lower is better' : 'more is better';
+  const log = isLog(state, areFar(groups));
   const panel = grouped(
     context,
     {
-      title: `${what}${one ? ` at ${format.blockSize(size)}` : ''}, ${better}`,
+      title: `${what}${at}, ${better}`,
       summary: `${what} of ${names.length} cells in ${page.runs.length} runs`,
       axis: model.axisName(state.metric, state.unit),
       names,
       wide: true,
+      log,
     },
     groups,
   );
@@ -190,7 +217,13 @@ function draw(context: Context): Drawing {
     name: model.runName(run),
     look: { ...ofOne(at, colors.dark), symbol: 'rect', dash: 'none' },
   }));
-  return { panels: panel ? [panel] : [], legend: several ? legend : [], table };
+  return {
+    panels: panel ? [panel] : [],
+    legend: several ? legend : [],
+    table,
+    log,
+    left: more(known.length, names.length, 'cells'),
+  };
 }
 
 export const bars: Figure = {

@@ -200,16 +200,22 @@ export function option(
   };
 }
 
+/** The cell that is looked at: the one that is chosen, if it has this. */
+export function place({ page, state }: Pick<Context, 'page' | 'state'>): model.Place | null {
+  const chosen = model.find(page, state.course);
+  return chosen && hasCourse(chosen.cell) ? chosen : worth(page);
+}
+
 function draw(context: Context): Drawing {
-  const { page, state, colors } = context;
-  const place = model.find(page, state.course) ?? worth(page);
+  const { page, colors } = context;
+  const found = place(context);
   const table: Drawing['table'] = {
     head: ['run', 'cell', 'visit', 'at_ns', 'iops', 'iops_low', 'iops_high', 'p99_ns', 'max_ns'],
     rows: [],
   };
-  const run = place && page.runs[place.run];
-  if (!place || !run) return { panels: [], legend: [], table };
-  const { cell } = place;
+  const run = found && page.runs[found.run];
+  if (!found || !run) return { panels: [], legend: [], table };
+  const { cell } = found;
   for (const visit of cell.visits) {
     const own = visit.series;
     own?.rate.forEach((rate, k) =>

@@ -5,6 +5,7 @@ import * as model from '../model';
 import { tooltip, xAxis, yAxis, type Datum } from '../chart';
 import { ofLoad, ofOne, type Look } from '../palette';
 import {
+  more,
   shown,
   teller,
   type Context,
@@ -34,6 +35,7 @@ function curves(context: Context, has: (cell: model.PageCell) => boolean): Curve
       cells.length <= 6
         ? cells
         : cells.filter((cell) => cell.block_bytes === size || cell.block_bytes === null);
+    const sized = model.areSized(own);
     const loads = model.unique(own.map(model.inFlight)).sort(model.rising);
     // Operation and load tell the cells of a grid apart, and not the streams of a mix.
     const apart = model.unique(own.map((cell) => `${cell.op} ${model.inFlight(cell)}`));
@@ -42,7 +44,7 @@ function curves(context: Context, has: (cell: model.PageCell) => boolean): Curve
       apart.length === own.length &&
       own.every((cell) => cell.block_bytes !== null);
     return own.map((cell, k): Curve => {
-      const what = model.label(cell);
+      const what = model.label(cell, sized);
       const plain = grid
         ? ofLoad(cell.op, loads.indexOf(model.inFlight(cell)), loads.length, colors.dark)
         : ofOne(k, colors.dark);
@@ -56,7 +58,7 @@ function curves(context: Context, has: (cell: model.PageCell) => boolean): Curve
       };
     });
   });
-  return all.slice(0, LINES_MAX);
+  return all;
 }
 
 const legendOf = (found: Curve[]): Entry[] => found.map(({ name, look }) => ({ name, look }));
@@ -87,7 +89,8 @@ function percent(share: number): string {
 
 function drawDistribution(context: Context): Drawing {
   const { colors } = context;
-  const found = curves(context, (cell) => cell.quantiles.length >= 2);
+  const all = curves(context, (cell) => cell.quantiles.length >= 2);
+  const found = all.slice(0, LINES_MAX);
   const table: Drawing['table'] = { head: ['run', 'series', 'share', 'latency_ns'], rows: [] };
   const series = found
     .filter(({ name }) => shown(context.state, name))
@@ -142,7 +145,8 @@ function drawDistribution(context: Context): Drawing {
       series,
     },
   };
-  return { panels: found.length > 0 ? [panel] : [], legend: legendOf(found), table };
+  const left = more(all.length, found.length, 'curves');
+  return { panels: found.length > 0 ? [panel] : [], legend: legendOf(found), table, left };
 }
 
 export const distribution: Figure = {
@@ -166,7 +170,8 @@ function falling(points: [number, number][]): [number, number][] {
 
 function drawExposure(context: Context): Drawing {
   const { colors } = context;
-  const found = curves(context, (cell) => cell.exposure.length >= 2);
+  const all = curves(context, (cell) => cell.exposure.length >= 2);
+  const found = all.slice(0, LINES_MAX);
   const table: Drawing['table'] = { head: ['run', 'series', 'wait_ns', 'chance'], rows: [] };
   const series = found
     .filter(({ name }) => shown(context.state, name))
@@ -217,7 +222,8 @@ function drawExposure(context: Context): Drawing {
       series,
     },
   };
-  return { panels: found.length > 0 ? [panel] : [], legend: legendOf(found), table };
+  const left = more(all.length, found.length, 'curves');
+  return { panels: found.length > 0 ? [panel] : [], legend: legendOf(found), table, left };
 }
 
 function chance(share: number): string {

@@ -32,7 +32,7 @@ export interface Entry {
   look: Look;
 }
 
-export type Control = 'metric' | 'scale' | 'block' | 'run' | 'base' | 'factor' | 'course';
+export type Control = 'metric' | 'scale' | 'block' | 'run' | 'base' | 'factor' | 'course' | 'heat';
 
 export interface Drawing {
   panels: Panel[];
@@ -40,6 +40,10 @@ export interface Drawing {
   legend: Entry[];
   /** The numbers that are drawn. */
   table: Table;
+  /** Whether the axis of figures is logarithmic, where a reader may choose. */
+  log?: boolean;
+  /** What is not drawn, and why, in a sentence. */
+  left?: string;
 }
 
 export interface Figure {
@@ -66,5 +70,14 @@ export function ofCell(page: Page, place: Place, state: Readonly<State>): Told {
   const run = page.runs[place.run];
   return { title: ofRun(page, run, line(place.cell.name)), rows: lines(place.cell, state.unit) };
 }
+
+/** Whether an axis is logarithmic: as the reader chose, or else because that is best. */
+export const isLog = (state: Readonly<State>, best = true): boolean => state.log ?? best;
+
+/** That of so many only some are drawn; empty where all are. */
+export const more = (all: number, drawn: number, what: string): string =>
+  all > drawn
+    ? `The first ${drawn} of ${all} ${what} are drawn; choose runs or cells to see others.`
+    : '';
 
 export const shown = (state: Readonly<State>, name: string): boolean => !state.off.includes(name);

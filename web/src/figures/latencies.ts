@@ -25,7 +25,7 @@ export const hasHeat = (cell: model.PageCell): boolean =>
   cell.visits.some((visit) => (visit.heat?.columns.length ?? 0) > 0);
 
 /** The cell that is looked at: the one whose course is drawn, if it has this. */
-function place({ page, state }: Pick<Context, 'page' | 'state'>): model.Place | null {
+export function place({ page, state }: Pick<Context, 'page' | 'state'>): model.Place | null {
   const chosen = model.find(page, state.course) ?? worth(page);
   if (chosen && hasHeat(chosen.cell)) return chosen;
   for (const [run, { cells }] of page.runs.entries()) {
@@ -162,7 +162,7 @@ export const latencies: Figure = {
     'One bright band is storage with one way of answering; two bands are a cache beside a device, or a device that does something else now and then. A band that climbs is a queue that grows. Columns that are empty had nothing come back.',
     'Requests stand where they came back: one that took a second began a second to the left.',
   ],
-  controls: ['course'],
+  controls: ['heat'],
   accepts: (page) => page.runs.some((run) => run.cells.some(hasHeat)),
   draw,
 };

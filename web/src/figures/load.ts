@@ -5,6 +5,7 @@ import * as model from '../model';
 import { ends, tooltip, xAxis, yAxis, type Datum } from '../chart';
 import { ofLoad, ofOne } from '../palette';
 import {
+  isLog,
   shown,
   teller,
   type Context,
@@ -17,6 +18,7 @@ import {
 interface Curve {
   run: number;
   name: string;
+  group: string;
   op: string;
   cells: model.PageCell[];
 }
@@ -30,7 +32,9 @@ function curves({ page, state }: Pick<Context, 'page' | 'state'>): Curve[] {
       const sorted = [...members].sort((a, b) => model.inFlight(a) - model.inFlight(b));
       const loads = model.unique(sorted.map(model.inFlight));
       const name = model.ofRun(page, run, group);
-      return loads.length >= 3 ? [{ run: at, name, op: sorted[0]?.op ?? '', cells: sorted }] : [];
+      return loads.length >= 3
+        ? [{ run: at, name, group, op: sorted[0]?.op ?? '', cells: sorted }]
+        : [];
     });
   });
 }
@@ -51,16 +55,21 @@ function draw(context: Context): Drawing {
     ],
     rows: [],
   };
-  const legend: Entry[] = found.map(({ run, name, op }) => ({
-    name,
-    look:
-      page.runs.length > 1
-        ? {
-            ...ofOne(run, colors.dark),
-            dash: ofLoad(op, op === 'read' ? 0 : 1, 2, colors.dark).dash,
-          }
-        : ofLoad(op, 1, 2, colors.dark),
-  }));
+  const groups = model.unique(found.map(({ group }) => group));
+  const looks = ({ run, group, op }: Curve) => {
+    // Several of one operation, such as two phases that read, are told apart as loads are.
+    const alike = model.unique(found.filter((one) => one.op === op).map((one) => one.group));
+    const alone = alike.length === 1;
+    const own = ofLoad(
+      op,
+      alone ? 1 : alike.indexOf(group),
+      Math.max(alike.length, 2),
+      colors.dark,
+    );
+    if (page.runs.length === 1) return own;
+    return { ...ofOne(run, colors.dark), dash: ofLoad(op, groups.indexOf(group), 2, false).dash };
+  };
+  const legend: Entry[] = found.map((curve) => ({ name: curve.name, look: looks(curve) }));
   const lookOf = (name: string) => legend.find((entry) => entry.name === name)?.look;
   const drawn = found.filter(({ name }) => shown(state, name));
   const line = (curve: Curve, point: (cell: model.PageCell) => [number, number] | null) => {
@@ -109,7 +118,7 @@ function draw(context: Context): Drawing {
   };
   const rates = ends(
     drawn.flatMap(({ cells }) => cells.flatMap((cell) => cell.iops ?? [])),
-    state.log,
+    isLog(state),
   );
   const latency = drawn.flatMap(({ cells }) => cells.flatMap((cell) => cell.latency_ns.mean ?? []));
   const panels: Panel[] = [
@@ -120,7 +129,7 @@ function draw(context: Context): Drawing {
       option: {
         tooltip: tooltip(colors, teller(context)),
         xAxis: across,
-        yAxis: yAxis(colors, { name: 'IOPS', log: state.log, ...rates }),
+        yAxis: yAxis(colors, { name: 'IOPS', log: isLog(state), ...rates }),
         series: drawn.map((curve) => line(curve, (cell) => [model.inFlight(cell), cell.iops ?? 0])),
       },
     },
@@ -135,8 +144,8 @@ function draw(context: Context): Drawing {
         xAxis: xAxis(colors, { name: 'IOPS', min: 0 }),
         yAxis: yAxis(colors, {
           name: 'mean latency',
-          log: state.log,
-          ...ends(latency, state.log),
+          log: isLog(state),
+          ...ends(latency, isLog(state)),
           tell: format.timeTick,
         }),
         series: drawn.map((curve) =>

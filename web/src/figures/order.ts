@@ -27,6 +27,15 @@ function dots(run: model.PageRun): Dot[] {
 
 const PER_RUN_MIN = 8;
 
+/** Round ratios within a reach of logarithms: few enough to be read. */
+function ratios(reach: number): number[] {
+  const within = (steps: number[]) =>
+    steps.flatMap((step) => [step, 1 / step]).filter((one) => Math.abs(Math.log(one)) <= reach);
+  const fine = within([1.02, 1.05, 1.1, 1.2, 1.5, 2, 5, 10, 100, 1000, 1e4, 1e5]);
+  const far = fine.filter((one) => Math.abs(Math.log(one)) >= reach / 4);
+  return model.unique([1, ...far]).sort(model.rising);
+}
+
 function draw(context: Context): Drawing {
   const { page, colors, state } = context;
   const table: Drawing['table'] = {
@@ -123,6 +132,7 @@ function draw(context: Context): Drawing {
       ]);
     }
     void state;
+    const round = ratios(reach);
     panels.push({
       title: model.caption(page, run, `${all.length} visits`),
       summary: `Rate of each of ${all.length} visits by its cell's mean, in the order made, ${model.runName(run)}`,
@@ -135,13 +145,21 @@ function draw(context: Context): Drawing {
           min: 0,
           tell: format.tick,
         }),
-        yAxis: yAxis(colors, {
-          name: "rate by the cell's mean",
-          log: true,
-          min: Math.exp(-reach),
-          max: Math.exp(reach),
-          tell: (v) => format.times(v),
-        }),
+        yAxis: {
+          ...yAxis(colors, {
+            name: "rate by the cell's mean",
+            log: true,
+            min: Math.exp(-reach),
+            max: Math.exp(reach),
+          }),
+          axisLabel: {
+            color: colors.soft,
+            hideOverlap: true,
+            customValues: round,
+            formatter: (v: number) => `×${format.tick(v)}`,
+          },
+          axisTick: { customValues: round },
+        },
         series: [...series, marks],
       },
     });

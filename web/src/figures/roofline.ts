@@ -10,10 +10,20 @@ type Barrier = model.PageRun['barriers'][number];
 
 const fitted = (barrier: Barrier) => barrier.fit !== null;
 
+/** Axes that the law itself is about. */
+const OF_LAW = ['block_size', 'threads', 'queue_depth'];
+
+/** As the program names groups: the phase, and the values of its other axes. */
+const groupOf = (cell: model.PageCell) =>
+  [
+    cell.phase,
+    ...cell.coordinates.flatMap(({ field, value }) => (OF_LAW.includes(field) ? [] : value)),
+  ].join(' ');
+
 function cellsOf(run: model.PageRun, barrier: Barrier): model.PageCell[] {
+  // What a stream does beside others is theirs as well: it has no limits of its own.
   const own = (cell: model.PageCell) =>
-    cell.op === barrier.op &&
-    (barrier.group === cell.phase || barrier.group.startsWith(cell.phase));
+    cell.op === barrier.op && cell.streams === 1 && groupOf(cell) === barrier.group;
   return model
     .grid(run)
     .filter((cell) => own(cell) && cell.block_bytes !== null && cell.iops !== null);

@@ -7,6 +7,8 @@ import { line } from '../dom';
 import { factors, isAmount } from '../factors';
 import { ofLoad } from '../palette';
 import {
+  isLog,
+  more,
   shown,
   teller,
   type Context,
@@ -25,6 +27,8 @@ interface Amount {
   name: string;
   /** Points of each cell, by its name; runs that differ in other factors are lines of their own. */
   lines: [string, Point[]][];
+  /** How many lines there are. */
+  all: number;
 }
 
 const LINES_MAX = 16;
@@ -33,15 +37,18 @@ function amounts(page: model.Page, block: number): Amount[] {
   return factors(page, block)
     .filter(isAmount)
     .flatMap(({ name, points }): Amount[] => {
+      const sized = model.areSized(points.map(({ place }) => place.cell));
       const named = points.map(({ level, rest, place }) => ({
-        key: [rest, model.label(place.cell)].filter(Boolean).join(': '),
+        key: [rest, model.label(place.cell, sized)].filter(Boolean).join(': '),
         level: Number(level),
         place,
       }));
       const lines = [...model.by(named, ({ key }) => key)].filter(
         ([, own]) => model.unique(own.map(({ level }) => level)).length >= 3,
       );
-      return lines.length > 0 ? [{ name, lines: lines.slice(0, LINES_MAX) }] : [];
+      return lines.length > 0
+        ? [{ name, lines: lines.slice(0, LINES_MAX), all: lines.length }]
+        : [];
     });
 }
 
@@ -53,7 +60,9 @@ function draw(context: Context): Drawing {
     head: ['factor', 'level', 'run', 'series', what, 'low', 'high'],
     rows: [],
   };
-  const panels = amounts(page, state.block).map(({ name, lines }): Panel => {
+  const found = amounts(page, state.block);
+  let isAnyLog = false;
+  const panels = found.map(({ name, lines }): Panel => {
     const all: number[] = [];
     const options = lines.flatMap(([key, points], k): unknown[] => {
       const op = points[0]?.place.cell.op ?? '';
@@ -106,7 +115,8 @@ function draw(context: Context): Drawing {
     const levels = model
       .unique(lines.flatMap(([, points]) => points.map(({ level }) => level)))
       .sort(model.rising);
-    const log = state.log && (levels[0] ?? 0) > 0;
+    const log = isLog(state) && (levels[0] ?? 0) > 0;
+    isAnyLog ||= log;
     const range = ends(all, log);
     return {
       title: `${what} against ${line(name)}`,
@@ -131,7 +141,18 @@ function draw(context: Context): Drawing {
       },
     };
   });
-  return { panels, legend: [...legend.values()], table };
+  const sum = (of: (one: Amount) => number) => found.reduce((all, one) => all + of(one), 0);
+  return {
+    panels,
+    legend: [...legend.values()],
+    table,
+    log: isAnyLog,
+    left: more(
+      sum(({ all }) => all),
+      sum(({ lines }) => lines.length),
+      'lines',
+    ),
+  };
 }
 
 export const scaling: Figure = {

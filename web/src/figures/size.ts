@@ -6,6 +6,7 @@ import { band, categories, ends, tooltip, yAxis, type Datum } from '../chart';
 import { ofLoad } from '../palette';
 import type { Metric } from '../state';
 import {
+  isLog,
   shown,
   teller,
   type Context,
@@ -79,7 +80,7 @@ function draw(context: Context): Drawing {
         return found ? [found.value, found.low ?? found.value, found.high ?? found.value] : [];
       }),
     );
-    const range = ends(values, state.log);
+    const range = ends(values, isLog(state));
     page.runs.forEach((run, at) => {
       const own = lines[at] ?? [];
       if (own.length === 0) return;
@@ -145,7 +146,7 @@ function draw(context: Context): Drawing {
           xAxis: categories(colors, 'block size', sizes.map(format.block)),
           yAxis: yAxis(colors, {
             name: model.axisName(metric, state.unit),
-            log: state.log,
+            log: isLog(state),
             ...range,
           }),
           series: options,
@@ -165,7 +166,7 @@ function draw(context: Context): Drawing {
           cell.iops,
           cell.iops_low,
           cell.iops_high,
-          cell.bytes_per_s,
+          model.bytesPerSecond(cell),
           cell.latency_ns.mean,
           cell.marks.map(({ code }) => code).join(' '),
         ]);
