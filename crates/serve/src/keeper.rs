@@ -20,16 +20,18 @@ use crate::ids::Ids;
 /// How often the store is looked at while somebody watches. A look without a change asks the kernel
 /// about two files, and opens neither.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How much longer than it took to make, a page is left as it is: what watching may cost a core of
-/// the machine that is being measured is one part of so many.
+/// How much longer than something took to make there is rest: what watching may cost a core of
+/// the machine that is being measured is one part of so many and one.
 const REST: u32 = 25;
+/// Rest that may be owed: who opens a page has it at once, until so much was made at once.
+const OWED_MAX: Duration = Duration::from_secs(100);
 const REST_MIN: Duration = Duration::from_millis(900);
 /// Asked of the kernel: whoever measures goes first.
 const NICENESS: i32 = 10;
 /// Questions that wait for their turn; who comes then is sent away.
 const WAITING_MAX: usize = 32;
-/// Pages that are kept, and their bytes together.
-const PAGES_MAX: usize = 8;
+/// Pages that are kept, one for each who may listen, and their bytes together.
+const PAGES_MAX: usize = 32;
 const PAGES_BYTES_MAX: usize = 64 << 20;
 
 /// Why nothing came of a question.
@@ -100,6 +102,18 @@ enum Ask {
     Tables(Ids, oneshot::Sender<Result<Vec<(String, String)>, Failed>>),
 }
 
+impl Ask {
+    /// Whether whoever asked has gone.
+    fn is_given_up(&self) -> bool {
+        match self {
+            Self::Look(answer) => answer.is_closed(),
+            Self::Page(_, answer) => answer.is_closed(),
+            Self::Tables(_, answer) => answer.is_closed(),
+            Self::Ahead(_) => false,
+        }
+    }
+}
+
 /// Where questions to the keeper are handed in.
 #[derive(Clone, Debug)]
 pub struct Desk {
@@ -155,8 +169,11 @@ pub fn start(
         let _ = rustix::process::nice(NICENESS);
         let snapshot = Snapshot::new(&path);
         let rests_until = Instant::now();
-        let pages = VecDeque::new();
-        Keeper { path, makers, news, snapshot, seen: None, rests_until, pages }.work(&asked);
+        let budget = Budget::new(rests_until);
+        let (pages, later) = (VecDeque::new(), VecDeque::new());
+        let seen = None;
+        Keeper { path, makers, news, snapshot, seen, rests_until, budget, pages, later }
+            .work(&asked);
     };
     Ok((desk, thread::Builder::new().name("keeper".to_owned()).spawn(work)?))
 }
@@ -171,7 +188,38 @@ struct Keeper {
     seen: Option<Seen>,
     /// Not listed again before: a list of thousands of runs takes its time.
     rests_until: Instant,
+    /// For all that is made, whoever asks for it.
+    budget: Budget,
     pages: VecDeque<Kept>,
+    /// What waits until it may be made.
+    later: VecDeque<Ask>,
+}
+
+/// The rest that is owed for what was made.
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    owed_until: Instant,
+}
+
+impl Budget {
+    fn new(now: Instant) -> Self {
+        Self { owed_until: now }
+    }
+
+    /// * `began`: when it was begun that took so long; that time is no rest of what is owed for others.
+    fn spend(&mut self, began: Instant, cost: Duration) {
+        self.owed_until = self.owed_until.max(began) + cost * (REST + 1);
+    }
+
+    /// Until all of it has been had: newer data wait for that.
+    fn rests(&self, now: Instant) -> Duration {
+        self.owed_until.saturating_duration_since(now)
+    }
+
+    /// Until something that is not there yet may be made.
+    fn waits(&self, now: Instant) -> Duration {
+        self.rests(now).saturating_sub(OWED_MAX)
+    }
 }
 
 struct Seen {
@@ -199,22 +247,45 @@ impl Keeper {
     fn work(mut self, asked: &Receiver<Ask>) {
         let mut looked = Instant::now();
         loop {
-            let ask = match self.news.receiver_count() {
-                0 => asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                _ => asked.recv_timeout(LOOK_EVERY.saturating_sub(looked.elapsed())),
+            let look = match self.news.receiver_count() {
+                0 => None,
+                _ => Some(LOOK_EVERY.saturating_sub(looked.elapsed())),
+            };
+            let turn = match self.later.is_empty() {
+                true => None,
+                false => Some(self.budget.waits(Instant::now())),
+            };
+            let ask = match look.into_iter().chain(turn).min() {
+                None => asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(wait) => asked.recv_timeout(wait),
             };
             match ask {
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => self.look(),
-                Ok(ask) => self.answer(ask),
+                Ok(ask) => {
+                    self.look();
+                    self.answer(ask);
+                }
             }
             looked = Instant::now();
+            self.later.retain(|ask| !ask.is_given_up());
+            if self.budget.waits(Instant::now()).is_zero()
+                && let Some(ask) = self.later.pop_front()
+            {
+                self.answer(ask);
+            }
         }
     }
 
     /// Whoever asked and is gone loses nothing by an answer that cannot be sent.
     fn answer(&mut self, ask: Ask) {
-        self.look();
+        if self.makes(&ask) && !self.budget.waits(Instant::now()).is_zero() {
+            // Nobody waits for what is made ahead; of the others no more than may wait.
+            if self.later.len() < WAITING_MAX && !matches!(ask, Ask::Ahead(_)) {
+                self.later.push_back(ask);
+            }
+            return;
+        }
         match ask {
             Ask::Look(answer) => {
                 let _ = answer.send(Arc::new(self.snapshot.clone()));
@@ -230,6 +301,15 @@ impl Keeper {
             Ask::Tables(ids, answer) => {
                 let _ = answer.send(self.tables(&ids));
             }
+        }
+    }
+
+    /// Whether there is something to be made for an answer.
+    fn makes(&self, ask: &Ask) -> bool {
+        match ask {
+            Ask::Look(_) => false,
+            Ask::Page(ids, _) | Ask::Ahead(ids) => self.pages.iter().all(|kept| kept.ids != *ids),
+            Ask::Tables(..) => true,
         }
     }
 
@@ -249,6 +329,7 @@ impl Keeper {
         let began = Instant::now();
         let listed = Store::open_read_only(&self.path).and_then(|store| store.list());
         self.rests_until = Instant::now() + began.elapsed() * REST;
+        self.budget.spend(began, began.elapsed());
         match listed {
             Ok(runs) => {
                 let is_same = self.seen.as_ref().is_some_and(|s| s.outside.is_same_file(&outside));
@@ -365,13 +446,15 @@ impl Keeper {
             if kept.made.version >= version {
                 return Ok(kept.made.clone());
             }
-            let rests = kept.rests();
+            let rests = kept.rests().max(self.budget.rests(Instant::now()));
             if !rests.is_zero() {
                 return Ok(Made { fresh_in: Some(rests), ..kept.made.clone() });
             }
         }
         let began = Instant::now();
-        let json = self.draw(ids)?;
+        let json = self.draw(ids);
+        self.budget.spend(began, began.elapsed());
+        let json = json?;
         let made = Made { json: Bytes::from(json), version, fresh_in: None };
         self.keep(Kept {
             ids: ids.clone(),
@@ -404,8 +487,15 @@ impl Keeper {
         })
     }
 
-    fn tables(&self, ids: &Ids) -> Result<Vec<(String, String)>, Failed> {
+    fn tables(&mut self, ids: &Ids) -> Result<Vec<(String, String)>, Failed> {
         self.changed(ids)?;
+        let began = Instant::now();
+        let made = self.tabled(ids);
+        self.budget.spend(began, began.elapsed());
+        made
+    }
+
+    fn tabled(&self, ids: &Ids) -> Result<Vec<(String, String)>, Failed> {
         let (_, runs) = self.load(ids)?;
         let one = |run: &Run| {
             let header = &run.header;
@@ -439,4 +529,41 @@ fn trouble(error: &StoreError) -> Trouble {
         cause = found.source();
     }
     Trouble { error: text, hint: error.hint() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Plays an hour in which something is asked for every millisecond; how long was spent on it.
+    fn spent(cost: Duration, may: impl Fn(&Budget, Instant) -> bool) -> Duration {
+        let start = Instant::now();
+        let mut budget = Budget::new(start);
+        let (mut now, mut spent) = (start, Duration::ZERO);
+        while now < start + HOUR {
+            if may(&budget, now) {
+                budget.spend(now, cost);
+                now += cost;
+                spent += cost;
+            } else {
+                now += Duration::from_millis(1);
+            }
+        }
+        spent
+    }
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    #[test]
+    fn however_many_ask_no_more_is_spent() {
+        for cost in [3, 200, 2_000].map(Duration::from_millis) {
+            let share = HOUR / (REST + 1);
+            let fresh = spent(cost, |budget, now| budget.rests(now).is_zero());
+            assert!(fresh <= share + cost, "{cost:?} each: {fresh:?} of {share:?}");
+            let new = spent(cost, |budget, now| budget.waits(now).is_zero());
+            let at_once = OWED_MAX / REST;
+            assert!(new > share, "what is opened comes at once");
+            assert!(new <= share + at_once + cost * 2, "{cost:?} each: {new:?} of {share:?}");
+        }
+    }
 }
