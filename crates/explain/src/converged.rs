@@ -295,28 +295,19 @@ mod tests {
 
     use super::*;
     use crate::Findings;
+    use crate::freeze::tests::suite_text;
 
     #[test]
     fn marks_and_count_are_of_one_interval_a_row() {
         let mut run = crate::interference::tests::both(2_500, Nanos::millis(8));
-        run.header.suite_text = r#"
-schema = 1
-name = "s"
-file_size = "1GiB"
-[defaults]
-access = "uniform"
-block_size = "4KiB"
-operation = "read"
-time = "1s"
+        let phase = r#"
 [[phase]]
 name = "p"
+operation = "read"
 grid.streams = ["a", "b", "all"]
-[[phase.stream]]
-name = "a"
-[[phase.stream]]
-name = "b"
-"#
-        .to_owned();
+stream = [{ name = "a" }, { name = "b" }]
+"#;
+        run.header.suite_text = suite_text("", phase);
         // Alone its visits differ much, beside the other little: what is usual is between.
         for visit in run.visits.iter_mut().filter(|visit| visit.cell == 0) {
             visit.streams[0].ops[0].requests += u64::from(visit.repeat) * 700;
@@ -334,25 +325,18 @@ name = "b"
         assert!(text.contains(&format!("{marked} of 4 streams, in ")), "{text}");
     }
 
-    const PLAN: &str = r#"
-schema = 1
-name = "s"
-file_size = "1GiB"
-rounds = { visits_min = 3, visits_max = 10, time_max = "10min" }
-[defaults]
-access = "uniform"
-block_size = "4KiB"
-operation = "read"
-time = "1s"
+    const ROUNDS: &str = r#"rounds = { visits_min = 3, visits_max = 10, time_max = "10min" }"#;
+    const PHASE: &str = r#"
 [[phase]]
 name = "p"
+operation = "read"
 grid.threads = [1, 2]
 "#;
 
     /// Two cells of one phase; of each visit the cell, and its requests in 10 s.
     fn rounds(visits: &[(u32, u64)]) -> record::Run {
         let mut run = crate::interference::tests::both(2_500, Nanos::millis(8));
-        run.header.suite_text = PLAN.to_owned();
+        run.header.suite_text = suite_text(ROUNDS, PHASE);
         let template = run.visits[0].clone();
         let mut repeats = [0, 0];
         run.visits = (0u32..)

@@ -587,7 +587,7 @@ pub(crate) mod tests {
     use units::Nanos;
 
     use super::*;
-    use crate::freeze::tests::{run, visit};
+    use crate::freeze::tests::{run, suite_text, visit};
 
     /// Ten seconds of a stream: so many requests, of which the last hundredth takes longer.
     fn stream(name: &str, requests: u64, slow: Nanos) -> StreamRecord {
@@ -698,16 +698,8 @@ pub(crate) mod tests {
 
     /// A suite that sets the rate of `a`.
     fn set_rate(rate: u32, arrivals: &str) -> String {
-        format!(
+        let phase = format!(
             r#"
-schema = 1
-name = "s"
-title = "S"
-file_size = "1GiB"
-[defaults]
-access = "uniform"
-block_size = "4KiB"
-time = "1s"
 [[phase]]
 name = "p"
 grid.streams = ["a", "b", ["a", "b"]]
@@ -720,7 +712,8 @@ arrivals = "{arrivals}"
 name = "b"
 operation = "read"
 "#
-        )
+        );
+        suite_text("", &phase)
     }
 
     #[test]

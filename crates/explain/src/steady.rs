@@ -639,7 +639,7 @@ mod tests {
     use record::{Run, SeriesRow, TargetKind};
 
     use super::*;
-    use crate::freeze::tests::{MS, run, visit};
+    use crate::freeze::tests::{MS, run, suite_text, visit};
 
     /// Rounds of writes, each of so many bytes a second.
     fn rounds(rates: &[u64]) -> Run {
@@ -656,15 +656,8 @@ mod tests {
     }
 
     const UNTIL_STEADY: &str = r#"
-schema = 1
-name = "s"
-file_size = "1GiB"
-[defaults]
-access = "uniform"
-block_size = "4KiB"
 operation = "write"
 direct = true
-time = "1s"
 [[phase]]
 name = "read"
 operation = "read"
@@ -773,7 +766,7 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
     #[test]
     fn that_none_came_is_told_of_what_was_watched() {
         let mut run = short_rounds(&[(20, 20); 10]);
-        run.header.suite_text = UNTIL_STEADY.to_owned();
+        run.header.suite_text = suite_text("", UNTIL_STEADY);
         let found = steady_of(&run);
         let [none] = &found.no_cliff[..] else { panic!("{found:?}") };
         let mib = |bytes: u64| (bytes as f64 / f64::from(1 << 20)).round() as u64;

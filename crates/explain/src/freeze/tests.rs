@@ -10,6 +10,25 @@ use super::*;
 
 pub(crate) const MS: u64 = 1_000_000;
 
+/// A suite of requests of 4 KiB all over a file.
+///
+/// * `top`: lines before its defaults; `rest`: more of these, then its phases.
+pub(crate) fn suite_text(top: &str, rest: &str) -> String {
+    format!(
+        r#"
+schema = 1
+name = "s"
+file_size = "1GiB"
+{top}
+[defaults]
+access = "uniform"
+block_size = "4KiB"
+time = "1s"
+{rest}
+"#
+    )
+}
+
 /// Ten seconds of one worker, a request each ms, but none in the given milliseconds.
 pub(crate) fn visit(order: u32, op: &str, silent: &[(u64, u64)]) -> VisitRecord {
     let mut completions = Bitmap::zeros(10_000);
