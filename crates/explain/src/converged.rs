@@ -88,6 +88,8 @@ pub(crate) struct Asked {
     plan: Suite,
     /// Visits made to each cell, and those of them that failed.
     made: BTreeMap<u32, (u32, u32)>,
+    /// Cells of which a visit was begun. A pilot is none.
+    begun: BTreeSet<u32>,
     /// The most visits to any cell of a phase.
     most: BTreeMap<String, u32>,
 }
@@ -121,7 +123,9 @@ impl Asked {
             let most = most.entry(cell.phase.clone()).or_default();
             *most = visits.max(*most);
         }
-        Some(Self { plan, made, most })
+        let visits = view.run.visits.iter().filter(|visit| visit.purpose == Purpose::Measure);
+        let begun = visits.map(|visit| visit.cell).collect();
+        Some(Self { plan, made, begun, most })
     }
 
     /// Whether the width of its interval ends a row's visits; rounds of a steady phase end by
@@ -134,8 +138,19 @@ impl Asked {
     /// A row that is not known so well. One that was never visited is another matter.
     pub(crate) fn open(&self, row: &CellView<'_>, found: Option<&CellInterval>) -> Option<Open> {
         let wanted = self.plan.rounds.precision;
-        if !self.is_about(row) || row.visits.is_empty() {
+        if !self.is_about(row) || !self.begun.contains(&row.cell.index) {
             return None;
+        }
+        if row.visits.is_empty() {
+            return Some(Open {
+                cell: row.cell.index,
+                stream: row.stream_name().map(str::to_owned),
+                evidence: format!(
+                    "no visit came to its end, wanted {}",
+                    crate::words::percent(wanted)
+                ),
+                why: self.lack(row),
+            });
         }
         let visits = count(row.visits.len() as u64, "visit");
         let (evidence, agree) = match found.filter(|found| found.basis == Basis::Visits) {
@@ -200,11 +215,10 @@ pub fn not_converged(view: &View<'_>) -> NotConverged {
         *why = open.why.max(*why);
     }
     let cells = |wanted: Lack| size(whys.values().filter(|why| **why == wanted).count());
-    let visited: BTreeSet<u32> = view.run.visits.iter().map(|visit| visit.cell).collect();
     let about: BTreeSet<u32> = rows.iter().map(|(cell, _)| *cell).collect();
     let rounds = &asked.plan.rounds;
     NotConverged {
-        never: size(about.difference(&visited).count()),
+        never: size(about.difference(&asked.begun).count()),
         rows: size(rows.iter().filter(|(_, open)| open.is_some()).count()),
         of_rows: size(rows.len()),
         cells: size(whys.len()),
@@ -359,6 +373,26 @@ grid.threads = [1, 2]
 
     fn text(run: &record::Run) -> String {
         not_converged(&View::new(run)).text().unwrap_or_default()
+    }
+
+    #[test]
+    fn pilots_are_no_visits_and_failed_ones_are_counted() {
+        let mut run = rounds(&(0..6).map(|k| (k % 2, 1_000 + u64::from(k))).collect::<Vec<_>>());
+        run.header.state = RunState::Killed;
+        run.visits.retain(|visit| visit.cell == 0 || visit.repeat == 0);
+        let last = run.visits.iter_mut().find(|visit| visit.cell == 1).unwrap();
+        last.end = VisitEnd::Failed;
+        let unknown = "1 of 2 cells is not known to 5 %: ";
+        assert!(text(&run).starts_with(unknown) && !text(&run).contains("never"), "{}", text(&run));
+        let view = View::new(&run);
+        let marks = Findings::of(&view).marks(&view);
+        let mark = marks.iter().find(|mark| mark.code == "not-converged").unwrap();
+        assert_eq!(
+            (mark.cell, mark.evidence.as_str()),
+            (1, "no visit came to its end, wanted 5.0 %")
+        );
+        run.visits.iter_mut().for_each(|visit| visit.purpose = Purpose::Pilot);
+        assert_eq!(text(&run), "2 of 2 cells were never visited");
     }
 
     #[test]

@@ -21,6 +21,8 @@ use stats::trend::theil_sen;
 use self::run::run_drift;
 use self::seconds::Seconds;
 use crate::ends::{ends, is_few};
+use crate::interference::keeps_its_rate;
+use crate::places::Told;
 use crate::view::{CellView, View, VisitView, is_preparation};
 
 const CONFIDENCE: f64 = 0.95;
@@ -43,6 +45,19 @@ pub struct Drifts {
     pub run: Option<RunDrift>,
     /// Visits long enough to be looked at by the second.
     pub long_visits: u32,
+    /// Of these, those in which a change would have been seen, and none was, nor a write cliff: `null`
+    /// where there are none.
+    pub kept: Option<Kept>,
+}
+
+/// Long visits whose rate kept its level.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Kept {
+    /// How many.
+    pub visits: u32,
+    /// A change of less, as a share, would not have shown in each of them; nor one in their first or
+    /// last five seconds.
+    pub seen_from: f64,
 }
 
 /// A long visit that was not on one level.
@@ -73,7 +88,8 @@ pub struct CellDrift {
     pub cell_name: String,
     /// The stream, of a cell that has several.
     pub stream: Option<String>,
-    /// Changes of level; `at_ns` is the start of the first visit on the new level.
+    /// Changes of level; `from_ns` is the end of the last visit on the old level, `at_ns` the start of
+    /// the first one on the new level.
     pub steps: Vec<Step>,
 }
 
@@ -99,7 +115,10 @@ pub struct RunDrift {
 /// A change of level.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Step {
-    /// Within the visit for a visit's, since the start of the run for others.
+    /// It did not come sooner; as `at_ns` where nothing is between. Within the visit for a visit's,
+    /// since the start of the run for others.
+    pub from_ns: u64,
+    /// It did not come later: from here on there is nothing but the new level.
     pub at_ns: u64,
     /// Requests per second before; 1 for what cells share.
     pub before: f64,
@@ -165,10 +184,8 @@ impl Slope {
 /// Whether the rate changed its level within a visit, seconds with a stall left out; of several
 /// streams, whether any one's did. Visits of less than 10 s are too short to tell, and say no.
 pub fn changed(visit: &VisitRecord) -> bool {
-    let of = |stream: Option<usize>| {
-        let changes = Seconds::of(visit, stream).and_then(|s| s.changes());
-        changes.is_some_and(|c| c.segments.len() > 1)
-    };
+    let of =
+        |stream: Option<usize>| Seconds::of(visit, stream).is_some_and(|seconds| seconds.changed());
     match visit.streams.len() {
         several @ 2.. => (0..several).any(|position| of(Some(position))),
         _ => of(None),
@@ -179,18 +196,24 @@ pub fn changed(visit: &VisitRecord) -> bool {
 pub fn drift(view: &View<'_>) -> Drifts {
     let mut visits = Vec::new();
     let mut long = BTreeSet::new();
+    // How small a change would have shown, by visit and the cell that it is of.
+    let mut resolved: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+    let told = Told::new(view.run);
     for row in &view.rows {
-        // Of few requests every second's rate is chance.
-        let few = is_few(row);
+        // Of few requests every second's rate is chance; one that is set and kept is that of arrivals.
+        let few = is_few(row) || keeps_its_rate(&told, row);
         for visit in row.visits.iter().filter(|_| !few) {
             let seconds = Seconds::of(visit.visit, visit.stream);
             if let Some((seconds, changes)) = seconds.and_then(Seconds::with) {
                 long.insert(visit.visit.order);
+                let seen = resolved.entry((visit.visit.order, row.cell.index)).or_default();
+                *seen = seen.max(seconds.seen_from(&changes));
                 visits.extend(visit_drift(row, visit.visit, &seconds, &changes));
             }
         }
     }
     visits.sort_by_key(|visit| visit.order);
+    let kept = if visits.is_empty() { kept(view, &resolved) } else { None };
     // What all cells share is the device's: one value a visit.
     let run = run_drift(&points(view, &view.cells));
     // Nor do such visits tell of a cell: noise that lasts longer than one looks like a level.
@@ -201,7 +224,24 @@ pub fn drift(view: &View<'_>) -> Drifts {
         cells: if too_short { Vec::new() } else { cell_drifts(view, &of_rows) },
         run,
         long_visits: u32::try_from(long.len()).unwrap_or(u32::MAX),
+        kept,
     }
+}
+
+/// Of visits without a change those in which one to half or twice the rate would have been seen.
+fn kept(view: &View<'_>, resolved: &BTreeMap<(u32, u32), f64>) -> Option<Kept> {
+    let mut seen: Vec<((u32, u32), f64)> = resolved.iter().map(|(of, ln)| (*of, *ln)).collect();
+    seen.retain(|(_, ln)| *ln <= std::f64::consts::LN_2);
+    if seen.is_empty() {
+        return None;
+    }
+    // A fall that is placed in bytes is a change of level too, wherever in a visit it came.
+    for cliff in crate::steady::write_cliffs(view) {
+        seen.retain(|((order, cell), _)| *cell != cliff.cell || *order < cliff.order_first);
+    }
+    let most = seen.iter().map(|(_, ln)| *ln).reduce(f64::max)?;
+    let visits = u32::try_from(seen.len()).unwrap_or(u32::MAX);
+    Some(Kept { visits, seen_from: most.exp_m1() })
 }
 
 fn visit_drift(
@@ -211,14 +251,10 @@ fn visit_drift(
     changes: &Changes,
 ) -> Option<VisitDrift> {
     let levels = seconds.levels(changes);
-    let steps = levels.windows(2).map(|pair| Step {
-        at_ns: seconds.at_ns(pair[1].start),
-        before: pair[0].mean.exp(),
-        after: pair[1].mean.exp(),
-        at_break: false,
-    });
-    let steps: Vec<Step> = steps.collect();
-    let per_hour = levels.last().and_then(|last| seconds.slope(*last, changes.noise));
+    let between = levels.segments.windows(2).zip(&levels.steps);
+    let steps: Vec<Step> =
+        between.map(|(pair, step)| seconds.step(*step, pair[0], pair[1])).collect();
+    let per_hour = levels.segments.last().and_then(|last| seconds.slope(*last, changes.noise));
     let per_hour = per_hour.filter(|slope| slope.is_real() && slope.over_all.abs() >= 0.03);
     (!steps.is_empty() || per_hour.is_some()).then(|| VisitDrift {
         cell: cell.cell.index,
@@ -350,14 +386,20 @@ fn cell_drifts(view: &View<'_>, points: &[Point]) -> Vec<CellDrift> {
         let Some(alone) = noise(&ln_rates) else { continue };
         let sigma = alone.sigma.max(pooled);
         let changes = changes_given(&ln_rates, SEGMENT_VISITS, Noise { sigma, rho: 0.0 });
-        let steps: Vec<Step> = changes
-            .iter()
-            .flat_map(|changes| changes.segments.windows(2))
-            .filter_map(|pair| {
-                let at_ns = (own.get(pair[1].start)?.hours * 3.6e12) as u64;
+        let Some(changes) = changes else { continue };
+        let levels = changes.settled(&ln_rates).levels(&ln_rates);
+        let steps: Vec<Step> = levels
+            .segments
+            .windows(2)
+            .zip(&levels.steps)
+            .filter_map(|(pair, step)| {
+                let start = |point: &Point| (point.hours * 3.6e12) as u64;
+                let last = own.get(step.low.checked_sub(1)?)?;
+                let at_ns = start(own.get(step.high)?);
+                let from_ns = start(last).saturating_add(last.elapsed_ns).min(at_ns);
                 let at_break = is_at_break(own, pair[1].start, 1);
                 let (before, after) = (pair[0].mean.exp(), pair[1].mean.exp());
-                Some(Step { at_ns, before, after, at_break })
+                Some(Step { from_ns, at_ns, before, after, at_break })
             })
             .collect();
         if !steps.is_empty() {

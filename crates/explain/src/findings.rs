@@ -232,8 +232,8 @@ impl Marks {
             let steps: Vec<String> = steps
                 .iter()
                 .map(|s| {
-                    let at = seconds(s.at_ns as f64 / 1e9);
-                    format!("from {} to {} IOPS at {at}", iops(s.before), iops(s.after))
+                    let (before, after) = (iops(s.before), iops(s.after));
+                    format!("from {before} to {after} IOPS {}", s.when("at "))
                 })
                 .collect();
             list(&steps)

@@ -53,7 +53,9 @@ pub fn halts(view: &View<'_>) -> Halts {
     let mut events = Vec::new();
     for row in &view.rows {
         let (Some(position), Some(stream)) = (row.stream, row.stream_name()) else { continue };
-        let few = is_few(row);
+        // Of one to which everything came back late nobody knows what is usual, so few it had.
+        let moved = row.visits.iter().any(|visit| visit.requests_per_second > 0.0);
+        let few = is_few(row) || !moved;
         for visit in &row.visits {
             let visit = visit.visit;
             let told = |gap: &DeviceGap| !few || gap.tier == Tier::Freeze;

@@ -152,7 +152,22 @@ struct SetRate {
 
 fn set_rate(told: &Told<'_>, view: &View<'_>, one: &Interference) -> Option<SetRate> {
     let cell = view.cells.iter().find(|cell| cell.cell.index == one.cell)?;
-    let stream = told.asked(cell.cell)?.streams.iter().find(|s| s.name == one.stream)?;
+    rate_of(told, cell, &one.stream)
+}
+
+/// Whether the suite sets a row's rate, and it was kept: how even it is within a visit is then the
+/// arrivals' doing.
+pub(crate) fn keeps_its_rate(told: &Told<'_>, row: &CellView<'_>) -> bool {
+    let name = match row.cell.streams.as_slice() {
+        [only] => Some(only.name.as_str()),
+        _ => row.stream_name(),
+    };
+    let set = name.and_then(|name| rate_of(told, row, name));
+    set.and_then(|set| set.kept(row)) == Some(true)
+}
+
+fn rate_of(told: &Told<'_>, cell: &CellView<'_>, stream: &str) -> Option<SetRate> {
+    let stream = told.asked(cell.cell)?.streams.iter().find(|s| s.name == stream)?;
     let per_second = stream.value("rate")?.parse::<f64>().ok().filter(|rate| *rate > 0.0)?;
     let by_chance = stream.value("arrivals").is_some_and(|kind| kind == "poisson");
     Some(SetRate { per_second, by_chance })
@@ -495,6 +510,10 @@ impl Interference {
             Verdict::NothingOnAverage => {
                 format!("{what} loses nothing worth naming on average beside {beside}")
             }
+            Verdict::NotKnown if self.cost() > 0.0 => format!(
+                "{what} loses something beside {beside}, and whether as much as is worth naming is \
+                 not known"
+            ),
             Verdict::NotKnown => {
                 format!("Whether {what} loses anything beside {beside} is not known")
             }
@@ -684,6 +703,15 @@ pub(crate) mod tests {
             "{chance}"
         );
         assert!(chance.contains("which may be chance"), "{chance}");
+        // Surely less, and perhaps by no more than is worth naming.
+        let little = said(&noisy([950, 960, 970], [1_000, 1_001, 1_002]));
+        assert!(
+            little.starts_with(
+                "`a` (read) loses something beside `b`, and whether as much as is worth naming is not \
+                 known: x0.959"
+            ),
+            "{little}"
+        );
         let lost = said(&noisy([830, 831, 832], [1_000, 1_001, 1_002]));
         assert!(lost.starts_with("`a` (read) suffers most beside `b`: x0.83"), "{lost}");
         // One visit each knows of no chance.

@@ -64,6 +64,11 @@ pub struct LongWait {
     pub past_load_ns: u64,
     /// Whether others came back all the time while it was out, until the end of the load at most.
     pub others_went_on: bool,
+    /// How much of the longest of them lay before the measured part.
+    pub in_ramp_ns: u64,
+    /// Whether nothing at all came back from the start of the measured part until they did: a
+    /// standstill that began before it.
+    pub stood_still: bool,
 }
 
 /// The longest waits that neither a gap of the device nor one of a stream covers.
@@ -165,6 +170,8 @@ fn of_stream(
                         usual_ns: 0,
                         past_load_ns: 0,
                         others_went_on: false,
+                        in_ramp_ns: 0,
+                        stood_still: false,
                     }),
                 }
             }
@@ -176,7 +183,10 @@ fn of_stream(
                 group.usual_ns = usual(&all, group.latency_ns).map_or(0, |(usual, _)| usual);
                 group.past_load_ns = group.at_ns.saturating_sub(load);
                 let from = group.at_ns.saturating_sub(group.latency_ns);
-                group.others_went_on = went_on(visit.visit, from, group.at_ns.min(load));
+                group.in_ramp_ns = group.latency_ns.saturating_sub(group.at_ns);
+                let until = group.at_ns.min(load);
+                group.others_went_on = went_on(visit.visit, from, until, group.in_ramp_ns);
+                group.stood_still = group.in_ramp_ns > 0 && silent_until(visit.visit, group.at_ns);
             }
             found.extend(groups);
         }
@@ -185,13 +195,27 @@ fn of_stream(
 
 /// Whether something of a visit came back all through a part of it, but for what is too short to be
 /// a gap.
-fn went_on(visit: &VisitRecord, from_ns: u64, to_ns: u64) -> bool {
+fn went_on(visit: &VisitRecord, from_ns: u64, to_ns: u64, ramp_ns: u64) -> bool {
     const MILLISECOND: u64 = 1_000_000;
     let (from, to) = (from_ns / MILLISECOND, to_ns / MILLISECOND);
     let silences = visit.completions.zero_runs(1).into_iter();
-    let within = silences.map(|(start, ms)| (start + ms).min(to).saturating_sub(start.max(from)));
+    // What came back in the ramp nobody knows: a silence from the start on may have begun with the wait.
+    let ramp = ramp_ns.div_ceil(MILLISECOND);
+    let within = silences.map(|(start, ms)| {
+        let before = if start == 0 { ramp } else { 0 };
+        let length = (start + ms).min(to).saturating_sub(start.max(from));
+        if length > 0 { length + before } else { 0 }
+    });
     let longest = within.max().unwrap_or(0).saturating_mul(MILLISECOND);
     visit.completions.bits > 0 && from < to && longest < HICCUP.get()
+}
+
+/// Whether nothing of a visit came back from its start on to this time.
+fn silent_until(visit: &VisitRecord, to_ns: u64) -> bool {
+    const MILLISECOND: u64 = 1_000_000;
+    let silence = visit.completions.zero_runs(1).into_iter().find(|(start, _)| *start == 0);
+    // What came back at its end stands in the last millisecond.
+    silence.is_some_and(|(_, ms)| ms > 0 && ms + 1 >= to_ns / MILLISECOND)
 }
 
 fn op<'v>(visit: &'v VisitRecord, position: usize, name: &str) -> Option<&'v OpRecord> {
@@ -244,7 +268,7 @@ impl Longest {
         if let Some(more @ 1..) = self.found.len().checked_sub(LINES_MAX) {
             said.push(format!("Requests were held up alone {more} more times, never longer."));
         }
-        if !said.is_empty() {
+        if self.found.iter().any(|wait| !wait.stood_still) {
             said.push(
                 "Next: if such waits come again at the same places, look at the device's error \
                  log (a sector that is read again and again); else at what else used it then."
@@ -277,6 +301,13 @@ impl LongWait {
 
     /// What the others did.
     fn meanwhile(&self) -> String {
+        if self.stood_still {
+            return format!(
+                " Nothing else came back in the measured part until then: it had stood still since \
+                 {} before that began.",
+                words::seconds(self.in_ramp_ns as f64 / 1e9)
+            );
+        }
         let out = words::seconds(self.past_load_ns as f64 / 1e9);
         match (self.others_went_on, self.past_load_ns) {
             (true, 0) => " The others went on meanwhile, so no gap shows it.".to_owned(),
@@ -351,6 +382,26 @@ mod tests {
         // Beside a gap that is too short to cover it nobody went on all the time.
         let said = with(|visit| (2_600..3_100).for_each(|ms| visit.completions.clear(ms)));
         assert!(said.ends_with("99 of 100 take up to 1 ms."), "{said}");
+    }
+
+    #[test]
+    fn a_standstill_that_began_in_the_ramp_is_told_as_one() {
+        let with = |silent_ms: u64| {
+            let mut run = one_waits(480);
+            let visit = &mut run.visits[0];
+            visit.ramp_ns = 1_000 * MS;
+            visit.streams[0].ops[0].slow[0].at_ns = 80 * MS;
+            (0..silent_ms).for_each(|ms| visit.completions.clear(ms));
+            found(&run).sentences()
+        };
+        let said = with(80);
+        let wanted = "Nothing else came back in the measured part until then: it had stood still \
+                      since 400 ms before that began.";
+        assert!(said.len() == 1 && said[0].ends_with(wanted), "{said:?}");
+        // Something came back, and what did before nobody knows.
+        let said = with(30);
+        assert!(!said[0].contains("went on") && !said[0].contains("stood still"), "{said:?}");
+        assert!(with(0)[0].ends_with("The others went on meanwhile, so no gap shows it."));
     }
 
     #[test]

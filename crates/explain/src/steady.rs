@@ -63,7 +63,7 @@ pub struct SteadyState {
     /// Whether the suite has it played until it is steady. Where it does not, only that it is
     /// steady is worth a word: nobody asked for it, and drift is told as drift.
     pub asked: bool,
-    /// Its rounds have few requests for each one in flight: a rule that fails says nothing then.
+    /// Its rounds have few requests for each one in flight.
     pub few_requests: bool,
     /// The part of the series that the verdict is about: the last half, else the last five rounds.
     pub horizon: Horizon,
@@ -120,6 +120,9 @@ pub enum Verdict {
     TooFewRounds,
     /// A test fails.
     NotSteady,
+    /// Its rounds have few requests for each one in flight: a rule that holds says as little then as
+    /// one that fails.
+    FewRequests,
     /// Rounds in which nothing completed.
     Unknown,
 }
@@ -167,6 +170,11 @@ pub fn steady(view: &View<'_>) -> SteadyStates {
     let (cliffs, watched) = cliff::cliffs(view, &all);
     let asked = |none: &NoCliff| rules.iter().any(|rule| rule.cells.contains(&none.cell));
     SteadyStates { series, cliffs, no_cliff: watched.into_iter().filter(asked).collect() }
+}
+
+/// Where the writes of a run fell.
+pub(crate) fn write_cliffs(view: &View<'_>) -> Vec<WriteCliff> {
+    cliff::cliffs(view, &series(view)).0
 }
 
 /// What the suite asks of a phase that is played until it is steady.
@@ -332,6 +340,7 @@ fn state(view: &View<'_>, series: &Series<'_>, rule: Option<&Rule>) -> SteadySta
         _ => target_bytes,
     };
     let wanted_bytes = rule.map_or(target_bytes.saturating_mul(2), |rule| rule.volume.get());
+    let few_requests = crate::ends::is_few(series.cell);
     SteadyState {
         cell: series.cell.cell.index,
         cell_name: series.cell.name(),
@@ -339,9 +348,14 @@ fn state(view: &View<'_>, series: &Series<'_>, rule: Option<&Rule>) -> SteadySta
         decides_for: rule
             .map_or_else(|| vec![series.cell.cell.index], |r| r.cells.clone().collect()),
         order_first: series.order_first(),
-        verdict: verdict(snia, last_half, rounds.len(), enough),
+        verdict: match verdict(snia, last_half, rounds.len(), enough) {
+            Verdict::Steady | Verdict::NotEnoughWritten | Verdict::NotSteady if few_requests => {
+                Verdict::FewRequests
+            }
+            verdict => verdict,
+        },
         asked: rule.is_some(),
-        few_requests: crate::ends::is_few(series.cell),
+        few_requests,
         rounds,
         snia,
         last_half,
@@ -465,13 +479,13 @@ impl SteadyState {
                  show a slow decay; there were {rounds}.",
                 steady::LAST_HALF_ROUNDS_MIN
             ),
-            Verdict::NotSteady if self.few_requests => format!(
+            Verdict::FewRequests => format!(
                 "Whether `{name}` is steady is not known: its {rounds} have so few requests for \
                  each one in flight that their start and end decide their rates."
             ),
             Verdict::NotSteady => format!(
-                "`{name}` is not steady after {rounds}: its number is kept, and is that of a \
-                 drive on its way."
+                "`{name}` was not shown to be steady in {rounds}: its number is kept, and may be \
+                 that of a drive on its way."
             ),
             Verdict::Unknown => format!(
                 "Whether `{name}` is steady is unknown: in some of its {rounds} nothing completed."
@@ -481,7 +495,7 @@ impl SteadyState {
         lines.extend(self.drift());
         lines.extend(self.evidence());
         lines.extend(self.of_a_part());
-        if self.verdict == Verdict::NotSteady && self.few_requests {
+        if self.verdict == Verdict::FewRequests {
             lines.push(
                 "Next: longer rounds (steady.round), or fewer requests in flight.".to_owned(),
             );
@@ -687,6 +701,33 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
         assert!(!found.sentences().iter().any(|said| said.contains("not steady")), "{found:?}");
         assert_eq!(verdict(&[0; 12]), Verdict::Unknown);
         assert_eq!(steady_of(&rounds(&[RATE; 4])).series, []);
+    }
+
+    #[test]
+    fn of_few_requests_a_rule_that_holds_says_as_little_as_one_that_fails() {
+        let few = |rates: &[u64]| {
+            let mut run = rounds(rates);
+            run.header.suite_text = UNTIL_STEADY.to_owned();
+            run.cells.iter_mut().for_each(|cell| cell.streams[0].queue_depth = 32);
+            for visit in &mut run.visits {
+                let op = &mut visit.streams[0].ops[0];
+                op.requests /= 200;
+                op.latency_ns_sum = 32 * u128::from(visit.elapsed_ns);
+            }
+            steady_of(&run).series.swap_remove(0)
+        };
+        let even = few(&[20 << 20; 12]);
+        let uneven = few(&(0..12).map(|k| (20 << 20) * (40 - k) / 20).collect::<Vec<_>>());
+        for series in [even, uneven] {
+            assert!(series.few_requests && series.verdict == Verdict::FewRequests, "{series:?}");
+            let said = series.sentences().join(" ");
+            assert!(
+                said.starts_with(
+                    "Whether `write` is steady is not known: its 12 rounds have so few"
+                )
+            );
+            assert!(said.contains("Next: longer rounds"), "{said}");
+        }
     }
 
     #[test]

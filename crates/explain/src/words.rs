@@ -30,6 +30,22 @@ pub(crate) fn size(bytes: u64) -> String {
     Bytes::new(bytes).to_string()
 }
 
+/// Two sizes so that a reader sees that they differ: `10.02 GiB` and `10.05 GiB`.
+pub(crate) fn sizes_apart(low: u64, high: u64) -> (String, String) {
+    const STEPS: [(u64, &str); 4] =
+        [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let plain = (size(low), size(high));
+    let unit = STEPS.into_iter().find(|(bytes, _)| low >= *bytes).unwrap_or((1, "B"));
+    if plain.0 != plain.1 || low == high {
+        return plain;
+    }
+    let with = |digits: usize| {
+        let text = |bytes: u64| format!("{:.digits$} {}", bytes as f64 / unit.0 as f64, unit.1);
+        (text(low), text(high))
+    };
+    (1..=9).map(with).find(|(low, high)| low != high).unwrap_or(plain)
+}
+
 /// A time in seconds.
 pub(crate) fn seconds(seconds: f64) -> String {
     if !seconds.is_finite() {
@@ -134,15 +150,6 @@ pub(crate) fn list(items: &[String]) -> String {
     }
 }
 
-/// [`list`] of the first so many, and how many more there are.
-pub(crate) fn some(items: &[String], most: usize) -> String {
-    let mut named = items.iter().take(most).cloned().collect::<Vec<_>>();
-    if items.len() > most {
-        named.push(format!("{} more", items.len() - most));
-    }
-    list(&named)
-}
-
 /// With a capital letter.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
@@ -163,6 +170,18 @@ pub(crate) fn digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_that_differ_look_different() {
+        let mib = |n: u64| n << 20;
+        let told = |low: u64, high: u64| {
+            let (low, high) = sizes_apart(low, high);
+            format!("{low} {high}")
+        };
+        assert_eq!(told(mib(10_240), mib(10_250)), "10.00 GiB 10.01 GiB");
+        assert_eq!(told(mib(777), mib(779)), "777 MiB 779 MiB");
+        assert_eq!(told(mib(10_240), mib(10_240)), "10 GiB 10 GiB");
+    }
 
     #[test]
     fn three_digits_and_the_fields_units() {

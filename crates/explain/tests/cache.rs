@@ -606,6 +606,13 @@ fn of_a_cache_smaller_than_all_sets_only_bounds_are_told() {
     assert!(said.contains("a hit takes 75 us at most"), "{said}");
     assert!(said.contains("a miss takes 120 us ("), "{said}");
 
+    // A hundredth over the smallest, sure as it is, is no cache of any size.
+    let little = sweep(|size| if size < 0.1 { 121.0 } else { 122.0 } + size * 1e-4).caches();
+    let fit = little.sweeps[0].fit.unwrap();
+    assert!(fit.f > fit.f_min && !fit.found, "{fit:?}");
+    let said = little.sweeps[0].sentences().join("\n");
+    assert!(said.starts_with("No cache visible") && !said.contains("0 B"), "{said}");
+
     let large = sweep(|size| 120.0 - 90.0 * (24.0 / size).min(1.0)).caches();
     let fit = large.sweeps[0].fit.unwrap();
     assert!(fit.found && fit.miss_ns.is_none(), "{fit:?}");

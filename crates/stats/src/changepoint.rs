@@ -10,6 +10,16 @@
 pub const PENALTY: f64 = 4.0;
 /// Levels closer than this ratio are one.
 pub const RATIO_MIN: f64 = 1.03;
+/// What another place may fit worse by, in squares of the noise, and still be possible: 97.5 %, as
+/// Hawkins 1977 and Yao 1987 have it.
+const PLACE_LOSS: f64 = 8.8;
+/// A value differs from its level by so many deviations at most, and no level is known to 1 %.
+const DEVIATIONS: f64 = 3.0;
+const NOISE_MIN: f64 = 0.01;
+/// Fewest values of a level: those next to a change may have had it in them. At an end of the series
+/// one of two is next to none.
+const INNER_MIN: usize = 3;
+const OUTER_MIN: usize = 2;
 /// Differences beyond this many robust deviations are cut to it before their correlation is
 /// taken: a single step would otherwise read as correlation, and hide behind the penalty for it.
 const DIFFERENCE_MAX: f64 = 2.5;
@@ -46,6 +56,25 @@ pub struct Noise {
     pub rho: f64,
 }
 
+/// A series as levels, with what lies between two of them left out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Levels {
+    /// At least one, in order. A value in which a change came is in none.
+    pub segments: Vec<Segment>,
+    /// The changes between them, one fewer.
+    pub steps: Vec<Step>,
+}
+
+/// Where one level goes over into the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// All values before this one may be of the level before: it did not come sooner.
+    pub low: usize,
+    /// This value is of the level after: it did not come later. The same where noise and values leave
+    /// no other place.
+    pub high: usize,
+}
+
 impl Noise {
     /// How many correlated values are worth one: `(1 + rho) / (1 - rho)`.
     pub fn inflation(&self) -> f64 {
@@ -67,6 +96,109 @@ impl Changes {
         };
         let cuts = self.segments.len().saturating_sub(1) as f64;
         self.segments.iter().map(part).sum::<f64>() + cuts * self.noise.penalty(series.len())
+    }
+
+    /// The same cuts where the series has them. A segment has a shortest length so that noise is not
+    /// cut; once it is, a change nearer to another or to an end is where it fits best.
+    #[must_use]
+    pub fn settled(mut self, series: &[f64]) -> Self {
+        let sums = Sums::new(series);
+        // Each move lessens the squares, so this ends; it hardly ever takes three rounds.
+        for _ in 0..self.segments.len() {
+            let mut moved = false;
+            for place in 1..self.segments.len() {
+                let (start, cut) = (self.segments[place - 1].start, self.segments[place].start);
+                let end = self.segments[place].end;
+                let cost = |cut: usize| sums.cost(start, cut) + sums.cost(cut, end);
+                let best = (start + 1..end).min_by(|a, b| cost(*a).total_cmp(&cost(*b)));
+                if let Some(best) = best.filter(|&best| cost(best) < cost(cut)) {
+                    self.segments[place - 1] = segment(series, start, best);
+                    self.segments[place] = segment(series, best, end);
+                    moved = true;
+                }
+            }
+            if !moved {
+                break;
+            }
+        }
+        self
+    }
+
+    /// Its levels, each by values that are of it alone. A value is a mean over its time: one in which
+    /// the level changed lies between both, and is of neither. What is too short to have a value of
+    /// its own is no level, and what lies on both sides of it is one change.
+    ///
+    /// * `series`: what it was made of.
+    pub fn levels(&self, series: &[f64]) -> Levels {
+        let last = self.segments.len().saturating_sub(1);
+        let long = self.segments.iter().enumerate().filter(|(place, part)| {
+            let least = if *place == 0 || *place == last { OUTER_MIN } else { INNER_MIN };
+            last == 0 || part.end - part.start >= least
+        });
+        let mut segments: Vec<Segment> = Vec::new();
+        for (_, part) in long {
+            match segments.last_mut() {
+                Some(before) if (part.mean - before.mean).abs() < RATIO_MIN.ln() => {
+                    *before = segment(series, before.start, part.end);
+                }
+                _ => segments.push(*part),
+            }
+        }
+        // Short ones all through: nothing is known.
+        if segments.is_empty() {
+            segments.push(segment(series, 0, series.len()));
+        }
+        let limit = DEVIATIONS * self.noise.sigma.max(NOISE_MIN);
+        let untrimmed = segments.clone();
+        for (place, part) in segments.iter_mut().enumerate() {
+            let middle = median(series[part.start..part.end].to_vec());
+            let before = place.checked_sub(1).and_then(|before| untrimmed.get(before));
+            let after = untrimmed.get(place + 1);
+            let between = |value: f64, other: &Segment| {
+                (value - middle).abs() > limit && (value - middle) * (other.mean - middle) > 0.0
+            };
+            if part.end - part.start > 1 && before.is_some_and(|b| between(series[part.start], b)) {
+                part.start += 1;
+            }
+            if part.end - part.start > 1 && after.is_some_and(|a| between(series[part.end - 1], a))
+            {
+                part.end -= 1;
+            }
+            *part = segment(series, part.start, part.end);
+        }
+        let steps = segments.windows(2).map(|pair| self.step(series, &pair[0], &pair[1]));
+        Levels { steps: steps.collect(), segments }
+    }
+
+    /// Where it may have come, as far as the noise lets tell.
+    fn step(&self, series: &[f64], early: &Segment, late: &Segment) -> Step {
+        let possible = PLACE_LOSS * self.noise.inflation() * self.noise.sigma.powi(2);
+        let loss = |value: &f64| (value - early.mean).powi(2) - (value - late.mean).powi(2);
+        let far = |values: &mut dyn Iterator<Item = f64>| {
+            let mut sum = 0.0;
+            let sums = values.map(|value| {
+                sum += value;
+                sum
+            });
+            // The farthest place that is hardly worse; the best one may be a little off.
+            let sums: Vec<f64> = sums.collect();
+            sums.iter().rposition(|sum| *sum <= possible).map_or(0, |place| place + 1)
+        };
+        let back = far(&mut series[early.start + 1..early.end].iter().rev().map(|x| -loss(x)));
+        let on = far(&mut series[late.start..late.end - 1].iter().map(loss));
+        Step { low: early.end - back, high: late.start + on }
+    }
+
+    /// The smallest change of level that would hardly be missed, as a difference: in one as far from
+    /// both ends as a segment is long at least.
+    pub fn seen_from(&self, length: usize, segment_min: usize) -> f64 {
+        let (n, short) = (length as f64, segment_min.max(1) as f64);
+        let chance = DEVIATIONS * self.noise.sigma * self.noise.inflation().sqrt();
+        let gain = self.noise.penalty(length).sqrt() + chance;
+        match n > 2.0 * short {
+            true => (gain * (n / (short * (n - short))).sqrt()).max(RATIO_MIN.ln()),
+            false => f64::INFINITY,
+        }
     }
 
     /// Where the level changes: the first value of each segment but the first.
@@ -248,6 +380,90 @@ mod tests {
         }
     }
 
+    /// Seconds of a rate that falls from 50 to 30 at a time, each a mean over its second.
+    fn falls_at(at: f64, seconds: usize, sigma: f64, seed: u64) -> Vec<f64> {
+        let mut random = Random::new(seed);
+        let second = |k: usize| {
+            let early = (at - k as f64).clamp(0.0, 1.0);
+            (50.0 * early + 30.0 * (1.0 - early)).ln() + sigma * random.normal()
+        };
+        (0..seconds).map(second).collect()
+    }
+
+    #[test]
+    fn a_step_near_an_end_or_within_a_value_has_true_levels() {
+        let mut missed = 0;
+        for (at, sigma) in [3.0, 57.0, 12.5, 20.5, 6.0, 30.0, 2.3, 57.6]
+            .into_iter()
+            .flat_map(|at| [(at, 0.0), (at, 0.03)])
+        {
+            for seed in 0..8 {
+                let series = falls_at(at, 60, sigma, seed);
+                let levels = changes(&series, 5).unwrap().settled(&series).levels(&series);
+                // Noise may look so correlated that nothing is cut, or be cut itself.
+                if sigma > 0.0 && levels.steps.len() != 1 {
+                    missed += 1;
+                    continue;
+                }
+                let [early, late] = levels.segments[..] else {
+                    panic!("{at} {sigma} {seed}: {levels:?}")
+                };
+                let near = |level: f64, rate: f64| (level.exp() / rate - 1.0).abs() < 0.05;
+                assert!(
+                    near(early.mean, 50.0) && near(late.mean, 30.0),
+                    "{at} {sigma}: {levels:?}"
+                );
+                let [step] = levels.steps[..] else { panic!("{levels:?}") };
+                let (low, high) = (step.low as f64 - 0.5, step.high as f64 + 0.5);
+                assert!(low <= at && at <= high && high - low < 4.0, "{at} {sigma}: {levels:?}");
+            }
+        }
+        assert!(missed <= 6, "{missed} of 64");
+    }
+
+    #[test]
+    fn what_has_no_value_of_its_own_is_no_level() {
+        // Half of a second at the start was faster, and who knows by how much.
+        for at in [0.5, 59.5] {
+            let series = falls_at(at, 60, 0.0, 1);
+            let levels = changes(&series, 5).unwrap().settled(&series).levels(&series);
+            assert_eq!(levels.steps, [], "{at}: {levels:?}");
+        }
+        // A hair of noise, or a constant is cut at will: a second of nothing between two.
+        let mut dip = falls_at(60.0, 60, 0.0, 1);
+        (dip[20], dip[21]) = (3.0, 3.2);
+        let levels = changes(&dip, 5).unwrap().settled(&dip).levels(&dip);
+        assert_eq!(levels.steps, [], "{levels:?}");
+        dip[22] = 3.0;
+        let levels = changes(&dip, 5).unwrap().settled(&dip).levels(&dip);
+        assert_eq!(levels.steps, [Step { low: 20, high: 20 }, Step { low: 23, high: 23 }]);
+    }
+
+    #[test]
+    fn a_small_step_in_much_noise_has_wide_bounds() {
+        let (mut within, mut found) = (0, 0);
+        for seed in 0..100 {
+            let series = noisy(&[(0.0, 60), (-0.06, 60)], 0.05, seed);
+            let levels = changes(&series, 5).unwrap().settled(&series).levels(&series);
+            let [step] = levels.steps[..] else { continue };
+            found += 1;
+            within += usize::from(step.low <= 60 && 60 <= step.high);
+        }
+        assert!(found > 60 && within * 100 >= found * 95, "{within} of {found}");
+    }
+
+    #[test]
+    fn what_would_be_seen_is_seen() {
+        let mut found = 0;
+        for seed in 0..200 {
+            let flat = noisy(&[(0.0, 60)], 0.03, seed);
+            let step = changes(&flat, 5).unwrap().seen_from(60, 5);
+            let series = noisy(&[(0.0, 5), (step, 55)], 0.03, seed);
+            found += usize::from(changes(&series, 5).unwrap().segments.len() > 1);
+        }
+        assert!(found >= 180, "{found} of 200");
+    }
+
     #[test]
     fn less_than_three_percent_is_no_change() {
         let series = noisy(&[(0.0, 200), (0.02, 200)], 0.001, 3);
@@ -299,6 +515,7 @@ mod tests {
         assert_eq!(changes(&[0.0; 3], 5).unwrap().segments.len(), 1);
         assert_eq!(changes(&[1.0, 9.0], 0).unwrap().segments.len(), 1 + 1);
         let huge = vec![f64::MAX / 4.0, -f64::MAX / 4.0, 0.0, 1.0, f64::MAX / 4.0];
-        assert!(changes(&huge, 1).is_some());
+        let found = changes(&huge, 1).unwrap();
+        assert!(!found.settled(&huge).levels(&huge).segments.is_empty());
     }
 }

@@ -101,7 +101,7 @@ export type What =
 /**
  * Whether a series is steady.
  */
-export type Verdict2 = "steady" | "not-enough-written" | "too-few-rounds" | "not-steady" | "unknown";
+export type Verdict2 = "steady" | "not-enough-written" | "too-few-rounds" | "not-steady" | "few-requests" | "unknown";
 
 /**
  * Runs with what they mean, to be drawn. Bytes and ns are integers unless they are means.
@@ -1863,7 +1863,7 @@ export interface SteadyState {
    */
   device_bytes: number | null;
   /**
-   * Its rounds have few requests for each one in flight: a rule that fails says nothing then.
+   * Its rounds have few requests for each one in flight.
    */
   few_requests: boolean;
   horizon: Horizon;

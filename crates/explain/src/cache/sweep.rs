@@ -23,6 +23,8 @@ use crate::view::{CellView, View};
 pub const SIZES_MIN: usize = 5;
 /// `C` is tried at steps of this ratio.
 const STEP: f64 = 1.02;
+/// Where no set shows a hit, the fastest must take less than this of the slowest.
+const NOTABLE: f64 = 0.85;
 /// Only one in a thousand of caches that are smaller than all sets is given a size.
 const WITHIN: f64 = 0.9995;
 /// What a miss takes is known where all sizes that fit as well agree on it within this ratio.
@@ -47,7 +49,8 @@ pub struct Sweep {
 /// A fitted cache.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SweepFit {
-    /// Whether there is a cache: F above its bound.
+    /// Whether there is a cache: F above its bound, and where none of the sets shows a hit, the smallest
+    /// is faster than the largest by 15 % at least.
     pub found: bool,
     /// Bytes, as they fit best; where `at_most`, no more than a place between the bounds.
     pub cache_bytes: f64,
@@ -138,7 +141,8 @@ pub fn fit(points: &[(u64, f64)]) -> Option<SweepFit> {
     let at_most = smallest.as_ref().is_none_or(|line| fits_as_well(line, t_within));
     let (miss_low, miss_high) = range(as_good.iter().map(|line| line.miss));
     Some(SweepFit {
-        found: f > f_min,
+        // So little, and no set that shows a hit: any cache would do, of any size.
+        found: f > f_min && !(at_most && first.latency > NOTABLE * last.latency),
         cache_bytes: best.cache,
         cache_bytes_low: match smallest.filter(|_| at_most) {
             Some(line) => line.least_cache(&points).min(low),

@@ -301,6 +301,16 @@ impl Sweep {
                 "Unknown whether a cache shows over working sets of {range}: too few sizes."
             )];
         };
+        if !fit.found && fit.f > fit.f_min {
+            return vec![format!(
+                "No cache visible over working sets of {range}: requests take {} over the smallest and {} \
+                 over the largest, and hits that are less than some 15 % faster are not told from \
+                 anything else (F = {:.0}).",
+                seconds(fit.fastest_ns / 1e9),
+                seconds(fit.slowest_ns / 1e9),
+                fit.f
+            )];
+        }
         if !fit.found {
             return vec![format!(
                 "No cache visible over working sets of {range} (F = {:.1}, wanted more than {:.1}): none in \

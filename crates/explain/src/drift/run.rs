@@ -70,7 +70,7 @@ pub(super) fn run_drift(points: &[Point]) -> Option<RunDrift> {
     let step = |&(place, ratio): &(usize, f64)| {
         let at_ns = (points.get(place)?.hours * 3.6e12) as u64;
         let at_break = is_at_break(points, place, 2);
-        Some(Step { at_ns, before: 1.0, after: ratio, at_break })
+        Some(Step { from_ns: at_ns, at_ns, before: 1.0, after: ratio, at_break })
     };
     let last = cuts.last().map_or(0, |&(place, _)| place);
     let rest = points.get(last..).unwrap_or_default();
@@ -328,6 +328,7 @@ mod tests {
                 cells: vec![],
                 run: Some(told.clone()),
                 long_visits: 0,
+                kept: None,
             };
             (told.steps[0].at_break, said.sentences()[0].clone())
         };

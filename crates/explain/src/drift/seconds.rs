@@ -1,10 +1,10 @@
 //! A visit second by second.
 
 use record::{Series, VisitRecord};
-use stats::changepoint::{Changes, Noise, Segment, changes};
+use stats::changepoint::{self, Changes, Levels, Noise, Segment, changes};
 use stats::trend::{Line, least_squares};
 
-use super::{Slope, block_slope};
+use super::{Slope, Step, block_slope};
 use crate::closing::load_ns;
 use crate::freeze;
 use crate::view::{as_if_alone, counted, streams_of};
@@ -65,7 +65,18 @@ impl Seconds {
     /// Its levels; `None` when it is too short for two.
     pub(super) fn changes(&self) -> Option<Changes> {
         let long = self.ln_rates.len() >= 2 * SEGMENT_SECONDS;
-        long.then(|| changes(&self.ln_rates, SEGMENT_SECONDS)).flatten()
+        let found = long.then(|| changes(&self.ln_rates, SEGMENT_SECONDS)).flatten()?;
+        Some(found.settled(&self.ln_rates))
+    }
+
+    /// Whether it has more levels than one.
+    pub(super) fn changed(&self) -> bool {
+        self.changes().is_some_and(|changes| !changes.levels(&self.ln_rates).steps.is_empty())
+    }
+
+    /// The smallest change of level that would hardly be missed, as a difference of ln rates.
+    pub(super) fn seen_from(&self, changes: &Changes) -> f64 {
+        changes.seen_from(self.ln_rates.len(), SEGMENT_SECONDS)
     }
 
     pub(super) fn with(self) -> Option<(Self, Changes)> {
@@ -75,7 +86,7 @@ impl Seconds {
 
     /// The levels, or one for all if a straight line says as much with less: a slow drift is no
     /// stair.
-    pub(super) fn levels(&self, changes: &Changes) -> Vec<Segment> {
+    pub(super) fn levels(&self, changes: &Changes) -> Levels {
         let x: Vec<f64> = self.index.iter().map(|&step| step as f64).collect();
         let rest = |line: Line| -> f64 {
             let pairs = x.iter().zip(&self.ln_rates);
@@ -85,15 +96,26 @@ impl Seconds {
         let line = least_squares(&x, &self.ln_rates).map(|line| rest(line) + penalty);
         if changes.segments.len() > 1 && line.is_some_and(|l| l <= changes.cost(&self.ln_rates)) {
             let mean = self.ln_rates.iter().sum::<f64>() / x.len() as f64;
-            return vec![Segment { start: 0, end: x.len(), mean }];
+            let all = Segment { start: 0, end: x.len(), mean };
+            return Levels { segments: vec![all], steps: Vec::new() };
         }
-        changes.segments.clone()
+        changes.levels(&self.ln_rates)
     }
 
-    /// When in the visit a value begins.
-    pub(super) fn at_ns(&self, place: usize) -> u64 {
-        let step = self.index.get(place).copied().unwrap_or(0);
-        (step as u64).saturating_mul(self.step_ns)
+    /// A change between two levels.
+    pub(super) fn step(&self, step: changepoint::Step, before: Segment, after: Segment) -> Step {
+        let start = |place: usize| {
+            let step = self.index.get(place).copied().unwrap_or(0);
+            (step as u64).saturating_mul(self.step_ns)
+        };
+        let last = step.low.saturating_sub(1);
+        Step {
+            from_ns: start(last).saturating_add(self.step_ns),
+            at_ns: start(step.high),
+            before: before.mean.exp(),
+            after: after.mean.exp(),
+            at_break: false,
+        }
     }
 
     /// Drift within a part of it.

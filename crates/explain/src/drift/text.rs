@@ -24,12 +24,14 @@ impl Drifts {
         lines.extend(more(self.cells.len(), "cell"));
         lines.extend(self.visits.iter().take(LINES_MAX).flat_map(VisitDrift::sentences));
         lines.extend(more(self.visits.len(), "visit"));
-        if self.visits.is_empty() && self.long_visits > 0 {
-            lines.push(format!(
-                "Within {} of 10 s and more the rate kept its level.",
-                words::count(u64::from(self.long_visits), "visit")
-            ));
-        }
+        lines.extend(self.kept.map(|kept| {
+            format!(
+                "Within {} of 10 s and more the rate kept its level, as far as can be told: a change \
+                 of less than {}, or one in the first or last 5 s, need not show.",
+                words::count(u64::from(kept.visits), "visit"),
+                words::percent(kept.seen_from)
+            )
+        }));
         lines
     }
 }
@@ -118,9 +120,9 @@ impl CellDrift {
             .steps
             .iter()
             .map(|step| {
-                let at = Nanos::new(step.at_ns);
                 let resumed =
                     if step.at_break { ", where it was broken off and resumed" } else { "" };
+                let at = step.when("");
                 format!("{} {at} into the run{resumed}", change(step))
             })
             .collect();
@@ -140,7 +142,7 @@ impl VisitDrift {
             let steps: Vec<String> = self
                 .steps
                 .iter()
-                .map(|step| format!("{} after {}", change(step), Nanos::new(step.at_ns)))
+                .map(|step| format!("{} {}", change(step), step.when("after ")))
                 .collect();
             lines.push(format!("{visit}: the rate changed {}.", words::list(&steps)));
         }
@@ -152,6 +154,20 @@ impl VisitDrift {
             ));
         }
         lines
+    }
+}
+
+impl Step {
+    /// `between 12 s and 13 s`; where both are as good as the same `at 13 s`, with another word for
+    /// *at*.
+    pub(crate) fn when(&self, at: &str) -> String {
+        const AS_GOOD_AS: f64 = 0.99;
+        let apart = (self.from_ns as f64) < AS_GOOD_AS * self.at_ns as f64;
+        let [from, until] = [self.from_ns, self.at_ns].map(|ns| Nanos::new(ns).to_string());
+        match apart && from != until {
+            true => format!("between {from} and {until}"),
+            false => format!("{at}{until}"),
+        }
     }
 }
 

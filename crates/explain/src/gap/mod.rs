@@ -246,9 +246,7 @@ pub fn of_view(view: &View<'_>) -> (Vec<SweepCell>, Context) {
     let context = Context {
         fill,
         cache_bytes: target.cache_bytes,
-        // Other tools need not tell it.
-        working_set_bytes: Some(target.size_bytes.saturating_mul(u64::from(target.files)))
-            .filter(|&bytes| bytes > 0),
+        working_set_bytes: Some(target.size_bytes.saturating_mul(u64::from(target.files))),
     };
     (cells, context)
 }

@@ -237,14 +237,15 @@ impl WriteCliff {
                 format!(", which began after {} had been written in this run", words::size(bytes))
             }
         };
+        let (low, high) = words::sizes_apart(self.at_bytes_low, self.at_bytes_high);
         format!(
             "Write cliff in `{}` after about {} of its writes (between {} and {}){earlier}: from {} \
              to {}, and no more for the {} written after it. A cache or clean space was used up; \
              claims about writes need the rate after it.",
             self.cell_name,
             words::size(self.at_bytes),
-            words::size(self.at_bytes_low),
-            words::size(self.at_bytes_high),
+            low,
+            high,
             words::bandwidth(self.before),
             words::bandwidth(self.after),
             words::size(self.after_bytes)

@@ -208,6 +208,97 @@ fn a_stream_that_changes_its_level_or_stands_still_is_told_from_its_neighbours()
     assert!(said.starts_with("`oltp · log` stood still for 2 s in visit 2"), "{said}");
 }
 
+/// What is said of the rate of one stream of writes alone.
+fn said_of(rate: impl Fn(u64) -> u64) -> (drift::Drifts, Vec<String>) {
+    let alone = visit(0, vec![stream("log", "write", rate)]);
+    let mut run = run("r1", vec![alone]);
+    run.cells[0].streams.truncate(1);
+    let found = drift::drift(&View::new(&run));
+    let said = found.sentences();
+    (found, said)
+}
+
+#[test]
+fn a_change_of_level_has_the_time_and_the_rates_that_were() {
+    let has = |(_, said): &(drift::Drifts, Vec<String>), wanted: &str| {
+        assert!(said.iter().any(|line| line.contains(wanted)), "{wanted}: {said:?}");
+    };
+    let falls = |at: f64| {
+        said_of(move |second| {
+            let early = (at - second as f64).clamp(0.0, 1.0);
+            // As even as a rate is, or nothing is known of its noise.
+            (50_000.0 * early + 30_000.0 * (1.0 - early)) as u64 + second * 7 % 5
+        })
+    };
+    has(&falls(3.0), "the rate changed from 50.0 K to 30.0 K IOPS after 3 s");
+    has(&falls(17.0), "the rate changed from 50.0 K to 30.0 K IOPS after 17 s");
+    has(&falls(10.0), "the rate changed from 50.0 K to 30.0 K IOPS after 10 s");
+    let within = falls(12.5);
+    has(&within, "the rate changed from 50.0 K to 30.0 K IOPS between 12 s and 13 s");
+    let step = &within.0.visits[0].steps[0];
+    assert_eq!((step.from_ns, step.at_ns), (12 * SECOND, 13 * SECOND));
+    // How fast it was before nobody knows.
+    let (found, said) = falls(0.5);
+    assert_eq!(found.visits, [], "{said:?}");
+}
+
+#[test]
+fn a_rate_is_said_to_have_kept_its_level_only_where_a_change_would_have_shown() {
+    let kept = |said: &[String]| said.iter().any(|line| line.contains("the rate kept its level"));
+    let (found, said) = said_of(|second| 50_000 + second * 7_919 % 1_000);
+    assert!(kept(&said) && found.kept.is_some_and(|kept| kept.seen_from < 0.1), "{found:?}");
+    assert!(said.iter().any(|line| line.contains("in the first or last 5 s, need not show")));
+    // Now a third and now all of it: a half would not be seen.
+    let (found, said) = said_of(|second| [9_000, 50_000, 14_000, 30_000][second as usize % 4]);
+    assert!(!kept(&said) && found.kept.is_none(), "{found:?}");
+}
+
+#[test]
+fn how_arrivals_of_a_rate_that_is_kept_come_is_no_change_of_level() {
+    let falls = |second: u64| if second < 10 { 1_060 } else { 1_000 } + second % 2;
+    let mut run = run("r1", vec![visit(0, vec![stream("log", "write", falls)])]);
+    run.cells[0].streams.truncate(1);
+    let found = |run: &Run| drift::drift(&View::new(run)).visits.len();
+    assert_eq!(found(&run), 1);
+    let suite = |rate: u32| {
+        format!(
+            r#"
+schema = 1
+name = "s"
+file_size = "1GiB"
+[defaults]
+access = "uniform"
+block_size = "8KiB"
+time = "20s"
+[[phase]]
+name = "oltp"
+[[phase.stream]]
+name = "log"
+operation = "write"
+rate = {rate}
+arrivals = "poisson"
+"#
+        )
+    };
+    run.header.suite_text = suite(1_030);
+    assert_eq!(found(&run), 0);
+    // Asked for far more, what it did is the storage's doing.
+    run.header.suite_text = suite(5_000);
+    assert_eq!(found(&run), 1);
+}
+
+#[test]
+fn a_stream_to_which_all_came_back_late_does_not_stand_still() {
+    // One write, asked for in a visit of 110 ms and back after it.
+    let mut late = stream("log", "write", |_| 0);
+    late.workers[0].gaps = vec![Gap { start_ns: 0, length_ns: 105_000_000 }];
+    let mut short = visit(0, vec![late, stream("reads", "read", |_| 1_000)]);
+    short.elapsed_ns = 110_000_000;
+    assert!(halt::any(&short));
+    let found = halt::halts(&View::new(&run("r1", vec![short])));
+    assert_eq!(found.events, []);
+}
+
 #[test]
 fn a_slow_stream_that_waits_as_long_as_ever_does_not_stand_still() {
     // Five scans a second, one after the other: 200 ms each, and one of 240 ms.
