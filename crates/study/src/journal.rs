@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::marks::Marks;
 
-/// The version of the entries: since 2 they say what was left on each device.
-pub const VERSION: u32 = 2;
+/// The version of the entries: since 2 they say what was left on each device, since 3 which file a
+/// loop device shows, whatever its name.
+pub const VERSION: u32 = 3;
 /// The first that is still understood.
 const FIRST: u32 = 1;
 
@@ -200,6 +201,12 @@ pub struct Identity {
     /// The file of a loop device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// That file's inode: another of the same name has another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inode: Option<u64>,
+    /// The device that the file lies on, as major and minor number, good until the next restart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_on: Option<String>,
     /// Major and minor number: all there is for some devices.
     pub number: String,
     /// When the machine was started: the number is good for no longer.
@@ -220,6 +227,13 @@ impl Identity {
             if then != now {
                 return Some(format!("its {what} is {now}, and was {then}"));
             }
+        }
+        // Journals of before do not say which file it was.
+        if self.inode.is_some() && self.inode != now.inode
+            || self.boot == now.boot && self.file_on.is_some() && self.file_on != now.file_on
+        {
+            let file = option(&self.file);
+            return Some(format!("its file {file} is another file of that name now"));
         }
         let known = self.serial.is_some() || self.wwid.is_some() || self.file.is_some();
         if !known && self.boot != now.boot {
@@ -730,6 +744,25 @@ mod tests {
         assert_eq!(bare.differs(&bare), None);
         let restarted = Identity { boot: "b2".into(), ..bare.clone() };
         assert!(bare.differs(&restarted).unwrap().contains("restarted"));
+        // Journals of before do not say by which inode the file of a loop device is known.
+        let of_file = |inode, file_on: Option<&str>| Identity {
+            file: Some("/a.img".into()),
+            inode,
+            file_on: file_on.map(Into::into),
+            ..bare.clone()
+        };
+        let now = of_file(Some(5), Some("254:0"));
+        let old = r#"{"size":8,"file":"/a.img","number":"8:0","boot":"b1"}"#;
+        let old: Identity = serde_json::from_str(old).unwrap();
+        assert_eq!(old.differs(&now), None);
+        assert_eq!(now.differs(&now), None);
+        for other in [of_file(Some(6), Some("254:0")), of_file(None, None)] {
+            assert!(now.differs(&other).unwrap().contains("another file of that name"));
+        }
+        let moved = of_file(Some(5), Some("254:16"));
+        assert!(now.differs(&moved).is_some());
+        let restarted_too = Identity { boot: "b2".into(), ..moved };
+        assert_eq!(now.differs(&restarted_too), None, "disks are numbered anew at a restart");
         let swapped = Identity { number: "8:16".into(), ..bare.clone() };
         assert!(bare.differs(&swapped).unwrap().contains("number"));
     }

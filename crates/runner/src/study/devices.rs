@@ -44,6 +44,8 @@ pub(super) fn known_by(identity: &DeviceIdentity) -> Identity {
         serial: identity.serial.clone(),
         wwid: identity.wwid.clone(),
         file: identity.file.clone(),
+        inode: identity.file_id.map(|id| id.inode),
+        file_on: identity.file_id.map(|id| id.device.to_string()),
         number: identity.number.to_string(),
         boot: identity.boot.clone(),
     }

@@ -8,6 +8,7 @@ use units::Bytes;
 use crate::block;
 use crate::host::Host;
 use crate::mounts::DeviceNumber;
+use crate::target::FileId;
 
 /// By what a device is known again: names and numbers may be another's after a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct DeviceIdentity {
     pub wwid: Option<String>,
     /// The file of a loop device.
     pub file: Option<String>,
+    /// That file itself, whatever its name.
+    pub file_id: Option<FileId>,
     /// Of this start of the machine.
     pub boot: String,
     /// The disk that has the queue: itself, or the disk of a partition.
@@ -54,12 +57,17 @@ pub fn identity(host: &Host, path: &Path) -> Option<DeviceIdentity> {
     };
     let serial = of_disk("device/serial").or_else(|| of_disk("serial"));
     let wwid = of_disk("wwid").or_else(|| of_disk("device/wwid"));
+    let file = block::loop_file(host, &name);
     Some(DeviceIdentity {
         number,
         size: device.size,
         serial: serial.map(of_partition),
         wwid: wwid.map(of_partition),
-        file: block::loop_file(host, &name).map(|file| file.display().to_string()),
+        file_id: file
+            .as_ref()
+            .and_then(|file| std::fs::metadata(file).ok())
+            .map(|m| FileId::of(&m)),
+        file: file.map(|file| file.display().to_string()),
         boot: host.line("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
         disk,
         logical_sector: device.logical_sector.unwrap_or(Bytes::new(512)),
