@@ -263,9 +263,143 @@ fn a_capture_is_a_new_file() {
     let before = hash(&image);
     for place in [devices[0].as_str(), image.to_str().unwrap()] {
         let said = lab.run(&format!("probe . --capture {place}"));
-        assert_eq!(said.code, Some(3), "{said}");
+        said.is(3, &["hint: name a file that is not there yet"]);
     }
     assert_eq!(hash(&image), before);
     lab.ok("probe . --capture new.tree");
     assert!(lab.path("new.tree").is_file());
+}
+
+/// Its own file system lies below the other's mount, and is taken back when that is gone.
+#[test]
+fn what_lies_below_anothers_mount_is_taken_back_when_that_is_gone() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    for words in ["study clean", "study s.toml --resume"] {
+        let mut lab = Lab::new("study-below");
+        let devices = killed_while_mounted(&mut lab, 64);
+        let queue = format!("/sys/block/{}/queue", devices[0].trim_start_matches("/dev/"));
+        let read_ahead = || fs::read_to_string(format!("{queue}/read_ahead_kb")).unwrap();
+        let point = point_of(&devices[0]);
+        let theirs = lab.path("theirs");
+        fs::create_dir(&theirs).unwrap();
+        fs::write(theirs.join("precious"), "x").unwrap();
+        tool("mount", &["--bind", theirs.to_str().unwrap(), &point]);
+        for again in ["study clean", words] {
+            let said = lab.run(again);
+            assert_eq!(said.code, Some(5), "{again}: {said}");
+            assert!(said.err.contains("is mounted there by somebody else"), "{again}: {said}");
+            // What is in the way of the rest is not in that of settings.
+            assert_ne!(read_ahead().trim(), "64", "{again}");
+        }
+        assert!(mounted(&devices));
+        tool("umount", &[&point]);
+        lab.ok(words);
+        assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")), "{words}");
+        assert!(!Path::new(&point).exists(), "{words}");
+        assert_eq!(fs::read_to_string(theirs.join("precious")).unwrap(), "x");
+    }
+}
+
+#[test]
+fn what_is_mounted_twice_in_its_place_is_unmounted_twice() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-twice");
+    let devices = killed_while_mounted(&mut lab, 64);
+    let point = point_of(&devices[0]);
+    tool("mount", &["--bind", &point, &point]);
+    lab.ok("study clean");
+    assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
+}
+
+#[test]
+fn directories_that_somebody_put_something_into_stay_and_are_told() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-full");
+    let devices = killed_while_mounted(&mut lab, 64);
+    let point = point_of(&devices[0]);
+    unmount(&devices[0]);
+    let file = Path::new(&point).join("precious");
+    fs::write(&file, "x").unwrap();
+    for _ in 0..2 {
+        let said = lab.run("study clean");
+        assert_eq!(said.code, Some(5), "{said}");
+        let told = format!("{point} is not empty: in it is precious");
+        assert!(said.err.contains(&told), "{said}");
+        assert!(!said.err.contains(&format!("\nrmdir {point}\n")), "{said}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "x");
+        // All else is taken back.
+        assert!(is_blank(&lab.path("d0.img")));
+        assert!(lab.ok("study clean --dry-run").out.contains(&format!("rmdir {point}")));
+    }
+    fs::remove_file(&file).unwrap();
+    lab.ok("study clean");
+    assert!(!Path::new(&point).parent().unwrap().exists());
+    assert!(lab.ok("study clean").err.contains("nothing is left"));
+}
+
+#[test]
+fn a_loop_device_over_another_file_of_that_name_is_another() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-file");
+    let devices = killed_while_mounted(&mut lab, 64);
+    unmount(&devices[0]);
+    let (image, saved) = (lab.path("d0.img"), lab.path("saved.img"));
+    let attach = || tool("losetup", &[&devices[0], image.to_str().unwrap()]);
+    tool("losetup", &["-d", &devices[0]]);
+    fs::rename(&image, &saved).unwrap();
+    fs::copy(&saved, &image).unwrap();
+    attach();
+    let before = hash(&image);
+    for words in ["study clean", "study s.toml --resume"] {
+        lab.run(words).is(3, &["is another file of that name now"]);
+        assert_eq!(hash(&image), before, "{words}: it was written");
+    }
+    tool("losetup", &["-d", &devices[0]]);
+    fs::rename(&saved, &image).unwrap();
+    attach();
+    lab.ok("study clean");
+    assert!(is_blank(&image));
+}
+
+/// A study in a mount name space of its own, where `wipefs` has done its work 3 s before it ends.
+fn with_late_wipefs(lab: &Lab, words: &str) -> Command {
+    let (real, fake) = (lab.path("wipefs"), lab.path("late"));
+    fs::copy("/usr/sbin/wipefs", &real).unwrap();
+    fs::write(&fake, format!("#!/bin/sh\n{} \"$@\"\nsleep 3\n", real.display())).unwrap();
+    tool("chmod", &["755", fake.to_str().unwrap()]);
+    let script = format!(
+        "mount --bind {} /usr/sbin/wipefs && exec {} {words} --store store.db",
+        fake.display(),
+        crate::lab::PLIMSOLL
+    );
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", &script]).current_dir(&lab.dir);
+    command
+}
+
+#[test]
+fn killed_while_it_erases_a_member_for_a_state_it_knows_what_it_left() {
+    needs_root!("losetup", "mkfs.btrfs", "wipefs", "blkid", "unshare");
+    for words in ["study s.toml --resume", "study clean"] {
+        let mut lab = Lab::new("study-erased");
+        let devices = loops(&mut lab, 2, 256);
+        let stack = "members = 2\nlevel = \"raid1\"\nfile_system = \"btrfs\"\nstate = \"degraded\"";
+        study(&lab, &strs(&devices), stack, "");
+        let mut child = with_late_wipefs(&lab, "study s.toml --quiet").spawn().unwrap();
+        let begun = Instant::now();
+        let image = lab.path("d1.img");
+        let has_mark = || fs::read(&image).unwrap()[0x10040..].starts_with(b"_BHRfS_M");
+        for wanted in [true, false] {
+            while has_mark() != wanted && begun.elapsed() < Duration::from_secs(60) {
+                sleep(Duration::from_millis(50));
+            }
+        }
+        assert!(!has_mark() && !is_blank(&image), "it was to be killed within the erasing");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let said = lab.ok(words);
+        assert!(!said.err.contains("left alone"), "{words}: {said}");
+        assert!(!mounted(&devices), "{words}");
+        assert!(is_blank(&lab.path("d0.img")) && is_blank(&image), "{words}: {said}");
+    }
 }

@@ -139,6 +139,10 @@ impl<'a> Builder<'a> {
             self.journal.add(&Entry::Was { path: path.clone(), value })?;
         }
         self.journal.add(&Entry::Doing { stack, number, step: Box::new(step.clone()) })?;
+        // Killed within it, it has left what was there, without what it took off.
+        if erases(&step.action) {
+            self.note(&step.writes_to, true)?;
+        }
         let acted = self.act(&step.action, None, listener);
         // What is there by then nobody but us has written. Of what is whole the signature tells; a
         // pool's hot spare bears none.
@@ -304,7 +308,16 @@ impl<'a> Builder<'a> {
     }
 
     /// Takes back all that is open, the newest first.
+    ///
+    /// Settings come before all: what is in the way of the rest is not in theirs. One that cannot be
+    /// put back yet is tried again in its turn.
     pub fn undo_all(&mut self, listener: &mut dyn Listener) -> Result<(), PlayError> {
+        for (path, value) in self.changed_settings() {
+            match self.put_back(&path, &value, listener) {
+                Err(error @ PlayError::Journal { .. }) => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
         while let Some(next) = self.journal.state().next_undo() {
             let (stack, number, undo) = (next.stack, next.number, next.undo);
             let (what, step, done) = (next.what.clone(), next.step.clone(), next.done);
@@ -312,6 +325,8 @@ impl<'a> Builder<'a> {
                 Undid::Done => self.told.push(self.done_text(&what.action)),
                 // Settings are told by what they are again.
                 Undid::Nothing(_) if study::journal::is_put_back(&what.action) => {}
+                // Others of the study's are in it, and it is told with the last of them.
+                Undid::Nothing(_) if self.is_to_go_later(&what.action) => {}
                 Undid::Nothing(why) => {
                     self.told.push(format!("not done: {}: {why}", action_text(&what.action)));
                 }
@@ -322,12 +337,21 @@ impl<'a> Builder<'a> {
             self.journal.add(&Entry::Undone { stack, number, undo })?;
         }
         // Changed, and the step that would put it back was never begun.
-        let left: Vec<(String, String)> =
-            self.journal.state().settings().map(|(p, v)| (p.clone(), v.clone())).collect();
-        for (path, value) in left {
+        for (path, value) in self.changed_settings() {
             self.put_back(&path, &value, listener)?;
         }
         Ok(())
+    }
+
+    /// Paths, and what was there before.
+    fn changed_settings(&self) -> Vec<(String, String)> {
+        self.journal.state().settings().map(|(p, v)| (p.clone(), v.clone())).collect()
+    }
+
+    /// Whether another step made the same directory, and is to be taken back after this one.
+    fn is_to_go_later(&self, action: &Action) -> bool {
+        let same = self.journal.state().undos().filter(|undo| undo.what.action == *action);
+        matches!(action, Action::RemoveDirectory { .. }) && same.count() > 1
     }
 
     fn done_text(&self, action: &Action) -> String {
@@ -404,8 +428,9 @@ impl<'a> Builder<'a> {
                 if let Some(why) = witness::is_anothers(self.journal, made) {
                     return Ok(Undid::Nothing(why));
                 }
+                // The study's own may be below it, and be left when that is gone.
                 if let Some(why) = self.is_anothers_mount(made) {
-                    return Ok(Undid::Nothing(why));
+                    return Err(cannot(why));
                 }
             }
             if erases(&undo.action) {
@@ -425,12 +450,18 @@ impl<'a> Builder<'a> {
             let acted = self.act(&undo.action, before.as_deref(), listener);
             self.note(&named, false)?;
             match acted {
-                Ok(_) => {
+                // One of several that lie on each other.
+                Ok(()) if attempt < TRIES && self.is_mounted_still(undo) => {}
+                Ok(()) => {
                     // What it leaves on its members nobody else can have written.
                     if matches!(undo.only_if, Some(Made::Pool { .. })) {
                         self.note(&step.writes_to, false)?;
                     }
                     return Ok(Undid::Done);
+                }
+                // It stays, and all else is taken back.
+                Err(error @ ActError::NotEmpty { .. }) => {
+                    return Ok(Undid::Nothing(error.to_string()));
                 }
                 // It need not have come so far that there is something to take back.
                 Err(error) if undo.only_if.is_none() && !done && attempt >= TRIES => {
@@ -453,6 +484,12 @@ impl<'a> Builder<'a> {
         let found = self.journal.state().found(device)?;
         let used = users(&self.host, device.as_str(), &found.overridden);
         (!used.is_empty()).then(|| used.join("; "))
+    }
+
+    /// Whether something is mounted still where an undo unmounts.
+    fn is_mounted_still(&self, undo: &layout::Undo) -> bool {
+        let mount = undo.only_if.as_ref().filter(|made| matches!(made, Made::Mount { .. }));
+        mount.is_some_and(|made| is_there(&self.host, made).unwrap_or(false))
     }
 
     /// What else is mounted where a file system of the study was.

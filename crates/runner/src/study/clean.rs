@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 
 use layout::Names;
 use stack::Host;
-use stack::build::Way;
+use stack::build::{Allowed, Way};
 use study::journal::Entry;
 
 use crate::study::builder::{Builder, Listener, allowed};
 use crate::study::devices::hold;
 use crate::study::file::{JournalFile, Unfinished, journals, peek};
 use crate::study::{PlayError, directory};
+
+/// Within this time an action is done that starts no program.
+const SOON: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// What became of one study's leftovers.
 #[derive(Debug)]
@@ -50,16 +53,20 @@ impl Unfinished {
     /// What would be taken back.
     pub fn left(&self) -> Left {
         let state = &self.state;
-        let mut lines: Vec<String> = state
-            .undos()
-            .filter(|undo| !study::journal::is_put_back(&undo.what.action))
-            .map(|undo| action_text(&undo.what.action))
-            .collect();
-        for (path, value) in state.settings() {
-            lines.push(format!("write {value} to {path}"));
-        }
+        let set = |(path, value)| format!("write {value} to {path}");
+        let mut lines: Vec<String> = state.settings().map(set).collect();
+        let undos = state.undos().filter(|undo| !study::journal::is_put_back(&undo.what.action));
+        lines.extend(undos.map(|undo| action_text(&undo.what.action)));
         for found in state.to_blank() {
             lines.push(format!("zero the first and last MiB of {}", found.device));
+        }
+        // Those that stayed at the last try, since something was in them.
+        let made = Names::new(&state.begins.key).map(|names| directories(&names));
+        for path in made.unwrap_or_default().into_iter().filter(|path| Path::new(path).is_dir()) {
+            let line = format!("rmdir {path}");
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
         }
         Left { study: title(state), lines }
     }
@@ -119,6 +126,24 @@ fn mounted(host: &Host, names: &Names) -> Vec<String> {
     points.filter(|point| point.starts_with(below)).map(|p| p.display().to_string()).collect()
 }
 
+/// The directories that a study makes, those in others first.
+fn directories(names: &Names) -> Vec<String> {
+    let (data, wal) = (names.mount_point(), names.wal().mount_point());
+    let above = data.rsplit_once('/').map(|(above, _)| above.to_owned());
+    [data, wal].into_iter().chain(above).collect()
+}
+
+/// Removes the directories of a study that are still there; of those that stay, why.
+pub(super) fn remove_directories(names: &Names) -> Vec<String> {
+    let allowed = Allowed::new(Vec::new(), Vec::new(), names.key(), Names::MOUNT_ROOT);
+    let remove = |path| {
+        let action = layout::Action::RemoveDirectory { path };
+        let mut way = Way { limit: SOON, held: None, named: &[], waits: &mut |_, _, _| {} };
+        stack::build::act(&action, &allowed, None, &mut way).err()
+    };
+    directories(names).into_iter().filter_map(remove).map(|error| error.to_string()).collect()
+}
+
 /// Tells somebody who cannot stop it.
 struct Telling<'a>(&'a mut dyn FnMut(&str));
 
@@ -162,6 +187,10 @@ fn take_back(
     if !things.is_empty() {
         return Err(PlayError::StillThere { things });
     }
+    let stay = remove_directories(&names);
+    if !stay.is_empty() {
+        return Err(PlayError::DirectoriesStay { whys: stay });
+    }
     journal.add(&Entry::Ended { complete: false })
 }
 
@@ -186,12 +215,7 @@ pub fn put_settings_back(store: &Path) -> Vec<String> {
         let allowed = allowed(&host, &journal.state().devices, &names);
         for (path, value) in settings {
             let action = layout::Action::PutBack { path: path.clone() };
-            let mut way = Way {
-                limit: std::time::Duration::from_secs(10),
-                held: None,
-                named: &[],
-                waits: &mut |_, _, _| {},
-            };
+            let mut way = Way { limit: SOON, held: None, named: &[], waits: &mut |_, _, _| {} };
             let done = stack::build::act(&action, &allowed, Some(&value), &mut way);
             if done.is_ok() && journal.add(&Entry::Back { path: path.clone() }).is_ok() {
                 told.push(format!("{path} is {value} again, as before study {}", found.name()));

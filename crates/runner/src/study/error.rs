@@ -74,6 +74,12 @@ pub enum PlayError {
         /// Mount points.
         things: Vec<String>,
     },
+    /// Somebody put something into directories of the study.
+    #[error("not all of its directories are gone: {}", .whys.join("; "))]
+    DirectoriesStay {
+        /// Which, and what is in them.
+        whys: Vec<String>,
+    },
     /// A command that is never done, whatever the study's file says.
     #[error("stack {number} ({title}): {why}")]
     Words {
@@ -210,6 +216,10 @@ impl PlayError {
             }
             Self::StillThere { .. } => {
                 "the journal was cut short: unmount these by hand, then `plimsoll study clean` again"
+                    .to_owned()
+            }
+            Self::DirectoriesStay { .. } => {
+                "that is not the study's: take it elsewhere, then `plimsoll study clean` again"
                     .to_owned()
             }
             Self::OneTarget { .. } => "name each thing once".to_owned(),

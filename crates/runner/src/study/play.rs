@@ -13,6 +13,7 @@ use study::{On, PlannedStack, Stack, Study};
 
 use crate::several::Identity;
 use crate::study::builder::{Builder, Listener, NotBuilt, allowed};
+use crate::study::clean::remove_directories;
 use crate::study::devices::{facts_of, hold};
 use crate::study::states::{Moments, Place, States};
 use crate::study::witness::{self, known_as};
@@ -367,6 +368,7 @@ impl Play<'_> {
             builder.told.iter().filter(|line| line.contains("left alone")).for_each(|line| {
                 crew.tell(line);
             });
+            remove_directories(&names(&key)?).iter().for_each(|why| crew.tell(why));
             journal.add(&Entry::Ended { complete: ended.complete == ended.of })?;
         }
         Ok(ended)

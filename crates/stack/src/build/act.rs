@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use layout::{Action, Step};
 
+use crate::build::lacks::lacking;
 use crate::build::there::as_called;
 use crate::build::{Allowed, NotAllowed};
 use crate::host::Host;
@@ -73,6 +74,14 @@ pub enum ActError {
         path: String,
         /// The system's answer.
         source: std::io::Error,
+    },
+    /// Somebody else's things are in it.
+    #[error("{path} is not empty: in it is {has}")]
+    NotEmpty {
+        /// The directory.
+        path: String,
+        /// Something of what is in it.
+        has: String,
     },
     /// There is no value to put back.
     #[error("what {path} was before is not known")]
@@ -142,8 +151,10 @@ pub fn act(
         }
         Action::RemoveDirectory { path } => match std::fs::remove_dir(path) {
             Ok(()) => {}
-            // Gone, or somebody else's things are in it.
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
+                return Err(ActError::NotEmpty { path: path.clone(), has: first_in(path) });
+            }
             Err(source) => return Err(file("remove", path)(source)),
         },
     }
@@ -166,15 +177,11 @@ fn with_lack(error: ActError, argv: &[String]) -> ActError {
     }
 }
 
-/// The file system that a mount asks for and that is none of those known to the kernel.
-///
-/// * `known`: as `/proc/filesystems` has them; nothing is lacking where that is not known.
-fn lacking<'a>(argv: &'a [String], known: &str) -> Option<&'a str> {
-    let mut words = argv.iter().map(String::as_str);
-    let is_mount = words.next() == Some("mount") && !known.is_empty();
-    let kind = words.skip_while(|word| *word != "-t").nth(1).filter(|_| is_mount)?;
-    let has = known.lines().any(|line| line.split_whitespace().next_back() == Some(kind));
-    (!has).then_some(kind)
+/// The first by name of what is in a directory.
+fn first_in(path: &str) -> String {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.min().unwrap_or_else(|| "something".to_owned())
 }
 
 /// The same words, with arrays that are taken back, or on which something is, named as they are found: a restart may
@@ -370,18 +377,6 @@ mod tests {
         for line in ["mdadm --create /dev/md/plimsoll-0-leg0", "mkfs.xfs /dev/md/plimsoll-0-top"] {
             assert!(!of(line), "{line}");
         }
-    }
-
-    #[test]
-    fn a_file_system_that_the_kernel_lacks_is_known_by_its_list() {
-        let of = |line: &str, known: &str| lacking(&argv(line), known).map(str::to_owned);
-        let known = "nodev\tsysfs\n\text4\nnodev\tzfs\n";
-        assert_eq!(of("mount -t jfs /dev/a /m", known).as_deref(), Some("jfs"));
-        for line in ["mount -t ext4 /dev/a /m", "mount -t zfs a /m", "mkfs.jfs -t jfs", "mount /m"]
-        {
-            assert_eq!(of(line, known), None, "{line}");
-        }
-        assert_eq!(of("mount -t jfs /dev/a /m", ""), None);
     }
 
     #[test]
