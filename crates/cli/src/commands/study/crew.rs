@@ -49,20 +49,21 @@ impl<'a> Measurer<'a> {
         });
         of_place.map(|run| Ok(self.store.load(&run.id)?)).transpose()
     }
+}
 
-    fn settings(&self, consent: stack::Consent) -> Settings {
-        Settings {
-            consent,
-            verify: false,
-            keep: false,
-            cpus: Vec::new(),
-            hang_limit: HANG_LIMIT,
-            failures: 0,
-            cache: None,
-            command_line: order::command_line(),
-            program: env!("CARGO_PKG_VERSION").to_owned(),
-            store_path: self.store_path.clone(),
-        }
+/// How the runs of a study are made.
+pub fn settings(consent: stack::Consent, store: &Path) -> Settings {
+    Settings {
+        consent,
+        verify: false,
+        keep: false,
+        cpus: Vec::new(),
+        hang_limit: HANG_LIMIT,
+        failures: 0,
+        cache: None,
+        command_line: order::command_line(),
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        store_path: store.to_path_buf(),
     }
 }
 
@@ -118,7 +119,7 @@ impl Measurer<'_> {
         part: &Part<'_>,
         so_far: Option<&Run>,
     ) -> Result<runner::Prepared, PlayError> {
-        let settings = self.settings(part.consent.clone());
+        let settings = settings(part.consent.clone(), &self.store_path);
         let source = self.prepared.suites.get(part.suite).cloned();
         let Some(source) = source else {
             return Err(PlayError::NothingToResume { file: part.part.list.clone() });

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use layout::{Action, Step};
+use runner::TargetName;
 use runner::study::{Device, Ended, Known, Left, Play, PlayError, steps_of};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,6 +14,7 @@ use study::{Assumed, Budget, PlannedStack, Stack};
 use units::Nanos;
 
 use super::Prepared;
+use super::crew::settings;
 use crate::commands::suites::duration;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -140,16 +142,60 @@ pub fn plan(
         None => steps_of(&prepared.study, &devices, KEY)?,
         Some(_) => Vec::new(),
     };
+    let mut tells = prepared.study.tells();
+    tells.extend(lacking(play, &steps));
+    tells.extend(not_measured(prepared, play)?);
     if is_json {
-        let document = document(prepared, &devices, &steps, None, Vec::new());
+        let mut document = document(prepared, &devices, &steps, None, Vec::new());
+        document.tells = tells;
         output.print(&json(&document)?)?;
     } else {
-        output.print(&plan_text(prepared, &devices, &steps))?;
+        output.print(&plan_text(prepared, &devices, &steps, &tells))?;
     }
     match refused {
         None => Ok(ExitCode::Ok),
         Some(error) => Err(error.into()),
     }
+}
+
+/// What the kernel is not seen to have: the stacks that need it cannot be built.
+fn lacking(play: &Play<'_>, steps: &[(u32, Vec<Step>)]) -> Vec<String> {
+    let lacks = stack::build::lacks(&play.host, steps.iter().flat_map(|(_, steps)| steps));
+    let told = lacks.iter().map(|name| {
+        format!(
+            "This kernel has no {name}, and no module of it is seen: every stack that needs it would be \
+             left out."
+        )
+    });
+    told.collect()
+}
+
+/// Targets that a run would refuse, or could not use: each is left out when it is played.
+fn not_measured(prepared: &Prepared, play: &Play<'_>) -> Result<Vec<String>, Failure> {
+    let study = &prepared.study;
+    let mut told = Vec::new();
+    let mut seen: Vec<&Stack> = Vec::new();
+    for one in &study.stacks {
+        let Stack::Plain(target) = &one.stack else { continue };
+        if seen.contains(&&one.stack) {
+            continue;
+        }
+        seen.push(&one.stack);
+        for source in &prepared.suites {
+            let order = runner::Order {
+                source: source.clone(),
+                targets: vec![TargetName::parse(target.as_ref())?],
+                seed: Some(study.seed),
+                size_given: study.measure.size.is_some(),
+                settings: settings(stack::Consent::default(), &play.store),
+            };
+            if let Err(error) = runner::prepare(&order) {
+                let (number, suite) = (one.number, source.name());
+                told.push(format!("Stack {number} would be left out of {suite}: {error}."));
+            }
+        }
+    }
+    Ok(told)
 }
 
 fn budget(prepared: &Prepared, devices: &[Device]) -> Budget {
@@ -160,13 +206,18 @@ fn budget(prepared: &Prepared, devices: &[Device]) -> Budget {
     prepared.study.budget(&prepared.times, size, Assumed::default())
 }
 
-fn plan_text(prepared: &Prepared, devices: &[Device], steps: &[(u32, Vec<Step>)]) -> String {
+fn plan_text(
+    prepared: &Prepared,
+    devices: &[Device],
+    steps: &[(u32, Vec<Step>)],
+    tells: &[String],
+) -> String {
     let study = &prepared.study;
     let mut out = String::new();
     // Writing to a string cannot fail.
     let title = if study.title.is_empty() { "a study" } else { &study.title };
     let _ = writeln!(out, "{}: {}\n", study.name, report::plain(title));
-    say(&mut out, "What it tells", &study.tells());
+    say(&mut out, "What it tells", tells);
     say(&mut out, "What it costs", &budget(prepared, devices).sentences(time));
     let suites: Vec<String> = study.measure.suites.iter().map(|s| s.suite.clone()).collect();
     let fixed: Vec<String> = study.fixed.iter().map(|(k, v)| format!("{k} {v}")).collect();
