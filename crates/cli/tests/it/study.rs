@@ -250,3 +250,48 @@ fn the_report_goes_from_the_question_to_the_recommendation() {
     // Nothing is as fast as nothing: there is no row to recommend beside the base.
     assert!(!said.contains("fastest"), "{said}");
 }
+
+/// The means of a run that was broken off are of other work than those of the rest.
+#[test]
+fn a_report_tells_no_effect_of_a_run_that_was_broken_off() {
+    let world = world(&TARGETS.replace("20ms", "400ms"));
+    let mut child = world.command(&["study", "targets.toml", "--quiet"]).spawn().unwrap();
+    let made = || match world.run(&["list"]).code {
+        0 => runs(&world),
+        _ => Vec::new(),
+    };
+    // The second has a visit, and not all.
+    let begun = (0..1000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        made().get(1).is_some_and(|run| run["visits_made"].as_u64() > Some(0))
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(begun && made()[1]["state"] == "killed", "{:?}", made());
+    let said = world.ok(&["study", "report", "targets.toml"]).out;
+    for wanted in
+        ["1 of 5 runs are complete", "r2 is killed: nothing of it is told here", "Too few runs"]
+    {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    assert!(!said.contains("to memory:16MiB: x"), "{said}");
+    // With the whole of it there is something to tell.
+    world.ok(&["study", "targets.toml", "--resume", "--quiet"]);
+    let said = world.ok(&["study", "report", "targets.toml"]).out;
+    assert!(said.contains("from null: to memory:16MiB: x"), "{said}");
+}
+
+#[test]
+fn a_dry_run_names_targets_that_would_be_left_out() {
+    let text = "[stack]\ntarget = [\"new.dat\", \"user.dat\"]\n[measure]\nsuites = [\"random-write\"]\n\
+                size = \"16MiB\"\ntime = \"20ms\"\nquick = true\n";
+    let world = world(text);
+    std::fs::write(world.path("user.dat"), vec![1; 16 << 20]).unwrap();
+    let said = world.ok(&["study", "targets.toml", "--dry-run"]).out;
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Stack 2 would be left out of random-write: "), "{said}");
+    assert!(!words.contains("Stack 1 would") && !words.contains("Stack 3 would"), "{said}");
+    assert!(!world.path("new.dat").exists(), "nothing is made");
+    let json = world.ok(&["study", "targets.toml", "--dry-run", "--json"]).out;
+    assert!(json.contains("would be left out of random-write"), "{json}");
+}

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use explain::explanation::{Context, Explanation, OfRun, Together};
 use explain::factor::{Effect, Factors, Refusal};
 use explain::view::{CellView, View};
-use record::Run;
+use record::{Run, RunState};
 
 use super::Prepared;
 
@@ -105,12 +105,16 @@ fn told(factors: &Factors) -> Vec<Told<'_>> {
 ///
 /// * `runs`: of one study, by their place in it.
 pub fn article(prepared: &Prepared, runs: &[Run], context: &Context) -> String {
-    let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
+    // Of a run that was broken off some cells were measured and others were not: its means are of
+    // other work than those of the rest.
+    let (whole, broken): (Vec<&Run>, Vec<&Run>) =
+        runs.iter().partition(|run| run.header.state == RunState::Complete);
+    let views: Vec<View<'_>> = whole.iter().map(|run| View::new(run)).collect();
     let explanation = Explanation::of_group(&views, context);
     let mut out = heading(prepared);
     section(&mut out, "The stacks", &stacks(prepared));
-    section(&mut out, "The method", &method(prepared, runs));
-    for suite in suites(runs) {
+    section(&mut out, "The method", &method(prepared, &whole, &broken));
+    for suite in suites(&whole) {
         let of_suite: Vec<(&View<'_>, &OfRun)> = views
             .iter()
             .zip(&explanation.runs)
@@ -131,7 +135,7 @@ pub fn article(prepared: &Prepared, runs: &[Run], context: &Context) -> String {
             ),
         }
     }
-    section(&mut out, "Remarks", &odd(&explanation, runs));
+    section(&mut out, "Remarks", &odd(&explanation, &whole));
     out
 }
 
@@ -179,7 +183,8 @@ fn stacks(prepared: &Prepared) -> Vec<String> {
     said
 }
 
-fn method(prepared: &Prepared, runs: &[Run]) -> Vec<String> {
+/// * `broken`: runs that did not come to their end.
+fn method(prepared: &Prepared, runs: &[&Run], broken: &[&Run]) -> Vec<String> {
     let study = &prepared.study;
     let suites: Vec<&str> = study.measure.suites.iter().map(|suite| suite.suite.as_str()).collect();
     let suites = suites.join(", ");
@@ -198,7 +203,7 @@ fn method(prepared: &Prepared, runs: &[Run]) -> Vec<String> {
         how,
     )];
     said.extend(study.tells());
-    if let Some(header) = runs.first().map(|run| &run.header) {
+    if let Some(header) = runs.iter().chain(broken).next().map(|run| &run.header) {
         let machine = &header.machine;
         said.push(format!(
             "Machine: {} x {}, Linux {}; plimsoll {}.",
@@ -207,13 +212,18 @@ fn method(prepared: &Prepared, runs: &[Run]) -> Vec<String> {
     }
     let made = runs.len();
     if made < study.runs() as usize {
-        said.push(format!("{made} of {} runs were made: what follows is of these.", study.runs()));
+        let runs = study.runs();
+        said.push(format!("{made} of {runs} runs are complete: what follows is of these."));
+    }
+    for run in broken {
+        let (id, state) = (&run.header.id, run.header.state.name());
+        said.push(format!("{id} is {state}: nothing of it is told here."));
     }
     said
 }
 
 /// In the order in which they first come.
-fn suites(runs: &[Run]) -> Vec<&str> {
+fn suites<'a>(runs: &[&'a Run]) -> Vec<&'a str> {
     let mut found: Vec<&str> = Vec::new();
     for run in runs {
         if !found.contains(&run.header.suite.as_str()) {
@@ -519,7 +529,7 @@ fn is_base(view: &View<'_>) -> bool {
 }
 
 /// What was marked or doubted, so that nobody takes the table for more than it is.
-fn odd(explanation: &Explanation, runs: &[Run]) -> Vec<String> {
+fn odd(explanation: &Explanation, runs: &[&Run]) -> Vec<String> {
     let mut said = explanation.group.as_ref().map(|group| group.common.clone()).unwrap_or_default();
     for run in runs {
         let rebuilt = run.header.warnings.iter().filter(|warning| warning.code == "rebuilt");
