@@ -10,6 +10,7 @@ use layout::{
     MeanCost, Names, Pace, Settings, Sheet, StackSpec, Stripe, shell_word, spaced,
 };
 use report::{Columns, plain, three_digits, wrapped};
+use stack::build::Allowed;
 use units::{ByteOffset, Bytes, Nanos};
 
 use crate::exit::ExitCode;
@@ -114,6 +115,7 @@ pub fn layout(args: &LayoutArgs, output: &Output) -> Result<(), Failure> {
     let stack = stack(args)?;
     let facts = DeviceFacts::assumed(stack.devices(), args.member_size);
     let names = Names::new("layout").map_err(|error| usage(&error, error.hint()))?;
+    check_words(&stack, &names)?;
     let mut question = Question {
         misaligned_by: ByteOffset::new(args.misaligned_by.get()),
         pace: Pace { member: args.member_rate, ..Pace::default() },
@@ -172,6 +174,22 @@ fn stack(args: &LayoutArgs) -> Result<StackSpec, Failure> {
         wal: None,
         state: ArrayState::Healthy,
     })
+}
+
+/// Whether a study would give its words to mkfs, too: none names another device or a file, another
+/// label or another kind.
+fn check_words(stack: &StackSpec, names: &Names) -> Result<(), Failure> {
+    let Some(file_system) = &stack.file_system else { return Ok(()) };
+    let program = match file_system.kind {
+        FileSystemKind::Zfs => "zpool".to_owned(),
+        kind => format!("mkfs.{kind}"),
+    };
+    let argv = std::iter::once(program).chain(file_system.options.iter().cloned()).collect();
+    let devices = stack.devices().iter().map(|device| device.as_str().to_owned()).collect();
+    let allowed = Allowed::new(devices, Vec::new(), names.key(), Names::MOUNT_ROOT);
+    let hint = "`--mkfs-option` is for what a file system is like; devices are named by `--device`";
+    let checked = allowed.check(&Action::Run { argv });
+    checked.map_err(|error| usage(&error, Some(hint.to_owned())))
 }
 
 fn maker(name: &str) -> Result<Maker, Failure> {

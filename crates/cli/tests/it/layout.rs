@@ -137,3 +137,24 @@ fn what_is_printed_names_what_was_meant() {
         assert!(!said.contains('\u{202e}'), "{said}");
     }
 }
+
+/// What a study refuses to hand to mkfs is nothing to be copied either.
+#[test]
+fn words_for_mkfs_name_no_other_device_label_or_kind() {
+    let world = World::new();
+    for (option, wanted) in [
+        ("/dev/vda", "/dev/vda is neither"),
+        ("-L x", "by which a study knows its own"),
+        ("-Jdevice=/dev/vda", "/dev/vda is neither"),
+        ("-text3", "by which a study knows its own"),
+    ] {
+        let all = ["layout", "raid1", "--members", "2", "--file-system", "ext4", "--commands"];
+        let words: Vec<&str> = all.into_iter().chain(["--mkfs-option", option]).collect();
+        let said = world.run(&words);
+        assert_eq!(said.code, 2, "{option}: {}{}", said.out, said.err);
+        assert!(said.err.contains(wanted) && said.out.is_empty(), "{option}: {}", said.err);
+    }
+    world.ok(&words(
+        "layout raid1 --members 2 --file-system ext4 --mkfs-option -N --mkfs-option 4096",
+    ));
+}
