@@ -145,7 +145,13 @@ fn capture(path: &Path, file: &Path, output: &Output) -> Result<(), Failure> {
         stack::CaptureError::Target(error) => Failure::from(RunError::from(error)),
         error => Failure::caused(ExitCode::Unexpected, "cannot capture", error),
     })?;
-    super::export::put(file, text.as_bytes(), false)?;
+    super::export::put(file, text.as_bytes(), false).map_err(|failure| {
+        // What replaces a file elsewhere is no option here.
+        match failure.hints_at("`-") {
+            true => failure.hint("name a file that is not there yet"),
+            false => failure,
+        }
+    })?;
     let file = file.display();
     output.note(&format!(
         "wrote {file}; read it before you send it: mount points and names are in it"
