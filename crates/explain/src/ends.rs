@@ -194,7 +194,9 @@ pub(crate) fn seen(visit: &VisitView<'_>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use record::{Run, TargetKind};
+    use record::{Bitmap, Gap, Run, TargetKind};
+    use stats::LatencyHistogram;
+    use units::Nanos;
 
     use crate::Findings;
     use crate::freeze::tests::{MS, run, visit};
@@ -213,6 +215,60 @@ mod tests {
         let mut run = run(TargetKind::File, visits);
         run.cells[0].streams[0].queue_depth = in_flight;
         run
+    }
+
+    /// Three visits of 200 ms with forty in flight that take 10 ms each, so few for so many; in the
+    /// last the device stands still for so long. One request of each visit takes longer.
+    fn standing_still(still_ms: u64, longest_ms: u64) -> Run {
+        let short = |order: u32, still_ms: u64| {
+            let mut made = visit(order, "read", &[]);
+            made.elapsed_ns = (200 + still_ms) * MS;
+            made.completions = Bitmap::zeros(200 + still_ms);
+            let mut latency = LatencyHistogram::new();
+            let mut sum = 0;
+            let mut took = |ms: u64, count: u64| {
+                (0..count).for_each(|_| latency.record(Nanos::millis(ms)));
+                sum += u128::from(ms * MS * count);
+            };
+            for batch in 1..=20 {
+                let held = if batch > 10 { still_ms } else { 0 };
+                made.completions.set(batch * 10 + held - 1);
+                took(10 + if batch == 11 { still_ms } else { 0 }, 40 - u64::from(batch == 1));
+            }
+            took(longest_ms, 1);
+            let stream = &mut made.streams[0];
+            stream.workers[0].gaps = match still_ms {
+                0 => vec![],
+                ms => vec![Gap { start_ns: 100 * MS, length_ns: ms * MS }],
+            };
+            let op = &mut stream.ops[0];
+            (op.requests, op.latency, op.latency_ns_sum) = (800, latency, sum);
+            op.latency_ns_max = (still_ms + 10).max(longest_ms) * MS;
+            made
+        };
+        let mut run = run(TargetKind::File, vec![short(0, 0), short(1, 0), short(2, still_ms)]);
+        run.cells[0].streams[0].queue_depth = 40;
+        run
+    }
+
+    #[test]
+    fn a_standstill_far_beyond_all_else_is_told_of_few_requests_too() {
+        let codes = |run: &Run| -> Vec<String> {
+            let view = View::new(run);
+            let marks = Findings::of(&view).marks(&view).into_iter().filter(|mark| mark.cell == 0);
+            marks.map(|mark| mark.code).filter(|code| code != "cache-unknown").collect()
+        };
+        let still = standing_still(1_500, 10);
+        let found = Findings::of(&View::new(&still));
+        assert!(codes(&still).contains(&"few-requests".to_owned()), "{:?}", codes(&still));
+        assert!(codes(&still).contains(&"stalled".to_owned()), "{:?}", codes(&still));
+        assert_eq!(found.freezes.events.len(), 1);
+        assert!((1_490 * MS..=1_510 * MS).contains(&found.freezes.events[0].length_ns));
+        // Less than a second is no story of few requests, nor is what others took a third of.
+        for none in [standing_still(700, 10), standing_still(1_500, 500), standing_still(0, 10)] {
+            assert!(Findings::of(&View::new(&none)).freezes.events.is_empty());
+            assert!(!codes(&none).contains(&"stalled".to_owned()), "{:?}", codes(&none));
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod text;
 use record::{OpRecord, RunHeader, TargetKind, VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
+use stats::histogram::bucket_bounds;
 use stats::poisson;
 
 use self::detect::Usual;
@@ -278,9 +279,13 @@ impl Freezes {
     fn look_at(&mut self, view: &View<'_>, cell: &CellView<'_>) {
         let usuals: Vec<Usual> = cell.visits.iter().map(|v| Usual::of(v.visit)).collect();
         // Of few requests many gaps are long, and not the device's doing: only what programs give
-        // up over is told.
+        // up over is told, and what is far beyond everything else in the cell.
         let few = is_few(cell);
-        let told = |gap: &DeviceGap| !few || gap.tier == Tier::Freeze;
+        let told = |gap: &DeviceGap| match gap.tier {
+            Tier::Freeze => true,
+            Tier::Stall => !few || is_beyond(cell, gap),
+            Tier::Hiccup => !few,
+        };
         let of_visit = |(visit, usual): (&VisitView<'_>, &Usual)| {
             let gaps = detect::device_gaps(visit.visit, usual)?;
             Some(gaps.into_iter().filter(told).collect())
@@ -325,6 +330,33 @@ impl Freezes {
             self.cells.push(CellFreezes { cell: index, cell_name, mean, tally });
         }
     }
+}
+
+/// A gap is beyond its cell from so many times on what took longest there.
+const TIMES_LONGEST: u64 = 5;
+
+/// Whether a gap is much longer than everything in its cell that it did not hold up: then it is a
+/// standstill, however few requests there are.
+fn is_beyond(cell: &CellView<'_>, gap: &DeviceGap) -> bool {
+    let ops = || cell.visits.iter().flat_map(|visit| visit.counted());
+    let below = |op: &OpRecord| {
+        let ends = op.latency.sparse().map(|(bucket, _)| bucket_bounds(bucket as usize).1);
+        ends.filter(|&end| end < gap.length_ns).max().unwrap_or(0)
+    };
+    let longest = ops().map(below).max().unwrap_or(0);
+    // Half of the visits or more may not be such that their usual request takes that long.
+    let mut means: Vec<u64> = cell.visits.iter().map(mean_latency_ns).collect();
+    means.sort_unstable();
+    let usual = means.get(means.len().saturating_sub(1) / 2).copied().unwrap_or(0);
+    let longest = longest.max(usual);
+    longest > 0 && gap.length_ns >= longest.saturating_mul(TIMES_LONGEST)
+}
+
+fn mean_latency_ns(visit: &VisitView<'_>) -> u64 {
+    let ops = || visit.counted();
+    let requests: u128 = ops().map(|op| u128::from(op.requests)).sum();
+    let sum: u128 = ops().map(|op| op.latency_ns_sum).sum();
+    u64::try_from(sum.checked_div(requests).unwrap_or(0)).unwrap_or(u64::MAX)
 }
 
 fn event(
