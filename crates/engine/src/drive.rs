@@ -587,10 +587,7 @@ impl<'a> Drive<'a> {
                 worker.backlog = 0;
             }
             worker.cut_if_overloaded(now, self.shared);
-            worker.pulse.progress(
-                worker.recorder.completed() + worker.recorder.ramp_requests,
-                worker.recorder.bytes() + worker.recorder.ramp_bytes,
-            );
+            worker.pulse.progress(&worker.recorder.so_far());
             if worker.in_flight == 0 {
                 self.maybe_finish(index, now, device, observer);
             }

@@ -24,7 +24,7 @@ mod worker;
 pub use drive::{Drive, DriveError, Hanging, Limits, Observer, WorkerId};
 pub use merge::{VisitResult, merge};
 pub use recorder::{Ended, WorkerResult};
-pub use shared::{Pulse, Shared};
+pub use shared::{Pulse, Shared, Tally};
 
 use std::sync::Arc;
 

@@ -8,6 +8,7 @@ use units::{Instant, Nanos};
 
 use crate::WorkerId;
 use crate::drive::Hanging;
+use crate::shared::{Tallies, Tally};
 use crate::verify::Mismatch;
 
 /// Longer than this is listed one by one.
@@ -191,8 +192,8 @@ pub(crate) struct Recorder {
     idle: Option<Bitmap>,
     pub begin: Instant,
     pub last: Instant,
-    pub ramp_requests: u64,
-    pub ramp_bytes: u64,
+    /// What completed before it.
+    ramp: Tallies,
     pub first_failure: Option<Failure>,
     pub failures: u64,
     pub late: Vec<Late>,
@@ -219,8 +220,7 @@ impl Recorder {
             idle: paced.then(|| Bitmap::zeros(bits)),
             begin: Instant::ZERO,
             last: Instant::ZERO,
-            ramp_requests: 0,
-            ramp_bytes: 0,
+            ramp: Tallies::default(),
             first_failure: None,
             failures: 0,
             late: Vec::new(),
@@ -230,8 +230,7 @@ impl Recorder {
 
     /// The measured part begins: forgets the ramp.
     pub(crate) fn begin(&mut self, now: Instant) {
-        self.ramp_requests = self.completed();
-        self.ramp_bytes = self.bytes();
+        self.ramp = self.tallies();
         for op in self.ops.iter_mut().flatten() {
             op.clear();
         }
@@ -321,8 +320,26 @@ impl Recorder {
         self.ops.iter().flatten().map(|op| op.requests).sum()
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
-        self.ops.iter().flatten().map(|op| op.bytes).sum()
+    /// How many requests completed during the ramp.
+    pub(crate) fn ramp_requests(&self) -> u64 {
+        self.ramp.iter().map(|tally| tally.requests).sum()
+    }
+
+    /// What completed since the visit began, the ramp included.
+    pub(crate) fn so_far(&self) -> Tallies {
+        let mut all = self.tallies();
+        for (tally, ramp) in all.iter_mut().zip(&self.ramp) {
+            tally.requests += ramp.requests;
+            tally.bytes += ramp.bytes;
+        }
+        all
+    }
+
+    fn tallies(&self) -> Tallies {
+        self.ops.each_ref().map(|op| {
+            let op = op.as_deref();
+            op.map_or_else(Tally::default, |op| Tally { requests: op.requests, bytes: op.bytes })
+        })
     }
 
     /// Closes everything.

@@ -42,14 +42,32 @@ pub(crate) struct StreamShared {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Pulse {
-    completed: AtomicU64,
-    /// Of `completed`, those of the ramp.
+    /// By operation.
+    done: [Done; Op::ALL.len()],
+    /// Of all that is done, the requests of the ramp.
     ramp: AtomicU64,
-    bytes: AtomicU64,
     oldest_start: AtomicU64,
     oldest_offset_op: AtomicU64,
     finished: AtomicBool,
 }
+
+#[derive(Debug, Default)]
+struct Done {
+    requests: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// What completed of one operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many requests.
+    pub requests: u64,
+    /// Bytes moved by them.
+    pub bytes: u64,
+}
+
+/// By operation, in the order of their numbers.
+pub(crate) type Tallies = [Tally; Op::ALL.len()];
 
 /// Of the word that says where the oldest request goes, those that say what it does. What is left
 /// counts to 1 EiB.
@@ -238,22 +256,24 @@ impl Pulse {
         self.oldest_start.store(0, Ordering::Relaxed);
     }
 
-    #[inline]
-    pub(crate) fn progress(&self, completed: u64, bytes: u64) {
-        self.completed.store(completed, Ordering::Relaxed);
-        self.bytes.store(bytes, Ordering::Relaxed);
+    /// * `so_far`: the ramp included.
+    pub(crate) fn progress(&self, so_far: &Tallies) {
+        for (done, tally) in self.done.iter().zip(so_far) {
+            done.requests.store(tally.requests, Ordering::Relaxed);
+            done.bytes.store(tally.bytes, Ordering::Relaxed);
+        }
     }
 
     /// The measured part begins: what completed so far is not of it.
-    pub(crate) fn measure(&self, ramp: u64) {
-        self.completed.store(ramp, Ordering::Relaxed);
-        self.ramp.store(ramp, Ordering::Relaxed);
+    pub(crate) fn measure(&self, ramp: &Tallies) {
+        self.progress(ramp);
+        self.ramp.store(ramp.iter().map(|tally| tally.requests).sum(), Ordering::Relaxed);
     }
 
     /// Requests completed in the measured part; 0 before it.
     fn measured(&self) -> u64 {
         let ramp = self.ramp.load(Ordering::Relaxed);
-        self.completed.load(Ordering::Relaxed).saturating_sub(ramp)
+        self.completed().saturating_sub(ramp)
     }
 
     pub(crate) fn finish(&self) {
@@ -262,12 +282,16 @@ impl Pulse {
 
     /// Requests completed so far, the ramp's included; at most 100 ms old.
     pub fn completed(&self) -> u64 {
-        self.completed.load(Ordering::Relaxed)
+        self.done().map(|(_, tally)| tally.requests).sum()
     }
 
-    /// Bytes moved by them.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+    /// The same by operation, with the bytes they moved.
+    pub fn done(&self) -> impl Iterator<Item = (Op, Tally)> + '_ {
+        let tally = |done: &Done| Tally {
+            requests: done.requests.load(Ordering::Relaxed),
+            bytes: done.bytes.load(Ordering::Relaxed),
+        };
+        Op::ALL.into_iter().zip(self.done.iter().map(tally))
     }
 
     /// Whether the worker has left its loop.

@@ -168,7 +168,7 @@ impl<'a> Worker<'a> {
         self.source.count_from_here(self.stream, requests, bytes);
         self.state = State::Measuring;
         self.measured = true;
-        self.pulse.measure(self.recorder.ramp_requests);
+        self.pulse.measure(&self.recorder.so_far());
         observer.measured_begins(self.id);
     }
 
@@ -178,10 +178,7 @@ impl<'a> Worker<'a> {
     /// that a visit is rarely stretched twice.
     pub(crate) fn stretch(&mut self, shared: &Shared) {
         let Some(Extend { operations, time_max }) = self.stretch else { return };
-        self.pulse.progress(
-            self.recorder.completed() + self.recorder.ramp_requests,
-            self.recorder.bytes() + self.recorder.ramp_bytes,
-        );
+        self.pulse.progress(&self.recorder.so_far());
         let (begin, end) = (self.ramp_end, self.end);
         let next = |measured: u64| {
             if measured >= operations {
@@ -303,10 +300,7 @@ impl<'a> Worker<'a> {
     pub(crate) fn finish<O: Observer>(&mut self, observer: &mut O) {
         observer.measured_ends(self.id);
         self.state = State::Done;
-        self.pulse.progress(
-            self.recorder.completed() + self.recorder.ramp_requests,
-            self.recorder.bytes() + self.recorder.ramp_bytes,
-        );
+        self.pulse.progress(&self.recorder.so_far());
         if self.hanging.is_empty() {
             self.pulse.idle();
         }
@@ -374,7 +368,7 @@ impl<'a> Worker<'a> {
         let (begin, last) = (self.recorder.begin, self.recorder.last);
         let (ended, late) = (self.ended(), std::mem::take(&mut self.recorder.late));
         let (ramp_requests, first_failure) =
-            (self.recorder.ramp_requests, self.recorder.first_failure);
+            (self.recorder.ramp_requests(), self.recorder.first_failure);
         let Finished { ops, bitmap, gaps, closing_sync } = self.recorder.finish();
         WorkerResult {
             id: self.id,

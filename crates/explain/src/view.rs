@@ -105,7 +105,8 @@ impl Counts {
         self != Self::All
     }
 
-    fn of_classes(classes: &[Class]) -> Self {
+    /// Of a stream that plays this mix.
+    pub fn of_classes(classes: &[Class]) -> Self {
         use suite::model::Operation::{Read, Write};
         let any = |op| classes.iter().any(|class| class.op == op);
         match (classes.iter().any(|class| class.op.is_pair()), any(Read), any(Write)) {
@@ -376,6 +377,14 @@ pub fn counted(
     ops().filter(move |op| !has_data || is_data(&op.op))
 }
 
+/// Whether a rate is made of an operation: where there are data, flushes beside them are in none.
+///
+/// * `has_data`: whether any operation of the visit is one that [`is_data`].
+/// * `counts`: of its stream.
+pub fn is_rated(has_data: bool, counts: Counts, op: &str) -> bool {
+    !has_data || (is_data(op) && counts.takes(op))
+}
+
 /// What the rate of a visit, or of one of its streams, is made of, added up: requests or bytes.
 ///
 /// * `counts`: of each stream.
@@ -392,8 +401,7 @@ pub fn rated(
     let ops = || streams().flat_map(|(k, stream)| stream.ops.iter().map(move |op| (k, op)));
     let has_data = ops().any(|(_, op)| is_data(&op.op));
     let takes = |k: usize, op: &OpRecord| {
-        let of_stream = counts.get(k).copied().unwrap_or_default();
-        !has_data || (is_data(&op.op) && of_stream.takes(&op.op))
+        is_rated(has_data, counts.get(k).copied().unwrap_or_default(), &op.op)
     };
     let counted = ops().filter(|&(k, op)| takes(k, op)).map(|(_, op)| of(op));
     counted.fold(0u64, u64::saturating_add)

@@ -64,11 +64,12 @@ pub struct Tick<'a> {
     pub cell: &'a CellRecord,
     /// Since its start, ramp included.
     pub elapsed: Nanos,
-    /// Requests completed since its start.
-    pub requests: u64,
-    /// Bytes moved since its start.
+    /// Operations completed since its start, of those that the tables count: flushes beside data are
+    /// none, and an update or a copy is one.
+    pub operations: u64,
+    /// Bytes moved by them.
     pub bytes: Bytes,
-    /// Operations per second since the last tick; where all are updates or copies, each is one.
+    /// The same operations per second since the last tick.
     pub iops: f64,
     /// Requests that have been out for more than a second, longest first.
     pub waiting: Vec<Waiting>,

@@ -5,9 +5,11 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use device::{Device, DeviceError, Faulty, Memory, Model, Null};
-use engine::{Drive, DriveError, Limits, Observer, Pulse, Shared, Visit, WorkerId, WorkerResult};
-use units::{Bytes, Instant, Nanos};
+use device::{Device, DeviceError, Faulty, Memory, Model, Null, Op};
+use engine::{
+    Drive, DriveError, Limits, Observer, Pulse, Shared, Tally, Visit, WorkerId, WorkerResult,
+};
+use units::{Instant, Nanos};
 use uring::{BackendReport, Cpu, FileSet, MonotonicClock, Requested, ThreadUsage, Visitor};
 
 use crate::events::Waiting;
@@ -83,8 +85,8 @@ pub(crate) struct Stuck {
 #[derive(Debug)]
 pub(crate) struct Standing {
     pub elapsed: Nanos,
-    pub requests: u64,
-    pub bytes: Bytes,
+    /// What completed: by stream and operation, a part for each worker.
+    pub done: Vec<(usize, Op, Tally)>,
     pub waiting: Vec<Waiting>,
 }
 
@@ -299,9 +301,13 @@ fn gives_up(play: &Play<'_>, stop_asked: Option<Instant>, begin: Instant, now: I
 
 fn standing(play: &Play<'_>, shared: &Shared, begin: Instant, now: Instant) -> Standing {
     let pulses = shared.pulses();
-    let mut waits: Vec<Waiting> = play
-        .visit
-        .workers()
+    let workers = play.visit.workers();
+    let done = workers
+        .iter()
+        .zip(pulses)
+        .flat_map(|(id, pulse)| pulse.done().map(|(op, tally)| (id.stream as usize, op, tally)));
+    let done = done.filter(|(_, _, tally)| tally.requests > 0).collect();
+    let mut waits: Vec<Waiting> = workers
         .into_iter()
         .zip(pulses)
         .filter(|_| play.real)
@@ -309,12 +315,7 @@ fn standing(play: &Play<'_>, shared: &Shared, begin: Instant, now: Instant) -> S
         .filter(|waiting| waiting.age > WAITING)
         .collect();
     waits.sort_by_key(|waiting| std::cmp::Reverse(waiting.age));
-    Standing {
-        elapsed: now.since(begin),
-        requests: pulses.iter().map(Pulse::completed).sum(),
-        bytes: Bytes::new(pulses.iter().map(Pulse::bytes).sum()),
-        waiting: waits,
-    }
+    Standing { elapsed: now.since(begin), done, waiting: waits }
 }
 
 fn pulse_of<'a>(visit: &Visit, pulses: &'a [Pulse], id: WorkerId) -> Option<&'a Pulse> {

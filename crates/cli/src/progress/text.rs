@@ -99,7 +99,7 @@ pub fn cell(cell: &CellRecord) -> String {
 ///
 /// * `course`: the visit's rates so far, drawn.
 pub fn status(tick: &Tick<'_>, time: &TimeLeft, left: Option<Nanos>, course: &str) -> String {
-    let mean = tick.bytes.get().checked_div(tick.requests).unwrap_or(0);
+    let mean = tick.bytes.get().checked_div(tick.operations).unwrap_or(0);
     let rate = Bytes::new((tick.iops * mean as f64) as u64);
     let left = left.map_or(String::new(), |left| eta(left, time.later()));
     format!(

@@ -239,7 +239,16 @@ fn pulses_tell_how_far_the_workers_are() {
     let limits = Limits::default();
     let played = play_shared(&v, &v.workers(), &shared, &mut device, limits, &mut ());
     let completed: u64 = shared.pulses().iter().map(engine::Pulse::completed).sum();
-    let bytes: u64 = shared.pulses().iter().map(engine::Pulse::bytes).sum();
-    assert_eq!((completed, bytes), (played.total(), played.bytes()));
+    assert_eq!(completed, played.total());
+    let done = |op: Op| {
+        let tallies = shared.pulses().iter().flat_map(engine::Pulse::done);
+        tallies.filter(|(of, _)| *of == op).fold((0, 0), |(requests, bytes), (_, tally)| {
+            (requests + tally.requests, bytes + tally.bytes)
+        })
+    };
+    for op in [Op::Read, Op::Write] {
+        let found = played.op(op).unwrap();
+        assert_eq!(done(op), (found.requests, found.bytes), "{op}");
+    }
     assert!(shared.pulses().iter().all(|p| p.finished() && p.oldest().is_none()));
 }

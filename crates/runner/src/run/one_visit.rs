@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use device::Op;
 use engine::{Limits, Visit};
+use explain::view::{Counts, is_data, is_rated};
 use plan::PlannedVisit;
-use record::{BackendRecord, CellRecord, Purpose, StreamPlan, VisitEnd, VisitRecord, Warning};
+use record::{BackendRecord, CellRecord, Purpose, VisitEnd, VisitRecord, Warning};
 use suite::PILOT;
 use suite::model::{Cell, Operation, Stop};
 use units::{Bytes, Nanos};
@@ -105,7 +107,7 @@ impl Running<'_> {
         };
         let watchdog = Watchdog::start();
         let mut started = 0;
-        let mut rate = Rate::default();
+        let mut rate = Rate::new(cell);
         let record = &self.cells[planned.cell as usize];
         let watcher = &mut *self.watcher;
         self.field.mark_before(Some(&stage));
@@ -193,29 +195,35 @@ fn as_planned(cell: &Cell, planned: &PlannedVisit) -> Cell {
     cell
 }
 
-/// How many requests an operation is: an update or a copy is a read and a write. Mixed ones cannot
-/// be told apart while they are under way.
-fn halves(cell: &CellRecord) -> f64 {
-    let is_pair = |stream: &StreamPlan| matches!(stream.op.as_str(), "update" | "copy");
-    let all = !cell.streams.is_empty() && cell.streams.iter().all(is_pair);
-    if all { 2.0 } else { 1.0 }
-}
-
-/// Operations per second between ticks.
-#[derive(Default)]
+/// Operations per second between ticks, of those that the tables count.
 struct Rate {
-    requests: u64,
+    /// Of each stream.
+    counts: Vec<Counts>,
+    operations: u64,
     elapsed: Nanos,
 }
 
 impl Rate {
+    fn new(cell: &Cell) -> Self {
+        let counts = cell.streams.iter().map(|stream| Counts::of_classes(&stream.mix.classes));
+        Self { counts: counts.collect(), operations: 0, elapsed: Nanos::ZERO }
+    }
+
     fn tick<'a>(&mut self, cell: &'a CellRecord, standing: Standing) -> Tick<'a> {
-        let Standing { elapsed, requests, bytes, waiting } = standing;
+        let Standing { elapsed, done, waiting } = standing;
+        let has_data = done.iter().any(|(_, op, _)| is_data(op.name()));
+        let takes = |stream: usize, op: Op| {
+            is_rated(has_data, self.counts.get(stream).copied().unwrap_or_default(), op.name())
+        };
+        let (operations, bytes) = done
+            .iter()
+            .filter(|&&(stream, op, _)| takes(stream, op))
+            .fold((0, 0), |(n, bytes), (_, _, tally)| (n + tally.requests, bytes + tally.bytes));
         let seconds = elapsed.saturating_sub(self.elapsed).as_secs_f64();
-        let new = requests.saturating_sub(self.requests) as f64;
-        let iops = if seconds > 0.0 { new / halves(cell) / seconds } else { 0.0 };
-        (self.requests, self.elapsed) = (requests, elapsed);
-        Tick { cell, elapsed, requests, bytes, iops, waiting }
+        let new = operations.saturating_sub(self.operations) as f64;
+        let iops = if seconds > 0.0 { new / seconds } else { 0.0 };
+        (self.operations, self.elapsed) = (operations, elapsed);
+        Tick { cell, elapsed, operations, bytes: Bytes::new(bytes), iops, waiting }
     }
 }
 
@@ -277,29 +285,39 @@ impl<I: Iterator<Item = Option<Bytes>>> SumOptions for I {
 
 #[cfg(test)]
 mod tests {
+    use engine::Tally;
+
     use super::*;
 
     #[test]
-    fn a_read_and_the_write_that_goes_with_it_are_one() {
-        let of = |op: &str| {
-            let plan = StreamPlan {
-                name: "main".to_owned(),
-                op: op.to_owned(),
-                block_bytes: Some(4096),
-                threads: 1,
-                queue_depth: 1,
-            };
-            let cell = CellRecord {
-                index: 0,
-                phase: "main".to_owned(),
-                coordinates: Vec::new(),
-                streams: vec![plan],
-                impossible: None,
-            };
-            let (elapsed, bytes) = (Nanos::secs(2), Bytes::kib(400));
-            let standing = Standing { elapsed, requests: 200, bytes, waiting: Vec::new() };
-            Rate::default().tick(&cell, standing).iops
+    fn a_tick_counts_what_the_tables_count() {
+        let cell = CellRecord {
+            index: 0,
+            phase: "main".to_owned(),
+            coordinates: Vec::new(),
+            streams: Vec::new(),
+            impossible: None,
         };
-        assert_eq!(["read", "update", "copy", "copy-range"].map(of), [100.0, 50.0, 50.0, 100.0]);
+        // 100 of each in 2 s; writes of 4 KiB.
+        let of = |counts: Counts, ops: &[Op]| {
+            let tally = |op: &Op| Tally {
+                requests: 100,
+                bytes: if op.moves_data() { 100 * 4096 } else { 0 },
+            };
+            let done = ops.iter().map(|op| (0, *op, tally(op))).collect();
+            let standing = Standing { elapsed: Nanos::secs(2), done, waiting: Vec::new() };
+            let mut rate = Rate { counts: vec![counts], operations: 0, elapsed: Nanos::ZERO };
+            let tick = rate.tick(&cell, standing);
+            (tick.iops, tick.bytes.get() / tick.operations.max(1))
+        };
+        assert_eq!(of(Counts::All, &[Op::Read, Op::Write]), (100.0, 4096));
+        assert_eq!(of(Counts::NotReads, &[Op::Read, Op::Write]), (50.0, 4096), "an update is one");
+        assert_eq!(
+            of(Counts::All, &[Op::Write, Op::Fsync]),
+            (50.0, 4096),
+            "flushes are in no rate"
+        );
+        assert_eq!(of(Counts::All, &[Op::Fdatasync]), (50.0, 0), "unless there is nothing else");
+        assert_eq!(of(Counts::All, &[]), (0.0, 0));
     }
 }
