@@ -1,7 +1,7 @@
 //! The one thread that reads the store: it looks for changes while somebody watches, and makes pages,
 //! one at a time.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use axum::body::Bytes;
 use record::{Run, RunState, RunSummary};
 use report::page::{self, LIVE_SCHEMA, Live, LiveRun, Trouble};
+use report::table::Listed;
 use store::{Outside, Store, StoreError};
 use tokio::sync::{oneshot, watch};
 
@@ -226,7 +227,7 @@ struct Seen {
     outside: Outside,
     /// Whether what was stored right afterwards would show.
     is_settled: bool,
-    runs: Vec<RunSummary>,
+    runs: Vec<Listed>,
 }
 
 /// A page that was made, and what it cost.
@@ -327,12 +328,13 @@ impl Keeper {
         }
         let is_settled = outside.is_settled();
         let began = Instant::now();
-        let listed = Store::open_read_only(&self.path).and_then(|store| store.list());
+        let is_same = self.seen.as_ref().is_some_and(|s| s.outside.is_same_file(&outside));
+        let listed = Store::open_read_only(&self.path)
+            .and_then(|store| self.listed(&store, store.list()?, is_same));
         self.rests_until = Instant::now() + began.elapsed() * REST;
         self.budget.spend(began, began.elapsed());
         match listed {
             Ok(runs) => {
-                let is_same = self.seen.as_ref().is_some_and(|s| s.outside.is_same_file(&outside));
                 if !is_same {
                     // What was made is of another store, for all that is known.
                     self.pages.clear();
@@ -355,8 +357,9 @@ impl Keeper {
         // Who is killed stores nothing any more.
         let holds = |run: &RunSummary| run.live == store::is_live(&self.path, &run.id);
         let unfinished = |run: &&RunSummary| run.live || run.state == RunState::Running;
+        let runs = seen.runs.iter().map(|listed| &listed.run);
         let same = seen.outside == *outside && seen.is_settled;
-        !(same && seen.runs.iter().filter(unfinished).all(holds))
+        !(same && runs.filter(unfinished).all(holds))
     }
 
     fn missing(&self) -> Trouble {
@@ -375,13 +378,39 @@ impl Keeper {
         }
     }
 
+    /// The runs as every listing has them. What is told of one takes more than its line in the
+    /// store, so it is read again only when that line is another one.
+    ///
+    /// * `is_same`: the store is the one that was seen before.
+    fn listed(
+        &self,
+        store: &Store,
+        runs: Vec<RunSummary>,
+        is_same: bool,
+    ) -> Result<Vec<Listed>, StoreError> {
+        let seen = self.seen.iter().filter(|_| is_same).flat_map(|seen| &seen.runs);
+        let known: HashMap<&str, &Listed> =
+            seen.map(|listed| (listed.run.id.as_str(), listed)).collect();
+        let told = |run: RunSummary| match known.get(run.id.as_str()) {
+            Some(listed) if listed.run == run => Ok((*listed).clone()),
+            _ => match store.outline(&run.id) {
+                Ok(outline) => Ok(Listed::new(run, &outline)),
+                // That passes, and then more can be read.
+                Err(error @ StoreError::Locked { .. }) => Err(error),
+                // One that is damaged hides no other.
+                Err(_) => Ok(Listed::unread(run)),
+            },
+        };
+        runs.into_iter().map(told).collect()
+    }
+
     /// The runs as they are told, each with the version that it changed with.
     ///
     /// * `is_same`: the store is the one that was seen before; of another all is new.
-    fn lines(&self, runs: &[RunSummary], is_same: bool) -> Vec<LiveRun> {
+    fn lines(&self, runs: &[Listed], is_same: bool) -> Vec<LiveRun> {
         let next = self.snapshot.version + 1;
         let known = &self.snapshot.runs;
-        let line = |(at, run): (usize, &RunSummary)| {
+        let line = |(at, run): (usize, &Listed)| {
             let fresh = LiveRun::new(run, next);
             let old = known.get(at).filter(|old| is_same && old.id == fresh.id);
             match old {

@@ -52,8 +52,8 @@ export interface LiveRun {
    */
   part: PartOf | null;
   /**
-   * `running` while a process works on it, else `killed`, `complete`, `interrupted`, `failed` or
-   * `imported`.
+   * How it stands, in the word of all heads: `running` while a process works on it, else `killed`,
+   * `complete`, `out of time`, `interrupted`, `failed` or `imported`.
    */
   standing: string;
   /**
@@ -73,11 +73,11 @@ export interface LiveRun {
    */
   version: number;
   /**
-   * How many visits were made.
+   * How many visits count, as `plimsoll list` says.
    */
   visits_made: number;
   /**
-   * How many visits the plan has.
+   * How many there were to be.
    */
   visits_planned: number;
   /**

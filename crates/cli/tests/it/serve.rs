@@ -446,6 +446,34 @@ fn a_run_is_told_while_it_goes_on_and_when_it_is_killed() {
 }
 
 #[test]
+fn a_run_without_time_for_all_is_called_as_other_listings_call_it() {
+    let world = World::new();
+    let models = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/disk.toml");
+    let target = format!("model:{}", models.display());
+    let mut words = vec!["run", "random-read", "--target", &target];
+    for set in [
+        "file_size=256MiB",
+        "threads=1,2,3",
+        "time=10s",
+        "rounds.visit_time=2s",
+        "rounds.ramp=500ms",
+        "rounds.time_max=8s",
+    ] {
+        words.extend(["--set", set]);
+    }
+    world.ok(&words);
+    world.ok(&MANY);
+    let list: Value = serde_json::from_str(&world.ok(&["list", "--json"]).out).unwrap();
+    assert_eq!(list["runs"][0]["standing"], "out of time");
+    let live = Served::on_any_port(&world).json("/api/runs");
+    for (listed, told) in [0, 1].map(|k| (&list["runs"][k], &live["runs"][k])) {
+        assert_eq!(told["standing"], listed["standing"]);
+        assert_eq!(told["visits_made"], listed["visits"]["made"]);
+        assert_eq!(told["visits_planned"], listed["visits"]["planned"]);
+    }
+}
+
+#[test]
 fn a_store_that_goes_away_is_told_and_read_again_when_it_is_back() {
     let world = World::with_two_runs();
     let served = Served::on_any_port(&world);

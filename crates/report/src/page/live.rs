@@ -1,11 +1,11 @@
 //! The contract `plimsoll.live/1`: what a server tells of the runs in its store, at first and
 //! whenever something changes.
 
-use record::{RunState, RunSummary};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::json::{self, PartOf};
+use crate::table::Listed;
 
 /// The name of the contract.
 pub const LIVE_SCHEMA: &str = "plimsoll.live/1";
@@ -53,12 +53,12 @@ pub struct LiveRun {
     pub imported: Option<String>,
     /// Wall clock at the start, ns since 1970; null where nobody tells.
     pub started_unix_ns: Option<i64>,
-    /// `running` while a process works on it, else `killed`, `complete`, `interrupted`, `failed` or
-    /// `imported`.
+    /// How it stands, in the word of all heads: `running` while a process works on it, else `killed`,
+    /// `complete`, `out of time`, `interrupted`, `failed` or `imported`.
     pub standing: String,
-    /// How many visits were made.
+    /// How many visits count, as `plimsoll list` says.
     pub visits_made: u32,
-    /// How many visits the plan has.
+    /// How many there were to be.
     pub visits_planned: u32,
     /// How many warnings it has, its visits' included.
     pub warnings: u32,
@@ -70,30 +70,21 @@ pub struct LiveRun {
 
 impl LiveRun {
     /// * `version`: the one with which it changed.
-    pub fn new(summary: &RunSummary, version: u64) -> Self {
+    pub fn new(listed: &Listed, version: u64) -> Self {
+        let Listed { run: summary, standing, visits } = listed;
         Self {
             id: summary.id.clone(),
             suite: summary.suite.clone(),
             target: summary.target.clone(),
             imported: summary.imported.clone(),
             started_unix_ns: summary.started_unix_ns,
-            standing: standing(summary).to_owned(),
-            visits_made: summary.visits_made,
-            visits_planned: summary.visits_planned,
+            standing: standing.clone(),
+            visits_made: visits.made,
+            visits_planned: visits.planned,
             warnings: summary.warnings,
             part: summary.part.as_ref().map(json::part),
             version,
         }
-    }
-}
-
-/// How a run stands: one that says it is running and that no process holds was killed.
-fn standing(summary: &RunSummary) -> &'static str {
-    match (summary.state, summary.live) {
-        _ if summary.imported.is_some() => "imported",
-        (_, true) => RunState::Running.name(),
-        (RunState::Running, false) => "killed",
-        (state, false) => state.name(),
     }
 }
 
@@ -103,35 +94,4 @@ pub fn live_schema() -> schemars::Schema {
         .for_serialize()
         .into_generator()
         .into_root_schema_for::<Live>()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_is_running_and_held_by_nobody_was_killed() {
-        let mut run = RunSummary {
-            id: "r1".into(),
-            suite: "s".into(),
-            target: "t".into(),
-            imported: None,
-            started_unix_ns: None,
-            state: RunState::Running,
-            live: true,
-            visits_made: 1,
-            visits_planned: 2,
-            warnings: 0,
-            part: None,
-        };
-        assert_eq!(LiveRun::new(&run, 1).standing, "running");
-        run.live = false;
-        assert_eq!(LiveRun::new(&run, 1).standing, "killed");
-        run.state = RunState::Complete;
-        assert_eq!(LiveRun::new(&run, 1).standing, "complete");
-        run.live = true; // Resumed.
-        assert_eq!(LiveRun::new(&run, 1).standing, "running");
-        run.imported = Some("fio".into());
-        assert_eq!(LiveRun::new(&run, 1).standing, "imported");
-    }
 }

@@ -22,6 +22,14 @@ impl Listed {
         let standing = visits.standing(&run.header).to_owned();
         Self { run: summary, standing, visits }
     }
+
+    /// A run of which no more can be read than the line that the store has of it.
+    pub fn unread(summary: RunSummary) -> Self {
+        let standing = if summary.imported.is_some() { "imported" } else { summary.state.name() };
+        let (made, planned) = (summary.visits_made, summary.visits_planned);
+        let visits = Visits { made, planned, ..Visits::default() };
+        Self { run: summary, standing: standing.to_owned(), visits }
+    }
 }
 
 impl Serialize for Listed {
