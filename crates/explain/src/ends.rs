@@ -93,8 +93,9 @@ impl FewRequests {
         (!names.is_empty()).then(|| {
             format!(
                 "{} {have} few requests for each one in flight (mark `few-requests`): what looks \
-                 odd there is mostly the start and the end of visits, so no outlier, gap, change of \
-                 level or standstill of less than 5 s is told of them.",
+                 odd there is mostly the start and the end of visits, so no outlier, gap or change of \
+                 level is told of them, nor a standstill of less than 5 s that is not far longer than \
+                 all else.",
                 words::list(&names)
             )
         })
