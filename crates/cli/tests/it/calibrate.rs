@@ -138,6 +138,7 @@ fn called_off_or_killed_its_visits_become_a_floor_later() {
     for end in [Signal::INT, Signal::KILL] {
         let mut child = world.command(&words).stderr(Stdio::null()).spawn().unwrap();
         while !world.path("plimsoll-scratch.dat").exists() {
+            assert_eq!(child.try_wait().unwrap(), None, "ended before it began");
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         kill_process(Pid::from_child(&child), end).unwrap();
