@@ -331,16 +331,8 @@ impl Keeper {
         let is_same = self.seen.as_ref().is_some_and(|s| s.outside.is_same_file(&outside));
         let listed = Store::open_read_only(&self.path)
             .and_then(|store| self.listed(&store, store.list()?, is_same));
-        let took = began.elapsed();
-        // Who waited for somebody's lock cost nothing, and is to see soon that it is gone.
-        let rest = match &listed {
-            Err(StoreError::Locked { .. }) => REST_MIN,
-            _ => {
-                self.budget.spend(began, took);
-                took * REST
-            }
-        };
-        self.rests_until = Instant::now() + rest;
+        self.rests_until = Instant::now() + began.elapsed() * REST;
+        self.budget.spend(began, began.elapsed());
         match listed {
             Ok(runs) => {
                 if !is_same {

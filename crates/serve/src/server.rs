@@ -28,9 +28,6 @@ use crate::places::Places;
 const CONNECTIONS_MAX: usize = 96;
 /// A request has to be there after so long; a connection without one is closed.
 const HEAD_MAX: Duration = Duration::from_secs(10);
-/// Nothing of an answer was taken for so long: the connection is cut. Who takes a byte a second
-/// makes room in its kernel rarer than that.
-const TAKE_MAX: Duration = Duration::from_secs(30);
 /// Bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 /// How long the end may wait for a page that is being made.
@@ -183,9 +180,6 @@ async fn serve(listener: TcpListener, router: Router) {
         };
         let Some(place) = places.take().await else { return };
         let _ = stream.set_nodelay(true);
-        // Also who listens and went without a word: what it is told is not taken.
-        let ms = u32::try_from(TAKE_MAX.as_millis()).unwrap_or(u32::MAX);
-        let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, ms);
         let (router, asking) = (TowerToHyperService::new(router.clone()), Arc::clone(&place));
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             // What is told for longer than a page takes with it.

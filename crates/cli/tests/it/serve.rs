@@ -82,14 +82,6 @@ impl Served {
         lines.filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
     }
 
-    /// How many sockets the server has.
-    fn sockets(&self) -> usize {
-        let id = self.child.as_ref().unwrap().id();
-        let all = std::fs::read_dir(format!("/proc/{id}/fd")).unwrap().flatten();
-        let links = all.filter_map(|entry| std::fs::read_link(entry.path()).ok());
-        links.filter(|link| link.to_string_lossy().starts_with("socket:")).count()
-    }
-
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(self.child.as_ref().unwrap()), signal).unwrap();
     }
@@ -301,41 +293,6 @@ fn who_asks_nothing_is_cut_off_in_the_end() {
     }
 }
 
-/// A client that asks for more than the kernel keeps for it, and has read a byte of it.
-fn slow(served: &Served) -> TcpStream {
-    use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt};
-    let address: std::net::SocketAddr = served.host.parse().unwrap();
-    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-    sockopt::set_socket_recv_buffer_size(&socket, 4096).unwrap();
-    connect(&socket, &address).unwrap();
-    let mut stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let request = format!("GET /api/page/r1,r2 HTTP/1.1\r\nHost: {}\r\n\r\n", served.host);
-    stream.write_all(request.repeat(300).as_bytes()).unwrap();
-    stream.read_exact(&mut [0]).unwrap();
-    stream
-}
-
-#[test]
-fn who_reads_slowly_holds_up_nobody_and_is_let_go_in_the_end() {
-    let world = World::with_two_runs();
-    let served = Served::on_any_port(&world);
-    served.json("/api/page/r1,r2");
-    let before = served.sockets();
-    let mut slow: Vec<_> = (0..110).map(|_| slow(&served)).collect();
-    assert!(served.sockets() > before + 50, "they are not being answered any more");
-    let since = Instant::now();
-    while served.sockets() > before {
-        for path in ["/api/runs", "/api/page/r1", "/"] {
-            assert_eq!(served.get(path, "").status, 200, "{path}");
-        }
-        // A byte a second.
-        let _ = slow.last_mut().map(|last| last.read(&mut [0]));
-        std::thread::sleep(Duration::from_secs(1));
-        assert!(since.elapsed() < 2 * PATIENCE, "{} are still there", served.sockets() - before);
-    }
-}
-
 #[test]
 fn every_answer_says_how_it_may_be_used() {
     let world = World::with_two_runs();
@@ -543,34 +500,6 @@ fn a_store_that_goes_away_is_told_and_read_again_when_it_is_back() {
     std::fs::write(&store, "no store at all").unwrap();
     let trouble = events.find(|event| !event["trouble"].is_null()).unwrap();
     assert!(trouble["trouble"]["error"].as_str().unwrap().contains("store"), "{trouble}");
-}
-
-#[test]
-fn a_store_that_another_process_has_locked_is_told_and_read_again_when_it_is_free() {
-    use rustix::fs::{FlockOperation, fcntl_lock};
-    let world = World::with_two_runs();
-    let served = Served::on_any_port(&world);
-    let mut events = served.listen();
-    events.next().unwrap();
-    served.json("/api/page/r1");
-    let file = std::fs::OpenOptions::new().read(true).write(true).open(world.store()).unwrap();
-    fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
-    assert_eq!(served.get("/api/page/r1", "").status, 200, "made before, and nothing has changed");
-    let locked = |text: &str| assert!(text.contains("is locked by another process"), "{text}");
-    let answer = served.get("/api/page/r2", "");
-    assert_eq!(answer.status, 503, "{}", answer.body);
-    assert!(answer.head.contains("retry-after: "), "{}", answer.head);
-    locked(&answer.body);
-    // As if somebody had written: it has to look.
-    file.set_modified(std::time::SystemTime::now()).unwrap();
-    let told = events.find(|event| !event["trouble"].is_null()).unwrap();
-    locked(told["trouble"]["error"].as_str().unwrap());
-    assert_eq!(served.get("/", "").status, 200);
-    fcntl_lock(&file, FlockOperation::Unlock).unwrap();
-    let since = Instant::now();
-    events.find(|event| event["trouble"].is_null()).unwrap();
-    assert!(since.elapsed() < PATIENCE, "told {:?} after it was free", since.elapsed());
-    served.json("/api/page/r2");
 }
 
 #[test]
