@@ -1,7 +1,7 @@
 //! What others do to a study's devices, while it plays or after it was killed.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
@@ -388,7 +388,11 @@ fn killed_while_it_erases_a_member_for_a_state_it_knows_what_it_left() {
         let mut child = with_late_wipefs(&lab, "study s.toml --quiet").spawn().unwrap();
         let begun = Instant::now();
         let image = lab.path("d1.img");
-        let has_mark = || fs::read(&image).unwrap()[0x10040..].starts_with(b"_BHRfS_M");
+        let has_mark = || {
+            let mut mark = [0; 8];
+            fs::File::open(&image).unwrap().read_exact_at(&mut mark, 0x10040).unwrap();
+            mark == *b"_BHRfS_M"
+        };
         for wanted in [true, false] {
             while has_mark() != wanted && begun.elapsed() < Duration::from_secs(60) {
                 sleep(Duration::from_millis(50));
