@@ -313,9 +313,8 @@ impl<'a> Builder<'a> {
     /// put back yet is tried again in its turn.
     pub fn undo_all(&mut self, listener: &mut dyn Listener) -> Result<(), PlayError> {
         for (path, value) in self.changed_settings() {
-            match self.put_back(&path, &value, listener) {
-                Err(error @ PlayError::Journal { .. }) => return Err(error),
-                Ok(()) | Err(_) => {}
+            if let Err(error @ PlayError::Journal { .. }) = self.put_back(&path, &value, listener) {
+                return Err(error);
             }
         }
         while let Some(next) = self.journal.state().next_undo() {
