@@ -23,7 +23,7 @@ use crate::view::{CellView, Load, View};
 use crate::whole::Whole;
 use control::Checked;
 use judge::{Evidence, judge};
-use pairs::{Matched, matched};
+use pairs::{Matched, Pair, matched};
 
 pub use control::{Control, ControlCell, Finding, LEVEL as CONTROL_LEVEL};
 pub use stalls::Stalls;
@@ -205,9 +205,8 @@ pub struct Against {
     pub faster: u32,
     /// The same, slower.
     pub slower: u32,
-    /// Geometric mean over `cells`: each stream of a cell counts as much as a cell of one. Rows
-    /// whose rate the suite sets and both reached are left out, unless all are such. Its verdict
-    /// is of the mean alone: what some cells lose or win can be lost in it.
+    /// Geometric mean over those of `cells` that count: each stream of a cell counts as much as a
+    /// cell of one. Its verdict is of the mean alone: what some cells lose or win can be lost in it.
     pub overall: Outcome,
     /// Cells that both have, in the suite's order, those of several streams stream by stream.
     pub cells: Vec<CellComparison>,
@@ -250,6 +249,10 @@ pub struct CellComparison {
     pub reference_fell_behind: bool,
     /// The same of the other side.
     pub other_fell_behind: bool,
+    /// Whether it is in the ratio over all: not where the suite sets its rate and both reached it, nor
+    /// where a single request or burst more or less would be a good part of its rate; unless nothing
+    /// else was measured.
+    pub counts: bool,
     /// On the reference.
     pub reference: Rate,
     /// On the other side.
@@ -514,8 +517,13 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
         let margin = no_less(margin, control.map(|far| far.overall));
         // What was offered is no answer of the storage's, unless nothing else was asked.
         let all_set = !cells.iter().any(CellComparison::is_of_storage);
-        let counts =
-            |row: usize| all_set || cells.get(row).is_some_and(CellComparison::is_of_storage);
+        let is_of_it = |row: &CellComparison| all_set || row.is_of_storage();
+        let of_one: Vec<bool> = matched.pairs.iter().map(Pair::is_of_one_request).collect();
+        let all_of_one = !cells.iter().zip(&of_one).any(|(row, of_one)| is_of_it(row) && !of_one);
+        for (row, of_one) in cells.iter_mut().zip(of_one) {
+            row.counts = is_of_it(row) && (all_of_one || !of_one);
+        }
+        let counts = |row: usize| cells.get(row).is_some_and(|row| row.counts);
         let different = |way| {
             let is_it = |&row: &usize| cells[row].outcome.is_different(way) && counts(row);
             // What a repeat of the reference differs by is drift, in a cell as over all.
@@ -744,6 +752,7 @@ fn cells(
         scheduled: false,
         reference_fell_behind: pair.a.fell_behind(),
         other_fell_behind: pair.b.fell_behind(),
+        counts: true,
         reference,
         other,
         outcome,

@@ -28,7 +28,7 @@ pub struct Ends {
     pub in_flight: f64,
     /// It is bursts that an end lets in or leaves out.
     pub bursts: bool,
-    /// One request, or all of such a burst.
+    /// One request, all of such a burst, or as many as come at one time.
     grain: f64,
     /// Requests that were completed in a visit, on average.
     pub requests: f64,
@@ -83,12 +83,7 @@ impl FewRequests {
     /// That they are left out; `None` where there are none.
     pub fn sentence(&self) -> Option<String> {
         const NAMED: usize = 2;
-        let mut names: Vec<String> =
-            self.rows.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
-        let more = self.rows.len().saturating_sub(NAMED);
-        if more > 0 {
-            names.push(format!("{more} more"));
-        }
+        let names: Vec<String> = self.rows.iter().map(|name| format!("`{name}`")).collect();
         let have = if self.rows.len() == 1 { "has" } else { "have" };
         (!names.is_empty()).then(|| {
             format!(
@@ -96,7 +91,7 @@ impl FewRequests {
                  odd there is mostly the start and the end of visits, so no outlier, gap or change of \
                  level is told of them, nor a standstill of less than 5 s that is not far longer than \
                  all else.",
-                words::list(&names)
+                words::some(&names, NAMED)
             )
         })
     }
@@ -107,9 +102,35 @@ pub fn widens(row: &CellView<'_>) -> Option<f64> {
     of(row, true).map(|found| found.share).filter(|share| *share >= WIDENS_FROM)
 }
 
-/// By how much the logarithm of a row's rate may be off: what every comparison of two rates has to
-/// leave open, one for either of them. 0 where that is next to nothing.
-pub fn offset(row: &CellView<'_>) -> f64 {
+/// By how much the difference of the logarithms of two rows' rates may be off, beside what their visits
+/// differ by. 0 where that is next to nothing.
+///
+/// What is in flight fills up at the start and runs dry at the end of either row's visits in the same
+/// way, if both have the same plan. Of that the ratio holds how much more of it one has, and what is not
+/// alike, which is less as the ends are less of a visit. Besides there is what a count cannot show, of
+/// either: [`grain_left`]. Of different plans nothing is in common.
+///
+/// * `deviations`: of the logarithms of visits' rates, where known.
+pub fn between(rows: [&CellView<'_>; 2], deviations: [Option<f64>; 2]) -> f64 {
+    let [of_a, of_b] = rows.map(offset);
+    let apart = of_a.hypot(of_b);
+    if apart <= 0.0 || !alike(rows) {
+        return apart;
+    }
+    let share = rows.iter().filter_map(|row| widens(row)).fold(0.0, f64::max);
+    let shown = (of_a - of_b).hypot(apart * share);
+    let [grain_a, grain_b] = [0, 1].map(|side| grain_left(rows[side], deviations[side]));
+    shown.hypot(grain_a.hypot(grain_b)).min(apart)
+}
+
+/// Whether the same is asked for of both, after the same ramp.
+fn alike([a, b]: [&CellView<'_>; 2]) -> bool {
+    let ramp = |row: &CellView<'_>| row.visits.iter().map(|visit| visit.visit.ramp_ns).max();
+    a.plans() == b.plans() && ramp(a) == ramp(b)
+}
+
+/// By how much the logarithm of a row's rate may be off. 0 where that is next to nothing.
+fn offset(row: &CellView<'_>) -> f64 {
     widens(row).map_or(0.0, ln_offset)
 }
 
@@ -121,19 +142,40 @@ pub fn offset_of(row: &CellView<'_>, requests: f64) -> f64 {
     if share >= WIDENS_FROM { ln_offset(share) } else { 0.0 }
 }
 
-/// By how much the logarithm of a row's rate may be off by one request, or one burst: the least that
-/// ends do.
+/// By how much the logarithm of a row's rate may be off by one request, one burst, or as many as come at
+/// one time: the least that ends do.
 pub fn grain(row: &CellView<'_>) -> f64 {
     let found = of(row, true);
     found.map_or(0.0, |found| ln_offset((found.grain / found.requests).min(1.0)))
 }
 
-/// What the ends of visits may do to a mean over rows, each of which one request or one burst may move
-/// by so much ([`grain`]).
+/// What of it repeating the visit does not show.
 ///
-/// What is in flight comes to an end in each row in another way, and shows in how rounds differ. What
-/// does not show is what a count cannot: less than one, up or down, as likely as not. The mean of them
-/// is a bound; where they are many, two standard deviations of such a mean are less.
+/// A count is what came of it before the end: rounded, by up to one. Where the moment of the last one
+/// moves from visit to visit by a good part of the time between two, rounding comes out even over visits,
+/// and shows in what they differ by. Where each visit is as the one before, all of it stays. Between: the
+/// first harmonic of a rounded number under Gaussian noise, `exp(-2 (pi s)^2)`, s in units of one.
+pub fn grain_left(row: &CellView<'_>, deviation: Option<f64>) -> f64 {
+    let grain = grain(row);
+    let moves = deviation.filter(|_| grain > 0.0).map_or(0.0, |deviation| deviation / grain);
+    grain * (-2.0 * (std::f64::consts::PI * moves).powi(2)).exp()
+}
+
+/// Whether a single request or burst more or less would be a good part of a row's rate.
+pub fn is_of_one(row: &CellView<'_>) -> bool {
+    grain(row) >= OF_ONE_MIN
+}
+
+/// A rate that one more or less changes by two fifths says nothing in a mean over rows.
+const OF_ONE_MIN: f64 = 0.5;
+
+/// What the ends of visits may do to a mean over rows, each of which one request or one burst may move
+/// by so much ([`grain_left`]).
+///
+/// What is in flight comes to an end in each row in another way, and shows in how rounds differ; what of
+/// it is alike in all is alike on both sides, too. What does not show is what a count cannot: less than
+/// one, up or down, as likely as not. The mean of them is a bound; where they are many, two standard
+/// deviations of such a mean are less.
 pub fn of_mean(grains: impl Iterator<Item = f64>) -> f64 {
     let grains: Vec<f64> = grains.collect();
     let squares: f64 = grains.iter().map(|grain| grain * grain).sum();
@@ -171,7 +213,8 @@ fn of(row: &CellView<'_>, by_bursts: bool) -> Option<Ends> {
     // With pauses or a planned rate far fewer may be in flight than there are slots.
     let in_flight = if asked > 0.0 && seen * 2.0 >= asked { asked } else { seen };
     let bursts = burst > in_flight;
-    let (in_flight, grain) = (in_flight.max(burst).max(1.0), burst.max(1.0));
+    let in_flight = in_flight.max(burst).max(1.0);
+    let grain = mean(&at_one_time).clamp(1.0, in_flight).max(burst);
     let share = (in_flight / requests).min(1.0);
     let ramped = row.visits.iter().all(|visit| visit.visit.ramp_ns > 0);
     let too_high = asked == 1.0 && ramped && !bursts;
@@ -185,6 +228,14 @@ pub(crate) fn slots(row: &CellView<'_>) -> f64 {
 
 fn slots_of(plan: &StreamPlan) -> f64 {
     f64::from(plan.threads) * f64::from(plan.queue_depth)
+}
+
+/// Requests that were completed at one time, to the millisecond, on average.
+fn at_one_time(visit: &VisitView<'_>) -> f64 {
+    let rated_ns = visit.visit.rated_ns();
+    let completions = visit.completions();
+    let times = (0..rated_ns.div_ceil(1_000_000)).filter(|&bit| completions.get(bit)).count();
+    visit.requests_per_second * rated_ns as f64 / 1e9 / times.max(1) as f64
 }
 
 /// Requests in flight on average: the sum of all latencies by the time measured.

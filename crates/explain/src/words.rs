@@ -150,6 +150,15 @@ pub(crate) fn list(items: &[String]) -> String {
     }
 }
 
+/// [`list`] of the first so many, and how many more there are.
+pub(crate) fn some(items: &[String], most: usize) -> String {
+    let mut named = items.iter().take(most).cloned().collect::<Vec<_>>();
+    if items.len() > most {
+        named.push(format!("{} more", items.len() - most));
+    }
+    list(&named)
+}
+
 /// With a capital letter.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();

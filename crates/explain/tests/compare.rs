@@ -668,6 +668,9 @@ fn few_requests_a_visit_may_differ_by_their_ends() {
             let op = &mut visit.streams[0].ops[0];
             op.requests = requests * u64::from(visit.cell + 1);
             op.latency_ns_sum = 2_000_000_000 * u128::from(visit.cell + 1);
+            // Those in flight come all at one time.
+            visit.completions = record::Bitmap::zeros(2_000);
+            (1..=requests).for_each(|k| visit.completions.set(k * 1_999 / requests));
         }
         run
     };
@@ -690,6 +693,77 @@ fn few_requests_a_visit_may_differ_by_their_ends() {
     }
     let text = sentences(&of(5, None), &of(4, None), &Terms::default());
     assert!(text.contains("its start and end alone may make as much of a difference"), "{text}");
+}
+
+/// Ten visits of two seconds with 20 in flight and about so many requests of which `at_once` complete in the
+/// same millisecond; 1 % noise.
+fn twenty_in_flight(id: &str, requests: f64, at_once: u64, ramp_ns: u64) -> Run {
+    let mut run = Planted { cells: 1, visits: 10, ..Planted::new(id) }.run();
+    run.cells[0].streams[0].threads = 20;
+    for visit in &mut run.visits {
+        let op = &mut visit.streams[0].ops[0];
+        op.requests = (op.requests as f64 / 2_000.0 * requests).round() as u64;
+        op.latency_ns_sum = 40_000_000_000;
+        visit.ramp_ns = ramp_ns;
+        let times = op.requests / at_once;
+        visit.completions = record::Bitmap::zeros(2_000);
+        (0..times).for_each(|k| visit.completions.set(k * 2_000 / times));
+    }
+    run
+}
+
+#[test]
+fn what_the_ends_of_visits_do_to_both_sides_is_not_in_their_ratio() {
+    let seen = |a: &Run, b: &Run| {
+        compare(&[View::new(a), View::new(b)], &Terms::default()).against.remove(0).cells.remove(0)
+    };
+    let one_by_one = |id, requests| twenty_in_flight(id, requests, 1, 0);
+    let (a, b) = (one_by_one("r1", 200.0), one_by_one("r2", 225.0));
+    assert_eq!(seen(&a, &b).outcome.verdict, Verdict::Different);
+    // Twenty at a time are ten times or twelve: it may be one by the end alone.
+    let twenty = |id, requests| twenty_in_flight(id, requests, 20, 0);
+    let outcome = seen(&twenty("r1", 200.0), &twenty("r2", 220.0)).outcome;
+    assert_eq!(
+        (outcome.verdict, &outcome.doubts[..]),
+        (Verdict::Inconclusive, &[Doubt::FewRequests][..])
+    );
+    // After another ramp the start is another, of another plan all is.
+    let ramped = twenty_in_flight("r2", 220.0, 1, 50_000_000);
+    assert_eq!(seen(&a, &ramped).outcome.verdict, Verdict::Inconclusive);
+    let mut deeper = one_by_one("r2", 220.0);
+    deeper.cells[0].streams[0].queue_depth = 2;
+    assert_eq!(seen(&a, &deeper).outcome.verdict, Verdict::Inconclusive);
+}
+
+#[test]
+fn what_one_request_decides_is_not_in_the_ratio_over_all() {
+    let of = |id, ratio| {
+        let mut run = Planted { cells: 5, ..Planted::new(id) }.faster(ratio).run();
+        for visit in run.visits.iter_mut().filter(|visit| visit.cell == 4) {
+            let op = &mut visit.streams[0].ops[0];
+            (op.requests, op.latency_ns_sum) = (2, 4_000_000_000);
+        }
+        run
+    };
+    let (a, b) = (of("r1", 1.0), of("r2", 1.1));
+    let one = compare(&[View::new(&a), View::new(&b)], &Terms::default()).against.remove(0);
+    let counts: Vec<bool> = one.cells.iter().map(|row| row.counts).collect();
+    assert_eq!(counts, [true, true, true, true, false]);
+    let ratio = one.overall.ratio.unwrap();
+    assert!((ratio.ratio / 1.1 - 1.0).abs() < 0.02, "{ratio:?}");
+    let text = sentences(&a, &b, &Terms::default());
+    assert!(text.contains("over 4 cells"), "{text}");
+    let told =
+        "A single request or burst more or less would be a good part of the rate of `read 5`";
+    assert!(text.contains(told), "{text}");
+    // Where there is nothing else, it is all there is.
+    let only = |mut run: Run| {
+        run.visits.retain(|visit| visit.cell == 4);
+        run
+    };
+    let (a, b) = (only(a), only(b));
+    let one = compare(&[View::new(&a), View::new(&b)], &Terms::default()).against.remove(0);
+    assert!(one.cells.iter().all(|row| row.counts) && !one.cells.is_empty());
 }
 
 /// A run of so many cells and visits with noise of 1 %.

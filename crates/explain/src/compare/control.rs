@@ -166,7 +166,7 @@ fn cells(compared: &Matched<'_>, own: Option<&Matched<'_>>) -> Vec<Cell> {
         row: row_of(&pair.a),
         name: pair.a.name(),
         load: pair.a.load(),
-        offset: ends::offset(&pair.a) * std::f64::consts::SQRT_2,
+        offset: ends::between([&pair.a, &pair.a], [None, None]),
         grain: ends::grain(&pair.a) * std::f64::consts::SQRT_2,
         blocks: Blocks { others: blocks(&pair.a, &pair.b), again: again(&pair.a) },
     });

@@ -106,6 +106,11 @@ impl Side {
         let bare = (count > 0).then(|| values.iter().sum::<f64>() / count as f64);
         Self { mean, bare, count }
     }
+
+    /// Of one visit.
+    pub fn deviation(&self) -> Option<f64> {
+        self.mean.map(|mean| mean.variance.sqrt())
+    }
 }
 
 /// Verdicts on a family of comparisons, Holm's correction over all of them.

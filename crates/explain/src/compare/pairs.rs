@@ -127,11 +127,12 @@ impl Matched<'_> {
             Design::Blocks => {
                 let all: Vec<Vec<f64>> = self.pairs.iter().map(Pair::differences).collect();
                 let means = self.moderated(&all);
-                let each = all.into_iter().zip(means).zip(&self.pairs);
-                each.map(|((d, mean), pair)| {
+                let offsets: Vec<f64> =
+                    self.pairs.iter().zip(self.deviations()).map(|(p, d)| p.offset(d)).collect();
+                let each = all.into_iter().zip(means).zip(self.pairs.iter().zip(offsets));
+                each.map(|((d, mean), (pair, offset))| {
                     let nothing = d.is_empty() || pair.has_nothing();
-                    let evidence = Evidence { nothing, ..Evidence::of_blocks(d, mean) };
-                    evidence.off_by(pair.offset())
+                    Evidence { nothing, ..Evidence::of_blocks(d, mean) }.off_by(offset)
                 })
                 .collect()
             }
@@ -140,7 +141,8 @@ impl Matched<'_> {
                 let sides = left.iter().zip(&right).zip(&self.pairs);
                 sides
                     .map(|((a, b), pair)| {
-                        let evidence = Evidence::of_means(a, b).off_by(pair.offset());
+                        let evidence = Evidence::of_means(a, b);
+                        let evidence = evidence.off_by(pair.offset([a, b].map(Side::deviation)));
                         Evidence { nothing: evidence.nothing || pair.has_nothing(), ..evidence }
                     })
                     .collect()
@@ -162,7 +164,9 @@ impl Matched<'_> {
             let counted = self.pairs.iter().enumerate().filter(|(row, _)| counts(*row));
             counted.map(|(_, pair)| pair)
         };
-        let offset = ends::of_mean(pairs().map(|pair| pair.by_both(ends::grain)));
+        let counted = self.pairs.iter().zip(self.deviations()).enumerate();
+        let counted = counted.filter(|(row, _)| counts(*row)).map(|(_, row)| row);
+        let offset = ends::of_mean(counted.map(|(pair, deviations)| pair.grain_left(deviations)));
         let evidence = match self.design {
             Design::Blocks => {
                 let blocks = mean_by_round(
@@ -226,6 +230,12 @@ impl Matched<'_> {
         let all: Vec<Vec<f64>> = self.pairs.iter().map(|p| of(p).ln_rates()).collect();
         let means = self.moderated(&all);
         all.iter().zip(means).map(|(values, mean)| Side::of(values, mean)).collect()
+    }
+
+    /// Of both sides of every pair, between visits.
+    fn deviations(&self) -> Vec<[Option<f64>; 2]> {
+        let (a, b) = (self.sides(|p| &p.a), self.sides(|p| &p.b));
+        a.iter().zip(&b).map(|(a, b)| [a, b].map(|side| side.deviation())).collect()
     }
 
     /// Means of the pairs' values, variances moderated across those of a phase whose streams have
@@ -298,14 +308,23 @@ impl Pair<'_> {
         [&self.a, &self.b].into_iter().any(|side| Standstills::of(side).is_some())
     }
 
-    /// By how much the start and the end of visits may move the difference of the two.
-    fn offset(&self) -> f64 {
-        self.by_both(ends::offset)
+    fn sides(&self) -> [&CellView<'_>; 2] {
+        [&self.a, &self.b]
     }
 
-    /// What either side may be off by, together.
-    fn by_both(&self, of: fn(&CellView<'_>) -> f64) -> f64 {
-        of(&self.a).hypot(of(&self.b))
+    /// By how much the start and the end of visits may move the difference of the two.
+    fn offset(&self, deviations: [Option<f64>; 2]) -> f64 {
+        ends::between(self.sides(), deviations)
+    }
+
+    /// What either side may be off by, by one request or burst, together.
+    fn grain_left(&self, [a, b]: [Option<f64>; 2]) -> f64 {
+        ends::grain_left(&self.a, a).hypot(ends::grain_left(&self.b, b))
+    }
+
+    /// Whether a single request or burst more or less would be a good part of the rate of either.
+    pub fn is_of_one_request(&self) -> bool {
+        self.sides().into_iter().any(ends::is_of_one)
     }
 
     fn differences(&self) -> Vec<f64> {

@@ -43,6 +43,7 @@ impl Against {
         }
         out.extend(self.remarks());
         out.extend(self.schedules());
+        out.extend(self.of_one_request());
         out.extend(self.not_reached());
         out.extend(self.cells_counted(of.confidence));
         out.extend(self.contrary());
@@ -115,6 +116,22 @@ impl Against {
                 .to_owned()
         };
         self.scheduled.then_some(told)
+    }
+
+    /// Rows that a single request decides.
+    fn of_one_request(&self) -> Option<String> {
+        let left_out = |row: &&super::CellComparison| {
+            !row.counts && row.is_of_storage() && row.outcome.ratio.is_some()
+        };
+        let names: Vec<String> =
+            self.cells.iter().filter(left_out).map(|row| format!("`{}`", row.cell)).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "A single request or burst more or less would be a good part of the rate of {}: not in the \
+                 ratio over all.",
+                words::some(&names, 4)
+            )
+        })
     }
 
     /// Cells in which a side took less than it was offered: one sentence for each way.
@@ -262,8 +279,7 @@ impl Against {
 
     /// `4 cells`, and `14 streams` where a cell has several: those in the ratio over all.
     fn rows_told(&self) -> String {
-        let set = self.cells.iter().filter(|row| !row.is_of_storage()).count();
-        let counted = if set == self.cells.len() { set } else { self.cells.len() - set };
+        let counted = self.cells.iter().filter(|row| row.counts).count();
         count(counted as u64, if self.has_streams() { "stream" } else { "cell" })
     }
 
