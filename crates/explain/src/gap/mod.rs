@@ -246,7 +246,9 @@ pub fn of_view(view: &View<'_>) -> (Vec<SweepCell>, Context) {
     let context = Context {
         fill,
         cache_bytes: target.cache_bytes,
-        working_set_bytes: Some(target.size_bytes.saturating_mul(u64::from(target.files))),
+        // Other tools need not tell it.
+        working_set_bytes: Some(target.size_bytes.saturating_mul(u64::from(target.files)))
+            .filter(|&bytes| bytes > 0),
     };
     (cells, context)
 }

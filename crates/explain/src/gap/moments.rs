@@ -259,9 +259,16 @@ pub(super) fn full_cache(
     let first = *slow.iter().min()?;
     let group = &cells.get(*region.first()?)?.group;
     let writes = cells.iter().filter(|cell| cell.group == *group && cell.op == "write");
-    let before = writes.flat_map(|cell| {
-        let earlier = cell.visits.iter().filter(|visit| visit.order < first);
-        earlier.map(|v| v.requests_per_second * cell.block_bytes as f64 * v.elapsed_ns as f64 / 1e9)
+    let before: Vec<_> = writes
+        .flat_map(|cell| cell.visits.iter().map(move |visit| (cell, visit)))
+        .filter(|(_, visit)| visit.order < first)
+        .collect();
+    // What another tool measured need not have a time, and so no bytes.
+    if before.iter().any(|(_, visit)| visit.elapsed_ns == 0) {
+        return None;
+    }
+    let before = before.into_iter().map(|(cell, v)| {
+        v.requests_per_second * cell.block_bytes as f64 * v.elapsed_ns as f64 / 1e9
     });
     let written_bytes = before.sum::<f64>() as u64;
     let declared = context.cache_bytes.is_some();

@@ -169,3 +169,12 @@ fn a_bent_line_of_csv_is_not_passed_over() {
     let names = (0..50).map(|k| format!("name{k}")).collect::<Vec<_>>().join(",");
     assert_eq!(taken(&format!("{names}\n{row}\n")).len(), 1);
 }
+
+/// bm-flash tells neither how long a test took nor how large its file is.
+#[test]
+fn no_cache_is_full_of_what_nobody_told() {
+    let run = only("bm-flash-raid5-4.txt");
+    let told = explain::gap::gaps(&explain::View::new(&run)).sentences().join("\n");
+    assert!(told.contains("Gap, not confirmed"), "{told}");
+    assert!(!told.contains("cache that was full"), "{told}");
+}
