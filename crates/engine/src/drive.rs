@@ -615,11 +615,9 @@ impl<'a> Drive<'a> {
 
     /// Deeper than one, who is oldest is not known without looking.
     fn publish_oldest(&self) {
-        for (index, worker) in (0u32..).zip(&self.workers) {
-            if worker.depth == 1 {
-                continue;
-            }
-            let busy = self.slots.iter().filter(|s| s.worker == index && s.busy);
+        for worker in self.workers.iter().filter(|worker| worker.depth > 1) {
+            // Its own alone: a thousand workers would go over all of a million slots a thousand times.
+            let busy = self.slots[worker.slots()].iter().filter(|slot| slot.busy);
             match busy.min_by_key(|slot| slot.start) {
                 Some(oldest) => worker.pulse.issued(oldest.start, oldest.offset, oldest.op),
                 None => worker.pulse.idle(),

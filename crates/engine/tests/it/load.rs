@@ -133,3 +133,22 @@ fn what_never_comes_back_is_in_no_rate_while_others_could_go_on() {
     let played = play_with(&v, &mut device, limits, &mut ()).result;
     assert_eq!(played.load, Some(played.elapsed));
 }
+
+/// What it takes to play goes with the requests in flight, not with them times the workers that they
+/// are of. A second of a thousand workers with a thousand requests each would take half an hour.
+#[test]
+fn many_workers_of_some_depth_take_about_as_long_as_few_of_great_depth() {
+    let time_of = |threads: u32, queue_depth: u32| {
+        let v = visit(vec![Stream { threads, queue_depth, stop: for_time(TIME), ..stream() }]);
+        let shared = engine::Shared::new(&v.streams);
+        let mut drive = engine::Drive::new(&v, &v.workers(), &shared, Limits::default()).unwrap();
+        let mut device = model_with(&v, Nanos::millis(200), |_| {});
+        let begin = device.now();
+        let clock = std::time::Instant::now();
+        drive.run(&mut device, begin, &mut ()).unwrap();
+        clock.elapsed().as_secs_f64()
+    };
+    let least = |threads, depth| (0..3).map(|_| time_of(threads, depth)).fold(f64::MAX, f64::min);
+    let (few, many) = (least(8, 4096), least(16_384, 2));
+    assert!(many < 16.0 * few, "{many} s for {few} s");
+}

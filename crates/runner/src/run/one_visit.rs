@@ -136,7 +136,11 @@ impl Running<'_> {
             stream.backend = backend(report);
         }
         let mut warnings = found.warnings;
-        warnings.extend(played.stuck.iter().map(stuck_warning));
+        if real {
+            warnings.extend(played.stuck.iter().map(stuck_warning));
+        } else {
+            warnings.extend(unplayed_warning(&played.stuck));
+        }
         warnings.extend(
             played
                 .device_error
@@ -261,6 +265,22 @@ fn stuck_warning(stuck: &Stuck) -> Warning {
     )
 }
 
+/// The same of a model: it has no kernel to be stuck in, only more to play than there was time for.
+fn unplayed_warning(stuck: &[Stuck]) -> Option<Warning> {
+    let completed = stuck.iter().fold(0u64, |sum, one| sum.saturating_add(one.completed));
+    (!stuck.is_empty()).then(|| {
+        Warning::new(
+            "hanging",
+            format!(
+                "the model was not played to its end: {} workers were left, and the {completed} \
+                 requests that they completed are not in the figures; fewer workers or requests at \
+                 once take less time to play",
+                stuck.len()
+            ),
+        )
+    })
+}
+
 fn signed(time: Nanos) -> i64 {
     i64::try_from(time.get()).unwrap_or(i64::MAX)
 }
@@ -288,6 +308,19 @@ mod tests {
     use engine::Tally;
 
     use super::*;
+
+    #[test]
+    fn a_model_is_not_stuck_in_a_kernel() {
+        let stuck = |worker| {
+            let worker = engine::WorkerId { stream: 0, worker };
+            Stuck { worker, completed: 20, waiting: None }
+        };
+        let told = unplayed_warning(&[stuck(0), stuck(1)]).unwrap().text;
+        assert!(told.contains("2 workers") && told.contains("the 40 requests"), "{told}");
+        assert!(!told.contains("kernel"), "{told}");
+        assert!(stuck_warning(&stuck(0)).text.contains("in the kernel"));
+        assert_eq!(unplayed_warning(&[]), None);
+    }
 
     #[test]
     fn a_tick_counts_what_the_tables_count() {
