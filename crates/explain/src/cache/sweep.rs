@@ -24,7 +24,7 @@ pub const SIZES_MIN: usize = 5;
 /// `C` is tried at steps of this ratio.
 const STEP: f64 = 1.02;
 /// Where no set shows a hit, the fastest must take less than this of the slowest.
-const NOTABLE: f64 = 0.85;
+const NOTABLE: f64 = 0.97;
 /// Only one in a thousand of caches that are smaller than all sets is given a size.
 const WITHIN: f64 = 0.9995;
 /// What a miss takes is known where all sizes that fit as well agree on it within this ratio.
@@ -50,7 +50,7 @@ pub struct Sweep {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SweepFit {
     /// Whether there is a cache: F above its bound, and where none of the sets shows a hit, the smallest
-    /// is faster than the largest by 15 % at least.
+    /// is faster than the largest by 3 % at least.
     pub found: bool,
     /// Bytes, as they fit best; where `at_most`, no more than a place between the bounds.
     pub cache_bytes: f64,

@@ -304,8 +304,7 @@ impl Sweep {
         if !fit.found && fit.f > fit.f_min {
             return vec![format!(
                 "No cache visible over working sets of {range}: requests take {} over the smallest and {} \
-                 over the largest, and hits that are less than some 15 % faster are not told from \
-                 anything else (F = {:.0}).",
+                 over the largest, and so little may be anything (F = {:.0}).",
                 seconds(fit.fastest_ns / 1e9),
                 seconds(fit.slowest_ns / 1e9),
                 fit.f
