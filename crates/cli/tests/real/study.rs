@@ -367,7 +367,7 @@ fn tools_are_running() -> bool {
 
 #[test]
 fn settings_of_a_killed_study_are_put_back_at_the_next_start() {
-    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid", "unshare");
     let mut lab = Lab::new("study-next");
     let devices = loops(&mut lab, 1, 64);
     study(&lab, &strs(&devices), "file_system = \"ext4\"\nread_ahead = \"64KiB\"", "");
@@ -375,7 +375,8 @@ fn settings_of_a_killed_study_are_put_back_at_the_next_start() {
     let read_ahead = || fs::read_to_string(format!("{queue}/read_ahead_kb")).unwrap();
     let before = read_ahead();
     change(&lab, "50ms", "2s");
-    let mut child = lab.command("study s.toml --quiet").spawn().unwrap();
+    // Settings have nothing to do with a tool that is still at work, however long it takes.
+    let mut child = with_slow_mkfs(&lab, 12, "study s.toml --quiet").spawn().unwrap();
     let begun = Instant::now();
     while read_ahead() == before && begun.elapsed() < Duration::from_secs(30) {
         sleep(Duration::from_millis(5));
@@ -385,8 +386,9 @@ fn settings_of_a_killed_study_are_put_back_at_the_next_start() {
     child.wait().unwrap();
     let other = "[stack]\ntarget = \"null:\"\n[measure]\nsuites = [\"random-read\"]\ntime = \"20ms\"\nquick = true\n";
     fs::write(lab.path("other.toml"), other).unwrap();
-    lab.ok("study other.toml");
-    assert_eq!(read_ahead(), before);
+    let said = lab.ok("study other.toml");
+    assert_eq!(read_ahead(), before, "{said}");
+    assert!(said.err.contains(&format!("read_ahead_kb is {} again", before.trim())), "{said}");
     lab.ok("study clean");
     assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
 }
@@ -459,11 +461,11 @@ fn bytes_of_no_known_kind_are_never_taken_for_a_killed_studys() {
 }
 
 /// A study over those devices in a mount name space of its own, where `mkfs.ext4` takes its time.
-fn with_slow_mkfs(lab: &Lab, words: &str) -> Command {
+fn with_slow_mkfs(lab: &Lab, seconds: u32, words: &str) -> Command {
     let real = lab.path("mkfs.ext4");
     fs::copy("/usr/sbin/mke2fs", &real).unwrap();
     let fake = lab.path("slow");
-    let text = format!("#!/bin/sh\nsleep 3\nexec {} \"$@\"\n", real.display());
+    let text = format!("#!/bin/sh\nsleep {seconds}\nexec {} \"$@\"\n", real.display());
     fs::write(&fake, text).unwrap();
     crate::lab::tool("chmod", &["755", fake.to_str().unwrap()]);
     let script = format!(
@@ -482,7 +484,7 @@ fn a_tool_that_outlives_its_study_is_waited_for_before_cleaning() {
     let mut lab = Lab::new("study-orphan");
     let devices = loops(&mut lab, 1, 64);
     study(&lab, &strs(&devices), EXT4, "");
-    let mut child = with_slow_mkfs(&lab, "study s.toml --quiet").spawn().unwrap();
+    let mut child = with_slow_mkfs(&lab, 3, "study s.toml --quiet").spawn().unwrap();
     let begun = Instant::now();
     let journal = || {
         let all = fs::read_dir(lab.path("store.studies")).into_iter().flatten().flatten();

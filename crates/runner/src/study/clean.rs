@@ -195,34 +195,47 @@ fn take_back(
 }
 
 /// Puts back settings of queues that a killed study changed: harmless, so it is done at the next
-/// start of any study; what was.
+/// start of any study. What was done, and what was not and why.
 pub fn put_settings_back(store: &Path) -> Vec<String> {
     let mut told = Vec::new();
     for found in unfinished(store).into_iter().flatten() {
         if found.state.settings().next().is_none() {
             continue;
         }
-        // Held by whoever plays it now.
-        // The tool that it was killed in the midst of ends soon, as a rule.
-        let soon = std::time::Duration::from_secs(5);
-        let Ok(mut journal) = JournalFile::open_within(&found.path, soon) else { continue };
-        let devices = journal.state().devices.iter().map(|found| found.device.as_str());
-        let Ok(_held) = hold(&Host::this(), devices) else { continue };
-        let settings: Vec<(String, String)> =
-            journal.state().settings().map(|(p, v)| (p.clone(), v.clone())).collect();
-        let Ok(names) = Names::new(&journal.state().begins.key) else { continue };
-        let host = Host::this();
-        let allowed = allowed(&host, &journal.state().devices, &names);
-        for (path, value) in settings {
-            let action = layout::Action::PutBack { path: path.clone() };
-            let mut way = Way { limit: SOON, held: None, named: &[], waits: &mut |_, _, _| {} };
-            let done = stack::build::act(&action, &allowed, Some(&value), &mut way);
-            if done.is_ok() && journal.add(&Entry::Back { path: path.clone() }).is_ok() {
-                told.push(format!("{path} is {value} again, as before study {}", found.name()));
-            }
+        match settings_back(&found, &mut told) {
+            // By whoever plays it now.
+            Ok(()) | Err(PlayError::InUse { .. }) => {}
+            Err(error) => told.push(stays(&found, &error)),
         }
     }
     told
+}
+
+fn settings_back(found: &Unfinished, told: &mut Vec<String>) -> Result<(), PlayError> {
+    // A tool that it was killed in the midst of may take long, and has nothing to do with them.
+    let mut journal = JournalFile::open_beside_tools(&found.path)?;
+    let Ok(names) = Names::new(&journal.state().begins.key) else { return Ok(()) };
+    let host = Host::this();
+    let devices = journal.state().devices.clone();
+    let _held = hold(&host, devices.iter().map(|found| found.device.as_str()))?;
+    let allowed = allowed(&host, &devices, &names);
+    let settings: Vec<(String, String)> =
+        journal.state().settings().map(|(p, v)| (p.clone(), v.clone())).collect();
+    for (path, value) in settings {
+        let action = layout::Action::PutBack { path: path.clone() };
+        let mut way = Way { limit: SOON, held: None, named: &[], waits: &mut |_, _, _| {} };
+        if let Err(error) = stack::build::act(&action, &allowed, Some(&value), &mut way) {
+            told.push(stays(found, &error));
+            continue;
+        }
+        journal.add(&Entry::Back { path: path.clone() })?;
+        told.push(format!("{path} is {value} again, as before study {}", found.name()));
+    }
+    Ok(())
+}
+
+fn stays(found: &Unfinished, why: &dyn std::fmt::Display) -> String {
+    format!("a setting that study {} changed is not put back: {why}", found.name())
 }
 
 impl Unfinished {

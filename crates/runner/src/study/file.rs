@@ -21,6 +21,8 @@ const TOOLS: &str = "tools";
 const BYTES_MAX: u64 = 256 << 20;
 /// A tool that a killed study has started is waited for that long.
 const TOOLS_END: Duration = Duration::from_secs(20);
+/// A killed study's child has the journal's lock until it has become the tool that it is to be.
+const CHILD_BECOMES: Duration = Duration::from_secs(1);
 /// Between looks at it.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -111,12 +113,32 @@ impl JournalFile {
     }
 
     /// The same; tools are waited for that long.
-    pub(super) fn open_within(path: &Path, patience: Duration) -> Result<Self, PlayError> {
+    fn open_within(path: &Path, patience: Duration) -> Result<Self, PlayError> {
+        Self::open_with(path, Duration::ZERO, |path| hold_tools(path, patience))
+    }
+
+    /// The same, beside tools that are still at work: for what cannot be in their way.
+    pub(super) fn open_beside_tools(path: &Path) -> Result<Self, PlayError> {
+        Self::open_with(path, CHILD_BECOMES, tools_of)
+    }
+
+    /// * `patience`: who has it locked is waited for that long.
+    fn open_with(
+        path: &Path,
+        patience: Duration,
+        tools: impl FnOnce(&Path) -> Result<File, PlayError>,
+    ) -> Result<Self, PlayError> {
         let cannot = failed("open", path);
         let mut file = open_own(path, OpenOptions::new().read(true).write(true))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        lock(&file, &name)?;
-        let tools = hold_tools(path, patience)?;
+        let begun = Instant::now();
+        while let Err(error) = lock(&file, &name) {
+            if begun.elapsed() >= patience {
+                return Err(error);
+            }
+            std::thread::sleep(LOOK);
+        }
+        let tools = tools(path)?;
         let text = read(&file, path)?;
         let (state, whole) = State::read(&text)
             .map_err(|source| PlayError::Damaged { path: path.to_path_buf(), source })?;
@@ -205,11 +227,16 @@ fn read(file: &File, path: &Path) -> Result<String, PlayError> {
     Ok(text)
 }
 
-/// The file that tools hold, locked. Whoever had it locked has ended, and all that it started.
-fn hold_tools(journal: &Path, patience: Duration) -> Result<File, PlayError> {
-    let path = journal.with_extension(TOOLS);
+/// The file that tools hold.
+fn tools_of(journal: &Path) -> Result<File, PlayError> {
     let mut options = OpenOptions::new();
-    let file = open_own(&path, options.read(true).write(true).create(true).mode(0o600))?;
+    let options = options.read(true).write(true).create(true).mode(0o600);
+    open_own(&journal.with_extension(TOOLS), options)
+}
+
+/// The same, locked. Whoever had it locked has ended, and all that it started.
+fn hold_tools(journal: &Path, patience: Duration) -> Result<File, PlayError> {
+    let file = tools_of(journal)?;
     let begun = Instant::now();
     while let Err(error) = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         use rustix::io::Errno;
@@ -217,7 +244,7 @@ fn hold_tools(journal: &Path, patience: Duration) -> Result<File, PlayError> {
             break;
         }
         if begun.elapsed() >= patience {
-            return Err(PlayError::ToolsAtWork { tools: holders(&path) });
+            return Err(PlayError::ToolsAtWork { tools: holders(&journal.with_extension(TOOLS)) });
         }
         std::thread::sleep(LOOK);
     }
