@@ -196,6 +196,25 @@ struct Keeper {
     later: VecDeque<Ask>,
 }
 
+/// What this thread takes of a core. Who waits for somebody's lock takes nothing of it, and is to see
+/// soon that the store is free.
+struct Work(Duration);
+
+impl Work {
+    fn begin() -> Self {
+        Self(Self::so_far())
+    }
+
+    fn done(&self) -> Duration {
+        Self::so_far().saturating_sub(self.0)
+    }
+
+    fn so_far() -> Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    }
+}
+
 /// The rest that is owed for what was made.
 #[derive(Clone, Copy, Debug)]
 struct Budget {
@@ -327,12 +346,14 @@ impl Keeper {
             return;
         }
         let is_settled = outside.is_settled();
-        let began = Instant::now();
+        let (began, work) = (Instant::now(), Work::begin());
         let is_same = self.seen.as_ref().is_some_and(|s| s.outside.is_same_file(&outside));
         let listed = Store::open_read_only(&self.path)
             .and_then(|store| self.listed(&store, store.list()?, is_same));
-        self.rests_until = Instant::now() + began.elapsed() * REST;
-        self.budget.spend(began, began.elapsed());
+        let cost = work.done();
+        self.budget.spend(began, cost);
+        let least = if listed.is_err() { REST_MIN } else { Duration::ZERO };
+        self.rests_until = Instant::now() + (cost * REST).max(least);
         match listed {
             Ok(runs) => {
                 if !is_same {
@@ -480,16 +501,17 @@ impl Keeper {
                 return Ok(Made { fresh_in: Some(rests), ..kept.made.clone() });
             }
         }
-        let began = Instant::now();
+        let (began, work) = (Instant::now(), Work::begin());
         let json = self.draw(ids);
-        self.budget.spend(began, began.elapsed());
+        let cost = work.done();
+        self.budget.spend(began, cost);
         let json = json?;
         let made = Made { json: Bytes::from(json), version, fresh_in: None };
         self.keep(Kept {
             ids: ids.clone(),
             made: made.clone(),
             at: Instant::now(),
-            cost: began.elapsed(),
+            cost,
         });
         Ok(made)
     }
@@ -518,9 +540,9 @@ impl Keeper {
 
     fn tables(&mut self, ids: &Ids) -> Result<Vec<(String, String)>, Failed> {
         self.changed(ids)?;
-        let began = Instant::now();
+        let (began, work) = (Instant::now(), Work::begin());
         let made = self.tabled(ids);
-        self.budget.spend(began, began.elapsed());
+        self.budget.spend(began, work.done());
         made
     }
 

@@ -503,6 +503,32 @@ fn a_store_that_goes_away_is_told_and_read_again_when_it_is_back() {
 }
 
 #[test]
+fn a_store_that_another_process_has_locked_is_told_and_read_again_when_it_is_free() {
+    use rustix::fs::{FlockOperation, fcntl_lock};
+    let world = World::with_two_runs();
+    let served = Served::on_any_port(&world);
+    let mut events = served.listen();
+    events.next().unwrap();
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(world.store()).unwrap();
+    fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let locked = |text: &str| assert!(text.contains("is locked by another process"), "{text}");
+    let answer = served.get("/api/page/r2", "");
+    assert_eq!(answer.status, 503, "{}", answer.body);
+    assert!(answer.head.contains("retry-after: "), "{}", answer.head);
+    locked(&answer.body);
+    // As if somebody had written: it has to look.
+    file.set_modified(std::time::SystemTime::now()).unwrap();
+    let told = events.find(|event| !event["trouble"].is_null()).unwrap();
+    locked(told["trouble"]["error"].as_str().unwrap());
+    assert_eq!(served.get("/", "").status, 200);
+    fcntl_lock(&file, FlockOperation::Unlock).unwrap();
+    let since = Instant::now();
+    events.find(|event| event["trouble"].is_null()).unwrap();
+    assert!(since.elapsed() < PATIENCE, "told {:?} after it was free", since.elapsed());
+    served.json("/api/page/r2");
+}
+
+#[test]
 fn it_may_be_there_before_the_first_run() {
     let world = World::new();
     let served = Served::on_any_port(&world);
