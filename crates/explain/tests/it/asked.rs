@@ -100,6 +100,34 @@ fn a_value_of_an_axis_and_the_same_value_set_are_one_place() {
 }
 
 #[test]
+fn axes_of_two_streams_over_one_field_are_two() {
+    let grid = "[phase.grid]\nlog.queue_depth = [1, 4]\nreads.queue_depth = [2, 8]\n";
+    let both = played("r1", &format!("{grid}{STREAMS}"), &[]);
+    let one = played("r2", STREAMS, &["log.queue_depth=4", "reads.queue_depth=2"]);
+    assert_eq!(factors(&both, &one), [""; 0]);
+    assert_eq!(compared(&both, &one).against[0].cells.len(), 2);
+}
+
+#[test]
+fn streams_that_differ_in_a_field_are_at_no_place_of_its_axis() {
+    let plain = STREAMS.replace("queue_depth = 8\n", "");
+    let all = played("r1", &format!("[phase.grid]\nqueue_depth = [1, 8]\n{plain}"), &[]);
+    assert_eq!(compared(&all, &played("r2", &plain, &[])).against[0].cells.len(), 2);
+    assert_eq!(compared(&all, &played("r2", STREAMS, &[])).against[0].cells.len(), 0);
+}
+
+#[test]
+fn an_imported_cell_is_where_its_file_says() {
+    let of = |id, size: &str| {
+        let mut found = fio(id, job("x", 4096, 1), &[("rw", "read")]);
+        found.cells[0].coordinates = vec![("file_size".to_owned(), size.to_owned())];
+        found
+    };
+    let rows = |size| compared(&of("r1", "1GiB"), &of("r2", size)).against[0].cells.len();
+    assert_eq!((rows("1GiB"), rows("2GiB")), (1, 0));
+}
+
+#[test]
 fn ends_of_a_share_of_reads_are_operations() {
     let mix = played("r1", "[phase.grid]\nread_share = [1, 0.5, 0]\n", &[]);
     for (id, set) in [("r2", "operation=read"), ("r3", "operation=write"), ("r4", "read_share=0.5")]
