@@ -507,12 +507,7 @@ impl Keeper {
         self.budget.spend(began, cost);
         let json = json?;
         let made = Made { json: Bytes::from(json), version, fresh_in: None };
-        self.keep(Kept {
-            ids: ids.clone(),
-            made: made.clone(),
-            at: Instant::now(),
-            cost,
-        });
+        self.keep(Kept { ids: ids.clone(), made: made.clone(), at: Instant::now(), cost });
         Ok(made)
     }
 
