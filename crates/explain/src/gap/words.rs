@@ -8,11 +8,12 @@ impl Gaps {
     /// What was found, on what evidence, what to do next.
     pub fn sentences(&self) -> Vec<String> {
         let mut sentences = Vec::new();
-        for event in &self.events {
-            sentences.extend(event_words(event));
-        }
+        // What may be a property of the cells stays; what happened at a moment comes after it.
         for region in &self.regions {
             sentences.extend(region_words(region));
+        }
+        for event in &self.events {
+            sentences.extend(event_words(event));
         }
         sentences.extend(self.stood_still());
         if !self.low.is_empty() {
