@@ -8,6 +8,7 @@ use units::{ByteOffset, Bytes, Instant};
 
 pub(crate) use self::spec::check;
 pub use self::spec::{Fault, FaultRange, FaultRule, VanishSeen};
+use crate::Model;
 use crate::rng::Rng;
 use crate::{
     Completion, Device, DeviceError, Errno, FileIndex, Full, ModelError, Op, Request, Slot,
@@ -337,6 +338,17 @@ impl Rule {
         } else {
             Decision::Shorten { rule: number, length: fits as u32 }
         }
+    }
+}
+
+impl Faulty<Model> {
+    /// As [`Model::begin_visit`]: what was lost or is late belongs to nobody any more.
+    pub fn begin_visit(&mut self, seed: u64) {
+        for (slot, track) in std::mem::take(&mut self.tracks) {
+            put_back(self.inner.buffer(slot), &track.flipped);
+        }
+        self.held.clear();
+        self.inner.begin_visit(seed);
     }
 }
 

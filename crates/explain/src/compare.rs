@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arrays::{self, Arrays};
 use crate::differ::{Differences, differences};
+use crate::drift::{Step, shared_steps};
 use crate::view::{CellView, Load, View};
 use crate::whole::Whole;
 use control::Checked;
@@ -176,6 +177,8 @@ pub struct Side {
     pub started_unix_ns: i64,
     /// The state of the arrays that it was measured on; null where nothing is known of them.
     pub arrays: Option<Arrays>,
+    /// Changes of level within the run that its cells share.
+    pub steps: Vec<Step>,
 }
 
 /// A side held against the reference.
@@ -475,6 +478,7 @@ fn side(position: usize, view: &View<'_>) -> Side {
         target: header.target.given.clone(),
         started_unix_ns: header.started_unix_ns,
         arrays: Arrays::of(view.run),
+        steps: shared_steps(view),
     }
 }
 

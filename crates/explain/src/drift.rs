@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::VisitRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::changepoint::{Changes, Noise, Segment, changes_given, noise};
+use stats::changepoint::{Changes, Noise, Segment, changes_given, noise, unseen};
 use stats::paired::Estimate;
 use stats::trend::theil_sen;
 
-use self::run::run_drift;
+use self::run::run_drifts;
 use self::seconds::Seconds;
 use crate::ends::{ends, is_few};
 use crate::interference::keeps_its_rate;
@@ -41,8 +41,10 @@ pub struct Drifts {
     pub visits: Vec<VisitDrift>,
     /// Cells whose visits are on different levels.
     pub cells: Vec<CellDrift>,
-    /// What all cells share; `None` when no cell was visited twice.
-    pub run: Option<RunDrift>,
+    /// What all cells share, for each part of the run; none when no cell was visited twice.
+    pub parts: Vec<RunDrift>,
+    /// Cells in which writes fell for good after so much was written.
+    pub cliffs: u32,
     /// Visits long enough to be looked at by the second.
     pub long_visits: u32,
     /// Of these, those in which a change would have been seen, and none was, nor a write cliff: `null`
@@ -93,9 +95,11 @@ pub struct CellDrift {
     pub steps: Vec<Step>,
 }
 
-/// What the rates of all cells have in common.
+/// What the rates of all cells have in common, in a part of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunDrift {
+    /// The phases whose visits these are: all, or those that were played apart from the others.
+    pub phases: Vec<String>,
     /// Visits of cells that were visited more than once.
     pub visits: u32,
     /// Those cells.
@@ -213,30 +217,45 @@ pub fn drift(view: &View<'_>) -> Drifts {
         }
     }
     visits.sort_by_key(|visit| visit.order);
-    let kept = if visits.is_empty() { kept(view, &resolved) } else { None };
+    let cliffs = crate::steady::write_cliffs(view);
+    let kept = if visits.is_empty() { kept(&cliffs, &resolved) } else { None };
+    let cliffs: BTreeSet<u32> = cliffs.iter().map(|cliff| cliff.cell).collect();
     // What all cells share is the device's: one value a visit.
-    let run = run_drift(&points(view, &view.cells));
+    let phase = |place: usize| view.cells.get(place).map_or("", |cell| cell.cell.phase.as_str());
+    let all = points(view, &view.cells);
+    let parts = run_drifts(&all, &phase);
     // Nor do such visits tell of a cell: noise that lasts longer than one looks like a level.
-    let too_short = run.as_ref().is_some_and(|run| run.too_short);
+    let too_short = !all.is_empty() && run::too_short(&all);
     let of_rows = points(view, &view.rows);
     Drifts {
         visits,
         cells: if too_short { Vec::new() } else { cell_drifts(view, &of_rows) },
-        run,
+        parts,
+        cliffs: u32::try_from(cliffs.len()).unwrap_or(u32::MAX),
         long_visits: u32::try_from(long.len()).unwrap_or(u32::MAX),
         kept,
     }
 }
 
+/// Changes of level that all cells of a part of a run share.
+pub(crate) fn shared_steps(view: &View<'_>) -> Vec<Step> {
+    let phase = |place: usize| view.cells.get(place).map_or("", |cell| cell.cell.phase.as_str());
+    let parts = run_drifts(&points(view, &view.cells), &phase);
+    parts.into_iter().flat_map(|part| part.steps).collect()
+}
+
 /// Of visits without a change those in which one to half or twice the rate would have been seen.
-fn kept(view: &View<'_>, resolved: &BTreeMap<(u32, u32), f64>) -> Option<Kept> {
+fn kept(
+    cliffs: &[crate::steady::WriteCliff],
+    resolved: &BTreeMap<(u32, u32), f64>,
+) -> Option<Kept> {
     let mut seen: Vec<((u32, u32), f64)> = resolved.iter().map(|(of, ln)| (*of, *ln)).collect();
     seen.retain(|(_, ln)| *ln <= std::f64::consts::LN_2);
     if seen.is_empty() {
         return None;
     }
     // A fall that is placed in bytes is a change of level too, wherever in a visit it came.
-    for cliff in crate::steady::write_cliffs(view) {
+    for cliff in cliffs {
         seen.retain(|((order, cell), _)| *cell != cliff.cell || *order < cliff.order_first);
     }
     let most = seen.iter().map(|(_, ln)| *ln).reduce(f64::max)?;
@@ -388,15 +407,20 @@ fn cell_drifts(view: &View<'_>, points: &[Point]) -> Vec<CellDrift> {
         let changes = changes_given(&ln_rates, SEGMENT_VISITS, Noise { sigma, rho: 0.0 });
         let Some(changes) = changes else { continue };
         let levels = changes.settled(&ln_rates).levels(&ln_rates);
+        let unseen = unseen(sigma);
         let steps: Vec<Step> = levels
             .segments
             .windows(2)
             .zip(&levels.steps)
             .filter_map(|(pair, step)| {
                 let start = |point: &Point| (point.hours * 3.6e12) as u64;
-                let last = own.get(step.low.checked_sub(1)?)?;
-                let at_ns = start(own.get(step.high)?);
-                let from_ns = start(last).saturating_add(last.elapsed_ns).min(at_ns);
+                // So much of a visit may be of the other level without lying apart from its own.
+                let share = (unseen / (pair[1].mean - pair[0].mean).abs()).min(1.0);
+                let of = |point: &Point| (share * point.elapsed_ns as f64) as u64;
+                let (last, next) = (own.get(step.low.checked_sub(1)?)?, own.get(step.high)?);
+                let at_ns = start(next).saturating_add(of(next));
+                let end = start(last).saturating_add(last.elapsed_ns);
+                let from_ns = end.saturating_sub(of(last)).min(at_ns);
                 let at_break = is_at_break(own, pair[1].start, 1);
                 let (before, after) = (pair[0].mean.exp(), pair[1].mean.exp());
                 Some(Step { from_ns, at_ns, before, after, at_break })

@@ -206,13 +206,17 @@ impl OfRun {
         let open = findings.not_converged.text();
         sure.extend(open.map(|text| format!("{}.", crate::words::capital(&text))));
         sure.extend(floor.and_then(|floor| floor.beside(view)));
+        let mut limits = barriers.sentences();
+        if barriers.barriers.iter().any(|barrier| barrier.fit.is_some()) {
+            limits.extend(findings.drift.of_no_level());
+        }
         let sections = [
             section("The run itself", itself),
             section("How sure", sure),
             section("Freezes", stood_still(&findings)),
             section("Caches", findings.caches.sentences()),
             section("Gaps", findings.gaps.sentences()),
-            section("What limits", barriers.sentences()),
+            section("What limits", limits),
             section("Members", members.sentences()),
             section("Streams beside each other", interference.sentences()),
             section("Changes and drift", findings.drift.sentences()),

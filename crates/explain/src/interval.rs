@@ -521,12 +521,28 @@ impl CellInterval {
                  not: it is one state with standstills, which the mean has in it as often as they came.",
                 self.values.len()
             )),
+            // As a change that came once does it, and nothing that comes and goes.
+            n if self.is_at_an_end() => Some(format!(
+                "The {} {n} of {} visits lie apart from the others: {which}.{apart} They were made \
+                 one after the other, so the rate may have changed once; the mean describes neither.",
+                if self.outliers.first() == Some(&0) { "first" } else { "last" },
+                self.values.len()
+            )),
             n => Some(format!(
                 "{n} of {} visits lie apart from the others: {which}.{apart} What comes back is no \
                  outlier: the storage works in two states and the mean describes neither.",
                 self.values.len()
             )),
         }
+    }
+
+    /// Whether those that lie apart are the first visits, or the last, and no others.
+    fn is_at_an_end(&self) -> bool {
+        let last = self.values.len().saturating_sub(self.outliers.len());
+        let from = |start: usize| {
+            self.outliers.iter().zip(start..).all(|(&position, place)| position as usize == place)
+        };
+        from(0) || from(last)
     }
 
     fn is_of_few(&self) -> bool {
@@ -790,6 +806,22 @@ mod tests {
         assert_eq!(found.outliers, [2, 4]);
         assert!(found.recurring);
         insta::assert_snapshot!(found.sentences()[1], @"2 of 5 visits lie apart from the others: visit 3 (2.00 K), visit 5 (2.01 K). The mean is 3.03 K with and 4.00 K without. What comes back is no outlier: the storage works in two states and the mean describes neither.");
+    }
+
+    #[test]
+    fn visits_apart_at_one_end_may_be_one_change() {
+        let of = |counts: &[u64]| {
+            let mut grid: Vec<VisitRecord> =
+                (1..20).flat_map(|cell| steady(cell, &[400, 404, 397])).collect();
+            grid.extend(steady(0, counts));
+            first(grid).unwrap().outlier_sentence().unwrap()
+        };
+        let said = of(&[400, 401, 398, 200, 201]);
+        assert!(said.starts_with("The last 2 of 5 visits lie apart from the others"), "{said}");
+        assert!(said.ends_with("so the rate may have changed once; the mean describes neither."));
+        let said = of(&[200, 201, 400, 401, 398]);
+        assert!(said.starts_with("The first 2 of 5 visits"), "{said}");
+        assert!(of(&[400, 200, 201, 401, 398]).contains("What comes back"));
     }
 
     /// Visits of ten seconds, 1,000 a second, of which each stood still for so many of them.

@@ -35,7 +35,7 @@ pub const MEANINGS: &[(&str, &str)] = &[
     ("host-stalled", "the process or its workers did not run for a while: not the device's doing"),
     ("gap", "far below what its neighbours in the grid promise"),
     ("outlier", "one visit lies apart from the others; it is in the mean all the same"),
-    ("mixture", "several visits lie apart from the others: two states, not one rate"),
+    ("mixture", "several visits lie apart from the others: two rates, not one"),
     ("drifting", "the rate changed over the visits or within one: it is a moment's"),
     ("cached", "what was measured is a cache, or faster than the link to the device"),
     ("partly-cached", "a cache above the device answered in part"),

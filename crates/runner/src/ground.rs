@@ -278,7 +278,7 @@ impl Field {
             Self::Files(files) => files.stage(cell, seed).map(Some),
             Self::Twin(stage, _) => {
                 match stage {
-                    Some(Stage::Model(model)) => model.inner_mut().begin_visit(seed),
+                    Some(Stage::Model(model)) => model.begin_visit(seed),
                     Some(Stage::Memory(memory)) => memory.set_buffer(twin_buffer(&cell.streams)),
                     _ => {}
                 }

@@ -6,6 +6,8 @@
 //! So spread and correlation are estimated from the series' differences, which a change of
 //! level hardly touches, and the penalty grows with the correlation.
 
+use std::f64::consts::SQRT_2;
+
 /// Penalty by `g s^2 ln n`: s the spread, g what the correlation makes of it, n the length.
 pub const PENALTY: f64 = 4.0;
 /// Levels closer than this ratio are one.
@@ -63,6 +65,12 @@ pub struct Levels {
     pub segments: Vec<Segment>,
     /// The changes between them, one fewer.
     pub steps: Vec<Step>,
+}
+
+/// How far a value may lie from its level, as a difference of logarithms, before it counts as one in
+/// which the level changed: a change in so small a part of a value's time is not seen.
+pub fn unseen(sigma: f64) -> f64 {
+    DEVIATIONS * sigma.max(NOISE_MIN)
 }
 
 /// Where one level goes over into the next.
@@ -148,20 +156,23 @@ impl Changes {
         if segments.is_empty() {
             segments.push(segment(series, 0, series.len()));
         }
-        let limit = DEVIATIONS * self.noise.sigma.max(NOISE_MIN);
+        let limit = unseen(self.noise.sigma);
         let untrimmed = segments.clone();
         for (place, part) in segments.iter_mut().enumerate() {
-            let middle = median(series[part.start..part.end].to_vec());
             let before = place.checked_sub(1).and_then(|before| untrimmed.get(before));
             let after = untrimmed.get(place + 1);
-            let between = |value: f64, other: &Segment| {
+            // Against the part's other values: of two, one in which the change came moves their middle
+            // half of the way to itself.
+            let between = |at: usize, other: &Segment, part: &Segment| {
+                let own = (part.start..part.end).filter(|k| *k != at).map(|k| series[k]).collect();
+                let (middle, value) = (median(own), series[at]);
+                let limit = if part.end - part.start == 2 { limit * SQRT_2 } else { limit };
                 (value - middle).abs() > limit && (value - middle) * (other.mean - middle) > 0.0
             };
-            if part.end - part.start > 1 && before.is_some_and(|b| between(series[part.start], b)) {
+            if part.end - part.start > 1 && before.is_some_and(|b| between(part.start, b, part)) {
                 part.start += 1;
             }
-            if part.end - part.start > 1 && after.is_some_and(|a| between(series[part.end - 1], a))
-            {
+            if part.end - part.start > 1 && after.is_some_and(|a| between(part.end - 1, a, part)) {
                 part.end -= 1;
             }
             *part = segment(series, part.start, part.end);

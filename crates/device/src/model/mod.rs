@@ -288,9 +288,20 @@ impl Model {
         })
     }
 
-    /// Draws the next visit's shift; nothing else changes. Before the first call there is none.
+    /// Draws the next visit's shift; before the first call there is none. What is in flight still is
+    /// nobody's any more, and goes: its slots are the new visit's, as those of a queue that is opened
+    /// anew.
     pub fn begin_visit(&mut self, seed: u64) {
         self.settle();
+        let mut stages = std::mem::take(&mut self.stages);
+        self.spend_in_flight(&mut stages, |_| {});
+        self.stages = stages;
+        for Reverse(gone) in self.pending.drain() {
+            if let Some(flight) = self.flights.get_mut(gone.flight as usize) {
+                flight.active = false;
+            }
+            self.free.push(gone.flight);
+        }
         self.pace.begin_visit(self.now, seed);
     }
 
@@ -302,20 +313,8 @@ impl Model {
     /// The stages from the host down, now.
     pub fn stages(&self) -> Vec<StageCounters> {
         let mut stages = self.stages.clone();
+        self.spend_in_flight(&mut stages, |stage| stage.in_flight += 1);
         let work_now = self.pace.work_at(self.now);
-        for flight in self.flights.iter().filter(|flight| flight.active) {
-            let done = ((work_now - flight.start_work) / flight.work).clamp(0.0, 1.0);
-            let here = flight.leaves.iter().position(|&leave| done < f64::from(leave));
-            let here = here.unwrap_or(usize::MAX).min(usize::from(flight.passed) - 1);
-            stages[here].in_flight += 1;
-            if done > 0.0 {
-                let leaves = flight.leaves.map(|leave| (f64::from(leave) / done).min(1.0) as f32);
-                spend(&mut stages, flight.passed, &leaves, self.now - flight.started);
-            } else {
-                // Held since its submission.
-                stages[here].weighted_time += Nanos::new(self.now - flight.started);
-            }
-        }
         if let Some(cache) = &self.write_cache {
             let mut cache = cache.clone();
             cache.drain_until(work_now.max(cache.at_work));
@@ -323,6 +322,26 @@ impl Model {
             *written = Bytes::new(written.get() + cache.drained as u64);
         }
         stages
+    }
+
+    /// Adds the time that requests in flight have spent in each stage so far.
+    ///
+    /// * `here`: is given the stage that each is in.
+    fn spend_in_flight(&self, stages: &mut [StageCounters], here: impl Fn(&mut StageCounters)) {
+        let work_now = self.pace.work_at(self.now);
+        for flight in self.flights.iter().filter(|flight| flight.active) {
+            let done = ((work_now - flight.start_work) / flight.work).clamp(0.0, 1.0);
+            let at = flight.leaves.iter().position(|&leave| done < f64::from(leave));
+            let at = at.unwrap_or(usize::MAX).min(usize::from(flight.passed) - 1);
+            here(&mut stages[at]);
+            if done > 0.0 {
+                let leaves = flight.leaves.map(|leave| (f64::from(leave) / done).min(1.0) as f32);
+                spend(stages, flight.passed, &leaves, self.now - flight.started);
+            } else {
+                // Held since its submission.
+                stages[at].weighted_time += Nanos::new(self.now - flight.started);
+            }
+        }
     }
 
     /// Bytes that a write cache has not drained yet.

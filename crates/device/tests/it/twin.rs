@@ -26,7 +26,7 @@ fn shipped_models_open_and_read_back() {
         let again: TwinSpec = toml::from_str(&written).unwrap_or_else(|e| panic!("{e}\n{written}"));
         assert_eq!(again, spec, "{written}");
         let mut device = spec.open(4, 1).unwrap_or_else(|error| panic!("{name}: {error}"));
-        device.inner_mut().begin_visit(1);
+        device.begin_visit(1);
         let events = run(&mut device, 4, 500, |n, slot| {
             if n % 2 == 0 { read(n << 12, 4096, slot) } else { write(n << 12, 4096, slot) }
         });
@@ -54,6 +54,42 @@ fn raid_controller_reads_as_the_study_did() {
         });
         let ratio = seen / wanted;
         assert!((ratio - 1.0).abs() < 0.02, "{length} B x {depth}: {seen}, wanted {wanted}");
+    }
+}
+
+/// A visit that gave up leaves requests behind: late ones, lost ones, and those of a slow device.
+#[test]
+fn what_an_earlier_visit_left_in_flight_never_comes_back() {
+    for what in [r#"{ late = "3s" }"#, r#""lost""#, r#"{ corrupt-bits = 1 }"#] {
+        let text = format!(
+            "schema = 1\nname = \"x\"\n[model.read]\nlatency = \"2s\"\n[[fault]]\nwhat = {what}\n"
+        );
+        let spec: TwinSpec = toml::from_str(&text).unwrap();
+        let mut device = spec.open(4, 1).unwrap();
+        device.begin_visit(1);
+        for slot in 0..4 {
+            device.submit(read(u64::from(slot) << 16, 65_536, slot)).unwrap();
+        }
+        let mut done = Vec::with_capacity(8);
+        let given_up = device.now() + Nanos::secs(1);
+        device.reap(1, given_up, &mut done).unwrap();
+        assert_eq!(done, [], "{what}");
+        let before = device.inner().stages();
+        device.begin_visit(2);
+        let after = device.inner().stages();
+        assert_eq!((before[0].in_flight, after[0].in_flight), (4, 0), "{what}");
+        assert_eq!(after[0].weighted_time, before[0].weighted_time, "{what}: counters only grow");
+        // All of its slots are free, and what comes back is this visit's.
+        for slot in 0..4 {
+            device.submit(write(u64::from(slot) << 16, 4096, slot)).unwrap();
+        }
+        let end = device.now() + Nanos::secs(20);
+        device.reap(8, end, &mut done).unwrap();
+        let moved: Vec<_> = done.iter().map(|done| done.result()).collect();
+        assert!(
+            done.len() <= 4 && moved.iter().all(|moved| *moved == Ok(4096)),
+            "{what}: {done:?}"
+        );
     }
 }
 

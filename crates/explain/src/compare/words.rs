@@ -48,6 +48,7 @@ impl Against {
         out.extend(self.cells_counted(of.confidence));
         out.extend(self.contrary());
         out.push(self.measured());
+        out.extend(self.changed_meanwhile(of));
         out.extend(self.control.iter().flat_map(|control| control.sentences(&self.label)));
         out.extend(self.looked_twice(of.confidence));
         let imported = !self.differences.imported.is_empty();
@@ -341,6 +342,31 @@ impl Against {
                 self.rounds_told()
             ),
         }
+    }
+
+    /// That a run itself shows that rates did not stay what they were: its explanation tells when.
+    fn changed_meanwhile(&self, of: &Comparison) -> Option<String> {
+        let sides = of.sides.iter().enumerate();
+        let sides = sides.filter(|(at, side)| *at == 0 || side.label == self.label);
+        let told: Vec<String> = sides
+            .filter_map(|(_, side)| {
+                let step = side.steps.first()?;
+                let more = match side.steps.len() {
+                    1 => "",
+                    _ => ", and again later",
+                };
+                let (when, ratio) = (step.when(""), words::percent(step.ratio()));
+                Some(format!("those of {} {when} into the run to {ratio}{more}", side.label))
+            })
+            .collect();
+        (self.design == Design::Apart && !told.is_empty()).then(|| {
+            format!(
+                "The rates of all cells changed together while they were measured: {}. So a rate is a \
+                 mixture of before and after, and a difference may be that change: `explain` each run, \
+                 and measure both in blocks (`compare --live`).",
+                list(&told)
+            )
+        })
     }
 
     /// How often each side was visited, as far as the verdict over all cells is from it.

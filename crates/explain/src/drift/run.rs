@@ -43,13 +43,63 @@ const VISITS_OF_OTHERS: f64 = 2.0;
 /// Any will do; the same one gives the same report.
 const SEED: u64 = 0x0064_7269_6674;
 
-/// What the rates of all cells have in common; `None` when no cell was visited twice.
-pub(super) fn run_drift(points: &[Point]) -> Option<RunDrift> {
+/// What the rates of all cells have in common, for each part of the run: phases that were played one
+/// after the other are parts of their own where each has enough visits to tell. None when no cell
+/// was visited twice.
+///
+/// * `phase`: the phase of the cell at a place.
+pub(super) fn run_drifts<'n>(points: &[Point], phase: &dyn Fn(usize) -> &'n str) -> Vec<RunDrift> {
+    let mut parts: Vec<Vec<Point>> = Vec::new();
+    for apart in apart(points, phase) {
+        match parts.last_mut() {
+            Some(last) if Deal::of(last).is_none() => last.extend(apart),
+            _ => parts.push(apart),
+        }
+    }
+    if parts.len() > 1
+        && let Some(last) = parts.pop_if(|last| Deal::of(last).is_none())
+        && let Some(before) = parts.last_mut()
+    {
+        before.extend(last);
+    }
+    let found = parts.iter().filter_map(|part| {
+        let mut phases: Vec<&str> = Vec::new();
+        for name in part.iter().map(|point| phase(point.cell)) {
+            if !phases.contains(&name) {
+                phases.push(name);
+            }
+        }
+        run_drift(part, phases.into_iter().map(str::to_owned).collect())
+    });
+    found.collect()
+}
+
+/// Points of phases of which no visit lies among those of others, in the order made.
+fn apart<'n>(points: &[Point], phase: &dyn Fn(usize) -> &'n str) -> Vec<Vec<Point>> {
+    let mut last: BTreeMap<&str, usize> = BTreeMap::new();
+    for (place, point) in points.iter().enumerate() {
+        last.insert(phase(point.cell), place);
+    }
+    let (mut found, mut own, mut until) = (Vec::new(), Vec::new(), 0);
+    for (place, point) in points.iter().enumerate() {
+        if place > until && !own.is_empty() {
+            found.push(std::mem::take(&mut own));
+        }
+        until = until.max(last.get(phase(point.cell)).copied().unwrap_or(place));
+        own.push(*point);
+    }
+    found.push(own);
+    found
+}
+
+/// What the rates of these cells have in common; `None` when no cell was visited twice.
+fn run_drift(points: &[Point], phases: Vec<String>) -> Option<RunDrift> {
     let cells = by_cell(points).len();
     if cells == 0 {
         return None;
     }
     let told = RunDrift {
+        phases,
         visits: u32::try_from(points.len()).unwrap_or(u32::MAX),
         cells: u32::try_from(cells).unwrap_or(u32::MAX),
         too_short: too_short(points),
@@ -68,9 +118,12 @@ pub(super) fn run_drift(points: &[Point]) -> Option<RunDrift> {
         cuts.clear();
     }
     let step = |&(place, ratio): &(usize, f64)| {
-        let at_ns = (points.get(place)?.hours * 3.6e12) as u64;
+        // It may have come within the last visit of before, or within the first one of after.
+        let start = |point: &Point| (point.hours * 3.6e12) as u64;
+        let (last, first) = (points.get(place.checked_sub(1)?)?, points.get(place)?);
+        let at_ns = start(first).saturating_add(first.elapsed_ns);
         let at_break = is_at_break(points, place, 2);
-        Some(Step { from_ns: at_ns, at_ns, before: 1.0, after: ratio, at_break })
+        Some(Step { from_ns: start(last), at_ns, before: 1.0, after: ratio, at_break })
     };
     let last = cuts.last().map_or(0, |&(place, _)| place);
     let rest = points.get(last..).unwrap_or_default();
@@ -91,7 +144,7 @@ fn parts(points: &[Point]) -> u32 {
 
 /// Whether what disturbs one visit is still there in the next: then visits are not there to be
 /// dealt anew.
-fn too_short(points: &[Point]) -> bool {
+pub(super) fn too_short(points: &[Point]) -> bool {
     let mut lasted: Vec<u64> = points.iter().map(|point| point.elapsed_ns).collect();
     lasted.sort_unstable();
     let adjacent = points.windows(2).filter(|pair| pair[0].cell == pair[1].cell).count();
@@ -232,23 +285,26 @@ fn shared(before: &[Point], after: &[Point]) -> Option<f64> {
     (same as f64 >= SHARED_MIN * moved.len() as f64).then(|| middle.exp())
 }
 
-/// Whether a straight line says it as well: a slow drift is cut into stairs by whoever looks for
-/// steps only.
+/// Whether a straight line over time, or over what was written, says it as well: a slow drift is cut
+/// into stairs by whoever looks for steps only.
 fn is_slow(points: &[Point], cuts: &[(usize, f64)]) -> bool {
-    let Some(slope) = common_slope(points, |point| point.hours) else { return false };
     let Some(deal) = Deal::of(points) else { return false };
-    let span = range(points.iter().map(|point| point.hours));
-    let per_hour = slope.over_all.ln_1p() / span;
-    let line: Vec<f64> = points.iter().map(|point| per_hour * point.hours).collect();
     let mut stairs = vec![0.0; points.len()];
     for &(place, ratio) in cuts {
         stairs[place..].iter_mut().for_each(|level| *level += ratio.ln());
     }
-    let (line, stairs) = (squares(&deal, &line), squares(&deal, &stairs));
+    let stairs = squares(&deal, &stairs);
     let free = points.len().saturating_sub(deal.places.len()).max(1) as f64;
-    let penalty =
-        stats::changepoint::PENALTY * line.min(stairs) / free * (points.len() as f64).ln();
-    line + penalty <= stairs + cuts.len() as f64 * penalty
+    let as_well = |of: &dyn Fn(&Point) -> f64| {
+        let Some(slope) = common_slope(points, of) else { return false };
+        let per_unit = slope.over_all.ln_1p() / range(points.iter().map(of));
+        let line: Vec<f64> = points.iter().map(|point| per_unit * of(point)).collect();
+        let line = squares(&deal, &line);
+        let penalty =
+            stats::changepoint::PENALTY * line.min(stairs) / free * (points.len() as f64).ln();
+        line + penalty <= stairs + cuts.len() as f64 * penalty
+    };
+    as_well(&|point| point.hours) || as_well(&|point| point.gib)
 }
 
 /// Weighted squared distance of the rates to what all cells are said to share, each cell about
@@ -317,16 +373,21 @@ mod tests {
             .collect()
     }
 
+    fn of(points: &[Point]) -> RunDrift {
+        run_drifts(points, &|_| "p").remove(0)
+    }
+
     #[test]
     fn a_change_where_the_run_was_broken_off_is_told_as_such() {
         let resumed = |after: u32| {
             let mut points = halved(1_000_000_000);
             points.iter_mut().for_each(|point| point.part = u32::from(point.order >= after));
-            let told = run_drift(&points).unwrap();
+            let told = of(&points);
             let said = super::super::Drifts {
                 visits: vec![],
                 cells: vec![],
-                run: Some(told.clone()),
+                parts: vec![told.clone()],
+                cliffs: 0,
                 long_visits: 0,
                 kept: None,
             };
@@ -343,23 +404,108 @@ mod tests {
         assert!(!at_break && said.contains("Something outside the cells happened then"), "{said}");
     }
 
+    /// Twelve cells of reads in four rounds, as ever, and then twelve of writes.
+    fn reads_then_writes(ln_rate: impl Fn(f64) -> f64) -> Vec<Point> {
+        let mut random = Random::new(3);
+        let point = |order: u32| {
+            let (is_write, cell) = (order >= 48, (order % 12 + order / 48 * 12) as usize);
+            let gib = if is_write { f64::from(order - 48) / 4.0 } else { 0.0 };
+            let common = if is_write { ln_rate(gib) } else { 0.0 };
+            let ln_rate = 9.0 + common + 0.01 * random.normal();
+            let hours = f64::from(order) / 60.0;
+            Point { cell, order, elapsed_ns: 10_000_000_000, hours, gib, ln_rate, part: 0 }
+        };
+        (0..96).map(point).collect()
+    }
+
+    fn phase(cell: usize) -> &'static str {
+        if cell < 12 { "read" } else { "write" }
+    }
+
+    fn said(parts: Vec<RunDrift>) -> Vec<String> {
+        let (visits, cells) = (vec![], vec![]);
+        super::super::Drifts { visits, cells, parts, cliffs: 0, long_visits: 0, kept: None }
+            .sentences()
+    }
+
+    #[test]
+    fn phases_one_after_the_other_are_told_each_for_itself() {
+        // After the first round of three of the writes.
+        let points = reads_then_writes(|gib| if gib < 9.0 { 0.0 } else { -0.5 });
+        let parts = run_drifts(&points, &phase);
+        let steps: Vec<usize> = parts.iter().map(|part| part.steps.len()).collect();
+        assert_eq!(steps, [0, 1], "{parts:#?}");
+        let said = said(parts);
+        assert!(said[0].starts_with("read: no drift over the run"), "{said:#?}");
+        assert!(
+            said[1].starts_with("write: all cells changed together between 4980 s and 5050 s into"),
+            "{said:#?}"
+        );
+        assert!(said[1].contains("by 48 visits of 12 cells"), "{said:#?}");
+        // Too few of a phase to tell by itself go with the next.
+        let few: Vec<Point> = points.iter().copied().filter(|p| p.cell % 12 < 2).collect();
+        let parts = run_drifts(&few, &phase);
+        assert_eq!(parts.len(), 1);
+        assert_eq!(parts[0].phases, ["read", "write"]);
+    }
+
+    #[test]
+    fn what_changes_with_each_gib_is_a_drift_and_no_stair() {
+        for per_gib in [0.02, 0.05, 0.15] {
+            let parts = run_drifts(&reads_then_writes(|gib| -per_gib * gib), &phase);
+            let write = &parts[1];
+            assert_eq!(write.steps, [], "{per_gib}");
+            let slope = write.per_gib_written.unwrap();
+            let (low, high) = (slope.low.unwrap(), slope.high.unwrap());
+            let planted = (-per_gib).exp_m1();
+            assert!(low <= planted && planted <= high, "{per_gib}: {slope:?}");
+        }
+    }
+
+    #[test]
+    fn noise_that_could_hide_a_tenth_hides_a_drift() {
+        let unknown = |seed: u64| {
+            let mut random = Random::new(seed);
+            let mut points = reads_then_writes(|_| 0.0);
+            points.iter_mut().for_each(|point| point.ln_rate += 0.4 * random.normal());
+            let said = said(run_drifts(&points, &|_| "p"));
+            assert!(!said[0].starts_with("No drift"), "{said:?}");
+            said[0].starts_with("Whether rates drifted over the run is unknown: ")
+                && said[0].ends_with("and so much could hide in their noise.")
+        };
+        // One in twenty is said to have drifted.
+        let unknown = (100..120).filter(|seed| unknown(*seed)).count();
+        assert!(unknown >= 17, "{unknown} of 20");
+    }
+
+    #[test]
+    fn nobody_says_no_drift_beside_a_change() {
+        let parts = run_drifts(&reads_then_writes(|_| 0.0), &|_| "p");
+        assert!(said(parts.clone())[0].starts_with("No drift over the run"));
+        let drifts = super::super::Drifts {
+            visits: vec![],
+            cells: vec![],
+            parts,
+            cliffs: 1,
+            long_visits: 0,
+            kept: None,
+        };
+        assert_eq!(drifts.sentences(), [""; 0]);
+    }
+
     #[test]
     fn visits_that_share_their_noise_say_nothing_of_the_run() {
-        let long = run_drift(&halved(1_000_000_000)).unwrap();
+        let long = of(&halved(1_000_000_000));
         assert_eq!((long.steps.len(), long.too_short), (1, false), "{long:?}");
-        let short = run_drift(&halved(50_000_000)).unwrap();
+        let short = of(&halved(50_000_000));
         assert_eq!((short.steps.len(), short.per_hour, short.too_short), (0, None, true));
         // One cell visited again and again: rounds until it is steady.
         let alone = |elapsed_ns: u64| {
             let mut points = halved(elapsed_ns);
             points.iter_mut().for_each(|point| point.cell = 0);
-            run_drift(&points).unwrap().too_short
+            of(&points).too_short
         };
-        assert!(
-            alone(500_000_000)
-                && !alone(1_000_000_000)
-                && !run_drift(&halved(500_000_000)).unwrap().too_short
-        );
+        assert!(alone(500_000_000) && !alone(1_000_000_000) && !of(&halved(500_000_000)).too_short);
     }
 
     #[test]
@@ -369,7 +515,7 @@ mod tests {
             // Four visits of each cell, then the next one's: only one has both levels.
             point.cell = (point.order / 5) as usize;
         }
-        let run = run_drift(&points).unwrap();
+        let run = of(&points);
         assert_eq!(run.steps, [], "a cell of ten changed");
     }
 }

@@ -1,7 +1,7 @@
 //! A visit second by second.
 
 use record::{Series, VisitRecord};
-use stats::changepoint::{self, Changes, Levels, Noise, Segment, changes};
+use stats::changepoint::{self, Changes, Levels, Noise, Segment, changes_given, noise};
 use stats::trend::{Line, least_squares};
 
 use super::{Slope, Step, block_slope};
@@ -20,6 +20,8 @@ pub(super) struct Seconds {
     step_ns: u64,
     /// Which second of the visit each value is.
     index: Vec<usize>,
+    /// Requests of each.
+    counts: Vec<u64>,
     /// ln of (requests + 1) by the time.
     ln_rates: Vec<f64>,
 }
@@ -57,16 +59,35 @@ impl Seconds {
         };
         let index: Vec<usize> = (0..steps).filter(|&step| quiet(step)).collect();
         let seconds = step_ns as f64 / 1e9;
-        let ln_rates =
-            index.iter().map(|&step| ((counts[step] as f64 + 1.0) / seconds).ln()).collect();
-        Some(Self { step_ns, index, ln_rates })
+        let counts: Vec<u64> = index.iter().map(|&step| counts[step]).collect();
+        let ln_rates = counts.iter().map(|&n| ((n as f64 + 1.0) / seconds).ln()).collect();
+        Some(Self { step_ns, index, counts, ln_rates })
     }
 
     /// Its levels; `None` when it is too short for two.
     pub(super) fn changes(&self) -> Option<Changes> {
         let long = self.ln_rates.len() >= 2 * SEGMENT_SECONDS;
-        let found = long.then(|| changes(&self.ln_rates, SEGMENT_SECONDS)).flatten()?;
+        let noise = noise(&self.ln_rates).filter(|_| long)?;
+        let sigma = noise.sigma.max(self.counting());
+        let found = changes_given(&self.ln_rates, SEGMENT_SECONDS, Noise { sigma, ..noise })?;
         Some(found.settled(&self.ln_rates))
+    }
+
+    /// The spread that counting makes: of requests that come evenly a second has one more or one less
+    /// by where it begins, and seconds that happen to have as many look like no noise at all.
+    fn counting(&self) -> f64 {
+        let mut counts = self.counts.clone();
+        counts.sort_unstable();
+        // A level that is low, if it lasts for a quarter of the time.
+        let low = counts.get(counts.len() / 4).copied().unwrap_or(0);
+        0.5 / (low as f64 + 1.0)
+    }
+
+    /// Requests per second of a part: what was counted by the time, no mean of logarithms.
+    fn rate(&self, part: Segment) -> f64 {
+        let counts = self.counts.get(part.start..part.end).unwrap_or_default();
+        let requests = counts.iter().map(|&n| n as f64).sum::<f64>();
+        requests / counts.len().max(1) as f64 / (self.step_ns as f64 / 1e9)
     }
 
     /// Whether it has more levels than one.
@@ -112,8 +133,8 @@ impl Seconds {
         Step {
             from_ns: start(last).saturating_add(self.step_ns),
             at_ns: start(step.high),
-            before: before.mean.exp(),
-            after: after.mean.exp(),
+            before: self.rate(before),
+            after: self.rate(after),
             at_break: false,
         }
     }

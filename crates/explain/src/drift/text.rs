@@ -7,19 +7,33 @@ use crate::words;
 
 /// Lists longer than this are not read.
 const LINES_MAX: usize = 8;
+/// Where a drift as large may hide nothing can be said of it.
+const UNKNOWN_FROM: f64 = 0.1;
 /// A drift of less over the whole run is nothing to act on.
 const WORTH_TELLING: f64 = 0.02;
 
 impl Drifts {
     /// What all cells share first, then single cells, then single visits.
     pub fn sentences(&self) -> Vec<String> {
-        let mut lines = match &self.run {
-            Some(run) => run.sentences(),
-            None => vec![
+        // Beside a change that was found nobody says that there was none.
+        let is_quiet = self.cells.is_empty() && self.cliffs == 0;
+        let is_quiet = is_quiet && self.visits.iter().all(|visit| visit.steps.is_empty());
+        let is_only = self.parts.len() == 1;
+        let of_part = |part: &RunDrift| {
+            let phases = words::list(&part.phases);
+            let said = part.sentences(is_quiet).into_iter();
+            said.map(
+                |said| if is_only { said } else { format!("{phases}: {}", begun_small(&said)) },
+            )
+            .collect::<Vec<_>>()
+        };
+        let mut lines: Vec<String> = self.parts.iter().flat_map(of_part).collect();
+        if self.parts.is_empty() {
+            lines.push(
                 "Whether rates drifted over the run is unknown: no cell was visited twice."
                     .to_owned(),
-            ],
-        };
+            );
+        }
         lines.extend(self.cells.iter().take(LINES_MAX).map(CellDrift::sentence));
         lines.extend(more(self.cells.len(), "cell"));
         lines.extend(self.visits.iter().take(LINES_MAX).flat_map(VisitDrift::sentences));
@@ -34,6 +48,20 @@ impl Drifts {
         }));
         lines
     }
+
+    /// That what is said of limits is of no level, where all cells changed together.
+    pub(crate) fn of_no_level(&self) -> Vec<String> {
+        let changed = self.parts.iter().filter(|part| !part.steps.is_empty());
+        let told = changed.map(|part| {
+            let text = "These limits are over visits from before and from after a change that all cells \
+                        share (see changes and drift), so they may be of neither level.";
+            match self.parts.len() {
+                1 => text.to_owned(),
+                _ => format!("{}: {}", words::list(&part.phases), begun_small(text)),
+            }
+        });
+        told.collect()
+    }
 }
 
 fn more(n: usize, noun: &str) -> Option<String> {
@@ -41,8 +69,14 @@ fn more(n: usize, noun: &str) -> Option<String> {
     Some(format!("The same holds for {} more.", words::count(left as u64, noun)))
 }
 
+fn begun_small(said: &str) -> String {
+    let mut letters = said.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
+}
+
 impl RunDrift {
-    fn sentences(&self) -> Vec<String> {
+    /// * `is_quiet`: nothing else in the run is known to have changed.
+    fn sentences(&self, is_quiet: bool) -> Vec<String> {
         let on = format!(
             "by {} of {}",
             words::count(u64::from(self.visits), "visit"),
@@ -62,10 +96,14 @@ impl RunDrift {
                          clean space used up."
                     }
                 };
+                let who = match self.cells {
+                    1 => "The rate changed",
+                    _ => "All cells changed together",
+                };
                 format!(
-                    "All cells changed together {} into the run: to {} of the rate before ({on}). \
-                     {why} Do not compare visits from before with visits from after.",
-                    Nanos::new(step.at_ns),
+                    "{who} {} into the run: to {} of the rate before ({on}). {why} Do not compare \
+                     visits from before with visits from after.",
+                    step.when(""),
                     words::percent(step.ratio())
                 )
             })
@@ -94,7 +132,14 @@ impl RunDrift {
                 words::percent(WORTH_TELLING),
                 over_all(slope)
             )),
-            Some(slope) if self.steps.is_empty() => lines.push(format!(
+            Some(slope) if self.steps.is_empty() && slope.may_hide() >= UNKNOWN_FROM => {
+                lines.push(format!(
+                    "Whether rates drifted over the run is unknown: {} from its beginning to its end \
+                     ({on}), and so much could hide in their noise.",
+                    over_all(slope)
+                ));
+            }
+            Some(slope) if self.steps.is_empty() && is_quiet => lines.push(format!(
                 "No drift over the run beyond its noise: {} from its beginning to its end ({on}).",
                 over_all(slope)
             )),
@@ -111,6 +156,13 @@ impl RunDrift {
             None => {}
         }
         lines
+    }
+}
+
+impl Slope {
+    /// The largest share that its interval leaves possible.
+    fn may_hide(&self) -> f64 {
+        self.over_all_low.abs().max(self.over_all_high.abs())
     }
 }
 

@@ -243,6 +243,23 @@ fn a_change_of_level_has_the_time_and_the_rates_that_were() {
 }
 
 #[test]
+fn seconds_of_few_requests_are_counted_and_not_believed_to_the_digit() {
+    let said_of = |rate: &dyn Fn(u64) -> u64| {
+        let mut alone = visit(0, vec![stream("log", "write", rate)]);
+        // A request takes as long as there is to the next one.
+        alone.streams[0].workers[0].gaps = vec![Gap { start_ns: 0, length_ns: SECONDS * SECOND }];
+        let mut run = run("r1", vec![alone]);
+        run.cells[0].streams.truncate(1);
+        drift::drift(&View::new(&run)).sentences().join("\n")
+    };
+    let said = said_of(&|second| if second < 10 { 4 } else { 2 });
+    assert!(said.contains("the rate changed from 4 to 2 IOPS after 10 s"), "{said}");
+    // Even requests, 3.2 a second: where the fourth falls is chance.
+    let said = said_of(&|second| 3 + u64::from([11, 13, 15, 17].contains(&second)));
+    assert!(!said.contains("the rate changed"), "{said}");
+}
+
+#[test]
 fn a_rate_is_said_to_have_kept_its_level_only_where_a_change_would_have_shown() {
     let kept = |said: &[String]| said.iter().any(|line| line.contains("the rate kept its level"));
     let (found, said) = said_of(|second| 50_000 + second * 7_919 % 1_000);

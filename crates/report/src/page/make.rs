@@ -394,8 +394,8 @@ fn changes(of: &OfRun) -> Vec<Change> {
         let key = key(cell.cell, position(cell.cell, &cell.stream));
         add(Some(key), None, &cell.steps);
     }
-    for run in drift.run.iter() {
-        add(None, None, &run.steps);
+    for part in &drift.parts {
+        add(None, None, &part.steps);
     }
     changes
 }
