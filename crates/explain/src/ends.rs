@@ -234,7 +234,7 @@ fn slots_of(plan: &StreamPlan) -> f64 {
 fn at_one_time(visit: &VisitView<'_>) -> f64 {
     let rated_ns = visit.visit.rated_ns();
     let completions = visit.completions();
-    let times = (0..rated_ns.div_ceil(1_000_000)).filter(|&bit| completions.get(bit)).count();
+    let times = completions.ones(rated_ns.div_ceil(1_000_000));
     visit.requests_per_second * rated_ns as f64 / 1e9 / times.max(1) as f64
 }
 

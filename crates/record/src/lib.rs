@@ -694,6 +694,16 @@ impl Run {
 }
 
 impl Bitmap {
+    /// How many of the first so many bits are set: as long as there are bytes, however long that is.
+    pub fn ones(&self, bits: u64) -> u64 {
+        let bits = bits.min(self.bits);
+        let whole = usize::try_from(bits / 8).unwrap_or(usize::MAX).min(self.bytes.len());
+        let count =
+            |bytes: &[u8]| bytes.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
+        let rest = self.bytes.get(whole).map_or(0, |byte| byte & ((1 << (bits % 8)) - 1));
+        count(&self.bytes[..whole]) + u64::from(rest.count_ones())
+    }
+
     /// All zero.
     pub fn zeros(bits: u64) -> Self {
         Self { bytes: vec![0; bits.div_ceil(8) as usize], bits }
@@ -837,6 +847,18 @@ mod tests {
         assert_eq!(map.zero_runs(1), [(0, 5), (7, 13)]);
         assert_eq!(map.zero_runs(6), [(7, 13)]);
         assert!(map.get(5) && !map.get(4) && !map.get(99));
+    }
+
+    #[test]
+    fn ones_are_counted_to_a_bit_and_no_further_than_there_are() {
+        let mut map = Bitmap::zeros(20);
+        [0, 7, 8, 15, 16, 19].into_iter().for_each(|bit| map.set(bit));
+        for bits in 0..=20 {
+            let wanted = (0..bits).filter(|&bit| map.get(bit)).count() as u64;
+            assert_eq!(map.ones(bits), wanted, "{bits}");
+        }
+        assert_eq!(map.ones(u64::MAX), 6);
+        assert_eq!(Bitmap::default().ones(1 << 60), 0);
     }
 
     #[test]

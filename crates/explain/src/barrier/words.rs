@@ -191,6 +191,14 @@ impl Barrier {
 fn cap_words(group: &str, what: &str, cap: &Cap, show: fn(f64) -> String) -> String {
     let Ranged { value, low, high } = cap.rate;
     let range = format!("[{}, {}]", show(low), show(high));
+    if cap.reached && cap.cells == 0 {
+        return format!(
+            "{group}: twice as many in flight add next to nothing, and by the law {what} end{} at about {} \
+             {range}; no cell comes within 5 % of that.",
+            if what == "bandwidth" { "s" } else { "" },
+            show(value),
+        );
+    }
     if cap.reached {
         return format!(
             "{group}: {what} end{} at {} {range}; {} within 5 % of it.",

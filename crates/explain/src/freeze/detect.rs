@@ -1,5 +1,7 @@
 //! Gaps of one visit: times without a completion although requests were in flight.
 
+use std::collections::BTreeSet;
+
 use record::{Gap, Series, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -339,9 +341,10 @@ pub(super) struct StuckGap {
 
 /// Workers' gaps that are none of the whole device's, those that overlap taken as one.
 pub(super) fn stuck(visit: &VisitRecord, usual: &Usual, device: &[DeviceGap]) -> Vec<StuckGap> {
-    let mut alone: Vec<(u64, u64)> = Vec::new();
+    let mut alone: Vec<(u64, u64, usize)> = Vec::new();
     let load_ns = visit.rated_ns();
-    for worker in visit.streams.iter().flat_map(|stream| &stream.workers) {
+    let workers = visit.streams.iter().flat_map(|stream| &stream.workers);
+    for (number, worker) in workers.enumerate() {
         let own_usual = load_ns / worker.requests.saturating_add(1);
         for own in &worker.gaps {
             // After the end of the load no worker is to complete anything more.
@@ -353,20 +356,29 @@ pub(super) fn stuck(visit: &VisitRecord, usual: &Usual, device: &[DeviceGap]) ->
             let times = Nanos::new((own_usual as f64 * TIMES_USUAL) as u64);
             let long = length >= usual.threshold(length).max(times);
             if long && common < own.length_ns / 2 {
-                alone.push((own.start_ns, own.start_ns.saturating_add(own.length_ns)));
+                alone.push((own.start_ns, own.start_ns.saturating_add(own.length_ns), number));
             }
         }
     }
     alone.sort_unstable();
+    // One event is what stands still at one time: of a chain in which each overlaps the next only, the
+    // first ones were back before the last ones stood still.
     let mut events: Vec<StuckGap> = Vec::new();
-    for (start_ns, end_ns) in alone {
-        match events.last_mut().filter(|last| start_ns < last.end_ns) {
+    let (mut back_ns, mut seen) = (0, BTreeSet::new());
+    for (start_ns, end_ns, worker) in alone {
+        match events.last_mut().filter(|_| start_ns < back_ns && !seen.contains(&worker)) {
             Some(last) => {
                 last.end_ns = last.end_ns.max(end_ns);
                 last.workers += 1;
+                back_ns = back_ns.min(end_ns);
             }
-            None => events.push(StuckGap { start_ns, end_ns, workers: 1 }),
+            None => {
+                seen.clear();
+                back_ns = end_ns;
+                events.push(StuckGap { start_ns, end_ns, workers: 1 });
+            }
         }
+        seen.insert(worker);
     }
     events
 }

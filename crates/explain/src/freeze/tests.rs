@@ -317,6 +317,21 @@ fn one_worker_of_many_is_stuck_and_the_device_is_not() {
 }
 
 #[test]
+fn workers_that_stand_still_one_after_the_other_do_not_stand_still_together() {
+    let mut mixed = visit(0, "read", &[]);
+    let free = mixed.streams[0].workers[0].clone();
+    mixed.streams[0].workers = vec![free; 4];
+    // Each from a little before the one before is back; the first one twice.
+    for (worker, start) in [(0, 500), (1, 2_400), (2, 4_300), (3, 6_200), (0, 8_100)] {
+        let gap = Gap { start_ns: start * MS, length_ns: 2_000 * MS };
+        mixed.streams[0].workers[worker].gaps.push(gap);
+    }
+    let found = found(&run(TargetKind::File, vec![mixed]));
+    let workers: Vec<u32> = found.stuck.iter().map(|stuck| stuck.workers).collect();
+    assert_eq!(workers, [2, 2, 1], "{:?}", found.stuck);
+}
+
+#[test]
 fn waiting_for_one_hanging_request_is_no_freeze_of_the_device() {
     let mut hanging = visit(0, "read", &[(6_000, 4_000)]);
     hanging.end = VisitEnd::Hanging;
