@@ -108,6 +108,10 @@ impl RunDrift {
                 )
             })
             .collect();
+        // Of an only cell that change is all there is to its slope.
+        if self.cells == 1 && !is_quiet {
+            return lines;
+        }
         match self.per_hour {
             Some(slope) if slope.is_real() && slope.over_all.abs() >= WORTH_TELLING => {
                 lines.push(format!(
