@@ -40,6 +40,9 @@ pub struct CellLatency {
     pub one_in_hundred_ns: Option<u64>,
     /// More was offered than was taken: what the visits' warnings say of it, or else what was left.
     pub overloaded: Vec<String>,
+    /// Another tool printed bins of its own.
+    #[serde(skip)]
+    pub has_foreign_bins: bool,
 }
 
 /// The chance of a long wait.
@@ -99,7 +102,7 @@ fn offered_rate(cell: &CellView<'_>, told: &Told<'_>) -> Option<f64> {
     rates.sum::<Option<f64>>().filter(|rate| *rate > 0.0)
 }
 
-fn cell_latency(cell: &CellView<'_>, told: &Told<'_>) -> CellLatency {
+fn cell_latency(cell: &CellView<'_>, asked: &Told<'_>) -> CellLatency {
     let mut all = LatencyHistogram::new();
     for op in cell.visits.iter().flat_map(|visit| visit.counted()) {
         all.merge(&op.latency);
@@ -107,13 +110,16 @@ fn cell_latency(cell: &CellView<'_>, told: &Told<'_>) -> CellLatency {
     let share = |wait: Nanos| {
         exposure::from_histogram(&all, wait).map(|share| Exposure { wait_ns: wait.get(), share })
     };
+    let ops = || cell.visits.iter().flat_map(|visit| visit.streams()).flat_map(|s| &s.ops);
+    let told = || ops().filter_map(|op| op.reported.as_ref());
     CellLatency {
+        has_foreign_bins: told().any(|told| !told.latency.buckets.is_empty()),
         cell: cell.cell.index,
         cell_name: cell.name(),
         stream: cell.stream_name().map(str::to_owned),
         exposure: LIMITS.into_iter().filter_map(share).collect(),
         one_in_hundred_ns: exposure::quantile(&all, 0.01).map(Nanos::get),
-        overloaded: overloads(cell, told),
+        overloaded: overloads(cell, asked),
     }
 }
 
@@ -136,6 +142,11 @@ impl CellLatency {
             .map(|e| format!("{} for more than {}", chance(e.share), Nanos::new(e.wait_ns)))
             .collect();
         lines.push(match (self.one_in_hundred_ns, told.is_empty()) {
+            (None, _) if self.has_foreign_bins => format!(
+                "`{name}`: how long requests wait is unknown: it is worked out from our own \
+                 histograms, not from bins that another tool printed, which `export --format hlog` \
+                 writes."
+            ),
             (None, _) => format!(
                 "`{name}`: how long requests wait is unknown: there is no histogram of latencies."
             ),

@@ -172,6 +172,16 @@ fn every_sample_goes_through_every_report() {
     }
 }
 
+/// What is made of a run is work by what is in it, not by the time that it says it took.
+#[test]
+fn a_run_of_centuries_goes_through_every_report() {
+    let text = String::from_utf8(sample("pgbench-15.txt")).unwrap();
+    let text = text.replace("duration: 3 s", "duration: 9000000000 s");
+    let runs = super::try_import("pgbench", text.as_bytes()).unwrap();
+    assert_eq!(runs[0].visits[0].elapsed_ns, 9_000_000_000 * 1_000_000_000);
+    runs.iter().for_each(use_up);
+}
+
 #[test]
 fn much_of_nothing_is_refused_before_it_takes_room() {
     let told = |bytes: &[u8]| super::try_import("x", bytes).unwrap_err().to_string();
