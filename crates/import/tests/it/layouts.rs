@@ -94,6 +94,10 @@ fn pg_test_fsync() {
 fn ioping() {
     same("ioping-1.3.txt", "statistics", "mdev", 0);
     same("ioping-1.3-seek-rate.txt", "statistics", "mdev", 0);
+    // How many bytes each of the requests had between which it waited is not told.
+    let batch = printed("ioping-1.3-batch.txt");
+    assert_eq!(batch[1], "4 requests completed in 706.0 us, - read, 5.67 k iops, -/s");
+    assert_eq!(batch.last().unwrap(), "(- is what is not known.)");
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn statistics(run: &Run, stream: &StreamOfCell) -> Result<String, Misfit> {
         known.time(mean),
         known.time(max as f64)
     );
-    if sd == "-" {
+    if out.contains(" -/s") || sd == "-" {
         out.push_str("(- is what is not known.)\n");
     }
     Ok(out)
@@ -92,37 +92,32 @@ fn completed(run: &Run, stream: &StreamOfCell, figures: &Figures, mean: f64) -> 
     // Where ioping waited between its requests the figures' time and rates are with the pauses.
     let told = figures.is_told() && stream.cell.phase != "latency";
     let known = Known { exact: !told };
+    let elapsed = shape::elapsed_ns(stream).map(|ns| ns as f64);
     let requests = match figures.requests_known() {
-        Some(count) => count as f64,
+        Some(count) => Some(count as f64),
         // Told in thousands: from the rate and the time, which are of three digits.
-        None => {
-            let both = figures.iops_of_all().zip(shape::elapsed_ns(stream));
-            both.map_or(0.0, |(rate, ns)| rate * ns as f64 / 1e9)
-        }
+        None => figures.iops_of_all().zip(elapsed).map(|(rate, ns)| rate * ns / 1e9),
     };
-    let busy = match shape::elapsed_ns(stream) {
-        Some(ns) if told => ns as f64,
-        _ => mean * requests,
+    let busy = match elapsed {
+        Some(ns) if told => Some(ns),
+        _ => requests.map(|requests| mean * requests),
     };
-    let by_busy = |n: f64| if busy > 0.0 { n * 1e9 / busy } else { 0.0 };
+    let by_busy =
+        |n: Option<f64>| n.zip(busy).map(|(n, ns)| if ns > 0.0 { n * 1e9 / ns } else { 0.0 });
     let bytes = figures.bytes_known().map(|bytes| bytes as f64);
-    let rate = match figures.bytes_per_second_of_all() {
-        Some(rate) if told => rate,
-        _ => by_busy(bytes.unwrap_or(0.0)),
-    };
-    let iops = match figures.iops_of_all() {
-        Some(iops) if told => iops,
-        _ => by_busy(requests),
-    };
-    let moved = bytes.unwrap_or(rate * busy / 1e9);
+    let rate = figures.bytes_per_second_of_all().filter(|_| told).or_else(|| by_busy(bytes));
+    let iops = figures.iops_of_all().filter(|_| told).or_else(|| by_busy(requests));
+    let moved = bytes.or_else(|| rate.zip(busy).map(|(rate, ns)| rate * ns / 1e9));
     let word = if stream.op_names().contains(&"write") { "written" } else { "read" };
+    let say =
+        |value: Option<f64>, how: &dyn Fn(f64) -> String| value.map_or_else(|| "-".to_owned(), how);
     format!(
         "{} requests completed in {}, {} {word}, {} iops, {}/s\n",
-        EXACT.number(requests),
-        known.time(busy),
-        EXACT.size(moved),
-        known.number(iops),
-        known.size(rate)
+        say(requests, &|n| EXACT.number(n)),
+        say(busy, &|ns| known.time(ns)),
+        say(moved, &|bytes| EXACT.size(bytes)),
+        say(iops, &|n| known.number(n)),
+        say(rate, &|bytes| known.size(bytes))
     )
 }
 
