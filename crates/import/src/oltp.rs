@@ -1,7 +1,7 @@
 //! sysbench OLTP, 0.4 to 1.x: one operation, the transaction. Statements are settings of the
 //! result: they differ between versions, so that only transactions compare.
 
-use crate::draft::{Cell, Draft, Drafts, Figure, Stream};
+use crate::draft::{Cell, Draft, Drafts, Figure, RESULT, Stream};
 use crate::sysbench::{head, histogram, outputs, tail, test};
 use crate::text::{Found, Line, Reader, Text};
 
@@ -52,12 +52,11 @@ fn one(text: &Text) -> Found<Draft> {
         return Err(line.unfit_word(word, format!("the sum of the counts, {sum}")));
     }
     let (requests, rate) = paired(&mut reader, "transactions:")?;
-    let errors = others(&mut reader)?;
+    draft.settings.extend(others(&mut reader)?);
     let tail = tail(&mut reader, histogram(text)?)?;
     draft.settings.extend(tail.told);
     let figure = Figure {
         requests: Some(requests),
-        errors,
         iops: Some(rate),
         latency: tail.latency,
         ..Figure::of("transaction")
@@ -77,9 +76,10 @@ fn one(text: &Text) -> Found<Draft> {
     Ok(draft)
 }
 
-/// The counts below the transactions, in the words of the version; how many errors.
-fn others(reader: &mut Reader) -> Found<u64> {
-    let mut errors = 0u64;
+/// The counts below the transactions, in the words of the version. Of them the errors are told:
+/// deadlocks and the like, which the database raised, and no device.
+fn others(reader: &mut Reader) -> Found<Vec<(String, String)>> {
+    let mut errors = Vec::new();
     let mut labels = Vec::new();
     loop {
         let Some(line) = reader.next() else { return Err(reader.ended("`total time:`")) };
@@ -98,7 +98,8 @@ fn others(reader: &mut Reader) -> Found<u64> {
         let (count, _) = pair(line, label)?;
         labels.push(label);
         if matches!(label, "ignored errors:" | "deadlocks:") {
-            errors = errors.saturating_add(count);
+            let name = format!("{RESULT}{}", label.trim_end_matches(':'));
+            errors.push((name, count.to_string()));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! pgbench's report, 8.x to today: one operation, the transaction.
 
-use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream};
+use crate::draft::{Cell, Draft, Drafts, Figure, Latency, RESULT, Stream};
 use crate::text::{Found, Line, Reader, Text};
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
@@ -49,7 +49,9 @@ fn one(first: &Line, reader: &mut Reader, version: Option<String>) -> Found<Draf
             }
             "number of failed transactions" => {
                 let count = value.split_whitespace().next().unwrap_or_default();
-                figure.errors = line.whole(count, "a number of failed transactions")?;
+                line.whole(count, "a number of failed transactions")?;
+                // Deadlocks and the like: the database raised them, and no device.
+                set(&mut draft, &format!("{RESULT}failed transactions"), value);
             }
             "latency average" => latency.mean = Some(millis(line, value)?),
             "latency stddev" => latency.sd = Some(millis(line, value)?),
