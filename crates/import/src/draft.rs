@@ -60,6 +60,11 @@ impl Drafts {
         before <= CELLS_MAX
     }
 
+    /// Whether there is none yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// All of them; `None` if there is none.
     pub(crate) fn all(mut self) -> Option<Vec<Draft>> {
         if let Some(first) = self.all.first_mut() {

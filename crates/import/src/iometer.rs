@@ -8,10 +8,14 @@
 use std::collections::BTreeMap;
 
 use crate::csv;
-use crate::draft::{CELLS_MAX, Cell, Draft, Figure, Latency, Stream, axis, no_end_mark};
+use crate::draft::{CELLS_MAX, Cell, Copies, Draft, Figure, Latency, Stream, axis, no_end_mark};
 use crate::text::{Found, Line, Text, ns};
 
 const MIB: f64 = 1024.0 * 1024.0;
+/// Of 2^20 bytes; its name differs between versions.
+const BANDWIDTH: [&str; 3] = ["MiBps (Binary)", "MBps (Binary)", "MBps"];
+/// By how much a printed sum may be off those that it is of: six digits are printed.
+const ROUNDED: f64 = 1e-4;
 
 /// A row `ALL`, by the heads of its columns.
 struct Row<'a> {
@@ -119,7 +123,7 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let specs = specs(text, &mut draft)?;
     let mut heads: Vec<String> = Vec::new();
     let mut cells: Vec<Measured> = Vec::new();
-    let mut blocks = 0;
+    let mut copies = Copies::default();
     // A block of results is whole when the time stamp below it is there.
     let mut open = false;
     let mut has_row = false;
@@ -136,17 +140,19 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
                 return Err(line.unfit("a row `ALL` before it"));
             }
             open = false;
-            blocks += 1;
         } else if open && row.starts_with("ALL,") && cells.len() <= CELLS_MAX {
             let row = Row { line, heads: &heads, fields: csv::fields(row) };
-            cells.push(cell(&row, &specs)?);
+            let cell = cell(&row, &specs)?;
+            if !copies.have(&line.text) {
+                cells.push(cell);
+            }
             has_row = true;
         }
     }
     if open || cells.is_empty() {
         return Err(text.ended("`'Time Stamp` below the results"));
     }
-    draft.remark(no_end_mark(blocks, "block of results", "blocks of results"));
+    draft.remark(no_end_mark(cells.len(), "block of results", "blocks of results"));
     for spec in cells.iter().filter_map(|c| c.known).map(|known| known.suite) {
         let lines =
             specs.values().filter(|lines| Known::of(lines).is_some_and(|k| k.suite == spec));
@@ -161,7 +167,11 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
             }
         }
     }
-    Ok(by_suite(&draft, cells))
+    let mut drafts = by_suite(&draft, cells);
+    if let Some(first) = drafts.first_mut() {
+        first.warnings.extend(copies.warning());
+    }
+    Ok(drafts)
 }
 
 /// A run for each suite. Beside the axes of that only what differs between its cells names them.
@@ -195,7 +205,7 @@ fn by_suite(head: &Draft, cells: Vec<Measured>) -> Vec<Draft> {
 
 /// The head of the file: version, description, access specifications.
 fn specs(text: &Text, draft: &mut Draft) -> Found<BTreeMap<String, Lines>> {
-    let mut specs: Vec<(String, Lines)> = Vec::new();
+    let mut specs: Vec<(String, &Line, Lines)> = Vec::new();
     let mut lines = text.lines.iter().peekable();
     let mut in_lines = false;
     while let Some(line) = lines.next() {
@@ -209,13 +219,13 @@ fn specs(text: &Text, draft: &mut Draft) -> Found<BTreeMap<String, Lines>> {
             draft.set("test type, description", below());
         } else if row.starts_with("'Access specification name") {
             let fields = csv::fields(&below());
-            specs.push((fields.first().cloned().unwrap_or_default(), Vec::new()));
+            specs.push((fields.first().cloned().unwrap_or_default(), line, Vec::new()));
             in_lines = false;
         } else if row.starts_with("'size,") {
             in_lines = true;
         } else if row.starts_with('\'') {
             in_lines = false;
-        } else if in_lines && let Some((_, all)) = specs.last_mut() {
+        } else if in_lines && let Some((.., all)) = specs.last_mut() {
             let fields = csv::fields(row);
             let field = |k: usize| fields.get(k).map_or("", String::as_str);
             if fields.len() < 8 {
@@ -230,8 +240,15 @@ fn specs(text: &Text, draft: &mut Draft) -> Found<BTreeMap<String, Lines>> {
             });
         }
     }
-    // Of several of one name the first.
-    Ok(specs.into_iter().rev().collect())
+    let mut known = BTreeMap::new();
+    for (name, line, lines) in specs {
+        // Results tell the name only.
+        if known.get(&name).is_some_and(|before| *before != lines) {
+            return Err(line.unfit_word(&name, "the lines of that name before it"));
+        }
+        known.insert(name, lines);
+    }
+    Ok(known)
 }
 
 impl Row<'_> {
@@ -249,6 +266,31 @@ impl Row<'_> {
         self.line.number(self.want(names)?, names.first().copied().unwrap_or_default())
     }
 
+    /// A whole number, or -1 where it is not the same for all.
+    fn setting(&self, name: &str) -> Found<String> {
+        let word = self.want(&[name])?;
+        if word != "-1" {
+            self.line.whole(word, name)?;
+        }
+        Ok(word.to_owned())
+    }
+
+    /// That of the reads or the writes.
+    fn number_of(&self, title: &str, names: &[&str]) -> Found<f64> {
+        let names: Vec<String> = names.iter().map(|name| format!("{title} {name}")).collect();
+        self.number(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// That a rate is the sum of those of reads and writes.
+    fn adds_up(&self, names: &[&str]) -> Found<()> {
+        let sum = self.number_of("Read", names)? + self.number_of("Write", names)?;
+        if (self.number(names)? - sum).abs() <= ROUNDED * sum.max(1.0) {
+            return Ok(());
+        }
+        let wanted = format!("the sum of those of reads and writes, {sum:.6}");
+        Err(self.line.unfit_word(self.want(names)?, wanted))
+    }
+
     /// Counts are whole; blank where a version does not tell.
     fn count(&self, name: &str) -> Found<Option<u64>> {
         match self.word(&[name]) {
@@ -264,20 +306,23 @@ fn cell(row: &Row, specs: &BTreeMap<String, Lines>) -> Found<Measured> {
             format!("{} fields, as there are heads, of {}", row.heads.len(), row.fields.len());
         return Err(row.line.unfit(wanted));
     }
+    // Of a decimal comma, or one in a name, all figures behind it are of another column.
+    if row.fields.iter().skip(row.heads.len()).any(|field| !field.is_empty()) {
+        let wanted = format!("{} fields, as there are heads", row.heads.len());
+        return Err(row.line.unfit(format!("{wanted}, of {}", row.fields.len())));
+    }
     let spec = row.want(&["Access Specification Name"])?.to_owned();
     let lines = specs.get(&spec).map(Vec::as_slice);
     let known = lines.and_then(Known::of);
     let sizes: Vec<u64> = lines.unwrap_or_default().iter().map(|line| line.size).collect();
     let block = sizes.first().copied().filter(|first| sizes.iter().all(|size| size == first));
+    row.adds_up(&["IOps"])?;
+    row.adds_up(&BANDWIDTH)?;
     let mut ops = Vec::new();
     for (op, title, moved) in [("read", "Read", "Bytes Read"), ("write", "Write", "Bytes Written")]
     {
-        let iops = row.number(&[&format!("{title} IOps")])?;
-        let rate = row.number(&[
-            &format!("{title} MiBps (Binary)"),
-            &format!("{title} MBps (Binary)"),
-            &format!("{title} MBps"),
-        ])?;
+        let iops = row.number_of(title, &["IOps"])?;
+        let rate = row.number_of(title, &BANDWIDTH)?;
         let mean = row.number(&[&format!("Average {title} Response Time")])?;
         let max = row.number(&[&format!("Maximum {title} Response Time")])?;
         let requests = row.count(&format!("{title} I/Os"))?;
@@ -301,9 +346,9 @@ fn cell(row: &Row, specs: &BTreeMap<String, Lines>) -> Found<Measured> {
         [only] => only.op.clone(),
         _ => "mixed".to_owned(),
     };
-    let depth = row.want(&["Queue Depth"])?.to_owned();
-    let workers = row.want(&["# Workers"])?.to_owned();
-    let disks = row.want(&["# Disks"])?.to_owned();
+    let depth = row.setting("Queue Depth")?;
+    let workers = row.setting("# Workers")?;
+    let disks = row.setting("# Disks")?;
     let stream = Stream {
         name: spec.clone(),
         op,

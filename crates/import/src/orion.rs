@@ -336,9 +336,9 @@ fn matrix(text: &Text) -> Found<Draft> {
         () if said.contains("mbps") || name.contains("_mbps") => Holds::Mbps,
         () => return Err(head.unfit("a title, or a file name with _iops, _mbps or _lat")),
     };
-    let fields = csv::fields(&head.text);
+    let heads = csv::fields(&head.text);
     let columns: Vec<&str> =
-        fields.iter().skip(1).map(String::as_str).filter(|f| !f.is_empty()).collect();
+        heads.iter().skip(1).map(String::as_str).filter(|f| !f.is_empty()).collect();
     let mut draft = Draft::of("orion");
     // A matrix does not say what was asked.
     let setup = Setup::default();
@@ -350,11 +350,12 @@ fn matrix(text: &Text) -> Found<Draft> {
             return Err(line.unfit("a load above the one before"));
         }
         loads.push(large);
-        let values = fields.get(1..).unwrap_or_default();
-        if values.len() < columns.len() || values.iter().skip(columns.len()).any(|v| !v.is_empty())
-        {
-            return Err(line.unfit(format!("{} figures or blanks", columns.len())));
+        // A blank more is a sign, too: of a figure with a decimal comma.
+        if fields.len() != heads.len() {
+            let wanted = format!("{} fields, as there are heads, of {}", heads.len(), fields.len());
+            return Err(line.unfit(wanted));
         }
+        let values = fields.get(1..).unwrap_or_default();
         for (small, value) in columns.iter().zip(values).filter(|(_, value)| !value.is_empty()) {
             let small = head.whole(small, "a load")?;
             let value = line.number(value, "a figure")?;

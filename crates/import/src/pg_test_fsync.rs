@@ -5,7 +5,7 @@
 //! rate: the writes, of which a commit has one, two or up to sixteen. The commits' own rate and
 //! latency stand beside, under a name that is in no rate.
 
-use crate::draft::{Cell, Draft, Figure, Latency, Stream, axis, size_axis};
+use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream, axis, size_axis};
 use crate::text::{self, Found, Line, Reader, Text};
 
 const METHODS: [&str; 5] =
@@ -33,7 +33,47 @@ struct Place<'a> {
     direct: bool,
 }
 
+/// The first table of an output.
+const FIRST: &str = "Compare file sync methods using one ";
+
+/// Every output is a run: none says what it measured, so that they need not be repeats.
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
+    let mut drafts = Drafts::default();
+    for output in outputs(text) {
+        drafts.push(one(&output)?);
+    }
+    drafts.all().ok_or_else(|| text.ended(format!("`{FIRST}`")))
+}
+
+/// The outputs in a text: a line that stands above the first table, or its title, begins another
+/// one behind that.
+fn outputs<'a>(text: &'a Text<'a>) -> Vec<Text<'a>> {
+    let mut starts = vec![0];
+    let mut has_table = false;
+    for (k, line) in text.lines.iter().enumerate() {
+        let is_table = line.after(FIRST).is_some();
+        if has_table && (is_table || seconds(line).is_some() || is_about_direct(line)) {
+            starts.push(k);
+            has_table = false;
+        }
+        has_table |= is_table;
+    }
+    starts.push(text.lines.len());
+    let lines = |range: &[usize]| text.lines.get(range[0]..range[1]).unwrap_or_default().to_vec();
+    starts.windows(2).map(|range| Text { name: text.name, lines: lines(range) }).collect()
+}
+
+/// `5 seconds per test`.
+fn seconds<'a>(line: &'a Line) -> Option<&'a str> {
+    let (count, _) = line.text.split_once(" second")?;
+    line.text.contains("per test").then_some(count.trim())
+}
+
+fn is_about_direct(line: &Line) -> bool {
+    line.text.starts_with("O_DIRECT") || line.text.starts_with("Direct I/O")
+}
+
+fn one(text: &Text) -> Found<Draft> {
     let mut reader = text.reader();
     let mut draft = Draft::of("pg-test-fsync");
     let sheet = sheet(text, &mut draft)?;
@@ -104,7 +144,7 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
         return Err(line.unfit("a method that is available"));
     }
     absent(&mut draft);
-    Ok(vec![draft])
+    Ok(draft)
 }
 
 /// Names the methods that were not to be had.
@@ -120,13 +160,11 @@ fn sheet(text: &Text, draft: &mut Draft) -> Found<Sheet> {
     let mut sheet = Sheet { seconds: None, timed: false, direct: false };
     for line in &text.lines {
         sheet.timed |= line.text.contains("usecs/op");
-        if let Some((count, _)) = line.text.split_once(" second")
-            && line.text.contains("per test")
-        {
-            sheet.seconds = Some(line.whole(count.trim(), "seconds a test")?);
-            draft.set("seconds per test", count.trim());
+        if let Some(count) = seconds(line) {
+            sheet.seconds = Some(line.whole(count, "seconds a test")?);
+            draft.set("seconds per test", count);
         }
-        if line.text.starts_with("O_DIRECT") || line.text.starts_with("Direct I/O") {
+        if is_about_direct(line) {
             sheet.direct = line.text.starts_with("O_DIRECT supported");
             draft.set("direct", line.text.trim());
         }

@@ -10,20 +10,23 @@ use crate::text::{self, Found, Line, Reader, Text};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// The outputs in a text: each begins with sysbench's version. What only made or removed files
-/// or tables is none.
+/// The outputs in a text: each begins with sysbench's version, or, where that was not pasted,
+/// behind the last line of the one before. What only made or removed files or tables is none.
 pub(crate) fn outputs<'a>(text: &'a Text<'a>) -> impl Iterator<Item = Text<'a>> {
     let mut found: Vec<(usize, usize)> = Vec::new();
-    let mut empty = true;
+    let (mut empty, mut ended) = (true, false);
     for (k, line) in text.lines.iter().enumerate() {
+        let is_blank = line.text.trim().is_empty();
+        let begins = !empty && (version(line).is_some() || ended && !is_blank);
         match found.last_mut() {
-            Some((_, end)) if version(line).is_none() || empty => *end = k + 1,
+            Some((_, end)) if !begins => *end = k + 1,
             _ => {
                 found.push((k, k + 1));
-                empty = true;
+                (empty, ended) = (true, false);
             }
         }
-        empty &= line.text.trim().is_empty();
+        empty &= is_blank;
+        ended |= line.after(LAST).is_some();
     }
     let several = found.len() > 1;
     found.into_iter().filter_map(move |(start, end)| {
@@ -31,6 +34,19 @@ pub(crate) fn outputs<'a>(text: &'a Text<'a>) -> impl Iterator<Item = Text<'a>> 
         is_output(lines, several).then(|| Text { name: text.name, lines: lines.to_vec() })
     })
 }
+
+/// The last line of an output; 1.1 has none such.
+const LAST: &str = "execution time (avg/stddev):";
+/// What stands in an output once.
+const ONCE: [&str; 7] = [
+    "Operations performed:",
+    "File operations:",
+    "Throughput:",
+    "OLTP test statistics:",
+    "SQL statistics:",
+    "total time:",
+    "min:",
+];
 
 fn is_output(lines: &[Line], several: bool) -> bool {
     let has = |marks: &[&str]| lines.iter().any(|l| marks.iter().any(|mark| l.text.contains(mark)));
@@ -71,6 +87,12 @@ pub(crate) fn head(text: &Text) -> Found<Head> {
     // Each of these reports is of the time since the one before, the last one too.
     if let Some(line) = text.lines.iter().find(|l| l.text.trim().ends_with("Checkpoint report:")) {
         return Err(line.unfit("a run without `--report-checkpoints`: no report is of all of it"));
+    }
+    // The end of the one before is missing, or the head of this one.
+    for mark in ONCE {
+        if let Some(line) = text.lines.iter().filter(|line| line.after(mark).is_some()).nth(1) {
+            return Err(line.unfit("the head of another output before it, `sysbench 1.0.20`"));
+        }
     }
     let version = text.lines.iter().find_map(version).map(str::to_owned);
     let line = text.lines.iter().find(|l| l.text.trim().starts_with("Number of threads:"));
@@ -133,13 +155,13 @@ pub(crate) fn tail(reader: &mut Reader, histogram: Option<Bins>) -> Found<Tail> 
         latency.mean = Some(sum / events as f64);
     }
     reader.find("Threads fairness:")?;
-    for name in ["events (avg/stddev)", "execution time (avg/stddev)"] {
-        let (line, word) = reader.want(&format!("{name}:"))?;
+    for label in ["events (avg/stddev):", LAST] {
+        let (line, word) = reader.want(label)?;
         let (mean, sd) =
             word.split_once('/').ok_or_else(|| line.unfit("a mean and a deviation"))?;
         line.number(mean.trim(), "a mean")?;
         line.number(sd.trim(), "a deviation")?;
-        tell(name, word);
+        tell(label.trim_end_matches(':'), word);
     }
     Ok(Tail { elapsed_ns, events: Some(events), latency, told })
 }

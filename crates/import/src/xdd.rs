@@ -3,20 +3,55 @@
 //!
 //! Passes that read are phase `pass` of our suite `xdd`, by the size of their requests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::draft::{CELLS_MAX, Cell, Copies, Draft, Figure, Latency, Stream, size_axis};
+use crate::draft::{CELLS_MAX, Cell, Draft, Drafts, Figure, Latency, Stream, size_axis};
+use crate::sysbench;
 use crate::text::{Fault, Found, Line, Text, ns};
 
 const MB: f64 = 1e6;
 
+/// Outputs one behind the other of the same test with the same settings are repeats.
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
+    let mut drafts = Drafts::default();
+    for lines in text.lines.split_inclusive(|line| mark(line) == Some("COMBINED")) {
+        if drafts.is_empty() || lines.iter().any(begins) {
+            let draft = one(text, lines)?;
+            drafts.add(test(&draft), draft);
+        }
+    }
+    drafts.all().ok_or_else(|| text.ended("the line `COMBINED`"))
+}
+
+/// The first word of a line.
+fn mark<'a>(line: &'a Line) -> Option<&'a str> {
+    line.text.split_whitespace().next()
+}
+
+/// Whether a line is of an output that was not read to its end: what stands behind the last one may
+/// be anything.
+fn begins(line: &Line) -> bool {
+    let marks = ["What", "TARGET_PASS", "TARGET_AVERAGE", "COMBINED"];
+    line.after("XDD Version").is_some() || mark(line).is_some_and(|word| marks.contains(&word))
+}
+
+/// What outputs of the same test with the same settings share.
+fn test(draft: &Draft) -> String {
+    let first = draft.cells.first().map(|cell| {
+        let streams = cell.streams.iter().map(|s| (&s.name, &s.op, s.block, s.queue_depth));
+        (&cell.phase, &cell.coordinates, streams.collect::<Vec<_>>())
+    });
+    format!("{:?}", (sysbench::test(draft), &draft.target, first))
+}
+
+/// An output: each ends with its line `COMBINED`.
+fn one(text: &Text, lines: &[Line]) -> Found<Draft> {
     let mut draft = Draft::of("xdd");
     let mut columns: Vec<&str> = Vec::new();
     let mut passes: Vec<(u64, Stream, u64)> = Vec::new();
+    let mut met = BTreeSet::new();
     let mut combined = None;
-    let mut copies = Copies::default();
-    for line in &text.lines {
+    for line in lines {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         match words.first().copied() {
             Some("What") if words.contains(&"Ops") => columns = words,
@@ -24,8 +59,14 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
                 let what = format!("more than {CELLS_MAX} passes");
                 return Err(Fault::TooMuch { line: Some(line.number), what });
             }
-            Some("TARGET_PASS") if copies.have(&line.text) => {}
-            Some("TARGET_PASS") => passes.push(result(line, &words, &columns)?),
+            Some("TARGET_PASS") => {
+                let (pass, stream, elapsed) = result(line, &words, &columns)?;
+                if !met.insert((pass, stream.name.clone())) {
+                    // Streams of one pass run side by side: there would be two of one target.
+                    return Err(line.unfit("a pass of a target that has no line before it"));
+                }
+                passes.push((pass, stream, elapsed));
+            }
             Some("COMBINED") => combined = Some(result(line, &words, &columns)?),
             Some("TARGET_AVERAGE") => {
                 result(line, &words, &columns)?;
@@ -54,9 +95,8 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
         cell.elapsed_ns = cell.elapsed_ns.max(Some(elapsed));
     }
     cells.into_values().for_each(|cell| draft.push(cell));
-    draft.warnings.extend(copies.warning());
     draft.remarks.push("xdd works latency out of elapsed time: it has no tail.".to_owned());
-    Ok(vec![draft])
+    Ok(draft)
 }
 
 /// `Name, value` lines of its configuration.

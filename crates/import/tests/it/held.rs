@@ -98,6 +98,10 @@ fn copies_in_one_output_are_one_measurement() {
         "ioping-1.3.txt",
         "fio-3.33-read.terse.txt",
         "fio-3.33-randread.json+",
+        "xdd.txt",
+        "iometer.csv",
+        "pg_test_fsync-15.txt",
+        "sysbench-0.4-oltp-mft.txt",
     ] {
         let once = try_import(name, &sample(name)).unwrap();
         let thrice = [sample(name), sample(name), sample(name)].join(&b'\n');
@@ -105,9 +109,132 @@ fn copies_in_one_output_are_one_measurement() {
         assert_eq!(runs.len(), once.len(), "{name}");
         assert_eq!(runs[0].visits, once[0].visits, "{name}");
         assert_eq!(codes(&runs[0]), ["copies"], "{name}");
-        assert!(runs[0].header.warnings[0].text.starts_with("2 outputs of this file"), "{name}");
+        let left_out = if name == "iometer.csv" { 4 } else { 2 };
+        let told = format!("{left_out} outputs of this file");
+        assert!(runs[0].header.warnings[0].text.starts_with(&told), "{name}");
         assert_eq!(codes(&once[0]), [""; 0], "{name}");
     }
+}
+
+/// Figures of a second output, which differ from the first's.
+fn other(name: &str, pairs: &[(&str, &str)]) -> String {
+    let mut other = text(name);
+    for (from, to) in pairs {
+        assert!(other.contains(from), "{name}: {from}");
+        other = other.replace(from, to);
+    }
+    other
+}
+
+/// Side by side they would be targets, and their rates would add up.
+#[test]
+fn outputs_of_xdd_one_behind_the_other_are_repeats() {
+    let second = other("xdd.txt", &[("8469.235", "8470.235"), ("8440.602", "8441.602")]);
+    let runs = taken(&(text("xdd.txt") + &second));
+    let before = only("xdd.txt");
+    assert_eq!((runs.len(), runs[0].cells.clone()), (1, before.cells));
+    assert_eq!(runs[0].visits.len(), 6);
+    assert!(runs[0].visits.iter().all(|visit| visit.streams.len() == 1));
+    assert_eq!(codes(&runs[0]), [""; 0]);
+    // Of another target or size they are another run.
+    let of = |target: &str| {
+        text("xdd.txt").replace("Request size", &format!("Target device, {target}\nRequest size"))
+    };
+    let runs = taken(&(of("/dev/a") + &of("/dev/b")));
+    let targets: Vec<&str> = runs.iter().map(|run| run.header.target.given.as_str()).collect();
+    assert_eq!(targets, ["/dev/a", "/dev/b"]);
+    let large = text("xdd.txt").replace("        8192\n", "       16384\n");
+    assert_eq!(taken(&(text("xdd.txt") + &large)).len(), 2);
+    // One that was cut, and two that run into each other.
+    let cut = second.split("COMBINED").next().unwrap();
+    assert!(refused(&(text("xdd.txt") + cut)).1.contains("wanted the line `COMBINED`"));
+    let (line, told) = refused(&(cut.to_owned() + &second));
+    assert!(
+        line > cut.lines().count() && told.contains("a pass of a target that has no"),
+        "{told}"
+    );
+}
+
+/// Behind the last line of the one before, whatever was pasted of its head.
+#[test]
+fn a_second_output_in_a_file_is_not_dropped() {
+    let name = "pg_test_fsync-15.txt";
+    let second = other(name, &[("5910.119", "5911.119")]);
+    let headless: String = second.split_inclusive('\n').skip(3).collect();
+    for second in [second, headless] {
+        let runs = taken(&(text(name) + &second));
+        let rate =
+            |run: &Run| super::ops(run, "one-open-datasync")[0].reported.clone().unwrap().iops;
+        let rates: Vec<_> = runs.iter().map(rate).collect();
+        assert_eq!(rates, [Some(5910.119), Some(5911.119)]);
+        let cut = second.split("Non-sync").next().unwrap();
+        assert!(refused(&(text(name) + cut)).1.contains("wanted `Non-sync`"));
+        assert!(refused(&(cut.to_owned() + &text(name))).1.contains("wanted `Non-sync`"));
+    }
+    for (name, from, to) in [
+        ("sysbench-0.4-oltp-mft.txt", "131.93", "132.93"),
+        ("sysbench-0.4-fileio-rndrd.txt", "10000.0000/0.00", "110000.0000/0.00"),
+        ("sysbench-1.0.20-fileio-seqwr.txt", "129062.5000/707.50", "1129062.5000/707.50"),
+    ] {
+        let second = other(name, &[(from, to)]);
+        let second: String =
+            second.split_inclusive('\n').filter(|line| !line.starts_with("sysbench")).collect();
+        let runs = taken(&(text(name) + &second));
+        let visits: usize = runs.iter().map(|run| run.visits.len()).sum();
+        assert_eq!(visits, 2, "{name}");
+        // Of the first its end is missing.
+        let cut = second.split("total time:").next().unwrap();
+        let (_, told) = refused(&(cut.to_owned() + &second));
+        assert!(told.contains("wanted the head of another output before it"), "{name}: {told}");
+    }
+    let name = "sysbench-1.1-fileio-rndrw.txt";
+    let headless: String =
+        text(name).split_inclusive('\n').filter(|line| !line.starts_with("sysbench")).collect();
+    let (_, told) = refused(&(text(name) + &headless));
+    assert!(told.contains("wanted the head of another output"), "{told}");
+}
+
+#[test]
+fn a_row_with_more_fields_than_heads_is_refused() {
+    let decimal_comma = |text: &str| -> String {
+        let is_point = |chars: &[char]| {
+            chars[1] == '.' && chars[0].is_ascii_digit() && chars[2].is_ascii_digit()
+        };
+        let chars: Vec<char> = text.chars().collect();
+        let comma = |k: usize| k > 0 && chars.get(k - 1..k + 2).is_some_and(is_point);
+        chars.iter().enumerate().map(|(k, c)| if comma(k) { ',' } else { *c }).collect()
+    };
+    for name in ["orion_mbps.csv", "orion_lat.csv", "iometer.csv"] {
+        let text = text(name);
+        let version = text.find("'Results").unwrap_or(0);
+        let bent = text[..version].to_owned() + &decimal_comma(&text[version..]);
+        let error = try_import(name, bent.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("fields, as there are heads, of"), "{name}: {error}");
+    }
+    // A comma in the name of a specification.
+    let bent = text("iometer.csv").replace("ALL,All,Database,", "ALL,All,Data, base,");
+    assert!(refused(&bent).1.contains("fields, as there are heads, of"));
+}
+
+#[test]
+fn a_row_of_iometer_is_held_against_itself() {
+    for (from, to, sum) in [
+        ("1507.750000,1010.250000", "1507.750000,1011.250000", "1508.750000"),
+        ("11.779297,7.892578", "11.789297,7.892578", "11.779297"),
+    ] {
+        let bent = text("iometer.csv").replacen(from, to, 1);
+        let (line, told) = refused(&bent);
+        assert_eq!(line, line_of(&bent, "ALL,"), "{told}");
+        assert!(told.contains(&format!("the sum of those of reads and writes, {sum}")), "{told}");
+    }
+    for (from, to) in [(",0,0,4,12.5", ",0,0,4x,12.5"), (",0,0,4,12.5", ",0,0,+4,12.5")] {
+        let (_, told) = refused(&text("iometer.csv").replacen(from, to, 1));
+        assert!(told.contains("Queue Depth, a whole number"), "{told}");
+    }
+    // Of two files: one name of two specifications.
+    let second = text("iometer.csv").replace("8192,100,67,", "4096,100,67,");
+    let (_, told) = refused(&(text("iometer.csv") + &second));
+    assert!(told.contains("the lines of that name before it"), "{told}");
 }
 
 #[test]
@@ -177,4 +304,26 @@ fn no_cache_is_full_of_what_nobody_told() {
     let told = explain::gap::gaps(&explain::View::new(&run)).sentences().join("\n");
     assert!(told.contains("Gap, not confirmed"), "{told}");
     assert!(!told.contains("cache that was full"), "{told}");
+}
+
+/// They are there, and `export` writes them.
+#[test]
+fn bins_of_another_tool_are_not_said_to_be_missing() {
+    let told = |name: &str| {
+        let run = only(name);
+        explain::latency::latencies(&explain::View::new(&run)).sentences().join("\n")
+    };
+    for (name, has_bins) in [
+        ("fio-3.33-randread.json+", true),
+        ("sysbench-1.0.20-fileio-rndrd.txt", true),
+        ("sysbench-1.0.20-oltp_read_write.txt", false),
+        ("pgbench-15.txt", false),
+    ] {
+        let run = only(name);
+        let found = told(name);
+        assert!(found.contains("how long requests wait is unknown"), "{found}");
+        assert_eq!(found.contains("there is no histogram of latencies"), !has_bins, "{found}");
+        assert_eq!(found.contains("bins that another tool printed"), has_bins, "{found}");
+        assert_eq!(report::hlog(&run).is_ok_and(|log| log.contains("Tag=")), has_bins, "{name}");
+    }
 }
