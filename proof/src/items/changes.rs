@@ -335,7 +335,7 @@ fn few(random: &mut Random, effect: impl Fn(u32) -> f64) -> Option<drift::RunDri
             visits.push(made);
         }
     }
-    drift::drift(&View::new(&record(visits))).run
+    drift::drift(&View::new(&record(visits))).parts.into_iter().next()
 }
 
 /// Visits of 2 s every 36 s: 72 minutes.
@@ -353,7 +353,7 @@ fn run(random: &mut Random, effect: impl Fn(f64) -> f64) -> Option<drift::RunDri
             visits.push(visit(cell as u32, round as u32, number, &seconds));
         }
     }
-    drift::drift(&View::new(&record(visits))).run
+    drift::drift(&View::new(&record(visits))).parts.into_iter().next()
 }
 
 fn visit(cell: u32, repeat: u32, order: u32, seconds: &[Second]) -> VisitRecord {
