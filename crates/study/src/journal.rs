@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::marks::Marks;
 
 /// The version of the entries: since 2 they say what was left on each device, since 3 which file a
-/// loop device shows, whatever its name.
-pub const VERSION: u32 = 3;
+/// loop device shows, whatever its name, since 4 from which byte of it.
+pub const VERSION: u32 = 4;
 /// The first that is still understood.
 const FIRST: u32 = 1;
 
@@ -207,6 +207,9 @@ pub struct Identity {
     /// The device that the file lies on, as major and minor number, good until the next restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_on: Option<String>,
+    /// The byte of that file with which the device begins; how far it goes is told by its size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
     /// Major and minor number: all there is for some devices.
     pub number: String,
     /// When the machine was started: the number is good for no longer.
@@ -234,6 +237,12 @@ impl Identity {
         {
             let file = option(&self.file);
             return Some(format!("its file {file} is another file of that name now"));
+        }
+        if let (Some(then), now) = (self.offset, now.offset.unwrap_or(0))
+            && then != now
+        {
+            let file = option(&self.file);
+            return Some(format!("it begins at byte {now} of {file}, and began at byte {then}"));
         }
         let known = self.serial.is_some() || self.wwid.is_some() || self.file.is_some();
         if !known && self.boot != now.boot {
@@ -457,9 +466,21 @@ impl State {
         })
     }
 
-    /// Settings that are not what they were: path and what it was.
+    /// Settings that are not what they were, path and what it was, in the order in which they have to
+    /// be put back: a scheduler that changes sets the queue's depth, and the depth what is its own.
     pub fn settings(&self) -> impl Iterator<Item = (&String, &String)> {
-        self.settings.iter()
+        let mut all: Vec<(&String, &String)> = self.settings.iter().collect();
+        all.sort_by_key(|(path, _)| match path {
+            path if path.ends_with("/scheduler") => 0,
+            path if path.contains("/iosched/") => 2,
+            _ => 1,
+        });
+        all.into_iter()
+    }
+
+    /// The same, to have while they are put back.
+    pub fn to_put_back(&self) -> Vec<(String, String)> {
+        self.settings().map(|(path, value)| (path.clone(), value.clone())).collect()
     }
 
     /// What a setting was before it was changed.
@@ -671,6 +692,19 @@ mod tests {
     }
 
     #[test]
+    fn a_scheduler_is_put_back_before_what_it_resets() {
+        let mut state = State::new(begins());
+        let files = ["iosched/read_expire", "nr_requests", "read_ahead_kb", "scheduler"];
+        for file in files {
+            let path = format!("/sys/block/sda/queue/{file}");
+            state.apply(&Entry::Was { path, value: "1".into() });
+        }
+        let order: Vec<&str> =
+            state.settings().map(|(path, _)| &path["/sys/block/sda/queue/".len()..]).collect();
+        assert_eq!(order, ["scheduler", "nr_requests", "read_ahead_kb", "iosched/read_expire"]);
+    }
+
+    #[test]
     fn what_is_no_journal_is_refused() {
         assert!(matches!(State::read(""), Err(JournalError::Empty)));
         assert!(matches!(State::read("{\"is\":\"ended\""), Err(JournalError::NoBeginning)));
@@ -759,6 +793,10 @@ mod tests {
         for other in [of_file(Some(6), Some("254:0")), of_file(None, None)] {
             assert!(now.differs(&other).unwrap().contains("another file of that name"));
         }
+        let part = |offset| Identity { offset, ..now.clone() };
+        assert!(part(Some(0)).differs(&part(Some(4096))).unwrap().contains("byte 4096 of /a.img"));
+        assert_eq!(part(Some(4096)).differs(&part(Some(4096))), None);
+        assert_eq!(part(None).differs(&part(Some(4096))), None, "journals of before do not say");
         let moved = of_file(Some(5), Some("254:16"));
         assert!(now.differs(&moved).is_some());
         let restarted_too = Identity { boot: "b2".into(), ..moved };

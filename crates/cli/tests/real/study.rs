@@ -228,6 +228,38 @@ fn settings_are_put_back() {
     assert_eq!((read("scheduler"), read("read_ahead_kb")), before);
 }
 
+/// Another scheduler sets the depth of the queue to its own, and begins with its own tunables.
+#[test]
+fn what_a_scheduler_resets_is_put_back_with_it() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-depth");
+    let devices = loops(&mut lab, 1, 64);
+    let queue = format!("/sys/block/{}/queue", devices[0].trim_start_matches("/dev/"));
+    let read = |name: &str| fs::read_to_string(format!("{queue}/{name}")).unwrap();
+    let set = |name: &str, value: &str| fs::write(format!("{queue}/{name}"), value).unwrap();
+    let offered = read("scheduler");
+    if !["mq-deadline", "none"].iter().all(|word| offered.contains(word)) {
+        eprintln!("skipped: its schedulers are {offered}");
+        return;
+    }
+    set("scheduler", "mq-deadline");
+    set("nr_requests", "40");
+    set("iosched/read_expire", "77");
+    let now = || [read("scheduler"), read("nr_requests"), read("iosched/read_expire")];
+    let before = now();
+    let varied = "file_system = \"ext4\"\nscheduler = \"none\"";
+    for stack in [varied.to_owned(), format!("{varied}\nnr_requests = [16, 32]")] {
+        study(&lab, &strs(&devices), &stack, "");
+        lab.ok("study s.toml --quiet");
+        assert_eq!(now(), before, "{stack}");
+        change(&lab, "50ms", "2s");
+        kill_when_mounted(&lab, &devices);
+        assert_ne!(read("scheduler"), before[0], "{stack}");
+        lab.ok("study clean");
+        assert_eq!(now(), before, "{stack}: killed");
+    }
+}
+
 #[test]
 fn killed_at_any_moment_it_resumes_or_is_cleaned() {
     needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");

@@ -244,6 +244,129 @@ fn a_label_by_which_a_study_would_not_know_its_own_is_refused() {
 }
 
 #[test]
+fn words_by_which_a_file_system_is_not_the_devices_are_refused() {
+    needs_root!("losetup", "mkfs.ext4");
+    let mut lab = Lab::new("study-shifted");
+    let devices = loops(&mut lab, 1, 64);
+    let none_of = "which is none of [devices]";
+    for (words, why) in [
+        ("mount = [\"defaults\", \"loop\"]", none_of),
+        ("mount = \"noatime,offset=0\"", none_of),
+        ("mount = \"sizelimit=4194304\"", none_of),
+        ("mount = \"bind\"", "it changes what is mounted already"),
+        ("mount = \"remount\"", "it changes what is mounted already"),
+        ("mkfs = [\"none\", \"-E offset=4096\"]", "elsewhere than at the device's first byte"),
+    ] {
+        study(&lab, &strs(&devices), &format!("{EXT4}\n{words}"), "");
+        for options in ["--dry-run", ""] {
+            lab.run(&format!("study s.toml {options}")).is(2, &[why]);
+        }
+    }
+    assert!(is_blank(&lab.path("d0.img")));
+}
+
+#[test]
+fn another_part_of_the_same_file_is_another_device() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-part");
+    let image = lab.sparse("two.img", 200);
+    let part = |at: u64| [format!("--offset={}", at << 20), format!("--sizelimit={}", 64 << 20)];
+    let first = part(1);
+    let device = lab.attach(&image, &[&first[0], &first[1]]);
+    study(&lab, &[&device], EXT4, "");
+    change(&lab, "50ms", "2s");
+    let devices = [device.clone()];
+    kill_when_mounted(&lab, &devices);
+    unmount(&device);
+    let now_at = |at| {
+        let [offset, limit] = part(at);
+        tool("losetup", &["-d", &device]);
+        tool("losetup", &[&offset, &limit, &device, image.to_str().unwrap()]);
+    };
+    now_at(101);
+    let before = hash(&image);
+    for words in ["study s.toml --resume", "study clean"] {
+        lab.run(words).is(3, &["it begins at byte 105906176 of "]);
+        assert_eq!(hash(&image), before, "{words}");
+    }
+    now_at(1);
+    lab.ok("study clean");
+    let bytes = fs::read(&image).unwrap();
+    assert!(bytes[1 << 20..2 << 20].iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn btrfs_of_others_that_is_not_mounted_is_not_forgotten() {
+    needs_root!("losetup", "mkfs.btrfs", "wipefs", "blkid");
+    let mut lab = Lab::new("study-forget");
+    let devices = loops(&mut lab, 4, 256);
+    let (ours, theirs) = devices.split_at(2);
+    tool("mkfs.btrfs", &["-q", "-d", "raid1", "-m", "raid1", &theirs[0], &theirs[1]]);
+    tool("btrfs", &["device", "scan", &theirs[0], &theirs[1]]);
+    let stack = "members = 2\nlevel = \"raid1\"\nfile_system = \"btrfs\"\nstate = \"degraded\"";
+    study(&lab, &strs(ours), stack, "");
+    lab.ok("study s.toml --quiet");
+    lab.mount(&[&theirs[0]], "theirs");
+}
+
+#[test]
+fn a_node_of_any_name_is_the_device_of_its_number() {
+    needs_root!("losetup", "mkfs.ext4", "mkfs.btrfs", "wipefs", "blkid", "mknod");
+    let mut lab = Lab::new("study-node");
+    let devices = loops(&mut lab, 2, 256);
+    let node = |at: usize| {
+        let node = format!("/dev/plimsoll-test-node{at}-{}", std::process::id());
+        let number = devices[at].trim_start_matches("/dev/loop");
+        tool("mknod", &[&node, "b", "7", number]);
+        node
+    };
+    let nodes = [node(0), node(1)];
+    let btrfs = "members = 2\nlevel = \"raid1\"\nfile_system = \"btrfs\"";
+    let said: Vec<_> = [EXT4, btrfs]
+        .iter()
+        .map(|stack| {
+            study(&lab, &strs(&nodes), stack, "");
+            lab.run("study s.toml")
+        })
+        .collect();
+    nodes.iter().for_each(|node| fs::remove_file(node).unwrap());
+    for said in said {
+        assert_eq!(said.code, Some(0), "{said}");
+    }
+    assert!(is_blank(&lab.path("d0.img")) && is_blank(&lab.path("d1.img")));
+}
+
+/// What cannot be written down must not be half of what is known.
+#[test]
+fn cleaned_while_the_stores_disk_is_full_nothing_of_it_stays() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-nospace");
+    let devices = loops(&mut lab, 1, 64);
+    let place = lab.mount(&["-t", "tmpfs", "-o", "size=32m", "none"], "small");
+    study(&lab, &strs(&devices), EXT4, "");
+    change(&lab, "50ms", "2s");
+    let store = "--store small/store.db";
+    let mut child = lab.command(&format!("study s.toml --quiet {store}")).spawn().unwrap();
+    let begun = Instant::now();
+    while !mounted(&devices) && begun.elapsed() < Duration::from_secs(30) {
+        sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut filler = fs::File::create(place.join("filler")).unwrap();
+    for size in [1 << 16, 1 << 12, 1 << 8, 1] {
+        while std::io::Write::write_all(&mut filler, &vec![1; size]).is_ok() {}
+    }
+    lab.run(&format!("study clean {store}")).is(6, &["cannot write the journal"]);
+    assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
+    fs::remove_file(place.join("filler")).unwrap();
+    let said = lab.ok(&format!("study clean {store}"));
+    assert!(!said.err.contains("left alone"), "{said}");
+    let said = lab.ok(&format!("study s.toml --quiet {store}"));
+    assert!(is_blank(&lab.path("d0.img")), "{said}");
+}
+
+#[test]
 fn an_override_of_a_study_without_devices_is_one_of_nothing() {
     let lab = Lab::new("study-idle");
     let text =

@@ -206,14 +206,15 @@ fn fail_btrfs(stack: &StackSpec, leg: &Leg, victim: &DeviceId, names: &Names) ->
     let mount = mount_words(stack, kind, first, &left, &path, &["degraded"]);
     let made = Made::Mount { path: path.clone() };
     let erase = ["wipefs", "--all", "--quiet", "--types", kind.name(), victim.as_str()];
-    let forget = ["btrfs", "device", "scan", "--forget"];
+    // By name: without one it forgets everybody's that are not mounted.
+    let forget = ["btrfs", "device", "scan", "--forget", victim.as_str()];
     vec![
         step(Stage::State, format!("unmount {path}"), run(["umount", &path])),
         Step {
             writes_to: vec![victim.clone()],
             ..step(Stage::State, format!("erase the mark of btrfs on {victim}"), run(erase))
         },
-        step(Stage::State, "let btrfs forget devices that are not mounted".to_owned(), run(forget)),
+        step(Stage::State, format!("let btrfs forget {victim}"), run(forget)),
         Step {
             makes: vec![made.clone()],
             undo: vec![Undo::where_is(made, run(["umount", &path]))],

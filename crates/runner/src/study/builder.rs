@@ -132,11 +132,8 @@ impl<'a> Builder<'a> {
         self.are_the_same(step)?;
         // Before anything is written down: what is not allowed is a fault of ours.
         self.allowed.check(&step.action).map_err(|error| NotBuilt::Failed(error.to_string()))?;
-        if let Action::WriteFile { path, .. } = &step.action
-            && self.journal.state().setting(path).is_none()
-        {
-            let value = setting(path).map_err(|error| NotBuilt::Failed(error.to_string()))?;
-            self.journal.add(&Entry::Was { path: path.clone(), value })?;
+        if let Action::WriteFile { path, .. } = &step.action {
+            self.note_settings(path)?;
         }
         self.journal.add(&Entry::Doing { stack, number, step: Box::new(step.clone()) })?;
         // Killed within it, it has left what was there, without what it took off.
@@ -152,6 +149,17 @@ impl<'a> Builder<'a> {
         acted.map_err(|error| NotBuilt::Failed(format!("cannot {}: {error}", step.what)))?;
         witness::note_made(self.journal, &step.makes)?;
         self.journal.add(&Entry::Done { stack, number })?;
+        Ok(())
+    }
+
+    /// Notes what a setting is before it is changed for the first time, and all that changes with it.
+    fn note_settings(&mut self, path: &str) -> Result<(), NotBuilt> {
+        for (path, value) in with_resets(path) {
+            if self.journal.state().setting(&path).is_none() {
+                let value = value.map_err(|error| NotBuilt::Failed(error.to_string()))?;
+                self.journal.add(&Entry::Was { path, value })?;
+            }
+        }
         Ok(())
     }
 
@@ -309,19 +317,17 @@ impl<'a> Builder<'a> {
 
     /// Takes back all that is open, the newest first.
     ///
-    /// Settings come before all: what is in the way of the rest is not in theirs. One that cannot be
-    /// put back yet is tried again in its turn.
+    /// Settings come before all: what is in the way of the rest is not in theirs. Those that cannot
+    /// be put back yet are tried again at the end.
     pub fn undo_all(&mut self, listener: &mut dyn Listener) -> Result<(), PlayError> {
-        for (path, value) in self.changed_settings() {
-            if let Err(error @ PlayError::Journal { .. }) = self.put_back(&path, &value, listener) {
-                return Err(error);
-            }
+        if let Err(error @ PlayError::Journal { .. }) = self.settings_back(listener) {
+            return Err(error);
         }
         while let Some(next) = self.journal.state().next_undo() {
             let (stack, number, undo) = (next.stack, next.number, next.undo);
             let (what, step, done) = (next.what.clone(), next.step.clone(), next.done);
             match self.undo_one(&what, &step, done, listener)? {
-                Undid::Done => self.told.push(self.done_text(&what.action)),
+                Undid::Done => self.told.push(action_text(&what.action)),
                 // Settings are told by what they are again.
                 Undid::Nothing(_) if study::journal::is_put_back(&what.action) => {}
                 // Others of the study's are in it, and it is told with the last of them.
@@ -330,37 +336,32 @@ impl<'a> Builder<'a> {
                     self.told.push(format!("not done: {}: {why}", action_text(&what.action)));
                 }
             }
-            if let Action::PutBack { path } = &what.action {
-                self.journal.add(&Entry::Back { path: path.clone() })?;
-            }
             self.journal.add(&Entry::Undone { stack, number, undo })?;
         }
-        // Changed, and the step that would put it back was never begun.
-        for (path, value) in self.changed_settings() {
-            self.put_back(&path, &value, listener)?;
-        }
-        Ok(())
+        self.settings_back(listener)
     }
 
-    /// Paths, and what was there before.
-    fn changed_settings(&self) -> Vec<(String, String)> {
-        self.journal.state().settings().map(|(p, v)| (p.clone(), v.clone())).collect()
+    /// Puts settings back; of a queue whose scheduler cannot be, none: that would reset them again.
+    /// The first trouble, when all that can be done is.
+    fn settings_back(&mut self, listener: &mut dyn Listener) -> Result<(), PlayError> {
+        let mut trouble: Vec<(String, PlayError)> = Vec::new();
+        for (path, value) in self.journal.state().to_put_back() {
+            if trouble.iter().any(|(failed, _)| queue_of(failed) == queue_of(&path)) {
+                continue;
+            }
+            match self.put_back(&path, &value, listener) {
+                Err(error @ PlayError::Journal { .. }) => return Err(error),
+                Err(error) => trouble.push((path, error)),
+                Ok(()) => {}
+            }
+        }
+        trouble.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
     /// Whether another step made the same directory, and is to be taken back after this one.
     fn is_to_go_later(&self, action: &Action) -> bool {
         let same = self.journal.state().undos().filter(|undo| undo.what.action == *action);
         matches!(action, Action::RemoveDirectory { .. }) && same.count() > 1
-    }
-
-    fn done_text(&self, action: &Action) -> String {
-        match action {
-            Action::PutBack { path } => match self.journal.state().setting(path) {
-                Some(value) => format!("write {value} to {path}"),
-                None => action_text(action),
-            },
-            _ => action_text(action),
-        }
     }
 
     fn put_back(
@@ -370,21 +371,25 @@ impl<'a> Builder<'a> {
         listener: &mut dyn Listener,
     ) -> Result<(), PlayError> {
         let action = Action::PutBack { path: path.to_owned() };
+        let was_so = is_so(path, value);
         self.act(&action, Some(value), listener).map_err(|error| PlayError::Undo {
             what: format!("set {path}"),
             why: error.to_string(),
         })?;
-        self.told.push(format!("write {value} to {path}"));
+        if !was_so {
+            self.told.push(format!("write {value} to {path}"));
+        }
         self.journal.add(&Entry::Back { path: path.to_owned() })
     }
 
     /// Takes everything back, with or without a journal: what cannot be written down any more is
-    /// undone all the same.
+    /// undone all the same, down to zeros, since nobody could know half of it again.
     pub fn tear_down(&mut self, listener: &mut dyn Listener) -> Result<(), PlayError> {
         match self.undo_all(listener) {
             Err(error @ PlayError::Journal { .. }) => {
                 self.journal.go_on_without();
                 self.undo_all(listener)?;
+                self.blank()?;
                 Err(error)
             }
             other => other,
@@ -399,12 +404,8 @@ impl<'a> Builder<'a> {
         listener: &mut dyn Listener,
     ) -> Result<Undid, PlayError> {
         let cannot = |why: String| PlayError::Undo { what: step.what.clone(), why };
-        let mut before = None;
-        if let Action::PutBack { path } = &undo.action {
-            before = self.journal.state().setting(path).cloned();
-            if before.is_none() {
-                return Ok(Undid::Nothing("it was not changed, or is back already".to_owned()));
-            }
+        if study::journal::is_put_back(&undo.action) {
+            return Ok(Undid::Nothing("settings are put back together".to_owned()));
         }
         // Of another device nothing could be said, and nothing taken back.
         let named = self.written_by(undo);
@@ -446,7 +447,7 @@ impl<'a> Builder<'a> {
             // It may write to what the step wrote to.
             self.are_the_same(step)?;
             self.note(&named, true)?;
-            let acted = self.act(&undo.action, before.as_deref(), listener);
+            let acted = self.act(&undo.action, None, listener);
             self.note(&named, false)?;
             match acted {
                 // One of several that lie on each other.
@@ -568,6 +569,31 @@ fn erases(action: &Action) -> bool {
         Some("mdadm") => words.next() == Some("--zero-superblock"),
         _ => false,
     }
+}
+
+/// A setting of a queue as it is now, and with the scheduler all that another one resets.
+fn with_resets(path: &str) -> Vec<(String, Result<String, ActError>)> {
+    let mut found = vec![(path.to_owned(), setting(path))];
+    if let Some(queue) = path.strip_suffix("/scheduler") {
+        let own = std::fs::read_dir(format!("{queue}/iosched")).into_iter().flatten().flatten();
+        let mut others: Vec<String> = own.map(|entry| entry.path().display().to_string()).collect();
+        others.push(format!("{queue}/nr_requests"));
+        others.sort();
+        // Not every queue has them.
+        let others = others.into_iter().map(|path| (path.clone(), setting(&path)));
+        found.extend(others.filter(|(_, value)| value.is_ok()));
+    }
+    found
+}
+
+/// The directory of a setting's queue.
+pub(super) fn queue_of(path: &str) -> &str {
+    path.split_once("/queue/").map_or(path, |(disk, _)| disk)
+}
+
+/// Whether a setting is what it was already.
+pub(super) fn is_so(path: &str, value: &str) -> bool {
+    setting(path).is_ok_and(|now| now == value)
 }
 
 fn makes_pool(step: &Step) -> bool {

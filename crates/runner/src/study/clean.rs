@@ -7,7 +7,7 @@ use stack::Host;
 use stack::build::{Allowed, Way};
 use study::journal::Entry;
 
-use crate::study::builder::{Builder, Listener, allowed};
+use crate::study::builder::{Builder, Listener, allowed, is_so, queue_of};
 use crate::study::devices::hold;
 use crate::study::file::{JournalFile, Unfinished, journals, peek};
 use crate::study::{PlayError, directory};
@@ -53,8 +53,9 @@ impl Unfinished {
     /// What would be taken back.
     pub fn left(&self) -> Left {
         let state = &self.state;
-        let set = |(path, value)| format!("write {value} to {path}");
-        let mut lines: Vec<String> = state.settings().map(set).collect();
+        let changed = state.settings().filter(|(path, value)| !is_so(path, value));
+        let mut lines: Vec<String> =
+            changed.map(|(path, value)| format!("write {value} to {path}")).collect();
         let undos = state.undos().filter(|undo| !study::journal::is_put_back(&undo.what.action));
         lines.extend(undos.map(|undo| action_text(&undo.what.action)));
         for found in state.to_blank() {
@@ -219,17 +220,24 @@ fn settings_back(found: &Unfinished, told: &mut Vec<String>) -> Result<(), PlayE
     let devices = journal.state().devices.clone();
     let _held = hold(&host, devices.iter().map(|found| found.device.as_str()))?;
     let allowed = allowed(&host, &devices, &names);
-    let settings: Vec<(String, String)> =
-        journal.state().settings().map(|(p, v)| (p.clone(), v.clone())).collect();
-    for (path, value) in settings {
+    let mut failed: Vec<String> = Vec::new();
+    for (path, value) in journal.state().to_put_back() {
+        // A scheduler that is put back later would reset the others again.
+        if failed.iter().any(|failed| queue_of(failed) == queue_of(&path)) {
+            continue;
+        }
+        let was_so = is_so(&path, &value);
         let action = layout::Action::PutBack { path: path.clone() };
         let mut way = Way { limit: SOON, held: None, named: &[], waits: &mut |_, _, _| {} };
         if let Err(error) = stack::build::act(&action, &allowed, Some(&value), &mut way) {
             told.push(stays(found, &error));
+            failed.push(path);
             continue;
         }
         journal.add(&Entry::Back { path: path.clone() })?;
-        told.push(format!("{path} is {value} again, as before study {}", found.name()));
+        if !was_so {
+            told.push(format!("{path} is {value} again, as before study {}", found.name()));
+        }
     }
     Ok(())
 }

@@ -46,6 +46,7 @@ pub(super) fn known_by(identity: &DeviceIdentity) -> Identity {
         file: identity.file.clone(),
         inode: identity.file_id.map(|id| id.inode),
         file_on: identity.file_id.map(|id| id.device.to_string()),
+        offset: identity.offset,
         number: identity.number.to_string(),
         boot: identity.boot.clone(),
     }

@@ -229,8 +229,12 @@ pub fn setting(path: &str) -> Result<String, ActError> {
     Ok(chosen(text.trim()).to_owned())
 }
 
-/// Writes a setting back. A device that is gone has none any more.
+/// Writes a setting back that is another by now. A device that is gone has none any more.
 pub fn put_back(path: &str, value: &str) -> Result<(), ActError> {
+    // Not everything that can be read can be written as it is read.
+    if setting(path).is_ok_and(|now| now == value) {
+        return Ok(());
+    }
     match std::fs::write(path, value) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         written => written.map_err(|source| ActError::File {

@@ -66,9 +66,12 @@ impl Allowed {
                 None => Ok(()),
             },
             Action::WriteFile { path, .. } | Action::PutBack { path } => {
+                let puts_back = matches!(action, Action::PutBack { .. });
                 let known = self.queues.iter().any(|queue| {
                     let file = path.strip_prefix(&format!("/sys/block/{queue}/queue/"));
-                    file.is_some_and(|file| SETTINGS.contains(&file))
+                    file.is_some_and(|file| {
+                        SETTINGS.contains(&file) || puts_back && is_of_scheduler(file)
+                    })
                 });
                 if known { Ok(()) } else { refuse(format!("{path} is no setting of its devices")) }
             }
@@ -96,6 +99,15 @@ impl Allowed {
         }
         if let Some(word) = elsewhere(program, arguments) {
             return Some(format!("`{word}` makes it write to something besides its device"));
+        }
+        if let Some((word, why)) = unlike_a_plain_mount(program, arguments) {
+            return Some(format!("the mount option `{word}` {why}"));
+        }
+        if let Some(word) = shifted(program, arguments) {
+            return Some(format!(
+                "`{word}` puts the file system elsewhere than at the device's first byte, where a \
+                 study knows its own"
+            ));
         }
         if let Some(word) = otherwise(program, arguments) {
             return Some(format!(
@@ -159,6 +171,12 @@ impl Allowed {
     }
 }
 
+/// Whether a file of a queue is one of its scheduler's own.
+fn is_of_scheduler(file: &str) -> bool {
+    let name = file.strip_prefix("iosched/");
+    name.is_some_and(|name| !name.is_empty() && !name.contains('/') && !name.starts_with('.'))
+}
+
 /// The word by which a `mkfs` would write to a file, or another device, that is named without a slash.
 fn elsewhere<'a>(program: &str, arguments: &'a [String]) -> Option<&'a str> {
     let kind = program.strip_prefix("mkfs.")?;
@@ -212,6 +230,42 @@ fn otherwise<'a>(program: &str, arguments: &'a [String]) -> Option<&'a str> {
     })
 }
 
+/// The mount option by which something else would be mounted than the study's device, and why it is
+/// not taken.
+fn unlike_a_plain_mount<'a>(
+    program: &str,
+    arguments: &'a [String],
+) -> Option<(&'a str, &'static str)> {
+    if program != "mount" {
+        return None;
+    }
+    let given = arguments.iter().zip(arguments.iter().skip(1)).filter(|(word, _)| *word == "-o");
+    given.flat_map(|(_, options)| options.split(',')).find_map(|option| {
+        let name = option.split('=').next().unwrap_or_default();
+        let why = match name {
+            "loop" | "offset" | "sizelimit" | "encryption" => {
+                "puts a loop device of its own over the study's, which is none of [devices]"
+            }
+            "bind" | "rbind" | "move" | "remount" => {
+                "mounts no file system of a device: it changes what is mounted already"
+            }
+            "X-mount.subdir" => "mounts a part of the file system elsewhere in it",
+            "helper" | "uhelper" => "has another program mount or unmount it",
+            name if name.starts_with("verity.") => {
+                "puts a device of its own over the study's, which is none of [devices]"
+            }
+            _ => return None,
+        };
+        Some((option, why))
+    })
+}
+
+/// The word by which a `mkfs` would begin further on than at the first byte.
+fn shifted<'a>(program: &str, arguments: &'a [String]) -> Option<&'a str> {
+    program.strip_prefix("mkfs.")?;
+    arguments.iter().map(String::as_str).find(|word| word.contains("offset="))
+}
+
 /// An action as a line.
 fn words(action: &Action) -> String {
     match action {
@@ -257,6 +311,7 @@ mod tests {
             "mkfs.ext4 -q /dev/plimsoll-0123abcd/data",
             "mkfs.ext4 -q -F -L plimsoll -O ^resize_inode,quota -N 4096 -j /dev/loop1",
             "mkfs.xfs -f -m crc=1 -l size=64m /dev/loop1",
+            "mount -o noatime,loopy,commit=9 /dev/loop1 /run/plimsoll/0123abcd/data",
             "mount -t btrfs -o noatime,device=/dev/loop1 /dev/loop1 /run/plimsoll/0123abcd/data",
             "umount /run/plimsoll/0123abcd/data",
             "zpool destroy plimsoll-0123abcd",
@@ -356,6 +411,14 @@ mod tests {
             "mkfs.jfs -q -jvictim /dev/loop1",
             "mkfs.ext4 -J device=LABEL=x /dev/loop1",
             "mkfs.vfat /dev/loop1",
+            "mkfs.ext4 -E stride=16,offset=4096 /dev/loop1",
+            "mkfs.ext4 -q -Eoffset=4096 /dev/loop1",
+            "mount -o loop /dev/loop1 /run/plimsoll/0123abcd/data",
+            "mount -t ext4 -o noatime,offset=0 /dev/loop1 /run/plimsoll/0123abcd/data",
+            "mount -o sizelimit=4096 /dev/loop1 /run/plimsoll/0123abcd/data",
+            "mount -o bind /dev/loop1 /run/plimsoll/0123abcd/data",
+            "mount -o remount,ro /dev/loop1 /run/plimsoll/0123abcd/data",
+            "mount -o verity.roothash=00 /dev/loop1 /run/plimsoll/0123abcd/data",
             "dd of=/dev/loop1",
             "sh -c true",
             "/bin/mount /dev/loop1 /run/plimsoll/0123abcd/data",
@@ -381,9 +444,13 @@ mod tests {
             "/sys/block/sdb/queue/scheduler",
             "/sys/block/sda/queue/wbt_lat_usec",
             "/sys/block/sda/queue/../../sdb/queue/scheduler",
+            "/sys/block/sda/queue/iosched/../scheduler",
+            "/sys/block/sda/queue/iosched/",
+            "/sys/block/sdb/queue/iosched/low_latency",
             "/etc/passwd",
         ] {
             let (path, value) = (path.to_owned(), "x".to_owned());
+            assert!(allowed().check(&Action::PutBack { path: path.clone() }).is_err());
             assert!(allowed().check(&Action::WriteFile { path: path.clone(), value }).is_err());
             assert!(allowed().check(&Action::RemoveDirectory { path }).is_err());
         }

@@ -27,6 +27,8 @@ pub struct DeviceIdentity {
     pub file: Option<String>,
     /// That file itself, whatever its name.
     pub file_id: Option<FileId>,
+    /// The byte of that file with which the device begins.
+    pub offset: Option<u64>,
     /// Of this start of the machine.
     pub boot: String,
     /// The disk that has the queue: itself, or the disk of a partition.
@@ -67,6 +69,10 @@ pub fn identity(host: &Host, path: &Path) -> Option<DeviceIdentity> {
             .as_ref()
             .and_then(|file| std::fs::metadata(file).ok())
             .map(|m| FileId::of(&m)),
+        offset: file
+            .is_some()
+            .then(|| host.number(format!("/sys/class/block/{name}/loop/offset")))
+            .flatten(),
         file: file.map(|file| file.display().to_string()),
         boot: host.line("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
         disk,

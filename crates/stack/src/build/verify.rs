@@ -1,5 +1,6 @@
 //! Whether what was built is what was planned.
 
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::block;
 use crate::build::act::{run, setting};
 use crate::build::there::array;
 use crate::host::Host;
-use crate::mounts::{Mount, mounts};
+use crate::mounts::{DeviceNumber, Mount, mounts};
 
 /// How long a look may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -51,7 +52,7 @@ pub fn verify(host: &Host, wanted: &Expectation) -> Vec<String> {
         },
         Expectation::Members { of, devices } => {
             let wanted: Vec<String> =
-                devices.iter().map(|device| kernel_name(device.as_str())).collect();
+                devices.iter().map(|device| kernel_name(host, device.as_str())).collect();
             members(host, of, wanted)
         }
     }
@@ -61,9 +62,18 @@ fn differs(what: &str, seen: &str, wanted: &str) -> Option<String> {
     (seen != wanted).then(|| format!("{what} is {seen}, wanted {wanted}"))
 }
 
-fn kernel_name(path: &str) -> String {
+fn kernel_name(host: &Host, path: &str) -> String {
+    if let Some(name) = number(path).and_then(|number| block::name_of(host, number)) {
+        return name;
+    }
     let found = std::fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
     found.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The number of a block device, whatever node leads to it.
+fn number(path: &str) -> Option<DeviceNumber> {
+    let metadata = std::fs::metadata(path).ok()?;
+    metadata.file_type().is_block_device().then(|| DeviceNumber::from_dev(metadata.rdev()))
 }
 
 fn md(
@@ -182,7 +192,8 @@ fn file_system(
     found.extend(differs(&format!("file system on {at}"), seen, kind.name()));
     let resolved = |path: &str| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let is_pool = kind == FileSystemKind::Zfs && mount.source.split('/').next() == Some(device);
-    if !is_pool && resolved(&mount.source) != resolved(device) {
+    let is_node = number(device).is_some() && number(device) == number(&mount.source);
+    if !is_pool && !is_node && resolved(&mount.source) != resolved(device) {
         found.push(format!("{at} is of {}, wanted {device}", mount.source));
     }
     for option in options.iter().filter(|option| SHOWN.contains(&option.as_str())) {
