@@ -312,9 +312,12 @@ impl Study {
         before.saturating_add(u32::try_from(suite).unwrap_or(u32::MAX)).saturating_add(1)
     }
 
-    /// The seed of a suite's runs. The same on all stacks, so that they are asked the same.
-    pub fn seed_of_suite(&self, suite: usize) -> u64 {
-        derive_seed(self.seed, &[RUN, suite as u64]) >> 16
+    /// The seed of a run. Each has its own: with one for several, what their seed does would pass
+    /// for what the stack does, and repeats on a model would be one run several times over.
+    ///
+    /// * `number`: as [`Self::run_number`] gives it.
+    pub fn seed_of_run(&self, number: u32) -> u64 {
+        derive_seed(self.seed, &[RUN, u64::from(number)]) >> 16
     }
 
     /// Stacks that differ from each other.
@@ -368,7 +371,7 @@ mod tests {
         );
         assert_eq!(Ok(found.clone()), again, "the same text, the same plan");
         assert_eq!(found.run_number(&found.stacks[2], 1), 6);
-        assert_eq!(found.seed_of_suite(0), again.unwrap().seed_of_suite(0));
+        assert_eq!(found.seed_of_run(1), again.unwrap().seed_of_run(1));
     }
 
     #[test]

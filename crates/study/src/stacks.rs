@@ -120,7 +120,7 @@ fn legs(levels: &Levels<'_>, devices: &Devices) -> Result<Vec<Leg>, NoStack> {
     let level = levels.text("level").unwrap_or(NONE);
     // Arrays and file systems in one need no other to say who makes them.
     let of_file_system = match levels.text("file_system") {
-        Some("btrfs") if members > 1 => Maker::Btrfs,
+        Some("btrfs") => Maker::Btrfs,
         Some("zfs") => Maker::Zfs,
         _ => Maker::Md,
     };
@@ -235,6 +235,9 @@ mod tests {
         assert!(spec.file_system.is_none() && spec.stripe.is_some());
         let btrfs = built(&[("members", "2"), ("level", "raid1"), ("file_system", "btrfs")], 2);
         assert_eq!(btrfs.legs[0].maker, Maker::Btrfs);
+        // However many members: what makes an array is no part of what their number does.
+        let alone = built(&[("members", "1"), ("level", "raid0"), ("file_system", "btrfs")], 2);
+        assert_eq!(alone.legs[0].maker, Maker::Btrfs);
     }
 
     #[test]

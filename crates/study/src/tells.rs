@@ -18,8 +18,14 @@ impl Study {
         if names.is_empty() {
             return vec!["Nothing varies: it measures one stack.".to_owned()];
         }
-        let mut said = vec![self.what_it_tells(&names)];
-        said.extend(self.refused());
+        let (refused, untold) = self.refused();
+        let told: Vec<&str> =
+            names.iter().filter(|name| !untold.iter().any(|one| one == *name)).copied().collect();
+        let mut said = match told.as_slice() {
+            [] => Vec::new(),
+            told => vec![self.what_it_tells(told)],
+        };
+        said.extend(refused);
         if self.measure.design == Design::Fraction {
             said.extend(mixed_up(&names));
         }
@@ -44,9 +50,16 @@ impl Study {
                     self.furthest()
                 )
             }
-            Design::Full if names.len() == 1 => {
-                format!("Tells what {all} does: all levels are measured.{}", self.furthest())
-            }
+            Design::Full if names.len() == 1 => match self.left_out.len() {
+                0 => format!("Tells what {all} does: all levels are measured.{}", self.furthest()),
+                n => format!("Tells what {all} does: {n} combinations cannot be built."),
+            },
+            Design::Full if !self.left_out.is_empty() => format!(
+                "Tells what {all} do, and how two of them work together where all combinations of \
+                 theirs are measured: {} cannot be built.{}",
+                self.left_out.len(),
+                self.furthest()
+            ),
             Design::Full => format!(
                 "Tells what {all} do, and how each works with every other: all combinations are \
                  measured.{}",
@@ -72,10 +85,10 @@ impl Study {
         )
     }
 
-    /// What the judge of the results would refuse to judge.
-    fn refused(&self) -> Vec<String> {
+    /// What the judge of the results would refuse to judge: sentences, and the factors.
+    fn refused(&self) -> (Vec<String>, Vec<String>) {
         if self.stacks.len() > JUDGED_MAX {
-            return Vec::new();
+            return (Vec::new(), Vec::new());
         }
         let observe = |one: &crate::PlannedStack| Observation {
             levels: one.levels.clone(),
@@ -84,9 +97,11 @@ impl Study {
         };
         let design: Vec<Observation> = self.stacks.iter().map(observe).collect();
         let refusals = factors(&design).refused.into_iter();
-        refusals
+        let mut untold = Vec::new();
+        let said = refusals
             .map(|refusal| match refusal {
                 Refusal::Inseparable(names) => {
+                    untold.extend(names.iter().cloned());
                     let names: Vec<&str> = names.iter().map(String::as_str).collect();
                     format!(
                         "Cannot tell {} apart: they change together in the stacks that are left.",
@@ -94,13 +109,19 @@ impl Study {
                     )
                 }
                 Refusal::Constant(name) => {
-                    format!("Cannot tell what {name} does: one level of it is left.")
+                    let said = format!("Cannot tell what {name} does: one level of it is left.");
+                    untold.push(name);
+                    said
                 }
                 Refusal::NoPairs(name) => {
-                    format!("Cannot tell what {name} does: no two stacks differ in it alone.")
+                    let said =
+                        format!("Cannot tell what {name} does: no two stacks differ in it alone.");
+                    untold.push(name);
+                    said
                 }
             })
-            .collect()
+            .collect();
+        (said, untold)
     }
 
     fn of_noise(&self) -> String {
@@ -180,6 +201,13 @@ mod tests {
         let full = tells(two, "design = \"full\"");
         assert!(full.contains("how each works with every other"), "{full}");
         assert!(!full.contains("Cannot"), "{full}");
+        // What cannot be built is not measured, and what is left may differ in nothing alone.
+        let left =
+            "level = [\"none\", \"raid1\"]\nmembers = [1, 2]\nfile_system = [\"xfs\", \"ext4\"]";
+        let left = tells(left, "design = \"full\"");
+        assert!(!left.contains("all combinations are measured"), "{left}");
+        assert!(left.contains("Tells what file_system does"), "{left}");
+        assert!(left.contains("Cannot tell members and level apart"), "{left}");
         let five = "legs = [2, 1]\nmembers = [4, 2]\nlevel = [\"raid10\", \"raid0\"]\n\
                     file_system = [\"xfs\", \"ext4\"]\nscheduler = [\"none\", \"bfq\"]\n\
                     mount = [\"defaults\", \"noatime\"]";

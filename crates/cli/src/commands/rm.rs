@@ -65,7 +65,7 @@ fn no_room(error: StoreError) -> Failure {
 
 /// Removes what killed runs left outside the store. Before they are removed themselves: only by
 /// what is stored of them is it known as theirs, so that this can be cut short and done again.
-fn remove_files(store: &Store, runs: &[record::Run], output: &Output) -> Result<(), Failure> {
+pub fn remove_files(store: &Store, runs: &[record::Run], output: &Output) -> Result<(), Failure> {
     // None of them may be under way, nor begin again meanwhile.
     let mut claims: BTreeMap<&str, Claim> = BTreeMap::new();
     for run in runs {

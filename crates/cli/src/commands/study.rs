@@ -259,16 +259,24 @@ fn prepare(file: &Path) -> Result<Prepared, Failure> {
         let message = format!("cannot read the study {}", file.display());
         Failure::caused(ExitCode::Usage, message, error)
     })?;
-    let text = study::parse(&text, &shown(file)).map_err(PlayError::from)?;
     // The same file has the same order, so that what a dry run shows is what will be done.
-    let seed = text.text.bytes().fold(0x7374_7564, |seed, byte| derive_seed(seed, &[byte.into()]));
-    let study = text.plan(seed >> 16).map_err(PlayError::from)?;
+    let seed = text.bytes().fold(0x7374_7564, |seed, byte| derive_seed(seed, &[byte.into()]));
     let absolute = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
-    let suites = suites(&study, &absolute)?;
+    planned(&text, &shown(file), absolute, seed >> 16)
+}
+
+/// Plans a study, and finds its suites.
+///
+/// * `named`: its file, for messages and for its name; `file`: the same, absolute.
+/// * `seed`: where the order comes from if the text names none.
+fn planned(text: &str, named: &str, file: PathBuf, seed: u64) -> Result<Prepared, Failure> {
+    let text = study::parse(text, named).map_err(PlayError::from)?;
+    let study = text.plan(seed).map_err(PlayError::from)?;
+    let suites = suites(&study, &file)?;
     let named = study.measure.suites.iter();
     let times = suites.iter().zip(named).map(|(source, named)| time(source, named.on));
     let times = times.collect::<Result<_, Failure>>()?;
-    Ok(Prepared { text, study, file: absolute, suites, times })
+    Ok(Prepared { text, study, file, suites, times })
 }
 
 fn suites(study: &Study, file: &Path) -> Result<Vec<SuiteSource>, Failure> {
@@ -323,35 +331,99 @@ fn time(source: &SuiteSource, on: On) -> Result<SuiteTime, Failure> {
 
 fn report(args: &ReportArgs, common: &Common, output: Output) -> Result<ExitCode, Failure> {
     let prepared = prepare(&args.file)?;
+    let store_path = order::store_path(common)?;
     let store = order::store_to_read(common)?;
-    let name = &prepared.study.name;
+    let name = prepared.study.name.clone();
     let all = store.list()?;
     let parts = || {
         all.iter()
             .filter_map(|run| Some((run.part.as_ref()?, run)))
-            .filter(|(part, _)| part.study.is_some() && part.list == *name)
+            .filter(|(part, _)| part.study.is_some() && part.list == name)
     };
+    let mut groups: Vec<&str> = Vec::new();
+    for (part, _) in parts() {
+        if !groups.contains(&part.group.as_str()) {
+            groups.push(&part.group);
+        }
+    }
+    let played = |group: &str| runner::study::played(&store_path, &name, group);
     let group = match args.group.as_str() {
-        "last" => parts().next_back().map(|(part, _)| part.group.clone()),
+        "last" => newest(&groups, &prepared.file, &played),
         named => Some(named.to_owned()),
     };
     let mut found: Vec<_> =
         parts().filter(|(part, _)| Some(&part.group) == group.as_ref()).collect();
     if found.is_empty() {
-        let mut groups: Vec<&str> = parts().map(|(part, _)| part.group.as_str()).collect();
-        groups.dedup();
-        return Err(no_runs(args, name, &groups));
+        return Err(no_runs(args, &name, &groups));
     }
     found.sort_by_key(|(part, _)| part.number);
     let runs: Vec<record::Run> =
         found.iter().map(|(_, run)| store.load(&run.id)).collect::<Result<_, _>>()?;
-    let known = study_of(&runs);
-    if known.is_some_and(|levels| levels != prepared.study.factors.len()) {
-        output.warning("the file has other factors than the runs: it was changed since");
-    }
+    let state = group.as_deref().and_then(played);
+    let prepared = match &state {
+        Some(state) => as_played(prepared, &state.begins, &output)?,
+        None => {
+            let group = group.unwrap_or_default();
+            output.warning(&format!(
+                "no journal beside the store says what was played in group {group}: stacks, design \
+                 and seed are told as the file has them now"
+            ));
+            if !has_levels(&prepared.study, &runs) {
+                output.warning(
+                    "the file has other factors or levels than the runs: it was changed since, or \
+                     they are of another file",
+                );
+            }
+            prepared
+        }
+    };
     let context = explain::explanation::Context::default();
-    output.print(&article::article(&prepared, &runs, &context))?;
+    let failed = state.map(|state| state.failed).unwrap_or_default();
+    output.print(&article::article(&prepared, &runs, &failed, &context))?;
     Ok(ExitCode::Ok)
+}
+
+/// The newest time that this file was played; if it is not known that it ever was, the newest that
+/// may have been.
+///
+/// * `groups`: oldest first; `played`: what the journal says of one.
+fn newest(
+    groups: &[&str],
+    file: &Path,
+    played: &dyn Fn(&str) -> Option<study::journal::State>,
+) -> Option<String> {
+    let mut unknown = None;
+    for group in groups.iter().rev() {
+        match played(group) {
+            Some(state) if state.begins.file == shown(file) => return Some((*group).to_owned()),
+            Some(_) => {}
+            None => unknown = unknown.or(Some(*group)),
+        }
+    }
+    unknown.or(groups.last().copied()).map(str::to_owned)
+}
+
+/// The study as it was when it was played, whatever its file says by now.
+fn as_played(
+    now: Prepared,
+    then: &study::journal::Begins,
+    output: &Output,
+) -> Result<Prepared, Failure> {
+    if then.file != shown(&now.file) {
+        output.warning(&format!("it was played from {}, and this tells that", then.file));
+    } else if then.text != now.text.text {
+        output.warning("the file was changed since it was played: this tells what was played");
+    }
+    let file = Path::new(&then.file);
+    let file = if file.exists() { file.to_path_buf() } else { now.file };
+    let played = planned(&then.text, &then.file, file, then.seed)?;
+    for (source, text) in played.suites.iter().zip(&then.suites) {
+        if source.text() != text {
+            let name = source.name();
+            output.warning(&format!("suite {name} was changed since it was played"));
+        }
+    }
+    Ok(played)
 }
 
 /// * `groups`: those that the study has.
@@ -369,10 +441,15 @@ fn no_runs(args: &ReportArgs, name: &str, groups: &[&str]) -> Failure {
     }
 }
 
-/// How many factors the runs know of.
-fn study_of(runs: &[record::Run]) -> Option<usize> {
-    let study = runs.first()?.header.part.as_ref()?.study.as_ref()?;
-    Some(study.levels.len())
+/// Whether the runs are of levels that the study has.
+fn has_levels(study: &Study, runs: &[record::Run]) -> bool {
+    runs.iter().filter_map(|run| run.header.part.as_ref()?.study.as_ref()).all(|of| {
+        of.levels.len() == study.factors.len()
+            && of.levels.iter().all(|(name, level)| {
+                let factor = study.factors.iter().find(|factor| factor.name == name);
+                factor.is_some_and(|factor| factor.levels.contains(level))
+            })
+    })
 }
 
 fn clean(args: &CleanArgs, common: &Common, output: Output) -> Result<ExitCode, Failure> {
@@ -394,6 +471,10 @@ fn clean(args: &CleanArgs, common: &Common, output: Output) -> Result<ExitCode, 
         return Ok(worst);
     }
     let mut worst = ExitCode::Ok;
+    // While its journal says that there may be something: killed here, it is done again.
+    for found in unfinished(&store).into_iter().flatten() {
+        remove_scratch(&found, &store, &output)?;
+    }
     let cleaned = runner::study::clean(&store, &mut |line| output.note(line));
     if cleaned.is_empty() {
         output.note("nothing is left of any study");
@@ -417,6 +498,22 @@ fn clean(args: &CleanArgs, common: &Common, output: Output) -> Result<ExitCode, 
         }
     }
     Ok(worst)
+}
+
+/// Removes the files that runs left of a study that builds nothing: what is built goes with its file
+/// system.
+fn remove_scratch(found: &Unfinished, store: &Path, output: &Output) -> Result<(), Failure> {
+    if !found.state.devices.is_empty() || found.is_playing() || !store.exists() {
+        return Ok(());
+    }
+    let store = Store::open(store)?;
+    let key = found.state.begins.key.as_str();
+    let of_it = store.list()?.into_iter().filter(|run| {
+        let is_part = run.part.as_ref().is_some_and(|part| part.group == key);
+        is_part && run.state != record::RunState::Complete && !run.live
+    });
+    let runs: Vec<record::Run> = of_it.map(|run| store.load(&run.id)).collect::<Result<_, _>>()?;
+    super::rm::remove_files(&store, &runs, output)
 }
 
 impl From<PlayError> for Failure {

@@ -295,3 +295,123 @@ fn a_dry_run_names_targets_that_would_be_left_out() {
     let json = world.ok(&["study", "targets.toml", "--dry-run", "--json"]).out;
     assert!(json.contains("would be left out of random-write"), "{json}");
 }
+
+/// The words of a text, whatever its lines.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_report_tells_what_was_played_and_not_what_the_file_says_by_now() {
+    let world = world(TARGETS);
+    world.ok(&["study", "targets.toml", "--quiet"]);
+    let before = world.ok(&["study", "report", "targets.toml"]);
+    assert!(!before.err.contains("warning"), "{}", before.err);
+    // Another text.
+    let other = TARGETS.replace("memory:16MiB", "memory:32MiB");
+    assert_ne!(other, TARGETS);
+    std::fs::write(world.path("targets.toml"), &other).unwrap();
+    let changed = world.ok(&["study", "report", "targets.toml"]);
+    assert_eq!(changed.out, before.out);
+    assert!(changed.err.contains("the file was changed since it was played"), "{}", changed.err);
+    // Another file of that name, played later.
+    std::fs::create_dir(world.path("b")).unwrap();
+    std::fs::write(world.path("b/targets.toml"), &other).unwrap();
+    world.ok(&["study", "b/targets.toml", "--quiet"]);
+    std::fs::write(world.path("targets.toml"), TARGETS).unwrap();
+    let again = world.ok(&["study", "report", "targets.toml"]);
+    assert_eq!(again.out, before.out, "of its own runs, not of the newest of that name");
+    let group = runs(&world).last().unwrap()["part"]["group"].as_str().unwrap().to_owned();
+    let named = world.ok(&["study", "report", "targets.toml", "--group", &group]);
+    assert!(named.out.contains("target: null:, memory:32MiB"), "{}", named.out);
+    assert!(words(&named.err).contains("it was played from"), "{}", named.err);
+    // Without a journal nobody knows.
+    std::fs::remove_dir_all(world.store().with_extension("studies")).unwrap();
+    let unknown = world.ok(&["study", "report", "targets.toml", "--group", &group]);
+    for wanted in ["no journal beside the store", "other factors or levels than the runs"] {
+        assert!(words(&unknown.err).contains(wanted), "{wanted}: {}", unknown.err);
+    }
+}
+
+#[test]
+fn every_run_of_a_study_has_a_seed_of_its_own() {
+    let world = world(TARGETS);
+    world.ok(&["study", "targets.toml", "--quiet"]);
+    let seed = |run: &serde_json::Value| {
+        let id = run["id"].as_str().unwrap();
+        let said = world.ok(&["export", id, "--format", "json"]).out;
+        serde_json::from_str::<serde_json::Value>(&said).unwrap()["seed"].clone()
+    };
+    let mut seeds: Vec<String> = runs(&world).iter().map(|run| seed(run).to_string()).collect();
+    let all = seeds.len();
+    assert!(all >= 3 && !seeds.contains(&"null".to_owned()), "{seeds:?}");
+    seeds.sort();
+    seeds.dedup();
+    assert_eq!(seeds.len(), all, "{seeds:?}");
+}
+
+/// A link to a store is that store, and what it began is found by either name.
+#[test]
+fn journals_are_those_of_the_store_whatever_link_leads_to_it() {
+    let world = world(TARGETS);
+    std::fs::create_dir(world.path("l")).unwrap();
+    std::fs::write(world.path("l/own.db"), "").unwrap();
+    std::os::unix::fs::symlink("l/own.db", world.path("link.db")).unwrap();
+    let journals = world.path("l/own.studies");
+    std::fs::create_dir_all(&journals).unwrap();
+    std::fs::write(journals.join("a-0000abcd.journal"), "").unwrap();
+    let said = world.run(&["study", "clean", "--store", "link.db"]);
+    assert_eq!(said.code, 6, "{}", said.err);
+    // Another store's beside it is another's.
+    for other in ["l/own.db2", "l/own.x"] {
+        let said = world.run(&["study", "clean", "--store", other]);
+        assert_eq!(said.code, 0, "{other}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_suite_of_one_visit_is_told_by_its_rate() {
+    let own = "schema = 1\nname = \"once\"\nfile_size = \"16MiB\"\nmethod = \"classic\"\n[[phase]]\n\
+               name = \"read\"\ntime = \"20ms\"\nblock_size = \"4KiB\"\n";
+    let text =
+        "[stack]\ntarget = [\"null:\", \"memory:16MiB\"]\n[measure]\nsuites = [\"./once.toml\"]\n";
+    let world = world(text);
+    std::fs::write(world.path("once.toml"), own).unwrap();
+    world.ok(&["study", "targets.toml", "--quiet"]);
+    let said = world.ok(&["study", "report", "targets.toml"]).out;
+    let rows: Vec<&str> = said.lines().filter(|line| line.contains("null:  ")).collect();
+    assert!(!rows.is_empty(), "{said}");
+    for row in rows {
+        let last = row.split_whitespace().last().unwrap();
+        assert!(last.parse::<f64>().is_ok_and(|rate| rate > 0.0), "{row}");
+    }
+}
+
+#[test]
+fn scratch_files_of_a_killed_study_go_with_it() {
+    let text = "[stack]\ntarget = [\"a/\", \"b/\"]\n[measure]\nsuites = [\"random-read\"]\n\
+                size = \"16MiB\"\ntime = \"400ms\"\n";
+    let world = world(text);
+    for place in ["a", "b"] {
+        std::fs::create_dir(world.path(place)).unwrap();
+    }
+    let files = || {
+        let all = ["a", "b"].map(|place| world.path(place).read_dir().unwrap().count());
+        all.iter().sum::<usize>()
+    };
+    let mut child = world.command(&["study", "targets.toml", "--quiet"]).spawn().unwrap();
+    let begun = (0..1000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        let visited = || runs(&world).first().is_some_and(|r| r["visits_made"].as_u64() > Some(0));
+        files() > 0 && world.run(&["list"]).code == 0 && visited()
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(begun && files() > 0);
+    let dry = world.ok(&["study", "clean", "--dry-run"]);
+    assert!(dry.out.contains("files that its runs left"), "{}", dry.out);
+    assert!(files() > 0);
+    let said = world.ok(&["study", "clean"]);
+    assert_eq!(files(), 0, "{}", said.err);
+    assert!(said.err.contains("removed what r1 left"), "{}", said.err);
+}

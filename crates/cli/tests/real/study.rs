@@ -961,6 +961,11 @@ fn a_stack_that_cannot_be_built_is_left_out_and_the_others_are_made() {
     assert_eq!(said.code, Some(4), "{said}");
     assert!(said.err.contains("2 of 3 runs are complete"), "{said}");
     assert!(said.out.contains("left out: cannot make ext4"), "{said}");
+    let told = lab.ok("study report s.toml").out;
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("Cannot tell what mkfs does: one level of it is left."), "{told}");
+    assert!(!told.contains("Tells what mkfs does"), "{told}");
+    assert!(told.contains("(mkfs -O no_such_feature) was left out: cannot make ext4"), "{told}");
     assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
 }
 
@@ -979,4 +984,29 @@ fn arrays_are_built_where_the_kernel_has_them() {
     for k in 0..4 {
         assert!(is_blank(&lab.path(&format!("d{k}.img"))), "device {k}");
     }
+}
+
+#[test]
+fn arrays_that_the_kernel_cannot_make_leave_no_names() {
+    needs_root!("losetup", "mdadm");
+    if Path::new("/proc/mdstat").exists() {
+        eprintln!("skipped: this kernel has md");
+        return;
+    }
+    let mut lab = Lab::new("study-no-md");
+    let devices = loops(&mut lab, 2, 64);
+    study(&lab, &strs(&devices), "members = 2\nlevel = \"raid1\"\nby = \"md\"", "");
+    let nodes = || {
+        let of = |place: &str| fs::read_dir(place).into_iter().flatten().flatten();
+        let all = of("/dev").chain(of("/dev/md")).map(|entry| entry.path());
+        let mut all: Vec<_> =
+            all.filter(|path| path.to_string_lossy().starts_with("/dev/md")).collect();
+        all.sort();
+        all
+    };
+    let before = nodes();
+    let said = lab.run("study s.toml");
+    assert_eq!(said.code, Some(4), "{said}");
+    assert!(said.out.contains("this kernel has no md"), "{said}");
+    assert_eq!(nodes(), before);
 }

@@ -359,6 +359,7 @@ fn cleaned_while_the_stores_disk_is_full_nothing_of_it_stays() {
     }
     lab.run(&format!("study clean {store}")).is(6, &["cannot write the journal"]);
     assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
+    drop(filler);
     fs::remove_file(place.join("filler")).unwrap();
     let said = lab.ok(&format!("study clean {store}"));
     assert!(!said.err.contains("left alone"), "{said}");

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use layout::{Action, DeviceId, Made, Names, Stage, Step, Wait};
 use stack::Host;
 use stack::build::{
-    ActError, Allowed, Progress, Way, act, are_remains, identity, is_there, progress, setting,
-    verify,
+    ActError, Allowed, Progress, Way, act, are_remains, identity, is_there, lacks, progress,
+    setting, verify,
 };
 use study::Marks;
 use study::journal::{Entry, Found};
@@ -132,6 +132,11 @@ impl<'a> Builder<'a> {
         self.are_the_same(step)?;
         // Before anything is written down: what is not allowed is a fault of ours.
         self.allowed.check(&step.action).map_err(|error| NotBuilt::Failed(error.to_string()))?;
+        // Its tool would fail as well, and leave nodes of arrays that there are not.
+        if makes_array(step) && lacks(&self.host, [step]).iter().any(|name| name == "md") {
+            let why = format!("cannot {}: this kernel has no md", step.what);
+            return Err(NotBuilt::Failed(why));
+        }
         if let Action::WriteFile { path, .. } = &step.action {
             self.note_settings(path)?;
         }
@@ -594,6 +599,10 @@ pub(super) fn queue_of(path: &str) -> &str {
 /// Whether a setting is what it was already.
 pub(super) fn is_so(path: &str, value: &str) -> bool {
     setting(path).is_ok_and(|now| now == value)
+}
+
+fn makes_array(step: &Step) -> bool {
+    step.makes.iter().any(|made| matches!(made, Made::Array { .. }))
 }
 
 fn makes_pool(step: &Step) -> bool {

@@ -9,7 +9,7 @@ use study::journal::Entry;
 
 use crate::study::builder::{Builder, Listener, allowed, is_so, queue_of};
 use crate::study::devices::hold;
-use crate::study::file::{JournalFile, Unfinished, journals, peek};
+use crate::study::file::{JournalFile, Unfinished, directories as places, journals, peek};
 use crate::study::{PlayError, directory};
 
 /// Within this time an action is done that starts no program.
@@ -39,7 +39,8 @@ pub struct Left {
 
 /// Studies that did not come to their end, by their journals.
 pub fn unfinished(store: &Path) -> Vec<Result<Unfinished, PlayError>> {
-    let found = journals(&directory(store)).into_iter().map(|path| {
+    let all = places(store).into_iter().flat_map(|place| journals(&place));
+    let found = all.map(|path| {
         let state = peek(&path)?;
         Ok(Unfinished { path, state })
     });

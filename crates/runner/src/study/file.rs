@@ -26,9 +26,60 @@ const CHILD_BECOMES: Duration = Duration::from_secs(1);
 /// Between looks at it.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Where journals are: beside the store.
+/// Where journals are: beside the store itself, by whatever name or link it is given. Another
+/// store beside it has another directory.
 pub fn directory(store: &Path) -> PathBuf {
-    store.with_extension("studies")
+    let store = itself(store);
+    match store.extension() {
+        Some(ending) if ending != "db" => {
+            let mut name = store.into_os_string();
+            name.push(".studies");
+            PathBuf::from(name)
+        }
+        _ => store.with_extension("studies"),
+    }
+}
+
+/// Directories that may have journals of a store: that of today, and that of earlier programs where
+/// it is no other store's.
+pub(super) fn directories(store: &Path) -> Vec<PathBuf> {
+    let before = store.with_extension("studies");
+    let mut found = vec![directory(store)];
+    let is_anothers = store.extension().is_some_and(|ending| ending != "db")
+        && before.with_extension("db").exists();
+    if !is_anothers && !found.contains(&itself(&before)) {
+        found.push(before);
+    }
+    found
+}
+
+/// The path of a file without links, whether it is there yet or not.
+fn itself(path: &Path) -> PathBuf {
+    if let Ok(found) = std::fs::canonicalize(path) {
+        return found;
+    }
+    let place = |path: &Path| match path.parent() {
+        Some(place) if !place.as_os_str().is_empty() => place.to_path_buf(),
+        _ => PathBuf::from("."),
+    };
+    // A link to what is made later.
+    let path = match std::fs::read_link(path) {
+        Ok(to) => place(path).join(to),
+        Err(_) => path.to_path_buf(),
+    };
+    match (std::fs::canonicalize(place(&path)), path.file_name()) {
+        (Ok(place), Some(name)) => place.join(name),
+        _ => path,
+    }
+}
+
+/// How a study stood when it was last written of, by its name and key; `None` without a journal that
+/// can be believed.
+pub fn played(store: &Path, name: &str, key: &str) -> Option<State> {
+    let file = format!("{name}-{key}.{ENDING}");
+    let places = directories(store).into_iter();
+    let found = places.filter_map(|place| peek(&place.join(&file)).ok());
+    found.into_iter().find(|state| state.begins.key == key)
 }
 
 /// A journal that this process holds.
@@ -343,6 +394,29 @@ mod tests {
         assert!(matches!(peek(&path), Err(PlayError::Untrusted { .. })));
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
         assert!(peek(&path).is_ok() && JournalFile::open(&path).is_ok());
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[test]
+    fn every_store_has_its_own_journals_by_whatever_name_it_goes() {
+        let place = place("stores");
+        std::fs::create_dir_all(&place).unwrap();
+        let place = std::fs::canonicalize(place).unwrap();
+        let of = |name: &str| directory(&place.join(name));
+        assert_eq!(of("s.db"), place.join("s.studies"));
+        assert_eq!(of("s.db2"), place.join("s.db2.studies"));
+        assert_eq!(of("s.x"), place.join("s.x.studies"));
+        std::os::unix::fs::symlink("there.db", place.join("link.db")).unwrap();
+        for _ in 0..2 {
+            assert_eq!(of("link.db"), place.join("there.studies"));
+            std::fs::write(place.join("there.db"), "").unwrap();
+        }
+        // Those of earlier programs are found, unless they are another store's.
+        let old = place.join("s.studies");
+        assert_eq!(directories(&place.join("s.db")), [old.clone()]);
+        assert_eq!(directories(&place.join("s.x")), [place.join("s.x.studies"), old]);
+        std::fs::write(place.join("s.db"), "").unwrap();
+        assert_eq!(directories(&place.join("s.x")), [place.join("s.x.studies")]);
         std::fs::remove_dir_all(&place).unwrap();
     }
 

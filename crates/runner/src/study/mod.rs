@@ -15,6 +15,6 @@ mod witness;
 pub use clean::{Cleaned, Left, clean, put_settings_back, unfinished};
 pub use devices::{Device, Known, Override, judge};
 pub use error::PlayError;
-pub use file::{JournalFile, Unfinished, directory};
+pub use file::{JournalFile, Unfinished, directory, played};
 pub use play::{Crew, Ended, Measured, Part, Play, steps_of, told};
 pub use states::Moments;

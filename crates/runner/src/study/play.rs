@@ -504,16 +504,17 @@ impl Play<'_> {
                 vec![TargetName::Path(path)]
             }
         };
+        let number = self.study.run_number(one, suite);
         Ok(Part {
             stack: one,
             suite,
             targets,
             consent,
-            seed: self.study.seed_of_suite(suite),
+            seed: self.study.seed_of_run(number),
             part: PartOf {
                 group: names.key().to_owned(),
                 list: self.study.name.clone(),
-                number: self.study.run_number(one, suite),
+                number,
                 of: self.study.runs(),
                 study: Some(OfStudy {
                     stack: one.number,

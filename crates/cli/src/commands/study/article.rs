@@ -1,5 +1,6 @@
 //! `plimsoll study report`: what a study found, told from its question to its recommendation.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use explain::explanation::{Context, Explanation, OfRun, Together};
@@ -104,7 +105,13 @@ fn told(factors: &Factors) -> Vec<Told<'_>> {
 /// The whole article.
 ///
 /// * `runs`: of one study, by their place in it.
-pub fn article(prepared: &Prepared, runs: &[Run], context: &Context) -> String {
+/// * `failed`: stacks that were left out while it was played, and why.
+pub fn article(
+    prepared: &Prepared,
+    runs: &[Run],
+    failed: &BTreeMap<u32, String>,
+    context: &Context,
+) -> String {
     // Of a run that was broken off some cells were measured and others were not: its means are of
     // other work than those of the rest.
     let (whole, broken): (Vec<&Run>, Vec<&Run>) =
@@ -113,7 +120,7 @@ pub fn article(prepared: &Prepared, runs: &[Run], context: &Context) -> String {
     let explanation = Explanation::of_group(&views, context);
     let mut out = heading(prepared);
     section(&mut out, "The stacks", &stacks(prepared));
-    section(&mut out, "The method", &method(prepared, &whole, &broken));
+    section(&mut out, "The method", &method(prepared, &whole, &broken, failed));
     for suite in suites(&whole) {
         let of_suite: Vec<(&View<'_>, &OfRun)> = views
             .iter()
@@ -184,7 +191,13 @@ fn stacks(prepared: &Prepared) -> Vec<String> {
 }
 
 /// * `broken`: runs that did not come to their end.
-fn method(prepared: &Prepared, runs: &[&Run], broken: &[&Run]) -> Vec<String> {
+/// * `failed`: stacks that were left out, and why.
+fn method(
+    prepared: &Prepared,
+    runs: &[&Run],
+    broken: &[&Run],
+    failed: &BTreeMap<u32, String>,
+) -> Vec<String> {
     let study = &prepared.study;
     let suites: Vec<&str> = study.measure.suites.iter().map(|suite| suite.suite.as_str()).collect();
     let suites = suites.join(", ");
@@ -202,7 +215,12 @@ fn method(prepared: &Prepared, runs: &[&Run], broken: &[&Run]) -> Vec<String> {
         study.seed,
         how,
     )];
-    said.extend(study.tells());
+    said.extend(measured_of(study, runs).tells());
+    for one in &study.stacks {
+        if let Some(why) = failed.get(&one.number) {
+            said.push(format!("Stack {} ({}) was left out: {why}.", one.number, one.title()));
+        }
+    }
     if let Some(header) = runs.iter().chain(broken).next().map(|run| &run.header) {
         let machine = &header.machine;
         said.push(format!(
@@ -220,6 +238,16 @@ fn method(prepared: &Prepared, runs: &[&Run], broken: &[&Run]) -> Vec<String> {
         said.push(format!("{id} is {state}: nothing of it is told here."));
     }
     said
+}
+
+/// The study with those of its stacks of which there is a run: what was never measured tells nothing.
+fn measured_of(study: &study::Study, runs: &[&Run]) -> study::Study {
+    let mut measured = study.clone();
+    let parts = || runs.iter().filter_map(|run| run.header.part.as_ref()?.study.as_ref());
+    if parts().next().is_some() {
+        measured.stacks.retain(|one| parts().any(|part| part.stack == one.number));
+    }
+    measured
 }
 
 /// In the order in which they first come.
@@ -241,14 +269,17 @@ fn levels(run: &Run) -> Vec<(&str, &str)> {
 
 /// Geometric mean of all cells of a run, in requests per second.
 fn mean(view: &View<'_>) -> Option<f64> {
-    let rates: Vec<f64> = view
-        .grid_rows()
-        .filter_map(|row| {
-            let rates = row.ln_rates();
-            (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
-        })
-        .collect();
-    (!rates.is_empty()).then(|| (rates.iter().sum::<f64>() / rates.len() as f64).exp())
+    geometric(&view.grid_rows().filter_map(rate_of).map(f64::ln).collect::<Vec<_>>())
+}
+
+/// Geometric mean of a cell's visits, in requests per second.
+fn rate_of(row: &CellView<'_>) -> Option<f64> {
+    geometric(&row.ln_rates())
+}
+
+fn geometric(ln_rates: &[f64]) -> Option<f64> {
+    let mean = ln_rates.iter().sum::<f64>() / ln_rates.len() as f64;
+    (!ln_rates.is_empty()).then(|| mean.exp())
 }
 
 /// What a cell is called at the head of its column. A bare number tells nothing without its axis.
@@ -286,7 +317,8 @@ fn table(runs: &[(&View<'_>, &OfRun)]) -> String {
                 Some(found) => {
                     format!("{:.0} [{:.0}, {:.0}]", found.mean, found.low, found.high)
                 }
-                None => "-".to_owned(),
+                // One visit has no interval.
+                None => rate_of(cell).map_or("-".to_owned(), |rate| format!("{rate:.0}")),
             });
         }
         if shown != 1 {

@@ -329,7 +329,10 @@ fn say(out: &mut String, title: &str, sentences: &[String]) {
 pub fn left(out: &mut String, left: &Left) {
     let _ = writeln!(out, "study {}", left.study);
     if left.lines.is_empty() {
-        let _ = writeln!(out, "  nothing on this machine; it could still be resumed");
+        let _ = writeln!(
+            out,
+            "  nothing but files that its runs left, if any; it could still be resumed"
+        );
     }
     for line in &left.lines {
         let _ = writeln!(out, "  {}", report::plain(line));
