@@ -78,8 +78,8 @@ fn itself(path: &Path) -> PathBuf {
 pub fn played(store: &Path, name: &str, key: &str) -> Option<State> {
     let file = format!("{name}-{key}.{ENDING}");
     let places = directories(store).into_iter();
-    let found = places.filter_map(|place| peek(&place.join(&file)).ok());
-    found.into_iter().find(|state| state.begins.key == key)
+    let mut found = places.filter_map(|place| peek(&place.join(&file)).ok());
+    found.find(|state| state.begins.key == key)
 }
 
 /// A journal that this process holds.
