@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use suite::model::{Pacing, Suite};
+use suite::model::{Pacing, Stream};
 use units::Nanos;
 
 use crate::ends::{ends, seen as in_flight};
 use crate::gap;
-use crate::view::{CellView, View, VisitView};
+use crate::view::{View, VisitView};
 
 /// Layers must hold this share of what was added for the queue to be there.
 const HOLDS: f64 = 0.7;
@@ -40,7 +40,9 @@ pub struct QueueCell {
     pub block_bytes: u64,
     /// Requests in flight that were asked for.
     pub in_flight: u64,
-    /// Requests in flight that the measuring loop saw: rate times mean time.
+    /// Requests in flight that the measuring loop saw: rate times mean time. Of an open loop that time
+    /// counts from when a request was due, so what waited for its turn is in it: there it is at most
+    /// what may be in flight.
     pub seen: f64,
     /// Requests completed per second.
     #[serde(skip)]
@@ -53,6 +55,9 @@ pub struct QueueCell {
     /// The suite asks for pauses or a rate: then fewer are in flight than there are slots.
     #[serde(skip)]
     pub paced: bool,
+    /// A rate is planned, so [`Self::seen`] is a bound only.
+    #[serde(skip)]
+    pub open: bool,
     /// From the top down; empty where the kernel counts nothing.
     pub layers: Vec<LayerQueue>,
 }
@@ -90,6 +95,9 @@ pub struct QueueVerdict {
     pub off: Vec<(u64, u64, f64)>,
     /// In all of those the visits are too short for so many in flight: that alone explains it.
     pub off_by_ends: bool,
+    /// No device has it; but what waits above them in an open loop cannot be told from what waits for
+    /// its turn.
+    pub open_loop: bool,
     /// Every cell that has counters.
     pub cells: Vec<QueueCell>,
 }
@@ -122,6 +130,11 @@ pub fn queues(view: &View<'_>) -> BTreeMap<String, Vec<QueueCell>> {
             layers[layer - 1].own = (layers[layer - 1].within - layers[layer].within).max(0.0);
         }
         let top = layers.first().map_or(0.0, |layer| layer.within);
+        let planned = plan.as_ref().and_then(|plan| plan.cells().nth(cell.cell.index as usize));
+        let pacing = || planned.iter().flat_map(|cell| &cell.streams);
+        let open = pacing().any(|stream| matches!(stream.pacing, Pacing::Open { .. }));
+        // What waits for its turn is in no layer. Only while all places are taken does anything.
+        let seen = if open { seen.min(load.in_flight as f64) } else { seen };
         groups.entry(group).or_default().push(QueueCell {
             block_bytes: load.block_bytes,
             in_flight: load.in_flight,
@@ -129,7 +142,8 @@ pub fn queues(view: &View<'_>) -> BTreeMap<String, Vec<QueueCell>> {
             rate: middle(cell.visits.iter().map(|visit| visit.requests_per_second)),
             above: (seen - top).max(0.0),
             ends: ends(cell).map_or(0.0, |found| found.share),
-            paced: plan.as_ref().is_some_and(|plan| is_paced(plan, cell)),
+            paced: pacing().any(is_paced),
+            open,
             layers,
         });
     }
@@ -137,15 +151,9 @@ pub fn queues(view: &View<'_>) -> BTreeMap<String, Vec<QueueCell>> {
 }
 
 /// Whether the suite itself asks for pauses or a rate.
-fn is_paced(plan: &Suite, cell: &CellView<'_>) -> bool {
-    let planned = plan.cells().nth(cell.cell.index as usize);
-    planned.is_some_and(|planned| {
-        planned.streams.iter().any(|stream| {
-            let free =
-                matches!(stream.pacing, Pacing::Closed { think, .. } if think == Nanos::ZERO);
-            !free || stream.duty.is_some()
-        })
-    })
+fn is_paced(stream: &Stream) -> bool {
+    let free = matches!(stream.pacing, Pacing::Closed { think, .. } if think == Nanos::ZERO);
+    !free || stream.duty.is_some()
 }
 
 fn waiting(visit: &VisitView<'_>, depth: u32) -> f64 {
@@ -221,7 +229,9 @@ pub fn where_is_the_queue(cells: &[QueueCell]) -> QueueVerdict {
     }
     if let Some((sum, place)) = places.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)) {
         verdict.share = sum / added;
-        verdict.place = (verdict.share >= HOLDS).then_some(place);
+        let found = verdict.share >= HOLDS;
+        verdict.open_loop = found && place == Place::Above && counted.iter().any(|cell| cell.open);
+        verdict.place = (found && !verdict.open_loop).then_some(place);
     }
     verdict
 }
@@ -258,6 +268,7 @@ mod tests {
             above,
             ends: 0.0,
             paced: false,
+            open: false,
             layers: (0..own.len()).map(layer).collect(),
         }
     }
@@ -281,6 +292,18 @@ mod tests {
             assert_eq!(place, wanted);
             assert!(verdict.off.is_empty());
         }
+    }
+
+    #[test]
+    fn what_waits_for_its_turn_in_an_open_loop_is_not_told_as_a_queue_of_the_host() {
+        let open = QueueCell { open: true, ..cell(40, 38.0, &[1.0, 1.0]) };
+        let verdict = where_is_the_queue(std::slice::from_ref(&open));
+        assert_eq!((verdict.place, verdict.open_loop), (None, true));
+        // What a device counted is in the device, however the requests were planned.
+        let at_devices = QueueCell { open: true, ..cell(40, 1.0, &[1.0, 38.0]) };
+        let verdict = where_is_the_queue(&[at_devices]);
+        assert!(matches!(verdict.place, Some(Place::Devices { depth: 1, .. })), "{verdict:?}");
+        assert!(!verdict.open_loop);
     }
 
     #[test]

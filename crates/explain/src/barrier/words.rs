@@ -157,6 +157,14 @@ impl Barrier {
                 size(block),
             ));
         }
+        if queue.open_loop {
+            sentences.push(format!(
+                "{}: where requests wait is unknown: most are in no block device, and in an open loop \
+                 those that wait in the host cannot be told from those that wait for their turn; a \
+                 closed loop (without a rate) tells.",
+                self.group
+            ));
+        }
         let Some(place) = &queue.place else { return sentences };
         // Flushes and others' requests wait there as well.
         let share = if queue.share > 1.0 { "all".to_owned() } else { percent(queue.share) };
