@@ -211,7 +211,9 @@ impl Marks {
                     0 => String::new(),
                     ns => format!("{} lost, ", seconds(ns as f64 / 1e9)),
                 };
-                format!("{} of what is promised, {lost}{kind}", percent(flagged.ratio))
+                let of =
+                    if flagged.by_neighbours { "what is promised" } else { "its other visits" };
+                format!("{} of {of}, {lost}{kind}", percent(flagged.ratio))
             };
             self.add("gap", cell.cell.index, evidence);
         }

@@ -33,7 +33,10 @@ impl Mark {
 pub const MEANINGS: &[(&str, &str)] = &[
     ("stalled", "nothing came back for a while, and the host was not seen to stand still"),
     ("host-stalled", "the process or its workers did not run for a while: not the device's doing"),
-    ("gap", "far below what its neighbours in the grid promise"),
+    (
+        "gap",
+        "far below what its neighbours in the grid promise, or at some time below its other visits",
+    ),
     ("outlier", "one visit lies apart from the others; it is in the mean all the same"),
     ("mixture", "several visits lie apart from the others: two rates, not one"),
     ("drifting", "the rate changed over the visits or within one: it is a moment's"),

@@ -44,6 +44,8 @@ const ALPHA: f64 = 0.05;
 const BELOW_BOUND: f64 = 4.0;
 /// The same, below its own cell's other visits.
 const BELOW_SISTERS: f64 = 6.0;
+/// So many slow visits at the end of its cell are a level of their own.
+const LEVEL_VISITS: usize = 3;
 
 /// A cell of a sweep.
 #[derive(Clone, Debug, PartialEq)]
@@ -511,13 +513,19 @@ impl Sheet<'_> {
             (s.ln_rate - reach).min(usual - 5.0 * noise)
         });
         let limit = below_sisters.max(below_bound);
-        let slow: Vec<usize> = (0..values.len()).filter(|&v| values[v] < limit).collect();
+        let mut slow: Vec<usize> = (0..values.len()).filter(|&v| values[v] < limit).collect();
+        // What never came back is no moment: it is told as a change of level.
+        let stays = slow.iter().rev().zip((0..values.len()).rev()).take_while(|(v, at)| **v == *at);
+        let stays = stays.count();
+        if stays >= LEVEL_VISITS {
+            slow.truncate(slow.len() - stays);
+        }
         if slow.is_empty() {
             return;
         }
         let by = standard.filter(|s| s.ln_rate > usual);
         let promised = by.map_or(usual, |s| s.ln_rate);
-        let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let lowest = slow.iter().map(|&v| values[v]).fold(f64::INFINITY, f64::min);
         let ratio = (lowest - promised).exp();
         self.push(cell, Kind::Transient, ratio, (promised, by.is_some()), &slow);
     }
@@ -896,6 +904,36 @@ mod tests {
         cells[0].visits.clear();
         let gaps = sweep(&cells, &Context::default());
         assert!(gaps.flagged.is_empty() && gaps.unjudged == 1, "{gaps:?}");
+    }
+
+    /// One cell alone, visited one time after the other; a third of its rate in the visits named.
+    fn alone(visits: u32, slow: std::ops::Range<u32>) -> Gaps {
+        let mut cells = column(|_, healthy| {
+            let rate = |at: u32| {
+                let share = if slow.contains(&at) { 0.3 } else { 1.0 };
+                healthy * share * (1.0 + 0.01 * f64::from(at * 7 % 5))
+            };
+            (0..visits).map(|at| (rate(at), at)).collect()
+        });
+        cells.truncate(1);
+        sweep(&cells, &Context::default())
+    }
+
+    #[test]
+    fn what_never_came_back_is_no_moment() {
+        let moment = alone(43, 10..20);
+        assert_eq!((moment.flagged.len(), moment.events.len()), (1, 1), "{moment:?}");
+        let stayed = alone(43, 22..43);
+        assert!(stayed.flagged.is_empty() && stayed.events.is_empty(), "{stayed:?}");
+        // Of one or two visits at the end nobody knows whether it would have come back.
+        assert_eq!(alone(43, 41..43).events.len(), 1);
+    }
+
+    #[test]
+    fn a_cell_is_named_once_in_a_moment() {
+        let said = alone(43, 10..20).sentences().join(" ");
+        assert_eq!(said.matches("read 512 B").count(), 1, "{said}");
+        assert!(said.contains("(10 visits, down to 30 % of what is usual there)"), "{said}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Gaps in sentences.
 
-use super::{Event, EventVisit, FlaggedCell, Gaps, Kind, Region, Suspect, group_of};
+use super::{Event, FlaggedCell, Gaps, Kind, Region, Suspect, group_of};
 use crate::view::CellView;
 use crate::words::{bandwidth, count, list, percent, seconds, size};
 
@@ -89,7 +89,15 @@ fn lost(ns: u64) -> String {
 }
 
 fn event_words(event: &Event) -> Vec<String> {
-    let cells: Vec<String> = event.visits.iter().map(visit_words).collect();
+    let mut cells: Vec<(String, u64, f64)> = Vec::new();
+    for visit in &event.visits {
+        let name = name(&visit.group, visit.block_bytes, visit.threads, visit.in_flight);
+        match cells.iter_mut().find(|(known, ..)| *known == name) {
+            Some((_, visits, least)) => (*visits, *least) = (*visits + 1, least.min(visit.ratio)),
+            None => cells.push((name, 1, visit.ratio)),
+        }
+    }
+    let cells: Vec<String> = cells.into_iter().map(event_cell_words).collect();
     let lost = lost(event.lost_ns);
     let n = event.visits.len() as u64;
     let place = match (event.first_of_run, n) {
@@ -195,9 +203,13 @@ fn suspect_words(suspect: &Suspect) -> String {
     }
 }
 
-fn visit_words(visit: &EventVisit) -> String {
-    let name = name(&visit.group, visit.block_bytes, visit.threads, visit.in_flight);
-    format!("{name} ({} of what is usual there)", percent(visit.ratio))
+/// A cell of an event: its name, how many of its visits, and the least that one made of what is usual.
+fn event_cell_words((name, visits, least): (String, u64, f64)) -> String {
+    let least = percent(least);
+    match visits {
+        1 => format!("{name} ({least} of what is usual there)"),
+        n => format!("{name} ({n} visits, down to {least} of what is usual there)"),
+    }
 }
 
 fn cell_words(cell: &FlaggedCell) -> String {
