@@ -89,6 +89,9 @@ pub struct Freeze {
     pub since_write_ns: Option<u64>,
     /// The cell of that visit.
     pub written_by: Option<String>,
+    /// Its visit read, too.
+    #[serde(skip)]
+    pub reads: bool,
     /// Whose it was.
     pub source: Source,
     /// Why that is said.
@@ -392,6 +395,7 @@ fn event(
         one_at_a_time: crate::ends::slots(cell) == 1.0,
         since_write_ns,
         written_by,
+        reads: moved(visit, "read"),
         source,
         evidence,
     }
@@ -420,7 +424,7 @@ fn since_write(
         .run
         .visits
         .iter()
-        .filter(|earlier| earlier.order <= visit.order && wrote(earlier))
+        .filter(|earlier| earlier.order <= visit.order && moved(earlier, "write"))
         .max_by_key(|earlier| earlier.order);
     let Some(last) = last else { return (None, None) };
     let end = last.started_unix_ns.saturating_add_unsigned(last.elapsed_ns);
@@ -429,9 +433,9 @@ fn since_write(
     (Some(since), name)
 }
 
-fn wrote(visit: &VisitRecord) -> bool {
-    let ops = visit.streams.iter().flat_map(|stream| &stream.ops);
-    ops.into_iter().any(|op| op.op == "write" && op.bytes > 0)
+fn moved(visit: &VisitRecord, name: &str) -> bool {
+    let mut ops = visit.streams.iter().flat_map(|stream| &stream.ops);
+    ops.any(|op| op.op == name && op.bytes > 0)
 }
 
 /// Whether times within the run are those of a simulated device with a clock of its own. The null

@@ -305,6 +305,33 @@ fn lost_time_and_the_writes_before_are_told() {
 }
 
 #[test]
+fn where_all_workers_stood_still_in_turn_there_are_no_others_that_went_on() {
+    let mut both = visit(0, "read", &[]);
+    let free = both.streams[0].workers[0].clone();
+    let with = |start: u64, length: u64| {
+        let gap = Gap { start_ns: start * MS, length_ns: length * MS };
+        WorkerRecord { gaps: vec![gap], ..free.clone() }
+    };
+    both.streams[0].workers = vec![with(1_000, 1_000), with(1_900, 800)];
+    let found = found(&run(TargetKind::File, vec![both]));
+    let said = found.sentences().join("\n");
+    assert!(said.contains("Each of 2 workers stood still within 1.7 s"), "{said}");
+}
+
+#[test]
+fn a_freeze_of_reads_and_writes_is_not_blamed_on_writes_alone() {
+    let mut mixed = visit(0, "read", &[(2_000, 5_000)]);
+    let mut writes = mixed.streams[0].ops[0].clone();
+    writes.op = "write".to_owned();
+    mixed.streams[0].ops.push(writes);
+    let found = found(&run(TargetKind::Twin, vec![mixed]));
+    let said = found.sentences().join("\n");
+    assert!(said.contains(", while reading and writing"), "{said}");
+    assert!(said.contains("repeat the cell with its reads alone"), "{said}");
+    assert!(!said.contains("a minute without writes"), "{said}");
+}
+
+#[test]
 fn one_worker_of_many_is_stuck_and_the_device_is_not() {
     let mut mixed = visit(0, "read", &[]);
     let free = mixed.streams[0].workers[0].clone();

@@ -146,6 +146,10 @@ impl Freezes {
                 "Next: measure the block device or a preallocated file directly; if the gaps go, \
                  they are the file system's (journal, allocation, write-back)."
             }
+            Source::Device if worst.since_write_ns == Some(0) && worst.reads => {
+                "Next: repeat the cell with its reads alone; if the gaps go, they came of its writes \
+                 (a cache that was written back, or a drive that tidied up)."
+            }
             Source::Device if worst.since_write_ns.is_some_and(|ns| ns < 60_000_000_000) => {
                 "Next: repeat the cell after a minute without writes; if the gaps go, a cache \
                  was writing back what had been written before."
@@ -189,6 +193,7 @@ impl Freeze {
             (some, all) => format!(", {some} of {}", words::count(u64::from(all), "worker")),
         });
         match (self.since_write_ns, &self.written_by) {
+            (Some(0), _) if self.reads => text.push_str(", while reading and writing"),
             (Some(0), _) => text.push_str(", while writing"),
             (Some(ns), Some(cell)) => {
                 text.push_str(&format!(", {} after the writes of `{cell}`", Nanos::new(ns)));
@@ -208,6 +213,16 @@ impl Freeze {
 
 impl StuckWorkers {
     fn sentence(&self) -> String {
+        if self.workers >= self.workers_all {
+            return format!(
+                "Each of {} stood still within {} in `{}` at {}, but all at once for less than counts \
+                 as a gap: single requests were held up, not the device.",
+                words::count(u64::from(self.workers_all), "worker"),
+                Nanos::new(self.length_ns),
+                self.cell_name,
+                Nanos::new(self.start_ns)
+            );
+        }
         format!(
             "{} of {} stood still for {} in `{}` at {} while the others went on: single requests \
              were held up, not the device.",
