@@ -339,9 +339,9 @@ fn unsure(found: &[(&CellView<'_>, Option<&CellInterval>)]) -> Vec<String> {
 
 /// The row that is known least: beside others that are known well it is easily overlooked.
 fn widest(found: &[(&CellView<'_>, Option<&CellInterval>)]) -> Option<String> {
-    let known = found.iter().filter_map(|(row, one)| Some((*row, one.as_ref()?.half_width)));
-    let (row, width) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some(format!("The widest is that of `{}`: {}.", row.name(), crate::words::reach(width)))
+    let known = found.iter().filter_map(|(row, one)| Some((*row, one.as_ref()?)));
+    let (row, widest) = known.max_by(|a, b| a.1.half_width.total_cmp(&b.1.half_width))?;
+    Some(format!("The widest is that of `{}`: {}.", row.name(), widest.reach()))
 }
 
 /// Rows of which visits lie apart from the others: a few by name.
@@ -364,10 +364,9 @@ fn apart(found: &[(&CellView<'_>, Option<&CellInterval>)]) -> Vec<String> {
 
 /// How wide the intervals are.
 fn widths(view: &View<'_>, intervals: &[&CellInterval]) -> Vec<String> {
-    let mut widths: Vec<f64> = intervals.iter().map(|interval| interval.half_width).collect();
-    widths.sort_by(f64::total_cmp);
+    let mut widths = intervals.to_vec();
+    widths.sort_by(|a, b| a.half_width.total_cmp(&b.half_width));
     let what = if view.is_of_streams() { "stream" } else { "cell" };
-    let reach = crate::words::reach;
     match widths.as_slice() {
         [] if view.cells.iter().all(|cell| cell.visits.is_empty()) => {
             vec!["Unknown: no visit can be counted, so there is no rate to be sure of.".to_owned()]
@@ -375,12 +374,12 @@ fn widths(view: &View<'_>, intervals: &[&CellInterval]) -> Vec<String> {
         [] => vec![
             "No cell has an interval: a single short visit does not say how sure it is.".to_owned(),
         ],
-        [one] => vec![format!("1 {what} has an interval at 95 %: {}.", reach(*one))],
+        [one] => vec![format!("1 {what} has an interval at 95 %: {}.", one.reach())],
         [.., worst] => vec![format!(
             "{} with an interval at 95 %: half of them {} or narrower, the widest {}.",
             crate::words::count(widths.len() as u64, what),
-            reach(widths[widths.len() / 2]),
-            reach(*worst),
+            widths[widths.len() / 2].reach(),
+            worst.reach(),
         )],
     }
 }

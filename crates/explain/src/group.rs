@@ -95,7 +95,7 @@ fn rates(view: &View<'_>, run: &OfRun) -> String {
         [] => "Rate unknown: no visit can be counted.".to_owned(),
         [(rate, row)] => {
             let interval = run.findings.interval_of(view, row);
-            let reach = interval.map(|i| format!(" {}", crate::words::reach(i.half_width)));
+            let reach = interval.map(|i| format!(" {}", i.reach()));
             format!("{}: {} IOPS{}.", row.name(), iops(*rate), reach.unwrap_or_default())
         }
         [(low, slowest), .., (high, fastest)] => format!(

@@ -456,18 +456,30 @@ impl CellInterval {
         said
     }
 
+    /// How far it reaches: `+-1.2 %`; of one whose lower end is 0, which no factor is, `from 0 to 2.99
+    /// times the rate`.
+    pub(crate) fn reach(&self) -> String {
+        match self.low > 0.0 {
+            true => crate::words::reach(self.half_width),
+            false => {
+                format!("from 0 to {} times the rate", crate::words::digits(1.0 + self.half_width))
+            }
+        }
+    }
+
     fn rate_sentence(&self) -> String {
         let (mean, low, high) = (rate(self.mean), rate(self.low), rate(self.high));
-        let width = crate::words::reach(self.half_width);
+        // Both ends follow.
+        let width = if self.low > 0.0 { format!(" {}", self.reach()) } else { String::new() };
         match self.basis {
             Basis::Visits => format!(
-                "{mean} requests/s {width}: {} visits spread over the run put their geometric mean \
+                "{mean} requests/s{width}: {} visits spread over the run put their geometric mean \
                  between {low} and {high}; such intervals hold it {} times in 100.",
                 self.visits,
                 (self.confidence * 100.0).round()
             ),
             Basis::OneVisit => format!(
-                "{mean} requests/s {width} within one visit, between {low} and {high}: excludes \
+                "{mean} requests/s{width} within one visit, between {low} and {high}: excludes \
                  run-to-run variation, which is often larger. Only further visits show that."
             ),
         }
@@ -565,6 +577,7 @@ fn rate(value: f64) -> String {
         size if size >= 999.5e6 => (value / 1e9, " G"),
         size if size >= 999.5e3 => (value / 1e6, " M"),
         size if size >= 999.5 => (value / 1e3, " K"),
+        size if size < 0.005 => return "0".to_owned(),
         _ => (value, ""),
     };
     let digits = match scaled.abs() {
@@ -928,8 +941,18 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_down_to_nothing_is_told_as_no_factor() {
+        let rates: Vec<u64> = (0..200).map(|at| if at < 100 { 100 } else { 0 }).collect();
+        let found = first(vec![visit(0, 0, &rates)]).unwrap();
+        assert!(found.low == 0.0 && found.half_width > 1.0, "{found:?}");
+        let said = found.sentences().remove(0);
+        assert!(said.contains("requests/s within one visit, between 0 and"), "{said}");
+        assert!(found.reach().starts_with("from 0 to "), "{}", found.reach());
+    }
+
+    #[test]
     fn rates_keep_three_digits() {
-        let cases = [(0.0, "0.00"), (9.999, "10.0"), (999.4, "999"), (999.6, "1.00 K")];
+        let cases = [(0.0, "0"), (9.999, "10.0"), (999.4, "999"), (999.6, "1.00 K")];
         for (value, text) in cases.into_iter().chain([(63_113.0, "63.1 K"), (1e6, "1.00 M")]) {
             assert_eq!(rate(value), text);
         }
