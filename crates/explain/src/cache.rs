@@ -26,6 +26,7 @@ use serde::Serialize;
 pub use self::reread::Reread;
 pub use self::sweep::{Sweep, SweepFit};
 pub use self::write::WriteCache;
+pub(crate) use self::write::write_caches;
 use crate::view::{CellView, View};
 
 /// All that a run says about caches.
@@ -248,7 +249,7 @@ pub fn caches(view: &View<'_>) -> Caches {
         cells: cells.map(|cell| judge(view, &plan, cell)).collect(),
         rereads: reread::rereads(view, &plan),
         sweeps: sweep::sweeps(view, &plan),
-        write_caches: write::write_caches(view, &plan),
+        write_caches: write::write_caches(view),
         declared_bytes: target.cache_bytes,
         link: target.link.as_ref().map(|link| (link.name.clone(), link.bytes_per_second)),
     }

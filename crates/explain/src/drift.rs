@@ -47,7 +47,7 @@ pub struct Drifts {
     pub cliffs: u32,
     /// Visits long enough to be looked at by the second.
     pub long_visits: u32,
-    /// Of these, those in which a change would have been seen, and none was, nor a write cliff: `null`
+    /// Of these, those in which a change would have been seen, and none was, nor a fall of its writes: `null`
     /// where there are none.
     pub kept: Option<Kept>,
 }
@@ -257,6 +257,9 @@ fn kept(
     // A fall that is placed in bytes is a change of level too, wherever in a visit it came.
     for cliff in cliffs {
         seen.retain(|((order, cell), _)| *cell != cliff.cell || *order < cliff.order_first);
+    }
+    for cache in crate::cache::write_caches(view) {
+        seen.retain(|(of, _)| *of != (cache.order, cache.cell));
     }
     let most = seen.iter().map(|(_, ln)| *ln).reduce(f64::max)?;
     let visits = u32::try_from(seen.len()).unwrap_or(u32::MAX);

@@ -788,6 +788,25 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
         );
     }
 
+    #[test]
+    fn a_cliff_is_placed_in_what_the_program_wrote_not_in_what_the_device_did() {
+        let rates: Vec<u64> = (0..12).map(|k| if k < 5 { 80 << 20 } else { 20 << 20 }).collect();
+        let mut run = rounds(&rates);
+        let plain = steady_of(&run).cliffs;
+        // A cache counts what comes in, and what goes on.
+        for visit in &mut run.visits {
+            let bytes = visit.streams[0].ops[0].bytes;
+            visit.ledger = vec![record::LedgerEntry {
+                device: "sda".to_owned(),
+                write_bytes: bytes * 7 / 4,
+                ..record::LedgerEntry::default()
+            }];
+        }
+        let found = steady_of(&run);
+        assert_eq!(found.cliffs, plain);
+        assert_eq!(found.series[0].written_bytes, 7 * (5 * 800 + 7 * 200) / 4 << 20);
+    }
+
     /// Visits of 200 ms of so many MiB in each half.
     fn short_rounds(rates: &[(u64, u64)]) -> Run {
         let mut run = rounds(&vec![1 << 20; rates.len()]);
@@ -821,6 +840,37 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
             visit.order = order;
         }
         assert_eq!(steady_of(&run).no_cliff, []);
+    }
+
+    #[test]
+    fn a_fall_that_a_cache_tells_is_counted_by_whatever_tells_of_none() {
+        let mut run = rounds(&[20 << 20; 12]);
+        run.header.suite_text = suite_text("", UNTIL_STEADY);
+        for visit in &mut run.visits {
+            visit.elapsed_ns = 20_000 * MS;
+            visit.completions = record::Bitmap::zeros(20_000);
+            (0..20_000).for_each(|ms| visit.completions.set(ms));
+            let row = |at: u64| {
+                let requests = 500 + at * 7 % 13;
+                SeriesRow { requests, bytes: requests * 4096, tail: vec![] }
+            };
+            let op = &mut visit.streams[0].ops[0];
+            op.series.rows = (0..200).map(row).collect();
+            op.requests = op.series.rows.iter().map(|row| row.requests).sum();
+            op.bytes = op.requests * 4096;
+        }
+        let kept = |run: &Run| crate::drift::drift(&View::new(run)).kept.unwrap().visits;
+        assert_eq!((kept(&run), steady_of(&run).no_cliff[0].cache_at_bytes), (12, None));
+        // A cache takes 1 GiB in the first tenth of a second.
+        let op = &mut run.visits[0].streams[0].ops[0];
+        op.series.rows[0].bytes += 1 << 30;
+        op.bytes += 1 << 30;
+        let found = steady_of(&run);
+        assert_eq!(found.cliffs, []);
+        let [none] = &found.no_cliff[..] else { panic!("{found:?}") };
+        let said = none.sentence();
+        assert!(said.contains("wrote besides the fall once 1 GiB were written"), "{said}");
+        assert_eq!(kept(&run), 11);
     }
 
     #[test]

@@ -670,13 +670,59 @@ fn a_write_cache_is_placed_in_bytes() {
     assert!(cache.at_bytes.abs_diff(filled) < filled / 20, "{cache:?}");
     assert!(cache.size_bytes < cache.at_bytes && !cache.refills);
     assert!(
-        cache.sentence().contains("Writes fell from 256 MiB/s to 47.3 MiB/s"),
+        cache.sentence().contains("Writes fell from 260 MiB/s to 47.6 MiB/s"),
         "{}",
         cache.sentence()
     );
     // Without idleness before, nobody knows how full it was.
     bench.run.visits[0].quiet = Some(false);
     assert!(bench.caches().write_caches.is_empty());
+}
+
+/// A visit of writes with so many bytes in each 100 ms.
+fn written(rows: impl Fn(usize) -> u64) -> Bench {
+    let mut bench = Bench::write(true).moved(0.0, 1.0);
+    let op = &mut bench.run.visits[0].streams[0].ops[0];
+    for (at, row) in op.series.rows.iter_mut().enumerate() {
+        row.bytes = rows(at);
+    }
+    op.bytes = op.series.rows.iter().map(|row| row.bytes).sum();
+    bench
+}
+
+#[test]
+fn a_write_cache_that_fills_within_an_interval_or_two_has_its_size() {
+    let slow = |at: usize| 2 * MIB + (at as u64 * 7919) % 13 * MIB / 64;
+    // 512 MiB at 12.5 GiB/s is full after 40 ms; at 4 GiB/s after 125 ms.
+    for (first, second) in [(512 * MIB + 1, 0), (400 * MIB, 112 * MIB)] {
+        let bench = written(|at| match at {
+            0 => first + slow(0),
+            1 => second + slow(1),
+            at => slow(at),
+        });
+        let found = bench.caches().write_caches;
+        let [cache] = found.as_slice() else { panic!("{found:?}") };
+        assert!(cache.size_bytes.abs_diff(512 * MIB) < 5 * MIB, "{cache:?}");
+        // That and what had drained until then.
+        let planted = (if second == 0 { 512.8 } else { 514.6 } * MIB as f64) as u64;
+        assert!((cache.at_bytes_low..=cache.at_bytes_high).contains(&planted), "{cache:?}");
+        assert!((cache.after / (21.0 * MIB as f64) - 1.0).abs() < 0.2, "{cache:?}");
+        // Where it filled in the first interval only a least rate is known.
+        let least = if second == 0 { 5120.0 } else { 4000.0 } * MIB as f64;
+        assert_eq!(cache.before_is_least, second == 0, "{cache:?}");
+        assert!(cache.before >= least && cache.before < 1.1 * least, "{cache:?}");
+        let told = cache.sentence();
+        assert_eq!(told.contains("MiB/s or more to"), second == 0, "{told}");
+    }
+}
+
+#[test]
+fn what_stands_still_once_its_cache_is_full_has_its_size() {
+    // 300 MiB at once, then nothing for the rest of the visit.
+    let found = written(|at| if at == 0 { 300 * MIB } else { 0 }).caches().write_caches;
+    let [cache] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((cache.size_bytes, cache.after), (300 * MIB, 0.0), "{cache:?}");
+    assert!(cache.sentence().contains("300 MiB"), "{}", cache.sentence());
 }
 
 #[test]

@@ -8,6 +8,8 @@ use crate::words::{bandwidth, count, list, percent, seconds, size};
 
 /// Cells named in a sentence before the rest is counted.
 const NAMED: usize = 3;
+/// Bounds this near to each other are told as one.
+const ONE_PLACE: f64 = 1.1;
 
 impl Caches {
     /// Cells of one verdict in one sentence, worst first; then what the run as a whole shows;
@@ -368,11 +370,17 @@ impl WriteCache {
         } else {
             "seen once; a second visit after a pause would show whether it refills, or is wear"
         };
+        let [low, high] = [self.at_bytes_low, self.at_bytes_high];
+        let at = if high as f64 > ONE_PLACE * low as f64 {
+            format!("between {} and {}", size(low), size(high))
+        } else {
+            size(self.at_bytes)
+        };
         format!(
-            "Writes fell from {} to {} once {} were written ({}, visit {}): a write cache of about {}, {}; {refills}.",
+            "Writes fell from {}{} to {} once {at} were written ({}, visit {}): a write cache of about {}, {}; {refills}.",
             bandwidth(self.before),
+            if self.before_is_least { " or more" } else { "" },
             bandwidth(self.after),
-            size(self.at_bytes),
             self.phase,
             u64::from(self.repeat) + 1,
             size(self.size_bytes),

@@ -1,11 +1,10 @@
 //! A write cache: writes are taken fast until it is full.
 
-use record::{VisitEnd, VisitRecord};
+use record::{SeriesRow, VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::changepoint::changes;
 
-use super::plan::Plan;
 use crate::closing::load_ns;
 use crate::view::View;
 
@@ -25,13 +24,23 @@ pub struct WriteCache {
     pub phase: String,
     /// Which visit of it.
     pub repeat: u32,
-    /// Bytes written since the devices were idle, or since the visit began.
+    /// Which visit of the run.
+    pub order: u32,
+    /// Bytes written since the devices were idle, or since the visit began, about in the middle of the
+    /// bounds.
     pub at_bytes: u64,
-    /// Bytes a second before.
+    /// It was not sooner than this.
+    pub at_bytes_low: u64,
+    /// Nor later.
+    pub at_bytes_high: u64,
+    /// Bytes a second before, up to the interval in which the rate fell or may have fallen.
     pub before: f64,
+    /// No interval ended before the rate fell: it was `before` or more.
+    pub before_is_least: bool,
     /// Bytes a second after.
     pub after: f64,
-    /// What filled at `before` and drained at `after` holds so much: `at_bytes (1 - after/before)`.
+    /// What has filled and drains at `after` holds so much: what was written by a moment, less what
+    /// had drained.
     pub size_bytes: u64,
     /// Whether the page cache was in use: then it is the machine's memory that filled.
     pub buffered: bool,
@@ -43,7 +52,7 @@ pub struct WriteCache {
 ///
 /// Visits that did not find the devices idle are left out: nobody knows how full the cache was.
 /// A visit that nobody looked before counts as idle if it is the run's first.
-pub(super) fn write_caches(view: &View<'_>, _plan: &Plan) -> Vec<WriteCache> {
+pub(crate) fn write_caches(view: &View<'_>) -> Vec<WriteCache> {
     let visits = view.run.visits.iter().filter(|visit| {
         let ended = matches!(visit.end, VisitEnd::Complete | VisitEnd::Hanging);
         ended && (visit.quiet == Some(true) || (visit.quiet.is_none() && visit.order == 0))
@@ -74,22 +83,43 @@ fn of_visit(view: &View<'_>, visit: &VisitRecord) -> Option<WriteCache> {
     // An interval without a byte is as slow as one with a single request.
     let least = (op.bytes / op.requests.max(1)).max(1);
     let ln: Vec<f64> = rows.iter().map(|row| (row.bytes.max(least) as f64).ln()).collect();
-    let segments = changes(&ln, SEGMENT_MIN)?.segments;
-    let fall = segments.windows(2).find(|pair| pair[1].mean - pair[0].mean < DROP.ln())?;
-    let ramp = stream.ramp_requests.saturating_mul(least);
-    let at_bytes =
-        rows[..fall[1].start].iter().map(|row| row.bytes).fold(ramp, u64::saturating_add);
-    let rate = |part: &stats::changepoint::Segment| part.mean.exp() / seconds;
-    let (before, after) = (rate(&fall[0]), rate(&fall[1]));
+    let found = changes(&ln, SEGMENT_MIN)?;
+    let segments = &found.segments;
+    let fall = segments.windows(2).position(|pair| pair[1].mean - pair[0].mean < DROP.ln())?;
+    let settled = found.settled(&ln).segments;
+    let (cut, end) = (settled.get(fall + 1)?.start, settled.get(fall + 1)?.end);
     let cell = view.run.cells.iter().find(|cell| cell.index == visit.cell)?;
+    let ramp = stream.ramp_requests.saturating_mul(least);
+    let of = |part: &[SeriesRow]| part.iter().map(|row| row.bytes).fold(0, u64::saturating_add);
+    let rate = |part: &[SeriesRow]| of(part) as f64 / (part.len() as f64 * seconds);
+    // A row is a mean over its time: the rate may have fallen within either of the two at the cut.
+    let (early, late) = (cut.saturating_sub(1), (cut + 1).min(end - 1));
+    let ramp_seconds = visit.ramp_ns as f64 / 1e9;
+    let after = rate(&rows[late..end]);
+    let (before, before_is_least) = match (early, ramp > 0 && visit.ramp_ns > 0) {
+        (0, false) => (rate(&rows[..1]), true),
+        (0, true) => (ramp as f64 / ramp_seconds, false),
+        _ => (rate(&rows[settled[fall].start.min(early - 1)..early]), false),
+    };
+    let written = ramp.saturating_add(of(&rows[..late]));
+    let time = |row: usize| ramp_seconds + row as f64 * seconds;
+    // From when it is full as much comes in as goes out, wherever in its interval that was.
+    let size = (written as f64 - after * time(late)).max(0.0);
+    let at = |row: usize| ((size + after * time(row)) as u64).min(written);
+    let high = at(late);
+    let low = at(early).max(ramp.saturating_add(of(&rows[..early]))).min(high);
     Some(WriteCache {
         cell: visit.cell,
         phase: cell.phase.clone(),
         repeat: visit.repeat,
-        at_bytes,
+        order: visit.order,
+        at_bytes: low.midpoint(high),
+        at_bytes_low: low,
+        at_bytes_high: high,
         before,
+        before_is_least,
         after,
-        size_bytes: (at_bytes as f64 * (1.0 - after / before)).max(0.0) as u64,
+        size_bytes: size as u64,
         buffered: !stream.backend.direct && super::has_page_cache(view),
         refills: false,
     })

@@ -1,4 +1,7 @@
-//! Where the rate of writes falls, in bytes written.
+//! Where the rate of writes falls, in bytes that the program wrote.
+//!
+//! What the device wrote is another matter: its counters may count twice what goes through a cache, and
+//! parity, and what a file system adds.
 
 use record::{VisitEnd, VisitRecord};
 use schemars::JsonSchema;
@@ -7,7 +10,6 @@ use stats::steady::{self, Piece};
 
 use super::Series;
 use crate::closing::load_ns;
-use crate::drift::written_bytes;
 use crate::view::View;
 use crate::{freeze, words};
 
@@ -28,7 +30,8 @@ pub struct WriteCliff {
     pub cell_name: String,
     /// Which visit of the run the series of writes began with.
     pub order_first: u32,
-    /// Written in the run before that: by other cells, the fill and preconditioning.
+    /// Written in the run before that: by other cells, the fill and preconditioning. As all here it is
+    /// what the program wrote, not what the device did.
     pub earlier_bytes: u64,
     /// Written since that began, as near as can be told.
     pub at_bytes: u64,
@@ -55,14 +58,17 @@ pub struct NoCliff {
     pub order_first: u32,
     /// Written in it before there was a rate to fall from: what fell sooner is not seen.
     pub from_bytes: u64,
-    /// Written in it: nothing is known of what comes after more.
+    /// Written in it by the program: nothing is known of what comes after more.
     pub written_bytes: u64,
+    /// Where in one of its visits the writes fell all the same, as a write cache that fills makes them.
+    pub cache_at_bytes: Option<u64>,
 }
 
 /// The cliffs in all series, and those in which none came.
 pub(super) fn cliffs(view: &View<'_>, all: &[Series<'_>]) -> (Vec<WriteCliff>, Vec<NoCliff>) {
     let pieces: Vec<Vec<Piece>> = all.iter().map(pieces_of).collect();
     let (mut found, mut none) = (Vec::new(), Vec::new());
+    let caches = crate::cache::write_caches(view);
     for (place, (series, own)) in all.iter().zip(&pieces).enumerate() {
         let same = |other: &usize| all[*other].cell.cell.index == series.cell.cell.index;
         let rates_of = |places: std::ops::Range<usize>| -> Vec<f64> {
@@ -84,7 +90,8 @@ pub(super) fn cliffs(view: &View<'_>, all: &[Series<'_>]) -> (Vec<WriteCliff>, V
         });
         let cell_name = series.cell.name();
         let (cell, order_first) = (series.cell.cell.index, series.order_first());
-        let written = series.written.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+        let written = series.visits.iter().map(|visit| asked_bytes(visit.visit));
+        let written = written.fold(0u64, u64::saturating_add);
         if cliffs.is_empty() {
             let seen: f64 = own.iter().filter(|p| rate(p).is_some()).map(|p| p.bytes).sum();
             // Of a cell that takes turns with others each series is too short to say anything.
@@ -92,12 +99,21 @@ pub(super) fn cliffs(view: &View<'_>, all: &[Series<'_>]) -> (Vec<WriteCliff>, V
             if only && written > 0 && seen >= written as f64 / 2.0 {
                 let from_bytes = begun_bytes(own) as u64;
                 let written_bytes = written;
-                none.push(NoCliff { cell, cell_name, order_first, from_bytes, written_bytes });
+                let fall = caches.iter().find(|cache| cache.cell == cell);
+                let cache_at_bytes = fall.map(|cache| cache.at_bytes);
+                none.push(NoCliff {
+                    cell,
+                    cell_name,
+                    order_first,
+                    from_bytes,
+                    written_bytes,
+                    cache_at_bytes,
+                });
             }
             continue;
         }
         let earlier = view.run.visits.iter().filter(|visit| visit.order < order_first);
-        let earlier = earlier.fold(0u64, |sum, v| sum.saturating_add(written_bytes(v)));
+        let earlier = earlier.fold(0u64, |sum, v| sum.saturating_add(asked_bytes(v)));
         let slack = in_flight_bytes(series) as f64;
         found.extend(cliffs.into_iter().map(|cliff| WriteCliff {
             cell,
@@ -159,6 +175,12 @@ fn writes(visit: &VisitRecord) -> impl Iterator<Item = &record::OpRecord> {
     visit.streams.iter().flat_map(|stream| &stream.ops).filter(|op| op.op == "write")
 }
 
+/// What the program wrote in a visit, its ramp included.
+fn asked_bytes(visit: &VisitRecord) -> u64 {
+    let bytes = writes(visit).map(|op| op.bytes).fold(0, u64::saturating_add);
+    bytes.saturating_add(ramp_bytes(visit) as u64)
+}
+
 /// Bytes written before the measured part. Of a ramp only the number of requests is known.
 fn ramp_bytes(visit: &VisitRecord) -> f64 {
     let of = |stream: &record::StreamRecord| {
@@ -171,7 +193,6 @@ fn ramp_bytes(visit: &VisitRecord) -> f64 {
 }
 
 /// Bytes written and time taken, piece by piece, time in which the device stood still taken off.
-/// What the device wrote is spread as the program's writes are.
 ///
 /// * `needed_ns`: a piece is so long at least.
 fn pieces(visit: &VisitRecord, needed_ns: f64) -> Vec<Piece> {
@@ -195,9 +216,6 @@ fn pieces(visit: &VisitRecord, needed_ns: f64) -> Vec<Piece> {
             }
         }
     }
-    let ramp = ramp_bytes(visit);
-    let asked: f64 = bytes.iter().sum::<f64>() + ramp;
-    let scale = if asked > 0.0 { written_bytes(visit) as f64 / asked } else { 1.0 };
     let gaps = freeze::gaps(visit);
     let load_ns = load_ns(visit);
     let unsure = unsure_ns(visit, step);
@@ -213,9 +231,9 @@ fn pieces(visit: &VisitRecord, needed_ns: f64) -> Vec<Piece> {
         // A piece of which little is left says little about its rate.
         if left >= step.min(load_ns) / 2 { left as f64 / 1e9 } else { 0.0 }
     };
-    let before = Piece { bytes: ramp * scale, seconds: 0.0 };
+    let before = Piece { bytes: ramp_bytes(visit), seconds: 0.0 };
     let all = bytes.into_iter().enumerate();
-    let all = all.map(|(piece, bytes)| Piece { bytes: bytes * scale, seconds: time(piece) });
+    let all = all.map(|(piece, bytes)| Piece { bytes, seconds: time(piece) });
     std::iter::once(before).chain(all).collect()
 }
 
@@ -256,9 +274,12 @@ impl WriteCliff {
 impl NoCliff {
     /// How far nothing fell.
     pub fn sentence(&self) -> String {
+        let besides = self.cache_at_bytes.map_or_else(String::new, |at| {
+            format!(" besides the fall once {} were written (see the caches)", words::size(at))
+        });
         format!(
-            "No write cliff in the {} that `{}` wrote: one in its first {} is not seen, one that comes \
-             after more is not excluded.",
+            "No write cliff in the {} that `{}` wrote{besides}: one in its first {} is not seen, one that \
+             comes after more is not excluded.",
             words::size(self.written_bytes),
             self.cell_name,
             words::size(self.from_bytes)
