@@ -786,6 +786,10 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
             said.contains("from 80.0 MiB/s to 20.0 MiB/s, and no more for the 1.37 GiB"),
             "{said}"
         );
+        assert!(said.contains("A cache or clean space was used up; claims about writes"), "{said}");
+        // Of what was seen for half a minute nobody knows whether it stays.
+        let said = steady_of(&rounds(&rates[..8])).cliffs[0].sentence();
+        assert!(said.contains("or the device was slow for a while"), "{said}");
     }
 
     #[test]

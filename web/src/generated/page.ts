@@ -489,6 +489,11 @@ export interface QueueVerdict {
    */
   off_by_ends: boolean;
   /**
+   * No device has it; but what waits above them in an open loop cannot be told from what waits for
+   * its turn.
+   */
+  open_loop: boolean;
+  /**
    * The layer in which most of the waiting is that was added with what was added in flight;
    * `None` if none has it, nothing waits, or nobody counted.
    */
@@ -519,7 +524,9 @@ export interface QueueCell {
    */
   layers: LayerQueue[];
   /**
-   * Requests in flight that the measuring loop saw: rate times mean time.
+   * Requests in flight that the measuring loop saw: rate times mean time. Of an open loop that time
+   * counts from when a request was due, so what waited for its turn is in it: there it is at most
+   * what may be in flight.
    */
   seen: number;
 }
@@ -1804,7 +1811,8 @@ export interface WriteCliff {
    */
   cell_name: string;
   /**
-   * Written in the run before that: by other cells, the fill and preconditioning.
+   * Written in the run before that: by other cells, the fill and preconditioning. As all here it is
+   * what the program wrote, not what the device did.
    */
   earlier_bytes: number;
   /**
@@ -1816,6 +1824,10 @@ export interface WriteCliff {
  * Writes that were watched for a cliff, and none came.
  */
 export interface NoCliff {
+  /**
+   * Where in one of its visits the writes fell all the same, as a write cache that fills makes them.
+   */
+  cache_at_bytes: number | null;
   /**
    * Index of the cell.
    */
@@ -1833,7 +1845,7 @@ export interface NoCliff {
    */
   order_first: number;
   /**
-   * Written in it: nothing is known of what comes after more.
+   * Written in it by the program: nothing is known of what comes after more.
    */
   written_bytes: number;
 }

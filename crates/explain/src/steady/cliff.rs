@@ -20,6 +20,8 @@ const PIECE_NS_MAX: f64 = 6e10;
 /// At the start of a visit nothing has come back yet, and at its end nothing is asked any more.
 /// Where a request takes less than this share of a piece, that is no matter.
 const LATENCY_SHARE: f64 = 0.1;
+/// What was slow for fewer seconds may have been slow for a while only.
+const LASTS: f64 = 60.0;
 
 /// A fall of the write rate that stayed.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -258,15 +260,20 @@ impl WriteCliff {
         let (low, high) = words::sizes_apart(self.at_bytes_low, self.at_bytes_high);
         format!(
             "Write cliff in `{}` after about {} of its writes (between {} and {}){earlier}: from {} \
-             to {}, and no more for the {} written after it. A cache or clean space was used up; \
-             claims about writes need the rate after it.",
+             to {}, and no more for the {} written after it. {}",
             self.cell_name,
             words::size(self.at_bytes),
             low,
             high,
             words::bandwidth(self.before),
             words::bandwidth(self.after),
-            words::size(self.after_bytes)
+            words::size(self.after_bytes),
+            if self.after_bytes as f64 >= LASTS * self.after {
+                "A cache or clean space was used up; claims about writes need the rate after it."
+            } else {
+                "A cache or clean space was used up, or the device was slow for a while: less than a \
+                 minute was seen of it. More writes tell."
+            }
         )
     }
 }
