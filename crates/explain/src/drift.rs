@@ -218,7 +218,7 @@ pub fn drift(view: &View<'_>) -> Drifts {
     }
     visits.sort_by_key(|visit| visit.order);
     let cliffs = crate::steady::write_cliffs(view);
-    let kept = if visits.is_empty() { kept(&cliffs, &resolved) } else { None };
+    let kept = if visits.is_empty() { kept(view, &cliffs, &resolved) } else { None };
     let cliffs: BTreeSet<u32> = cliffs.iter().map(|cliff| cliff.cell).collect();
     // What all cells share is the device's: one value a visit.
     let phase = |place: usize| view.cells.get(place).map_or("", |cell| cell.cell.phase.as_str());
@@ -246,6 +246,7 @@ pub(crate) fn shared_steps(view: &View<'_>) -> Vec<Step> {
 
 /// Of visits without a change those in which one to half or twice the rate would have been seen.
 fn kept(
+    view: &View<'_>,
     cliffs: &[crate::steady::WriteCliff],
     resolved: &BTreeMap<(u32, u32), f64>,
 ) -> Option<Kept> {
