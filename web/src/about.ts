@@ -5,6 +5,18 @@ import * as format from './format';
 import * as model from './model';
 import * as state from './state';
 
+/** Columns of all cells; axes of a grid by these names are in them. */
+const OWN = new Set([
+  'run',
+  'cell',
+  'phase',
+  'stream',
+  'op',
+  'block_bytes',
+  'threads',
+  'queue_depth',
+]);
+
 function facts(run: model.PageRun): HTMLElement {
   const { target, machine, imported, part } = run;
   const rows: [string, string][] = [
@@ -24,7 +36,7 @@ function facts(run: model.PageRun): HTMLElement {
     ['command', run.command_line.join(' ')],
     ['seed', imported ? '' : run.seed],
     ['started', run.started_unix_ns === null ? '' : format.clock(run.started_unix_ns)],
-    ['state', `${run.state}, ${run.visits_planned} visits planned`],
+    ['state', `${run.state}, ${format.several(run.visits_planned, 'visit')} planned`],
     [
       'measured by',
       imported
@@ -65,7 +77,7 @@ export function about(page: model.Page): HTMLElement {
     h(
       'article',
       {},
-      h('h3', {}, model.runName(run)),
+      h('h3', {}, model.runName(page, run)),
       facts(run),
       run.suite_text.trim() === ''
         ? null
@@ -85,10 +97,15 @@ export function about(page: model.Page): HTMLElement {
 }
 
 function rows(page: model.Page): Table {
-  const axes = model.unique(
-    page.runs.flatMap((run) =>
-      run.cells.flatMap((cell) => cell.coordinates.map(({ field }) => field)),
-    ),
+  const axes = model
+    .unique(
+      page.runs.flatMap((run) =>
+        run.cells.flatMap((cell) => cell.coordinates.map(({ field }) => field)),
+      ),
+    )
+    .filter((field) => !OWN.has(field));
+  const syncs = model.unique(
+    page.runs.flatMap((run) => run.cells.flatMap((cell) => cell.flushes.map(({ op }) => op))),
   );
   return {
     head: [
@@ -112,6 +129,8 @@ function rows(page: model.Page): Table {
       'latency_ns_p99',
       'latency_ns_p999',
       'latency_ns_max',
+      ...syncs.flatMap((op) => ['mean', 'p50', 'p99', 'max'].map((what) => `${op}_ns_${what}`)),
+      'region_bytes',
       'requests',
       'errors',
       'visits',
@@ -139,6 +158,11 @@ function rows(page: model.Page): Table {
         cell.latency_ns.p99,
         cell.latency_ns.p999,
         cell.latency_ns.max,
+        ...syncs.flatMap((op) => {
+          const own = cell.flushes.find((flush) => flush.op === op)?.latency_ns;
+          return [own?.mean, own?.p50, own?.p99, own?.max];
+        }),
+        cell.region_bytes,
         cell.requests,
         cell.errors,
         cell.visits.filter(({ counted }) => counted).length,
@@ -219,7 +243,7 @@ export function table(page: model.Page): HTMLElement {
       class: 'all',
       toggle: () => details.open && place.childElementCount === 0 && place.append(make()),
     },
-    h('summary', {}, `All ${cells} cells as a table`),
+    h('summary', {}, cells === 1 ? 'The cell as a table' : `All ${cells} cells as a table`),
     place,
   );
   const name = fileName('plimsoll', ...page.runs.slice(0, 4).map(({ id }) => id));

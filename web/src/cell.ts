@@ -23,7 +23,6 @@ function overall(cell: model.PageCell, unit: format.Unit): string {
 
 function numbers(cell: model.PageCell): HTMLElement {
   const { unit } = state.get();
-  const { latency_ns: latency } = cell;
   const rows: [string, string][] = [
     [
       'IOPS',
@@ -42,19 +41,20 @@ function numbers(cell: model.PageCell): HTMLElement {
     ],
     ['bandwidth', format.bandwidth(model.bytesPerSecond(cell), unit)],
     ['over all its time', overall(cell, unit)],
+    [model.isFlushed(cell) ? line(cell.op) : 'latency', model.waits(cell.latency_ns) || 'not told'],
+    ...cell.flushes.map((flush): [string, string] => [
+      line(flush.op),
+      [model.waits(flush.latency_ns), flush.requests === null ? '' : `${flush.requests} completed`]
+        .filter(Boolean)
+        .join(', '),
+    ]),
     [
-      'latency',
-      [
-        ['mean', latency.mean],
-        ['50 %', latency.p50],
-        ['90 %', latency.p90],
-        ['99 %', latency.p99],
-        ['99.9 %', latency.p999],
-        ['longest', latency.max],
-      ]
-        .flatMap(([name, ns]) => (ns === null ? [] : [`${name} ${format.time(Number(ns))}`]))
-        .join(', ') || 'not told',
+      'together',
+      !model.isFlushed(cell) || model.waited(cell) === null
+        ? ''
+        : `mean ${format.time(model.waited(cell))}: a ${line(cell.op)} and its share of the flushes`,
     ],
+    ['region', cell.region_bytes === null ? '' : format.bytes(cell.region_bytes)],
     [
       'requests',
       `${cell.requests ?? 'not counted'}${cell.errors > 0 ? `, ${cell.errors} failed` : ''}`,
@@ -265,7 +265,7 @@ export function show(dialog: HTMLDialogElement, context: Context): void {
       'p',
       { class: 'soft' },
       plain(
-        `${model.runName(run)}. ${cell.coordinates.map(({ field, value }) => `${field} ${value}`).join(', ')}`,
+        `${model.runName(context.page, run)}. ${cell.coordinates.map(({ field, value }) => `${field} ${value}`).join(', ')}`,
       ),
     ),
     numbers(cell),

@@ -66,6 +66,9 @@ export function bytes(value: number | null | undefined): string {
   return scaled(value, 1024, [' B', ' KiB', ' MiB', ' GiB', ' TiB', ' PiB']);
 }
 
+/** Bytes without zeros behind the point: for axes and names. */
+export const size = (value: number | null): string => trimmed(bytes(value));
+
 /** A block size on an axis: `512`, `4K`, `1M`. */
 export function block(value: number): string {
   return value % (1 << 20) === 0
@@ -127,3 +130,11 @@ export function tight(value: number): string {
   const rounded = Number(value.toPrecision(2));
   return short(rounded);
 }
+
+/** Words of the program with the signs that figures have: `µs`, `± 3 %`. */
+export const signs = (text: string): string =>
+  text.replace(/(\d) us\b/g, '$1 µs').replace(/\+-\s*(?=\d)/g, '± ');
+
+/** `1 cell`, `2 cells`. */
+export const several = (count: number, what: string): string =>
+  `${count} ${what}${count === 1 ? '' : 's'}`;

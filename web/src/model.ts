@@ -123,6 +123,37 @@ export function focus(state: Pick<State, 'block'>, cells: PageCell[]): number {
   return sizes.includes(state.block) ? state.block : pageSize(sizes);
 }
 
+/**
+ * Mean latency of a data request in ns, with its share of the flushes after it: whoever commits
+ * waits for both. `null` where nobody tells one of them.
+ */
+export function waited(cell: PageCell): number | null {
+  const { flushes, requests } = cell;
+  return flushes.reduce((sum: number | null, one) => {
+    const mean = one.latency_ns.mean;
+    if (sum === null || mean === null || one.requests === null || !requests) return null;
+    return sum + (mean * one.requests) / requests;
+  }, cell.latency_ns.mean);
+}
+
+/** Whether what the cell writes is made durable by requests of their own. */
+export const isFlushed = (cell: PageCell): boolean => cell.flushes.length > 0;
+
+/** Figures of latencies with what they are of; nothing where none is known. */
+export function waits({ mean, p50, p90, p99, p999, max }: PageCell['latency_ns']): string {
+  const all: [string, number | null][] = [
+    ['mean', mean],
+    ['50 %', p50],
+    ['90 %', p90],
+    ['99 %', p99],
+    ['99.9 %', p999],
+    ['longest', max],
+  ];
+  return all
+    .flatMap(([name, ns]) => (ns === null ? [] : [`${name} ${format.time(ns)}`]))
+    .join(', ');
+}
+
 export interface Value {
   value: number;
   low: number | null;
@@ -133,7 +164,7 @@ export interface Value {
 export function value(cell: PageCell, metric: Metric, unit: format.Unit): Value | null {
   const { iops, iops_low: low, iops_high: high } = cell;
   if (metric === 'latency') {
-    const mean = cell.latency_ns.mean ?? cell.latency_ns.p50;
+    const mean = waited(cell) ?? cell.latency_ns.p50;
     return mean !== null && mean > 0 ? { value: mean / 1e6, low: null, high: null } : null;
   }
   if (metric === 'iops') {
@@ -178,21 +209,25 @@ export function axisName(metric: Metric, unit: format.Unit): string {
 /** Whether less of it is better. */
 export const isCost = (metric: Metric) => metric === 'latency' || metric === 'seconds';
 
-/** What a run is called on a page of several. */
-export function runName(run: PageRun): string {
+/** What a run is called: with its suite where the page has several. */
+export function runName(page: Page, run: PageRun): string {
   const levels = run.part?.study?.levels.map(({ value }) => line(value)).join(' ');
   const given = line(run.target.given);
-  return [line(run.id), cut(levels || given || line(run.suite))].join(' · ');
+  const suite = line(run.suite);
+  const isOne = page.runs.every((other) => other.suite === run.suite);
+  const target = levels || given || suite;
+  const names = isOne || target === suite ? [target] : [suite, target];
+  return [line(run.id), ...names.map(cut)].filter(Boolean).join(' · ');
 }
 
 /** What is said of a run, with its name before it where others are on the page. */
 export function ofRun(page: Page, run: PageRun | undefined, text: string): string {
-  return page.runs.length > 1 && run ? `${runName(run)}: ${text}` : text;
+  return page.runs.length > 1 && run ? `${runName(page, run)}: ${text}` : text;
 }
 
 /** What stands above a run's panel: its name where others are on the page. */
 export function caption(page: Page, run: PageRun, alone: string): string {
-  return page.runs.length > 1 ? runName(run) : alone;
+  return page.runs.length > 1 ? runName(page, run) : alone;
 }
 
 /** Marks that a reader must see before anything else. */
@@ -225,10 +260,18 @@ export function lines(cell: PageCell, unit: format.Unit): [string, string][] {
   }
   const bytes = value(cell, 'bytes', unit);
   if (bytes) rows.push(['bandwidth', format.bandwidth(bytes.value * format.perUnit(unit), unit)]);
-  const { mean, p99, max } = cell.latency_ns;
-  if (mean !== null) rows.push(['latency', `mean ${format.time(mean)}`]);
-  if (p99 !== null) rows.push(['', `99 % within ${format.time(p99)}`]);
-  if (max !== null) rows.push(['', `longest ${format.time(max)}`]);
+  const told = (name: string, { mean, p99, max }: PageCell['latency_ns']) => {
+    const own: string[] = [];
+    if (mean !== null) own.push(`mean ${format.time(mean)}`);
+    if (p99 !== null) own.push(`99 % within ${format.time(p99)}`);
+    if (max !== null) own.push(`longest ${format.time(max)}`);
+    own.forEach((text, k) => rows.push([k === 0 ? name : '', text]));
+  };
+  // Where writes are flushed, either is named: a commit waits for both.
+  told(isFlushed(cell) ? line(cell.op) : 'latency', cell.latency_ns);
+  for (const flush of cell.flushes) told(line(flush.op), flush.latency_ns);
+  const both = isFlushed(cell) ? waited(cell) : null;
+  if (both !== null) rows.push(['together', `mean ${format.time(both)}`]);
   const counted = cell.visits.filter((visit) => visit.counted);
   const rates = counted.flatMap((visit) => visit.iops ?? []);
   const which =

@@ -69,11 +69,11 @@ function chips(page: model.Page): HTMLElement {
     const tool = run.imported
       ? `measured by ${line(run.imported.tool)}`
       : `${line(run.machine.host)}, ${format.clock(run.started_unix_ns)}`;
-    const cells = `${model.grid(run).length} cells`;
+    const cells = format.several(model.grid(run).length, 'cell');
     return h(
       'li',
       { title: line(run.target.given) },
-      h('strong', {}, model.runName(run)),
+      h('strong', {}, model.runName(page, run)),
       ` ${[tool, cells, run.state === 'complete' ? '' : run.state].filter(Boolean).join(' · ')}`,
     );
   });

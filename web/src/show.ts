@@ -3,7 +3,7 @@
 import type { EChartsType } from 'echarts/core';
 import { asSvg, base, open, savePng, type Datum, type Option } from './chart';
 import { csv, download, fileName, h, line, svg } from './dom';
-import { isLog } from './figures/figure';
+import { FLUSHED, isLog } from './figures/figure';
 import type { Context, Control, Drawing, Entry, Figure, Panel } from './figures/figure';
 import { hasCourse, place as course } from './figures/course';
 import { hasHeat, place as heat } from './figures/latencies';
@@ -96,10 +96,25 @@ export class Shown {
     this.slots = drawing.panels.map((panel) => this.slot(panel, context));
     this.panels.replaceChildren(...this.slots.map(({ element }) => element));
     this.panels.classList.toggle('many', drawing.panels.length === 3);
-    this.left.textContent = drawing.left ?? '';
-    this.left.hidden = !drawing.left;
+    this.say(drawing, context);
     if (drawing.panels.length === 0)
       this.panels.append(h('p', { class: 'soft' }, 'Nothing to draw with these choices.'));
+  }
+
+  /** What has to be known of the drawing besides what it shows. */
+  private say(drawing: Drawing, { page, state: chosen }: Context): void {
+    const isFlushed = page.runs.some((run) => run.cells.some((cell) => model.isFlushed(cell)));
+    const text = [
+      drawing.left,
+      this.has('metric', page) && chosen.metric === 'latency' && isFlushed && FLUSHED,
+    ];
+    this.left.textContent = text.filter(Boolean).join(' ');
+    this.left.hidden = this.left.textContent === '';
+  }
+
+  private has(control: Control, page: model.Page): boolean {
+    const { controls } = this.figure;
+    return (typeof controls === 'function' ? controls(page) : controls).includes(control);
   }
 
   /** Draws newer data: in place where the panels are the same, so that nothing jumps. */
@@ -118,8 +133,7 @@ export class Shown {
       return;
     }
     this.drawing = drawing;
-    this.left.textContent = drawing.left ?? '';
-    this.left.hidden = !drawing.left;
+    this.say(drawing, context);
     if (!this.head.contains(document.activeElement)) this.dress(drawing, context);
     drawing.panels.forEach((panel, k) => {
       const slot = before[k];
@@ -203,7 +217,7 @@ export class Shown {
   private controls(context: Context, drawing: Drawing): Node[] {
     const { controls } = this.figure;
     const all = typeof controls === 'function' ? controls(context.page) : controls;
-    return all.flatMap((control) => CONTROLS[control](context, drawing) ?? []);
+    return all.flatMap((control) => CONTROLS[control](context, drawing, this.figure.id) ?? []);
   }
 
   private files(): HTMLElement {
@@ -399,7 +413,10 @@ export function select(
   return h('label', { class: 'select' }, `${label} `, list);
 }
 
-const CONTROLS: Record<Control, (context: Context, drawing: Drawing) => Node | null> = {
+const CONTROLS: Record<
+  Control,
+  (context: Context, drawing: Drawing, figure: string) => Node | null
+> = {
   metric: ({ page, state: chosen }) => {
     const has = (of: (cell: model.PageCell) => unknown) =>
       page.runs.some((run) => model.grid(run).some((cell) => of(cell) !== null));
@@ -421,9 +438,9 @@ const CONTROLS: Record<Control, (context: Context, drawing: Drawing) => Node | n
       ],
       (scale) => state.set({ log: scale === 'log' }),
     ),
-  block: ({ page, state: chosen }) => {
+  block: ({ page, state: chosen }, { sizes: own }) => {
     const cells = page.runs.flatMap(model.grid);
-    const sizes = model.blocks(cells);
+    const sizes = own ?? model.blocks(cells);
     if (sizes.length < 2) return null;
     return select(
       'block size',
@@ -432,13 +449,30 @@ const CONTROLS: Record<Control, (context: Context, drawing: Drawing) => Node | n
       (size) => state.set({ block: Number(size) }),
     );
   },
+  part: ({ state: chosen }, { parts }, id) => {
+    if (!parts || parts.all <= parts.each) return null;
+    const { what, all, each } = parts;
+    const count = Math.ceil(all / each);
+    return select(
+      what,
+      String(state.partOf(chosen, id, count)),
+      Array.from({ length: count }, (_, k): [string, string] => [
+        String(k),
+        `${k * each + 1} to ${Math.min((k + 1) * each, all)} of ${all}`,
+      ]),
+      (part) => {
+        const others = chosen.part.filter((one) => !one.startsWith(`${id}:`));
+        state.set({ part: part === '0' ? others : [...others, `${id}:${part}`] });
+      },
+    );
+  },
   run: ({ page, state: chosen }) =>
     page.runs.length < 2
       ? null
       : select(
           'run',
           String(chosen.run),
-          page.runs.map((run, k) => [String(k), model.runName(run)]),
+          page.runs.map((run, k) => [String(k), model.runName(page, run)]),
           (run) => state.set({ run: Number(run) }),
         ),
   base: ({ page, state: chosen }) =>
@@ -447,7 +481,7 @@ const CONTROLS: Record<Control, (context: Context, drawing: Drawing) => Node | n
       : select(
           'baseline',
           String(chosen.base),
-          page.runs.map((run, k) => [String(k), model.runName(run)]),
+          page.runs.map((run, k) => [String(k), model.runName(page, run)]),
           (base) => state.set({ base: Number(base) }),
         ),
   factor: ({ page, state: chosen }) => {

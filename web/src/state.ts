@@ -26,6 +26,8 @@ export interface State {
   cell: string;
   /** Names of series that are not drawn. */
   off: string[];
+  /** Of figures that cannot draw all at once which part each draws: `bars:1`, from 0. */
+  part: string[];
 }
 
 const START: State = {
@@ -40,6 +42,7 @@ const START: State = {
   course: '',
   cell: '',
   off: [],
+  part: [],
 };
 
 type Listener = (state: State, changed: Set<keyof State>) => void;
@@ -74,6 +77,7 @@ function read(hash: string, runs: number): State {
     course: said.get('course') ?? '',
     cell: said.get('cell') ?? '',
     off: said.getAll('off'),
+    part: said.getAll('part'),
   };
 }
 
@@ -90,7 +94,14 @@ function written(state: State): string {
   if (state.course !== '') said.set('course', state.course);
   if (state.cell !== '') said.set('cell', state.cell);
   for (const name of state.off) said.append('off', name);
+  for (const one of state.part) said.append('part', one);
   return said.toString();
+}
+
+/** Which part of a figure is drawn; the first where that is not there. */
+export function partOf({ part }: Pick<State, 'part'>, figure: string, parts: number): number {
+  const own = part.find((one) => one.startsWith(`${figure}:`));
+  return whole(own?.slice(figure.length + 1) ?? '', parts);
 }
 
 export const get = (): Readonly<State> => state;

@@ -1,6 +1,7 @@
 // What it means, first on the page: each verdict with the figure that shows it and its evidence.
 
 import { h, line } from './dom';
+import * as format from './format';
 import * as model from './model';
 import * as state from './state';
 
@@ -21,9 +22,9 @@ const opener = (text: string, run: number, cell: model.PageCell, look: string) =
     line(text),
   );
 
-/** Where words stand that are no part of a longer word or number. */
+/** Where words stand that are no part of a longer word, number or name such as `log+reads`. */
 function alone(text: string, words: string): number {
-  const inner = (letter: string | undefined) => /[\p{L}\p{N}]/u.test(letter ?? '');
+  const inner = (letter: string | undefined) => /[\p{L}\p{N}+\-_/]/u.test(letter ?? '');
   let at = text.indexOf(words);
   while (at >= 0 && (inner(text[at - 1]) || inner(text[at + words.length])))
     at = text.indexOf(words, at + 1);
@@ -51,7 +52,7 @@ function sentence(text: string, page: model.Page, run: number, evidence?: Eviden
   }
   return text.split('`').flatMap((part, k): Node[] => {
     if (part === '') return [];
-    if (k % 2 === 0) return [document.createTextNode(line(part))];
+    if (k % 2 === 0) return [document.createTextNode(format.signs(line(part)))];
     const cell = cells.find(({ name }) => name === part);
     return [cell ? opener(part, run, cell, 'link') : h('code', {}, line(part))];
   });
@@ -83,7 +84,7 @@ const COURSES = new Set(['time', 'latencies']);
 
 const first = (figures: string[], drawn: Drawn) => figures.find((one) => drawn.has(one));
 
-/** The first of the figures that are drawn. */
+/** The first of the figures that are drawn, for what has no link by its sentences. */
 function lead(verdict: Pick<Verdict, 'figures'>, drawn: Drawn): HTMLElement | null {
   const id = first(verdict.figures, drawn);
   return id === undefined ? null : see(id, drawn, 'See: ', 'see', null);
@@ -151,7 +152,9 @@ function card(verdict: Verdict, page: model.Page, run: number, drawn: Drawn): HT
     said(verdict, 0, page, run, drawn, 'said'),
     evidence(verdict, page, run),
     more,
-    lead(verdict, drawn),
+    verdict.evidence.some((one) => first(one.figures, drawn) !== undefined)
+      ? null
+      : lead(verdict, drawn),
   );
 }
 
@@ -174,17 +177,22 @@ function sorted(verdicts: Verdict[]): Verdict[] {
   return [...verdicts].sort((a, b) => weight(a) - weight(b));
 }
 
+/** Whether there is a cell that both measured. */
+const isHeld = (one: model.Page['against'][number]) => one.cells.length > 0;
+
 /** Runs that are held against the first before the rest is folded. */
 const AGAINST_MAX = 3;
 
-/** How many of them are slower, faster, or neither for sure. */
-function tallied(all: model.Page['against']): string {
+/** How many of them are slower, faster, neither for sure, or nothing to compare with. */
+function tallied(every: model.Page['against']): string {
+  const all = every.filter(isHeld);
   const slower = all.filter((one) => one.slower > 0).length;
   const faster = all.filter((one) => one.slower === 0 && one.faster > 0).length;
   const told: [number, string][] = [
     [slower, 'with cells that are slower'],
     [faster, 'with cells that are faster only'],
-    [all.length - slower - faster, 'with neither'],
+    [all.length - slower - faster, 'not told apart'],
+    [every.length - all.length, 'without a cell in common'],
   ];
   return told.flatMap(([count, words]) => (count > 0 ? `${count} ${words}` : [])).join(', ');
 }
@@ -220,15 +228,22 @@ export function verdicts(page: model.Page, drawn: Drawn): HTMLElement {
       one.cells.length > 0 && lead({ figures: ['compare', 'size'] }, drawn),
     );
   };
-  section.append(...page.against.slice(0, AGAINST_MAX).map(against));
-  const rest = page.against.slice(AGAINST_MAX);
+  // What says nothing comes last, but where it is the whole answer.
+  const held = page.against.filter(isHeld);
+  const known = page.against.length === 1 ? page.against : held;
+  section.append(...known.slice(0, AGAINST_MAX).map(against));
+  const rest = page.against.filter((one) => !known.slice(0, AGAINST_MAX).includes(one));
   if (rest.length > 0) {
     const reference = line(rest[0]?.reference ?? '');
     section.append(
       h(
         'details',
         { class: 'of-run rest' },
-        h('summary', {}, `${rest.length} more against ${reference}: ${tallied(rest)}`),
+        h(
+          'summary',
+          {},
+          `${rest.length} ${rest.length < page.against.length ? 'more ' : ''}against ${reference}: ${tallied(rest)}`,
+        ),
         ...rest.map(against),
       ),
     );
@@ -246,7 +261,7 @@ export function verdicts(page: model.Page, drawn: Drawn): HTMLElement {
         h(
           'details',
           { class: 'of-run', open: page.runs.length <= 3 },
-          h('summary', {}, h('strong', {}, model.runName(run)), ` – ${told}`),
+          h('summary', {}, h('strong', {}, model.runName(page, run)), ` – ${told}`),
           cards(run.verdicts, at),
         ),
       );

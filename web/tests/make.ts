@@ -44,6 +44,15 @@ const SHAPES: Record<string, string> = {
     HEAD('prefix') +
     PHASE('read', '', SIZES + DEPTHS) +
     PHASE('read-slowly', 'rate = 100\n', SIZES + DEPTHS),
+  // Parts of different size of one file, as suites look for the end of a cache.
+  'regions.toml':
+    HEAD('regions') +
+    [16, 32, 64]
+      .map((size, k) => {
+        const of = `region = { length = "${size}MiB" }\nblock_size = "4KiB"\n`;
+        return `[[phase]]\nname = "read-${k + 1}"\ntime = "100ms"\n${of}`;
+      })
+      .join(''),
   // Two suites with phases of one name that differ in the block size only.
   'small.toml': HEAD('small') + PHASE('read', '', DEPTHS),
   'large.toml': HEAD('large') + PHASE('read', 'block_size = "64KiB"\n', DEPTHS),
@@ -135,6 +144,9 @@ export default function make(): void {
   const text = `title = "one factor"\n[stack]\ntarget = [${targets.join()}]\n[measure]\nsuites = [${suites.join()}]\nseed = 1\n`;
   writeFileSync(join(MADE, 'one-factor.toml'), text);
   shapes('study', join(MADE, 'one-factor.toml'));
+  const other = (...words: string[]) => on('other.db', words);
+  other('run', join(MADE, 'regions.toml'), '--target', model('sata-ssd.toml'), '--seed', '1');
+  other('run', 'wal', '--quick', '--target', model('nvme.toml'), '--seed', '1');
   // By the program itself, of so much data that it is compressed.
   run('report', 'r1', 'r2', 'r3', 'r4', 'r5', 'r6', '-o', 'program.html');
   const pages: [string, typeof run, string[]][] = [
@@ -150,6 +162,8 @@ export default function make(): void {
     ['written', more, ['r4']],
     ['streams', shapes, ['r1']],
     ['prefix', shapes, ['r2']],
+    ['regions', other, ['r1']],
+    ['commits', other, ['r2']],
     ['one-factor', shapes, ['--group', 'last']],
   ];
   for (const [name, by, runs] of pages) {

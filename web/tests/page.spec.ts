@@ -17,6 +17,8 @@ const PAGES = [
   'stacks',
   'streams',
   'prefix',
+  'regions',
+  'commits',
   'one-factor',
 ];
 
@@ -206,7 +208,7 @@ test('the barrier, the gap and the freeze can be seen', async ({ page }) => {
 test('verdicts lead to their figures and cells', async ({ page }) => {
   await open(page, 'raid5');
   const gaps = page.locator('.verdict', { hasText: 'Gaps' }).first();
-  await gaps.getByRole('link', { name: /^See:/ }).click();
+  await gaps.getByRole('link', { name: /^→/ }).first().click();
   await expect(page.locator('#figure-heat')).toBeInViewport();
   await gaps.locator('.chip').first().click();
   await expect(page.getByRole('dialog')).toBeVisible();
@@ -846,4 +848,193 @@ test('what the program itself writes is drawn, compressed or not', async ({ page
   await expect(page.locator('.runs li')).toHaveCount(6);
   await look(page);
   expect(faults).toEqual([]);
+});
+
+/** The lines of a file that a button gives, by the names of its columns. */
+async function rows(page: Page, place: string): Promise<Record<string, string>[]> {
+  const waiting = page.waitForEvent('download');
+  await page.locator(place).getByRole('button', { name: 'CSV' }).click();
+  const text = readFileSync(await (await waiting).path(), 'utf8');
+  const [head = [], ...lines] = text
+    .trim()
+    .split('\r\n')
+    .map((one) =>
+      [...one.matchAll(/(?:^|,)(?:"([^"]*)"|([^,]*))/g)].map(
+        ([, quoted, bare]) => quoted ?? bare ?? '',
+      ),
+    );
+  expect(new Set(head).size, head.join()).toBe(head.length);
+  return lines.map((fields) => Object.fromEntries(head.map((name, k) => [name, fields[k] ?? ''])));
+}
+
+test('what each stream wrote is a line of its own, against all that was written', async ({
+  page,
+}) => {
+  const { cells } = data('mixed').runs[0];
+  type Cell = { name: string; visits: { written: number; series: unknown }[] };
+  const sum = (all: number[]) => all.reduce((a, b) => a + b, 0);
+  const written = ({ visits }: Cell) => sum(visits.map((visit) => visit.written ?? 0));
+  const writing = cells.filter((cell: Cell) => written(cell) > 0);
+  const all = sum(writing.map(written));
+  expect(writing.length).toBeGreaterThan(8);
+  await open(page, 'mixed');
+  const figure = page.locator('#figure-written');
+  await expect(figure.locator('.key')).toHaveCount(writing.length);
+  const found = await rows(page, '#figure-written');
+  const last: Record<string, number> = {};
+  for (const { cell = '', written_bytes: at } of found) {
+    expect(Number(at)).toBeGreaterThanOrEqual(last[cell] ?? 0);
+    last[cell] = Number(at);
+  }
+  const most = Math.max(...Object.values(last));
+  expect(most).toBeLessThanOrEqual(all);
+  expect(most).toBeGreaterThan(all * 0.9);
+});
+
+test('a flush stands beside the write that it makes durable', async ({ page }) => {
+  type Cell = {
+    key: string;
+    requests: number;
+    latency_ns: { mean: number };
+    flushes: { op: string; requests: number; latency_ns: { mean: number } }[];
+  };
+  const cells: Cell[] = data('commits').runs[0].cells;
+  const cell = cells.find(({ flushes }) => flushes.length === 1);
+  const [flush] = cell?.flushes ?? [];
+  if (!cell || !flush) throw new Error('no flush');
+  await open(page, 'commits', `#cell=0:${cell.key}&metric=latency`);
+  const told = await page
+    .getByRole('dialog')
+    .locator('dl.numbers dt')
+    .evaluateAll((all) =>
+      all.map((one) => [one.textContent, one.nextElementSibling?.textContent ?? '']),
+    );
+  const names = new Map(told as [string, string][]);
+  for (const name of ['write', flush.op]) expect(names.get(name)).toMatch(/^mean .*50 %.*longest/);
+  expect(names.get('together')).toMatch(/^mean /);
+  expect(names.has('latency')).toBe(false);
+  await page.keyboard.press('Escape');
+  const keys = page.locator('#figure-distribution .key');
+  await expect(keys.filter({ hasText: `: ${flush.op}` }).first()).toBeVisible();
+  await expect(keys.filter({ hasText: ': write' }).first()).toBeVisible();
+  await expect(page.locator('#figure-bars .left')).toContainText('what a commit waits');
+  const both = cell.latency_ns.mean + (flush.latency_ns.mean * flush.requests) / cell.requests;
+  const bars = await rows(page, '#figure-bars');
+  const off = bars.map((bar) => Math.abs(Number(bar['mean latency, ms']) * 1e6 - both));
+  expect(Math.min(...off)).toBeLessThan(1);
+  const table = await rows(page, '#figure-table');
+  const own = table.map((one) =>
+    Math.abs(Number(one[`${flush.op}_ns_mean`]) - flush.latency_ns.mean),
+  );
+  expect(Math.min(...own)).toBeLessThan(1);
+});
+
+test('of cells that are too many to draw at once each can be chosen', async ({ page }) => {
+  await open(page, 'commits');
+  const figure = page.locator('#figure-bars');
+  const list = figure.getByRole('combobox', { name: 'cells' });
+  const parts = await list.locator('option').allTextContents();
+  expect(parts.length).toBeGreaterThan(1);
+  const all = await rows(page, '#figure-bars');
+  expect(all).toHaveLength(Number(parts[0]?.split(' of ')[1]));
+  await figure.locator('.canvas').scrollIntoViewIfNeeded();
+  const words = figure.locator('.canvas svg');
+  await expect(words).toBeVisible();
+  const before = await words.textContent();
+  await list.selectOption({ label: parts[parts.length - 1] ?? '' });
+  await figure.locator('.canvas').scrollIntoViewIfNeeded();
+  await expect(words).toBeVisible();
+  expect(await words.textContent()).not.toBe(before);
+  await expect(figure.locator('.left')).toContainText('choose above');
+  await expect.poll(() => page.url()).toContain('part=bars');
+  // Another figure has its own choice.
+  await expect(page.locator('#figure-distribution').getByLabel('curves')).toHaveValue('0');
+});
+
+test('a block size is to be chosen only where there is something to choose', async ({ page }) => {
+  const few = data('grid');
+  const [run] = few.runs;
+  const sizes = [...new Set(run.cells.map((cell: any) => cell.block_bytes))].slice(0, 2);
+  run.cells = sizes.flatMap((size) =>
+    run.cells.filter((cell: any) => cell.block_bytes === size).slice(0, 2),
+  );
+  put('few', few);
+  for (const [name, count] of [
+    ['few', 0],
+    ['grid', 1],
+  ] as const) {
+    await open(page, name);
+    for (const id of ['bars', 'distribution'])
+      await expect(page.locator(`#figure-${id}`).getByLabel('block size')).toHaveCount(count);
+  }
+});
+
+test('parts of a file of different size are an axis', async ({ page }) => {
+  await open(page, 'regions');
+  const figure = page.locator('#figure-axis');
+  await expect(figure.locator('figcaption')).toHaveText('read: IOPS against region');
+  await look(page);
+  for (const size of ['16 MiB', '32 MiB', '64 MiB'])
+    await expect(figure.locator('svg text', { hasText: size })).toBeVisible();
+  const found = await rows(page, '#figure-axis');
+  expect(found.map(({ level }) => level)).toEqual(['16 MiB', '32 MiB', '64 MiB']);
+});
+
+test('long names of an axis are all there', async ({ page }) => {
+  await open(page, 'mixed');
+  await look(page);
+  const panel = page.locator('#figure-axis .canvas').first();
+  for (const name of ['log+reads', 'log+reads+writes', 'log+reads+writes+scan', 'all'])
+    await expect(panel.locator('svg').getByText(name, { exact: true })).toBeVisible();
+});
+
+test('a sentence has one link to a figure, and a name leads to no other cell', async ({ page }) => {
+  const one = data('mixed');
+  const sentence = '2 of 10 cells (server log+reads and server log): within 5 us +-33 %';
+  const cells = [{ words: 'server log', cell: '0.0' }];
+  const verdict = { topic: 'Caches', figures: ['bars'], is_doubt: false, cells: [] };
+  const evidence = [{ figures: ['bars'], cells }];
+  one.runs[0].verdicts = [{ ...verdict, sentences: [sentence], evidence }];
+  put('names', one);
+  await open(page, 'names');
+  const card = page.locator('.verdict', { hasText: 'Caches' });
+  await expect(card.getByRole('link')).toHaveCount(1);
+  const name = card.locator('.said .link');
+  await expect(name).toHaveText('server log');
+  const before = await name.evaluate((link) => link.previousSibling?.textContent);
+  expect(before).toBe('2 of 10 cells (server log+reads and ');
+  await expect(card.locator('.said')).toContainText('within 5 µs ± 33 %');
+});
+
+test('runs of several suites are told apart, and what cannot be compared comes last', async ({
+  page,
+}) => {
+  const one = data('study');
+  const [run] = one.runs;
+  const runs = ['dd-big', 'dd-small', 'wal'].map((suite, k) => ({
+    ...run,
+    id: `r${k + 1}`,
+    suite,
+  }));
+  const [held] = one.against;
+  const none = {
+    ...held,
+    cells: [],
+    headline: 'Unknown: no cell in common.',
+    slower: 0,
+    faster: 0,
+  };
+  const against = [
+    { ...none, run: 'r2', reference: 'r1' },
+    { ...held, run: 'r3', reference: 'r1' },
+  ];
+  put('suites', { ...one, runs, against });
+  await open(page, 'suites');
+  const names = await page.locator('.of-run > summary > strong').allTextContents();
+  expect(names).toEqual(runs.map(({ id, suite }) => `${id} · ${suite} · ${run.target.given}`));
+  await expect(page.locator('.against:visible')).toHaveCount(1);
+  await expect(page.locator('.against:visible h3')).toContainText('r3 against r1');
+  await expect(page.locator('.verdicts > details.rest > summary')).toHaveText(
+    '1 more against r1: 1 without a cell in common',
+  );
 });

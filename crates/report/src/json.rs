@@ -776,7 +776,8 @@ pub(crate) fn row(run: &Run, stream: &StreamOfCell, figures: &Figures) -> Row {
     }
 }
 
-fn latency(figures: &Figures) -> Latency {
+/// What is known of how long requests took.
+pub(crate) fn latency(figures: &Figures) -> Latency {
     Latency {
         mean: figures.latency_ns_mean(),
         p50: figures.latency_ns(0.5),

@@ -23,14 +23,18 @@ interface Axis {
   /** What is alike but for the axis and the block size. */
   group: string;
   lines: { name: string; cells: model.PageCell[] }[];
-  /** How many lines there are. */
-  all: number;
 }
 
 const LINES_MAX = 14;
 
 const at = (cell: model.PageCell, field: string) =>
-  cell.coordinates.find((one) => one.field === field)?.value;
+  cell.coordinates.find((one) => one.field === field)?.value ??
+  (field === 'region' && cell.region_bytes !== null ? format.size(cell.region_bytes) : undefined);
+
+const name = (cell: model.PageCell) =>
+  [cell.block_bytes === null ? '' : format.blockSize(cell.block_bytes), model.load(cell)]
+    .filter(Boolean)
+    .join(', ');
 
 function axes(run: model.PageRun): Axis[] {
   const cells = model.grid(run);
@@ -49,17 +53,59 @@ function axes(run: model.PageRun): Axis[] {
         .join(', ');
     return [...model.by(own, rest)].flatMap(([group, members]): Axis[] => {
       const values = model.unique(members.map((cell) => at(cell, field) ?? ''));
-      const name = (cell: model.PageCell) =>
-        [cell.block_bytes === null ? '' : format.blockSize(cell.block_bytes), model.load(cell)]
-          .filter(Boolean)
-          .join(', ');
       const lines = [...model.by(members, name)]
         .map(([one, cells]) => ({ name: one, cells }))
         .filter((one) => one.cells.length >= 3);
       if (values.length < 3 || lines.length === 0) return [];
-      return [{ field, values, group, lines: lines.slice(0, LINES_MAX), all: lines.length }];
+      return [{ field, values, group, lines }];
     });
   });
+}
+
+/** Letters of names that fit under a panel, all names together. */
+const LETTERS = 60;
+const NAME_MAX = 200;
+
+/** An axis with every name on it: long ones aslant, and the title says what they are of. */
+function named(colors: Context['colors'], name: string, values: string[]) {
+  if (values.join('').length <= LETTERS) return categories(colors, name, values);
+  const own = categories(colors, '', values, true);
+  const look = { rotate: 30, width: NAME_MAX, overflow: 'truncate', fontSize: 10 };
+  return { ...own, axisLabel: { ...own.axisLabel, ...look } };
+}
+
+/**
+ * Phases that go to parts of the files of different size and are alike otherwise: `read-1`,
+ * `read-2`, as suites are written that look for the end of a cache.
+ */
+function regions(run: model.PageRun): Axis[] {
+  const stem = ({ phase }: model.PageCell) => line(phase).replace(/[-_ ]?\d+$/, '');
+  const like = (cell: model.PageCell) =>
+    [
+      stem(cell),
+      cell.streams > 1 ? line(cell.stream) : '',
+      cell.op,
+      ...cell.coordinates.map(({ field, value }) => `${line(field)} ${line(value)}`),
+    ]
+      .filter(Boolean)
+      .join(', ');
+  const own = model.grid(run).filter((cell) => cell.region_bytes !== null);
+  return [...model.by(own, (cell) => `${like(cell)} ${name(cell)}`)].flatMap(
+    ([, cells]): Axis[] => {
+      const [first] = cells;
+      const sizes = model.unique(cells.map((cell) => cell.region_bytes ?? 0)).sort(model.rising);
+      // Two of one size differ by something that is not known here.
+      if (!first || sizes.length < 3 || sizes.length < cells.length) return [];
+      return [
+        {
+          field: 'region',
+          values: sizes.map(format.size),
+          group: stem(first),
+          lines: [{ name: name(first), cells }],
+        },
+      ];
+    },
+  );
 }
 
 function draw(context: Context): Drawing {
@@ -73,16 +119,17 @@ function draw(context: Context): Drawing {
   };
   const count = { all: 0, drawn: 0 };
   page.runs.forEach((run, place) => {
-    for (const { field, values, group, lines, all: there } of axes(run)) {
-      count.all += there;
-      count.drawn += lines.length;
+    for (const { field, values, group, lines } of [...axes(run), ...regions(run)]) {
+      count.all += lines.length;
+      count.drawn += Math.min(lines.length, LINES_MAX);
       const options: unknown[] = [];
       const all: number[] = [];
-      lines.forEach(({ name, cells }) => {
+      lines.forEach(({ name, cells }, k) => {
         // The panels have one legend: what has a name there looks so in all of them.
         const look = legend.get(name)?.look ?? ofOne(legend.size, colors.dark);
-        legend.set(name, { name, look });
-        if (!shown(state, name)) return;
+        const isDrawn = k < LINES_MAX;
+        if (isDrawn) legend.set(name, { name, look });
+        if (isDrawn && !shown(state, name)) return;
         const found = values.map((level) => {
           const cell = cells.find((one) => at(one, field) === level);
           const value = cell ? model.value(cell, state.metric, state.unit) : null;
@@ -90,7 +137,7 @@ function draw(context: Context): Drawing {
         });
         found.forEach((one, level) => {
           if (!one) return;
-          all.push(one.value, one.low ?? one.value, one.high ?? one.value);
+          if (isDrawn) all.push(one.value, one.low ?? one.value, one.high ?? one.value);
           table.rows.push([
             run.id,
             group,
@@ -102,6 +149,7 @@ function draw(context: Context): Drawing {
             one.high,
           ]);
         });
+        if (!isDrawn) return;
         const bounds = found.map((one, k): [number, number | null, number | null] => [
           k,
           one?.low ?? null,
@@ -128,7 +176,7 @@ function draw(context: Context): Drawing {
         height: 340,
         option: {
           tooltip: tooltip(colors, teller(context)),
-          xAxis: categories(colors, field.replaceAll('_', ' '), values),
+          xAxis: named(colors, field.replaceAll('_', ' '), values),
           yAxis: yAxis(colors, {
             name: model.axisName(state.metric, state.unit),
             log: isLog(state),
@@ -139,7 +187,8 @@ function draw(context: Context): Drawing {
       });
     }
   });
-  const left = more(count.all, count.drawn, 'lines');
+  const rest = more(count.all, count.drawn, 'lines');
+  const left = rest && `${rest} The CSV has all.`;
   return { panels, legend: [...legend.values()], table, left };
 }
 
@@ -151,6 +200,6 @@ export const axis: Figure = {
     'A line that sags in the middle of a mix costs more than its parts: reads and writes disturb each other.',
   ],
   controls: ['metric', 'scale'],
-  accepts: (page) => page.runs.some((run) => axes(run).length > 0),
+  accepts: (page) => page.runs.some((run) => axes(run).length > 0 || regions(run).length > 0),
   draw,
 };

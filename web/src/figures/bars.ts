@@ -4,7 +4,7 @@ import * as format from '../format';
 import * as model from '../model';
 import { categories, spot, tooltip, xAxis, yAxis, type Datum, type Render } from '../chart';
 import { ofLoad, ofOne } from '../palette';
-import { isLog, more, teller, type Context, type Drawing, type Figure, type Panel } from './figure';
+import { isLog, some, teller, type Context, type Drawing, type Figure, type Panel } from './figure';
 
 /** More cells than this are too many for one figure: then one block size is shown. */
 const FEW = 12;
@@ -18,9 +18,17 @@ const BAR_MAX = 42;
 const BETWEEN = 0.2;
 const APART = 0.25;
 
-function chosen({ page, state }: Context): model.PageCell[][] {
+const told = ({ state }: Context, run: model.PageRun) =>
+  model.grid(run).filter((cell) => model.value(cell, state.metric, state.unit));
+
+/** Whether there are more cells than are drawn of all block sizes. */
+const isLarge = (context: Context) =>
+  context.page.runs.some((run) => told(context, run).length > FEW);
+
+function chosen(context: Context): model.PageCell[][] {
+  const { page, state } = context;
   return page.runs.map((run) => {
-    const cells = model.grid(run).filter((cell) => model.value(cell, state.metric, state.unit));
+    const cells = told(context, run);
     if (cells.length <= FEW) return cells;
     const size = model.focus(state, cells);
     const own = cells.filter((cell) => cell.block_bytes === size || cell.block_bytes === null);
@@ -145,6 +153,8 @@ export function grouped(
     whiskers(bars, { at, of: groups.length, across, name, color: colors.ink }),
   ]);
   const min = log ? 10 ** Math.floor(Math.log10(Math.min(...values)) - 0.2) : 0;
+  // Else bars of a logarithmic axis begin at 1.
+  const from = log ? { startValue: min } : {};
   const labels = { color: colors.soft, interval: 0, lineHeight: 14 };
   const under = Math.max(NAME_MIN, Math.floor(room / Math.max(names.length, 1)));
   // Beside bars a name may take a third of the width.
@@ -159,7 +169,7 @@ export function grouped(
       ...(across
         ? {
             grid: { top: 8 },
-            xAxis: xAxis(colors, { name: axis, log, min }),
+            xAxis: { ...xAxis(colors, { name: axis, log, min }), ...from },
             yAxis: { ...categories(colors, '', names, true), inverse: true, axisLabel: beside },
           }
         : {
@@ -167,7 +177,7 @@ export function grouped(
               ...categories(colors, '', names, true),
               axisLabel: { ...labels, width: under, overflow: 'break' },
             },
-            yAxis: yAxis(colors, { name: axis, log, min }),
+            yAxis: { ...yAxis(colors, { name: axis, log, min }), ...from },
           }),
       series,
     },
@@ -180,24 +190,33 @@ function draw(context: Context): Drawing {
   const cells = chosen(context);
   const sizes = model.blocks(cells.flat());
   const sized = sizes.length > 1;
-  const known = model.unique(cells.flatMap((own) => own.map((cell) => model.label(cell, sized))));
-  const names = known.slice(0, MOST);
+  const regions = model.unique(cells.flat().flatMap((cell) => cell.region_bytes ?? []));
+  const label = (cell: model.PageCell) => {
+    const region = regions.length > 1 && cell.region_bytes !== null;
+    const over = region ? `over ${format.size(cell.region_bytes)}` : '';
+    return [model.label(cell, sized), over].filter(Boolean).join(', ');
+  };
+  const known = model.unique(cells.flatMap((own) => own.map(label)));
+  const part = some(context, 'bars', known, { what: 'cells', each: MOST });
+  const names = part.drawn;
   const what = model.metricName(state.metric, state.unit);
   const table: Drawing['table'] = { head: ['run', 'cell', what, 'low', 'high'], rows: [] };
   const groups = page.runs.flatMap((run, at): Group[] => {
-    const name = model.runName(run);
+    const name = model.runName(page, run);
     if (several && state.off.includes(name)) return [];
-    const bars = names.map((one): Bar | null => {
-      const cell = cells[at]?.find((cell) => model.label(cell, sized) === one);
-      const value = cell ? model.value(cell, state.metric, state.unit) : null;
-      if (!cell || !value) return null;
-      table.rows.push([run.id, one, value.value, value.low, value.high]);
+    const found = new Map<string, Bar>();
+    for (const cell of cells[at] ?? []) {
+      const value = model.value(cell, state.metric, state.unit);
+      if (!value || found.has(label(cell))) continue;
       const color = several ? {} : { color: ofLoad(cell.op, 1, 2, colors.dark).color };
-      return { ...value, ...color, place: { run: at, cell } };
-    });
+      found.set(label(cell), { ...value, ...color, place: { run: at, cell } });
+      table.rows.push([run.id, label(cell), value.value, value.low, value.high]);
+    }
+    const bars = names.map((one) => found.get(one) ?? null);
     return [{ name, color: ofOne(at, colors.dark).color, bars }];
   });
-  const one = page.runs.some((run) => model.grid(run).length > FEW) && !sized;
+  const isMany = isLarge(context);
+  const one = isMany && !sized;
   const at = one && sizes[0] ? ` at ${format.blockSize(sizes[0])}` : '';
   const better = model.isCost(state.metric) ? 'lower is better' : 'more is better';
   const log = isLog(state, areFar(groups));
@@ -214,7 +233,7 @@ function draw(context: Context): Drawing {
     groups,
   );
   const legend = page.runs.map((run, at) => ({
-    name: model.runName(run),
+    name: model.runName(page, run),
     look: { ...ofOne(at, colors.dark), symbol: 'rect', dash: 'none' },
   }));
   return {
@@ -222,7 +241,9 @@ function draw(context: Context): Drawing {
     legend: several ? legend : [],
     table,
     log,
-    left: more(known.length, names.length, 'cells'),
+    left: part.left,
+    parts: part.parts,
+    sizes: isMany ? model.blocks(page.runs.flatMap(model.grid)) : [],
   };
 }
 
@@ -234,7 +255,7 @@ export const bars: Figure = {
     'Bars whose intervals do not touch differ for sure; whether those that touch do is said under “Times the baseline”.',
     'Where figures lie far apart the scale is logarithmic: then compare the ends of bars, not their lengths.',
   ],
-  controls: ['metric', 'block', 'scale'],
+  controls: ['metric', 'block', 'part', 'scale'],
   accepts: (page) =>
     page.runs.some((run) => model.grid(run).filter((cell) => cell.iops !== null).length >= 2),
   draw,

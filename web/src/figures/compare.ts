@@ -277,10 +277,10 @@ function draw(context: Context): Drawing {
   );
   const panels: Panel[] = [];
   const over = found.flatMap(({ run, overall }) =>
-    overall ? [{ ...overall, name: model.runName(run) }] : [],
+    overall ? [{ ...overall, name: model.runName(page, run) }] : [],
   );
   if (over.length > 0) {
-    const title = `All cells together, against ${base ? model.runName(base) : 'the baseline'}`;
+    const title = `All cells together, against ${base ? model.runName(page, base) : 'the baseline'}`;
     panels.push({
       ...dots(
         context,
@@ -298,9 +298,11 @@ function draw(context: Context): Drawing {
       table.rows.push([run.id, base?.id, one.name, one.ratio, one.low, one.high, one.verdict]);
     const grid =
       cells.length > FEW && cells.filter(({ cell }) => cell.block_bytes !== null).length > FEW;
-    if (grid) panels.push(...fields(context, cells, at, known, model.runName(run)));
+    if (grid) panels.push(...fields(context, cells, at, known, model.runName(page, run)));
     else if (cells.length > 0)
-      panels.push(dots(context, cells, at, known, 80 + cells.length * 30, model.runName(run)));
+      panels.push(
+        dots(context, cells, at, known, 80 + cells.length * 30, model.runName(page, run)),
+      );
   }
   return { panels, legend: [], table };
 }

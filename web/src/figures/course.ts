@@ -236,7 +236,7 @@ function draw(context: Context): Drawing {
   return {
     panels: [
       {
-        title: `${model.runName(run)}: ${cell.name}`,
+        title: `${model.runName(page, run)}: ${cell.name}`,
         summary: `Rate over time of ${cell.name}, ${cell.visits.length} visits, ${freezes} times in which nothing came back`,
         height: 320,
         wide: true,

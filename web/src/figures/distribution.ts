@@ -5,7 +5,7 @@ import * as model from '../model';
 import { tooltip, xAxis, yAxis, type Datum } from '../chart';
 import { ofLoad, ofOne, type Look } from '../palette';
 import {
-  more,
+  some,
   shown,
   teller,
   type Context,
@@ -15,14 +15,48 @@ import {
   type Panel,
 } from './figure';
 
+/** Block sizes to choose from. */
+const sizes = ({ page }: Context, has: (cell: model.PageCell) => boolean): number[] => {
+  const cells = page.runs.map((run) => model.grid(run).filter(has));
+  return cells.some((own) => own.length > FEW) ? model.blocks(cells.flat()) : [];
+};
+
 interface Curve {
   run: number;
   name: string;
   look: Look;
   cell: model.PageCell;
+  quantiles: [number, number][];
+  longest: number | null;
+  requests: number | null;
+}
+
+/** A curve, and those of the flushes beside it. */
+function flushed(curve: Curve): Curve[] {
+  const { flushes, op } = curve.cell;
+  if (flushes.length === 0) return [curve];
+  // As the writes' own, with points between: in grey, too, no other has them.
+  const dash = typeof curve.look.dash === 'string' ? [] : curve.look.dash;
+  const others = flushes
+    .filter(({ quantiles }) => quantiles.length >= 2)
+    .map(({ op, quantiles, latency_ns: { max: longest }, requests }, k): Curve => {
+      const own = {
+        ...curve.look,
+        dash: [
+          ...dash,
+          ...Array(2 * k + 2)
+            .fill(0)
+            .map((_, at) => (at % 2 ? 3 : 1)),
+        ],
+      };
+      return { ...curve, name: `${curve.name}: ${op}`, look: own, quantiles, longest, requests };
+    });
+  return [{ ...curve, name: `${curve.name}: ${op}` }, ...others];
 }
 
 const LINES_MAX = 16;
+/** Cells of all block sizes, if there are no more. */
+const FEW = 6;
 
 /** Cells of the block size that is looked at, or all of a few. */
 function curves(context: Context, has: (cell: model.PageCell) => boolean): Curve[] {
@@ -32,7 +66,7 @@ function curves(context: Context, has: (cell: model.PageCell) => boolean): Curve
     const cells = model.grid(run).filter(has);
     const size = model.focus(state, cells);
     const own =
-      cells.length <= 6
+      cells.length <= FEW
         ? cells
         : cells.filter((cell) => cell.block_bytes === size || cell.block_bytes === null);
     const sized = model.areSized(own);
@@ -55,6 +89,9 @@ function curves(context: Context, has: (cell: model.PageCell) => boolean): Curve
           ? { ...ofOne(at, colors.dark), dash: plain.dash, symbol: plain.symbol }
           : plain,
         cell,
+        quantiles: cell.quantiles,
+        longest: cell.latency_ns.max,
+        requests: cell.requests,
       };
     });
   });
@@ -63,10 +100,9 @@ function curves(context: Context, has: (cell: model.PageCell) => boolean): Curve
 
 const legendOf = (found: Curve[]): Entry[] => found.map(({ name, look }) => ({ name, look }));
 
-function sized(context: Context, found: Curve[]): string {
+function sized(found: Curve[]): string {
   const size = found.find(({ cell }) => cell.block_bytes !== null)?.cell.block_bytes;
   const same = found.every(({ cell }) => cell.block_bytes === size);
-  void context;
   return same && size ? `${format.blockSize(size)} requests` : '';
 }
 
@@ -89,15 +125,20 @@ function percent(share: number): string {
 
 function drawDistribution(context: Context): Drawing {
   const { colors } = context;
-  const all = curves(context, (cell) => cell.quantiles.length >= 2);
-  const found = all.slice(0, LINES_MAX);
+  const has = (cell: model.PageCell) => cell.quantiles.length >= 2;
+  const all = curves(context, has).flatMap(flushed);
+  const part = some(context, 'distribution', all, { what: 'curves', each: LINES_MAX });
+  const found = part.drawn;
   const table: Drawing['table'] = { head: ['run', 'series', 'share', 'latency_ns'], rows: [] };
+  const below = ({ quantiles }: Curve) => quantiles.filter(([share]) => share < 1);
+  for (const curve of all.filter(({ name }) => shown(context.state, name)))
+    for (const [share, ns] of below(curve))
+      table.rows.push([context.page.runs[curve.run]?.id, curve.name, share, ns]);
   const series = found
     .filter(({ name }) => shown(context.state, name))
-    .map(({ run, name, look, cell }) => {
-      const points = cell.quantiles.filter(([share]) => share < 1);
-      for (const [share, ns] of points)
-        table.rows.push([context.page.runs[run]?.id, name, share, ns]);
+    .map((curve) => {
+      const { run, name, look, cell, longest, requests } = curve;
+      const points = below(curve);
       return {
         type: 'line',
         name,
@@ -108,8 +149,8 @@ function drawDistribution(context: Context): Drawing {
             title: name,
             rows: [
               [percent(share), `within ${format.time(ns)}`],
-              ['longest', format.time(cell.latency_ns.max)],
-              ['requests', format.count(cell.requests)],
+              ['longest', format.time(longest)],
+              ['requests', format.count(requests)],
             ],
           },
         })),
@@ -123,10 +164,10 @@ function drawDistribution(context: Context): Drawing {
     });
   const most = Math.max(
     2,
-    ...found.flatMap(({ cell }) => cell.quantiles.map(([share]) => (share < 1 ? nines(share) : 0))),
+    ...found.flatMap((curve) => below(curve).map(([share]) => nines(share))),
   );
   const panel: Panel = {
-    title: sized(context, found),
+    title: sized(found),
     summary: `Latency by share of requests, ${found.length} cells`,
     height: 360,
     wide: true,
@@ -145,8 +186,14 @@ function drawDistribution(context: Context): Drawing {
       series,
     },
   };
-  const left = more(all.length, found.length, 'curves');
-  return { panels: found.length > 0 ? [panel] : [], legend: legendOf(found), table, left };
+  return {
+    panels: found.length > 0 ? [panel] : [],
+    legend: legendOf(found),
+    table,
+    left: part.left,
+    parts: part.parts,
+    sizes: sizes(context, has),
+  };
 }
 
 export const distribution: Figure = {
@@ -155,8 +202,9 @@ export const distribution: Figure = {
   how: [
     'Across: the share of requests, with as much room for each further nine as for the one before, so that the rare long ones can be seen. Up: how long the slowest of that share took.',
     'A curve that runs level and then climbs has two kinds of requests. Curves end where fewer than ten requests are left: beyond that a percentile is a guess.',
+    'Where writes are flushed, writes and flushes have a curve each: whoever commits waits for both.',
   ],
-  controls: ['block'],
+  controls: ['block', 'part'],
   accepts: (page) =>
     page.runs.some((run) => model.grid(run).some((cell) => cell.quantiles.length >= 2)),
   draw: drawDistribution,
@@ -170,15 +218,20 @@ function falling(points: [number, number][]): [number, number][] {
 
 function drawExposure(context: Context): Drawing {
   const { colors } = context;
-  const all = curves(context, (cell) => cell.exposure.length >= 2);
-  const found = all.slice(0, LINES_MAX);
+  const has = (cell: model.PageCell) => cell.exposure.length >= 2;
+  const all = curves(context, has);
+  const part = some(context, 'exposure', all, { what: 'curves', each: LINES_MAX });
+  const found = part.drawn;
   const table: Drawing['table'] = { head: ['run', 'series', 'wait_ns', 'chance'], rows: [] };
+  const told = ({ cell }: Curve) => falling(cell.exposure).filter(([, share]) => share >= 1e-6);
+  for (const curve of all.filter(({ name }) => shown(context.state, name)))
+    for (const [ns, share] of told(curve))
+      table.rows.push([context.page.runs[curve.run]?.id, curve.name, ns, share]);
   const series = found
     .filter(({ name }) => shown(context.state, name))
-    .map(({ run, name, look, cell }) => {
-      const points = falling(cell.exposure).filter(([, share]) => share >= 1e-6);
-      for (const [ns, share] of points)
-        table.rows.push([context.page.runs[run]?.id, name, ns, share]);
+    .map((curve) => {
+      const { run, name, look, cell } = curve;
+      const points = told(curve);
       return {
         type: 'line',
         name,
@@ -205,7 +258,7 @@ function drawExposure(context: Context): Drawing {
     10 ** Math.floor(Math.log10(Math.min(0.05, ...shares.filter((share) => share >= 1e-6))));
   const first = Math.min(...found.flatMap(({ cell }) => falling(cell.exposure).map(([ns]) => ns)));
   const panel: Panel = {
-    title: sized(context, found),
+    title: sized(found),
     summary: `Chance of a longer wait at a random moment, ${found.length} cells`,
     height: 360,
     wide: true,
@@ -222,8 +275,14 @@ function drawExposure(context: Context): Drawing {
       series,
     },
   };
-  const left = more(all.length, found.length, 'curves');
-  return { panels: found.length > 0 ? [panel] : [], legend: legendOf(found), table, left };
+  return {
+    panels: found.length > 0 ? [panel] : [],
+    legend: legendOf(found),
+    table,
+    left: part.left,
+    parts: part.parts,
+    sizes: sizes(context, has),
+  };
 }
 
 function chance(share: number): string {
@@ -239,7 +298,7 @@ export const exposure: Figure = {
     'The chance that a request which arrives at a random moment, where a worker is busy, waits longer than so long. Percentiles count requests, and a freeze is few of those; people count moments.',
     'A curve that falls steeply is a device that answers evenly. A shoulder far to the right is a freeze: rare among requests, not rare among moments.',
   ],
-  controls: ['block'],
+  controls: ['block', 'part'],
   accepts: (page) =>
     page.runs.some((run) => model.grid(run).some((cell) => cell.exposure.length >= 2)),
   draw: drawExposure,

@@ -6,7 +6,7 @@ import type { Page, Place } from '../model';
 import { find, lines, ofRun } from '../model';
 import { line } from '../dom';
 import type { Colors, Look } from '../palette';
-import type { State } from '../state';
+import { partOf, type State } from '../state';
 
 export interface Context {
   page: Page;
@@ -32,7 +32,16 @@ export interface Entry {
   look: Look;
 }
 
-export type Control = 'metric' | 'scale' | 'block' | 'run' | 'base' | 'factor' | 'course' | 'heat';
+/** What is more than can be drawn at once: `each` of them are. */
+export interface Parts {
+  /** `cells`, `curves`. */
+  what: string;
+  all: number;
+  each: number;
+}
+
+export type Control =
+  'metric' | 'scale' | 'block' | 'part' | 'run' | 'base' | 'factor' | 'course' | 'heat';
 
 export interface Drawing {
   panels: Panel[];
@@ -44,6 +53,10 @@ export interface Drawing {
   log?: boolean;
   /** What is not drawn, and why, in a sentence. */
   left?: string;
+  /** For the choice of what is drawn of many. */
+  parts?: Parts;
+  /** Block sizes to choose from; those of all cells where the figure does not say. */
+  sizes?: number[];
 }
 
 export interface Figure {
@@ -74,10 +87,30 @@ export function ofCell(page: Page, place: Place, state: Readonly<State>): Told {
 /** Whether an axis is logarithmic: as the reader chose, or else because that is best. */
 export const isLog = (state: Readonly<State>, best = true): boolean => state.log ?? best;
 
+/** What is said of means where some are of writes that are flushed. */
+export const FLUSHED =
+  'Where writes are flushed, the mean is that of a write with its share of the flushes: what a commit waits.';
+
 /** That of so many only some are drawn; empty where all are. */
 export const more = (all: number, drawn: number, what: string): string =>
-  all > drawn
-    ? `The first ${drawn} of ${all} ${what} are drawn; choose runs or cells to see others.`
-    : '';
+  all > drawn ? `The first ${drawn} of ${all} ${what} are drawn.` : '';
+
+/** The part of all that is drawn, and what is said of the others. */
+export function some<T>(
+  { state }: Context,
+  figure: string,
+  all: T[],
+  { what, each }: Omit<Parts, 'all'>,
+): { drawn: T[]; left: string; parts: Parts } {
+  const start = partOf(state, figure, Math.ceil(all.length / each)) * each;
+  const drawn = all.slice(start, start + each);
+  const which =
+    start === 0 ? `The first ${drawn.length}` : `${start + 1} to ${start + drawn.length}`;
+  const left =
+    all.length > drawn.length
+      ? `${which} of ${all.length} ${what} are drawn: choose above which. The CSV has all.`
+      : '';
+  return { drawn, left, parts: { what, each, all: all.length } };
+}
 
 export const shown = (state: Readonly<State>, name: string): boolean => !state.off.includes(name);

@@ -138,7 +138,7 @@ function draw(context: Context): Drawing {
       });
       panels.push({
         title: model.ofRun(page, run, group),
-        summary: `${unit} of ${group} by requests in flight and block size, ${cells.length} cells of ${model.runName(run)}`,
+        summary: `${unit} of ${group} by requests in flight and block size, ${cells.length} cells of ${model.runName(page, run)}`,
         height: 74 + loads.length * 44,
         wide: page.runs.length === 1,
         option: {

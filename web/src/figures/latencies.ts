@@ -118,7 +118,7 @@ function draw(context: Context): Drawing {
   const longest = bands[used.reduce((a, b) => Math.max(a, b), 0)]?.[1] ?? 1;
   const visits = cell.visits.filter((visit) => visit.heat).length;
   const panel = {
-    title: `${model.runName(run)}: ${cell.name}`,
+    title: `${model.runName(page, run)}: ${cell.name}`,
     summary: `How long requests took over time in ${cell.name}, ${visits} visits, from ${format.time(lowest)} to ${format.time(longest)}`,
     height: 320,
     wide: true,

@@ -5,6 +5,7 @@ import * as model from '../model';
 import { ends, tooltip, xAxis, yAxis, type Datum } from '../chart';
 import { ofLoad, ofOne } from '../palette';
 import {
+  FLUSHED,
   isLog,
   shown,
   teller,
@@ -51,6 +52,7 @@ function draw(context: Context): Drawing {
       'iops_low',
       'iops_high',
       'latency_ns_mean',
+      'latency_ns_mean_with_flushes',
       'latency_ns_p99',
     ],
     rows: [],
@@ -98,6 +100,7 @@ function draw(context: Context): Drawing {
         cell.iops_low,
         cell.iops_high,
         cell.latency_ns.mean,
+        model.waited(cell),
         cell.latency_ns.p99,
       ]);
     }
@@ -120,7 +123,7 @@ function draw(context: Context): Drawing {
     drawn.flatMap(({ cells }) => cells.flatMap((cell) => cell.iops ?? [])),
     isLog(state),
   );
-  const latency = drawn.flatMap(({ cells }) => cells.flatMap((cell) => cell.latency_ns.mean ?? []));
+  const latency = drawn.flatMap(({ cells }) => cells.flatMap((cell) => model.waited(cell) ?? []));
   const panels: Panel[] = [
     {
       title: 'what more in flight gives',
@@ -149,14 +152,16 @@ function draw(context: Context): Drawing {
           tell: format.timeTick,
         }),
         series: drawn.map((curve) =>
-          line(curve, (cell) =>
-            cell.latency_ns.mean === null ? null : [cell.iops ?? 0, cell.latency_ns.mean],
-          ),
+          line(curve, (cell) => {
+            const waited = model.waited(cell);
+            return waited === null ? null : [cell.iops ?? 0, waited];
+          }),
         ),
       },
     });
   }
-  return { panels, legend, table };
+  const isFlushed = drawn.some(({ cells }) => cells.some(model.isFlushed));
+  return { panels, legend, table, left: isFlushed ? FLUSHED : '' };
 }
 
 export const load: Figure = {

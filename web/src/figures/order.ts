@@ -135,7 +135,7 @@ function draw(context: Context): Drawing {
     const round = ratios(reach);
     panels.push({
       title: model.caption(page, run, `${all.length} visits`),
-      summary: `Rate of each of ${all.length} visits by its cell's mean, in the order made, ${model.runName(run)}`,
+      summary: `Rate of each of ${all.length} visits by its cell's mean, in the order made, ${model.runName(page, run)}`,
       height: 260,
       wide: page.runs.length < 3,
       option: {

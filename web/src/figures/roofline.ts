@@ -173,7 +173,7 @@ function draw(context: Context): Drawing {
       const limits = `A ${format.count(law.iops)} IOPS, W ${format.bandwidth(law.bandwidth, state.unit)}`;
       panels.push({
         title: model.ofRun(page, run, `${barrier.group}: ${limits}${t0}`),
-        summary: `Requests per second against block size with the fitted limits of ${barrier.group} of ${model.runName(run)}`,
+        summary: `Requests per second against block size with the fitted limits of ${barrier.group} of ${model.runName(page, run)}`,
         height: 380,
         option: {
           tooltip: tooltip(colors, teller(context)),

@@ -139,7 +139,7 @@ function draw(context: Context): Drawing {
       const what = model.metricName(metric, state.unit);
       panels.push({
         title: model.caption(page, run, what),
-        summary: `${what} against block size of ${model.runName(run)}, ${own.length} lines`,
+        summary: `${what} against block size of ${model.runName(page, run)}, ${own.length} lines`,
         height: page.runs.length > 2 ? 280 : 340,
         option: {
           tooltip: tooltip(colors, teller(context)),

@@ -3,8 +3,18 @@
 import * as format from '../format';
 import * as model from '../model';
 import { tooltip, xAxis, yAxis, type Datum } from '../chart';
+import { line } from '../dom';
 import { ofOne } from '../palette';
-import { teller, type Context, type Drawing, type Figure, type Panel } from './figure';
+import {
+  isLog,
+  shown,
+  teller,
+  type Context,
+  type Drawing,
+  type Entry,
+  type Figure,
+  type Panel,
+} from './figure';
 
 const WINDOW = 5;
 
@@ -100,41 +110,76 @@ export const rounds: Figure = {
 };
 
 interface Point {
+  /** Since the run began. */
   written: number;
   rate: number;
+}
+
+/** What one cell and stream wrote; `null` where others wrote in between. */
+interface Course {
   cell: model.PageCell;
+  points: (Point | null)[];
+}
+
+interface Writes {
+  courses: Course[];
+  /** All that was written, also by what has no course. */
+  all: number;
 }
 
 const POINTS_MIN = 10;
+/** More lines than this nobody can tell apart. */
+const LINES_MAX = 16;
 
-/** Rate of writes against what was written before, in the order made. */
-function writes(run: model.PageRun): Point[] {
+type Visit = model.PageCell['visits'][number];
+
+/** What a visit had written by the end of each step of its course. */
+function steps(visit: Visit): { ns: number; rates: number[]; sums: number[] } | null {
+  const { series, bytes, written, iops, elapsed_ns: time } = visit;
+  if (!series || !bytes || !written || !iops || !time) return null;
+  // Of a mix the course has reads and writes together.
+  const per = written / (iops * (time / 1e9));
+  let sum = 0;
+  const rates = series.rate.map((rate) => rate * per);
+  const sums = rates.map((rate) => {
+    sum += (rate * series.step_ns) / 1e9;
+    return Math.min(sum, written);
+  });
+  return { ns: series.step_ns, rates, sums };
+}
+
+/** Rates of writes against what all cells and streams wrote before, in the order made. */
+function writes(run: model.PageRun): Writes {
   const visits = run.cells
-    .filter((cell) => cell.op === 'write' && cell.streams === 1)
     .flatMap((cell) => cell.visits.map((visit) => ({ cell, visit })))
+    .filter(({ visit }) => (visit.written ?? 0) > 0)
     .sort((a, b) => a.visit.order - b.visit.order);
-  // Of one load only: the rate of different loads differs by itself.
-  const loads = model.unique(
-    visits.map(({ cell }) => `${cell.block_bytes} ${model.inFlight(cell)}`),
-  );
-  let written = 0;
-  const points: Point[] = [];
-  for (const { cell, visit } of visits) {
-    const own = visit.series;
-    const per =
-      visit.bytes !== null && visit.iops && visit.elapsed_ns
-        ? visit.bytes / (visit.iops * (visit.elapsed_ns / 1e9))
-        : 0;
-    const start = written;
-    if (own && per > 0) {
-      own.rate.forEach((rate) => {
-        written += (rate * per * own.step_ns) / 1e9;
-        points.push({ written, rate: rate * per, cell });
-      });
+  const courses = new Map<model.PageCell, Course & { end: number }>();
+  let all = 0;
+  for (const [, together] of model.by(visits, ({ visit }) => visit.order)) {
+    const made = together.map((one) => ({ ...one, own: steps(one.visit) }));
+    const start = all;
+    all += together.reduce((sum, { visit }) => sum + (visit.written ?? 0), 0);
+    // Streams write at the same time: what the others wrote by then counts, too.
+    const until = (ns: number) =>
+      made.reduce((sum, { own }) => {
+        const at = own ? Math.min(Math.floor(ns / own.ns), own.sums.length) : 0;
+        return sum + (own?.sums[at - 1] ?? 0);
+      }, start);
+    for (const { cell, own } of made) {
+      if (!own) continue;
+      const course = courses.get(cell) ?? { cell, points: [], end: start };
+      courses.set(cell, course);
+      if (course.end !== start) course.points.push(null);
+      own.rates.forEach((rate, k) =>
+        course.points.push({ written: until((k + 1) * own.ns), rate }),
+      );
+      course.end = all;
     }
-    written = start + (visit.bytes ?? 0);
   }
-  return loads.length <= 2 && points.length >= POINTS_MIN ? points : [];
+  const found = [...courses.values()];
+  const points = found.reduce((sum, course) => sum + course.points.length, 0);
+  return { courses: found.length <= LINES_MAX && points >= POINTS_MIN ? found : [], all };
 }
 
 function drawWritten(context: Context): Drawing {
@@ -144,38 +189,78 @@ function drawWritten(context: Context): Drawing {
     head: ['run', 'cell', 'written_bytes', 'bytes_per_s'],
     rows: [],
   };
+  const legend = new Map<string, Entry>();
+  const runs = page.runs.map(writes);
+  const means = runs.flatMap(({ courses }) =>
+    courses.map(({ points }) => {
+      const rates = points.flatMap((point) => point?.rate ?? []);
+      return rates.reduce((sum, rate) => sum + rate, 0) / rates.length;
+    }),
+  );
+  const least = means.reduce((a, b) => Math.min(a, b), Infinity);
+  // Of streams that write little beside others nothing would be seen on a linear axis.
+  const log = isLog(state, means.reduce((a, b) => Math.max(a, b), 0) > 30 * least);
   const panels = page.runs.flatMap((run, at): Panel[] => {
-    const points = writes(run);
-    if (points.length === 0) return [];
-    for (const { written, rate, cell } of points)
-      table.rows.push([run.id, cell.name, written, rate]);
-    return [
-      {
-        title: model.caption(page, run, ''),
-        summary: `Write rate against bytes written of ${model.runName(run)}, ${run.steady.cliffs.length} cliffs`,
-        height: 300,
-        wide: page.runs.length < 3,
-        option: {
-          tooltip: tooltip(colors, teller(context)),
-          xAxis: xAxis(colors, { name: 'GiB written', min: 0, tell: format.tick }),
-          yAxis: yAxis(colors, { name: `${state.unit}/s`, min: 0 }),
-          series: [
-            {
-              type: 'line',
-              color: ofOne(1, colors.dark).color,
-              showSymbol: false,
-              lineStyle: { color: ofOne(1, colors.dark).color, width: 1.5 },
-              data: points.map(({ written, rate, cell }): Datum => ({
-                value: [written / 2 ** 30, rate / scale],
+    const { courses, all } = runs[at] ?? { courses: [], all: 0 };
+    if (courses.length === 0) return [];
+    const lines = courses.flatMap(({ cell, points }) => {
+      for (const point of points)
+        if (point) table.rows.push([run.id, cell.name, point.written, point.rate]);
+      const name = line(cell.name);
+      const look = legend.get(name)?.look ?? ofOne(legend.size, colors.dark);
+      legend.set(name, { name, look });
+      if (!shown(state, name)) return [];
+      return {
+        type: 'line',
+        name,
+        color: look.color,
+        symbol: look.symbol,
+        showSymbol: false,
+        lineStyle: { color: look.color, width: 1.5, type: look.dash },
+        data: points.map((point): Datum | null =>
+          // A logarithm has no nought.
+          point && (point.rate > 0 || !log)
+            ? {
+                value: [point.written / 2 ** 30, point.rate / scale],
                 place: model.address({ run: at, cell }),
                 tip: {
                   title: cell.name,
                   rows: [
-                    ['written', format.bytes(written)],
-                    ['rate', format.bandwidth(rate, state.unit)],
+                    ['written by all', format.bytes(point.written)],
+                    ['rate', format.bandwidth(point.rate, state.unit)],
                   ],
                 },
-              })),
+              }
+            : { value: null },
+        ),
+      };
+    });
+    return [
+      {
+        title: model.caption(page, run, ''),
+        summary: `Write rate against bytes written of ${model.runName(page, run)}, ${courses.length} lines, ${format.bytes(all)} written, ${run.steady.cliffs.length} cliffs`,
+        height: 300,
+        wide: page.runs.length < 3,
+        option: {
+          tooltip: tooltip(colors, teller(context)),
+          xAxis: xAxis(colors, {
+            name: 'GiB written',
+            min: 0,
+            max: all / 2 ** 30,
+            tell: format.tick,
+          }),
+          yAxis: yAxis(colors, {
+            name: `${state.unit}/s`,
+            log,
+            min: log ? 10 ** Math.floor(Math.log10(least / scale / 3)) : 0,
+          }),
+          series: [
+            ...lines,
+            {
+              // Cliffs stay where lines are left out.
+              type: 'line',
+              silent: true,
+              data: [],
               markLine: {
                 silent: true,
                 symbol: 'none',
@@ -196,17 +281,17 @@ function drawWritten(context: Context): Drawing {
       },
     ];
   });
-  return { panels, legend: [], table };
+  return { panels, legend: [...legend.values()], table, log };
 }
 
 export const written: Figure = {
   id: 'written',
   title: 'Against bytes written',
   how: [
-    'The write rate against all that was written before. A drive that was new or trimmed is fast until its spare blocks or its cache are used up: the cliff.',
+    'The write rate of each cell and stream against all that the run had written by then, by whatever cell. A line is broken where others wrote in between. A drive that was new or trimmed is fast until its spare blocks or its cache are used up: the cliff.',
     'What is right of the cliff is what a database server gets that writes all year.',
   ],
-  controls: [],
-  accepts: (page) => page.runs.some((run) => writes(run).length > 0),
+  controls: ['scale'],
+  accepts: (page) => page.runs.some((run) => writes(run).courses.length > 0),
   draw: drawWritten,
 };

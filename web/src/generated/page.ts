@@ -611,6 +611,10 @@ export interface PageCell {
    */
   exposure: [number, number][];
   /**
+   * What makes durable what it writes, each kind apart; empty where nothing does.
+   */
+  flushes: PageFlush[];
+  /**
    * Latencies in eighths of an octave, or as another tool binned them: (from, to, how many).
    */
   histogram: [number, number, number][];
@@ -665,6 +669,10 @@ export interface PageCell {
    */
   queue_depth: number | null;
   /**
+   * The part of the files that its requests go to; null where nobody tells.
+   */
+  region_bytes: number | null;
+  /**
    * Completed; null where another tool did not count.
    */
   requests: number | null;
@@ -710,6 +718,24 @@ export interface CpuPerIo {
    * In user mode.
    */
   user: number | null;
+}
+/**
+ * One kind of flush beside data requests. Whoever waits for a commit waits for both.
+ */
+export interface PageFlush {
+  latency_ns: Latency;
+  /**
+   * `fsync`, `fdatasync`, `sync-range`.
+   */
+  op: string;
+  /**
+   * (share, latency that so many did not exceed), shares rising.
+   */
+  quantiles: [number, number][];
+  /**
+   * Completed; null where another tool did not count.
+   */
+  requests: number | null;
 }
 /**
  * Latency in ns. Percentiles are at most 0.4 % off and null unless at least ten values lie
@@ -838,6 +864,10 @@ export interface PageVisit {
    * Doubts about it.
    */
   warnings: Warning[];
+  /**
+   * Of those, written.
+   */
+  written: number | null;
 }
 /**
  * A time in which nothing happened.

@@ -64,9 +64,10 @@ impl Names {
     }
 }
 
-/// Whether what stands there is no part of a longer word or number.
+/// Whether what stands there is no part of a longer word, number or name: cells of several streams
+/// are called `log+reads`.
 fn stands_alone(text: &str, start: usize, end: usize) -> bool {
-    let inner = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let inner = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "+-_/".contains(c));
     let before = text.get(..start).and_then(|before| before.chars().next_back());
     let after = text.get(end..).and_then(|after| after.chars().next());
     !inner(before) && !inner(after)
@@ -118,6 +119,10 @@ mod tests {
         assert_eq!(found("read 4KiB 100, spread 4KiB 1"), [""; 0]);
         assert_eq!(found("gap: read 1 MiB 1 thread (39 %)"), ["2.0"]);
         assert_eq!(found("read 1 MiB 1 threads"), [""; 0]);
+        assert_eq!(
+            found("read 4KiB 1+writes, over-read 4KiB 1, a/read 4KiB 1, read 4KiB 1_b"),
+            [""; 0]
+        );
         assert_eq!(found("é read 4KiB 1é, read 4KiB 1"), ["0.0"]);
         assert_eq!(found(""), [""; 0]);
     }

@@ -7,15 +7,15 @@ use explain::explanation::{Context, Explanation, OfRun, Section};
 use explain::interval::Basis;
 use explain::mark::meaning;
 use explain::view::{View, is_preparation};
-use record::{Purpose, Run, VisitRecord};
+use record::{OpRecord, Purpose, Run, VisitRecord};
 use suite::model::{Suite, Until};
 use units::Bytes;
 
 use super::drawn;
 use super::evidence::{self, Names};
 use super::{
-    CellHeld, Change, Held, Page, PageAgainst, PageCell, PageMark, PageRun, PageVisit, SCHEMA,
-    Verdict,
+    CellHeld, Change, Held, Page, PageAgainst, PageCell, PageFlush, PageMark, PageRun, PageVisit,
+    SCHEMA, Verdict,
 };
 use crate::figures::{self, Judged, StreamOfCell, known};
 use crate::json::{self, Origin};
@@ -247,6 +247,7 @@ fn names(view: &View<'_>) -> BTreeMap<String, String> {
 struct Asked {
     job_bytes: Option<u64>,
     caches: Vec<String>,
+    region_bytes: Option<u64>,
 }
 
 fn asked(plan: Option<&Suite>, stream: &StreamOfCell<'_>) -> Asked {
@@ -261,6 +262,7 @@ fn asked(plan: Option<&Suite>, stream: &StreamOfCell<'_>) -> Asked {
     Asked {
         job_bytes: stop.bytes.filter(|_| is_job).map(Bytes::get),
         caches: phase.caches.iter().map(|step| step.name().to_owned()).collect(),
+        region_bytes: own.directory.is_none().then(|| own.region.length.get()),
     }
 }
 
@@ -301,6 +303,8 @@ fn cell(
         basis: interval.map(|found| basis(found.basis)),
         job_bytes: asked.job_bytes,
         caches: asked.caches,
+        region_bytes: asked.region_bytes,
+        flushes: stream.syncs_beside_data().into_iter().map(|op| flush(stream, op)).collect(),
         quantiles: match told {
             Some(told) => told.quantiles.clone(),
             None if figures.has_pairs() => Vec::new(),
@@ -316,6 +320,16 @@ fn cell(
         marks: marks(judged, stream),
         bands: bands.clone().map(drawn::band_bounds).collect(),
         visits: stream.visits.iter().map(visit).collect(),
+    }
+}
+
+fn flush(stream: &StreamOfCell<'_>, op: &str) -> PageFlush {
+    let figures = stream.figures_of(|name| name == op);
+    PageFlush {
+        op: op.to_owned(),
+        requests: figures.requests_known(),
+        latency_ns: json::latency(&figures),
+        quantiles: drawn::quantiles(&figures),
     }
 }
 
@@ -358,6 +372,7 @@ fn visit(run: &Run, stream: &StreamOfCell<'_>, visit: &VisitRecord, place: &Plac
         iops: data.iops(),
         bytes_per_s: data.bytes_per_second(),
         bytes: data.bytes_known(),
+        written: written(ops),
         p50_ns: data.latency_ns(0.5),
         p99_ns: data.latency_ns(0.99),
         max_ns: data.latency_ns_max(),
@@ -367,6 +382,13 @@ fn visit(run: &Run, stream: &StreamOfCell<'_>, visit: &VisitRecord, place: &Plac
         host_stalls: json::gaps(&visit.host_stalls),
         warnings: json::warnings(&visit.warnings),
     }
+}
+
+/// Bytes written; `None` where another tool did not count them.
+fn written(ops: &[OpRecord]) -> Option<u64> {
+    let writes = ops.iter().filter(|op| matches!(op.op.as_str(), "write" | "copy-range"));
+    let bytes = |op: &OpRecord| op.reported.as_ref().map_or(Some(op.bytes), |told| told.bytes);
+    writes.map(bytes).try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
 }
 
 fn changes(of: &OfRun) -> Vec<Change> {

@@ -19,7 +19,7 @@ use serde::Serialize;
 pub use self::html::{HtmlError, Served, html, links_only, served, tables_only};
 pub use self::live::{LIVE_SCHEMA, Live, LiveRun, Trouble, live_schema};
 pub use self::make::{Terms, page};
-use crate::json::{Gap, Origin, Row, Warning};
+use crate::json::{Gap, Latency, Origin, Row, Warning};
 
 /// The name of the contract.
 pub const SCHEMA: &str = "plimsoll.page/1";
@@ -133,6 +133,10 @@ pub struct PageCell {
     /// What was done to caches before every visit, in this order: `flush`, `purge`, `drop`,
     /// `reopen`, `remount`.
     pub caches: Vec<String>,
+    /// The part of the files that its requests go to; null where nobody tells.
+    pub region_bytes: Option<u64>,
+    /// What makes durable what it writes, each kind apart; empty where nothing does.
+    pub flushes: Vec<PageFlush>,
     /// (share, latency that so many did not exceed), shares rising.
     pub quantiles: Vec<(f64, u64)>,
     /// (wait, chance that a request arriving at a random moment waits longer).
@@ -149,6 +153,19 @@ pub struct PageCell {
     pub bands: Vec<(u64, u64)>,
     /// Every visit, also those not counted.
     pub visits: Vec<PageVisit>,
+}
+
+/// One kind of flush beside data requests. Whoever waits for a commit waits for both.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PageFlush {
+    /// `fsync`, `fdatasync`, `sync-range`.
+    pub op: String,
+    /// Completed; null where another tool did not count.
+    pub requests: Option<u64>,
+    /// How long one took, the writes before it not counted.
+    pub latency_ns: Latency,
+    /// (share, latency that so many did not exceed), shares rising.
+    pub quantiles: Vec<(f64, u64)>,
 }
 
 /// A reason to look twice.
@@ -185,6 +202,8 @@ pub struct PageVisit {
     pub bytes_per_s: Option<f64>,
     /// Moved.
     pub bytes: Option<u64>,
+    /// Of those, written.
+    pub written: Option<u64>,
     /// Median latency.
     pub p50_ns: Option<u64>,
     /// 99 % did not take longer.

@@ -206,3 +206,22 @@ fn a_row_says_what_its_visits_had_to_move_and_what_was_done_to_caches() {
     run.cells[0].streams[0].name = "other".into();
     assert_eq!(of(&[run]).runs[0].cells[0].job_bytes, None);
 }
+
+#[test]
+fn flushes_stand_beside_the_writes_they_make_durable() {
+    let page = of(&[sample::rich()]);
+    let cells = &page.runs[0].cells;
+    let pages = cells.iter().find(|cell| cell.row.stream == "pages").unwrap();
+    let [flush] = pages.flushes.as_slice() else { panic!("{:?}", pages.flushes) };
+    assert_eq!((flush.op.as_str(), flush.requests), ("fsync", Some(100)));
+    let mean = flush.latency_ns.mean.unwrap();
+    assert!(flush.latency_ns.p50.is_some() && !flush.quantiles.is_empty());
+    let document = report::document(&sample::rich());
+    let same = document.cells.iter().find(|cell| cell.row.stream == "pages").unwrap();
+    let fsync = same.ops.iter().find(|op| op.op == "fsync").unwrap();
+    assert_eq!(fsync.latency_ns.mean, Some(mean));
+    assert!(cells.iter().filter(|cell| cell.row.stream != "pages").all(|c| c.flushes.is_empty()));
+    // Of what a mix moved only its writes were written.
+    let written: Vec<_> = pages.visits.iter().map(|visit| (visit.bytes, visit.written)).collect();
+    assert_eq!(written, [(Some(9_000 * 8192), Some(3_000 * 8192))]);
+}
