@@ -48,12 +48,20 @@ struct Row<'a> {
 
 pub(crate) fn is_it(text: &str) -> bool {
     text.contains("Sequential Output------")
-        || text.lines().filter(|line| is_short(line)).any(|l| kind(&csv::fields(l)).is_some())
+        || text
+            .lines()
+            .filter(|line| is_short(line) && has_fields(line))
+            .any(|l| kind(&csv::fields(l)).is_some())
 }
 
 /// A line of CSV has some hundred characters.
 fn is_short(line: &str) -> bool {
     line.len() <= LINE_BYTES_MAX
+}
+
+/// The shortest line has fourteen of them.
+fn has_fields(line: &str) -> bool {
+    line.bytes().filter(|byte| *byte == b',').count() >= 13
 }
 
 /// How the fields of a CSV line are laid out.
@@ -359,7 +367,8 @@ fn latency(reader: &mut Reader, wanted: bool, phases: &mut [[String; 3]]) -> Fou
 
 fn draft(row: &Row, version: Option<String>, settings: Vec<(String, String)>) -> Found<Draft> {
     let line = row.line;
-    let size = text::bytes(&row.size).ok_or_else(|| line.unfit_word(&row.size, "a size, `62G`"))?;
+    let size = text::bytes(&row.size).filter(|size| *size > 0);
+    let size = size.ok_or_else(|| line.unfit_word(&row.size, "a size, `62G`"))?;
     let chunk = match row.chunk.as_str() {
         "" => CHUNK,
         chunk => text::bytes(chunk).ok_or_else(|| line.unfit_word(chunk, "a request size"))?,
@@ -377,6 +386,9 @@ fn draft(row: &Row, version: Option<String>, settings: Vec<(String, String)>) ->
     }
     for ((phase, op, in_kib), told) in PHASES.iter().zip(&row.phases) {
         if told[0].is_empty() {
+            if !told[1].is_empty() {
+                return Err(line.unfit_word(&told[1], format!("a rate of {phase} before its CPU")));
+            }
             continue;
         }
         let block = match *phase {
@@ -444,7 +456,7 @@ fn cell(line: &Line, phase: &str, op: &str, in_kib: bool, told: &[String; 3]) ->
         let found =
             text::split_unit(&told[2]).and_then(|(v, unit)| text::ns(v * text::time_unit(unit)?));
         let max = found.ok_or_else(|| line.unfit_word(&told[2], "a latency, `1646ms`"))?;
-        figure.latency = Latency { max: Some(max), ..Latency::default() };
+        figure.latency = Latency { max: Some(max).filter(|max| *max > 0), ..Latency::default() };
     }
     let parts = parts(&figure);
     // As our suite calls it.

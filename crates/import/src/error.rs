@@ -58,6 +58,14 @@ pub enum Problem {
         /// What it looks like.
         other: Tool,
     },
+    /// Outputs of several tools: only one tool's would be read.
+    #[error("seen what {} prints, and what {} prints, wanted outputs of one tool", tool.title(), other.title())]
+    Several {
+        /// The first that was found.
+        tool: Tool,
+        /// Another one.
+        other: Tool,
+    },
     /// Outputs that are no repeats of one test.
     #[error("{0}")]
     NoRepeat(String),
@@ -104,6 +112,10 @@ impl ImportError {
                 Some("add a line end if nothing is missing; nothing of it was taken".to_owned())
             }
             Problem::Another { .. } => Some("leave `--tool` out".to_owned()),
+            Problem::Several { .. } => Some(
+                "put them into files of their own; with `--tool` that tool's alone is read"
+                    .to_owned(),
+            ),
             Problem::NoRepeat(_) => {
                 Some("without `--together` each is a run of its own; nothing was stored".to_owned())
             }

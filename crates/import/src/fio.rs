@@ -13,6 +13,8 @@ use crate::fio_json::{self, Count, Direction, Number, Options, Root, Times};
 use crate::text::{self, END, Fault, Found};
 
 /// fio's own defaults, in force where the options are recorded and name no other.
+/// Reads of a job that writes and then verifies what it wrote.
+const READ_BACK: &str = "read-back";
 const BLOCK: u64 = 4096;
 const ENGINE: &str = "psync";
 
@@ -315,9 +317,22 @@ impl Job {
         self.option_or(&["iodepth"], 1, |value| value.parse().ok())
     }
 
+    /// Of a job that only writes the reads are those of `verify`: they come after the writes, so that
+    /// the sum of both rates was never there. They stand beside, under a name that is in no rate.
+    fn set_read_back_apart(&self) {
+        let verifies = self.option("verify").is_some_and(|how| how != "0");
+        let writes = self.option("rw").or(self.option("readwrite")).map(|rw| rw.split(':').next());
+        if verifies && matches!(writes, Some(Some("write" | "randwrite"))) {
+            let mut figures = self.figures.borrow_mut();
+            let reads = figures.iter_mut().filter(|figure| figure.op == "read");
+            reads.for_each(|figure| figure.op = READ_BACK.to_owned());
+        }
+    }
+
     fn op(&self) -> String {
         let figures = self.figures.borrow();
-        let data: Vec<_> = figures.iter().filter(|f| f.op != "fsync").collect();
+        let data: Vec<_> =
+            figures.iter().filter(|f| !["fsync", READ_BACK].contains(&f.op.as_str())).collect();
         match (data.as_slice(), self.option("rw").or(self.option("readwrite"))) {
             ([only], _) => only.op.clone(),
             ([], Some(rw)) if rw.contains("read") => "read".to_owned(),
@@ -376,6 +391,7 @@ fn output(head: Head, jobs: Vec<Job>) -> Output {
     let nanos = |Count(n): Count, scale: i64| {
         n.and_then(|n| Some((i64::try_from(n).ok()?.checked_mul(scale)?, scale)))
     };
+    jobs.iter().for_each(Job::set_read_back_apart);
     let printed = nanos(head.millis, 1_000_000).or_else(|| nanos(head.seconds, 1_000_000_000));
     let requests = jobs.iter().map(|job| {
         let figures = job.figures.borrow();

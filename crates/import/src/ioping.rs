@@ -5,7 +5,7 @@
 //! pauses included, as ours is: how fast the device answers is in the latency. Where it did not
 //! wait (`-R`), the phase is `seek-rate`, or `sequential` for requests of 256 KiB (`-RL`).
 
-use crate::draft::{Cell, Copies, Draft, Drafts, Figure, Latency, Stream, no_end_mark};
+use crate::draft::{CELLS_MAX, Cell, Copies, Draft, Drafts, Figure, Latency, Stream, no_end_mark};
 use crate::text::{self, Found, Line, Text};
 
 /// A batch line: count, time, rate, bytes per second, min, mean, max, deviation; since 1.0 also
@@ -223,6 +223,8 @@ fn cell(done: Measured) -> Cell {
         false => "seek-rate",
     };
     let by_all = |n: f64| if all_ns > 0.0 { Some(n * 1e9 / all_ns) } else { None };
+    // Zeros of no request are no latencies.
+    let latency = if done.about > 0.0 { done.latency } else { Latency::default() };
     let figure = Figure {
         requests: done.requests,
         bytes: done.bytes,
@@ -232,7 +234,7 @@ fn cell(done: Measured) -> Cell {
             (true, None) => None,
             (false, _) => Some(done.bytes_per_s),
         },
-        latency: done.latency,
+        latency,
         ..Figure::of(&done.op)
     };
     let stream = Stream {
@@ -247,9 +249,25 @@ fn cell(done: Measured) -> Cell {
     Cell { phase: phase.to_owned(), streams: vec![stream], elapsed_ns, ..Cell::default() }
 }
 
+/// How many lines are of parts of what the last one is of (`-p`): it counts at least as many requests
+/// in at least as much time as they do together, and has the least and the largest of theirs.
+fn parts(lines: &[Vec<u64>]) -> usize {
+    let Some((last, parts)) = lines.split_last().filter(|(last, _)| last.len() == 10) else {
+        return 0;
+    };
+    let all = |field: usize| parts.iter().map(move |line| line[field]);
+    let sum = |field: usize| all(field).fold(0u64, u64::saturating_add);
+    let holds = [0, 1, 8, 9].iter().all(|&field| last[field] >= sum(field));
+    let (least, largest) = (all(4).min(), all(6).max());
+    let spans = least >= Some(last[4]) && largest <= Some(last[6]);
+    let of_them = least == Some(last[4]) || largest == Some(last[6]);
+    if !parts.is_empty() && holds && spans && of_them { parts.len() } else { 0 }
+}
+
 fn batch(text: &Text) -> Found<Vec<Draft>> {
     let mut draft = Draft::of("ioping");
     let mut words = None;
+    let mut lines: Vec<Vec<u64>> = Vec::new();
     let mut copies = Copies::default();
     for line in text.lines.iter().filter(|line| !line.text.trim().is_empty()) {
         let mut n = Vec::new();
@@ -261,9 +279,13 @@ fn batch(text: &Text) -> Found<Vec<Draft>> {
             return Err(line.unfit("as many whole numbers as on the lines before"));
         }
         words = Some(n.len());
-        if copies.have(&n) {
-            continue;
+        if !copies.have(&n) && lines.len() <= CELLS_MAX {
+            lines.push(n);
         }
+    }
+    let parts = parts(&lines);
+    for n in lines.drain(parts..) {
+        let line = text.lines.first().ok_or_else(|| text.ended("a batch line"))?;
         let &[count, time, iops, rate, min, mean, max, sd, ..] = n.as_slice() else {
             return Err(line.unfit("8 or 10 whole numbers"));
         };
@@ -288,6 +310,13 @@ fn batch(text: &Text) -> Found<Vec<Draft>> {
         }));
     }
     draft.warnings.extend(copies.warning());
+    if parts > 0 {
+        let text = format!(
+            "{parts} lines of this file are left out: they are of parts of the time that the last line \
+             is of, as `-p` prints them."
+        );
+        draft.warnings.push(("snapshots".to_owned(), text));
+    }
     draft.remark(
         "A batch line does not tell reads from writes: it is taken for reads, as ioping does \
          unless told otherwise.",

@@ -85,7 +85,7 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
 
 fn one(lines: &[&Line], end: &Line) -> Found<Draft> {
     let mut draft = Draft::of("iozone");
-    let mut unit = Unit::Kib;
+    let (mut unit, mut has_unit) = (Unit::Kib, false);
     let mut file_size = None;
     let mut record = None;
     let mut heads: Option<Vec<usize>> = None;
@@ -99,8 +99,9 @@ fn one(lines: &[&Line], end: &Line) -> Found<Draft> {
             set(&mut draft, "command line", rest);
             let mut words = rest.split_whitespace().skip_while(|w| *w != "-f").skip(1);
             draft.target = words.next().map(str::to_owned);
-        } else if let Some(rest) = line.after("Output is in") {
-            unit = unit_of(line, rest)?;
+        } else if let Some((_, rest)) = text.split_once("Output is in ") {
+            // `OPS Mode. Output is in operations per second.`
+            (unit, has_unit) = (unit_of(line, rest)?, true);
         } else if let Some(rest) = line.after("File size set to") {
             file_size = Some(size(line, rest)?);
         } else if let Some(rest) = line.after("Record Size") {
@@ -140,6 +141,9 @@ fn one(lines: &[&Line], end: &Line) -> Found<Draft> {
         }
     }
     draft.size = file_size;
+    if heads.is_some() && !has_unit {
+        draft.remark("No line says what its figures are: taken for kB/s, as IOZone prints unless told otherwise.");
+    }
     if draft.cells.is_empty() {
         return Err(end.unfit("figures before it"));
     }
@@ -179,12 +183,13 @@ fn set(draft: &mut Draft, name: &str, value: &str) {
 
 fn unit_of(line: &Line, words: &str) -> Found<Unit> {
     let words = words.to_ascii_lowercase();
+    let has = |marks: [&str; 2]| marks.iter().any(|mark| words.contains(mark));
     if words.starts_with("kbytes/sec") {
         Ok(Unit::Kib)
-    } else if words.contains("ops") {
-        Ok(Unit::Ops)
-    } else if words.contains("microseconds") || words.contains("usec") {
+    } else if has(["microseconds", "usec"]) {
         Ok(Unit::Micros)
+    } else if has(["operations per second", "ops"]) {
+        Ok(Unit::Ops)
     } else {
         Err(line.unfit("`Output is in kBytes/sec`, in ops or in microseconds"))
     }

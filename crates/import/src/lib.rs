@@ -61,6 +61,11 @@ pub fn read(bytes: &[u8], tool: Option<Tool>, origin: &Origin) -> Result<Vec<Run
         Some(tool) => tool,
         None => return Err(fail(Some(1), Problem::Unknown { seen: text::first_line(text) })),
     };
+    if tool_said.is_none()
+        && let Some(other) = tool.besides(text)
+    {
+        return Err(fail(None, Problem::Several { tool, other }));
+    }
     let drafts = tool.parse(&origin.file, text).map_err(|fault| match fault {
         // What is missing of one tool is nothing that another one forgot.
         Fault::Unfit { line, .. } if let Some(other) = another(tool_said, text) => {

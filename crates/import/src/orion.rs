@@ -20,6 +20,9 @@ pub(crate) fn is_csv(text: &str) -> bool {
 }
 
 fn is_head(line: &str) -> bool {
+    if !line.contains("Large/Small") {
+        return false;
+    }
     let fields = csv::fields(line);
     fields.first().is_some_and(|f| f == "Large/Small")
         && fields.len() > 1
@@ -28,6 +31,9 @@ fn is_head(line: &str) -> bool {
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     if text.lines.iter().any(|line| is_head(&line.text)) {
+        if let Some(line) = text.lines.iter().find(|line| line.after("ORION VERSION").is_some()) {
+            return Err(line.unfit("a matrix alone: its summary is another file"));
+        }
         return matrix(text).map(|draft| vec![draft]);
     }
     let starts = |line: &&Line| line.text.trim().starts_with("ORION VERSION");

@@ -53,7 +53,8 @@ fn one(first: &Line, reader: &mut Reader, version: Option<String>) -> Found<Draf
                 // Deadlocks and the like: the database raised them, and no device.
                 set(&mut draft, &format!("{RESULT}failed transactions"), value);
             }
-            "latency average" => latency.mean = Some(millis(line, value)?),
+            // A 0 is less than three decimals show.
+            "latency average" => latency.mean = Some(millis(line, value)?).filter(|ns| *ns > 0.0),
             "latency stddev" => latency.sd = Some(millis(line, value)?),
             "initial connection time" => set(&mut draft, "result initial connection time", value),
             _ if known(name) => set(&mut draft, name, value),

@@ -1,6 +1,6 @@
 //! From what a parser found to a record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::{
     BackendRecord, Bitmap, CellRecord, Imported, Machine, OpRecord, Purpose, Reported,
@@ -10,7 +10,7 @@ use record::{
 use stats::LatencyHistogram;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::draft::{CELLS_MAX, Cell, Draft, Figure, SETTINGS_MAX, Stream};
+use crate::draft::{CELLS_MAX, Cell, Draft, Figure, RESULT, SETTINGS_MAX, Stream};
 use crate::error::{ImportError, Problem};
 use crate::tool::Tool;
 
@@ -254,7 +254,8 @@ pub fn together(runs: Vec<Run>) -> Result<Run, ImportError> {
                 first.suite
             ));
         }
-        if let Some((what, mine, theirs)) = elsewhere(first, other) {
+        if let Some((what, mine, theirs)) = elsewhere(first, other).or_else(|| asked(first, other))
+        {
             return fail(format!(
                 "no repeat of {}: {what} `{theirs}` against `{mine}`; an interval over both would be \
                  of neither",
@@ -280,7 +281,7 @@ pub fn together(runs: Vec<Run>) -> Result<Run, ImportError> {
 }
 
 /// What is known of both and is not the same: its name, and both values.
-fn elsewhere(first: &RunHeader, other: &RunHeader) -> Option<(&'static str, String, String)> {
+fn elsewhere(first: &RunHeader, other: &RunHeader) -> Option<(String, String, String)> {
     let of = |header: &RunHeader| {
         let target = &header.target;
         let version = header.imported.as_ref().and_then(|imported| imported.version.clone());
@@ -296,5 +297,28 @@ fn elsewhere(first: &RunHeader, other: &RunHeader) -> Option<(&'static str, Stri
     };
     let pairs = of(first).into_iter().zip(of(other));
     let known = pairs.filter(|((_, mine), (_, theirs))| !mine.is_empty() && !theirs.is_empty());
-    known.map(|((what, mine), (_, theirs))| (what, mine, theirs)).find(|(_, a, b)| a != b)
+    let mut found = known.map(|((what, mine), (_, theirs))| (what.to_owned(), mine, theirs));
+    found.find(|(_, a, b)| a != b)
+}
+
+/// What repeats of one test may be told differently: when it was made, what it is called, its random numbers.
+const OWN: [&str; 6] =
+    ["seed", "randseed", "description", "time stamp", "test type, description", "id for this run"];
+
+/// A setting that is not the same, or that one has and the other has not: its name, and both values.
+fn asked(first: &RunHeader, other: &RunHeader) -> Option<(String, String, String)> {
+    let of = |header: &RunHeader| -> BTreeSet<(String, String)> {
+        let all = header.imported.iter().flat_map(|imported| imported.settings.iter().cloned());
+        // fio has options of each of its jobs.
+        let is_own = |name: &str| OWN.contains(&name.rsplit('.').next().unwrap_or(name));
+        let is_result = |name: &str| name.starts_with(RESULT) || name.starts_with("repeat ");
+        all.filter(|(name, _)| !is_result(name) && !is_own(name)).collect()
+    };
+    let (mine, theirs) = (of(first), of(other));
+    let value = |settings: &BTreeSet<(String, String)>, other: &BTreeSet<_>, name: &str| {
+        let own = settings.difference(other).find(|(of, _)| of == name);
+        own.map_or_else(|| "nothing".to_owned(), |(_, value)| value.clone())
+    };
+    let (name, _) = mine.symmetric_difference(&theirs).next()?;
+    Some((name.clone(), value(&mine, &theirs, name), value(&theirs, &mine, name)))
 }

@@ -137,6 +137,12 @@ impl Tool {
         }
     }
 
+    /// Another tool whose output the text looks like, too. fio prints one result in several forms.
+    pub(crate) fn besides(self, text: &str) -> Option<Self> {
+        let same = |other: Self| self == other || self == Self::Fio && other == Self::FioTerse;
+        Self::ALL.into_iter().find(|other| !same(*other) && other.knows(text))
+    }
+
     /// Runs of the text; `name` is the file's, which tells what Orion's matrices hold.
     pub(crate) fn parse(self, name: &str, raw: &str) -> Found<Vec<Draft>> {
         if self == Self::Fio {

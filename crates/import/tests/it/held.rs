@@ -327,3 +327,135 @@ fn bins_of_another_tool_are_not_said_to_be_missing() {
         assert_eq!(report::hlog(&run).is_ok_and(|log| log.contains("Tag=")), has_bins, "{name}");
     }
 }
+
+/// What only one parser reads would be all that is kept.
+#[test]
+fn outputs_of_two_tools_in_one_file_are_refused() {
+    let mixed = |names: [&str; 2]| names.map(text).join("\n");
+    for (names, told) in [
+        (["fio-3.33-randread.json+", "ioping-1.3.txt"], "what fio JSON prints, and what ioping"),
+        (["ioping-1.3.txt", "pgbench-15.txt"], "what pgbench prints, and what ioping"),
+        (["xdd.txt", "iozone-some.txt"], "what IOZone prints, and what xdd"),
+        (["bm-flash-raid0-12.txt", "pgbench-15.txt"], "what pgbench prints, and what bm-flash"),
+        (
+            ["bonnie-2.00.table.txt", "fio-3.33-randread.json+"],
+            "what fio JSON prints, and what bonn",
+        ),
+    ] {
+        let error = try_import("x", mixed(names).as_bytes()).unwrap_err();
+        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.hint().unwrap().contains("files of their own"));
+    }
+    let both = mixed(["orion-simple-summary.txt", "orion_iops.csv"]);
+    assert!(refused(&both).1.contains("its summary is another file"));
+    // Who names a tool has that alone.
+    let origin = import::Origin { file: "x".to_owned(), ..import::Origin::default() };
+    let both = mixed(["ioping-1.3.txt", "pgbench-15.txt"]);
+    let runs = import::read(both.as_bytes(), Some(import::Tool::Pgbench), &origin).unwrap();
+    assert_eq!(runs.len(), 1);
+}
+
+/// An interval over both would be of neither.
+#[test]
+fn what_was_asked_otherwise_is_no_repeat() {
+    for (name, from, to, told) in [
+        (
+            "fio-3.33-randread.json+",
+            "\"direct\" : \"1\"",
+            "\"direct\" : \"0\"",
+            "direct `0` against `1`",
+        ),
+        (
+            "pgbench-15.txt",
+            "scaling factor: 2",
+            "scaling factor: 1000",
+            "scaling factor `1000` against `2`",
+        ),
+        ("sysbench-1.0.20-fileio-rndwr.txt", "each 100 requests", "each 1 requests", "fsync `"),
+    ] {
+        let runs = [text(name), other(name, &[(from, to)])].map(|text| taken(&text).remove(0));
+        let error = import::together(runs.to_vec()).unwrap_err().to_string();
+        assert!(error.contains(told) && error.contains("of neither"), "{name}: {error}");
+        let runs = [text(name), text(name)].map(|text| taken(&text).remove(0));
+        assert!(import::together(runs.to_vec()).is_ok(), "{name}");
+    }
+}
+
+/// Its first and last line of the head say it in other words than that of kB/s.
+#[test]
+fn units_of_iozone_stand_in_its_line_of_the_mode() {
+    let with = |line: &str| {
+        let text = text("iozone-some.txt");
+        let old = text.lines().find(|line| line.contains("Output is in")).unwrap();
+        taken(&text.replace(old, line)).remove(0)
+    };
+    let told = |run: &Run| super::ops(run, "write")[0].reported.clone().unwrap();
+    let rate = told(&only("iozone-some.txt")).bytes_per_s.unwrap() / 1024.0;
+    let ops = told(&with("\tOPS Mode. Output is in operations per second."));
+    assert_eq!(ops.iops, Some(rate));
+    let us = told(&with("\tMicroseconds/op Mode. Output is in microseconds per operation."));
+    assert_eq!((us.latency.mean, us.bytes_per_s), (Some(rate * 1e3), None));
+    let none = with("");
+    assert_eq!(told(&none).bytes_per_s, Some(rate * 1024.0));
+    let remarks = none.header.imported.unwrap().remarks;
+    assert!(remarks.iter().any(|text| text.contains("taken for kB/s")), "{remarks:?}");
+}
+
+/// `ioping -c 6 -i 0.1 -p 2 -B`: lines of two, and one of all.
+#[test]
+fn lines_of_parts_of_ioping_are_no_repeats() {
+    let lines = "2 9084 220167 901805372 4387 4542 4697 155 3 200876706\n\
+                 2 13840 144509 591907514 5087 6920 8753 1833 2 199236408\n";
+    let all = "5 29815 167701 686902566 4387 5963 8753 1643 6 502614955\n";
+    let run = taken(&(lines.to_owned() + all)).remove(0);
+    assert_eq!((run.visits.len(), codes(&run)), (1, vec!["snapshots"]));
+    assert_eq!(run.visits[0].streams[0].ops[0].requests, 5);
+    // Without it they are repeats, and so are lines that are not of its time.
+    assert_eq!(taken(lines)[0].visits.len(), 2);
+    let longer = all.replace(" 502614955", " 302614955");
+    assert_eq!(taken(&(lines.to_owned() + &longer))[0].visits.len(), 3);
+}
+
+#[test]
+fn zeros_of_nothing_are_unknown() {
+    let latency = |run: &Run| run.visits[0].streams[0].ops[0].reported.clone().unwrap().latency;
+    let none = "--- f (ext4 /dev/vda 252.0 GiB) ioping statistics ---\n\
+                0 requests completed in 0 ns, 0 B read, 0 iops, 0 B/s\n\
+                generated 1 requests in 16.1 us, 4 KiB, 62.1 k iops, 242.4 MiB/s\n\
+                min/avg/max/mdev = 0 ns / 0 ns / 0 ns / 0 ns\n";
+    let pgbench =
+        text("pgbench-15.txt").replace("latency average = 1.832 ms", "latency average = 0.000 ms");
+    let pgbench = pgbench.replace("latency stddev = 0.686 ms\n", "");
+    for text in [none, &pgbench] {
+        assert_eq!(latency(&taken(text)[0]), record::ReportedLatency::default());
+    }
+    // bonnie++ prints the CPU of what it rated, and the size of its file.
+    let row = text("bonnie-1.03.csv");
+    let fields: Vec<&str> = row.lines().next().unwrap().split(',').collect();
+    for (nth, value, told) in [(4, "", "a rate of write-block before its CPU"), (1, "0G", "a size")]
+    {
+        let mut bent = fields.clone();
+        bent[nth] = value;
+        let (line, error) = refused(&(row.clone() + &bent.join(",") + "\n"));
+        assert_eq!(line, row.lines().count() + 1);
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+/// Reads of `verify` come after the writes.
+#[test]
+fn a_job_of_fio_that_verifies_is_no_mix() {
+    let name = "fio-3.33-mix83.normal+json.txt";
+    let rw = text(name).lines().find(|line| line.contains("\"rw\" : ")).unwrap().to_owned();
+    let written =
+        rw.split_once(" : ").unwrap().0.to_owned() + " : \"randwrite\", \"verify\" : \"crc32c\"";
+    let end = if rw.trim_end().ends_with(',') { "," } else { "" };
+    let run = taken(&text(name).replace(&rw, &(written + end))).remove(0);
+    let ops = |run: &Run| {
+        let ops = &run.visits[0].streams[0].ops;
+        ops.iter().map(|op| op.op.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(ops(&only(name)), ["read", "write"]);
+    assert_eq!(ops(&run), ["read-back", "write"]);
+    assert_eq!(run.cells[0].streams[0].op, "write");
+}
