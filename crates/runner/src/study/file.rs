@@ -413,7 +413,7 @@ mod tests {
         }
         // Those of earlier programs are found, unless they are another store's.
         let old = place.join("s.studies");
-        assert_eq!(directories(&place.join("s.db")), [old.clone()]);
+        assert_eq!(directories(&place.join("s.db")), std::slice::from_ref(&old));
         assert_eq!(directories(&place.join("s.x")), [place.join("s.x.studies"), old]);
         std::fs::write(place.join("s.db"), "").unwrap();
         assert_eq!(directories(&place.join("s.x")), [place.join("s.x.studies")]);
