@@ -247,6 +247,7 @@ fn played(spec: &ModelSpec, in_flight: u32, seed: u64) -> Option<QueueCell> {
         above: (seen - below).max(0.0),
         ends: 0.0,
         paced: false,
+        open: false,
         layers,
     })
 }
