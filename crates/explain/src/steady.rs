@@ -808,7 +808,7 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
         }
         let found = steady_of(&run);
         assert_eq!(found.cliffs, plain);
-        assert_eq!(found.series[0].written_bytes, 7 * (5 * 800 + 7 * 200) / 4 << 20);
+        assert_eq!(found.series[0].written_bytes, (7 * (5 * 800 + 7 * 200) / 4) << 20);
     }
 
     /// Visits of 200 ms of so many MiB in each half.
