@@ -221,9 +221,8 @@ pub fn drift(view: &View<'_>) -> Drifts {
     let kept = if visits.is_empty() { kept(view, &cliffs, &resolved) } else { None };
     let cliffs: BTreeSet<u32> = cliffs.iter().map(|cliff| cliff.cell).collect();
     // What all cells share is the device's: one value a visit.
-    let phase = |place: usize| view.cells.get(place).map_or("", |cell| cell.cell.phase.as_str());
     let all = points(view, &view.cells);
-    let parts = run_drifts(&all, &phase);
+    let parts = parts(view, &all);
     // Nor do such visits tell of a cell: noise that lasts longer than one looks like a level.
     let too_short = !all.is_empty() && run::too_short(&all);
     let of_rows = points(view, &view.rows);
@@ -239,9 +238,14 @@ pub fn drift(view: &View<'_>) -> Drifts {
 
 /// Changes of level that all cells of a part of a run share.
 pub(crate) fn shared_steps(view: &View<'_>) -> Vec<Step> {
-    let phase = |place: usize| view.cells.get(place).map_or("", |cell| cell.cell.phase.as_str());
-    let parts = run_drifts(&points(view, &view.cells), &phase);
+    let parts = parts(view, &points(view, &view.cells));
     parts.into_iter().flat_map(|part| part.steps).collect()
+}
+
+/// * `points`: of the run's cells.
+fn parts(view: &View<'_>, points: &[Point]) -> Vec<RunDrift> {
+    let phase = |place: usize| view.cells.get(place).map_or("", |cell| cell.cell.phase.as_str());
+    run_drifts(points, &phase)
 }
 
 /// Of visits without a change those in which one to half or twice the rate would have been seen.

@@ -420,7 +420,13 @@ fn settings_of_a_killed_study_are_put_back_at_the_next_start() {
     fs::write(lab.path("other.toml"), other).unwrap();
     let said = lab.ok("study other.toml");
     assert_eq!(read_ahead(), before, "{said}");
-    assert!(said.err.contains(&format!("read_ahead_kb is {} again", before.trim())), "{said}");
+    assert!(
+        said.err.contains(&format!(
+            "write {} to {queue}/read_ahead_kb, as it was before study s",
+            before.trim()
+        )),
+        "{said}"
+    );
     lab.ok("study clean");
     assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
 }

@@ -348,7 +348,7 @@ impl<'a> Builder<'a> {
 
     /// Puts settings back; of a queue whose scheduler cannot be, none: that would reset them again.
     /// The first trouble, when all that can be done is.
-    fn settings_back(&mut self, listener: &mut dyn Listener) -> Result<(), PlayError> {
+    pub fn settings_back(&mut self, listener: &mut dyn Listener) -> Result<(), PlayError> {
         let mut trouble: Vec<(String, PlayError)> = Vec::new();
         for (path, value) in self.journal.state().to_put_back() {
             if trouble.iter().any(|(failed, _)| queue_of(failed) == queue_of(&path)) {
@@ -592,7 +592,7 @@ fn with_resets(path: &str) -> Vec<(String, Result<String, ActError>)> {
 }
 
 /// The directory of a setting's queue.
-pub(super) fn queue_of(path: &str) -> &str {
+fn queue_of(path: &str) -> &str {
     path.split_once("/queue/").map_or(path, |(disk, _)| disk)
 }
 

@@ -7,7 +7,7 @@ use stack::Host;
 use stack::build::{Allowed, Way};
 use study::journal::Entry;
 
-use crate::study::builder::{Builder, Listener, allowed, is_so, queue_of};
+use crate::study::builder::{Builder, Listener, allowed, is_so};
 use crate::study::devices::hold;
 use crate::study::file::{JournalFile, Unfinished, directories as places, journals, peek};
 use crate::study::{PlayError, directory};
@@ -221,26 +221,11 @@ fn settings_back(found: &Unfinished, told: &mut Vec<String>) -> Result<(), PlayE
     let devices = journal.state().devices.clone();
     let _held = hold(&host, devices.iter().map(|found| found.device.as_str()))?;
     let allowed = allowed(&host, &devices, &names);
-    let mut failed: Vec<String> = Vec::new();
-    for (path, value) in journal.state().to_put_back() {
-        // A scheduler that is put back later would reset the others again.
-        if failed.iter().any(|failed| queue_of(failed) == queue_of(&path)) {
-            continue;
-        }
-        let was_so = is_so(&path, &value);
-        let action = layout::Action::PutBack { path: path.clone() };
-        let mut way = Way { limit: SOON, held: None, named: &[], waits: &mut |_, _, _| {} };
-        if let Err(error) = stack::build::act(&action, &allowed, Some(&value), &mut way) {
-            told.push(stays(found, &error));
-            failed.push(path);
-            continue;
-        }
-        journal.add(&Entry::Back { path: path.clone() })?;
-        if !was_so {
-            told.push(format!("{path} is {value} again, as before study {}", found.name()));
-        }
-    }
-    Ok(())
+    let mut builder = Builder::new(host, allowed, &mut journal);
+    let done = builder.settings_back(&mut Telling(&mut |_| {}));
+    let lines = builder.told.drain(..);
+    told.extend(lines.map(|line| format!("{line}, as it was before study {}", found.name())));
+    done
 }
 
 fn stays(found: &Unfinished, why: &dyn std::fmt::Display) -> String {
