@@ -118,6 +118,17 @@ const NAMES: Record<number, string> = {
   7: '99.99999 %',
 };
 
+/** One panel with those of the curves that were chosen. */
+function drawn(
+  { drawn: found, left, parts }: ReturnType<typeof some<Curve>>,
+  panel: Panel,
+  table: Drawing['table'],
+  sizes: number[],
+): Drawing {
+  const panels = found.length > 0 ? [panel] : [];
+  return { panels, legend: legendOf(found), table, left, parts, sizes };
+}
+
 function percent(share: number): string {
   const digits = Math.max(0, Math.ceil(nines(share) - 1e-9) - 1);
   return `${(share * 100).toFixed(digits)} %`;
@@ -186,14 +197,7 @@ function drawDistribution(context: Context): Drawing {
       series,
     },
   };
-  return {
-    panels: found.length > 0 ? [panel] : [],
-    legend: legendOf(found),
-    table,
-    left: part.left,
-    parts: part.parts,
-    sizes: sizes(context, has),
-  };
+  return drawn(part, panel, table, sizes(context, has));
 }
 
 export const distribution: Figure = {
@@ -275,14 +279,7 @@ function drawExposure(context: Context): Drawing {
       series,
     },
   };
-  return {
-    panels: found.length > 0 ? [panel] : [],
-    legend: legendOf(found),
-    table,
-    left: part.left,
-    parts: part.parts,
-    sizes: sizes(context, has),
-  };
+  return drawn(part, panel, table, sizes(context, has));
 }
 
 function chance(share: number): string {
