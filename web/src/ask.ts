@@ -7,6 +7,15 @@ const KEY = 'plimsoll-token';
 /** Told to a page in another tab of this server that has none. */
 const channel = new BroadcastChannel('plimsoll-token');
 
+/** The server has taken our token. */
+let isTaken = false;
+
+/** Only what the server takes is handed on: two tabs with wrong ones would change them for ever. */
+function tellToken(): void {
+  const token = sessionStorage.getItem(KEY);
+  if (isTaken && token !== null) channel.postMessage({ token });
+}
+
 /** The server wants a token, and had none or a wrong one. */
 export class NoToken extends Error {}
 
@@ -35,8 +44,7 @@ export async function takeToken(): Promise<void> {
     history.replaceState(null, '', location.pathname + (rest ? `#${rest}` : ''));
   }
   channel.addEventListener('message', (event: MessageEvent<{ ask?: boolean }>) => {
-    const own = sessionStorage.getItem(KEY);
-    if (event.data.ask && own !== null) channel.postMessage({ token: own });
+    if (event.data.ask) tellToken();
   });
 }
 
@@ -63,6 +71,17 @@ export async function borrowToken(): Promise<boolean> {
   return found !== null;
 }
 
+/** Keeps the token of another tab, whenever it tells one that is not ours. */
+export function hearToken(heard: () => void): void {
+  const before = sessionStorage.getItem(KEY);
+  channel.addEventListener('message', (event: MessageEvent<{ token?: string }>) => {
+    const { token } = event.data;
+    if (typeof token !== 'string' || token === before) return;
+    keepToken(token);
+    heard();
+  });
+}
+
 /** * `path`: within this server. */
 export async function ask(path: string, signal?: AbortSignal): Promise<Response> {
   const token = sessionStorage.getItem(KEY);
@@ -72,8 +91,17 @@ export async function ask(path: string, signal?: AbortSignal): Promise<Response>
     credentials: 'omit',
     ...(signal ? { signal } : {}),
   });
-  if (response.ok) return response;
-  if (response.status === 401) throw new NoToken();
+  if (response.status === 401) {
+    isTaken = false;
+    throw new NoToken();
+  }
+  if (response.ok) {
+    if (!isTaken) {
+      isTaken = true;
+      tellToken();
+    }
+    return response;
+  }
   const told = (await response.json().catch(() => null)) as {
     error?: string;
     hint?: string;

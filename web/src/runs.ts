@@ -12,6 +12,18 @@ const ROWS = 200;
 
 const to = (ids: string[]) => `/runs/${ids.join(',')}`;
 
+/**
+ * Makes a row say what another says. What is the same in both stays: a click that has begun on it
+ * ends on it, and the focus is where it was.
+ */
+function renew(row: HTMLElement, fresh: HTMLElement): void {
+  row.className = fresh.className;
+  [...fresh.children].forEach((cell, k) => {
+    const own = row.children[k];
+    if (!own?.isEqualNode(cell)) own?.replaceWith(cell);
+  });
+}
+
 export class Runs {
   readonly element: HTMLElement;
   private readonly body = h('tbody', {});
@@ -134,21 +146,10 @@ export class Runs {
     const known = this.rows.get(run.id);
     if (known?.run === run) return known.element;
     const fresh = this.make(run);
-    if (known) {
-      const focused = known.element.contains(document.activeElement)
-        ? [...known.element.querySelectorAll('input, a')].indexOf(
-            document.activeElement as HTMLElement,
-          )
-        : -1;
-      known.element.replaceWith(fresh);
-      if (focused >= 0)
-        fresh
-          .querySelectorAll<HTMLElement>('input, a')
-          .item(focused)
-          ?.focus({ preventScroll: true });
-    }
-    this.rows.set(run.id, { element: fresh, run });
-    return fresh;
+    if (known) renew(known.element, fresh);
+    const element = known?.element ?? fresh;
+    this.rows.set(run.id, { element, run });
+    return element;
   }
 
   private make(run: LiveRun): HTMLElement {

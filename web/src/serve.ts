@@ -1,6 +1,6 @@
 // The page as `plimsoll serve` shows it: the list of runs, and the page of some, live.
 
-import { NoToken, Refused, ask, borrowToken, keepToken, listen, takeToken } from './ask';
+import { NoToken, Refused, ask, borrowToken, hearToken, keepToken, listen, takeToken } from './ask';
 import { h, line } from './dom';
 import * as format from './format';
 import type { Live, LiveRun } from './generated/live';
@@ -23,6 +23,8 @@ export async function serve(app: HTMLElement): Promise<void> {
 
 /** Asks for the token, where the address had none. */
 function askToken(app: HTMLElement): void {
+  // Events and the page are asked for apart: who types already is not to begin anew.
+  if (document.getElementById('token')) return;
   const input = h('input', {
     type: 'password',
     id: 'token',
@@ -52,6 +54,8 @@ function askToken(app: HTMLElement): void {
   app.replaceChildren(h('main', {}, form));
   document.documentElement.dataset['ready'] = 'true';
   input.focus();
+  // Another tab may have much else to do before it answers, or be given the token first.
+  hearToken(() => location.reload());
 }
 
 function list(app: HTMLElement): void {

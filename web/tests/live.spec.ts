@@ -5,12 +5,9 @@ import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync, writeFileSyn
 import { get, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect as patient, test as base, type Page } from '@playwright/test';
+import { expect, test as base, type Page } from '@playwright/test';
 import { barriers, faultsOf } from './look';
 import { MADE, program } from './make';
-
-/** Runs take their time, and so do pages that yield to them. */
-const expect = patient.configure({ timeout: 30_000 });
 
 interface Served {
   url: string;
@@ -19,6 +16,12 @@ interface Served {
   token: string | null;
   process: ChildProcess;
 }
+
+const ended = (child: ChildProcess) =>
+  new Promise<void>((done) => {
+    if (child.exitCode !== null || child.signalCode !== null) done();
+    else child.once('exit', () => done());
+  });
 
 /** A directory with a store of its own, and what was started on it. */
 class World {
@@ -44,17 +47,21 @@ class World {
     return child;
   }
 
-  /** Once a run that was started is in the store. */
-  async begun(): Promise<void> {
-    const list = () => {
-      try {
-        return existsSync(this.store) ? this.plimsoll('list') : '';
-      } catch {
-        // It is being made.
-        return '';
-      }
-    };
-    await expect.poll(() => list().includes('random-read')).toBe(true);
+  /** Visits of a run that are in the store; of one that is not, none. */
+  made(run: string): number {
+    try {
+      const list = existsSync(this.store) ? this.plimsoll('list', '--json') : '{"runs":[]}';
+      const { runs } = JSON.parse(list) as { runs: { id: string; visits: { made: number } }[] };
+      return runs.find(({ id }) => id === run)?.visits.made ?? 0;
+    } catch {
+      // It is being made.
+      return 0;
+    }
+  }
+
+  /** Once a run that was started has something to show. */
+  async begun(run = 'r1'): Promise<void> {
+    await expect.poll(() => this.made(run), { intervals: [50] }).toBeGreaterThan(0);
   }
 
   async serve(...words: string[]): Promise<Served> {
@@ -67,14 +74,17 @@ class World {
       text += String(chunk);
       if (text.endsWith('}\n')) break;
     }
+    expect(text, `plimsoll ${all.join(' ')} says where it listens`).not.toBe('');
     const { url, token } = JSON.parse(text) as { url: string; token: string | null };
     const port = new URL(url).port;
     const origin = `http://127.0.0.1:${port}`;
     return { url: origin + '/' + new URL(url).hash, origin, token, process: child };
   }
 
-  end(): void {
+  async end(): Promise<void> {
     for (const child of this.started) child.kill('SIGKILL');
+    // Else they write into the directory while it is removed.
+    await Promise.all(this.started.map(ended));
     rmSync(this.dir, { recursive: true, force: true });
   }
 }
@@ -83,7 +93,7 @@ const test = base.extend<{ world: World }>({
   world: async ({}, use) => {
     const world = new World();
     await use(world);
-    world.end();
+    await world.end();
   },
 });
 
@@ -95,6 +105,18 @@ const SLOW = [
   ...['--set', 'queue_depth=1,2,4,8'],
 ];
 
+/**
+ * A run that ends when it is told to. `SIGSTOP` lets it stand still, and what is to be looked at
+ * cannot pass by; `SIGCONT` lets it go on.
+ */
+const ENDLESS = [...SLOW, '--set', 'repeats=1000'];
+
+/** Visits that are drawn. */
+const visits = async (page: Page) => {
+  const caption = page.locator('#figure-order figcaption');
+  return Number(/(\d+) visits/.exec((await caption.textContent()) ?? '')?.[1]);
+};
+
 const status = (url: string, headers: Record<string, string>) =>
   new Promise<number>((done, fail) => {
     const asked = httpRequest(url, { headers }, (response) => {
@@ -105,8 +127,22 @@ const status = (url: string, headers: Record<string, string>) =>
     asked.end();
   });
 
+/** What a page has asked its server for; nothing that it did before is told later. */
+function askedBy(page: Page): () => Promise<string[]> {
+  const mark = '/api/runs';
+  const all: string[] = [];
+  page.on('request', (request) => all.push(new URL(request.url()).pathname));
+  return async () => {
+    const own = page.waitForRequest((request) => new URL(request.url()).pathname === mark);
+    await page.evaluate((path) => fetch(path).then((one) => one.text()), mark);
+    await own;
+    return all.filter((path) => path !== mark);
+  };
+}
+
 test.describe('live', () => {
-  test.describe.configure({ timeout: 120_000 });
+  // The longest have a run, a server and three pages, one after the other.
+  test.describe.configure({ timeout: 180_000 });
 
   test('a run fills in while it goes on, and ends', async ({ page, world }) => {
     world.plimsoll(...SLOW);
@@ -117,57 +153,82 @@ test.describe('live', () => {
     await expect(page.locator('tbody tr')).toHaveCount(1);
     // Started elsewhere, while the page is looked at.
     const run = world.start(...SLOW, '--set', 'repeats=8');
+    await world.begun('r2');
+    run.kill('SIGSTOP');
     const row = page.locator('tbody tr', { hasText: 'r2' });
     await expect(row).toContainText(/running: \d+ of 32 visits/);
     await row.getByRole('link', { name: 'r2' }).click();
+    await expect(page).toHaveURL(`${served.origin}/runs/r2`);
     await expect(page.locator('.standing')).toContainText(/running: \d+ of 32 visits/);
     await ready(page);
     // Figures come as there is something to draw, without a word from the reader.
-    const order = page.locator('#figure-order');
-    await expect(order).toBeVisible();
-    const visits = async () =>
-      Number(/(\d+) visits/.exec((await order.locator('figcaption').textContent()) ?? '')?.[1]);
-    const before = await visits();
-    await expect.poll(visits).toBeGreaterThan(before);
+    const most = world.made('r2');
+    expect(most).toBeLessThan(32);
+    run.kill('SIGCONT');
+    await expect(page.locator('#figure-order')).toBeVisible();
+    await expect.poll(() => visits(page)).toBeGreaterThan(most);
     await expect(page.locator('.standing')).toContainText('r2 complete');
-    await expect.poll(visits).toBe(32);
+    await expect.poll(() => visits(page)).toBe(32);
     await expect(page.locator('.runs')).not.toContainText('running');
-    await new Promise((done) => (run.exitCode === null ? run.on('exit', done) : done(null)));
+    await ended(run);
     // What is shown is what the report has.
     const report = JSON.parse(world.plimsoll('report', 'r2', '--json'));
-    const last = await page.evaluate(() => fetch('/api/page/r2').then((one) => one.json()));
-    expect(last).toEqual(report);
+    const told = () => page.evaluate(() => fetch('/api/page/r2').then((one) => one.json()));
+    await expect.poll(told).toEqual(report);
     expect(faults).toEqual([]);
   });
 
-  test('what the reader has open stays so when newer data come', async ({ page, world }) => {
-    world.start(...SLOW, '--set', 'repeats=30');
+  test('a row of the list stays what it is while its run goes on', async ({ page, world }) => {
+    const run = world.start(...ENDLESS);
     await world.begun();
+    run.kill('SIGSTOP');
+    const served = await world.serve();
+    await page.goto(served.url);
+    await ready(page);
+    const [row, box] = [page.locator('tbody tr'), page.getByLabel('choose r1')];
+    const link = row.getByRole('link', { name: 'r1' });
+    const told = await row.textContent();
+    const [first, chosen] = [await link.elementHandle(), await box.elementHandle()];
+    await box.focus();
+    run.kill('SIGCONT');
+    await expect(row).not.toHaveText(told ?? '');
+    // A click that has begun on it ends on it, too.
+    expect(await link.evaluate((now, then) => now === then, first)).toBe(true);
+    expect(await box.evaluate((now, then) => now === then, chosen)).toBe(true);
+    await expect(box).toBeFocused();
+  });
+
+  test('what the reader has open stays so when newer data come', async ({ page, world }) => {
+    const run = world.start(...ENDLESS);
+    await world.begun();
+    run.kill('SIGSTOP');
     const served = await world.serve();
     const faults = faultsOf(page, `${served.origin}/`);
     await page.goto(`${served.origin}/runs/r1`);
-    await page.locator('#figure-order').scrollIntoViewIfNeeded();
-    await expect(page.locator('#figure-order .canvas svg')).toBeVisible();
-    const visits = async () => (await page.locator('#figure-order figcaption').textContent()) ?? '';
+    await ready(page);
     await page.locator('details.all summary').click();
     await page.locator('details.all tbody .link').first().click();
     const dialog = page.getByRole('dialog');
     await expect(dialog).toBeVisible();
     const rows = await dialog.locator('tbody tr').count();
+    run.kill('SIGCONT');
     await expect.poll(() => dialog.locator('tbody tr').count()).toBeGreaterThan(rows);
     await page.keyboard.press('Escape');
     await expect(dialog).toBeHidden();
     // Kept: the table is open, and the place on the page.
     await expect(page.locator('details.all')).toHaveAttribute('open', '');
-    const told = await visits();
-    const at = await page.evaluate(() => scrollY);
-    await expect.poll(visits).not.toBe(told);
+    await expect(page.locator('#figure-order')).toBeVisible();
+    run.kill('SIGSTOP');
+    await expect.poll(async () => (await visits(page)) - world.made('r1')).toBe(0);
+    const [told, at] = [await visits(page), await page.evaluate(() => scrollY)];
+    run.kill('SIGCONT');
+    await expect.poll(() => visits(page)).toBeGreaterThan(told);
     expect(Math.abs((await page.evaluate(() => scrollY)) - at)).toBeLessThan(200);
     expect(faults).toEqual([]);
   });
 
   test('a run that is killed is told as killed', async ({ page, world }) => {
-    const run = world.start(...SLOW, '--set', 'repeats=200');
+    const run = world.start(...ENDLESS);
     await world.begun();
     const served = await world.serve();
     const faults = faultsOf(page, `${served.origin}/`);
@@ -175,7 +236,7 @@ test.describe('live', () => {
     await expect(page.locator('.standing')).toContainText('running');
     await expect(page.locator('#figure-order')).toBeVisible();
     run.kill('SIGKILL');
-    await expect(page.locator('.standing')).toContainText(/killed after \d+ of 800 visits/);
+    await expect(page.locator('.standing')).toContainText(/killed after \d+ of 4000 visits/);
     await expect(page.locator('progress')).toHaveCount(0);
     expect(faults).toEqual([]);
   });
@@ -195,6 +256,7 @@ test.describe('live', () => {
     await expect(alert).toContainText('has not answered since');
     // What was shown is still there.
     await expect(page.locator('.canvas svg').first()).toBeVisible();
+    await ended(served.process);
     const port = new URL(served.origin).port;
     await world.serve('--listen', `127.0.0.1:${port}`);
     await expect(alert).toHaveCount(0);
@@ -205,42 +267,59 @@ test.describe('live', () => {
     page,
     world,
   }) => {
-    world.start(...SLOW, '--set', 'repeats=100');
+    const run = world.start(...ENDLESS);
     await world.begun();
     const served = await world.serve();
     const other = await context.newPage();
+    const asked = askedBy(other);
     for (const one of [page, other]) {
       await one.goto(`${served.origin}/runs/r1`);
       await expect(one.locator('#figure-order')).toBeVisible();
     }
-    const seen = (one: Page) => one.locator('.standing li').textContent();
-    const before = await seen(page);
-    await expect.poll(() => seen(page)).not.toBe(before);
-    await expect.poll(async () => (await seen(page)) === (await seen(other))).toBe(true);
     // As a browser does with a tab that is covered.
-    await other.evaluate(() => {
-      Object.defineProperty(document, 'visibilityState', { get: () => 'hidden' });
-      document.dispatchEvent(new Event('visibilitychange'));
-    });
-    const still = await seen(other);
-    let asked = 0;
-    other.on('request', () => (asked += 1));
-    const now = await seen(page);
-    await expect.poll(() => seen(page)).not.toBe(now);
-    expect(await seen(other)).toBe(still);
-    expect(asked).toBe(0);
+    const look = (state: 'hidden' | 'visible') =>
+      other.evaluate((value) => {
+        Object.defineProperty(document, 'visibilityState', {
+          get: () => value,
+          configurable: true,
+        });
+        document.dispatchEvent(new Event('visibilitychange'));
+      }, state);
+    await look('hidden');
+    const before = (await asked()).length;
+    const now = await visits(page);
+    await expect.poll(() => visits(page)).toBeGreaterThan(now + 10);
+    expect((await asked()).slice(before)).toEqual([]);
+    await look('visible');
+    const seen = await visits(page);
+    await expect.poll(() => visits(other)).toBeGreaterThan(seen);
+    run.kill('SIGINT');
+    await ended(run);
+    const made = world.made('r1');
+    // With the visit that was interrupted, where there is one.
+    const report = JSON.parse(world.plimsoll('report', 'r1', '--json'));
+    const drawn = report.runs[0].cells.flatMap((cell: { visits: unknown[] }) => cell.visits).length;
+    for (const one of [page, other]) {
+      await expect(one.locator('.standing')).toContainText(
+        `r1 interrupted after ${made} of 4000 visits`,
+      );
+      await expect.poll(() => visits(one)).toBe(drawn);
+      await expect(one.locator('.runs')).toContainText('interrupted');
+    }
+    const figures = (one: Page) => one.locator('#figure-table').textContent();
+    expect(await figures(other)).toBe(await figures(page));
   });
 
   test('a run that stands still is asked for once', async ({ page, world }) => {
     world.plimsoll(...SLOW);
     const served = await world.serve();
-    const asked: string[] = [];
-    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    const asked = askedBy(page);
+    await page.clock.install();
     await page.goto(`${served.origin}/runs/r1`);
     await expect(page.locator('.canvas svg').first()).toBeVisible();
     await expect(page.locator('.standing')).toContainText('r1 complete');
-    await page.waitForTimeout(1500);
-    expect(asked.filter((path) => path === '/api/page/r1')).toEqual(['/api/page/r1']);
+    await page.clock.runFor(60_000);
+    expect((await asked()).filter((path) => path === '/api/page/r1')).toEqual(['/api/page/r1']);
   });
 
   test('a page too many is told so', async ({ page, world }) => {
@@ -270,8 +349,8 @@ test.describe('live', () => {
     await page.getByLabel('choose r2').check();
     await page.getByLabel('choose r1').check();
     await page.getByRole('button', { name: 'Side by side: 2 runs against r2' }).click();
+    await expect(page).toHaveURL(`${served.origin}/runs/r2,r1`);
     await ready(page);
-    expect(new URL(page.url()).pathname).toBe('/runs/r2,r1');
     await expect(page.locator('h1')).toContainText('2 runs of');
     await expect(page.locator('.verdicts')).toContainText('r1 against r2');
     const figure = page.locator('#figure-compare');
@@ -321,15 +400,52 @@ test.describe('live', () => {
     await page.close();
     // Nobody is there to ask.
     const stranger = await context.newPage();
+    // The page's own answer comes when the reader types already.
+    let answer = () => {};
+    const typed = new Promise<void>((done) => (answer = done));
+    await stranger.route('**/api/page/**', (route) => typed.then(() => route.continue()));
+    await stranger.addInitScript(() => {
+      let asked = 0;
+      new BroadcastChannel('plimsoll-token').addEventListener('message', ({ data }) => {
+        // Later than the page gives up to wait for other tabs.
+        const told = () => (document.documentElement.dataset['asked'] = 'twice');
+        if (data.ask && ++asked === 2) setTimeout(told, 400);
+      });
+    });
     await stranger.goto(`${served.origin}/runs/r1`);
     await expect(stranger.getByLabel('Token')).toBeVisible();
     await expect(stranger.locator('body')).not.toContainText('random-read');
     await stranger.getByLabel('Token').fill('wrong-wrong-wrong-wrong');
+    answer();
+    await expect(stranger.locator('html[data-asked]')).toBeVisible();
+    await expect(stranger.getByLabel('Token')).toHaveValue('wrong-wrong-wrong-wrong');
     await stranger.getByRole('button', { name: 'Go on' }).click();
-    await expect(stranger.getByLabel('Token')).toBeVisible();
+    // Asked anew.
+    await expect(stranger.getByLabel('Token')).toHaveValue('');
     await stranger.getByLabel('Token').fill(served.token ?? '');
     await stranger.getByRole('button', { name: 'Go on' }).click();
     await expect(stranger.locator('.canvas svg').first()).toBeVisible();
+  });
+
+  test('a tab that hears of the token late goes on with it', async ({ page, context, world }) => {
+    copyFileSync(join(MADE, 'store.db'), world.store);
+    const served = await world.serve('--listen', '0.0.0.0:0');
+    // Says nothing until it is told to, as where there is much else to do.
+    await page.addInitScript(() => {
+      const post = BroadcastChannel.prototype.postMessage;
+      const kept: (() => void)[] = [];
+      BroadcastChannel.prototype.postMessage = function (message) {
+        kept.push(() => post.call(this, message));
+      };
+      addEventListener('say', () => kept.forEach((one) => one()));
+    });
+    await page.goto(served.url);
+    await ready(page);
+    const other = await context.newPage();
+    await other.goto(`${served.origin}/runs/r1`);
+    await expect(other.getByLabel('Token')).toBeVisible();
+    await page.evaluate(() => dispatchEvent(new Event('say')));
+    await expect(other.locator('.canvas svg').first()).toBeVisible();
   });
 
   test('a page of another site gets nothing', async ({ page, world }) => {
@@ -404,7 +520,9 @@ test.describe('live', () => {
   for (const scheme of ['light', 'dark'] as const) {
     test(`in ${scheme}: no barrier for those who cannot see or point`, async ({ page, world }) => {
       copyFileSync(join(MADE, 'store.db'), world.store);
-      world.start(...SLOW, '--set', 'repeats=200');
+      const run = world.start(...ENDLESS);
+      await world.begun('r7');
+      run.kill('SIGSTOP');
       const served = await world.serve();
       await page.emulateMedia({ colorScheme: scheme });
       for (const path of ['/', '/runs/r7']) {
@@ -424,7 +542,7 @@ test.describe('live', () => {
   }
 
   test('it prints while a run goes on', async ({ page, world }) => {
-    world.start(...SLOW, '--set', 'repeats=200');
+    world.start(...ENDLESS);
     await world.begun();
     const served = await world.serve();
     const faults = faultsOf(page, `${served.origin}/`);

@@ -146,6 +146,7 @@ test('a key leaves a series out, and the address says so', async ({ page }) => {
   const size = page.locator('#figure-size');
   const canvas = size.locator('.canvas').first();
   await canvas.scrollIntoViewIfNeeded();
+  await expect(canvas.locator('svg')).toBeVisible();
   const paths = async () => canvas.locator('svg path').count();
   const before = await paths();
   await size.getByRole('button', { name: 'write, 40 threads' }).click();
@@ -644,6 +645,7 @@ test('what is hostile in any text stays text', async ({ page }) => {
     // What turns the direction of reading is shown, not obeyed.
     expect(await page.locator('#app').innerText()).not.toContain('\u202e');
     await page.keyboard.press('Escape');
+    await expect(page.getByRole('dialog')).toBeHidden();
     const canvas = page.locator('.canvas').first();
     await canvas.focus();
     await page.keyboard.press('ArrowRight');
@@ -725,7 +727,7 @@ test('a million intervals do not freeze the page', async ({ page }) => {
   const faults = await open(page, 'million');
   const start = Date.now();
   await look(page);
-  expect(await page.locator('#figure-time svg path').count()).toBeGreaterThan(10);
+  await expect.poll(() => page.locator('#figure-time svg path').count()).toBeGreaterThan(10);
   console.log(`a million intervals: all figures drawn after ${Date.now() - start} ms`);
   expect(faults).toEqual([]);
 });
