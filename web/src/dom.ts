@@ -25,6 +25,14 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** Puts other controls into a place; who is at one of them by the keyboard stays at it. */
+export function refill(place: HTMLElement, ...controls: Node[]): void {
+  const all = () => [...place.querySelectorAll<HTMLElement>('button, select')];
+  const at = all().indexOf(document.activeElement as HTMLElement);
+  place.replaceChildren(...controls);
+  if (at >= 0) all()[at]?.focus({ preventScroll: true });
+}
+
 /** An element of SVG. */
 export function svg(
   tag: string,

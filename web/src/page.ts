@@ -2,7 +2,7 @@
 
 import { about, table } from './about';
 import * as cell from './cell';
-import { h, line, svg } from './dom';
+import { h, line, refill, svg } from './dom';
 import { FIGURES } from './figures';
 import type { Context, Figure } from './figures/figure';
 import * as format from './format';
@@ -248,7 +248,7 @@ export function mount(first: model.Page, app: HTMLElement, extras: Extras): Moun
   state.listen((_, changed) => {
     dress();
     if (changed.has('theme') || changed.has('unit')) {
-      bar.replaceChildren(tools());
+      refill(bar, tools());
       raw.again(() => table(page));
     }
     if ([...changed].some((key) => key !== 'cell')) redraw();

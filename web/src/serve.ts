@@ -1,7 +1,7 @@
 // The page as `plimsoll serve` shows it: the list of runs, and the page of some, live.
 
 import { NoToken, Refused, ask, borrowToken, hearToken, keepToken, listen, takeToken } from './ask';
-import { h, line } from './dom';
+import { h, line, refill } from './dom';
 import * as format from './format';
 import type { Live, LiveRun } from './generated/live';
 import type * as model from './model';
@@ -70,7 +70,7 @@ function list(app: HTMLElement): void {
   app.replaceChildren(brand(h('h1', {}, 'Runs'), bar), main, foot);
   state.listen(() => {
     dress();
-    bar.replaceChildren(themes());
+    refill(bar, themes());
   });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', dress);
   void listen({

@@ -2,7 +2,7 @@
 
 import type { EChartsType } from 'echarts/core';
 import { asSvg, base, open, savePng, type Datum, type Option } from './chart';
-import { csv, download, fileName, h, line, svg } from './dom';
+import { csv, download, fileName, h, line, refill, svg } from './dom';
 import { FLUSHED, isLog } from './figures/figure';
 import type { Context, Control, Drawing, Entry, Figure, Panel } from './figures/figure';
 import { hasCourse, place as course } from './figures/course';
@@ -156,8 +156,8 @@ export class Shown {
   }
 
   private dress(drawing: Drawing, context: Context): void {
-    this.head.replaceChildren(...this.controls(context, drawing), this.files());
-    this.legend.replaceChildren(...drawing.legend.map((entry) => key(entry, context)));
+    refill(this.head, ...this.controls(context, drawing), this.files());
+    refill(this.legend, ...drawing.legend.map((entry) => key(entry, context)));
     this.legend.hidden = drawing.legend.length < 2;
   }
 

@@ -953,6 +953,77 @@ test('of cells that are too many to draw at once each can be chosen', async ({ p
   await expect(page.locator('#figure-distribution').getByLabel('curves')).toHaveValue('0');
 });
 
+test('of lines and bars that are too many, too, each can be chosen, by the keyboard', async ({
+  page,
+}) => {
+  // Three numbers of drives and two levels of RAID, with fifteen of everything else.
+  const one = data('raid0');
+  const cells = one.runs[0].cells.filter((cell: any) => cell.block_bytes === 8192);
+  const runs = [1, 2, 4].flatMap((disks) =>
+    ['raid0', 'raid5'].flatMap((level) =>
+      Array.from({ length: 15 }, (_, other) => {
+        const values = { disks: `${disks}`, level, other: `o${other}` };
+        const levels = Object.entries(values).map(([name, value]) => ({ name, value }));
+        const study = { stack: 1, levels, again: false, state: null };
+        const part = { group: 'g', list: 'l', number: 1, of: 90, study };
+        return { ...one.runs[0], cells, id: `${disks}-${level}-${other}`, part };
+      }),
+    ),
+  );
+  // Five block sizes and more, with four loads each, against a mix.
+  const mixes = structuredClone(data('steady'));
+  const [mixed] = mixes.runs;
+  mixed.cells = mixed.cells.flatMap((cell: any) =>
+    [1, 2, 3, 4].map((threads) => ({ ...cell, key: `${cell.key}-${threads}`, threads })),
+  );
+  put('many-levels', { ...one, runs });
+  put('many-lines', mixes);
+  for (const [name, id, label] of [
+    ['many-levels', 'scaling', 'lines'],
+    ['many-levels', 'levels', 'combinations'],
+    ['many-lines', 'axis', 'lines'],
+  ] as const) {
+    await open(page, name);
+    const figure = page.locator(`#figure-${id}`);
+    const list = figure.getByRole('combobox', { name: label });
+    const parts = await list.locator('option').allTextContents();
+    expect(parts.length, id).toBeGreaterThan(1);
+    await expect(figure.locator('.left')).toContainText('choose above');
+    const keys = figure.locator('.legend .key');
+    const first = await keys.allTextContents();
+    const before = await rows(page, `#figure-${id}`);
+    await list.focus();
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(() => page.url()).toContain(`part=${id}%3A1`);
+    await expect(figure.getByRole('combobox', { name: label })).toBeFocused();
+    const second = await keys.allTextContents();
+    expect(second.length).toBeGreaterThan(0);
+    expect(second.filter((key) => first.includes(key))).toEqual([]);
+    const canvas = figure.locator('.canvas').first();
+    expect((await tips(page, canvas)).length).toBeGreaterThan(1);
+    // The file has all of them, whichever are drawn; so has the address what was chosen.
+    expect(await rows(page, `#figure-${id}`)).toEqual(before);
+    await page.reload();
+    await expect(page.locator('html[data-ready]')).toBeVisible();
+    expect(await keys.allTextContents()).toEqual(second);
+  }
+});
+
+test('who chooses by the keyboard stays where that is', async ({ page }) => {
+  await open(page, 'raid0');
+  const figure = page.locator('#figure-size');
+  for (const [button, pressed] of [
+    [figure.getByRole('button', { name: 'linear' }), 'true'],
+    [figure.getByRole('button', { name: 'write, 40 threads' }), 'false'],
+    [page.getByRole('button', { name: 'MiB', exact: true }), 'true'],
+  ] as const) {
+    await button.focus();
+    await page.keyboard.press('Enter');
+    await expect(button).toHaveAttribute('aria-pressed', pressed);
+    await expect(button).toBeFocused();
+  }
+});
+
 test('a block size is to be chosen only where there is something to choose', async ({ page }) => {
   const few = data('grid');
   const [run] = few.runs;

@@ -7,8 +7,8 @@ import { line } from '../dom';
 import { ofOne } from '../palette';
 import {
   isLog,
-  more,
   shown,
+  someLines,
   teller,
   type Context,
   type Drawing,
@@ -117,17 +117,19 @@ function draw(context: Context): Drawing {
     head: ['run', 'group', 'axis', 'level', 'series', what, 'low', 'high'],
     rows: [],
   };
-  const count = { all: 0, drawn: 0 };
+  const found = page.runs.map((run) => [...axes(run), ...regions(run)]);
+  const counts = found.flat().map(({ lines }) => lines.length);
+  const part = someLines(context, 'axis', counts, LINES_MAX);
   page.runs.forEach((run, place) => {
-    for (const { field, values, group, lines } of [...axes(run), ...regions(run)]) {
-      count.all += lines.length;
-      count.drawn += Math.min(lines.length, LINES_MAX);
+    for (const { field, values, group, lines } of found[place] ?? []) {
+      const drawn = part.of(lines);
       const options: unknown[] = [];
       const all: number[] = [];
-      lines.forEach(({ name, cells }, k) => {
+      lines.forEach((own) => {
+        const { name, cells } = own;
         // The panels have one legend: what has a name there looks so in all of them.
         const look = legend.get(name)?.look ?? ofOne(legend.size, colors.dark);
-        const isDrawn = k < LINES_MAX;
+        const isDrawn = drawn.includes(own);
         if (isDrawn) legend.set(name, { name, look });
         if (isDrawn && !shown(state, name)) return;
         const found = values.map((level) => {
@@ -155,7 +157,7 @@ function draw(context: Context): Drawing {
           one?.low ?? null,
           one?.high ?? null,
         ]);
-        options.push(band(name, look.color, bounds, lines.length > 6 ? 0.08 : 0.16), {
+        options.push(band(name, look.color, bounds, drawn.length > 6 ? 0.08 : 0.16), {
           type: 'line',
           name,
           data: found.map((one): Datum => ({
@@ -170,9 +172,11 @@ function draw(context: Context): Drawing {
           z: 3,
         });
       });
+      // Another panel has more lines.
+      if (drawn.length === 0) continue;
       panels.push({
         title: model.ofRun(page, run, `${group}: ${what} against ${field.replaceAll('_', ' ')}`),
-        summary: `${what} against ${field} of ${group}, ${lines.length} lines`,
+        summary: `${what} against ${field} of ${group}, ${drawn.length} lines`,
         height: 340,
         option: {
           tooltip: tooltip(colors, teller(context)),
@@ -187,9 +191,8 @@ function draw(context: Context): Drawing {
       });
     }
   });
-  const rest = more(count.all, count.drawn, 'lines');
-  const left = rest && `${rest} The CSV has all.`;
-  return { panels, legend: [...legend.values()], table, left };
+  const { left, parts } = part;
+  return { panels, legend: [...legend.values()], table, left, parts };
 }
 
 export const axis: Figure = {
@@ -199,7 +202,7 @@ export const axis: Figure = {
     'Each line is one block size and load; across is what the suite varies besides, in its own order: a mix of reads and writes, a working set, a rate offered.',
     'A line that sags in the middle of a mix costs more than its parts: reads and writes disturb each other.',
   ],
-  controls: ['metric', 'scale'],
+  controls: ['metric', 'part', 'scale'],
   accepts: (page) => page.runs.some((run) => axes(run).length > 0 || regions(run).length > 0),
   draw,
 };

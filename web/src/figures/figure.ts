@@ -91,10 +91,6 @@ export const isLog = (state: Readonly<State>, best = true): boolean => state.log
 export const FLUSHED =
   'Where writes are flushed, the mean is that of a write with its share of the flushes: what a commit waits.';
 
-/** That of so many only some are drawn; empty where all are. */
-export const more = (all: number, drawn: number, what: string): string =>
-  all > drawn ? `The first ${drawn} of ${all} ${what} are drawn.` : '';
-
 /** The part of all that is drawn, and what is said of the others. */
 export function some<T>(
   { state }: Context,
@@ -111,6 +107,32 @@ export function some<T>(
       ? `${which} of ${all.length} ${what} are drawn: choose above which. The CSV has all.`
       : '';
   return { drawn, left, parts: { what, each, all: all.length } };
+}
+
+/**
+ * The same of the lines of several panels, which all draw the same part of their own.
+ *
+ * * `counts`: lines of each panel.
+ */
+export function someLines(
+  context: Context,
+  figure: string,
+  counts: number[],
+  each: number,
+): { of: <T>(lines: T[]) => T[]; left: string; parts: Parts } {
+  const all = Math.max(0, ...counts);
+  const several = counts.length > 1;
+  const places = Array.from({ length: all }, (_, k) => k);
+  const part = some(context, figure, places, {
+    what: several ? 'lines of a panel' : 'lines',
+    each,
+  });
+  const start = part.drawn[0] ?? 0;
+  return {
+    of: (lines) => lines.slice(start, start + each),
+    left: part.left,
+    parts: { ...part.parts, what: 'lines' },
+  };
 }
 
 export const shown = (state: Readonly<State>, name: string): boolean => !state.off.includes(name);

@@ -8,8 +8,8 @@ import { ofOne } from '../palette';
 import { areFar, grouped, type Bar, type Group } from './bars';
 import {
   isLog,
-  more,
   shown,
+  some,
   type Context,
   type Drawing,
   type Entry,
@@ -55,7 +55,11 @@ function draw(context: Context): Drawing {
   const { name, levels, points } = factor;
   const sized = model.areSized(points.map(({ place }) => place.cell));
   const known = model.unique(points.map(({ rest }) => rest));
-  const rests = known.slice(0, BARS_MAX);
+  const part = some(context, 'levels', known, {
+    what: 'combinations of the other factors',
+    each: BARS_MAX,
+  });
+  const rests = part.drawn;
   const drawn = heaviest(points.map(({ place }) => place.cell));
   const loads = [...model.by(points, ({ place }) => model.label(place.cell, true))];
   const found = loads
@@ -63,7 +67,8 @@ function draw(context: Context): Drawing {
     .map(([key, own]) => {
       const [first] = own;
       const label = first ? model.label(first.place.cell, sized) : key;
-      const groups = rests.flatMap((rest, k): Group[] => {
+      const groups = known.flatMap((rest): Group[] => {
+        const k = rests.indexOf(rest);
         const same = own.filter((one) => one.rest === rest);
         if (!shown(state, rest) || same.length === 0) return [];
         const of = (level: string) => same.filter((one) => one.level === level);
@@ -79,8 +84,8 @@ function draw(context: Context): Drawing {
             table.rows.push([name, level, rest, label, run, rate, low, high]);
             return { ...value, place: found.place };
           });
-          return { name: rest, color: ofOne(k, colors.dark).color, bars };
-        });
+          return k < 0 ? [] : [{ name: rest, color: ofOne(k, colors.dark).color, bars }];
+        }).flat();
       });
       return { label, groups };
     });
@@ -115,7 +120,8 @@ function draw(context: Context): Drawing {
     legend,
     table,
     log,
-    left: more(known.length, rests.length, 'combinations of the other factors'),
+    left: part.left,
+    parts: { ...part.parts, what: 'combinations' },
   };
 }
 
@@ -127,7 +133,7 @@ export const levels: Figure = {
     'Compare bars of one colour. Where every colour rises and falls alike from group to group, the factor matters by itself; where colours change places, it depends on the others.',
     'Of loads that differ only in what is in flight, the one with most is drawn.',
   ],
-  controls: ['factor', 'metric', 'block', 'scale'],
+  controls: ['factor', 'metric', 'block', 'part', 'scale'],
   accepts: (page) => choices(page, 0).length > 0,
   draw,
 };

@@ -8,8 +8,8 @@ import { factors, isAmount } from '../factors';
 import { ofLoad } from '../palette';
 import {
   isLog,
-  more,
   shown,
+  someLines,
   teller,
   type Context,
   type Drawing,
@@ -27,8 +27,6 @@ interface Amount {
   name: string;
   /** Points of each cell, by its name; runs that differ in other factors are lines of their own. */
   lines: [string, Point[]][];
-  /** How many lines there are. */
-  all: number;
 }
 
 const LINES_MAX = 16;
@@ -46,9 +44,7 @@ function amounts(page: model.Page, block: number): Amount[] {
       const lines = [...model.by(named, ({ key }) => key)].filter(
         ([, own]) => model.unique(own.map(({ level }) => level)).length >= 3,
       );
-      return lines.length > 0
-        ? [{ name, lines: lines.slice(0, LINES_MAX), all: lines.length }]
-        : [];
+      return lines.length > 0 ? [{ name, lines }] : [];
     });
 }
 
@@ -61,13 +57,18 @@ function draw(context: Context): Drawing {
     rows: [],
   };
   const found = amounts(page, state.block);
+  const counts = found.map(({ lines }) => lines.length);
+  const part = someLines(context, 'scaling', counts, LINES_MAX);
   let isAnyLog = false;
-  const panels = found.map(({ name, lines }): Panel => {
+  const panels = found.flatMap(({ name, lines }): Panel[] => {
     const all: number[] = [];
-    const options = lines.flatMap(([key, points], k): unknown[] => {
+    const drawn = part.of(lines);
+    const options = lines.flatMap((one): unknown[] => {
+      const [key, points] = one;
+      const k = drawn.indexOf(one);
       const op = points[0]?.place.cell.op ?? '';
-      const look = ofLoad(op, k, Math.max(lines.length, 2), colors.dark);
-      legend.set(key, { name: key, look });
+      const look = ofLoad(op, Math.max(k, 0), Math.max(drawn.length, 2), colors.dark);
+      if (k >= 0) legend.set(key, { name: key, look });
       if (!shown(state, key)) return [];
       const found = points
         .flatMap(({ level, place }) => {
@@ -76,9 +77,10 @@ function draw(context: Context): Drawing {
         })
         .sort((a, b) => a.level - b.level);
       for (const { level, place, value, low, high } of found) {
-        all.push(value);
+        if (k >= 0) all.push(value);
         table.rows.push([name, level, page.runs[place.run]?.id, key, value, low, high]);
       }
+      if (k < 0) return [];
       const first = found[0];
       const last = found[found.length - 1];
       const linear = !model.isCost(state.metric) && first && last && first.level > 0;
@@ -112,15 +114,17 @@ function draw(context: Context): Drawing {
         },
       ];
     });
+    // Another panel has more lines.
+    if (drawn.length === 0) return [];
     const levels = model
-      .unique(lines.flatMap(([, points]) => points.map(({ level }) => level)))
+      .unique(drawn.flatMap(([, points]) => points.map(({ level }) => level)))
       .sort(model.rising);
     const log = isLog(state) && (levels[0] ?? 0) > 0;
     isAnyLog ||= log;
     const range = ends(all, log);
-    return {
+    const panel: Panel = {
       title: `${what} against ${line(name)}`,
-      summary: `${what} against ${name}, ${lines.length} lines, with what linear would be`,
+      summary: `${what} against ${name}, ${drawn.length} lines, with what linear would be`,
       height: 360,
       wide: true,
       option: {
@@ -140,19 +144,10 @@ function draw(context: Context): Drawing {
         series: options,
       },
     };
+    return [panel];
   });
-  const sum = (of: (one: Amount) => number) => found.reduce((all, one) => all + of(one), 0);
-  return {
-    panels,
-    legend: [...legend.values()],
-    table,
-    log: isAnyLog,
-    left: more(
-      sum(({ all }) => all),
-      sum(({ lines }) => lines.length),
-      'lines',
-    ),
-  };
+  const { left, parts } = part;
+  return { panels, legend: [...legend.values()], table, log: isAnyLog, left, parts };
 }
 
 export const scaling: Figure = {
@@ -162,7 +157,7 @@ export const scaling: Figure = {
     'Rates against a number that the study varied, such as drives. The dotted line of each colour is what linear growth from its first point would be.',
     'Where a line leaves its dotted one, something else than what was varied has become the limit; where all lines turn level at one place, it is the same thing.',
   ],
-  controls: ['metric', 'block', 'scale'],
+  controls: ['metric', 'block', 'part', 'scale'],
   accepts: (page) => amounts(page, 0).length > 0,
   draw,
 };
