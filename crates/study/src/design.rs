@@ -8,10 +8,12 @@ use stats::design::{
 };
 use stats::random::derive_seed;
 
-use crate::factor::Factor;
+use crate::factor::{self, Factor};
 use crate::stacks::{Levels, Stack, stack};
 use crate::text::{Devices, Measure, StudyError, StudyText};
 
+/// The key of what makes an array.
+const BY: &str = "by";
 /// More stacks than anybody waits for.
 const STACKS_MAX: usize = 5000;
 /// Keeps the order of each repeat apart.
@@ -153,6 +155,8 @@ impl StudyText {
         }
         self.doubt(&mut study)?;
         study.doubts.extend(self.odd_schedulers());
+        let of_makers = self.name_makers(&mut study);
+        study.doubts.extend(of_makers);
         Ok(study)
     }
 
@@ -272,6 +276,35 @@ impl StudyText {
         Ok(())
     }
 
+    /// Says what makes the arrays where the file does not: among what is the same in all, or, where it
+    /// follows from another factor, as a doubt.
+    fn name_makers(&self, study: &mut Study) -> Option<String> {
+        if self.keys.iter().any(|key| key.name == BY) {
+            return None;
+        }
+        let mut makers: Vec<&'static str> = Vec::new();
+        for one in &study.stacks {
+            let Stack::Built(spec) = &one.stack else { continue };
+            for leg in spec.legs.iter().filter(|leg| leg.level.is_some()) {
+                if !makers.contains(&leg.maker.name()) {
+                    makers.push(leg.maker.name());
+                }
+            }
+        }
+        match makers.as_slice() {
+            [] => None,
+            [only] => {
+                study.fixed.push((BY.to_owned(), (*only).to_owned()));
+                study.fixed.sort_by_key(|(key, _)| factor::rank(key));
+                None
+            }
+            several => Some(format!(
+                "What makes the arrays follows from file_system, since `by` is not said: {}. What                  file_system does has that in it.",
+                several.join(" or ")
+            )),
+        }
+    }
+
     /// Words that are most likely mistyped; only the kernel of the day knows all.
     fn odd_schedulers(&self) -> Option<String> {
         const KNOWN: [&str; 7] = ["none", "mq-deadline", "kyber", "bfq", "noop", "deadline", "cfq"];
@@ -312,8 +345,13 @@ impl Study {
         before.saturating_add(u32::try_from(suite).unwrap_or(u32::MAX)).saturating_add(1)
     }
 
-    /// The seed of a run. Each has its own: with one for several, what their seed does would pass
-    /// for what the stack does, and repeats on a model would be one run several times over.
+    /// The seed of a run. Each has its own, also of stacks that are measured one after the other.
+    ///
+    /// One seed for all stacks of a repeat would take what it does to all of them alike out of their
+    /// differences. But effects are held against how far the base differs from itself, which comes
+    /// several times in a repeat: asked the very same each time, it would not show what the choice of
+    /// requests does to a stack, and every interval would lack that. On a model, where the seed is
+    /// all noise that there is, it would have no width. What differs over time is taken out by order.
     ///
     /// * `number`: as [`Self::run_number`] gives it.
     pub fn seed_of_run(&self, number: u32) -> u64 {
@@ -371,7 +409,16 @@ mod tests {
         );
         assert_eq!(Ok(found.clone()), again, "the same text, the same plan");
         assert_eq!(found.run_number(&found.stacks[2], 1), 6);
-        assert_eq!(found.seed_of_run(1), again.unwrap().seed_of_run(1));
+        let again = again.unwrap();
+        let seeds: Vec<u64> = (1..=found.runs()).map(|run| found.seed_of_run(run)).collect();
+        let same: Vec<u64> = (1..=found.runs()).map(|run| again.seed_of_run(run)).collect();
+        assert_eq!(seeds, same, "resumed it goes on with the same");
+        let different: std::collections::BTreeSet<u64> = seeds.iter().copied().collect();
+        assert_eq!(
+            different.len(),
+            seeds.len(),
+            "the base's and those of its neighbours: {seeds:?}"
+        );
     }
 
     #[test]
@@ -386,6 +433,26 @@ mod tests {
             said[0].starts_with("No scheduler of Linux itself is named `mq-deadlin`:"),
             "{said:?}"
         );
+    }
+
+    #[test]
+    fn what_makes_the_arrays_is_said_where_the_file_does_not() {
+        let fixed = |stack: &str| -> Vec<String> {
+            let fixed = study(stack, "").unwrap().fixed.into_iter();
+            fixed.map(|(key, level)| format!("{key} {level}")).collect()
+        };
+        let raid1 = "members = 2\nlevel = \"raid1\"\n";
+        let by = |stack: &str| fixed(&format!("{raid1}{stack}"))[1].clone();
+        assert_eq!(by("file_system = [\"xfs\", \"ext4\"]"), "by md");
+        assert_eq!(by("file_system = \"btrfs\""), "by btrfs");
+        assert_eq!(by("file_system = \"xfs\"\nby = \"lvm\""), "by lvm");
+        let none = fixed("members = 1\nfile_system = \"xfs\"");
+        assert_eq!(none, ["members 1", "file_system xfs"], "nothing makes an array");
+        let mixed = study(&format!("{raid1}file_system = [\"xfs\", \"btrfs\"]"), "").unwrap();
+        assert!(mixed.doubts[0].contains("`by` is not said: md or btrfs"), "{:?}", mixed.doubts);
+        assert!(mixed.fixed.iter().all(|(key, _)| key != "by"));
+        let held = study(&format!("{raid1}file_system = [\"xfs\", \"btrfs\"]\nby = \"md\""), "");
+        assert_eq!(held.unwrap().doubts, Vec::<String>::new());
     }
 
     #[test]
