@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::marks::Marks;
 
 /// The version of the entries: since 2 they say what was left on each device, since 3 which file a
-/// loop device shows, whatever its name, since 4 from which byte of it.
-pub const VERSION: u32 = 4;
+/// loop device shows, whatever its name, since 4 from which byte of it. Of 5 only the place is another.
+pub const VERSION: u32 = 5;
+/// Since this one they are in a directory that has the whole name of their store.
+pub const WHOLE_NAMES: u32 = 5;
 /// The first that is still understood.
 const FIRST: u32 = 1;
 
@@ -126,6 +128,28 @@ pub enum Entry {
         complete: bool,
     },
 }
+
+impl Entry {
+    /// Whether it only tells what was done or taken back. It has to be written then, and is never
+    /// the last before something new: that finds no room any more, and is not begun.
+    pub fn is_afterwards(&self) -> bool {
+        matches!(
+            self,
+            Self::Done { .. }
+                | Self::Undone { .. }
+                | Self::Back { .. }
+                | Self::Blank { .. }
+                | Self::Ends { .. }
+                | Self::Bears { .. }
+                | Self::Ended { .. }
+        )
+    }
+}
+
+/// The longest line of a device's ends, where no block of them is zero, rounded up.
+const ENDS_BYTES: u64 = 16 << 10;
+/// A line that says that something was taken back, and by what.
+const LINE_BYTES: u64 = 1 << 10;
 
 /// A replaced member that was filled, from the command to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -483,6 +507,31 @@ impl State {
         self.settings().map(|(path, value)| (path.clone(), value.clone())).collect()
     }
 
+    /// Bytes of lines that taking back everything adds at most, if each goes well at once, also
+    /// what an entry announces that is not applied yet.
+    pub fn bytes_to_take_back(&self, next: &Entry) -> u64 {
+        let devices = self.devices.len() as u64;
+        let of_undo = |undo: &Undo| {
+            let words = match &undo.action {
+                Action::Run { argv } => argv.as_slice(),
+                _ => &[],
+            };
+            let is_named = |found: &&Found| words.iter().any(|word| word == found.device.as_str());
+            let named = self.devices.iter().filter(is_named).count() as u64;
+            let members = if matches!(undo.only_if, Some(Made::Pool { .. })) { devices } else { 0 };
+            // What is named before and after, and the members of a pool when it is taken apart.
+            (2 * named + members) * ENDS_BYTES + LINE_BYTES
+        };
+        let begun = match next {
+            Entry::Doing { step, .. } => step.undo.as_slice(),
+            _ => &[],
+        };
+        let undos = self.undos().map(|undo| undo.what).chain(begun).map(of_undo).sum::<u64>();
+        let settings = self.settings.len() as u64 + 1;
+        // What a step itself notes of each device before and after it, and that it is blank again.
+        undos + 2 * devices * ENDS_BYTES + (devices + settings + 4) * LINE_BYTES
+    }
+
     /// What a setting was before it was changed.
     pub fn setting(&self, path: &str) -> Option<&String> {
         self.settings.get(path)
@@ -702,6 +751,40 @@ mod tests {
         let order: Vec<&str> =
             state.settings().map(|(path, _)| &path["/sys/block/sda/queue/".len()..]).collect();
         assert_eq!(order, ["scheduler", "nr_requests", "read_ahead_kb", "iosched/read_expire"]);
+    }
+
+    #[test]
+    fn there_is_room_for_taking_everything_back_before_it_is_begun() {
+        let mut state = State::new(begins());
+        state.apply(&Entry::Device(Box::new(found())));
+        state.apply(&Entry::Was { path: "/sys/x".into(), value: "none".into() });
+        let mut mkfs = step("mkfs", &["umount"]);
+        let argv = ["wipefs", "--all", "/dev/a"].map(str::to_owned).to_vec();
+        mkfs.undo.push(Undo { action: Action::Run { argv }, only_if: None });
+        let doing = Entry::Doing { stack: 1, number: 0, step: mkfs };
+        // The longest that a device can bear: no block of its ends is zero.
+        let device = DeviceId::new("/dev/a");
+        let blocks = (0..256).chain(u64::from(u32::MAX) - 256..u64::from(u32::MAX));
+        let marks = Marks::new(blocks.map(|block| (block, u64::MAX)).collect());
+        let ends = Entry::Ends { device: device.clone(), marks, erased: vec![16; 8] };
+        let undone = |undo| Entry::Undone { stack: 1, number: 0, undo };
+        let lines = [
+            ends.clone(),
+            Entry::Done { stack: 1, number: 0 },
+            undone(0),
+            ends.clone(),
+            ends,
+            undone(1),
+            Entry::Back { path: "/sys/x".into() },
+            Entry::Blank { device },
+            Entry::Ended { complete: false },
+        ];
+        assert!(lines.iter().all(Entry::is_afterwards) && !doing.is_afterwards());
+        let least = text(&lines).len() as u64;
+        let room = state.bytes_to_take_back(&doing);
+        assert!(room >= least && room < 4 * least, "{room} for {least}");
+        state.apply(&doing);
+        assert_eq!(state.bytes_to_take_back(&lines[1]), room);
     }
 
     #[test]

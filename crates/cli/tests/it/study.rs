@@ -92,7 +92,7 @@ fn killed_at_any_moment_it_goes_on_and_loses_no_finished_visit() {
             runs(world).iter().map(of).collect()
         };
         let before = visits(&world);
-        let journals = world.store().with_extension("studies");
+        let journals = world.store().with_extension("db.studies");
         let begun = journals.exists() && journals.read_dir().unwrap().next().is_some();
         let left = begun && {
             let again = world.run(&["study", "targets.toml"]);
@@ -120,7 +120,7 @@ fn killed_at_any_moment_it_goes_on_and_loses_no_finished_visit() {
 fn a_study_that_changed_is_not_resumed() {
     let world = world(&TARGETS.replace("20ms", "500ms"));
     let mut child = world.command(&["study", "targets.toml"]).spawn().unwrap();
-    let journals = world.store().with_extension("studies");
+    let journals = world.store().with_extension("db.studies");
     let begun = (0..400).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
         journals.read_dir().is_ok_and(|mut all| {
@@ -185,7 +185,7 @@ fn two_names_of_one_target_are_refused() {
 #[test]
 fn an_empty_journal_is_told_for_what_it_is() {
     let world = world(TARGETS);
-    let journals = world.store().with_extension("studies");
+    let journals = world.store().with_extension("db.studies");
     std::fs::create_dir_all(&journals).unwrap();
     let journal = journals.join("a b-0000abcd.journal");
     std::fs::write(&journal, "").unwrap();
@@ -326,7 +326,7 @@ fn a_report_tells_what_was_played_and_not_what_the_file_says_by_now() {
     assert!(named.out.contains("target: null:, memory:32MiB"), "{}", named.out);
     assert!(words(&named.err).contains("it was played from"), "{}", named.err);
     // Without a journal nobody knows.
-    std::fs::remove_dir_all(world.store().with_extension("studies")).unwrap();
+    std::fs::remove_dir_all(world.store().with_extension("db.studies")).unwrap();
     let unknown = world.ok(&["study", "report", "targets.toml", "--group", &group]);
     for wanted in ["no journal beside the store", "other factors or levels than the runs"] {
         assert!(words(&unknown.err).contains(wanted), "{wanted}: {}", unknown.err);
@@ -357,13 +357,13 @@ fn journals_are_those_of_the_store_whatever_link_leads_to_it() {
     std::fs::create_dir(world.path("l")).unwrap();
     std::fs::write(world.path("l/own.db"), "").unwrap();
     std::os::unix::fs::symlink("l/own.db", world.path("link.db")).unwrap();
-    let journals = world.path("l/own.studies");
+    let journals = world.path("l/own.db.studies");
     std::fs::create_dir_all(&journals).unwrap();
     std::fs::write(journals.join("a-0000abcd.journal"), "").unwrap();
     let said = world.run(&["study", "clean", "--store", "link.db"]);
     assert_eq!(said.code, 6, "{}", said.err);
     // Another store's beside it is another's.
-    for other in ["l/own.db2", "l/own.x"] {
+    for other in ["l/own", "l/own.db2", "l/own.x"] {
         let said = world.run(&["study", "clean", "--store", other]);
         assert_eq!(said.code, 0, "{other}: {}", said.err);
     }

@@ -525,7 +525,7 @@ fn a_tool_that_outlives_its_study_is_waited_for_before_cleaning() {
     let mut child = with_slow_mkfs(&lab, 3, "study s.toml --quiet").spawn().unwrap();
     let begun = Instant::now();
     let journal = || {
-        let all = fs::read_dir(lab.path("store.studies")).into_iter().flatten().flatten();
+        let all = fs::read_dir(lab.path("store.db.studies")).into_iter().flatten().flatten();
         let all = all.filter(|entry| entry.path().extension().is_some_and(|e| e == "journal"));
         all.map(|entry| fs::read_to_string(entry.path()).unwrap_or_default()).collect::<String>()
     };
@@ -581,7 +581,7 @@ fn a_journal_that_goes_away_ends_the_study_and_all_is_taken_back() {
     while !mounted(&devices) && begun.elapsed() < Duration::from_secs(30) {
         sleep(Duration::from_millis(5));
     }
-    fs::remove_dir_all(lab.path("store.studies")).unwrap();
+    fs::remove_dir_all(lab.path("store.db.studies")).unwrap();
     running.end().is(6, &["cannot find the journal"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
     assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));

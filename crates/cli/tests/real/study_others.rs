@@ -14,7 +14,7 @@ use crate::study::{
 };
 
 /// The first and the last MiB of a file: what lies between may be written by who uses it.
-fn ends(file: &Path) -> [Vec<u8>; 2] {
+pub fn ends(file: &Path) -> [Vec<u8>; 2] {
     let bytes = fs::read(file).unwrap();
     let mib = 1 << 20;
     [bytes[..mib].to_vec(), bytes[bytes.len() - mib..].to_vec()]
@@ -336,34 +336,115 @@ fn a_node_of_any_name_is_the_device_of_its_number() {
     assert!(is_blank(&lab.path("d0.img")) && is_blank(&lab.path("d1.img")));
 }
 
-/// What cannot be written down must not be half of what is known.
-#[test]
-fn cleaned_while_the_stores_disk_is_full_nothing_of_it_stays() {
-    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
-    let mut lab = Lab::new("study-nospace");
-    let devices = loops(&mut lab, 1, 64);
-    let place = lab.mount(&["-t", "tmpfs", "-o", "size=32m", "none"], "small");
-    study(&lab, &strs(&devices), EXT4, "");
-    change(&lab, "50ms", "2s");
-    let store = "--store small/store.db";
-    let mut child = lab.command(&format!("study s.toml --quiet {store}")).spawn().unwrap();
+/// A study whose store is on a file system of its own, killed while its file system was mounted.
+fn killed_with_its_store_apart(lab: &mut Lab, words: &[&str]) -> Vec<String> {
+    let devices = loops(lab, 1, 64);
+    lab.mount(words, "small");
+    study(lab, &strs(&devices), &format!("{EXT4}\nread_ahead = \"64KiB\""), "");
+    change(lab, "50ms", "2s");
+    let mut child = lab.command(&format!("study s.toml --quiet {SMALL}")).spawn().unwrap();
     let begun = Instant::now();
     while !mounted(&devices) && begun.elapsed() < Duration::from_secs(30) {
         sleep(Duration::from_millis(5));
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let mut filler = fs::File::create(place.join("filler")).unwrap();
-    for size in [1 << 16, 1 << 12, 1 << 8, 1] {
+    devices
+}
+
+const SMALL: &str = "--store small/store.db";
+
+/// Takes all room that is left there, down to the last byte.
+fn fill(lab: &Lab) {
+    let mut filler = fs::File::create(lab.path("small/filler")).unwrap();
+    for size in [1 << 20, 1 << 16, 1 << 12, 1 << 8, 1] {
         while std::io::Write::write_all(&mut filler, &vec![1; size]).is_ok() {}
     }
-    lab.run(&format!("study clean {store}")).is(6, &["cannot write the journal"]);
+    filler.sync_all().unwrap();
+}
+
+fn journal_of(lab: &Lab) -> std::path::PathBuf {
+    let all = fs::read_dir(lab.path("small/store.db.studies")).unwrap().flatten();
+    let mut all = all.map(|entry| entry.path());
+    all.find(|path| path.extension().is_some_and(|ending| ending == "journal")).unwrap()
+}
+
+/// Room for the lines that taking back adds is kept beforehand.
+#[test]
+fn cleaned_while_the_stores_disk_is_full_it_is_written_down() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    for tmpfs in [true, false] {
+        let mut lab = Lab::new("study-room");
+        let device = lab.sparse("small.img", 64);
+        let device = lab.attach(&device, &[]);
+        tool("mkfs.ext4", &["-q", &device]);
+        let words = match tmpfs {
+            true => vec!["-t", "tmpfs", "-o", "size=32m", "none"],
+            false => vec![device.as_str()],
+        };
+        let devices = killed_with_its_store_apart(&mut lab, &words);
+        fill(&lab);
+        let said = lab.ok(&format!("study clean {SMALL}"));
+        assert!(said.err.contains("wipefs") && said.err.contains("is cleaned up"), "{said}");
+        assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
+        let again = lab.ok(&format!("study clean {SMALL}"));
+        assert!(again.err.contains("nothing is left"), "{again}");
+        // What was kept is given back: less than a block is left of it.
+        let journal = fs::metadata(journal_of(&lab)).unwrap();
+        let blocks = std::os::unix::fs::MetadataExt::blocks(&journal) * 512;
+        assert!(blocks < journal.len() + 8192, "{blocks} for {}", journal.len());
+        // Nothing is begun for which there is no room.
+        let said = lab.run(&format!("study s.toml {SMALL}"));
+        assert!(said.code == Some(6) && is_blank(&lab.path("d0.img")), "{said}");
+        fs::remove_file(lab.path("small/filler")).unwrap();
+        lab.ok(&format!("study clean {SMALL}"));
+        lab.ok(&format!("study s.toml --quiet {SMALL}"));
+    }
+}
+
+/// While it plays: what was begun is taken back and written down, and it is resumed.
+#[test]
+fn a_study_whose_stores_disk_gets_full_is_taken_back_and_resumed() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-filled");
+    let devices = loops(&mut lab, 1, 64);
+    lab.mount(&["-t", "tmpfs", "-o", "size=32m", "none"], "small");
+    study(&lab, &strs(&devices), "members = 1\nfile_system = [\"ext4\", \"ext2\"]", "");
+    change(&lab, "50ms", "1s");
+    let running = lab.start(&format!("study s.toml --quiet {SMALL}"));
+    let begun = Instant::now();
+    while !mounted(&devices) && begun.elapsed() < Duration::from_secs(30) {
+        sleep(Duration::from_millis(5));
+    }
+    fill(&lab);
+    running.end().is(6, &[]);
+    let image = lab.path("d0.img");
+    assert!(!mounted(&devices));
+    let left = lab.ok(&format!("study clean --dry-run {SMALL}")).out;
+    assert!(left.contains("it could still be resumed"), "all that was taken back is known: {left}");
+    fs::remove_file(lab.path("small/filler")).unwrap();
+    let said = lab.ok(&format!("study s.toml --resume {SMALL}"));
+    assert!(said.err.contains("3 of 3 runs are complete"), "{said}");
+    assert!(!mounted(&devices) && is_blank(&image));
+}
+
+/// What cannot be written down must not be half of what is known.
+#[test]
+fn cleaned_without_room_for_a_line_nothing_of_it_stays() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-nospace");
+    let words = ["-t", "tmpfs", "-o", "size=32m", "none"];
+    let devices = killed_with_its_store_apart(&mut lab, &words);
+    // As earlier programs left it: without room.
+    let journal = fs::OpenOptions::new().write(true).open(journal_of(&lab)).unwrap();
+    journal.set_len(journal.metadata().unwrap().len()).unwrap();
+    fill(&lab);
+    lab.run(&format!("study clean {SMALL}")).is(6, &["cannot write the journal"]);
     assert!(!mounted(&devices) && is_blank(&lab.path("d0.img")));
-    drop(filler);
-    fs::remove_file(place.join("filler")).unwrap();
-    let said = lab.ok(&format!("study clean {store}"));
+    fs::remove_file(lab.path("small/filler")).unwrap();
+    let said = lab.ok(&format!("study clean {SMALL}"));
     assert!(!said.err.contains("left alone"), "{said}");
-    let said = lab.ok(&format!("study s.toml --quiet {store}"));
+    let said = lab.ok(&format!("study s.toml --quiet {SMALL}"));
     assert!(is_blank(&lab.path("d0.img")), "{said}");
 }
 

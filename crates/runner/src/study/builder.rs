@@ -389,16 +389,23 @@ impl<'a> Builder<'a> {
 
     /// Takes everything back, with or without a journal: what cannot be written down any more is
     /// undone all the same, down to zeros, since nobody could know half of it again.
-    pub fn tear_down(&mut self, listener: &mut dyn Listener) -> Result<(), PlayError> {
-        match self.undo_all(listener) {
-            Err(error @ PlayError::Journal { .. }) => {
-                self.journal.go_on_without();
-                self.undo_all(listener)?;
-                self.blank()?;
-                Err(error)
-            }
-            other => other,
+    ///
+    /// * `blanks`: makes devices blank as well; without a journal they are so in any case.
+    pub fn tear_down(
+        &mut self,
+        blanks: bool,
+        listener: &mut dyn Listener,
+    ) -> Result<(), PlayError> {
+        let mut all = self.undo_all(listener);
+        if blanks {
+            all = all.and_then(|()| self.blank());
         }
+        if let Err(PlayError::Journal { .. }) = all {
+            self.journal.go_on_without();
+            self.undo_all(listener)?;
+            self.blank()?;
+        }
+        all
     }
 
     fn undo_one(

@@ -9,7 +9,7 @@ use study::journal::Entry;
 
 use crate::study::builder::{Builder, Listener, allowed, is_so};
 use crate::study::devices::hold;
-use crate::study::file::{JournalFile, Unfinished, directories as places, journals, peek};
+use crate::study::file::{JournalFile, Unfinished, journals_of};
 use crate::study::{PlayError, directory};
 
 /// Within this time an action is done that starts no program.
@@ -39,11 +39,8 @@ pub struct Left {
 
 /// Studies that did not come to their end, by their journals.
 pub fn unfinished(store: &Path) -> Vec<Result<Unfinished, PlayError>> {
-    let all = places(store).into_iter().flat_map(|place| journals(&place));
-    let found = all.map(|path| {
-        let state = peek(&path)?;
-        Ok(Unfinished { path, state })
-    });
+    let all = journals_of(store, &|_| true).into_iter();
+    let found = all.map(|(path, state)| Ok(Unfinished { path, state: state? }));
     let open = |one: &Result<Unfinished, PlayError>| {
         one.as_ref().map_or(true, |one| one.state.ended.is_none() || !one.state.is_clean())
     };
@@ -182,7 +179,7 @@ fn take_back(
     let _held = hold(&host, devices.iter().map(|found| found.device.as_str()))?;
     let allowed = allowed(&host, &devices, &names);
     let mut builder = Builder::new(host, allowed, &mut journal);
-    let ended = builder.tear_down(&mut Telling(tell)).and_then(|()| builder.blank());
+    let ended = builder.tear_down(true, &mut Telling(tell));
     undone.append(&mut builder.told);
     ended?;
     let things = mounted(&Host::this(), &names);

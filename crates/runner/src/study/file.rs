@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
-use study::journal::{Begins, Entry, State};
+use study::journal::{Begins, Entry, State, WHOLE_NAMES};
 
 use crate::study::PlayError;
 
@@ -27,29 +27,49 @@ const CHILD_BECOMES: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Where journals are: beside the store itself, by whatever name or link it is given. Another
-/// store beside it has another directory.
+/// store beside it has another directory: its whole name is in that of the directory.
 pub fn directory(store: &Path) -> PathBuf {
-    let store = itself(store);
-    match store.extension() {
-        Some(ending) if ending != "db" => {
-            let mut name = store.into_os_string();
-            name.push(".studies");
-            PathBuf::from(name)
-        }
-        _ => store.with_extension("studies"),
-    }
+    let mut name = itself(store).into_os_string();
+    name.push(".studies");
+    PathBuf::from(name)
 }
 
-/// Directories that may have journals of a store: that of today, and that of earlier programs where
-/// it is no other store's.
-pub(super) fn directories(store: &Path) -> Vec<PathBuf> {
-    let before = store.with_extension("studies");
-    let mut found = vec![directory(store)];
-    let is_anothers = store.extension().is_some_and(|ending| ending != "db")
-        && before.with_extension("db").exists();
-    if !is_anothers && !found.contains(&itself(&before)) {
-        found.push(before);
+/// Journals of a store with how each stands, those in the directory of today first.
+///
+/// Earlier programs left the ending of a store's name out, so that `s.db` and `s` had one directory
+/// for both. There only journals of theirs are looked at: the others are of a store that is called
+/// so. An earlier one does not say whose it is, and is found by each store that it may be of.
+///
+/// * `is_wanted`: of its path, before it is read.
+pub(super) fn journals_of(
+    store: &Path,
+    is_wanted: &dyn Fn(&Path) -> bool,
+) -> Vec<(PathBuf, Result<State, PlayError>)> {
+    let now = directory(store);
+    let of = |place: &Path| {
+        let wanted = journals(place).into_iter().filter(|path| is_wanted(path));
+        wanted.map(|path| (path.clone(), peek(&path))).collect::<Vec<_>>()
+    };
+    let mut found = of(&now);
+    for before in before(store).into_iter().filter(|before| *before != now) {
+        found.extend(of(&before).into_iter().filter(|(_, state)| {
+            state.as_ref().map_or(true, |state| state.begins.version < WHOLE_NAMES)
+        }));
     }
+    found
+}
+
+/// Where earlier programs had a store's journals, unless that is more likely another store's: of
+/// `s.x` that of `s.db`.
+fn before(store: &Path) -> Vec<PathBuf> {
+    let is_odd = store.extension().is_some_and(|ending| ending != "db");
+    if is_odd && ["db", ""].iter().any(|ending| store.with_extension(ending).exists()) {
+        return Vec::new();
+    }
+    // They went by the name that they were given, and by that of the store itself.
+    let names = [store.to_path_buf(), itself(store)];
+    let mut found = names.map(|name| itself(&name.with_extension("studies"))).to_vec();
+    found.dedup();
     found
 }
 
@@ -77,10 +97,13 @@ fn itself(path: &Path) -> PathBuf {
 /// can be believed.
 pub fn played(store: &Path, name: &str, key: &str) -> Option<State> {
     let file = format!("{name}-{key}.{ENDING}");
-    let places = directories(store).into_iter();
-    let mut found = places.filter_map(|place| peek(&place.join(&file)).ok());
+    let all = journals_of(store, &|path| path.ends_with(&file)).into_iter();
+    let mut found = all.filter_map(|(_, state)| state.ok());
     found.find(|state| state.begins.key == key)
 }
+
+/// What announces nothing.
+const NOTHING: Entry = Entry::Ended { complete: false };
 
 /// A journal that this process holds.
 #[derive(Debug)]
@@ -193,9 +216,15 @@ impl JournalFile {
         let text = read(&file, path)?;
         let (state, whole) = State::read(&text)
             .map_err(|source| PlayError::Damaged { path: path.to_path_buf(), source })?;
-        file.set_len(whole as u64).map_err(&cannot)?;
+        // Also to the same length this would give back what is kept for it.
+        if whole < text.len() {
+            file.set_len(whole as u64).map_err(&cannot)?;
+        }
         file.seek(SeekFrom::End(0)).map_err(&cannot)?;
-        Ok(Self { path: path.to_path_buf(), file, state, tools, is_lost: false })
+        let journal = Self { path: path.to_path_buf(), file, state, tools, is_lost: false };
+        // What is to be taken back is so with as much room as there is.
+        let _ = journal.keep_room(whole as u64, journal.state.bytes_to_take_back(&NOTHING));
+        Ok(journal)
     }
 
     /// What tools are given to hold as long as they live.
@@ -218,7 +247,25 @@ impl JournalFile {
         &self.path
     }
 
+    /// Keeps room on the disk for so much more: what other files take is not of this.
+    ///
+    /// File systems that cannot are believed to have it.
+    fn keep_room(&self, written: u64, more: u64) -> Result<(), Error> {
+        use rustix::fs::FallocateFlags;
+        use rustix::io::Errno;
+        let length = written.saturating_add(more);
+        match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, length) {
+            Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG | Errno::IO)) => {
+                Err(error.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Adds a line; it is on disk when this returns.
+    ///
+    /// One that announces something is added only where there is room for all the lines by which
+    /// that and everything before it is taken back.
     pub fn add(&mut self, entry: &Entry) -> Result<(), PlayError> {
         if self.is_lost {
             self.state.apply(entry);
@@ -232,10 +279,16 @@ impl JournalFile {
             // Nobody would find it: what is done from here on could not be taken back.
             return Err(failed("find", &self.path)(ErrorKind::NotFound.into()));
         }
+        if !entry.is_afterwards() {
+            let more = self.state.bytes_to_take_back(entry).saturating_add(line.len() as u64);
+            self.keep_room(before.len(), more).map_err(&cannot)?;
+        }
         let written = self.file.write_all(&line).and_then(|()| self.file.sync_data());
         if let Err(error) = written {
             // Half a line would spoil the next one.
-            let _ = self.file.set_len(before.len());
+            if self.file.metadata().is_ok_and(|now| now.len() > before.len()) {
+                let _ = self.file.set_len(before.len());
+            }
             let _ = self.file.seek(SeekFrom::End(0));
             return Err(cannot(error));
         }
@@ -243,6 +296,8 @@ impl JournalFile {
         if matches!(entry, Entry::Ended { .. }) {
             // Of no use any more; the next one makes its own.
             let _ = std::fs::remove_file(self.path.with_extension(TOOLS));
+            // Nor is the room that it kept.
+            let _ = self.file.set_len(before.len().saturating_add(line.len() as u64));
         }
         Ok(())
     }
@@ -329,7 +384,7 @@ fn lock(file: &File, name: &str) -> Result<(), PlayError> {
 }
 
 /// Journals in a directory, oldest name first; those that cannot be read are told apart.
-pub(super) fn journals(directory: &Path) -> Vec<PathBuf> {
+fn journals(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let mut found: Vec<PathBuf> = entries
         .flatten()
@@ -341,7 +396,7 @@ pub(super) fn journals(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// How a journal stands, without holding it.
-pub(super) fn peek(path: &Path) -> Result<State, PlayError> {
+fn peek(path: &Path) -> Result<State, PlayError> {
     let file = open_own(path, OpenOptions::new().read(true))?;
     let text = read(&file, path)?;
     State::read(&text)
@@ -403,20 +458,52 @@ mod tests {
         std::fs::create_dir_all(&place).unwrap();
         let place = std::fs::canonicalize(place).unwrap();
         let of = |name: &str| directory(&place.join(name));
-        assert_eq!(of("s.db"), place.join("s.studies"));
-        assert_eq!(of("s.db2"), place.join("s.db2.studies"));
-        assert_eq!(of("s.x"), place.join("s.x.studies"));
+        for name in ["s", "s.", "s.db", "s.db2", "s.x"] {
+            assert_eq!(of(name), place.join(format!("{name}.studies")));
+        }
         std::os::unix::fs::symlink("there.db", place.join("link.db")).unwrap();
         for _ in 0..2 {
-            assert_eq!(of("link.db"), place.join("there.studies"));
+            assert_eq!(of("link.db"), place.join("there.db.studies"));
             std::fs::write(place.join("there.db"), "").unwrap();
         }
-        // Those of earlier programs are found, unless they are another store's.
-        let old = place.join("s.studies");
-        assert_eq!(directories(&place.join("s.db")), std::slice::from_ref(&old));
-        assert_eq!(directories(&place.join("s.x")), [place.join("s.x.studies"), old]);
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[test]
+    fn journals_of_earlier_programs_are_found_where_they_are() {
+        let place = place("before");
+        let at = |directory: &str, key: &str, version| {
+            let begins = Begins { version, ..begins(key) };
+            drop(JournalFile::create(&place.join(directory), begins).unwrap());
+        };
+        at("s.studies", "0000000a", WHOLE_NAMES - 1);
+        at("s.studies", "0000000b", WHOLE_NAMES);
+        at("s.db.studies", "0000000c", WHOLE_NAMES);
+        at("s.x.studies", "0000000d", WHOLE_NAMES);
+        let of = |store: &str| {
+            let found = journals_of(&place.join(store), &|_| true).into_iter();
+            let mut keys: Vec<String> = found.map(|(_, state)| state.unwrap().begins.key).collect();
+            keys.sort();
+            keys
+        };
+        let wanted = |store: &str, keys: &[&str]| {
+            let all: Vec<String> = keys.iter().map(|key| format!("0000000{key}")).collect();
+            assert_eq!(of(store), all, "{store}");
+        };
+        wanted("s", &["a", "b"]);
+        wanted("s.db", &["a", "c"]);
+        wanted("s.x", &["a", "d"]);
+        // What earlier programs left there is that of a store whose place it was.
         std::fs::write(place.join("s.db"), "").unwrap();
-        assert_eq!(directories(&place.join("s.x")), [place.join("s.x.studies")]);
+        wanted("s.db", &["a", "c"]);
+        wanted("s.x", &["d"]);
+        assert!(played(&place.join("s.db"), "s", "0000000a").is_some());
+        assert!(played(&place.join("s.db"), "s", "0000000b").is_none(), "it is of the store `s`");
+        // By a link beside another store, too: earlier programs went by the name they were given.
+        std::fs::create_dir(place.join("l")).unwrap();
+        std::os::unix::fs::symlink("../s.db", place.join("l/link.db")).unwrap();
+        at("l/link.studies", "0000000e", WHOLE_NAMES - 1);
+        wanted("l/link.db", &["a", "c", "e"]);
         std::fs::remove_dir_all(&place).unwrap();
     }
 
@@ -473,10 +560,15 @@ mod tests {
         let found = Unfinished { path: path.clone(), state: journal.state().clone() };
         assert!(found.is_playing());
         drop(journal);
-        assert!(!found.is_playing());
+        // A child that another test is starting has all files for a moment, with their locks.
+        let is_free = || {
+            std::thread::sleep(Duration::from_millis(20));
+            !found.is_playing()
+        };
+        assert!((0..50).any(|_| is_free()));
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, [&whole[..], b"{\"is\":\"bui"].concat()).unwrap();
-        let mut journal = JournalFile::open(&path).unwrap();
+        let mut journal = JournalFile::open_with(&path, Duration::from_secs(5), tools_of).unwrap();
         journal.add(&Entry::Ended { complete: true }).unwrap();
         drop(journal);
         assert_eq!(peek(&path).unwrap().ended, Some(true));

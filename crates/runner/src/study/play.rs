@@ -326,18 +326,13 @@ impl Play<'_> {
             let at_once = if state_of(one).is_healthy() { suites.len() } else { 1 };
             for suites in suites.chunks(at_once.max(1)) {
                 let went = self.stack(journal, one, ground, suites, &mut ended, crew);
-                if let Err(NotBuilt::End(PlayError::Journal { .. })) = &went {
-                    // Nothing is begun any more, and what was begun is taken back.
-                    journal.go_on_without();
-                }
-                // However that ended: nothing of the stack stays.
+                // However that ended: nothing of the stack stays. Where nothing new can be written
+                // down there is room to write what is taken back; what lost its journal has none.
+                let is_at_end = matches!(&went, Err(NotBuilt::End(PlayError::Journal { .. })));
                 let host = self.host.clone();
                 let allowed = allowed(&host, &journal.state().devices, &names(&key)?);
                 let mut builder = Builder::new(host, allowed, &mut *journal);
-                builder.tear_down(&mut Through(crew))?;
-                if let Err(NotBuilt::End(PlayError::Journal { .. })) = &went {
-                    builder.blank()?;
-                }
+                builder.tear_down(is_at_end, &mut Through(crew))?;
                 match went {
                     Ok(made) => complete.extend(made),
                     Err(NotBuilt::Stopped) => ended.interrupted = true,
@@ -363,7 +358,7 @@ impl Play<'_> {
             let host = self.host.clone();
             let allowed = allowed(&host, &journal.state().devices, &names(&key)?);
             let mut builder = Builder::new(host, allowed, &mut *journal);
-            builder.blank()?;
+            builder.tear_down(true, &mut Through(crew))?;
             // What becomes blank again is as it was; all else is worth a word.
             builder.told.iter().filter(|line| line.contains("left alone")).for_each(|line| {
                 crew.tell(line);
