@@ -22,6 +22,7 @@ mod refusals;
 mod schema;
 mod store_faults;
 mod study;
+mod study_guards;
 mod study_others;
 mod verdicts;
 mod verify;
