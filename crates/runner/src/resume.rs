@@ -77,8 +77,12 @@ pub fn prepare_resume(
     {
         return Err(no("the model's file was changed since"));
     }
+    // Files that are to be made anew do not tell it yet, and it was stored once.
+    for (now, then) in prepared.cells.iter_mut().zip(then) {
+        now.impossible = now.impossible.take().or_else(|| then.impossible.clone());
+    }
     // A file that was made then is there now and need not be written again.
-    let extra = then.iter().skip(now.len()).cloned();
+    let extra = then.iter().skip(prepared.cells.len()).cloned();
     prepared.cells.extend(extra.collect::<Vec<_>>());
     // An interrupted or failed visit is made again; the fill always is, unless the file is
     // still the one it filled.

@@ -8,6 +8,8 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
 use crate::lab::{Lab, hash, needs_root, tool};
 
 /// A study over those devices.
@@ -126,6 +128,26 @@ fn btrfs_over_several_devices_is_verified() {
     for k in 0..4 {
         assert!(is_blank(&lab.path(&format!("d{k}.img"))), "device {k}");
     }
+}
+
+/// Its files are made anew, and tell what cannot be asked of them only then.
+#[test]
+fn what_is_impossible_on_a_file_system_is_so_when_it_is_built_again() {
+    needs_root!("losetup", "mkfs.btrfs", "wipefs", "blkid");
+    let mut lab = Lab::new("study-impossible");
+    let devices = loops(&mut lab, 1, 256);
+    let btrfs = "members = 1\nlevel = \"raid0\"\nfile_system = \"btrfs\"";
+    study(&lab, &strs(&devices), btrfs, "");
+    change(&lab, "set = {", "set = { block_size = [\"512B\", \"4KiB\"],");
+    change(&lab, "50ms", "2s");
+    let mut running = lab.start("study s.toml");
+    running.until_it_says("read: round 1");
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code, Some(130));
+    let said = lab.ok("study s.toml --resume");
+    assert!(said.err.contains("1 of 1 runs are complete"), "{said}");
+    let run = lab.export(lab.list()[0]["id"].as_str().unwrap());
+    assert!(run["cells"].to_string().contains("smallest unit is 4KiB"), "{}", run["cells"]);
 }
 
 #[test]
