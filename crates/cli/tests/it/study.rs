@@ -133,7 +133,8 @@ fn a_study_that_changed_is_not_resumed() {
     std::fs::write(world.path("targets.toml"), TARGETS.replace("20ms", "30ms")).unwrap();
     let again = world.run(&["study", "targets.toml", "--resume"]);
     assert_eq!(again.code, 2, "{}", again.err);
-    assert!(again.err.contains("was changed since the study began"), "{}", again.err);
+    let wanted = "targets.toml was changed since the study began";
+    assert!(again.err.contains(wanted), "{}", again.err);
     world.ok(&["study", "clean"]);
     world.ok(&["study", "targets.toml", "--quiet"]);
 }

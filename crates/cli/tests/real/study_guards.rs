@@ -5,9 +5,13 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use crate::lab::{Lab, PLIMSOLL, Running, hash, needs_root, tool};
-use crate::study::{EXT4, is_blank, killed_while_mounted, loops, mounted, strs, study, unmount};
+use crate::study::{
+    EXT4, change, is_blank, killed_while_mounted, loops, mounted, strs, study, unmount,
+};
 use crate::study_others::ends;
 
 fn journal(lab: &Lab) -> PathBuf {
@@ -136,4 +140,82 @@ fn what_is_swapped_to_or_held_since_a_kill_is_not_erased() {
     assert!(before == after, "it was written: {swapped}");
     lab.ok("study clean");
     assert!(is_blank(&image));
+}
+
+/// What somebody put on a device of the study that no stack has used yet is found before one does.
+#[test]
+fn what_is_put_on_a_device_before_its_turn_is_not_written_over() {
+    needs_root!("losetup", "mkfs.ext4", "mkfs.btrfs", "wipefs", "blkid");
+    let mut lab = Lab::new("study-turn");
+    let devices = loops(&mut lab, 2, 256);
+    let stack = "members = [1, 2]\nlevel = \"raid0\"\nfile_system = \"btrfs\"";
+    study(&lab, &strs(&devices), stack, "");
+    change(&lab, "50ms", "1s");
+    let running = lab.start("study s.toml --quiet");
+    while_it_is_mounted(&devices);
+    tool("mkfs.ext4", &["-q", "-L", "precious", &devices[1]]);
+    let said = running.end();
+    let label = tool("blkid", &["-p", "-s", "LABEL", "-o", "value", &devices[1]]);
+    assert_eq!(label.trim(), "precious", "{said}");
+    said.is(3, &[&format!("{} is not blank: ext", devices[1])]);
+    assert!(!mounted(&devices));
+}
+
+fn while_it_is_mounted(devices: &[String]) {
+    let begun = Instant::now();
+    while !mounted(devices) && begun.elapsed() < Duration::from_secs(60) {
+        sleep(Duration::from_millis(5));
+    }
+    assert!(mounted(devices), "the study never mounted it");
+}
+
+/// A tool that says it did its work is not believed: what lies there else is the system's disk.
+#[test]
+fn what_was_built_is_looked_at_before_it_is_measured() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid", "unshare");
+    let mut lab = Lab::new("study-liar");
+    let devices = loops(&mut lab, 1, 64);
+    study(&lab, &strs(&devices), EXT4, "");
+    let fake = lab.path("true");
+    fs::copy("/bin/true", &fake).unwrap();
+    let script = format!(
+        "place=$(readlink -f \"$(command -v mount)\"); mount --bind {} \"$place\" && \
+         exec {PLIMSOLL} study s.toml --store store.db",
+        fake.display()
+    );
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", &script]).current_dir(&lab.dir);
+    let said = Running::start(command, &lab.dir).end();
+    said.is(4, &["is left out: not what was planned: "]);
+    assert!(said.err.contains("0 of 1 runs are complete"), "{said}");
+    assert!(is_blank(&lab.path("d0.img")));
+}
+
+/// Of two studies over one device the settings and the marks are those of the one that plays.
+#[test]
+fn a_killed_study_keeps_off_while_another_plays_on_its_device() {
+    needs_root!("losetup", "mkfs.ext4", "wipefs", "blkid");
+    let mut lab = Lab::new("study-off");
+    let devices = killed_while_mounted(&mut lab, 64);
+    unmount(&devices[0]);
+    let queue = format!("/sys/block/{}/queue", devices[0].trim_start_matches("/dev/"));
+    let read_ahead = || fs::read_to_string(format!("{queue}/read_ahead_kb")).unwrap();
+    let text = fs::read_to_string(lab.path("s.toml")).unwrap();
+    let text = text.replace("read_ahead = \"64KiB\"", "read_ahead = \"512KiB\"");
+    fs::write(lab.path("other.toml"), text.replace("\"2s\"", "\"20s\"")).unwrap();
+    let words =
+        format!("study other.toml --quiet --store o.db --override signature:{}", devices[0]);
+    let mut child = lab.command(&words).spawn().unwrap();
+    while_it_is_mounted(&devices);
+    let in_use = format!("{} is in use by another study", devices[0]);
+    for words in ["study clean", "study s.toml --resume"] {
+        let said = lab.run(words);
+        assert_eq!(read_ahead().trim(), "512", "{words}: {said}");
+        said.is(3, &[&in_use]);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.ok("study clean --store o.db");
+    lab.ok("study clean");
+    assert!(!mounted(&devices));
 }

@@ -449,6 +449,17 @@ mod tests {
         assert!(matches!(peek(&path), Err(PlayError::Untrusted { .. })));
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
         assert!(peek(&path).is_ok() && JournalFile::open(&path).is_ok());
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+            let root =
+                PlayError::Untrusted { path: path.clone(), why: "it is user 65534's".into() };
+            let error = peek(&path).unwrap_err().to_string();
+            assert!(error.starts_with(&root.to_string()), "{error}");
+            std::os::unix::fs::chown(&path, Some(0), None).unwrap();
+        }
+        // Nobody reads for minutes what no study has written.
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(BYTES_MAX + 1).unwrap();
+        assert!(matches!(peek(&path), Err(PlayError::Untrusted { .. })));
         std::fs::remove_dir_all(&place).unwrap();
     }
 
