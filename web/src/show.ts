@@ -103,10 +103,10 @@ export class Shown {
 
   /** What has to be known of the drawing besides what it shows. */
   private say(drawing: Drawing, { page, state: chosen }: Context): void {
-    const isFlushed = page.runs.some((run) => run.cells.some((cell) => model.isFlushed(cell)));
+    const isCommitted = page.runs.some((run) => run.cells.some(model.isCommitted));
     const text = [
       drawing.left,
-      this.has('metric', page) && chosen.metric === 'latency' && isFlushed && FLUSHED,
+      this.has('metric', page) && chosen.metric === 'latency' && isCommitted && FLUSHED,
     ];
     this.left.textContent = text.filter(Boolean).join(' ');
     this.left.hidden = this.left.textContent === '';
@@ -424,7 +424,7 @@ const CONTROLS: Record<
       ['iops', 'IOPS'],
       ['bytes', `${chosen.unit}/s`],
     ];
-    if (has((cell) => cell.latency_ns.mean)) all.push(['latency', 'latency']);
+    if (has((cell) => model.waited(cell) ?? cell.latency_ns.p50)) all.push(['latency', 'latency']);
     if (has((cell) => cell.job_bytes)) all.push(['seconds', 'seconds']);
     return choice('What is drawn', chosen.metric, all, (metric) => state.set({ metric }));
   },

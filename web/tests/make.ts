@@ -147,6 +147,7 @@ export default function make(): void {
   const other = (...words: string[]) => on('other.db', words);
   other('run', join(MADE, 'regions.toml'), '--target', model('sata-ssd.toml'), '--seed', '1');
   other('run', 'wal', '--quick', '--target', model('nvme.toml'), '--seed', '1');
+  other('import', join(tables, 'pg_test_fsync-15.txt'));
   // By the program itself, of so much data that it is compressed.
   run('report', 'r1', 'r2', 'r3', 'r4', 'r5', 'r6', '-o', 'program.html');
   const pages: [string, typeof run, string[]][] = [
@@ -164,6 +165,7 @@ export default function make(): void {
     ['prefix', shapes, ['r2']],
     ['regions', other, ['r1']],
     ['commits', other, ['r2']],
+    ['told-commits', other, ['r3']],
     ['one-factor', shapes, ['--group', 'last']],
   ];
   for (const [name, by, runs] of pages) {

@@ -19,6 +19,7 @@ const PAGES = [
   'prefix',
   'regions',
   'commits',
+  'told-commits',
   'one-factor',
 ];
 
@@ -919,7 +920,9 @@ test('a flush stands beside the write that it makes durable', async ({ page }) =
   const keys = page.locator('#figure-distribution .key');
   await expect(keys.filter({ hasText: `: ${flush.op}` }).first()).toBeVisible();
   await expect(keys.filter({ hasText: ': write' }).first()).toBeVisible();
-  await expect(page.locator('#figure-bars .left')).toContainText('what a commit waits');
+  await expect(page.locator('#figure-bars .left')).toContainText(
+    'what a commit of one write waits',
+  );
   const both = cell.latency_ns.mean + (flush.latency_ns.mean * flush.requests) / cell.requests;
   const bars = await rows(page, '#figure-bars');
   const off = bars.map((bar) => Math.abs(Number(bar['mean latency, ms']) * 1e6 - both));
@@ -1022,6 +1025,34 @@ test('who chooses by the keyboard stays where that is', async ({ page }) => {
     await expect(button).toHaveAttribute('aria-pressed', pressed);
     await expect(button).toBeFocused();
   }
+});
+
+test('commits that were told as a whole have their time', async ({ page }) => {
+  type Cell = {
+    key: string;
+    name: string;
+    latency_ns: { mean: number | null };
+    commit: { writes: number; latency_ns: { mean: number } } | null;
+  };
+  const cells: Cell[] = data('told-commits').runs[0].cells;
+  const two = cells.find(({ name }) => name.startsWith('two-fdatasync'));
+  if (!two?.commit) throw new Error('no commit of two writes');
+  await open(page, 'told-commits', `#cell=0:${two.key}&metric=latency`);
+  await expect(
+    page.getByRole('dialog').locator('dl.numbers dt:text-is("commit of 2 writes") + dd'),
+  ).toContainText('mean 3.71 ms');
+  await page.keyboard.press('Escape');
+  await expect(page.locator('#figure-bars .left')).toContainText('its share of the flushes');
+  // Those of a commit, by the writes in it; or of the write, where that is all there is.
+  const bars = await rows(page, '#figure-bars');
+  const shown = bars.map((bar) => Number(bar['mean latency, ms']).toFixed(6)).sort();
+  const wanted = cells.flatMap(({ commit, latency_ns: { mean } }) => {
+    const own = commit ? commit.latency_ns.mean / commit.writes : mean;
+    return own === null ? [] : [(own / 1e6).toFixed(6)];
+  });
+  expect(wanted.length).toBeGreaterThan(14);
+  expect(shown.length).toBeGreaterThan(10);
+  expect(shown.filter((one) => !wanted.includes(one))).toEqual([]);
 });
 
 test('a block size is to be chosen only where there is something to choose', async ({ page }) => {

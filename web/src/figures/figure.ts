@@ -89,7 +89,7 @@ export const isLog = (state: Readonly<State>, best = true): boolean => state.log
 
 /** What is said of means where some are of writes that are flushed. */
 export const FLUSHED =
-  'Where writes are flushed, the mean is that of a write with its share of the flushes: what a commit waits.';
+  'Where writes are flushed, the mean is that of a write with its share of the flushes: what a commit of one write waits.';
 
 /** The part of all that is drawn, and what is said of the others. */
 export function some<T>(

@@ -598,6 +598,10 @@ export interface PageCell {
    */
   caches: string[];
   /**
+   * Whole commits, where another tool told those and not what they are made of.
+   */
+  commit: PageCommit | null;
+  /**
    * Its place on the grid's axes.
    */
   coordinates: Coordinate[];
@@ -694,6 +698,50 @@ export interface PageCell {
   visits: PageVisit[];
 }
 /**
+ * Commits of one or more writes, each with what makes it durable.
+ */
+export interface PageCommit {
+  latency_ns: Latency;
+  /**
+   * Writes in a commit.
+   */
+  writes: number;
+}
+/**
+ * Latency in ns. Percentiles are at most 0.4 % off and null unless at least ten values lie
+ * above them; mean and max are exact. In imported runs all are as the tool printed them.
+ */
+export interface Latency {
+  /**
+   * Exact longest.
+   */
+  max: number | null;
+  /**
+   * Exact mean.
+   */
+  mean: number | null;
+  /**
+   * Exact shortest.
+   */
+  min: number | null;
+  /**
+   * Median.
+   */
+  p50: number | null;
+  /**
+   * 90 % did not take longer.
+   */
+  p90: number | null;
+  /**
+   * 99 % did not take longer.
+   */
+  p99: number | null;
+  /**
+   * 99.9 % did not take longer.
+   */
+  p999: number | null;
+}
+/**
  * A cell's place on an axis of its grid.
  */
 export interface Coordinate {
@@ -736,40 +784,6 @@ export interface PageFlush {
    * Completed; null where another tool did not count.
    */
   requests: number | null;
-}
-/**
- * Latency in ns. Percentiles are at most 0.4 % off and null unless at least ten values lie
- * above them; mean and max are exact. In imported runs all are as the tool printed them.
- */
-export interface Latency {
-  /**
-   * Exact longest.
-   */
-  max: number | null;
-  /**
-   * Exact mean.
-   */
-  mean: number | null;
-  /**
-   * Exact shortest.
-   */
-  min: number | null;
-  /**
-   * Median.
-   */
-  p50: number | null;
-  /**
-   * 90 % did not take longer.
-   */
-  p90: number | null;
-  /**
-   * 99 % did not take longer.
-   */
-  p99: number | null;
-  /**
-   * 99.9 % did not take longer.
-   */
-  p999: number | null;
 }
 /**
  * A reason to look twice.

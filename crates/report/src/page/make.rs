@@ -14,10 +14,10 @@ use units::Bytes;
 use super::drawn;
 use super::evidence::{self, Names};
 use super::{
-    CellHeld, Change, Held, Page, PageAgainst, PageCell, PageFlush, PageMark, PageRun, PageVisit,
-    SCHEMA, Verdict,
+    CellHeld, Change, Held, Page, PageAgainst, PageCell, PageCommit, PageFlush, PageMark, PageRun,
+    PageVisit, SCHEMA, Verdict,
 };
-use crate::figures::{self, Judged, StreamOfCell, known};
+use crate::figures::{self, Figures, Judged, StreamOfCell, known};
 use crate::json::{self, Origin};
 
 /// Points of all courses of a page together: more than any screen shows of them.
@@ -305,6 +305,7 @@ fn cell(
         caches: asked.caches,
         region_bytes: asked.region_bytes,
         flushes: stream.syncs_beside_data().into_iter().map(|op| flush(stream, op)).collect(),
+        commit: commit(stream, &figures),
         quantiles: match told {
             Some(told) => told.quantiles.clone(),
             None if figures.has_pairs() => Vec::new(),
@@ -331,6 +332,14 @@ fn flush(stream: &StreamOfCell<'_>, op: &str) -> PageFlush {
         latency_ns: json::latency(&figures),
         quantiles: drawn::quantiles(&figures),
     }
+}
+
+/// Commits that were told as such, with the time of one.
+fn commit(stream: &StreamOfCell<'_>, data: &Figures) -> Option<PageCommit> {
+    let commits = stream.figures_of(|name| name == "commit");
+    commits.latency_ns_mean()?;
+    let (writes, rate) = (data.iops()?, commits.iops()?);
+    (rate > 0.0).then(|| PageCommit { writes: writes / rate, latency_ns: json::latency(&commits) })
 }
 
 fn marks(judged: &Judged<'_>, stream: &StreamOfCell<'_>) -> Vec<PageMark> {

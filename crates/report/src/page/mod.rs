@@ -137,6 +137,8 @@ pub struct PageCell {
     pub region_bytes: Option<u64>,
     /// What makes durable what it writes, each kind apart; empty where nothing does.
     pub flushes: Vec<PageFlush>,
+    /// Whole commits, where another tool told those and not what they are made of.
+    pub commit: Option<PageCommit>,
     /// (share, latency that so many did not exceed), shares rising.
     pub quantiles: Vec<(f64, u64)>,
     /// (wait, chance that a request arriving at a random moment waits longer).
@@ -166,6 +168,15 @@ pub struct PageFlush {
     pub latency_ns: Latency,
     /// (share, latency that so many did not exceed), shares rising.
     pub quantiles: Vec<(f64, u64)>,
+}
+
+/// Commits of one or more writes, each with what makes it durable.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PageCommit {
+    /// Writes in a commit.
+    pub writes: f64,
+    /// How long one took, its writes counted.
+    pub latency_ns: Latency,
 }
 
 /// A reason to look twice.
