@@ -348,6 +348,11 @@ fn no_witness_is_unknown_and_never_fine() {
     let mut few = Bench::read(true).moved(1.0, 0.0);
     few.run.visits[0].streams[0].ops[0].bytes = 4096;
     assert!(matches!(few.verdict(), Verdict::Unknown { .. }));
+    // Nor what the kernel copies by itself.
+    few.run.visits[0].streams[0].ops[0].op = "copy-range".to_owned();
+    let said = few.caches().sentences().join("\n");
+    let wanted = "counters are compared with reads and writes, and the requests are `copy-range`";
+    assert!(said.contains(wanted), "{said}");
 }
 
 #[test]

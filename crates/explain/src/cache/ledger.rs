@@ -208,13 +208,33 @@ pub(super) fn findings(view: &View<'_>, plan: &Plan, cell: &CellView<'_>) -> Vec
     read_findings(&moved, [reads, writes], &top, &mut found);
     write_findings(writes, plan.asks_direct(cell.cell), &top, &mut found);
     if found.is_empty() {
-        let why = format!(
-            "the visits asked for {} only: too little to compare with counters",
-            crate::words::size(moved.asked_read.saturating_add(moved.asked_written))
-        );
-        found.push(Verdict::Unknown { why });
+        found.push(Verdict::Unknown { why: too_little(all, cell) });
     }
     found.into_iter().map(finding).collect()
+}
+
+/// Why what was asked for is not to be compared with counters.
+fn too_little(asked: u64, cell: &CellView<'_>) -> String {
+    if asked > 0 {
+        let size = crate::words::size(asked);
+        return format!("the visits asked for {size} only: too little to compare with counters");
+    }
+    let streams = cell.visits.iter().flat_map(|v| &v.visit.streams);
+    let ops: BTreeSet<String> = streams
+        .flat_map(|stream| &stream.ops)
+        .filter(|op| op.requests > 0)
+        .map(|op| format!("`{}`", op.op))
+        .collect();
+    match ops.len() {
+        0 => "no request completed".to_owned(),
+        _ => {
+            let ops: Vec<String> = ops.into_iter().collect();
+            format!(
+                "counters are compared with reads and writes, and the requests are {}",
+                crate::words::list(&ops)
+            )
+        }
+    }
 }
 
 /// What the target is, if no device is below it.
