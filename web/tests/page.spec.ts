@@ -435,29 +435,30 @@ test('the button of a scale is pressed where the axis has it', async ({ page }) 
   }
 });
 
-test('names beside bars can be read on a phone', async ({ page }) => {
-  await page.setViewportSize({ width: 390, height: 844 });
-  await open(page, 'study');
-  const canvas = page.locator('#figure-bars .canvas');
-  await canvas.scrollIntoViewIfNeeded();
-  await expect(canvas.locator('svg')).toBeVisible();
-  const boxes = await canvas
-    .locator('svg text')
-    .evaluateAll((all) =>
-      all.map((one) => ({ text: one.textContent, ...one.getBoundingClientRect().toJSON() })),
+for (const name of ['study', 'mixed', 'regions'])
+  test(`${name}: names beside bars can be read on a phone`, async ({ page }) => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await open(page, name);
+    const canvas = page.locator('#figure-bars .canvas');
+    await canvas.scrollIntoViewIfNeeded();
+    await expect(canvas.locator('svg')).toBeVisible();
+    const boxes = await canvas
+      .locator('svg text')
+      .evaluateAll((all) =>
+        all.map((one) => ({ text: one.textContent, ...one.getBoundingClientRect().toJSON() })),
+      );
+    const over = boxes.flatMap((a, k) =>
+      boxes
+        .slice(k + 1)
+        .filter(
+          (b) =>
+            Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
+            Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4,
+        )
+        .map((b) => `${a.text} | ${b.text}`),
     );
-  const over = boxes.flatMap((a, k) =>
-    boxes
-      .slice(k + 1)
-      .filter(
-        (b) =>
-          Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
-          Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4,
-      )
-      .map((b) => `${a.text} | ${b.text}`),
-  );
-  expect(over).toEqual([]);
-});
+    expect(over).toEqual([]);
+  });
 
 test('fifty runs: few words before the figures, and what is left out is said', async ({ page }) => {
   const one = data('study');

@@ -14,6 +14,9 @@ const LETTERS = 130;
 /** Width of a page that has room for those, and the least that a name has. */
 const WIDE = 1000;
 const NAME_MIN = 60;
+/** Pixels of a letter of a name, and of a line of them. */
+const LETTER = 6.5;
+const LINE = 14;
 const BAR_MAX = 42;
 const BETWEEN = 0.2;
 const APART = 0.25;
@@ -39,12 +42,12 @@ function chosen(context: Context): model.PageCell[][] {
 /** Ends of intervals on bars: where the library puts those is worked out again. */
 function whiskers(
   found: (model.Value | null)[],
-  place: { at: number; of: number; across: boolean; name: string; color: string },
+  place: { at: number; of: number; across: boolean; name: string; color: string; halo: string },
 ) {
   const points = found.flatMap((one, k): [number, number, number][] =>
     one && one.low !== null && one.high !== null ? [[k, one.low, one.high]] : [],
   );
-  const { at, of, across, name, color } = place;
+  const { at, of, across, name, color, halo } = place;
   const render: Render = (params, api) => {
     const [k, low, high] = points[params.dataIndex] ?? [0, 0, 0];
     const full = across ? api.size([0, 1])[1] : api.size([1, 0])[0];
@@ -56,15 +59,21 @@ function whiskers(
       return across ? [x, y + off] : [x + off, y];
     };
     const [a, b] = [end(low), end(high)];
-    const line = (x1: number, y1: number, x2: number, y2: number) => ({
-      type: 'line',
-      shape: { x1, y1, x2, y2 },
-      style: { stroke: color, lineWidth: 1.4 },
-      silent: true,
-    });
-    const cap = ([x, y]: [number, number]) =>
-      across ? line(x, y - 4, x, y + 4) : line(x - 4, y, x + 4, y);
-    return { type: 'group', silent: true, children: [line(...a, ...b), cap(a), cap(b)] };
+    const cap = ([x, y]: [number, number]): [number, number, number, number] =>
+      across ? [x, y - 4, x, y + 4] : [x - 4, y, x + 4, y];
+    // On a halo: ends within a dark bar are seen, too.
+    const children = [
+      { stroke: halo, lineWidth: 3.4 },
+      { stroke: color, lineWidth: 1.4 },
+    ].flatMap((style) =>
+      [[...a, ...b], cap(a), cap(b)].map(([x1, y1, x2, y2]) => ({
+        type: 'line',
+        shape: { x1, y1, x2, y2 },
+        style,
+        silent: true,
+      })),
+    );
+    return { type: 'group', silent: true, children };
   };
   return {
     type: 'custom',
@@ -150,19 +159,30 @@ export function grouped(
       emphasis: { focus: 'series' },
       data: bars.map(bar),
     },
-    whiskers(bars, { at, of: groups.length, across, name, color: colors.ink }),
+    whiskers(bars, {
+      at,
+      of: groups.length,
+      across,
+      name,
+      color: colors.ink,
+      halo: colors.panel,
+    }),
   ]);
   const min = log ? 10 ** Math.floor(Math.log10(Math.min(...values)) - 0.2) : 0;
   // Else bars of a logarithmic axis begin at 1.
   const from = log ? { startValue: min } : {};
-  const labels = { color: colors.soft, interval: 0, lineHeight: 14 };
+  const labels = { color: colors.soft, interval: 0, lineHeight: LINE };
   const under = Math.max(NAME_MIN, Math.floor(room / Math.max(names.length, 1)));
-  // Beside bars a name may take a third of the width.
-  const beside = { ...labels, width: Math.max(90, Math.floor(room / 3)), overflow: 'break' };
+  // Beside bars a name may take a third of the width, on a phone more.
+  const side = Math.max(140, Math.floor(room / 3));
+  const beside = { ...labels, width: side, overflow: 'break' };
+  // Lines end early, at spaces: there are more of them than letters alone would take.
+  const lines = Math.max(...names.map((one) => Math.ceil((one.length * LETTER * 1.3) / side)));
+  const row = Math.max(10 + 16 * groups.length, 4 + LINE * lines);
   return {
     title,
     summary,
-    height: across ? 90 + names.length * (10 + 16 * groups.length) : 360,
+    height: across ? 90 + names.length * row : 360,
     wide,
     option: {
       tooltip: tooltip(colors, teller(context)),
