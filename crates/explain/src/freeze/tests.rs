@@ -191,6 +191,17 @@ fn what_the_bitmap_leaves_out_at_the_end_is_silence() {
 }
 
 #[test]
+fn what_was_watched_for_less_than_a_hiccup_tells_none() {
+    let mut short = visit(0, "read", &[]);
+    short.elapsed_ns = 60 * MS;
+    short.completions = Bitmap::zeros(60);
+    (0..60).for_each(|bit| short.completions.set(bit));
+    let said = found(&run(TargetKind::File, vec![short])).sentences().join("\n");
+    assert!(said.contains("is unknown: 60 ms of measuring are less than that"), "{said}");
+    assert!(!said.contains("never stood still"), "{said}");
+}
+
+#[test]
 fn pauses_with_nothing_in_flight_are_no_gaps() {
     let mut paced = visit(0, "read", &[(2_000, 3_000)]);
     paced.streams[0].workers[0].gaps.clear();

@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-use super::{CellFreezes, Freeze, Freezes, Source, StuckWorkers};
+use super::{CellFreezes, Freeze, Freezes, HICCUP, Source, StuckWorkers};
 use crate::closing::ClosingSync;
 use crate::words;
 
@@ -70,6 +70,12 @@ impl Freezes {
             return "Whether the device ever stood still is unknown: nothing was measured."
                 .to_owned();
         };
+        if all.events() == 0 && watched < HICCUP {
+            return format!(
+                "Whether the device stands still for 100 ms or more is unknown: {watched} of \
+                 measuring are less than that."
+            );
+        }
         if all.events() == 0 {
             return format!(
                 "{} never stood still for 100 ms or more in {watched} of measuring. In so long it \
