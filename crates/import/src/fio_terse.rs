@@ -3,7 +3,7 @@
 //! All agree in the 41 fields of a direction that are kept here. Version 2 does not tell fio's own;
 //! 3 has reads and writes, the others trims behind them; 5 has six more fields a direction.
 
-use crate::draft::{Cell, Copies, Draft, Figure, Latency, Stream, no_end_mark};
+use crate::draft::{CELLS_MAX, Cell, Copies, Draft, Figure, Latency, Stream, no_end_mark};
 use crate::text::{self, Found, Line, Text};
 
 /// Fields of one direction: totals, two latencies, 20 percentiles, the whole latency, bandwidth.
@@ -67,7 +67,7 @@ pub(crate) fn is_line(line: &str) -> bool {
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let mut draft = Draft::of("fio");
-    let mut copies = Copies::default();
+    let mut jobs: Vec<Job> = Vec::new();
     for line in text.lines.iter().filter(|line| is_line(&line.text)) {
         let fields: Vec<&str> = line.text.trim().split(';').collect();
         let Some(layout) = Layout::of(&fields) else { continue };
@@ -78,14 +78,33 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
         let fio = layout.fio.and_then(|at| fields.get(at));
         draft.version = fio.map(|v| v.trim_start_matches("fio-").to_owned());
         let job = job(line, &fields, layout)?;
-        if !copies.have(&line.text) {
-            draft.push(job);
+        // Of too many one is kept, so that they can be told.
+        if jobs.len() <= CELLS_MAX {
+            jobs.push(job);
         }
     }
-    if draft.cells.is_empty() {
+    if jobs.is_empty() {
         return Err(text.ended("a terse line, `3;fio-...`"));
     }
+    let (mut copies, mut snapshots) = (Copies::default(), 0);
+    let mut rest = jobs.into_iter();
+    while !rest.as_slice().is_empty() {
+        let (before, lines) = status(rest.as_slice());
+        snapshots += before;
+        for job in rest.by_ref().skip(before).take(lines) {
+            if !copies.have(&job.line) {
+                draft.push(job.cell);
+            }
+        }
+    }
     draft.warnings.extend(copies.warning());
+    if snapshots > 0 {
+        let text = format!(
+            "Lines left out: {snapshots}. They are of what the lines behind them are of, and count from \
+             its beginning, as `--status-interval` prints them; the last ones have all."
+        );
+        draft.warnings.push(("snapshots".to_owned(), text));
+    }
     draft.remark(no_end_mark(draft.cells.len(), "line of a job", "lines of jobs"));
     draft.remarks.push(
         "Percentiles are of completion latency, mean and extremes of the whole; terse lines tell \
@@ -95,14 +114,99 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     Ok(vec![draft])
 }
 
-fn job(line: &Line, fields: &[&str], layout: Layout) -> Found<Cell> {
+/// A line.
+struct Job<'a> {
+    line: &'a str,
+    /// The job's name and its group's number.
+    of: [String; 2],
+    /// Run time of each direction in ms; 0 where it did nothing.
+    ran: [u64; 3],
+    cell: Cell,
+}
+
+impl Job<'_> {
+    /// Figures of a direction.
+    fn figure(&self, direction: usize) -> Option<&Figure> {
+        let ops = self.cell.streams.iter().flat_map(|stream| &stream.ops);
+        ops.into_iter().find(|figure| figure.op == DIRECTIONS[direction])
+    }
+
+    fn ran(&self) -> u64 {
+        self.ran.into_iter().max().unwrap_or(0)
+    }
+
+    /// Whether it may tell of the same job as `before` and of more of its time: nothing that counts
+    /// from the beginning falls, no least latency rises, and no largest falls.
+    fn may_go_on_from(&self, before: &Self) -> bool {
+        let no_less = |k: usize| match (before.figure(k), self.figure(k)) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(then), Some(now)) => {
+                now.bytes >= then.bytes
+                    && now.latency.min <= then.latency.min
+                    && now.latency.max >= then.latency.max
+            }
+        };
+        self.of == before.of
+            && (0..DIRECTIONS.len()).all(|k| self.ran[k] >= before.ran[k] && no_less(k))
+    }
+}
+
+/// Most jobs of an execution whose snapshots are looked for: each number of them is tried.
+const JOBS_MAX: usize = 256;
+/// The interval between two snapshots may be so many times that between the two before.
+const UNEVEN: u64 = 2;
+/// What ran for less than one part in so many longer is a repeat that took about as long.
+const LONGER: u64 = 50;
+
+/// How many lines at the beginning are snapshots of the lines that follow them, and how many these
+/// are, one of each job: as `--status-interval` prints them.
+fn status(lines: &[Job]) -> (usize, usize) {
+    for jobs in 1..=JOBS_MAX.min(lines.len() / 2) {
+        let rounds = rounds(lines, jobs);
+        if rounds > 1 {
+            return ((rounds - 1) * jobs, jobs);
+        }
+    }
+    (0, 1)
+}
+
+/// How many times the lines of so many jobs come one behind the other, each of more of their time.
+fn rounds(lines: &[Job], jobs: usize) -> usize {
+    let mut rounds = lines.chunks_exact(jobs);
+    let ran = |round: &[Job]| round.iter().map(Job::ran).max().unwrap_or(0);
+    let Some(mut before) = rounds.next() else { return 0 };
+    let (first, mut interval, mut count) = (ran(before), None, 1);
+    for round in rounds {
+        let pairs = round.iter().zip(before);
+        let goes_on = || pairs.into_iter().all(|(now, then)| now.may_go_on_from(then));
+        let longer = ran(round).saturating_sub(ran(before));
+        let fits = match interval {
+            None => longer > first / LONGER,
+            // The first one comes after an interval, too, less what it took to begin.
+            Some(interval) => longer > 0 && longer.max(first) <= interval * UNEVEN,
+        };
+        if !fits || !goes_on() {
+            break;
+        }
+        count += 1;
+        // The last one may come sooner: behind it there is no more.
+        interval = interval.or(Some(longer));
+        before = round;
+    }
+    count
+}
+
+fn job<'a>(line: &'a Line, fields: &[&str], layout: Layout) -> Found<Job<'a>> {
     let field = |k: usize| fields.get(k).copied().unwrap_or_default();
+    let mut ran = [0; 3];
     let mut cell = Cell { phase: field(layout.name).to_owned(), ..Cell::default() };
     let mut ops = Vec::new();
     for (k, op) in DIRECTIONS.into_iter().take(layout.directions).enumerate() {
         let start = layout.first() + k * layout.direction;
         if let Some((figure, ms)) = direction(line, op, &|f| field(start + f))? {
             cell.elapsed_ns = cell.elapsed_ns.max(ms.checked_mul(1_000_000));
+            ran[k] = ms;
             ops.push(figure);
         }
     }
@@ -116,7 +220,8 @@ fn job(line: &Line, fields: &[&str], layout: Layout) -> Found<Cell> {
         _ => "mixed".to_owned(),
     };
     cell.streams = vec![Stream { name: cell.phase.clone(), op, ops, ..Stream::default() }];
-    Ok(cell)
+    let of = [layout.name, layout.name + 1].map(|k| field(k).to_owned());
+    Ok(Job { line: &line.text, of, ran, cell })
 }
 
 /// What a direction did, and for how many ms; `None` if it did nothing.

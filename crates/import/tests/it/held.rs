@@ -459,3 +459,36 @@ fn a_job_of_fio_that_verifies_is_no_mix() {
     assert_eq!(ops(&run), ["read-back", "write"]);
     assert_eq!(run.cells[0].streams[0].op, "write");
 }
+
+/// One line a job, each from the beginning of the execution.
+#[test]
+fn snapshots_of_terse_lines_are_of_one_execution() {
+    let last = text("fio-3.33-read.terse.txt");
+    let of = |ran: &str, kib: &str, min: &str, max: &str| {
+        let text =
+            last.replacen(";3964928;3960967;3868;1001;", &format!(";{kib};3960967;3868;{ran};"), 1);
+        assert!(text.contains(&format!(";{kib};")));
+        text.replacen(";203;4429;256.897050", &format!(";{min};{max};256.897050"), 1)
+            .replace(";203;4429;257.074165", &format!(";{min};{max};257.074165"))
+    };
+    let (first, second) =
+        (of("299", "1000000", "220", "4400"), of("600", "2000000", "203", "4429"));
+    let runs = taken(&(first.clone() + &second + &last));
+    assert_eq!(runs[0].visits, only("fio-3.33-read.terse.txt").visits);
+    assert_eq!(codes(&runs[0]), ["snapshots"]);
+    assert!(runs[0].header.warnings[0].text.contains("left out: 2."));
+    // Two jobs, and another execution behind them.
+    let two = |text: &str| text.to_owned() + &text.replace(";ter;", ";ter2;");
+    let runs = taken(&(two(&first) + &two(&second) + &two(&last) + &two(&first)));
+    assert_eq!((runs[0].cells.len(), runs[0].visits.len()), (2, 4));
+    assert!(runs[0].header.warnings[0].text.contains("left out: 4."));
+    // Repeats: as long, of as much, with a least latency that rose, of other times.
+    for other in [
+        of("1000", "3900000", "203", "4429"),
+        of("500", "3964928", "199", "4429"),
+        of("500", "4000000", "203", "4429"),
+        of("500", "2000000", "203", "4430"),
+    ] {
+        assert_eq!(taken(&(other + &last))[0].visits.len(), 2);
+    }
+}
