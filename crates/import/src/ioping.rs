@@ -5,6 +5,8 @@
 //! pauses included, as ours is: how fast the device answers is in the latency. Where it did not
 //! wait (`-R`), the phase is `seek-rate`, or `sequential` for requests of 256 KiB (`-RL`).
 
+use std::ops::Range;
+
 use crate::draft::{CELLS_MAX, Cell, Copies, Draft, Drafts, Figure, Latency, Stream, no_end_mark};
 use crate::text::{self, Found, Line, Text};
 
@@ -13,6 +15,26 @@ use crate::text::{self, Found, Line, Text};
 pub(crate) fn is_batch(text: &str) -> bool {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
     lines.peek().is_some() && lines.all(is_batch_line)
+}
+
+/// Whether a batch line stands among other lines. Figures that other tools print in as many columns,
+/// as in IOZone's grid, do not add up to one: its mean is between its extremes, and as many of it as
+/// were counted take no longer than all the time.
+pub(crate) fn has_batch_line(text: &str) -> bool {
+    text.lines().any(is_held_batch_line)
+}
+
+fn is_held_batch_line(line: &str) -> bool {
+    let n: Vec<f64> = match is_batch_line(line) {
+        true => line.split_whitespace().filter_map(text::number).collect(),
+        false => return false,
+    };
+    match n.as_slice() {
+        &[count, time, _, _, min, mean, max, ..] => {
+            count > 0.0 && min <= mean && mean <= max && count * mean <= time + count
+        }
+        _ => false,
+    }
 }
 
 fn is_batch_line(line: &str) -> bool {
@@ -29,6 +51,8 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     }
     let mut reader = text.reader();
     let mut drafts = Drafts::default();
+    // Number of the last line that was read.
+    let mut above = 0;
     while let Some(title) = reader.seek("--- ") {
         let mut draft = Draft::of("ioping");
         target(title, &mut draft)?;
@@ -44,12 +68,45 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
             line = reader.next().ok_or_else(|| reader.ended("`min/avg/max/mdev`"))?;
         }
         let latency = extremes(line)?;
+        of_these(text, above..title.number, &done, &latency)?;
+        above = line.number;
         let block = block(text, title.number)?;
         draft.push(cell(Measured { latency, block, all_ns, ..done }));
         drafts.push(draft);
     }
-    drafts.all().ok_or_else(|| text.ended("`--- ... ioping statistics ---`"))
+    match text.lines.iter().find(|line| line.number > above && is_held_batch_line(&line.text)) {
+        Some(line) => Err(line.unfit(OF_ITS_OWN)),
+        None => drafts.all().ok_or_else(|| text.ended("`--- ... ioping statistics ---`")),
+    }
 }
+
+const OF_ITS_OWN: &str = "batch lines in a file of their own";
+
+/// Batch lines above statistics have to be of parts of them, as `-p` prints them: else they are an
+/// output of their own, which would be lost.
+fn of_these(text: &Text, between: Range<usize>, all: &Measured, latency: &Latency) -> Found<()> {
+    let start = text.lines.partition_point(|line| line.number <= between.start);
+    let end = text.lines.partition_point(|line| line.number < between.end);
+    let lines = text.lines.get(start..end).unwrap_or_default();
+    let (mut sum, mut most, mut last) = (0.0, 0.0f64, None);
+    for line in lines.iter().filter(|line| is_held_batch_line(&line.text)) {
+        let n: Vec<f64> = line.text.split_whitespace().filter_map(text::number).collect();
+        (sum, most, last) = (sum + n[0], most.max(n[0]), Some(line));
+        let least = latency.min.map_or(0.0, |ns| ns as f64 * (1.0 - ROUNDED));
+        let largest = latency.max.map_or(f64::INFINITY, |ns| ns as f64 * (1.0 + ROUNDED));
+        if sum > all.about * (1.0 + ROUNDED) || n[4] < least || n[6] > largest {
+            return Err(line.unfit(OF_ITS_OWN));
+        }
+    }
+    // What is left is less than a part.
+    match last.filter(|_| sum + most < all.about * (1.0 - ROUNDED)) {
+        Some(line) => Err(line.unfit(OF_ITS_OWN)),
+        None => Ok(()),
+    }
+}
+
+/// Statistics have three digits.
+const ROUNDED: f64 = 0.01;
 
 /// What ioping says about its requests.
 #[derive(Default)]
@@ -249,19 +306,42 @@ fn cell(done: Measured) -> Cell {
     Cell { phase: phase.to_owned(), streams: vec![stream], elapsed_ns, ..Cell::default() }
 }
 
-/// How many lines are of parts of what the last one is of (`-p`): it counts at least as many requests
-/// in at least as much time as they do together, and has the least and the largest of theirs.
+/// How many of the lines right before the last one are of parts of what that is of (`-p`): it counts
+/// at least as many requests in at least as much time as they do together, and has the least and the
+/// largest of theirs. What is left is less than a part.
 fn parts(lines: &[Vec<u64>]) -> usize {
-    let Some((last, parts)) = lines.split_last().filter(|(last, _)| last.len() == 10) else {
+    let Some((all, before)) = lines.split_last().filter(|(all, _)| all.len() == 10) else {
         return 0;
     };
-    let all = |field: usize| parts.iter().map(move |line| line[field]);
-    let sum = |field: usize| all(field).fold(0u64, u64::saturating_add);
-    let holds = [0, 1, 8, 9].iter().all(|&field| last[field] >= sum(field));
-    let (least, largest) = (all(4).min(), all(6).max());
-    let spans = least >= Some(last[4]) && largest <= Some(last[6]);
-    let of_them = least == Some(last[4]) || largest == Some(last[6]);
-    if !parts.is_empty() && holds && spans && of_them { parts.len() } else { 0 }
+    let mut sums = [0u64; 10];
+    let (mut count, mut of_them, mut largest, mut requests) = (0, false, 0, 0);
+    for part in before.iter().rev() {
+        for field in [0, 1, 8, 9] {
+            sums[field] = sums[field].saturating_add(part[field]);
+        }
+        let holds = [0, 1, 8, 9].iter().all(|&field| all[field] >= sums[field]) && all[9] > sums[9];
+        if !(holds && part[4] >= all[4] && part[6] <= all[6]) {
+            break;
+        }
+        of_them |= part[4] == all[4] || part[6] == all[6];
+        (largest, requests) = (largest.max(part[0]), sums[0]);
+        count += 1;
+    }
+    if of_them && all[0].saturating_sub(requests) <= largest { count } else { 0 }
+}
+
+/// The lines that are of no part of another one's time, and how many are left out.
+fn wholes(mut lines: Vec<Vec<u64>>) -> (Vec<Vec<u64>>, usize) {
+    let (mut wholes, mut left_out) = (Vec::new(), 0);
+    loop {
+        let parts = parts(&lines);
+        let Some(whole) = lines.pop() else { break };
+        wholes.push(whole);
+        lines.truncate(lines.len() - parts);
+        left_out += parts;
+    }
+    wholes.reverse();
+    (wholes, left_out)
 }
 
 fn batch(text: &Text) -> Found<Vec<Draft>> {
@@ -283,8 +363,8 @@ fn batch(text: &Text) -> Found<Vec<Draft>> {
             lines.push(n);
         }
     }
-    let parts = parts(&lines);
-    for n in lines.drain(parts..) {
+    let (wholes, parts) = wholes(lines);
+    for n in wholes {
         let line = text.lines.first().ok_or_else(|| text.ended("a batch line"))?;
         let &[count, time, iops, rate, min, mean, max, sd, ..] = n.as_slice() else {
             return Err(line.unfit("8 or 10 whole numbers"));
@@ -312,8 +392,8 @@ fn batch(text: &Text) -> Found<Vec<Draft>> {
     draft.warnings.extend(copies.warning());
     if parts > 0 {
         let text = format!(
-            "{parts} lines of this file are left out: they are of parts of the time that the last line \
-             is of, as `-p` prints them."
+            "{parts} lines of this file are left out: they are of parts of the time that the line behind \
+             them is of, as `-p` prints them."
         );
         draft.warnings.push(("snapshots".to_owned(), text));
     }

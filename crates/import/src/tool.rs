@@ -140,7 +140,9 @@ impl Tool {
     /// Another tool whose output the text looks like, too. fio prints one result in several forms.
     pub(crate) fn besides(self, text: &str) -> Option<Self> {
         let same = |other: Self| self == other || self == Self::Fio && other == Self::FioTerse;
-        Self::ALL.into_iter().find(|other| !same(*other) && other.knows(text))
+        let has_batch = self != Self::Ioping && ioping::has_batch_line(text);
+        let knows = |other: Self| other.knows(text) || other == Self::Ioping && has_batch;
+        Self::ALL.into_iter().find(|other| !same(*other) && knows(*other))
     }
 
     /// Runs of the text; `name` is the file's, which tells what Orion's matrices hold.

@@ -492,3 +492,58 @@ fn snapshots_of_terse_lines_are_of_one_execution() {
         assert_eq!(taken(&(other + &last))[0].visits.len(), 2);
     }
 }
+
+/// Of several executions, with `-p` or without.
+#[test]
+fn lines_of_parts_stand_before_the_line_that_they_are_of() {
+    let first = "2 13452454 149 608960 181751 6726227 13270703 6544476 3 213399823\n\
+                 2 17481663 114 468605 8110927 8740832 9370736 629904 2 196071008\n\
+                 5 33331463 150 614434 181751 6666293 13270703 4760093 6 502534554\n";
+    let second = "2 19157313 104 427617 5727132 9578656 13430181 3851524 3 213584549\n\
+                  2 18195969 110 450210 6208330 9097984 11987639 2889654 2 198537346\n\
+                  5 43332020 115 472630 5727132 8666404 13430181 3335541 6 506147103\n";
+    let plain = "4 9084000 440 1801372 1387 2271000 4697000 155000 5 500876706\n";
+    let counts = |text: &str| {
+        let run = taken(text).remove(0);
+        let count = |visit: &record::VisitRecord| visit.streams[0].ops[0].requests;
+        (run.visits.iter().map(count).collect::<Vec<_>>(), codes(&run).len())
+    };
+    for (text, found) in [
+        (first.to_owned() + second, vec![5, 5]),
+        (first.to_owned() + plain, vec![5, 4]),
+        (plain.to_owned() + second, vec![4, 5]),
+        (plain.to_owned() + first + plain.replace('4', "3").as_str() + second, vec![4, 5, 3, 5]),
+    ] {
+        assert_eq!(counts(&text), (found, 1), "{text}");
+    }
+}
+
+/// A batch line is known among other lines only by its figures.
+#[test]
+fn batch_lines_beside_other_outputs_are_refused() {
+    let batch = text("ioping-1.3-batch.txt");
+    for name in super::samples() {
+        let alone = try_import(&name, &sample(&name)).unwrap();
+        assert!(!alone.is_empty(), "{name}");
+        if name == "ioping-1.3-batch.txt" {
+            continue;
+        }
+        for both in [text(&name) + "\n" + &batch, batch.clone() + &text(&name)] {
+            let error = try_import(&name, both.as_bytes()).unwrap_err().to_string();
+            let is_told = error.contains("what ioping prints") || error.contains("wanted");
+            assert!(is_told, "{name}: {error}");
+        }
+    }
+    // `-p` prints them above the statistics that have them all.
+    let ioping = "1 3627931 276 1129018 3627931 3627931 3627931 0 2 103812736\n\
+                  2 4247605 471 1928616 534567 2123802 3713038 1589236 2 200037003\n\
+                  2 421739 4742 19424336 129833 210870 291906 81036 2 196581539\n\n\
+                  --- . (ext4 /dev/vda 252.0 GiB) ioping statistics ---\n\
+                  5 requests completed in 8.30 ms, 20 KiB read, 602 iops, 2.35 MiB/s\n\
+                  generated 6 requests in 500.5 ms, 24 KiB, 11 iops, 48.0 KiB/s\n\
+                  min/avg/max/mdev = 129.8 us / 1.66 ms / 3.71 ms / 1.65 ms\n";
+    assert_eq!(taken(ioping)[0].visits.len(), 1);
+    let more = "2 13452454 149 608960 181751 6726227 13270703 6544476 3 213399823\n";
+    assert_eq!(refused(&(more.to_owned() + ioping)).0, 1);
+    assert_eq!(refused(&(ioping.to_owned() + more)).0, 9);
+}
