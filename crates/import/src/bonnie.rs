@@ -8,7 +8,7 @@
 //! bonnie++ prints for these is kept as well, under a name that is in no rate.
 
 use crate::csv;
-use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream};
+use crate::draft::{CELLS_MAX, Cell, Draft, Drafts, Figure, Latency, Stream};
 use crate::text::{self, Found, LINE_BYTES_MAX, Line, Reader, Text};
 
 /// Without a size of its own a request has 8 KiB.
@@ -117,12 +117,17 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
             Ok(())
         };
     let mut rows = 0usize;
+    // Numbers of the lines of CSV, and what they say.
+    let mut told: Vec<(usize, Vec<[String; 3]>)> = Vec::new();
     for line in &text.lines {
         let fields = csv::fields(&line.text);
         if let Some(kind) = kind(&fields) {
             let (row, version, settings) = of_csv(line, &fields, kind)?;
             add(&row, version, settings)?;
             rows += 1;
+            if rows <= CELLS_MAX {
+                told.push((line.number, row.phases));
+            }
         } else if is_bent_row(&fields) {
             return Err(line.unfit("a line of CSV as bonnie++ prints it"));
         }
@@ -133,6 +138,20 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     while !has_rows && has_table(&reader) {
         let (row, version, settings) = of_table(&mut reader)?;
         add(&row, version, settings)?;
+    }
+    while has_rows && let Some(head) = reader.rest().iter().find(|line| is_head(line)) {
+        let mut ahead = reader.clone();
+        // Where blanks were collapsed only its place tells whose it is.
+        let table = of_table(&mut ahead).ok().map(|(row, ..)| row.phases);
+        reader.find(head.text.trim())?;
+        let next = reader.rest().iter().find(|line| is_head(line)).map_or(usize::MAX, |l| l.number);
+        let is_told = told.iter().any(|(number, row)| match &table {
+            Some(table) => is_same(table, row),
+            None => (head.number..next).contains(number),
+        });
+        if !is_told {
+            return Err(head.unfit("the line of CSV of this table, too, or the tables alone"));
+        }
     }
     let mut all =
         drafts.all().ok_or_else(|| text.ended("a line of CSV, or the table under `Version`"))?;
@@ -160,6 +179,19 @@ fn remarks(draft: &mut Draft, has_rows: bool, rows: usize) {
              there.",
         );
     }
+}
+
+/// Whether a table and a line of CSV say the same. Of rates a table may print fewer digits, with a unit.
+fn is_same(table: &[[String; 3]], row: &[[String; 3]]) -> bool {
+    let is_rate = |a: &str, b: &str| a == b || a.ends_with(|c: char| c.is_ascii_alphabetic());
+    let is_phase = |(a, b): (&[String; 3], &[String; 3])| {
+        is_rate(&a[0], &b[0]) && a[1] == b[1] && a[2] == b[2]
+    };
+    table.len() == row.len() && table.iter().zip(row).all(is_phase)
+}
+
+fn is_head(line: &Line) -> bool {
+    line.text.contains("Sequential Output------")
 }
 
 fn has_table(reader: &Reader) -> bool {

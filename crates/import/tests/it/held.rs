@@ -547,3 +547,39 @@ fn batch_lines_beside_other_outputs_are_refused() {
     assert_eq!(refused(&(more.to_owned() + ioping)).0, 1);
     assert_eq!(refused(&(ioping.to_owned() + more)).0, 9);
 }
+
+/// The table of a line of CSV says the same.
+#[test]
+fn a_table_of_bonnie_without_its_line_of_csv_is_not_dropped() {
+    let whole = text("bonnie-2.00.table.txt") + &text("bonnie-2.00.csv");
+    for (name, other) in [
+        ("bonnie-2.00.table.txt", text("bonnie-1.03.csv")),
+        ("bonnie-1.03.txt", text("bonnie-2.00.csv")),
+        ("bonnie-1.96-wal.txt", text("bonnie-1.96.csv")),
+    ] {
+        let table: String = text(name)
+            .lines()
+            .filter(|line| !line.starts_with("1.9"))
+            .map(|l| l.to_owned() + "\n")
+            .collect();
+        for both in [table.clone() + &other, other.clone() + &table] {
+            let (line, told) = refused(&both);
+            assert_eq!(line, line_of(&both, "Sequential Output------"), "{told}");
+            assert!(told.contains("line of CSV of this table"), "{told}");
+        }
+    }
+    // Before or behind it, and with a table whose blanks were collapsed.
+    let fast = text("bonnie-2.00-fast.txt");
+    let row = fast.lines().find(|line| line.starts_with("1.98,")).unwrap();
+    let table = without(&fast, line_of(&fast, "1.98,"));
+    let collapsed: String = table
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n")
+        .collect();
+    for both in
+        [format!("{table}{row}\n"), format!("{row}\n{table}"), format!("{collapsed}{row}\n")]
+    {
+        assert_eq!(taken(&both)[0].visits, only("bonnie-2.00-fast.txt").visits, "{both}");
+    }
+    assert!(taken(&whole).len() < 3);
+}
