@@ -48,6 +48,11 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
         let Some(start) = words.find(&["Write", "Tests:"]) else {
             return Err(text.ended("`Write Tests:` and its table"));
         };
+        if let Some(&(_, line)) = words.find(&["Read", "Tests:"]).and_then(|at| words.words.get(at))
+            && line.number < words.words.get(start).map_or(0, |(_, line)| line.number)
+        {
+            return Err(line.unfit("`Write Tests:` and its table before it"));
+        }
         words.at = start + 2;
         words.table("write", &mut draft)?;
         let blank: Vec<_> = draft.cells.iter().filter(|cell| cell.blank).map(name).collect();

@@ -583,3 +583,12 @@ fn a_table_of_bonnie_without_its_line_of_csv_is_not_dropped() {
     }
     assert!(taken(&whole).len() < 3);
 }
+
+#[test]
+fn a_read_table_alone_is_not_dropped() {
+    let cut: String = text("bm-flash-raid0-12.txt").split_inclusive('\n').take(21).collect();
+    assert!(!cut.contains("Write Tests:") && refused(&cut).1.contains("wanted `Write Tests:`"));
+    let both = cut.clone() + &text("bm-flash-raid5-4.txt");
+    let (line, told) = refused(&both);
+    assert!(line > 21 && told.contains("wanted `Write Tests:` and its table before it"), "{told}");
+}
