@@ -1,5 +1,7 @@
 //! pgbench's report, 8.x to today: one operation, the transaction.
 
+use std::collections::BTreeSet;
+
 use crate::draft::{Cell, Draft, Drafts, Figure, Latency, RESULT, Stream};
 use crate::text::{Found, Line, Reader, Text};
 
@@ -9,11 +11,22 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let version = text.lines.iter().find_map(|line| line.after("pgbench (")).map(|rest| {
         rest.split(|c: char| c.is_whitespace() || c == ')').next().unwrap_or_default().to_owned()
     });
-    while let Some(line) = reader.seek("transaction type:") {
+    loop {
+        let before = reader.rest();
+        let Some(line) = reader.seek("transaction type:") else { break no_rate(before)? };
+        no_rate(before.get(..before.len() - reader.rest().len()).unwrap_or_default())?;
         let draft = one(line, &mut reader, version.clone())?;
         drafts.add(crate::sysbench::test(&draft), draft);
     }
     drafts.all().ok_or_else(|| text.ended("`transaction type:`"))
+}
+
+/// A rate outside a report is of another one that ran into it.
+fn no_rate(lines: &[Line]) -> Found<()> {
+    match lines.iter().find(|line| line.after("tps =").is_some()) {
+        Some(line) => Err(line.unfit("`transaction type:` and the rest of a report before it")),
+        None => Ok(()),
+    }
 }
 
 fn one(first: &Line, reader: &mut Reader, version: Option<String>) -> Found<Draft> {
@@ -23,6 +36,7 @@ fn one(first: &Line, reader: &mut Reader, version: Option<String>) -> Found<Draf
     let mut figure = Figure::of("transaction");
     let mut latency = Latency::default();
     let (mut clients, mut elapsed_ns) = (None, None);
+    let mut met = BTreeSet::from(["transaction type"]);
     let rate = loop {
         let Some(line) = reader.next() else { return Err(reader.ended("`tps =`")) };
         let (name, value) = line
@@ -31,6 +45,9 @@ fn one(first: &Line, reader: &mut Reader, version: Option<String>) -> Found<Draf
             .split_once([':', '='])
             .map(|(name, value)| (name.trim(), value.trim()))
             .ok_or_else(|| line.unfit("a line of the report, `name: value` or `tps = ...`"))?;
+        if !met.insert(name) {
+            return Err(line.unfit("each line of a report once"));
+        }
         match name {
             "tps" => break rate(line, value, reader)?,
             "number of clients" => {

@@ -592,3 +592,24 @@ fn a_read_table_alone_is_not_dropped() {
     let (line, told) = refused(&both);
     assert!(line > 21 && told.contains("wanted `Write Tests:` and its table before it"), "{told}");
 }
+
+/// As two at once print into one file.
+#[test]
+fn reports_of_pgbench_that_run_into_each_other_are_refused() {
+    let other = text("pgbench-15.txt").replace("number of clients: ", "number of clients: 1");
+    let (first, second): (Vec<_>, Vec<_>) = (
+        text("pgbench-15.txt").lines().map(str::to_owned).collect(),
+        other.lines().map(str::to_owned).collect(),
+    );
+    let whole = line_of(&other, "tps = ");
+    for at in line_of(&other, "transaction type:") + 1..whole {
+        let mixed = [&first[..at], &second[..], &first[at..]].concat().join("\n") + "\n";
+        let (_, told) = refused(&mixed);
+        assert!(told.contains("wanted"), "{told}");
+    }
+    let (_, told) = refused(&(text("pgbench-15.txt") + &first[whole - 1] + "\n"));
+    assert!(told.contains("the rest of a report before it"), "{told}");
+    let twice =
+        text("pgbench-15.txt").replace("scaling factor: 2", "scaling factor: 2\nscaling factor: 3");
+    assert!(refused(&twice).1.contains("each line of a report once"));
+}
