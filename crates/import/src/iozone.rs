@@ -93,7 +93,9 @@ fn one(lines: &[&Line], end: &Line) -> Found<Draft> {
     let mut workers = String::new();
     for line in lines {
         let text = line.text.trim();
-        if let Some(rest) = line.after("Version $Revision:") {
+        if text.starts_with("Iozone: Performance Test") && !draft.cells.is_empty() {
+            return Err(line.unfit("`iozone test complete.` of the output before it"));
+        } else if let Some(rest) = line.after("Version $Revision:") {
             draft.version = Some(rest.trim_end_matches('$').trim().to_owned());
         } else if let Some(rest) = line.after("Command line used:") {
             set(&mut draft, "command line", rest);
@@ -116,6 +118,11 @@ fn one(lines: &[&Line], end: &Line) -> Found<Draft> {
             rows = Rows::Next;
         } else if let Some(rest) = line.after("Children see throughput for") {
             let cell = throughput(line, rest, file_size, record)?;
+            let is_same =
+                |other: &Cell| other.phase == cell.phase && other.coordinates == cell.coordinates;
+            if draft.cells.iter().any(is_same) {
+                return Err(line.unfit("`iozone test complete.` of the output before it"));
+            }
             draft.push(cell);
             workers = words(rest);
         } else if text.contains(" throughput ") && text.contains('=')

@@ -613,3 +613,19 @@ fn reports_of_pgbench_that_run_into_each_other_are_refused() {
         text("pgbench-15.txt").replace("scaling factor: 2", "scaling factor: 2\nscaling factor: 3");
     assert!(refused(&twice).1.contains("each line of a report once"));
 }
+
+/// Two outputs, of which the first has no end, are no repeats of each other's cells.
+#[test]
+fn an_output_of_iozone_without_its_end_is_refused_before_a_whole_one() {
+    let whole = text("iozone-throughput.txt");
+    let first = line_of(&whole, "Children see");
+    for headless in [0, first - 1] {
+        let second: String = whole.split_inclusive('\n').skip(headless).collect();
+        for lines in first..whole.lines().count() {
+            let cut: String = whole.split_inclusive('\n').take(lines).collect();
+            let (line, told) = refused(&(cut + &second));
+            assert!(line > lines, "{told}");
+            assert!(told.contains("wanted `iozone test complete.`"), "{told}");
+        }
+    }
+}
