@@ -181,11 +181,12 @@ fn remarks(draft: &mut Draft, has_rows: bool, rows: usize) {
     }
 }
 
-/// Whether a table and a line of CSV say the same. Of rates a table may print fewer digits, with a unit.
+/// Whether a table and a line of CSV say the same. Of rates a table may print fewer digits,
+/// with a unit; that of 2.00 prints others, so that where there are latencies these tell.
 fn is_same(table: &[[String; 3]], row: &[[String; 3]]) -> bool {
     let is_rate = |a: &str, b: &str| a == b || a.ends_with(|c: char| c.is_ascii_alphabetic());
     let is_phase = |(a, b): (&[String; 3], &[String; 3])| {
-        is_rate(&a[0], &b[0]) && a[1] == b[1] && a[2] == b[2]
+        (is_rate(&a[0], &b[0]) || !a[2].is_empty()) && a[1] == b[1] && a[2] == b[2]
     };
     table.len() == row.len() && table.iter().zip(row).all(is_phase)
 }
