@@ -104,13 +104,15 @@ pub(crate) fn rounds(suite: &Suite, raw: &RawRounds, head: &Table) -> Located<Ro
     Ok(rounds)
 }
 
-/// What the suite's own order and times would take, and never so little that the least number of
-/// visits would not fit.
+/// A tenth less than what the suite's own order and times would take: nobody is to wait longer than
+/// for those, and slow ramps and waits come on top. Where the least number of visits does not fit
+/// into that, a quarter more than they need.
 fn default_time_max(suite: &Suite) -> Nanos {
     let classic = suite.classic_duration();
+    let within = Nanos::new(classic.get() - classic.get() / 10).max(DEFAULT.time_max);
     let visits = suite.duration_of_rounds(suite.rounds.visits_min) + waits(suite);
-    let visits = Nanos::new(visits.get().saturating_add(visits.get() / 4));
-    whole_seconds(classic.max(visits).max(DEFAULT.time_max)).min(TIME_MAX)
+    let roomy = Nanos::new(visits.get().saturating_add(visits.get() / 4));
+    whole_seconds(if visits <= within { within } else { roomy }).min(TIME_MAX)
 }
 
 /// Up to the next: nobody writes such a limit in ns.
