@@ -141,7 +141,7 @@ pub struct Tally {
     /// Of it, time in which nothing but flushes at a visit's end was under way: nobody could
     /// have seen the load stand still.
     pub closing_ns: u64,
-    /// Completed in it.
+    /// Completed in it: what tables count, so no flush beside data.
     pub requests: u64,
     /// Gaps of 100 ms to 1 s.
     pub hiccups: u32,
@@ -187,11 +187,10 @@ impl Tally {
     }
 
     fn add(&mut self, visit: &VisitView<'_>, gaps: &[DeviceGap], usual_gap_ns: u64) {
-        let ops = visit.visit.streams.iter().flat_map(|stream| &stream.ops);
         self.visits += 1;
         self.watched_ns = self.watched_ns.saturating_add(visit.visit.rated_ns());
         self.closing_ns = self.closing_ns.saturating_add(closing_ns(visit.visit));
-        let rated = ops.map(OpRecord::requests_rated);
+        let rated = visit.counted().map(OpRecord::requests_rated);
         self.requests = rated.fold(self.requests, u64::saturating_add);
         for gap in gaps {
             match gap.tier {

@@ -358,9 +358,14 @@ impl RunError {
             Self::Strangers { path, .. } => {
                 Some(format!("move it elsewhere; then {} can go", path.display()))
             }
-            Self::NoInodes { .. } | Self::NoRoomForFiles { .. } => {
-                Some("ask for fewer or smaller files: `--set directory.files=1000`".to_owned())
+            Self::NoInodes { .. } => {
+                Some("ask for fewer files: `--set directory.files=1000`".to_owned())
             }
+            Self::NoRoomForFiles { .. } => Some(
+                "ask for a smaller target, `--size 1GiB`, or for fewer or smaller files there: \
+                 `--set directory.files=1000`"
+                    .to_owned(),
+            ),
             // ENOSPC
             Self::File { what, source, .. }
                 if *what == "make files in" && source.raw_os_error() == Some(28) =>

@@ -7,14 +7,17 @@ use std::path::{Path, PathBuf};
 
 use record::{TargetKind, TargetRecord};
 use rustix::fs::OFlags;
-use stack::{Access, Alignment, Host, Mark, Own, PathKind, Permit, Subject, Target};
+use stack::{Access, Alignment, Host, Mark, Own, PathKind, Permit, Space, Subject, Target};
 use suite::SuiteSource;
 use suite::model::Suite;
 use units::Bytes;
 
 use crate::prepare::{Ground, Paths, SCRATCH, SIZE_UNIT, begins_empty, verifies};
 use crate::several::{are_distinct, together};
-use crate::{Order, RunError, left_behind};
+use crate::{Order, RunError, directory, left_behind};
+
+/// A scratch file that takes all there is leaves one part of so many.
+const SPARE_PART: u64 = 64;
 
 /// The targets of a run, looked at.
 pub(crate) struct Found {
@@ -29,6 +32,8 @@ pub(crate) struct Found {
     pub unit: Option<Bytes>,
     /// What is there is read, not written first.
     pub as_it_is: bool,
+    /// The size of a scratch file that the suite asks for, where there is less room.
+    pub asked: Option<Bytes>,
 }
 
 impl Found {
@@ -50,7 +55,8 @@ impl Found {
         };
         let as_it_is = !matches!(ground, Ground::Memory);
         let capacity = (size > Bytes::ZERO).then_some(size);
-        Self { ground, record, records: Vec::new(), capacity, unit: None, as_it_is }
+        let (records, unit, asked) = (Vec::new(), None, None);
+        Self { ground, record, records, capacity, unit, as_it_is, asked }
     }
 }
 
@@ -122,8 +128,10 @@ pub(crate) fn find_paths(
 ) -> Result<Found, RunError> {
     let seen = paths.iter().map(|path| Seen::of(host, path));
     let seen = seen.collect::<Result<Vec<Seen>, RunError>>()?;
+    let mut asked = None;
     for directory in seen.iter().filter_map(|one| one.directory.as_ref()) {
-        size_scratch(directory, source, order.size_given)?;
+        let cut = size_scratch(directory, source, order.size_given)?;
+        asked = asked.or(cut);
     }
     let wanted = checked(source, None)?;
     let character = seen.iter().find(|one| one.is_character());
@@ -188,7 +196,7 @@ pub(crate) fn find_paths(
     };
     let ground = Ground::Paths(Box::new(paths));
     let records = if several { records } else { Vec::new() };
-    Ok(Found { ground, record, records, capacity, unit, as_it_is })
+    Ok(Found { ground, record, records, capacity, unit, as_it_is, asked })
 }
 
 fn alignment(target: &Target) -> Alignment {
@@ -350,16 +358,20 @@ fn describes_itself(path: &Path) -> bool {
     read.is_ok() && engine::verify::describes_itself(&sector)
 }
 
-/// A scratch file takes what the suite wants, or what the file system can give.
+/// A scratch file takes what the suite wants, or what the file system can give beside the files
+/// that the suite makes in a directory. Gives the size of a file as it was asked for, if it is less.
 fn size_scratch(
     directory: &Target,
     source: &mut SuiteSource,
     size_given: bool,
-) -> Result<(), RunError> {
-    let files = checked(source, None)?.files;
-    let Some(space) = directory.path.space else { return Ok(()) };
+) -> Result<Option<Bytes>, RunError> {
+    let suite = checked(source, None)?;
+    let files = &suite.files;
+    let Some(space) = directory.path.space else { return Ok(None) };
+    let beside = directory::needs(&suite).map_or(Bytes::ZERO, |(bytes, _)| bytes);
+    let left = Space { free: Bytes::new(space.free.get().saturating_sub(beside.get())), ..space };
     // The reuse of a scratch file left behind frees as much as it takes; not counted here.
-    let Some(most) = stack::suggest_scratch_size(space, files.total()) else {
+    let Some(most) = stack::suggest_scratch_size(left, files.total()) else {
         return Err(RunError::NoRoom {
             directory: directory.path.resolved.clone(),
             free: space.free,
@@ -367,10 +379,13 @@ fn size_scratch(
             reserve: stack::space_reserve(space.total),
         });
     };
-    if most < files.total() && !size_given {
-        set_size(source, Bytes::new(most.get() / u64::from(files.count)))?;
+    if most >= files.total() || size_given {
+        return Ok(None);
     }
-    Ok(())
+    // What others write until it is made must not make it too large after all.
+    let most = most.get() - most.get() / SPARE_PART;
+    set_size(source, Bytes::new(most / u64::from(files.count)))?;
+    Ok(Some(files.size))
 }
 
 /// Takes existing files or devices whole where only reads are made of them and nobody said how

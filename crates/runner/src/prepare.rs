@@ -486,6 +486,7 @@ fn finish(
     }
     let mut passes = fill::passes(&suite);
     let mut warnings: Vec<Warning> = suite.phases.iter().filter_map(too_few_rounds).collect();
+    warnings.extend(found.asked.map(|asked| smaller(asked, suite.files.size)));
     let mut remarks = Vec::new();
     match &found.ground {
         // Nothing has to be there to be read; what was written may be remembered.
@@ -756,6 +757,15 @@ fn can_handle_caches(paths: &Paths, suite: &Suite) -> Result<(), RunError> {
 /// Whether requests of the stream are copies that the kernel makes.
 pub(crate) fn copies_in_kernel(stream: &Stream) -> bool {
     stream.mix.classes.iter().any(|class| class.op == Operation::CopyRange)
+}
+
+/// What is done to the file as often as it was meant for a larger one is done to less.
+fn smaller(asked: Bytes, size: Bytes) -> Warning {
+    let text = format!(
+        "the scratch file has {size} instead of {asked}: there is no more room. Amounts that the \
+         suite gives in bytes or requests stay as they are, and a cache may hold more of it"
+    );
+    Warning::new("scratch-smaller", text)
 }
 
 /// Whether there is a file system where one is needed, with room for the files that are made.

@@ -6,7 +6,8 @@ use std::fmt::Write;
 
 use clap::Args;
 use explain::compare::{
-    Against, CellComparison, Comparison, Direction, Doubt, Method, Outcome, Terms, Verdict,
+    Against, CellComparison, Comparison, Direction, Doubt, Method, Outcome, Stalls, Terms,
+    Verdict,
 };
 use explain::view::View;
 use explain::visits::head;
@@ -262,10 +263,15 @@ fn row(cell: &CellComparison, details: bool) -> Vec<String> {
             ratio(outcome.twin),
             latency(|l| Some(l.mean_ratio)),
             latency(|l| l.p99_ratio),
-            format!("{}/{}", a.stalls.count, b.stalls.count),
+            format!("{}/{}", stalls(a.stalls), stalls(b.stalls)),
         ]);
     }
     row
+}
+
+/// How many; `-` where no visit knows.
+fn stalls(of: Stalls) -> String {
+    if of.measured_ns == 0 { "-".to_owned() } else { of.count.to_string() }
 }
 
 fn verdict(outcome: &Outcome) -> String {

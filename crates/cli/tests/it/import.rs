@@ -246,3 +246,13 @@ fn an_imported_run_has_cells_in_common_with_our_suite_of_its_method() {
         assert!(common > 0 && common <= most, "{suite}: {common} of {most}\n{against:#}");
     }
 }
+
+#[test]
+fn standstills_that_nobody_looked_for_are_unknown_in_comparisons() {
+    let world = World::new();
+    for name in ["bm-flash-raid0-12.txt", "bm-flash-raid5-4.txt"] {
+        world.ok(&["import", &sample(name)]);
+    }
+    let out = world.ok(&["compare", "r1", "r2", "--cells"]).out;
+    assert!(out.contains("-/-") && !out.contains("0/0"), "{out}");
+}

@@ -142,6 +142,24 @@ fn less_than_a_gib_left() {
     lab.run(&format!("{WRITE} m")).is(3, &["no room for a scratch file in"]);
 }
 
+/// A scratch file that has less than it was to have is told, and leaves room for what the suite
+/// makes beside it.
+#[test]
+fn less_room_than_a_suite_wants() {
+    needs_root!("mount");
+    let mut lab = Lab::new("small");
+    lab.mount(&["-t", "tmpfs", "-o", "size=1200m", "none"], "m");
+    let told = "scratch file has ";
+    let plan = lab.ok("run bonnie --set direct=false --target m --dry-run");
+    assert!(plan.out.contains(told) && plan.out.contains("makes and removes"), "{plan}");
+    let run = "run random-read --set direct=false --time 50ms --target m";
+    let plan = lab.ok(&format!("{run} --size 64MiB --dry-run"));
+    assert!(!plan.out.contains(told), "{plan}");
+    lab.ok(run);
+    let table = lab.ok("table last");
+    assert!(table.out.contains("scratch-smaller") || table.out.contains(told), "{table}");
+}
+
 #[test]
 fn a_read_only_file_system() {
     needs_root!("mount");

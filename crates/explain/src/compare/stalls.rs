@@ -24,7 +24,8 @@ pub struct Stalls {
     pub longest_ns: u64,
     /// All of them together, ns.
     pub lost_ns: u64,
-    /// Measured time that they are in, ns.
+    /// Measured time that they are in, ns: of visits that know when something completed, which those
+    /// of other tools do not.
     pub measured_ns: u64,
 }
 
@@ -34,6 +35,9 @@ impl Stalls {
         let mut stalls = Self::default();
         for view in &cell.visits {
             let visit = view.visit;
+            if visit.completions.bits == 0 {
+                continue;
+            }
             stalls.measured_ns = stalls.measured_ns.saturating_add(visit.rated_ns());
             let usual_ms = 1_000.0 / view.requests_per_second.max(1e-9);
             let least = STALL_MS_MIN.max((STALL_USUAL * usual_ms) as u64);

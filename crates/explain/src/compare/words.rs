@@ -605,6 +605,9 @@ fn share(share: f64) -> String {
 
 fn stalled(label: &str, stalls: Stalls) -> String {
     let measured = seconds(stalls.measured_ns as f64 / 1e9);
+    if stalls.measured_ns == 0 {
+        return format!("Whether {label} ever stood still is unknown.");
+    }
     if stalls.count == 0 {
         return format!("{label} had no stall of 100 ms in {measured}.");
     }

@@ -316,6 +316,20 @@ fn lost_time_and_the_writes_before_are_told() {
 }
 
 #[test]
+fn rates_are_those_of_tables_and_flushes_in_none() {
+    let mut synced = visit(0, "write", &[(2_000, 5_000)]);
+    let mut flushes = synced.streams[0].ops[0].clone();
+    flushes.op = "fsync".to_owned();
+    flushes.bytes = 0;
+    let written = synced.streams[0].ops[0].requests;
+    synced.streams[0].ops.push(flushes);
+    let run = run(TargetKind::File, vec![synced]);
+    let tally = found(&run).cells[0].tally;
+    assert_eq!(tally.requests, written);
+    assert!((tally.rate - written as f64 / 10.0).abs() < 0.01, "{tally:?}");
+}
+
+#[test]
 fn where_all_workers_stood_still_in_turn_there_are_no_others_that_went_on() {
     let mut both = visit(0, "read", &[]);
     let free = both.streams[0].workers[0].clone();
