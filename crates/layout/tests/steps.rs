@@ -207,7 +207,7 @@ fn what_was_made_is_undone_in_reverse() {
             "umount /run/plimsoll/k/data",
             "- /run/plimsoll/k/data",
             "- /run/plimsoll/k",
-            "wipefs --all --quiet --types ext4 /dev/md/plimsoll-k-leg0",
+            "wipefs --all --quiet --types ext2,ext3,ext4,ext4dev /dev/md/plimsoll-k-leg0",
             "mdadm --stop /dev/md/plimsoll-k-leg0",
             "mdadm --zero-superblock /dev/sda",
             "mdadm --zero-superblock /dev/sdb",

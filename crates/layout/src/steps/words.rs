@@ -47,7 +47,12 @@ pub fn signature(device: &DeviceId, kind: &str, name: Option<&str>) -> Made {
 
 /// Erases what we wrote of that kind, nothing else.
 pub fn wipe(device: &DeviceId, kind: &str, name: Option<&str>) -> Undo {
-    let words = ["wipefs", "--all", "--quiet", "--types", kind, device.as_str()];
+    // By its features `blkid` may take one of these for another, and `wipefs` looks with its eyes.
+    let types = match kind {
+        "ext2" | "ext3" | "ext4" => "ext2,ext3,ext4,ext4dev",
+        kind => kind,
+    };
+    let words = ["wipefs", "--all", "--quiet", "--types", types, device.as_str()];
     Undo::where_is(signature(device, kind, name), run(words))
 }
 

@@ -224,7 +224,10 @@ fn otherwise<'a>(program: &str, arguments: &'a [String]) -> Option<&'a str> {
             let rest = rest.trim_start_matches(|c: char| before.contains(c));
             rest.starts_with(|c: char| letters.contains(c))
         });
-        let by_name = word.starts_with("--label") || word.contains("journal_dev");
+        // Tools take the beginning of a long option for the whole.
+        let option = word.split('=').next().unwrap_or_default();
+        let is_label = option.len() > 2 && "--label".starts_with(option);
+        let by_name = is_label || word.contains("journal_dev");
         let is_ours = word.len() == 2 && next == LABEL;
         ((by_letter || by_name) && !is_ours).then_some(word)
     })
@@ -394,6 +397,7 @@ mod tests {
             "mkfs.ext4 -L plimsoll -O journal_dev /dev/loop1",
             "mkfs.xfs -f -L x /dev/loop1",
             "mkfs.btrfs --label=x /dev/loop1",
+            "mkfs.btrfs --lab x /dev/loop1",
             "mkfs.f2fs -lx /dev/loop1",
             "mkfs.xfs -f /dev/loop11",
             "mkfs.xfs -f /dev/../dev/loop2",

@@ -136,9 +136,15 @@ fn field(said: &str, key: &str) -> Option<String> {
     said.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=').map(unescaped))
 }
 
+/// The kinds of ext share one mark, and `blkid` names them by their features, not by who made them.
+fn is_kind(found: &str, kind: &str) -> bool {
+    let ext = |kind| matches!(kind, "ext2" | "ext3" | "ext4" | "ext4dev");
+    found == kind || (ext(found) && ext(kind))
+}
+
 /// Whether what `blkid` says is of that kind and name.
 fn is_it(said: &str, kind: &str, name: Option<&str>) -> bool {
-    if field(said, "TYPE").as_deref() != Some(kind) {
+    if !field(said, "TYPE").is_some_and(|found| is_kind(&found, kind)) {
         return false;
     }
     let Some(name) = name else { return true };
@@ -171,6 +177,9 @@ mod tests {
             "a name is wanted, and none is there"
         );
         assert!(!is_it("", "xfs", None));
+        // Made by mkfs.ext4 without a journal and extents.
+        assert!(is_it("TYPE=ext2\nLABEL=plimsoll\n", "ext4", Some("plimsoll")));
+        assert!(!is_it("TYPE=ext2\nLABEL=mine\n", "ext4", Some("plimsoll")));
     }
 
     #[test]
