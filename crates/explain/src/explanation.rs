@@ -14,7 +14,7 @@ use crate::findings::Findings;
 use crate::group::OfGroup;
 use crate::history::{History, history};
 use crate::interference::{Interferences, interference};
-use crate::interval::CellInterval;
+use crate::interval::{CellInterval, Standstills};
 use crate::latency::{CellLatency, Latencies, latencies};
 use crate::mark::Mark;
 use crate::members::{Members, members};
@@ -295,10 +295,11 @@ fn waits(latencies: &Latencies) -> Vec<String> {
     said
 }
 
-/// One sentence about all intervals, and what lies apart; a cell alone in full, stream by stream.
+/// One sentence about all intervals, and what lies apart; a cell alone in full, stream by stream. What
+/// only prepares has one visit, and nobody asks how fast it is.
 fn how_sure(view: &View<'_>, findings: &Findings) -> Vec<String> {
     let found: Vec<(&CellView<'_>, Option<&CellInterval>)> =
-        view.rows.iter().map(|row| (row, findings.interval_of(view, row))).collect();
+        view.grid_rows().map(|row| (row, findings.interval_of(view, row))).collect();
     if let [(_, Some(only))] = found.as_slice() {
         return only.sentences();
     }
@@ -306,7 +307,7 @@ fn how_sure(view: &View<'_>, findings: &Findings) -> Vec<String> {
         let said = interval.map(CellInterval::sentences).unwrap_or_default();
         said.into_iter().map(|said| format!("`{}`: {said}", row.name())).collect::<Vec<_>>()
     };
-    if let ([_], true) = (view.cells.as_slice(), found.iter().any(|(_, one)| one.is_some())) {
+    if view.grid().count() == 1 && found.iter().any(|(_, one)| one.is_some()) {
         return found.iter().flat_map(named).collect();
     }
     let intervals: Vec<&CellInterval> = found.iter().filter_map(|(_, one)| *one).collect();
@@ -315,6 +316,7 @@ fn how_sure(view: &View<'_>, findings: &Findings) -> Vec<String> {
         said.extend(widest(&found));
     }
     said.extend(unsure(&found));
+    said.extend(unknown(&found));
     said.extend(apart(&found));
     said
 }
@@ -335,6 +337,22 @@ fn unsure(found: &[(&CellView<'_>, Option<&CellInterval>)]) -> Vec<String> {
         ));
     }
     said
+}
+
+/// Rows that stood still throughout: a few by name.
+fn unknown(found: &[(&CellView<'_>, Option<&CellInterval>)]) -> Option<String> {
+    const NAMED: usize = 4;
+    let stood = found.iter().filter(|(row, one)| one.is_none() && Standstills::are_all(row));
+    let names: Vec<String> = stood.map(|(row, _)| format!("`{}`", row.name())).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Unknown how fast {} {}, and no interval: nothing came back for nearly all of each visit (see \
+             the freezes), and what did says nothing of how fast it is between. Longer visits tell (--set \
+             time=...).",
+            crate::words::some(&names, NAMED),
+            if names.len() == 1 { "is" } else { "are" }
+        )
+    })
 }
 
 /// The row that is known least: beside others that are known well it is easily overlooked.
@@ -530,4 +548,21 @@ pub fn schema() -> schemars::Schema {
         .for_serialize()
         .into_generator()
         .into_root_schema_for::<Explanation>()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::freeze::tests::{run, visit};
+
+    use super::*;
+
+    #[test]
+    fn what_only_prepares_is_counted_among_no_cells() {
+        let visits = [visit(0, "read", &[]), visit(1, "write", &[]), visit(2, "write", &[])];
+        let mut run = run(TargetKind::File, visits.to_vec());
+        run.cells[0].phase = "precondition".to_owned();
+        let view = View::new(&run);
+        let said = how_sure(&view, &Findings::of(&view));
+        assert!(said[0].starts_with("1.00 K requests/s"), "as of an only cell: {said:?}");
+    }
 }

@@ -86,9 +86,9 @@ pub struct Standstills {
 
 impl Standstills {
     /// A standstill takes a good part of its visit from this share on.
-    const SHARE_MIN: f64 = 0.25;
+    pub(crate) const SHARE_MIN: f64 = 0.25;
     /// What a visit does between them is known where it ran for this share of its time at least.
-    const RAN_MIN: f64 = 0.1;
+    pub(crate) const RAN_MIN: f64 = 0.1;
 
     /// `None` where none was so long.
     pub(crate) fn of(cell: &CellView) -> Option<Self> {
@@ -128,6 +128,24 @@ impl Standstills {
             lower: runs(seen.high, each) / now,
             between_max: (between_max > 0.0).then_some(between_max),
         })
+    }
+
+    /// Whether the device stood still for a good part of a visit, or of all.
+    pub(crate) fn are_any(cell: &CellView) -> bool {
+        Self::of(cell).is_some() || Self::are_all(cell)
+    }
+
+    /// Whether the device stood still for nearly all of each visit: what little came back tells how long
+    /// that took, and nothing of how fast the cell is when it does not, nor of how often that is. Visits
+    /// that all met the same are no evidence: a cache that was full when the first one began is full in
+    /// each.
+    pub(crate) fn are_all(cell: &CellView) -> bool {
+        let ran = |visit: &VisitView| {
+            let rated = visit.visit.rated_ns();
+            let stood = crate::freeze::stood_ns(visit.visit);
+            rated.saturating_sub(stood) as f64 >= Self::RAN_MIN * rated as f64
+        };
+        !cell.visits.is_empty() && !cell.visits.iter().any(ran)
     }
 
     /// Which share of a cell's rate may be left if such as were seen elsewhere come there as well,
@@ -173,7 +191,8 @@ pub struct StreamInterval {
 /// up, unlike as they may be.
 ///
 /// Cells of a phase with streams of the same names lend each other their usual noise. `None` where
-/// nothing completed, or a single visit was too short or too uneven to say how sure its rate is.
+/// nothing completed, where a single visit was too short or too uneven to say how sure its rate is, and
+/// where the device stood still for nearly all of each visit.
 ///
 /// A cell of one stream is that stream's row: it has one interval, not two.
 pub fn cells(view: &View) -> Vec<Option<CellInterval>> {
@@ -242,7 +261,7 @@ impl<'a> Group<'a> {
         let known = values.iter().filter(|cell| cell.len() >= 2).count();
         let s0 = pooled_scale(&values).filter(|_| known >= GRID_CELLS_MIN);
         // What a cell scatters by standing still is not usual, and nothing to lend to others.
-        let stood: Vec<bool> = members().map(|(_, cell)| Standstills::of(cell).is_some()).collect();
+        let stood: Vec<bool> = members().map(|(_, cell)| Standstills::are_any(cell)).collect();
         let moderated = moderated_among(&values, &|k| !stood[k], CONFIDENCE);
         let intervals = positions.into_iter().zip(moderated).collect();
         Self { alike, intervals, s0 }
@@ -300,6 +319,9 @@ fn cell_interval(
         },
         None => one_visit(cell, mean)?,
     };
+    if Standstills::are_all(cell) {
+        return None;
+    }
     let standstills = Standstills::of(cell);
     let ends = standstills.iter().fold(ends, |ends, found| ends.no_narrower(mean, found));
     let ends_share = crate::ends::widens(cell);
@@ -445,11 +467,10 @@ impl CellInterval {
         said.extend(self.standstill_sentence());
         said.extend(self.outlier_sentence());
         if self.values.len() > 1 {
-            let values: Vec<String> = self.values.iter().map(|&value| rate(value)).collect();
             let median = rate(self.median);
             said.push(format!(
                 "The visits, in the order made: {}; their median is {median}.",
-                values.join(", ")
+                in_order(&self.values)
             ));
         }
         said.extend(self.stall_sentence());
@@ -568,6 +589,22 @@ impl CellInterval {
             "No stall of {STALL_MS} ms or more in {seconds:.1} s measured: one every {every:.1} s \
              or rarer could still have been missed."
         ))
+    }
+}
+
+/// Rates one after the other; of many the first and the last ones.
+fn in_order(values: &[f64]) -> String {
+    const ALL: usize = 24;
+    const ENDS: usize = 8;
+    let told = |values: &[f64]| values.iter().map(|&v| rate(v)).collect::<Vec<_>>().join(", ");
+    match values.len() {
+        n if n <= ALL => told(values),
+        n => format!(
+            "{}, {} more (`--json` has them), {}",
+            told(&values[..ENDS]),
+            n - 2 * ENDS,
+            told(&values[n - ENDS..])
+        ),
     }
 }
 
@@ -870,6 +907,32 @@ mod tests {
     }
 
     #[test]
+    fn what_stood_still_throughout_is_not_known() {
+        // One request came back of a visit that a full cache held up, or a few before it was full.
+        let mut run = standing(&[9, 9]);
+        assert!(first_of(&run).standstills.is_some(), "a tenth of the time tells a rate");
+        for visit in &mut run.visits {
+            *visit = VisitRecord {
+                cell: 0,
+                repeat: visit.repeat,
+                ..crate::freeze::tests::visit(visit.order, "read", &[(500, 9_500)])
+            };
+            visit.streams[0].ops[0].latency_ns_max = 9_501_000_000;
+        }
+        let view = View::new(&run);
+        assert_eq!(cells(&view)[0], None, "the same in each visit, and says nothing");
+        let context = crate::explanation::Context::default();
+        let told = crate::explanation::Explanation::of(&[view], &context);
+        let said = told.runs[0].sections.iter().flat_map(|section| &section.sentences);
+        let said = said.cloned().collect::<Vec<_>>().join("\n");
+        assert!(said.contains("Unknown how fast `read` is, and no interval"), "{said}");
+        assert!(said.contains("too little time between the gaps to tell a rate; 95 %"), "{said}");
+        // One visit that ran is enough to know something.
+        run.visits.push(VisitRecord { repeat: 2, ..crate::freeze::tests::visit(2, "read", &[]) });
+        assert!(first_of(&run).high <= 1_050.0);
+    }
+
+    #[test]
     fn standstills_leave_no_more_open_than_what_ran_between_them() {
         // Logarithms of 1,000 and of 40 a second are far apart: by them alone 40 K were possible.
         let mut run = standing(&[0, 0, 9]);
@@ -948,6 +1011,16 @@ mod tests {
         let said = found.sentences().remove(0);
         assert!(said.contains("requests/s within one visit, between 0 and"), "{said}");
         assert!(found.reach().starts_with("from 0 to "), "{}", found.reach());
+    }
+
+    #[test]
+    fn of_many_visits_the_first_and_the_last_are_listed() {
+        let all: Vec<f64> = (1..=24).map(f64::from).collect();
+        assert_eq!(in_order(&all).split(", ").count(), 24);
+        let many: Vec<f64> = (100..730).map(f64::from).collect();
+        let said = in_order(&many);
+        assert!(said.starts_with("100, 101") && said.ends_with("728, 729"), "{said}");
+        assert!(said.contains("107, 614 more (`--json` has them), 722"), "{said}");
     }
 
     #[test]

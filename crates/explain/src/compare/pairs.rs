@@ -213,7 +213,8 @@ impl Matched<'_> {
             let visits = of(pair).visits.len();
             // The run's own, unless blocks that only check the comparison are left out here.
             let of_run = own.get(&row_of(of(pair))).filter(|(all, ..)| *all == visits);
-            let of_these = || side.mean.map(|mean| (mean.low(), mean.high()));
+            let known = !Standstills::are_all(of(pair));
+            let of_these = || side.mean.filter(|_| known).map(|mean| (mean.low(), mean.high()));
             let ends = of_run.map(|&(_, low, high)| (low, high)).or_else(of_these);
             Rate {
                 per_second: side.bare.map(f64::exp),
@@ -275,8 +276,11 @@ impl<'a> Pair<'a> {
 impl Pair<'_> {
     /// Whether a side stood still for a good part of a visit, and its own interval, which holds
     /// what that leaves open, meets the other's. That of a side that did not by chance reaches as
-    /// far down as if it had.
+    /// far down as if it had. Where both did for nearly all of each visit, neither is known.
     pub fn may_be_standstills(&self, a: &Rate, b: &Rate) -> bool {
+        if self.sides().into_iter().all(Standstills::are_all) {
+            return true;
+        }
         let [of_a, of_b] = [&self.a, &self.b].map(Standstills::of);
         let Some(mean_ns) = of_a.iter().chain(&of_b).map(|found| found.mean_ns).max() else {
             return false;
@@ -305,7 +309,7 @@ impl Pair<'_> {
 
     /// Whether either side stood still for a good part of a visit.
     fn stood_still(&self) -> bool {
-        [&self.a, &self.b].into_iter().any(|side| Standstills::of(side).is_some())
+        self.sides().into_iter().any(Standstills::are_any)
     }
 
     fn sides(&self) -> [&CellView<'_>; 2] {

@@ -4,6 +4,7 @@ use units::Nanos;
 
 use super::{CellFreezes, Freeze, Freezes, HICCUP, Source, StuckWorkers};
 use crate::closing::ClosingSync;
+use crate::interval::Standstills;
 use crate::words;
 
 /// A list longer than this is not read.
@@ -255,10 +256,13 @@ fn lost(cell: &CellFreezes) -> String {
         ),
         None => format!("{rate} IOPS"),
     };
+    let between = match 1.0 - tally.lost_share >= Standstills::RAN_MIN {
+        true => format!("{} between the gaps", words::iops(tally.rate_between)),
+        false => "too little time between the gaps to tell a rate".to_owned(),
+    };
     format!(
-        "`{}`: {rates}, {} between the gaps; {} of its time was lost.",
+        "`{}`: {rates}, {between}; {} of its time was lost.",
         cell.cell_name,
-        words::iops(tally.rate_between),
         words::percent(tally.lost_share)
     )
 }
