@@ -12,7 +12,6 @@ pub use self::words::spoken;
 
 use std::collections::BTreeSet;
 
-use record::RunState;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::interval::{moderated, pooled_scale, student_quantile};
@@ -185,10 +184,11 @@ pub struct Gaps {
 
 /// The gaps of a run.
 pub fn gaps(view: &View<'_>) -> Gaps {
-    let (mut cells, context) = of_view(view);
+    let (cells, context) = of_view(view);
     let few = few_requests(view);
-    cells.retain(|cell| !few.contains(&cell.place()));
-    sweep(&cells, &context)
+    let (left_out, judged): (Vec<_>, Vec<_>) =
+        cells.into_iter().partition(|cell| few.contains(&cell.place()));
+    judge(&judged, &left_out, &context)
 }
 
 /// Group, block size, requests in flight, threads.
@@ -213,11 +213,13 @@ impl SweepCell {
 
 /// The sweep that a run is, and what else is known about it: for [`sweep`].
 pub fn of_view(view: &View<'_>) -> (Vec<SweepCell>, Context) {
-    let ended = matches!(view.run.header.state, RunState::Complete | RunState::Failed);
+    // Of our own runs it is said beside the cell why it has none: it was never visited, or its visits
+    // failed. In another tool's table a value is wanting, and nothing says why.
+    let wanting = view.run.header.imported.is_some();
     let mut cells = Vec::new();
     for cell in view.grid().filter(|cell| cell.cell.impossible.is_none()) {
         let Some(load) = cell.load() else { continue };
-        if !ended && cell.visits.is_empty() {
+        if cell.visits.is_empty() && !wanting {
             continue;
         }
         let Some(group) = group_of(cell) else { continue };
@@ -277,6 +279,12 @@ pub(crate) fn group_of(cell: &CellView<'_>) -> Option<String> {
 /// one of fewer visits below [`FLAG_ALONE`]. Below 4 KiB the law that IOPS do not rise with block
 /// size counts only by half. A column needs three cells with values before anything is judged.
 pub fn sweep(cells: &[SweepCell], context: &Context) -> Gaps {
+    judge(cells, &[], context)
+}
+
+/// * `left_out`: cells that are no measure for others, nor measured: only how often they stood still
+///   counts.
+fn judge(cells: &[SweepCell], left_out: &[SweepCell], context: &Context) -> Gaps {
     let noise = noises(cells);
     let levels = levels(cells);
     let columns = columns(cells);
@@ -298,7 +306,7 @@ pub fn sweep(cells: &[SweepCell], context: &Context) -> Gaps {
             sheet.judge(cell, levels[cell], &bounds, noise[cell], &mut student);
         }
     }
-    sheet.finish(context, &columns)
+    sheet.finish(context, &columns, left_out)
 }
 
 /// Cells that are measured against each other, by rising block size.
@@ -570,11 +578,18 @@ impl Sheet<'_> {
         if apart { Kind::Reproducible } else { Kind::Unconfirmed }
     }
 
-    fn finish(mut self, context: &Context, columns: &[Vec<usize>]) -> Gaps {
+    fn finish(mut self, context: &Context, columns: &[Vec<usize>], left_out: &[SweepCell]) -> Gaps {
         let sequence = moments::Sequence::of(self.cells);
         self.found.sort_by_key(|found| found.cell);
         self.low.sort_by_key(|found| found.cell);
-        let stood_still = self.take_standstills();
+        let mut stood: Vec<u64> = self
+            .cells
+            .iter()
+            .chain(left_out)
+            .flat_map(|cell| cell.visits.iter().map(|visit| visit.stood_ns))
+            .collect();
+        stood.sort_unstable();
+        let stood_still = self.take_standstills(&stood);
         let neighbours = Neighbours::new(self.cells, columns);
         moments::reclassify(&mut self.found, &sequence, &neighbours);
         let events = moments::events(self.cells, &self.found, &sequence, context);
@@ -587,7 +602,7 @@ impl Sheet<'_> {
             events,
             judged: self.judged,
             unjudged: self.unjudged,
-            visits: size(self.cells.iter().map(|cell| cell.visits.len()).sum()),
+            visits: size(stood.len()),
             stood_still,
         }
     }
@@ -595,10 +610,9 @@ impl Sheet<'_> {
     /// What visits lost while the device stood still is no gap: neither one of their cell, nor,
     /// where it came back, in the same cell or in another, something that happened at one time.
     /// Gives the number of visits in which it did.
-    fn take_standstills(&mut self) -> u32 {
-        let mut all: Vec<u64> =
-            self.cells.iter().flat_map(|cell| &cell.visits).map(|visit| visit.stood_ns).collect();
-        all.sort_unstable();
+    ///
+    /// * `all`: for how long each visit of the sweep stood still, rising.
+    fn take_standstills(&mut self, all: &[u64]) -> u32 {
         let as_long = |ns: u64| all.len() - all.partition_point(|&other| other < ns);
         let mut met = 0;
         for index in 0..self.found.len() {
@@ -839,6 +853,50 @@ mod tests {
         let gaps = sweep(&cells(100), &Context::default());
         let of_seven = gaps.flagged.iter().find(|cell| cell.block_bytes == 512 << 7).unwrap();
         assert_eq!(of_seven.kind, Kind::Transient);
+    }
+
+    #[test]
+    fn cells_that_are_not_judged_count_among_those_that_stood_still() {
+        let mut cells = column(|_, healthy| (0..2u32).map(|round| (healthy, round)).collect());
+        let mut left_out = cells.split_off(10);
+        for visit in &mut cells[7].visits {
+            visit.requests_per_second /= 100.0;
+            visit.stood_ns = 1_990_000_000;
+        }
+        left_out[0].visits[0].stood_ns = 1_990_000_000;
+        let gaps = judge(&cells, &left_out, &Context::default());
+        assert_eq!((gaps.stood_still, gaps.visits), (3, 28), "{gaps:?}");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_no_gap() {
+        use crate::freeze::tests::{run, visit};
+        // Both cells are of one phase; nobody visited the second, or its visit failed.
+        let mut run = run(record::TargetKind::File, vec![visit(0, "read", &[])]);
+        let plan = run.cells[0].streams[0].clone();
+        for (cell, block_bytes) in run.cells.iter_mut().zip([4096, 8192]) {
+            cell.phase = "read".to_owned();
+            cell.streams =
+                vec![record::StreamPlan { block_bytes: Some(block_bytes), ..plan.clone() }];
+        }
+        let flagged = |run: &record::Run| gaps(&View::new(run)).flagged.len();
+        assert_eq!(flagged(&run), 0, "never visited");
+        let mut failed = visit(1, "write", &[]);
+        failed.end = record::VisitEnd::Failed;
+        run.visits.push(failed);
+        assert_eq!(flagged(&run), 0, "failed");
+        // Another tool's table has a place for a value, and none in it.
+        run.visits.pop();
+        run.header.imported = Some(record::Imported {
+            tool: "tool".to_owned(),
+            version: None,
+            file: String::new(),
+            bytes: 0,
+            xxh3: String::new(),
+            settings: vec![],
+            remarks: vec![],
+        });
+        assert_eq!(flagged(&run), 1);
     }
 
     #[test]
