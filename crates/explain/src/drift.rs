@@ -7,7 +7,7 @@ mod run;
 mod seconds;
 mod text;
 
-pub(crate) use self::text::signed;
+pub(crate) use self::text::{signed, some_steps};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -194,6 +194,16 @@ pub fn changed(visit: &VisitRecord) -> bool {
         several @ 2.. => (0..several).any(|position| of(Some(position))),
         _ => of(None),
     }
+}
+
+/// By how much the rate rose at the largest rise within a visit, as a difference of logarithms; 0 where
+/// none is seen.
+pub(crate) fn risen(visit: &VisitRecord) -> f64 {
+    let Some((seconds, changes)) = Seconds::of(visit, None).and_then(Seconds::with) else {
+        return 0.0;
+    };
+    let levels = seconds.levels(&changes).segments;
+    levels.windows(2).map(|pair| pair[1].mean - pair[0].mean).fold(0.0, f64::max)
 }
 
 /// How rates changed in a run.

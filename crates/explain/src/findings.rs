@@ -238,7 +238,7 @@ impl Marks {
                     format!("from {before} to {after} IOPS {}", s.when("at "))
                 })
                 .collect();
-            list(&steps)
+            drift::some_steps(&steps)
         };
         for visit in drift.visits.iter().filter(|visit| !visit.steps.is_empty()) {
             let evidence = format!("{} of visit {}", told(&visit.steps), visit.repeat + 1);

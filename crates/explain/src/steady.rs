@@ -793,6 +793,23 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
     }
 
     #[test]
+    fn what_is_fast_again_in_the_next_visit_was_slow_for_a_while() {
+        let rates: Vec<u64> = (0..12).map(|k| if k < 5 { 80 << 20 } else { 20 << 20 }).collect();
+        let before_a_rise = |rates: &[u64]| {
+            let mut run = rounds(rates);
+            let mut next = rounds(&[40 << 20]).visits.remove(0);
+            (next.cell, next.order) = (0, run.visits.len() as u32);
+            let rows = next.streams[0].ops[0].series.rows.iter_mut().take(50);
+            rows.for_each(|row| row.requests /= 4);
+            run.visits.push(next);
+            steady_of(&run).cliffs.len()
+        };
+        assert_eq!(steady_of(&rounds(&rates[..8])).cliffs.len(), 1);
+        assert_eq!(before_a_rise(&rates[..8]), 0, "of half a minute the next visit saw the end");
+        assert_eq!(before_a_rise(&rates), 1, "it lasted");
+    }
+
+    #[test]
     fn a_cliff_is_placed_in_what_the_program_wrote_not_in_what_the_device_did() {
         let rates: Vec<u64> = (0..12).map(|k| if k < 5 { 80 << 20 } else { 20 << 20 }).collect();
         let mut run = rounds(&rates);

@@ -185,7 +185,7 @@ impl CellDrift {
         format!(
             "`{}` was not on one level: {}. Its mean stands for none of its levels.",
             self.cell_name,
-            words::list(&steps)
+            some_steps(&steps)
         )
     }
 }
@@ -200,7 +200,7 @@ impl VisitDrift {
                 .iter()
                 .map(|step| format!("{} {}", change(step), step.when("after ")))
                 .collect();
-            lines.push(format!("{visit}: the rate changed {}.", words::list(&steps)));
+            lines.push(format!("{visit}: the rate changed {}.", some_steps(&steps)));
         }
         if let Some(slope) = self.per_hour {
             let hourly = interval(slope).map_or(String::new(), |hour| format!(", {hour} an hour"));
@@ -227,6 +227,16 @@ impl Step {
     }
 }
 
+/// The first of many changes, and how many more there are.
+pub(crate) fn some_steps(steps: &[String]) -> String {
+    const NAMED: usize = 4;
+    match steps.len().saturating_sub(NAMED) {
+        // One more is as short as saying so.
+        0 | 1 => words::list(steps),
+        more => format!("{} and {more} times more", steps[..NAMED].join(", ")),
+    }
+}
+
 fn change(step: &Step) -> String {
     format!("from {} to {} IOPS", words::iops(step.before), words::iops(step.after))
 }
@@ -249,5 +259,17 @@ pub(crate) fn signed(share: f64) -> String {
         _ if text.starts_with('>') => text.replace('>', ">+"),
         x if x < 0.0 => format!("-{text}"),
         _ => format!("+{text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_changes_the_first_are_listed() {
+        let steps = |n: usize| (1..=n).map(|k| format!("s{k}")).collect::<Vec<_>>();
+        assert_eq!(some_steps(&steps(5)), "s1, s2, s3, s4 and s5");
+        assert_eq!(some_steps(&steps(56)), "s1, s2, s3, s4 and 52 times more");
     }
 }

@@ -10,8 +10,8 @@ use stats::steady::{self, Piece};
 
 use super::Series;
 use crate::closing::load_ns;
-use crate::view::View;
-use crate::{freeze, words};
+use crate::view::{View, VisitView};
+use crate::{drift, freeze, words};
 
 /// A piece has so many requests: the rate of fewer is chance.
 const PIECE_REQUESTS: f64 = 50.0;
@@ -22,6 +22,10 @@ const PIECE_NS_MAX: f64 = 6e10;
 const LATENCY_SHARE: f64 = 0.1;
 /// What was slow for fewer seconds may have been slow for a while only.
 const LASTS: f64 = 60.0;
+/// What rises later than so many seconds after it began may be another story.
+const SOON: i64 = 600;
+/// A rise takes a fall back that is so much of it, in logarithms.
+const TAKEN_BACK: f64 = 0.5;
 
 /// A fall of the write rate that stayed.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -88,7 +92,20 @@ pub(super) fn cliffs(view: &View<'_>, all: &[Series<'_>]) -> (Vec<WriteCliff>, V
                 .filter(|(other, _)| other.cell.cell.index == series.cell.cell.index);
             let begins = |pieces: &[Piece]| pieces.iter().find_map(rate);
             let refills = again.filter_map(|(_, own)| begins(own)).any(|rate| rate > middle);
-            !refills && mostly(&early, |rate| rate > middle) && mostly(&late, |rate| rate < middle)
+            // Nor was what a later visit, of whatever cell, saw end soon after.
+            let fall = (cliff.before / cliff.after).ln();
+            let begun = series.visits.first().map_or(0, |visit| visit.visit.started_unix_ns);
+            let until = begun.saturating_add(SOON * 1_000_000_000);
+            let rises = |visit: &VisitView<'_>| {
+                visit.visit.started_unix_ns < until
+                    && drift::risen(visit.visit) >= TAKEN_BACK * fall
+            };
+            let mut next = all.iter().skip(place + 1).flat_map(|other| &other.visits);
+            let ended = !lasts(own, cliff) && next.any(rises);
+            !refills
+                && !ended
+                && mostly(&early, |rate| rate > middle)
+                && mostly(&late, |rate| rate < middle)
         });
         let cell_name = series.cell.name();
         let (cell, order_first) = (series.cell.cell.index, series.order_first());
@@ -139,6 +156,12 @@ fn begun_bytes(pieces: &[Piece]) -> f64 {
     let second = rated.map(|(place, _)| place).nth(1);
     let end = second.map_or(pieces.len(), |place| place + 1);
     pieces[..end].iter().map(|piece| piece.bytes).sum()
+}
+
+/// Whether the slow rate was seen for so long that it is no passing one.
+fn lasts(own: &[Piece], cliff: &steady::Cliff) -> bool {
+    let written: f64 = own.iter().map(|piece| piece.bytes).sum();
+    written - cliff.at_bytes >= LASTS * cliff.after
 }
 
 fn mostly(rates: &[f64], is: impl Fn(f64) -> bool) -> bool {
