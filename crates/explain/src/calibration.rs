@@ -5,6 +5,7 @@
 //! device, of the host, of ourselves. A comparison that finds no more than that has found nothing.
 //! See `docs/calibrate.md`.
 
+mod events;
 mod words;
 
 use std::collections::BTreeMap;
@@ -64,6 +65,11 @@ pub struct Calibration {
     pub clock: Option<ClockFacts>,
     /// Times in which this process did not run.
     pub stalls: HostStalls,
+    /// What its own visits saw that is no noise, a sentence each without its full stop: changes of level,
+    /// standstills of a good part of a visit. The floor has them in it as if they were. None in
+    /// records of before.
+    #[serde(default)]
+    pub events: Vec<String>,
 }
 
 /// What a calibration holds for.
@@ -193,6 +199,7 @@ impl Calibration {
             overhead: null.map(overhead).unwrap_or_default(),
             clock,
             stalls: HostStalls::of(run, null),
+            events: events::events(&view),
         }
     }
 
@@ -214,6 +221,9 @@ impl Calibration {
         let doubts = self.place.doubts(&Place::of(of));
         if !doubts.is_empty() {
             from.push_str(&format!(", measured {}", doubts.join(" and ")));
+        }
+        if !self.events.is_empty() {
+            from.push_str(", with more than noise in it: calibrate again");
         }
         Some(Floor { classes, overall, blocks: self.group, from })
     }

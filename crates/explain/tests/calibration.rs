@@ -3,7 +3,7 @@
 mod common;
 
 use explain::calibration::{Calibration, machine_key};
-use record::{CellRecord, Gap, Run, StreamPlan, TargetKind};
+use record::{Bitmap, CellRecord, Gap, Run, StreamPlan, TargetKind, VisitRecord};
 use stats::Random;
 
 const SEED: u64 = 41;
@@ -112,10 +112,66 @@ fn what_is_otherwise_is_named_and_twins_are_apart() {
 }
 
 #[test]
+fn what_came_once_is_no_noise_and_is_told() {
+    assert!(Calibration::of(&planted(20, NOISE, 0.0), None, None).events.is_empty());
+    // Half the rate from the eighth visit of each cell on, and never back.
+    let mut run = planted(20, NOISE, 0.0);
+    for visit in run.visits.iter_mut().filter(|visit| visit.repeat >= 7) {
+        halve(visit);
+    }
+    let found = Calibration::of(&run, None, None);
+    assert!(found.overall.floor.unwrap() > 0.05, "half of a tenth of ln 2: {found:?}");
+    let said = found.sentences().join("\n");
+    assert!(said.contains("more than noise: all cells changed together"), "{said}");
+    assert!(
+        said.contains("to 50 % of the rate before") && said.contains("calibrate again"),
+        "{said}"
+    );
+    let from = found.floor(&run.header).unwrap().from;
+    assert!(from.ends_with(", with more than noise in it: calibrate again"), "{from}");
+    // Only one cell.
+    let mut run = planted(20, NOISE, 0.0);
+    for visit in run.visits.iter_mut().filter(|v| v.repeat >= 7 && v.cell == 3) {
+        halve(visit);
+    }
+    let found = Calibration::of(&run, None, None);
+    assert_eq!(found.events.len(), 1, "{:?}", found.events);
+    assert!(found.events[0].starts_with("`read 3` changed from"), "{:?}", found.events);
+    // Nothing came back in one visit for most of it.
+    let mut run = planted(20, NOISE, 0.0);
+    stand_still(&mut run.visits[60], 1_500);
+    let found = Calibration::of(&run, None, None);
+    assert_eq!(found.events.len(), 1, "{:?}", found.events);
+    assert!(
+        found.events[0].starts_with("nothing came back for 1.5 s (`read 0`, visit 6,"),
+        "{found:?}"
+    );
+    // A calibration of before knows of none.
+    let text = serde_json::to_string(&found).unwrap();
+    let mut old: serde_json::Value = serde_json::from_str(&text).unwrap();
+    old.as_object_mut().unwrap().remove("events");
+    assert!(serde_json::from_value::<Calibration>(old).unwrap().events.is_empty());
+}
+
+#[test]
 fn what_is_stored_comes_back() {
     let found = Calibration::of(&planted(20, NOISE, 0.0), None, None);
     let text = serde_json::to_string(&found).unwrap();
     assert_eq!(serde_json::from_str::<Calibration>(&text).unwrap(), found);
+}
+
+fn halve(visit: &mut VisitRecord) {
+    visit.streams[0].ops[0].requests /= 2;
+}
+
+/// After its first 200 ms.
+fn stand_still(visit: &mut VisitRecord, ms: u64) {
+    let mut completions = Bitmap::zeros(2_000);
+    (0..2_000).filter(|at| !(200..200 + ms).contains(at)).for_each(|at| completions.set(at));
+    visit.completions = completions;
+    let op = &mut visit.streams[0].ops[0];
+    op.latency_ns_max = ms * 1_000_000;
+    op.requests = op.requests * (2_000 - ms) / 2_000;
 }
 
 /// Twelve cells in three classes; visits of this noise, each faster than the one before by `drift`.
@@ -125,11 +181,14 @@ fn planted(visits: u32, noise: f64, drift: f64) -> Run {
     for repeat in 0..visits {
         for cell in 0..12 {
             let rate = 5_000.0 * f64::from(cell + 1);
-            made.push(common::visit(
-                cell,
-                repeat,
-                rate * (noise * random.normal() + drift * f64::from(repeat)).exp(),
-            ));
+            let rate = rate * (noise * random.normal() + drift * f64::from(repeat)).exp();
+            let order = made.len() as u32;
+            made.push(VisitRecord {
+                order,
+                started_unix_ns: common::header().started_unix_ns
+                    + i64::from(order) * 3_000_000_000,
+                ..common::visit(cell, repeat, rate)
+            });
         }
     }
     Run { header: common::header(), cells: (0..12).map(cell).collect(), visits: made }

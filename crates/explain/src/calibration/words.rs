@@ -13,6 +13,7 @@ impl Calibration {
     /// Plain English: the floor, what it is from, what it means.
     pub fn sentences(&self) -> Vec<String> {
         let mut out = self.floor_told();
+        out.extend(self.events_told());
         out.extend(self.overhead_told());
         out.extend(self.clock.map(|clock| {
             format!(
@@ -73,6 +74,18 @@ impl Calibration {
             );
         }
         out
+    }
+
+    fn events_told(&self) -> Option<String> {
+        (!self.events.is_empty()).then(|| {
+            format!(
+                "Its own visits saw more than noise: {}. That is in the floor as if it came every time, \
+                 so the floor may be too large: calibrate again. What is seen again belongs to this \
+                 machine; `plimsoll explain {}` tells more.",
+                self.events.join("; "),
+                self.run
+            )
+        })
     }
 
     fn overhead_told(&self) -> Option<String> {
