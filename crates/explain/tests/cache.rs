@@ -224,7 +224,7 @@ fn the_ledger_tells_device_from_cache() {
         let said = Bench::read(true).moved(read, 0.0).caches().sentences().join("\n");
         assert!(said.contains(wanted), "{read}: {said}");
     };
-    is(1.0, "from the device, as far as the kernel can tell: it moved 100 % of the bytes read.");
+    is(1.0, "from the device, as far as its counters tell: it moved 100 % of the bytes read.");
     is(0.96, "from the device");
     is(0.94, "partly cached: at least 6.0 % of the bytes read were answered above vda");
     is(0.06, "partly cached: at least 94 %");

@@ -137,7 +137,7 @@ impl Verdict {
     pub fn sentence(&self) -> String {
         match self {
             Self::Device { op, ratio } => format!(
-                "from the device, as far as the kernel can tell: it moved {} of the bytes {}.",
+                "from the device, as far as its counters tell: it moved {} of the bytes {}.",
                 percent(*ratio),
                 done(op)
             ),
@@ -331,13 +331,16 @@ impl Sweep {
         let seen = format!("working sets of {range}, F = {:.0}", fit.f);
         let whose = whose(self.buffered);
         let Some(hit) = fit.hit_ns else {
+            // What it saves may be so little that any size would do.
+            let least = match fit.cache_bytes_low >= 512.0 {
+                true => format!(", and of {} at least, or it could not save so much", bounds[0]),
+                false => ", how small nobody can tell".to_owned(),
+            };
             return vec![
                 format!(
-                    "A cache of at most {}, and of {} at least, or it could not save so much: none of \
-                     the sets was seen to fit into it, nor what a hit takes (a hit \
-                     takes {} at most); {miss} ({seen}); {whose}.",
+                    "A cache of at most {}{least}: none of the sets was seen to fit into it, nor what a \
+                     hit takes (a hit takes {} at most); {miss} ({seen}); {whose}.",
                     bounds[1],
-                    bounds[0],
                     seconds(fit.fastest_ns / 1e9)
                 ),
                 "Next: measure smaller sets as well, down to a quarter of that.".to_owned(),
@@ -386,5 +389,38 @@ impl WriteCache {
             size(self.size_bytes),
             whose(self.buffered)
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::sweep::SweepFit;
+
+    #[test]
+    fn a_least_size_of_nothing_is_none() {
+        let said = |cache_bytes_low: f64| {
+            let fit = SweepFit {
+                found: true,
+                cache_bytes: 1e6,
+                cache_bytes_low,
+                cache_bytes_high: 2e6,
+                hit_ns: None,
+                miss_ns: Some(2e5),
+                fastest_ns: 1e5,
+                slowest_ns: 2e5,
+                f: 50.0,
+                f_min: 10.0,
+                at_most: true,
+            };
+            let sweep = Sweep { cells: vec![], points: vec![], fit: Some(fit), buffered: false };
+            sweep.sentences().remove(0)
+        };
+        assert!(
+            said(0.0).contains(", how small nobody can tell: none of the sets"),
+            "{}",
+            said(0.0)
+        );
+        assert!(said(1e5).contains(" at least, or it could"), "{}", said(1e5));
     }
 }
