@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use clap::Args;
+use explain::view::is_preparation;
 use record::{Imported, PartOf, Run, RunHeader};
 use report::stack::Detail;
 use suite::model::{Method, Suite};
@@ -132,10 +133,12 @@ fn origin(run: &Run, imported: &Imported) -> Vec<(&'static str, String)> {
 }
 
 fn plan_text(run: &Run) -> String {
+    // What only prepares is in no phase of the plan.
+    let is_measured = |cell: &&record::CellRecord| !is_preparation(&cell.phase);
     match plan(run) {
         Ok(plan) => format!(
             "{} in {}, {}",
-            counted(run.cells.len() as u64, "cell"),
+            counted(run.cells.iter().filter(is_measured).count() as u64, "cell"),
             counted(plan.phases.len() as u64, "phase"),
             method(&plan),
         ),
