@@ -104,15 +104,16 @@ pub(crate) fn rounds(suite: &Suite, raw: &RawRounds, head: &Table) -> Located<Ro
     Ok(rounds)
 }
 
-/// A tenth less than what the suite's own order and times would take: nobody is to wait longer than
-/// for those, and slow ramps and waits come on top. Where the least number of visits does not fit
-/// into that, a quarter more than they need.
+/// A tenth less than what the suite's own order and times would take, so that nobody waits longer
+/// than for those, where the least number of visits and a quarter more for slow ramps and waits fit
+/// into that; else as much as it, or they, take.
 fn default_time_max(suite: &Suite) -> Nanos {
-    let classic = suite.classic_duration();
-    let within = Nanos::new(classic.get() - classic.get() / 10).max(DEFAULT.time_max);
+    let classic = suite.classic_duration().max(DEFAULT.time_max);
     let visits = suite.duration_of_rounds(suite.rounds.visits_min) + waits(suite);
     let roomy = Nanos::new(visits.get().saturating_add(visits.get() / 4));
-    whole_seconds(if visits <= within { within } else { roomy }).min(TIME_MAX)
+    let within = Nanos::new(classic.get() - classic.get() / 10).max(DEFAULT.time_max);
+    let time = if roomy <= within { within } else { classic.max(roomy) };
+    whole_seconds(time).min(TIME_MAX)
 }
 
 /// Up to the next: nobody writes such a limit in ns.

@@ -34,12 +34,12 @@ fn what_is_left_out_depends_on_the_suite() {
     let large = checked(&source("", &grid(20)));
     assert!(large.rounds.pilot);
     assert_eq!(large.pilots(&large.phases[0]), [0, 9, 19]);
-    // Three visits of 2.5 s to 20 cells and three pilots of 10 s are 180 s: a quarter more. They fit
-    // into nine tenths of 20 cells of 11 s.
-    let longer = checked(&source("", &grid(20).replace("10s", "11s")));
-    assert_eq!(longer.rounds.time_max, Nanos::secs(198));
-    let shorter = checked(&source("", &grid(20).replace("10s", "9900ms")));
-    assert_eq!(shorter.rounds.time_max, Nanos::secs(225));
+    // 20 cells of 10 s; three visits of 2.5 s and three pilots of 10 s, and a quarter more.
+    assert_eq!(large.rounds.time_max, Nanos::secs(225));
+    let longer = checked(&source("", &grid(20).replace("10s", "12s")));
+    assert_eq!(longer.rounds.time_max, Nanos::secs(240), "no tenth less: they would not fit");
+    let longest = checked(&source("", &grid(20).replace("10s", "13s")));
+    assert_eq!(longest.rounds.time_max, Nanos::secs(234), "a tenth less than the original");
     let short = checked(&source("rounds.visit_time = \"900ms\"", &grid(20)));
     assert!(!short.rounds.pilot, "a visit must outlast what a pilot could find");
 }
