@@ -181,7 +181,7 @@ impl Matrix<'_> {
             let _ = writeln!(out, "Maximum Large MBPS={rate:.2} {}", at(point));
         }
         let gap = if self.version == Version::Old { "" } else { "\n" };
-        if let Some((iops, point, stream)) = most(&self.small, Figures::iops) {
+        if let Some((iops, point, stream)) = most(&self.small, Figures::iops_of_all) {
             let gap = if out.is_empty() { "" } else { gap };
             let _ = writeln!(out, "{gap}Maximum Small IOPS={iops:.0} {}", at(point));
             self.details(&mut out, stream, &at(point));
@@ -230,7 +230,7 @@ impl Matrix<'_> {
     /// Of the points with the best rate and with the least latency.
     fn histograms(&self) -> String {
         let least = |figures: &Figures| figures.latency_ns_mean().map(|ns| -ns);
-        let points = [most(&self.small, Figures::iops), most(&self.small, least)];
+        let points = [most(&self.small, Figures::iops_of_all), most(&self.small, least)];
         let mut done: Vec<Point> = Vec::new();
         let mut out = String::new();
         for (_, point, stream) in points.into_iter().flatten() {
