@@ -11,7 +11,8 @@ use units::{Bytes, Nanos};
 use super::spec::{Caps, Law, ModelSpec, STAGES_MAX, norm};
 use crate::hash::FastHash;
 
-/// Costs kept, over all lengths: 6 MiB. Beyond it they are forgotten and worked out anew.
+/// Costs kept, over all lengths: 6 MiB. What finds no room is worked out each time; after so many of
+/// those all are forgotten, since they may be of lengths that are no longer asked for.
 const KEPT_MAX: usize = 1 << 17;
 
 /// Which way a request takes.
@@ -91,6 +92,8 @@ pub(super) struct Costs {
     /// Costs by requests in flight less 1.
     kept: Vec<Vec<Option<Cost>>>,
     kept_count: usize,
+    /// How many found no room since all were forgotten.
+    no_room: usize,
     last: [(u32, u32); 4],
 }
 
@@ -117,6 +120,7 @@ impl Costs {
             index: HashMap::default(),
             kept: Vec::new(),
             kept_count: 0,
+            no_room: 0,
             last: [(0, u32::MAX); 4],
         }
     }
@@ -156,16 +160,21 @@ impl Costs {
     #[cold]
     fn work_out(&mut self, path: Path, length: u32, in_flight: u32, at: u32) -> Cost {
         let cost = self.routes[path as usize].cost(length, in_flight);
-        if self.kept_count >= KEPT_MAX {
-            self.index.clear();
-            self.kept.clear();
-            self.kept_count = 0;
-            self.last = [(0, u32::MAX); 4];
+        let row = &mut self.kept[at as usize];
+        let more = (in_flight as usize).saturating_sub(row.len());
+        if self.kept_count + more > KEPT_MAX {
+            // Making room costs as much as all that is kept: never for one request.
+            self.no_room += 1;
+            if self.no_room == KEPT_MAX {
+                self.index.clear();
+                self.kept.clear();
+                (self.kept_count, self.no_room) = (0, 0);
+                self.last = [(0, u32::MAX); 4];
+            }
             return cost;
         }
-        let row = &mut self.kept[at as usize];
-        if row.len() < in_flight as usize {
-            self.kept_count += in_flight as usize - row.len();
+        if more > 0 {
+            self.kept_count += more;
             row.resize(in_flight as usize, None);
         }
         row[in_flight as usize - 1] = Some(cost);

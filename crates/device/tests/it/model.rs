@@ -64,6 +64,27 @@ fn closed_loop_runs_at_the_law() {
     }
 }
 
+/// However many are in flight, and of however many lengths: what costs are kept for is filled by the first
+/// hundred thousand.
+#[test]
+fn a_request_among_many_takes_about_as_long_to_work_out_as_among_few() {
+    let time_of = |count: u32, lengths: u32| {
+        let mut model = open(&spec(), count);
+        let clock = std::time::Instant::now();
+        for k in 0..count {
+            let length = 4096 << (k % lengths);
+            assert!(model.submit(read(0, length, k)).is_ok());
+        }
+        clock.elapsed().as_secs_f64() / f64::from(count)
+    };
+    let least = |count, lengths| (0..3).map(|_| time_of(count, lengths)).fold(f64::MAX, f64::min);
+    let few = least(20_000, 4);
+    for (count, lengths) in [(150_000, 1), (150_000, 4)] {
+        let many = least(count, lengths);
+        assert!(many < 32.0 * few, "{many} s for {few} s: {count} of {lengths} lengths");
+    }
+}
+
 #[test]
 fn writes_have_their_own_law_and_mixes_are_harmonic() {
     let spec = ModelSpec::from_law(fixed(Nanos::micros(100)), Some(fixed(Nanos::micros(900))));
