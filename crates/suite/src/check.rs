@@ -65,11 +65,22 @@ pub fn doubts(source: &SuiteSource) -> Vec<SuiteError> {
 }
 
 pub(crate) fn checked(source: &SuiteSource, context: &CheckContext) -> Located<Suite> {
-    let found = looked_at(source, context)?;
+    let found = looked_at(source, context).map_err(|error| blame_the_size(source, error))?;
     match found.refused(source) {
         Some(vain) => Err(vain),
         None => Ok(found.suite),
     }
+}
+
+/// What the text asks for fits its own files: if it does not fit those that were set on top of it, the
+/// size that was set is to be told.
+fn blame_the_size(source: &SuiteSource, (at, problem): (At, Problem)) -> (At, Problem) {
+    let of_files = ["the file's", "the files'", "what the files have left"];
+    let too_large =
+        matches!(&problem, Problem::TooLarge { container, .. } if of_files.contains(container));
+    let size = place(&source.head, "file_size", at);
+    let is_on_top = matches!((at, size), (At::Text(_), At::Override(_)));
+    (if too_large && is_on_top { size } else { at }, problem)
 }
 
 /// A suite that can be played, and what was found on the way there.
@@ -167,7 +178,7 @@ pub(crate) fn looked_at(source: &SuiteSource, context: &CheckContext) -> Located
         files,
     };
     let table = raw.rounds.clone().unwrap_or_default();
-    suite.rounds = rounds::rounds(&suite, &table, &source.head)?;
+    rounds::set_rounds(&mut suite, &table, &source.head)?;
     Ok(LookedAt { suite, phases: layered, effects })
 }
 
@@ -331,7 +342,9 @@ fn expand(
         for Drawn { index, raw, stream } in &drawn {
             effects.note(*index, raw, stream);
         }
-        let streams: Vec<Stream> = drawn.into_iter().map(|drawn| drawn.stream).collect();
+        // Not in the room of what they were drawn from, which is several times as large.
+        let mut streams = Vec::with_capacity(drawn.len());
+        streams.extend(drawn.into_iter().map(|drawn| drawn.stream));
         directory::check_together(&streams, phase.at)?;
         check_in_flight(&streams, phase.at)?;
         let before = before_at(phase, &coordinates, space)?;

@@ -36,7 +36,7 @@ impl Suite {
 
     /// Time that the suite's own times, order and repeats ask for at least.
     pub(crate) fn classic_duration(&self) -> Nanos {
-        let classic = Self { method: Method::Classic, ..self.clone() };
+        let classic = self.duration_by(Method::Classic, self.repeats);
         let longest = self.phases.iter().filter_map(|phase| {
             // Until it is steady, or given up.
             let steady = phase.steady?;
@@ -44,7 +44,7 @@ impl Suite {
             Some(rounds.saturating_mul(phase.cells.len() as u64))
         });
         let steady = longest.fold(0, u64::saturating_add);
-        Nanos::new(classic.least_duration().get().saturating_add(steady))
+        Nanos::new(classic.get().saturating_add(steady))
     }
 
     /// The most visits there can be: of every cell and round.

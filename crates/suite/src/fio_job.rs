@@ -143,35 +143,87 @@ pub fn fio_jobs(suites: &[(String, Suite)], file: &str) -> Result<String, FioNam
 }
 
 fn write_jobs(text: &mut String, suite: &Suite, file: &str) {
+    let mut removes = may_remove(suite).into_iter();
     for phase in &suite.phases {
         for cell in &phase.cells {
+            let removes = removes.next().unwrap_or(false);
             let mut first = true;
             for stream in &cell.streams {
-                match Part::of(suite, stream).within_a_line(file) {
-                    Part::TooMany => {
-                        let _ = writeln!(
-                            text,
-                            "\n; {}: no job, since the names of the files that its region lies in \
-                             make more than one line of fio holds",
-                            name(phase, cell, stream)
-                        );
+                let part = Part::of(suite, stream).within_a_line(file);
+                match no_job(stream, part) {
+                    Some(why) => {
+                        let name = name(phase, cell, stream);
+                        let _ = writeln!(text, "\n; {name}: no job, since {why}");
                     }
-                    Part::Torn => {
-                        let _ = writeln!(
-                            text,
-                            "\n; {}: no job, since its region begins or ends within a file of \
-                             several, and fio has one offset for all of them",
-                            name(phase, cell, stream)
-                        );
-                    }
-                    part => {
-                        write_job(text, (suite, file), (phase, cell), stream, (part, first));
+                    None => {
+                        let job = Place { part, first, removes };
+                        write_job(text, (suite, file), (phase, cell), stream, job);
                         first = false;
                     }
                 }
             }
         }
     }
+}
+
+/// Why fio has nothing that does the same, if that is so.
+fn no_job(stream: &Stream, part: Part) -> Option<&'static str> {
+    if stream.directory.is_some() {
+        return Some(
+            "it makes, looks at or removes files: fio's filecreate, filestat and filedelete have \
+             names, an order and flushes of their own, and lay out the files of all jobs first",
+        );
+    }
+    match part {
+        Part::TooMany => Some(
+            "the names of the files that its region lies in make more than one line of fio holds",
+        ),
+        Part::Torn => Some(
+            "its region begins or ends within a file of several, and fio has one offset for all of \
+             them",
+        ),
+        _ => None,
+    }
+}
+
+/// Which cells' jobs may remove the files once they are done: those that begin with empty ones, where
+/// no job behind them reads what is gone. fio lays files out once, before the first job.
+fn may_remove(suite: &Suite) -> Vec<bool> {
+    let cells: Vec<&Cell> = suite.cells().collect();
+    let mut may = true;
+    let removes = cells.iter().rev().map(|cell| {
+        // What no job is made of needs no file.
+        if cell.streams.iter().all(|stream| stream.directory.is_some()) {
+            return false;
+        }
+        let begins_empty = cell.start_file() != StartFile::Keep;
+        let removes = begins_empty && may;
+        // The one before may leave none where this one makes them whole again.
+        may = begins_empty && (may || cell.streams.iter().any(|stream| fills(suite, stream)));
+        removes
+    });
+    let mut removes: Vec<bool> = removes.collect();
+    removes.reverse();
+    removes
+}
+
+/// Whether a stream writes all of the files, whatever the device does.
+fn fills(suite: &Suite, stream: &Stream) -> bool {
+    let whole = stream.stop.bytes.is_some_and(|bytes| bytes >= suite.files.total());
+    let cut = stream.stop.time.is_some() || stream.stop.operations.is_some();
+    let in_order = stream.access == Access::Sequential { shared: false } && stream.threads == 1;
+    let writes = stream.mix.classes.iter().all(|class| class.op == Operation::Write);
+    whole && !cut && in_order && writes
+}
+
+/// Where a job stands among the others.
+#[derive(Clone, Copy)]
+struct Place {
+    part: Part,
+    /// It is the first of its cell.
+    first: bool,
+    /// It may remove its files once it is done.
+    removes: bool,
 }
 
 /// Which of the files a region lies in, as fio can say it.
@@ -352,7 +404,7 @@ fn write_job(
     (suite, file): (&Suite, &str),
     (phase, cell): (&Phase, &Cell),
     stream: &Stream,
-    (part, first): (Part, bool),
+    Place { part, first, removes }: Place,
 ) {
     let mut job = Job::default();
     if first {
@@ -371,6 +423,7 @@ fn write_job(
         syncs(&mut job, policy, suite.files.count);
     }
     stops(&mut job, stream);
+    start(&mut job, stream, removes);
     text.push('\n');
     for what in &job.otherwise {
         let _ = writeln!(text, "; {what}");
@@ -423,9 +476,6 @@ fn mix(job: &mut Job, stream: &Stream) {
     if both > 0.0 {
         job.otherwise("reads that are written back, or elsewhere: fio reads and writes apart");
     }
-    if stream.directory.is_some() {
-        job.otherwise("files made, looked at and removed: fio has engines of their own for each");
-    }
     if flushes > 0.0 {
         job.otherwise("flushes as requests of their own: fio flushes after writes only");
     }
@@ -477,7 +527,8 @@ fn sizes(job: &mut Job, stream: &Stream) {
     };
     let largest = stream.block_size_max();
     if stream.mix.block_size().is_some() || largest == Bytes::ZERO {
-        job.set("bs", largest.get().max(512));
+        // Flushes alone have no size.
+        job.set("bs", if largest == Bytes::ZERO { 512 } else { largest.get() });
         return;
     }
     let (reads, writes) = (split(&reads), split(&writes));
@@ -526,9 +577,9 @@ fn access(job: &mut Job, stream: &Stream, several: bool) {
         }
         Access::Staggered | Access::Same => {}
         Access::Uniform => job.set("norandommap", 1),
-        Access::UniformOnce => job.set("random_generator", "lfsr"),
+        // Its map of blocks, which is so by default. Its lfsr knows no order of some few blocks.
+        Access::UniformOnce => {}
         Access::Permutation => {
-            job.set("random_generator", "lfsr");
             job.set("randrepeat", 1);
             job.otherwise("one order for reads and writes: fio draws one for each");
         }
@@ -716,17 +767,26 @@ fn stops(job: &mut Job, stream: &Stream) {
     if threads > 1 && (stop.bytes.is_some() || stop.operations.is_some()) {
         job.otherwise("totals are of all threads together: fio's jobs have equal parts");
     }
-    match stream.start_file {
-        StartFile::Keep => {}
-        StartFile::Truncate | StartFile::Remove => {
-            job.set("overwrite", 0);
-            job.set("unlink", 1);
-            job.otherwise("files begin empty: fio lays them out unless they are gone, and extends");
-        }
-    }
     if stop.until == crate::model::Until::FirstWorker {
         job.set("exitall", 1);
     }
+}
+
+/// What becomes of the files before a visit.
+///
+/// * `removes`: nobody misses them once the job is done.
+fn start(job: &mut Job, stream: &Stream, removes: bool) {
+    if stream.start_file == StartFile::Keep {
+        return;
+    }
+    job.set("overwrite", 0);
+    if removes {
+        job.set("unlink", 1);
+    }
+    job.otherwise(
+        "files begin empty: fio extends them only where they are not there, and lays out first of \
+         all what any job reads",
+    );
 }
 
 /// Whole percent, as fio takes it.

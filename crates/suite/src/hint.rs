@@ -130,6 +130,9 @@ pub(crate) fn of_type(field: &str, seen: &str, wanted: &str) -> Option<String> {
         ("block_size", ..) if seen == "a table" => {
             Some(format!("a mix of sizes goes to `block_sizes`: {SIZE_MIX}"))
         }
+        ("block_sizes", ..) if wanted.contains("value") => Some(
+            "for example `[[\"4KiB\", \"64KiB\"], { \"4KiB\" = 60, \"64KiB\" = 40 }]`".to_owned(),
+        ),
         ("block_sizes", ..) => Some(format!("with weights it is one table: {SIZE_MIX}")),
         ("region" | "start" | "length" | "copy_to", _, Some(share))
             if (0.0..=1.0).contains(&share) =>

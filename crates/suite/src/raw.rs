@@ -706,6 +706,11 @@ pub(crate) fn takes_list(path: &[String]) -> bool {
     )
 }
 
+/// Whether a field whose values are lists takes a table of weights as well.
+pub(crate) fn takes_weights(path: &[String]) -> bool {
+    matches!(path, [field] if field == "block_sizes")
+}
+
 /// The word that stands for "as if not set", where a field has one.
 pub(crate) fn unset_word(field: &str) -> Option<&'static str> {
     match field {

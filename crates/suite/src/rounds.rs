@@ -43,8 +43,8 @@ const SECOND: Nanos = Nanos::secs(1);
 const VISITS_MAX: u32 = 10_000;
 const VOLUME_MAX: f64 = 1000.0;
 
-/// The table of rounds with what it leaves out; `suite` is whole but for it.
-pub(crate) fn rounds(suite: &Suite, raw: &RawRounds, head: &Table) -> Located<Rounds> {
+/// Sets the rounds of a suite that is whole but for them: the table, with what it leaves out.
+pub(crate) fn set_rounds(suite: &mut Suite, raw: &RawRounds, head: &Table) -> Located<()> {
     let at = |field: &str| {
         let table = head.get("rounds");
         let own = table.and_then(|node| node.as_table()).and_then(|table| table.get(field));
@@ -79,7 +79,7 @@ pub(crate) fn rounds(suite: &Suite, raw: &RawRounds, head: &Table) -> Located<Ro
     if ramp > RAMP_MAX {
         return Err((at("ramp"), out_of_range("ramp", ramp.exact(), "at most an hour")));
     }
-    let mut rounds = Rounds {
+    suite.rounds = Rounds {
         precision,
         visits_min,
         visits_max,
@@ -90,18 +90,17 @@ pub(crate) fn rounds(suite: &Suite, raw: &RawRounds, head: &Table) -> Located<Ro
         time_max: Nanos::ZERO,
         pilot: raw.pilot.unwrap_or(suite.cell_count() >= PILOT_CELLS && visit_time >= PILOT_VISIT),
     };
-    let whole = Suite { rounds, ..suite.clone() };
-    rounds.time_max = match raw.time_max {
+    let time_max = match raw.time_max {
         Some(_) => time("time_max", raw.time_max, Nanos::ZERO, false)?,
-        None => default_time_max(&whole),
+        None => default_time_max(suite),
     };
-    let once = whole.duration_of_rounds(1);
-    if suite.method == Method::Rounds && rounds.time_max < once {
+    suite.rounds.time_max = time_max;
+    let once = suite.duration_of_rounds(1);
+    if suite.method == Method::Rounds && time_max < once {
         let wanted = format!("at least {}: one visit to every cell", once.exact());
-        let problem = out_of_range("time_max", rounds.time_max.exact(), &wanted);
-        return Err((at("time_max"), problem));
+        return Err((at("time_max"), out_of_range("time_max", time_max.exact(), &wanted)));
     }
-    Ok(rounds)
+    Ok(())
 }
 
 /// A tenth less than what the suite's own order and times would take, so that nobody waits longer
@@ -179,15 +178,14 @@ impl Phase {
         self.cells.iter().map(Cell::active_range).max().unwrap_or(Bytes::ZERO)
     }
 
-    /// Its cells as a visit plays them under the suite's method: what a cell asks for, but that
-    /// in rounds and until steady the time is that of a visit.
-    fn as_played(&self, suite: &Suite) -> Vec<Cell> {
-        let cell = |cell: &Cell| match (self.steady, suite.method) {
+    /// Its cells as a visit plays them by a method: what a cell asks for, but that in rounds and
+    /// until steady the time is that of a visit. One after the other: there may be many.
+    fn as_played(&self, method: Method, rounds: Rounds) -> impl Iterator<Item = Cell> {
+        self.cells.iter().map(move |cell| match (self.steady, method) {
             (Some(steady), _) => cell.for_steady(&steady),
-            (None, Method::Rounds) => cell.for_rounds(&suite.rounds),
+            (None, Method::Rounds) => cell.for_rounds(&rounds),
             (None, Method::Classic) => cell.clone(),
-        };
-        self.cells.iter().map(cell).collect()
+        })
     }
 }
 
@@ -210,7 +208,8 @@ impl Duty {
 /// A phase whose measured time ends within a turn of work and rest: what its rate is depends on
 /// how much of the rest is in it.
 pub(crate) fn torn_turn(suite: &Suite, phase: &Phase) -> Option<Problem> {
-    phase.as_played(suite).iter().flat_map(|cell| &cell.streams).find_map(|stream| {
+    let played = phase.as_played(suite.method, suite.rounds);
+    played.flat_map(|cell| cell.streams).find_map(|stream| {
         let duty = stream.duty.filter(|_| stream.stop.by_time())?;
         let time = stream.stop.time?;
         let whole = duty.whole_turns(time);
@@ -301,19 +300,26 @@ impl Cell {
 impl Suite {
     /// Every cell as a visit plays it, in the suite's order.
     pub fn cells_as_played(&self) -> Vec<Cell> {
-        self.phases.iter().flat_map(|phase| phase.as_played(self)).collect()
+        let phases = self.phases.iter();
+        phases.flat_map(|phase| phase.as_played(self.method, self.rounds)).collect()
     }
 
     /// Time that `visits` visits to every cell take at least, by the suite's method, with pilots
     /// and the rounds of steady phases: of those, as many as are needed to be steady.
     pub fn duration_of_rounds(&self, visits: u32) -> Nanos {
+        self.duration_by(self.method, visits)
+    }
+
+    /// The same by one method or the other.
+    pub(crate) fn duration_by(&self, method: Method, visits: u32) -> Nanos {
         let phases = self.phases.iter().map(|phase| {
-            let cells = phase.as_played(self);
-            let (times, pilots) = match phase.steady {
-                Some(steady) => (STEADY_ROUNDS.min(steady.rounds_max), 0),
-                None => (visits, self.pilots(phase).len() as u64),
+            let cells = phase.as_played(method, self.rounds);
+            let (times, pilots) = match (phase.steady, method) {
+                (Some(steady), _) => (STEADY_ROUNDS.min(steady.rounds_max), 0),
+                (None, Method::Rounds) => (visits, self.pilots(phase).len() as u64),
+                (None, Method::Classic) => (visits, 0),
             };
-            let once = cells.iter().fold(0u64, |sum, cell| {
+            let once = cells.fold(0u64, |sum, cell| {
                 sum.saturating_add(cell.least_duration().get()).saturating_add(phase.settle.get())
             });
             let pilots = pilots.saturating_mul(PILOT.get());

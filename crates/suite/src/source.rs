@@ -1,5 +1,6 @@
 //! A suite's text, read but not yet checked, and overrides on top of it.
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use units::{Bytes, Nanos};
 
@@ -11,7 +12,7 @@ use crate::model::Method;
 use crate::node::{self, At, Entry, Node, Table, Value};
 use crate::parts::placed;
 use crate::phase::{self, Own, STREAMS};
-use crate::raw::{self, IDENTITY, RawHead, RawStream};
+use crate::raw::{self, IDENTITY, RawHead, RawStream, Time};
 use crate::reader::{ReadError, field_names, read_table};
 
 /// Texts longer than this are no suites.
@@ -108,13 +109,13 @@ pub fn parse(text: &str, file_name: &str) -> Result<SuiteSource, SuiteError> {
 /// The time that an assignment gives to every visit, if it is one such.
 fn time_of_all(assignment: &str) -> Option<Nanos> {
     let (key, value) = assignment.split_once('=')?;
-    let time: Nanos = value.trim().trim_matches(['"', '\'']).parse().ok()?;
-    (key.trim() == "time" && time > Nanos::ZERO).then_some(time)
+    let is_time = key.trim() == "time" && !value.chars().any(char::is_control);
+    is_time.then(|| time_in(&typed_value(value.trim(), At::Override(0))))?
 }
 
 /// The time that a value gives to every visit, if it does.
 fn time_in(node: &Node) -> Option<Nanos> {
-    time_of_all(&format!("time = {}", node.inline()))
+    Time::deserialize(node).ok().map(|time| time.0).filter(|&time| time > Nanos::ZERO)
 }
 
 /// An error inside this room, before its place has a name.
@@ -549,8 +550,8 @@ fn typed_value(text: &str, at: At) -> Node {
     }
     let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
     if (bare.is_some() || text.contains(',')) && !text.contains(['{', '}']) {
-        let items = bare.unwrap_or(text).split(',').map(str::trim).filter(|item| !item.is_empty());
-        let items = items.map(|item| {
+        // Nothing between two commas is no value that was left out: its field will not take it.
+        let items = bare.unwrap_or(text).split(',').map(str::trim).map(|item| {
             node::parse_value(item, at)
                 .unwrap_or_else(|| Node::new(at, Value::String(item.to_owned())))
         });
@@ -562,8 +563,11 @@ fn typed_value(text: &str, at: At) -> Node {
 /// A value or an axis, each value of the right type.
 fn setting(path: &[String], value: Node, key_at: At) -> Located<Setting> {
     let own_list = raw::takes_list(path);
+    if raw::takes_weights(path) {
+        check_mixes(path, &value)?;
+    }
     let setting = match value.value {
-        Value::Array(items) if !own_list || is_list_of_lists(&items) => {
+        Value::Array(items) if !own_list || is_list_of_lists(path, &items) => {
             if items.is_empty() {
                 return Err((key_at, Problem::EmptyAxis { field: path.join(".") }));
             }
@@ -578,9 +582,31 @@ fn setting(path: &[String], value: Node, key_at: At) -> Located<Setting> {
     Ok(setting)
 }
 
-fn is_list_of_lists(items: &[Node]) -> bool {
-    let list_or_table = |item: &Node| matches!(item.value, Value::Array(_));
-    !items.is_empty() && items.iter().all(list_or_table)
+/// Refuses a list in which some items are values of their own and others parts of one.
+fn check_mixes(path: &[String], value: &Node) -> Located<()> {
+    let Value::Array(items) = &value.value else { return Ok(()) };
+    let is_value = |item: &&Node| matches!(item.value, Value::Array(_) | Value::Table(_));
+    match items.iter().find(|item| !is_value(item)) {
+        Some(item) if items.iter().any(|item| is_value(&item)) => {
+            let problem = Problem::WrongType {
+                field: path.join("."),
+                seen: item.describe(),
+                wanted: "a list or a table, as another value of the axis is".to_owned(),
+            };
+            Err((item.at, problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether each item is a value of a field that takes lists.
+fn is_list_of_lists(path: &[String], items: &[Node]) -> bool {
+    let is_value = |item: &Node| match item.value {
+        Value::Array(_) => true,
+        Value::Table(_) => raw::takes_weights(path),
+        _ => false,
+    };
+    !items.is_empty() && items.iter().all(is_value)
 }
 
 /// Whether a value is of its field's type.
@@ -682,7 +708,7 @@ fn read_axes(table: &Table, prefix: &mut Vec<String>, phase: &mut PhaseSource) -
         let depth = prefix.len();
         prefix.extend(steps);
         match &entry.node.value {
-            Value::Table(inner) => read_axes(inner, prefix, phase)?,
+            Value::Table(inner) if !raw::takes_weights(prefix) => read_axes(inner, prefix, phase)?,
             _ => {
                 let axis = read_axis(prefix, entry, phase)?;
                 phase.axes.push(axis);
@@ -715,12 +741,9 @@ fn read_axis(path: &[String], entry: &Entry, phase: &PhaseSource) -> Located<Axi
     let values = match setting(path, entry.node.clone(), entry.at)? {
         Setting::Axis(values) => values,
         Setting::Value(node) => {
-            let problem = Problem::WrongType {
-                field: path.join("."),
-                seen: node.describe(),
-                wanted: "a list of values; one value goes to the phase itself".to_owned(),
-            };
-            return Err((node.at, problem));
+            let (seen, wanted) = one_value(path, &node);
+            let wanted = format!("{wanted}; one value goes to the phase itself");
+            return Err((node.at, Problem::WrongType { field: path.join("."), seen, wanted }));
         }
     };
     let path = path.to_vec();
@@ -728,6 +751,23 @@ fn read_axis(path: &[String], entry: &Entry, phase: &PhaseSource) -> Located<Axi
         return Err((entry.at, duplicate("axis", &path.join("."))));
     }
     Ok(AxisSource { at: entry.at, stream, path, values })
+}
+
+/// One value where an axis was to be: what it is, and what was wanted.
+fn one_value(path: &[String], node: &Node) -> (String, &'static str) {
+    match &node.value {
+        _ if raw::takes_weights(path) => {
+            let what = node.describe();
+            (
+                format!("{what}, which is one mix"),
+                "a list of such lists or tables, one for each value",
+            )
+        }
+        Value::Array(_) => {
+            ("a list, which is one value".to_owned(), "a list of such lists, one for each value")
+        }
+        _ => (node.describe(), "a list of values"),
+    }
 }
 
 /// The axis of streams. Its values are looked at when the streams are known.

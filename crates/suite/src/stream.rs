@@ -173,7 +173,9 @@ impl Fields<'_> {
                 .collect(),
             _ => self.classes(access)?,
         };
-        let classes = merged(classes);
+        let mut classes = merged(classes);
+        // There may be as many of these as there are cells.
+        classes.shrink_to_fit();
         if classes.len() > CLASSES_MAX && !matches!(access, Access::Replay { .. }) {
             let wanted = format!("at most {CLASSES_MAX}");
             return Err((self.place("classes"), out_of_range("classes", classes.len(), &wanted)));

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::de::{IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use units::{Bytes, Nanos};
 
@@ -16,9 +16,40 @@ use units::{Bytes, Nanos};
 pub(crate) struct Size(pub Bytes);
 
 /// A span of time as people write it. Serialises to text that reads back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Time(pub Nanos);
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TimeVisitor;
+        impl Visitor<'_> for TimeVisitor {
+            type Value = Time;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time such as \"10s\", \"500ms\", \"20us\", or a number of seconds")
+            }
+            fn visit_u64<E: de::Error>(self, n: u64) -> Result<Time, E> {
+                Nanos::deserialize(n.into_deserializer()).map(Time)
+            }
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Time, E> {
+                Nanos::deserialize(n.into_deserializer()).map(Time)
+            }
+            fn visit_f64<E: de::Error>(self, n: f64) -> Result<Time, E> {
+                Nanos::deserialize(n.into_deserializer()).map(Time)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Time, E> {
+                let time = text.parse().map_err(E::custom)?;
+                // In quotes nobody sees whether seconds were meant, or a unit was forgotten.
+                match text.trim().ends_with(char::is_alphabetic) {
+                    true => Ok(Time(time)),
+                    false => Err(E::custom(format!(
+                        "`{text}` has no unit: wanted ns, us, ms, s, min or h, or seconds without quotes"
+                    ))),
+                }
+            }
+        }
+        deserializer.deserialize_any(TimeVisitor)
+    }
+}
 
 impl Serialize for Size {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

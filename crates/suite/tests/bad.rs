@@ -672,6 +672,30 @@ fn bad_grid_and_streams() {
             "t.toml:10: the grid's axis `threads` is empty\n  hint: leave the axis out or give it values",
         ),
         (
+            "[phase.grid]\nblock_sizes = [\"4KiB\", \"64KiB\"]",
+            "t.toml:10: `block_sizes` is a list, which is one mix, wanted a list of such lists or tables, one for each value; one value goes to the phase itself\n  hint: for example `[[\"4KiB\", \"64KiB\"], { \"4KiB\" = 60, \"64KiB\" = 40 }]`",
+        ),
+        (
+            "[phase.grid]\nblock_sizes = { \"4KiB\" = 1, \"64KiB\" = 3 }",
+            "t.toml:10: `block_sizes` is a table, which is one mix, wanted a list of such lists or tables, one for each value; one value goes to the phase itself\n  hint: for example `[[\"4KiB\", \"64KiB\"], { \"4KiB\" = 60, \"64KiB\" = 40 }]`",
+        ),
+        (
+            "[phase.grid]\nblock_sizes = [[\"4KiB\"], \"64KiB\"]",
+            "t.toml:10: `block_sizes` is the string \"64KiB\", wanted a list or a table, as another value of the axis is\n  hint: for example `[[\"4KiB\", \"64KiB\"], { \"4KiB\" = 60, \"64KiB\" = 40 }]`",
+        ),
+        (
+            "[phase.grid]\nblock_sizes = [{ \"4KiB\" = 1 }, { \"4KiB\" = \"x\" }]",
+            "t.toml:10: `4KiB` is the string \"x\", wanted a number",
+        ),
+        (
+            "[phase.grid]\nblock_sizes = [[\"4KiB\", \"64KiB\"], { \"4KiB\" = 1, \"64KiB\" = 1 }]",
+            "t.toml:10: on the grid's axis `block_sizes` the value `[\"4KiB\", \"64KiB\"]` comes twice",
+        ),
+        (
+            "[phase.grid]\nclasses = [{ operation = \"read\" }]",
+            "t.toml:10: `classes` is a list, which is one value, wanted a list of such lists, one for each value; one value goes to the phase itself",
+        ),
+        (
             "[phase.grid]\nthreads = 4",
             "t.toml:10: `threads` is the number 4, wanted a list of values; one value goes to the phase itself",
         ),
@@ -868,6 +892,26 @@ fn bad_overrides() {
             "--set repeats=1,2: `repeats` is a list, wanted a whole number, not negative",
         ),
         (
+            "threads=1,,2",
+            "--set threads=1,,2: `threads` is the string \"\", wanted a whole number, not negative",
+        ),
+        (
+            "threads=1,2,",
+            "--set threads=1,2,: `threads` is the string \"\", wanted a whole number, not negative",
+        ),
+        (
+            "think=\"2\"",
+            "--set think=\\\"2\\\": `think`: `2` has no unit: wanted ns, us, ms, s, min or h, or seconds without quotes",
+        ),
+        (
+            "time=\"2\"",
+            "--set time=\\\"2\\\": `time`: `2` has no unit: wanted ns, us, ms, s, min or h, or seconds without quotes",
+        ),
+        (
+            "block_sizes=[{ 4K = 1 }, \"8K\"]",
+            "--set block_sizes=[{ 4K = 1 }, \\\"8K\\\"]: `block_sizes` is the string \"8K\", wanted a list or a table, as another value of the axis is\n  hint: for example `[[\"4KiB\", \"64KiB\"], { \"4KiB\" = 60, \"64KiB\" = 40 }]`",
+        ),
+        (
             "threads.x=1",
             "--set threads.x=1: `threads` is a table, wanted a whole number, not negative",
         ),
@@ -885,6 +929,24 @@ fn bad_overrides() {
         note(&mut wrong, assignment, &seen, wanted);
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// What the text asks for fits its own files.
+#[test]
+fn a_size_that_was_set_is_to_blame_for_what_does_not_fit() {
+    let with = |phase: &str, size: u64| {
+        let mut source = parse(&text("file_size = \"64MiB\"", phase, ""), "t.toml").unwrap();
+        source.set_size(Bytes::new(size)).unwrap();
+        check(&source, &CheckContext::default()).unwrap_err().to_string()
+    };
+    assert_eq!(with("", 1), "--size 1B: block size `4KiB` is more than the file's `1B`");
+    let region = with("region = { start = \"32MiB\", length = \"8MiB\" }", 36 << 20);
+    assert_eq!(
+        region,
+        "--size 36MiB: region's length `8MiB` is more than what the files have left `4MiB`"
+    );
+    // A region of its own is too small for any size.
+    assert!(with("region = \"1KiB\"", 1 << 20).starts_with("t.toml:8: block size"));
 }
 
 #[test]

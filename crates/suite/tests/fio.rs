@@ -170,3 +170,57 @@ fn what_fio_does_otherwise_at_a_rate_is_said() {
     assert!(said("read_share = 0.7").contains(goes_on) && said("read_share = 0.7").contains(apart));
     assert!(!job("", "").contains(goes_on));
 }
+
+/// The sections that there are, with `unlink=1` or without.
+fn unlinks(job: &str) -> Vec<(&str, bool)> {
+    let names = job.lines().filter_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
+    let jobs = names.filter(|name| *name != "global");
+    jobs.map(|name| (name, options(job, name).contains(&"unlink=1"))).collect()
+}
+
+#[test]
+fn no_job_removes_what_a_later_one_reads() {
+    let text = |phases: &[(&str, &str)]| {
+        let head =
+            "schema = 1\nname = \"t\"\nfile_size = \"1MiB\"\n[defaults]\naccess = \"sequential\"\n";
+        let phases = phases.iter().map(|(name, fields)| {
+            format!("[[phase]]\nname = \"{name}\"\n{}\n", fields.replace(", ", "\n"))
+        });
+        head.to_owned() + &phases.collect::<String>()
+    };
+    let anew = "operation = \"write\", start_file = \"remove\"";
+    let (whole, part) = (format!("{anew}, bytes = \"1MiB\""), format!("{anew}, bytes = \"64KiB\""));
+    let timed = format!("{whole}, time = \"1s\"");
+    let read = "bytes = \"1MiB\"";
+    let of = |phases: &[(&str, &str)]| {
+        let job = of_file(&text(phases), "f").unwrap();
+        unlinks(&job).into_iter().map(|(_, unlinks)| unlinks).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&[("a", &part), ("b", &whole)]), [true, true]);
+    assert_eq!(of(&[("a", &part), ("b", &whole), ("c", read)]), [true, false, false]);
+    assert_eq!(of(&[("a", &whole), ("b", &part), ("c", read)]), [false, false, false]);
+    assert_eq!(of(&[("a", &whole), ("b", &timed), ("c", read)]), [false, false, false]);
+    assert_eq!(of(&[("a", read), ("b", &part)]), [false, true]);
+    let files = "operation = \"create\", directory = { files = 4 }";
+    assert_eq!(of(&[("a", &whole), ("b", files)]), [true]);
+}
+
+#[test]
+fn what_fio_does_not_do_is_no_job() {
+    let suite = suite::find_builtin("bonnie").unwrap();
+    let job = of_file(suite.text, "f").unwrap();
+    let names: Vec<&str> = unlinks(&job).into_iter().map(|(name, _)| name).collect();
+    let wanted = ["write-byte", "write-block", "rewrite", "read-byte", "read-block", "seek"];
+    assert_eq!(names, wanted);
+    for name in ["create", "stat", "delete"] {
+        for order in ["in-order", "at-random"] {
+            let told =
+                format!("\n; {name}-{order}: no job, since it makes, looks at or removes files");
+            assert!(job.contains(&told), "{job}");
+        }
+    }
+    // A byte is a byte, and an order of few blocks needs no generator that fails of some of them.
+    assert!(options(&job, "write-byte").contains(&"bs=1"), "{job}");
+    let iozone = of_file(suite::find_builtin("iozone").unwrap().text, "f").unwrap();
+    assert!(!iozone.contains("random_generator") && !iozone.contains("norandommap"), "{iozone}");
+}

@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use suite::model::{
-    Access, Arrivals, Backend, CacheStep, Choice, Class, Data, Operation, Pacing, Precondition,
-    Spread, Stream, Suite, SyncAtEnd, SyncPolicy, WriteThrough, Zone,
+    Access, Arrivals, Backend, CacheStep, Cell, Choice, Class, Data, Operation, Pacing,
+    Precondition, Spread, Stream, Suite, SyncAtEnd, SyncPolicy, WriteThrough, Zone,
 };
 use suite::{CheckContext, SuiteSource, check, parse, resolved_text};
 use units::{Bytes, Nanos};
@@ -332,10 +332,42 @@ fn one_value_takes_the_place_of_an_axis_and_a_list_makes_one() {
         // A mix of sizes drives an axis of sizes out.
         (vec!["block_sizes={ 4K = 1, 8K = 2 }"], owned(&[("threads", &["1", "2"])])),
         (vec!["block_sizes=[\"4K\", \"8K\"]"], owned(&[("threads", &["1", "2"])])),
+        // A list of mixes is an axis of them, lists and tables alike.
+        (
+            vec!["block_sizes=[[\"4K\", \"8K\"], { 4K = 9, 128K = 1 }]"],
+            owned(&[
+                ("block_sizes", &["[\"4KiB\", \"8KiB\"]", "{ 4KiB = 9.0, 128KiB = 1.0 }"]),
+                ("threads", &["1", "2"]),
+            ]),
+        ),
     ] {
         let suite = checked(&with(grid, &sets));
         assert_eq!(axes(&suite), wanted, "{sets:?}");
     }
+}
+
+/// A table of weights is a value of the field as a list is.
+#[test]
+fn mixes_of_sizes_are_values_of_an_axis() {
+    let grid = "time = 1\n[phase.grid]\nblock_sizes = [{ \"4KiB\" = 1, \"64KiB\" = 3 }, [\"8KiB\"], \
+                { \"4KiB\" = 90, \"128KiB\" = 10 }]\nthreads = [1, 2]";
+    let source = phase(grid);
+    let suite = checked(&source);
+    let sizes = |cell: &Cell| -> Vec<(f64, u64)> {
+        let classes = cell.streams[0].mix.classes.iter();
+        classes.map(|class| (class.weight, class.block_size.get() >> 10)).collect()
+    };
+    let found: Vec<_> = suite.phases[0].cells.iter().step_by(2).map(sizes).collect();
+    let wanted = [vec![(0.25, 4), (0.75, 64)], vec![(1.0, 8)], vec![(0.9, 4), (0.1, 128)]];
+    assert_eq!(found, wanted);
+    assert_eq!(suite.phases[0].cells.len(), 6);
+    // It reads back, and a phase that tracks one of its cells names it as it was written.
+    let again = suite::resolved_text(&source).unwrap();
+    assert_eq!(checked(&parse(&again, "t.toml").unwrap()), suite, "{again}");
+    let steady = "operation = \"write\"\nsteady = { track = { threads = 2, \
+                  block_sizes = { \"4KiB\" = 90, \"128KiB\" = 10 } } }\n";
+    let tracked = checked(&phase(&(steady.to_owned() + grid)));
+    assert_eq!(tracked.phases[0].steady.unwrap().track, 5);
 }
 
 #[test]

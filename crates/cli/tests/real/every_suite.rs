@@ -81,7 +81,44 @@ fn fio_takes_every_suite_as_a_job() {
         let path = lab.path(&format!("{name}.fio"));
         fs::write(&path, &job.out).unwrap();
         tool("fio", &["--parse-only", &path.display().to_string()]);
-        let jobs = job.out.lines().filter(|line| line.starts_with('[')).count();
+        let jobs = jobs(&job.out);
         assert!(jobs > 1, "{name} is no job:\n{}", job.out);
     }
+}
+
+fn jobs(text: &str) -> usize {
+    text.lines().filter(|line| line.starts_with('[')).count()
+}
+
+/// What ends by amounts, in files of some MiB: in an empty place, and once more over what is left.
+#[test]
+fn fio_plays_small_suites_to_their_end() {
+    let lab = Lab::new("fio-plays");
+    if Command::new("fio").arg("--version").output().is_err() {
+        eprintln!("skipped: needs fio");
+        return;
+    }
+    let mut played = Vec::new();
+    for name in suites(&lab) {
+        let job = lab.ok(&format!("suite show {name} --quick --format fio --file f.dat")).out;
+        let sizes = job.lines().filter_map(|line| line.strip_prefix("size=")?.parse::<u64>().ok());
+        let is_small = sizes.max().is_some_and(|size| size <= 32 << 20) && jobs(&job) <= 32;
+        if !is_small || job.contains("time_based=1") {
+            continue;
+        }
+        let place = lab.path(&name);
+        fs::create_dir(&place).unwrap();
+        // Neither every file system nor every kernel has these, and nothing of it is measured.
+        let job = job.replace("direct=1", "direct=0").replace("=io_uring", "=psync");
+        fs::write(place.join("t.fio"), job.replace("=libaio", "=psync")).unwrap();
+        for _ in 0..2 {
+            let done = Command::new("fio").arg("t.fio").current_dir(&place).output().unwrap();
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success() && said.trim().is_empty(), "{name}: {said}\n{job}");
+        }
+        fs::remove_dir_all(place).unwrap();
+        played.push(name);
+    }
+    eprintln!("{}: {played:?}", played.len());
+    assert!(played.iter().any(|name| name == "bonnie"), "{played:?}");
 }
