@@ -61,17 +61,24 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
         draft.set("result completed", line.text.trim());
         let Some(mut line) = reader.next() else { return Err(reader.ended("`generated`")) };
         // Versions before 1.0 have no such line: they print the time with the pauses.
-        let mut all_ns = None;
-        if let Some(rest) = line.after("generated ") {
+        let (mut all_ns, mut not_counted) = (None, false);
+        if let Some((left_out, rest)) = split_generated(line) {
             draft.set("result generated", rest);
             all_ns = Some(generated(line, rest)?);
+            not_counted = !left_out.is_empty();
+            if not_counted {
+                draft.set("result not counted", left_out);
+                draft.remark(format!(
+                    "{left_out}: such requests, beyond `-t` or `-T`, are in none of its figures."
+                ));
+            }
             line = reader.next().ok_or_else(|| reader.ended("`min/avg/max/mdev`"))?;
         }
         let latency = extremes(line)?;
         of_these(text, above..title.number, &done, &latency)?;
         above = line.number;
         let block = block(text, title.number)?;
-        draft.push(cell(Measured { latency, block, all_ns, ..done }));
+        draft.push(cell(Measured { latency, block, all_ns, not_counted, ..done }));
         drafts.push(draft);
     }
     match text.lines.iter().find(|line| line.number > above && is_held_batch_line(&line.text)) {
@@ -111,7 +118,7 @@ const ROUNDED: f64 = 0.01;
 /// What ioping says about its requests.
 #[derive(Default)]
 struct Measured {
-    /// `read` or `write`.
+    /// `read`, `write`, or `mixed` for both by turns (`-G`).
     op: String,
     /// How many, if it is not rounded.
     requests: Option<u64>,
@@ -126,6 +133,17 @@ struct Measured {
     all_ns: Option<f64>,
     latency: Latency,
     block: Option<u64>,
+    /// Some requests are in none of these: they were faster or slower than asked for.
+    not_counted: bool,
+}
+
+/// `2 too fast, 1 too slow, generated 10 requests in ...`: what was not counted, and what stands behind
+/// `generated`.
+fn split_generated<'a>(line: &'a Line) -> Option<(&'a str, &'a str)> {
+    let (before, rest) = line.text.trim().split_once("generated ")?;
+    let before = before.trim().trim_end_matches(',');
+    let tells = |part: &str| part.ends_with(" too fast") || part.ends_with(" too slow");
+    (before.is_empty() || before.split(", ").all(tells)).then_some((before, rest.trim()))
 }
 
 /// `10.3 k requests in 1.00 s, 40.4 MiB, 10.3 k iops, 40.3 MiB/s`: the time, in ns.
@@ -178,20 +196,29 @@ fn completed(line: &Line) -> Found<Measured> {
         rest[1].strip_suffix("/s").ok_or_else(|| line.unfit_word(rest[1], "a rate, `.../s`"))?;
     let rate = text::bytes(&rate.replace(' ', "")).map(|_| rate).and_then(real_bytes);
     let rate = rate.ok_or_else(|| line.unfit_word(rest[1], "a rate with its unit"))?;
-    let mut word = "read".to_owned();
+    let mut op = "read";
     let mut bytes = None;
     if let Some(moved) = moved {
         let (size, how) = moved.rsplit_once(' ').ok_or_else(|| line.unfit(wanted))?;
-        if !matches!(how, "read" | "written") {
-            return Err(line.unfit_word(how, "`read` or `written`"));
-        }
+        let size = match how {
+            "read" => size,
+            "written" => {
+                op = "write";
+                size
+            }
+            // `8 KiB` alone: it read and wrote by turns.
+            _ if real_bytes(moved).is_some() => {
+                op = "mixed";
+                moved
+            }
+            _ => return Err(line.unfit_word(how, "`read` or `written`, or a size alone")),
+        };
         let exact = size.ends_with(" KiB") || size.ends_with(" B");
         let found = real_bytes(size).ok_or_else(|| line.unfit_word(size, "a size"))?;
         bytes = (exact && !rounded).then_some(found as u64);
-        word = how.to_owned();
     }
     Ok(Measured {
-        op: if word == "written" { "write" } else { "read" }.to_owned(),
+        op: op.to_owned(),
         // `10.3 k` is no count.
         requests: (!rounded).then_some(requests as u64),
         about: requests,
@@ -279,7 +306,9 @@ fn cell(done: Measured) -> Cell {
         false if size > LARGE => "sequential",
         false => "seek-rate",
     };
-    let by_all = |n: f64| if all_ns > 0.0 { Some(n * 1e9 / all_ns) } else { None };
+    // Of all the time there were more requests than those that were counted.
+    let rated = all_ns > 0.0 && !done.not_counted;
+    let by_all = |n: f64| if rated { Some(n * 1e9 / all_ns) } else { None };
     // Zeros of no request are no latencies.
     let latency = if done.about > 0.0 { done.latency } else { Latency::default() };
     let figure = Figure {
@@ -386,7 +415,7 @@ fn batch(text: &Text) -> Found<Vec<Draft>> {
             answered_ns: time as f64,
             all_ns: n.get(9).map(|&ns| ns as f64),
             latency,
-            block: None,
+            ..Measured::default()
         }));
     }
     draft.warnings.extend(copies.warning());

@@ -241,6 +241,10 @@ fn row(line: &Line, heads: &[usize], unit: Unit) -> Found<Vec<Cell>> {
     };
     let file = line.whole(file, "a file size in kB")?.saturating_mul(1024);
     let record = line.whole(record, "a record size in kB")?.saturating_mul(1024);
+    if record > file {
+        // One of the two is missing, and every figure stands in its neighbour's place.
+        return Err(line.unfit("a file size, and a record size that is no more"));
+    }
     let columns = heads.get(2..).unwrap_or_default();
     if figures.is_empty() || figures.len() > columns.len() {
         return Err(line.unfit(format!("1 to {} figures", columns.len())));

@@ -8,16 +8,29 @@ use crate::text::{Found, Line, Reader, Text};
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let mut reader = text.reader();
     let mut drafts = Drafts::default();
-    let version = text.lines.iter().find_map(|line| line.after("pgbench (")).map(|rest| {
-        rest.split(|c: char| c.is_whitespace() || c == ')').next().unwrap_or_default().to_owned()
-    });
-    loop {
-        let before = reader.rest();
-        let Some(line) = reader.seek("transaction type:") else { break no_rate(before)? };
-        no_rate(before.get(..before.len() - reader.rest().len()).unwrap_or_default())?;
-        let draft = one(line, &mut reader, version.clone())?;
+    let mut before = reader.rest();
+    while let Some(line) = reader.seek("transaction type:") {
+        // Each report stands below the version that made it; those before 14 print none.
+        let head = before.len().saturating_sub(reader.rest().len());
+        let head = before.get(..head).unwrap_or_default();
+        no_rate(head)?;
+        let version = head.iter().rev().find_map(version).map(str::to_owned);
+        let mut draft = one(line, &mut reader, version)?;
+        before = reader.rest();
+        let is_next = |line: &Line| line.after("transaction type:").is_some();
+        let tail = before.iter().position(is_next).unwrap_or(before.len());
+        let (tail, more) = before.split_at(tail);
+        // It is about what stands above it; it comes on another stream, which may be ahead.
+        let ahead = head.iter().find(|line| drafts.is_empty() && is_aborted(line));
+        if let Some(line) = ahead.filter(|_| !more.is_empty()) {
+            return Err(line.unfit("a report above it, or one alone in its file"));
+        }
+        if ahead.is_some() || tail.iter().any(is_aborted) {
+            draft.cells.iter_mut().for_each(abort);
+        }
         drafts.add(crate::sysbench::test(&draft), draft);
     }
+    no_rate(before)?;
     drafts.all().ok_or_else(|| text.ended("`transaction type:`"))
 }
 
@@ -29,16 +42,36 @@ fn no_rate(lines: &[Line]) -> Found<()> {
     }
 }
 
+/// `15.20` of `pgbench (15.20 (Debian 15.20-0+deb12u1))`.
+fn version<'a>(line: &'a Line) -> Option<&'a str> {
+    line.after("pgbench (")?.split(|c: char| c.is_whitespace() || c == ')').next()
+}
+
+/// `pgbench: error: Run was aborted; the above results are incomplete.`
+fn is_aborted(line: &Line) -> bool {
+    line.text.contains("Run was aborted")
+}
+
+fn abort(cell: &mut Cell) {
+    cell.failed = true;
+    let text = "pgbench was aborted: its figures are of what was done until then";
+    cell.warnings = vec![("aborted".to_owned(), text.to_owned())];
+}
+
 fn one(first: &Line, reader: &mut Reader, version: Option<String>) -> Found<Draft> {
     let mut draft = Draft { version, ..Draft::of("pgbench") };
     let kind = first.after("transaction type:").unwrap_or_default();
     draft.set("transaction type", kind);
     let mut figure = Figure::of("transaction");
     let mut latency = Latency::default();
-    let (mut clients, mut elapsed_ns) = (None, None);
+    let (mut clients, mut elapsed_ns, mut aborted) = (None, None, false);
     let mut met = BTreeSet::from(["transaction type"]);
     let rate = loop {
         let Some(line) = reader.next() else { return Err(reader.ended("`tps =`")) };
+        if is_aborted(line) {
+            aborted = true;
+            continue;
+        }
         let (name, value) = line
             .text
             .trim()
@@ -49,7 +82,7 @@ fn one(first: &Line, reader: &mut Reader, version: Option<String>) -> Found<Draf
             return Err(line.unfit("each line of a report once"));
         }
         match name {
-            "tps" => break rate(line, value, reader)?,
+            "tps" => break rate(line, value, reader, &mut draft)?,
             "number of clients" => {
                 clients = u32::try_from(line.whole(value, "a number of clients")?).ok();
                 set(&mut draft, name, value);
@@ -73,7 +106,9 @@ fn one(first: &Line, reader: &mut Reader, version: Option<String>) -> Found<Draf
             // A 0 is less than three decimals show.
             "latency average" => latency.mean = Some(millis(line, value)?).filter(|ns| *ns > 0.0),
             "latency stddev" => latency.sd = Some(millis(line, value)?),
-            "initial connection time" => set(&mut draft, "result initial connection time", value),
+            "initial connection time" | "average connection time" => {
+                set(&mut draft, &format!("{RESULT}{name}"), value);
+            }
             _ if known(name) => set(&mut draft, name, value),
             _ => return Err(line.unfit("a line of the report, or `tps =`")),
         }
@@ -90,12 +125,12 @@ fn one(first: &Line, reader: &mut Reader, version: Option<String>) -> Found<Draf
         ops: vec![figure],
         ..Stream::of("transaction")
     };
-    draft.cells.push(Cell {
-        phase: "pgbench".to_owned(),
-        streams: vec![stream],
-        elapsed_ns,
-        ..Cell::default()
-    });
+    let mut cell =
+        Cell { phase: "pgbench".to_owned(), streams: vec![stream], elapsed_ns, ..Cell::default() };
+    if aborted {
+        abort(&mut cell);
+    }
+    draft.cells.push(cell);
     Ok(draft)
 }
 
@@ -130,11 +165,19 @@ fn millis(line: &Line, value: &str) -> Found<f64> {
 }
 
 /// `2172.354108 (without initial connection time)`. Before 14 there are two: with and without
-/// the time to connect; the latter is the one.
-fn rate(line: &Line, value: &str, reader: &mut Reader) -> Found<f64> {
+/// the time to connect; the latter is the one. From 14 on `-C` has only one, with that time.
+fn rate(line: &Line, value: &str, reader: &mut Reader, draft: &mut Draft) -> Found<f64> {
     let (digits, how) =
         value.split_once(' ').ok_or_else(|| line.unfit("a rate and what it is of"))?;
     let rate = line.number(digits, "a rate")?;
+    if how == "(including reconnection times)" {
+        set(draft, "connections", "a new one for each transaction");
+        draft.remark(
+            "Each transaction had a connection of its own, and its rate holds the time to connect: pgbench \
+             tells none without.",
+        );
+        return Ok(rate);
+    }
     if how.starts_with("(including") {
         let (line, value) = reader.want("tps =")?;
         let (digits, how) = value.split_once(' ').unwrap_or_default();

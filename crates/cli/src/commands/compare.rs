@@ -6,8 +6,7 @@ use std::fmt::Write;
 
 use clap::Args;
 use explain::compare::{
-    Against, CellComparison, Comparison, Direction, Doubt, Method, Outcome, Stalls, Terms,
-    Verdict,
+    Against, CellComparison, Comparison, Direction, Doubt, Method, Outcome, Stalls, Terms, Verdict,
 };
 use explain::view::View;
 use explain::visits::head;

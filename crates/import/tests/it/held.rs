@@ -525,7 +525,8 @@ fn batch_lines_beside_other_outputs_are_refused() {
     for name in super::samples() {
         let alone = try_import(&name, &sample(&name)).unwrap();
         assert!(!alone.is_empty(), "{name}");
-        if name == "ioping-1.3-batch.txt" {
+        // By its figures the line may be a part of those five requests.
+        if ["ioping-1.3-batch.txt", "ioping-1.3-mixed.txt"].contains(&name.as_str()) {
             continue;
         }
         for both in [text(&name) + "\n" + &batch, batch.clone() + &text(&name)] {
@@ -627,5 +628,116 @@ fn an_output_of_iozone_without_its_end_is_refused_before_a_whole_one() {
             assert!(line > lines, "{told}");
             assert!(told.contains("wanted `iozone test complete.`"), "{told}");
         }
+    }
+}
+
+/// `ioping -G` reads and writes by turns, and does not tell which.
+#[test]
+fn ioping_of_both_by_turns_is_a_mix() {
+    let run = only("ioping-1.3-mixed.txt");
+    let op = &run.visits[0].streams[0].ops[0];
+    assert_eq!((op.op.as_str(), run.cells[0].streams[0].op.as_str()), ("mixed", "mixed"));
+    let told = op.reported.clone().unwrap();
+    assert_eq!((told.requests, told.bytes), (Some(5), Some(20 << 10)));
+    let word = text("ioping-1.3-mixed.txt").replace("20 KiB,", "20 KiB moved,");
+    assert!(refused(&word).1.contains("seen `moved`"));
+}
+
+/// `ioping -t`, `-T`: what is not counted is in no rate of all the time.
+#[test]
+fn requests_that_ioping_does_not_count_are_told() {
+    let run = only("ioping-1.3-too-fast.txt");
+    let told = run.visits[0].streams[0].ops[0].reported.clone().unwrap();
+    assert_eq!((told.requests, told.iops), (Some(0), None));
+    assert_eq!(told.latency, record::ReportedLatency::default());
+    let imported = run.header.imported.unwrap();
+    let left_out = imported.settings.iter().find(|(name, _)| name == "result not counted");
+    assert_eq!(left_out.unwrap().1, "4 too fast");
+    assert!(imported.remarks[0].starts_with("4 too fast: such requests"), "{:?}", imported.remarks);
+    // Some of them.
+    let some = text("ioping-1.3.txt");
+    let generated = some.lines().find(|line| line.starts_with("generated ")).unwrap();
+    let rate =
+        |text: &str| taken(text)[0].visits[0].streams[0].ops[0].reported.clone().unwrap().iops;
+    assert!(rate(&some).is_some());
+    let both = format!("2 too fast, 1 too slow, {generated}");
+    assert_eq!(rate(&some.replace(generated, &both)), None);
+    let odd = format!("2 too odd, {generated}");
+    assert!(refused(&some.replace(generated, &odd)).1.contains("`min/avg/max/mdev =`"));
+}
+
+#[test]
+fn pgbench_with_a_connection_for_each_transaction_is_no_repeat_of_one_without() {
+    let run = only("pgbench-15-connect.txt");
+    let told = run.visits[0].streams[0].ops[0].reported.clone().unwrap();
+    let line = text("pgbench-15-connect.txt");
+    let line = line.lines().find(|line| line.starts_with("tps = ")).unwrap();
+    assert!(line.ends_with(" (including reconnection times)"), "{line}");
+    assert_eq!(told.iops, line.split(' ').nth(2).unwrap().parse().ok());
+    let imported = run.header.imported.unwrap();
+    assert!(imported.remarks[0].contains("holds the time to connect"), "{:?}", imported.remarks);
+    let has = |name: &str| imported.settings.iter().any(|(known, _)| known == name);
+    assert!(has("result average connection time") && has("connections"));
+    // All else alike, both in one file are two runs.
+    let with = text("pgbench-15.txt")
+        .replace("initial connection time", "average connection time")
+        .replace("(without average connection time)", "(including reconnection times)");
+    assert_eq!(taken(&(text("pgbench-15.txt") + &with)).len(), 2);
+}
+
+/// It comes on another stream, and so behind its report, within it or ahead of it.
+#[test]
+fn an_aborted_run_of_pgbench_is_told_as_such() {
+    let whole = text("pgbench-15.txt");
+    let line = "pgbench: error: Run was aborted; the above results are incomplete.\n";
+    let within = whole.replace("latency average", &format!("{line}latency average"));
+    let ends = |text: &str| -> Vec<_> {
+        let visits = taken(text).into_iter().flat_map(|run| run.visits);
+        let end = |visit: record::VisitRecord| {
+            let code = visit.warnings.first().map(|warning| warning.code.clone());
+            assert_eq!(code.as_deref() == Some("aborted"), visit.end == record::VisitEnd::Failed);
+            visit.end == record::VisitEnd::Failed
+        };
+        visits.map(end).collect()
+    };
+    for aborted in [whole.clone() + line, line.to_owned() + &whole, within] {
+        assert_eq!(ends(&aborted), [true]);
+    }
+    let second = other("pgbench-15.txt", &[("2172.354108", "2173.354108")]);
+    assert_eq!(ends(&(whole.clone() + &second)), [false, false]);
+    assert_eq!(ends(&(whole.clone() + line + &second)), [true, false]);
+    assert_eq!(ends(&(whole.clone() + &second + line)), [false, true]);
+    let (at, told) = refused(&(line.to_owned() + &whole + &second));
+    assert!(at == 1 && told.contains("one alone in its file"), "{told}");
+}
+
+#[test]
+fn two_versions_of_pgbench_are_two_runs() {
+    let newer = text("pgbench-15.txt");
+    let older = other("pgbench-15.txt", &[("15.20", "14.1"), ("2172.354108", "2171.354108")]);
+    let versions = |text: &str| -> Vec<_> {
+        let version = |run: &Run| run.header.imported.as_ref().unwrap().version.clone();
+        taken(text).iter().map(version).collect()
+    };
+    let told = |version: &str| Some(version.to_owned());
+    assert_eq!(versions(&(newer.clone() + &older)), [told("15.20"), told("14.1")]);
+    assert_eq!(versions(&(newer.clone() + &text("pgbench-9.6.txt"))), [told("15.20"), None]);
+    let again = newer.replace("2172.354108", "2171.354108");
+    assert_eq!(versions(&(newer + &again)), [told("15.20")]);
+}
+
+/// A row that lost a number has each figure in its neighbour's place.
+#[test]
+fn a_record_of_iozone_is_no_larger_than_its_file() {
+    let whole = text("iozone-auto.txt");
+    let rows: Vec<&str> =
+        whole.lines().filter(|line| line.trim_start().starts_with("65536 ")).collect();
+    assert!(rows.len() > 2);
+    for row in rows {
+        let lost = row.replacen("65536", "     ", 1);
+        let bent = whole.replace(row, &lost);
+        let (line, told) = refused(&bent);
+        assert_eq!(line, line_of(&bent, &lost));
+        assert!(told.contains("a record size that is no more"), "{told}");
     }
 }

@@ -126,7 +126,10 @@ fn generated(run: &Run, stream: &StreamOfCell) -> String {
     if run.header.imported.is_some() {
         // Versions before 1.0 had no such line.
         let told = shape::setting(run, "result generated");
-        return told.map(|told| format!("generated {}\n", plain(told))).unwrap_or_default();
+        let left_out = shape::setting(run, "result not counted");
+        let left_out = left_out.map(|told| plain(told) + ", ").unwrap_or_default();
+        let line = told.map(|told| format!("{left_out}generated {}\n", plain(told)));
+        return line.unwrap_or_default();
     }
     let visits = stream.counted();
     let elapsed = total(visits.iter().map(|v| v.elapsed_ns.saturating_add(v.ramp_ns))) as f64;
