@@ -115,7 +115,7 @@ pub(crate) fn checked(source: &SuiteSource, capacity: Option<Bytes>) -> Result<S
 /// Sets the size of the files, cut to whole units.
 pub(crate) fn set_size(source: &mut SuiteSource, size: Bytes) -> Result<(), RunError> {
     let whole = size.get() / SIZE_UNIT * SIZE_UNIT;
-    Ok(source.set_size(if whole == 0 { size } else { Bytes::new(whole) })?)
+    Ok(source.fit_size(if whole == 0 { size } else { Bytes::new(whole) })?)
 }
 
 /// Files, directories, devices. Each has the suite's files; together they are the files of the

@@ -176,6 +176,15 @@ impl SuiteSource {
         self.set_typed("--size", &text, [("file_size".to_owned(), text.clone())])
     }
 
+    /// Sets the file size to what a target has, or has room for; messages name it as asked for where
+    /// somebody did.
+    pub fn fit_size(&mut self, size: Bytes) -> Result<(), SuiteError> {
+        let text = size.exact();
+        let asked = self.overrides_given.iter().any(|given| given.starts_with("--size "));
+        let by = if asked { "--size" } else { "a target of" };
+        self.set_typed(by, &text, [("file_size".to_owned(), text.clone())])
+    }
+
     /// Sets the measured time of every visit, as `--time` does: of streams, and of visits in
     /// rounds, whose ramp is then no more than a quarter of it.
     pub fn set_time(&mut self, time: Nanos) -> Result<(), SuiteError> {

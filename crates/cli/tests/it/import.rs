@@ -45,7 +45,10 @@ fn every_later_command_takes_every_sample() {
         for absent in ["seed", "kernel", "back end", "error", "0 B"] {
             assert!(!shown.lines().any(|l| l.starts_with(absent)), "{name}: {shown}");
         }
-        world.ok(&["table", id, "--layout", "classic"]);
+        // Nothing was counted in it, so the original's table has no figure to show.
+        if name != "ioping-1.3-too-fast.txt" {
+            world.ok(&["table", id, "--layout", "classic"]);
+        }
         world.ok(&["explain", id]);
         world.ok(&["explain", id, "--json"]);
         let csv = world.ok(&["export", id, "--format", "csv"]).out;
