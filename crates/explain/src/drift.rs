@@ -369,6 +369,31 @@ fn points(view: &View<'_>, cells: &[CellView<'_>]) -> Vec<Point> {
     points
 }
 
+/// What all cells of a part of the run are slower by, and from which visit on.
+pub(crate) struct Fall {
+    /// The visits that it was in, or may have been, by their order in the run.
+    pub orders: BTreeSet<u32>,
+    /// Rate after by rate before.
+    pub ratio: f64,
+}
+
+impl Drifts {
+    /// Falls that all cells share and that did not come back.
+    pub(crate) fn falls(&self, view: &View<'_>) -> Vec<Fall> {
+        let fall = |part: &RunDrift| {
+            let first = part.steps.iter().find(|step| step.ratio() < 1.0)?;
+            let ratio: f64 = part.steps.iter().map(Step::ratio).product();
+            let begin = first.from_ns as f64 / 3.6e12;
+            let cells = view.cells.iter().filter(|cell| part.phases.contains(&cell.cell.phase));
+            let visits = cells.flat_map(|cell| &cell.visits).map(|view| view.visit);
+            let later = visits.filter(|visit| hours_in_run(view, visit) >= begin);
+            let orders = later.map(|visit| visit.order).collect();
+            (ratio < 1.0).then_some(Fall { orders, ratio })
+        };
+        self.parts.iter().filter_map(fall).collect()
+    }
+}
+
 fn hours_in_run(view: &View<'_>, visit: &VisitRecord) -> f64 {
     visit.started_unix_ns.saturating_sub(view.run.header.started_unix_ns) as f64 / 3.6e12
 }

@@ -57,6 +57,8 @@ impl Findings {
     /// Looks at a run.
     pub fn of(view: &View<'_>) -> Self {
         let (freezes, halts) = (freeze::freezes(view), halt::halts(view));
+        let (mut gaps, drift) = (gap::gaps(view), drift::drift(view));
+        gaps.leave_to(&drift.falls(view));
         Self {
             intervals: interval::cells(view),
             streams: interval::streams(view),
@@ -65,9 +67,9 @@ impl Findings {
             longest: longest::longest(view, &freezes, &halts),
             freezes,
             halts,
-            gaps: gap::gaps(view),
+            gaps,
             caches: cache::caches(view),
-            drift: drift::drift(view),
+            drift,
             steady: steady::steady(view),
         }
     }

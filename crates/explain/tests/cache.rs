@@ -731,6 +731,15 @@ fn what_stands_still_once_its_cache_is_full_has_its_size() {
 }
 
 #[test]
+fn pauses_that_the_suite_asks_for_fill_no_cache() {
+    let mut bench = written(|at| if at < 10 { 12 * MIB } else { 0 });
+    assert_eq!(bench.caches().write_caches.len(), 1);
+    let text = &mut bench.run.header.suite_text;
+    text.push_str("think = \"9s\"\nburst = 100\n");
+    assert!(bench.caches().write_caches.is_empty());
+}
+
+#[test]
 fn odd_records_do_not_panic() {
     let mut bench = Bench::read(true).moved(1.0, 0.0);
     bench.run.header.target.cache_bytes = Some(u64::MAX);

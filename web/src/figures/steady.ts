@@ -133,7 +133,10 @@ const LINES_MAX = 16;
 
 type Visit = model.PageCell['visits'][number];
 
-/** What a visit had written by the end of each step of its course. */
+/**
+ * What a visit had written by the end of each step of its course. A step at the end that the visit
+ * did not last has no rate: what is left then is waited for, and no load.
+ */
 function steps(visit: Visit): { ns: number; rates: number[]; sums: number[] } | null {
   const { series, bytes, written, iops, elapsed_ns: time } = visit;
   if (!series || !bytes || !written || !iops || !time) return null;
@@ -145,7 +148,8 @@ function steps(visit: Visit): { ns: number; rates: number[]; sums: number[] } | 
     sum += (rate * series.step_ns) / 1e9;
     return Math.min(sum, written);
   });
-  return { ns: series.step_ns, rates, sums };
+  const whole = Math.max(1, Math.floor((time / series.step_ns) * (1 + 1e-6)));
+  return { ns: series.step_ns, rates: rates.slice(0, whole), sums };
 }
 
 /** Rates of writes against what all cells and streams wrote before, in the order made. */
@@ -214,13 +218,15 @@ function drawWritten(context: Context): Drawing {
         type: 'line',
         name,
         color: look.color,
-        symbol: look.symbol,
-        showSymbol: false,
+        symbol: 'none',
+        symbolSize: 6,
         lineStyle: { color: look.color, width: 1.5, type: look.dash },
-        data: points.map((point): Datum | null =>
+        data: points.map((point, k): Datum | null =>
           // A logarithm has no nought.
           point && (point.rate > 0 || !log)
             ? {
+                // One without a neighbour is no line.
+                ...(points[k - 1] || points[k + 1] ? {} : { symbol: look.symbol }),
                 value: [point.written / 2 ** 30, point.rate / scale],
                 place: model.address({ run: at, cell }),
                 tip: {

@@ -51,9 +51,13 @@ pub struct WriteCache {
 /// The first drop of every visit that writes, the fill included.
 ///
 /// Visits that did not find the devices idle are left out: nobody knows how full the cache was.
-/// A visit that nobody looked before counts as idle if it is the run's first.
+/// A visit that nobody looked before counts as idle if it is the run's first. Where the suite asks for
+/// pauses writes come and go by its plan.
 pub(crate) fn write_caches(view: &View<'_>) -> Vec<WriteCache> {
-    let visits = view.run.visits.iter().filter(|visit| {
+    let pauses = |visit: &VisitRecord| {
+        view.cells.iter().any(|cell| cell.cell.index == visit.cell && cell.has_pauses())
+    };
+    let visits = view.run.visits.iter().filter(|visit| !pauses(visit)).filter(|visit| {
         let ended = matches!(visit.end, VisitEnd::Complete | VisitEnd::Hanging);
         ended && (visit.quiet == Some(true) || (visit.quiet.is_none() && visit.order == 0))
     });

@@ -18,6 +18,7 @@ use stats::interval::{moderated, pooled_scale, student_quantile};
 
 use self::law::{Bounds, Level};
 pub use self::moments::{Event, EventVisit, Suspect};
+use crate::drift::Fall;
 use crate::ends::ends;
 use crate::view::{CellView, View, is_preparation};
 
@@ -189,6 +190,29 @@ pub fn gaps(view: &View<'_>) -> Gaps {
     let (left_out, judged): (Vec<_>, Vec<_>) =
         cells.into_iter().partition(|cell| few.contains(&cell.place()));
     judge(&judged, &left_out, &context)
+}
+
+/// A visit this much slower than a fall that all cells share is slow by something else.
+const BELOW_FALL: f64 = 0.75;
+
+impl Gaps {
+    /// What was slow at one time only, and then only by what all cells have been slower by since, is
+    /// no gap and nothing of its own.
+    pub(crate) fn leave_to(&mut self, falls: &[Fall]) {
+        let is_that = |orders: &mut dyn Iterator<Item = u32>, ratio: f64| {
+            let orders: Vec<u32> = orders.collect();
+            falls.iter().any(|fall| {
+                ratio >= BELOW_FALL * fall.ratio && orders.iter().all(|o| fall.orders.contains(o))
+            })
+        };
+        self.flagged.retain(|cell| {
+            cell.kind != Kind::Transient || !is_that(&mut cell.orders.iter().copied(), cell.ratio)
+        });
+        self.events.retain(|event| {
+            let least = event.visits.iter().map(|visit| visit.ratio).fold(1.0, f64::min);
+            !is_that(&mut event.visits.iter().map(|visit| visit.order), least)
+        });
+    }
 }
 
 /// Group, block size, requests in flight, threads.
@@ -937,6 +961,21 @@ mod tests {
             let lost = event.lost_ns as f64 / 1e9;
             assert!((lost - 1.0).abs() < 0.1, "{lost}");
         }
+    }
+
+    #[test]
+    fn what_all_cells_are_slower_by_since_is_no_event() {
+        let found = rounds(2, &[2]);
+        let (order, ratio) = (found.events[0].visits[0].order, found.events[0].visits[0].ratio);
+        let left = |from: u32, ratio: f64| {
+            let mut gaps = found.clone();
+            gaps.leave_to(&[Fall { orders: (from..1_000).collect(), ratio }]);
+            assert_eq!(gaps.events.len(), gaps.flagged.len());
+            gaps.events.len()
+        };
+        assert_eq!(left(order, ratio), 0);
+        assert_eq!(left(order + 1, ratio), 1, "it came before");
+        assert_eq!(left(order, (2.0 * ratio).min(0.99)), 1, "twice as slow as they");
     }
 
     #[test]
