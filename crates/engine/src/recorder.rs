@@ -188,6 +188,8 @@ struct Folded {
 pub(crate) struct Recorder {
     ops: [Option<Box<OpRecorder>>; Op::ALL.len()],
     pub bitmap: Bitmap,
+    /// End of the millisecond whose bit was set last.
+    marked_until: Instant,
     /// Milliseconds in which nothing was in flight, for paced workers.
     idle: Option<Bitmap>,
     pub begin: Instant,
@@ -217,6 +219,7 @@ impl Recorder {
         Self {
             ops: recorders,
             bitmap: Bitmap::zeros(bits),
+            marked_until: Instant::ZERO,
             idle: paced.then(|| Bitmap::zeros(bits)),
             begin: Instant::ZERO,
             last: Instant::ZERO,
@@ -235,6 +238,7 @@ impl Recorder {
             op.clear();
         }
         self.bitmap.bytes.fill(0);
+        self.marked_until = Instant::ZERO;
         if let Some(idle) = &mut self.idle {
             idle.bytes.fill(0);
         }
@@ -290,11 +294,20 @@ impl Recorder {
     #[inline]
     pub(crate) fn mark(&mut self, now: Instant) {
         self.last = now;
+        // Most completions fall into a millisecond that has its bit.
+        if now >= self.marked_until {
+            self.mark_next(now);
+        }
+    }
+
+    #[cold]
+    fn mark_next(&mut self, now: Instant) {
         let bit = now.since(self.begin).get() / 1_000_000;
         if bit >= self.bitmap.bits {
             grow(&mut self.bitmap, bit);
         }
         self.bitmap.set(bit);
+        self.marked_until = self.begin + Nanos::millis(bit + 1);
     }
 
     /// Nothing was in flight from `from` to `to`.
