@@ -450,26 +450,26 @@ impl Course {
         Nanos::new(PILOT.get().saturating_mul(pilots))
     }
 
-    /// Those of the open cells that the next round visits: all, if there is time; else those with
-    /// too few visits; else none. The first round is made in any case: a cell without a visit is
-    /// no result at all. Later phases keep time for as many rounds as this one had.
+    /// Those of the open cells that the next round visits: all, if there is time for it and for as
+    /// many rounds of the later phases; else those with too few visits, if the later phases can
+    /// still have enough; else none. The first round is made in any case: a cell without a visit is
+    /// no result at all.
     fn that_fit(&self, open: &[u32], round: u32) -> Vec<u32> {
         let rounds = &self.schedule.rounds;
         let permille = self.time_permille;
-        let kept = self.kept(self.phase + 1, (round + 1).min(rounds.visits_min), permille);
-        let kept = kept.get().saturating_add(self.pilots_after(self.phase).get());
-        let fits = |cells: &[u32]| {
+        let fits = |cells: &[u32], later: u32| {
+            let kept = self.kept(self.phase + 1, later, permille) + self.pilots_after(self.phase);
             let times = cells.iter().map(|&cell| self.parts(cell).at(permille).get());
-            let needed = times.fold(kept, u64::saturating_add);
+            let needed = times.fold(kept.get(), u64::saturating_add);
             self.elapsed.get().saturating_add(needed) <= rounds.time_max.get()
         };
-        if round == 0 || fits(open) {
+        if round == 0 || fits(open, round + 1) {
             return open.to_vec();
         }
         let few =
             |cell: &u32| self.cells.get(cell).is_some_and(|cell| cell.visits() < rounds.visits_min);
         let needy: Vec<u32> = open.iter().copied().filter(few).collect();
-        if fits(&needy) { needy } else { Vec::new() }
+        if fits(&needy, (round + 1).min(rounds.visits_min)) { needy } else { Vec::new() }
     }
 
     /// Ends the cells of the phase that are known well enough, or had all the visits they may.

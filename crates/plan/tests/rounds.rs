@@ -239,6 +239,26 @@ fn waits_for_an_idle_device_do_not_eat_the_visits_that_an_interval_needs() {
 }
 
 #[test]
+fn what_is_to_spare_is_shared_with_the_phases_to_come() {
+    // Five visits of 2.5 s to each of 40 cells are 500 s; three are wanted at least.
+    let suite = suite(20, 20, "pilot = false\ntime_max = \"510s\"");
+    let noisy = World { noise: |_| 0.3, ..QUIET };
+    let visits = noisy.play(&schedule(&suite, 7)).0;
+    assert!(counts(&visits).values().all(|&n| n == 5), "{:?}", counts(&visits));
+    // The second phase's visits alone are waited for, which nobody could know: its part of the
+    // time to spare goes there, before any of them is shortened.
+    let mut course = schedule(&suite, 7).begin();
+    let mut visits = Vec::new();
+    while let Some(visit) = course.next() {
+        let took = if visit.cell < 20 { WHOLE } else { Nanos::millis(4_000) };
+        course.add(&World { took, ..noisy }.visit(&visit));
+        visits.push(visit);
+    }
+    assert!(visits.iter().all(|visit| visit.time_permille.is_none()), "{visits:?}");
+    assert!(counts(&visits).values().all(|&n| n >= 3), "{:?}", counts(&visits));
+}
+
+#[test]
 fn what_comes_after_the_least_visits_is_not_shortened() {
     let suite = suite(10, 1, "pilot = false\ntime_max = \"120s\"");
     let noisy = World { noise: |_| 0.3, took: Nanos::millis(4_000), ..QUIET };
