@@ -12,14 +12,15 @@ use crate::commands::calibrate::floor_of;
 use crate::commands::{show, suites};
 use crate::failure::Failure;
 use crate::order;
-use crate::output::Output;
+use crate::output::{Output, json};
 
 const EXAMPLES: &str = "\
 Examples:
   plimsoll table                       # the newest run's tables
   plimsoll table r17 --layout classic  # the table as the suite's original prints it
   plimsoll table r17 --layout dd       # the table as dd would print it, if the run is such
-  plimsoll table last-1 --layout grid  # every figure of the run before the newest";
+  plimsoll table last-1 --layout grid  # every figure of the run before the newest
+  plimsoll table r17 --json            # the figures as one document, as of `plimsoll show r17 --json`";
 
 /// Print the tables of a run
 #[derive(Debug, Args)]
@@ -31,6 +32,9 @@ pub struct TableArgs {
     /// Which table
     #[arg(long, value_parser = Layout::parser(), default_value = "auto")]
     layout: Layout,
+    /// Print one JSON document (plimsoll.run/1)
+    #[arg(long, conflicts_with = "layout")]
+    json: bool,
 }
 
 /// Which table.
@@ -73,6 +77,9 @@ impl Layout {
 pub fn table(args: &TableArgs, common: &Common, output: &Output) -> Result<(), Failure> {
     let store = order::store_to_read(common)?;
     let run = store.load(&store.resolve(&args.run)?)?;
+    if args.json {
+        return output.print(&json(&report::document(&run))?);
+    }
     output.print(&(text(&run, args.layout)? + &noise(&store, &run)?))
 }
 

@@ -37,6 +37,7 @@ fn a_file_is_replaced_only_by_force() {
     world.ok(&words);
     let written = std::fs::read_to_string(world.path("run.json")).unwrap();
     assert_eq!(written, world.ok(&["show", "--json"]).out);
+    assert_eq!(written, world.ok(&["table", "--json"]).out);
     std::fs::write(world.path("run.json"), "mine").unwrap();
     let done = world.run(&words);
     assert_eq!(done.code, 3, "{done:?}");
