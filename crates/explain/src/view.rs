@@ -533,7 +533,8 @@ fn told<'a>(
     let counted = ops().filter(|(op, _)| !has_data || is_data(&op.op));
     let rates: Vec<OpRate> = counted.map(|(op, plan)| rate_of(op, visit, plan)).collect();
     let sane = |sum: f64| (sum.is_finite() && sum >= 0.0).then_some(sum);
-    let all: Vec<f64> = rates.iter().filter_map(|rate| rate.requests).collect();
+    // Of a sum of which one part is not known nothing is.
+    let all: Vec<f64> = rates.iter().map(|rate| rate.requests).collect::<Option<_>>()?;
     if all.is_empty() {
         return None;
     }

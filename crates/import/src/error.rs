@@ -38,6 +38,22 @@ pub enum Problem {
         /// What should.
         wanted: String,
     },
+    /// The same where the output of another tool stands in the text, too.
+    #[error(
+        "read as {}: seen {seen}, wanted {wanted}; what {} prints stands beside it",
+        tool.title(),
+        other.title()
+    )]
+    Beside {
+        /// How it was read.
+        tool: Tool,
+        /// What stands there.
+        seen: String,
+        /// What should.
+        wanted: String,
+        /// The other tool.
+        other: Tool,
+    },
     /// The last line can be read, but more may have stood on it.
     #[error(
         "read as {}: the last line ends with {seen} and without a line end, so some of it may be \
@@ -64,6 +80,14 @@ pub enum Problem {
         /// The first that was found.
         tool: Tool,
         /// Another one.
+        other: Tool,
+    },
+    /// Outputs of two runs in two forms of one tool: only one form's would be read.
+    #[error("seen what {} prints of a job that what {} prints has not, wanted one of both", other.title(), tool.title())]
+    OtherRun {
+        /// The form that is read.
+        tool: Tool,
+        /// The form of the line.
         other: Tool,
     },
     /// Outputs that are no repeats of one test.
@@ -112,7 +136,8 @@ impl ImportError {
                 Some("add a line end if nothing is missing; nothing of it was taken".to_owned())
             }
             Problem::Another { .. } => Some("leave `--tool` out".to_owned()),
-            Problem::Several { .. } => Some(
+            Problem::Beside { .. } => Some("put them into files of their own".to_owned()),
+            Problem::Several { .. } | Problem::OtherRun { .. } => Some(
                 "put them into files of their own; with `--tool` that tool's alone is read"
                     .to_owned(),
             ),

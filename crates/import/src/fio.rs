@@ -10,21 +10,37 @@ use std::rc::Rc;
 
 use crate::draft::{Cell, Draft, Drafts, Figure, Latency, SETTINGS_MAX, Stream, axis, size_axis};
 use crate::fio_json::{self, Count, Direction, Number, Options, Root, Times};
+use crate::fio_terse;
 use crate::text::{self, END, Fault, Found};
 
-/// fio's own defaults, in force where the options are recorded and name no other.
 /// Reads of a job that writes and then verifies what it wrote.
 const READ_BACK: &str = "read-back";
+/// The same together with the reads of its mix: fio counts both as one.
+const READ_AND_BACK: &str = "read+read-back";
+/// Operations that are no part of what a job was to move.
+const NO_DATA: [&str; 3] = ["fsync", READ_BACK, READ_AND_BACK];
+/// Of rates of both where nobody tells whether reads are those of `verify`.
+pub(crate) const BOTH: &str = "No options are told. Where a job with reads and writes had `verify`, \
+    reads are also of what it read back, and the sum of both rates is none that it ever had.";
+/// fio's own defaults, in force where the options are recorded and name no other.
 const BLOCK: u64 = 4096;
 const ENGINE: &str = "psync";
+/// The group of what was put together with another job: -1 in 32 bits.
+const NO_GROUP: u64 = u32::MAX as u64;
 
-pub(crate) fn read(raw: &str) -> Found<Vec<Draft>> {
+/// * `alone`: terse lines beside it need not be of the same run.
+pub(crate) fn read(raw: &str, alone: bool) -> Found<Vec<Draft>> {
     let mut drafts = Drafts::default();
+    // Jobs by name and group.
+    let mut told: BTreeMap<(String, String), Vec<Done>> = BTreeMap::new();
     let mut rest = Some((1, raw));
     // The latest, and how many before it told of the same execution.
     let mut latest: Option<(Output, usize)> = None;
     while let Some((line, start)) = rest.and_then(|(line, text)| begin(line, text)) {
-        let (output, end) = one(line, start)?;
+        let (mut output, end) = one(line, start)?;
+        for (job, done) in output.done.drain(..) {
+            told.entry(job).or_default().push(done);
+        }
         latest = Some(match latest.take() {
             Some((before, snapshots)) if output.goes_on_from(&before) => (output, snapshots + 1),
             Some((before, snapshots)) => {
@@ -40,6 +56,13 @@ pub(crate) fn read(raw: &str) -> Found<Vec<Draft>> {
     if let Some((last, snapshots)) = latest {
         drafts.push(last.last_of(snapshots));
     }
+    let is_known = |name: &str, group: &str, figures: &[Figure]| {
+        let jobs = told.get(&(name.to_owned(), group.to_owned()));
+        jobs.into_iter().flatten().any(|done| done.is_told_by(figures))
+    };
+    if !alone && let Some(line) = fio_terse::first_other(raw, is_known)? {
+        return Err(Fault::OtherRun { line });
+    }
     let lines = raw.lines().count();
     drafts.all().ok_or_else(|| Fault::ended(Some(lines), "a JSON object, `{`"))
 }
@@ -53,7 +76,40 @@ struct Output {
     ran: i64,
     /// Requests of each job.
     requests: Vec<u64>,
+    /// Each job's name and group, and what it did.
+    done: Vec<((String, String), Done)>,
 }
+
+/// What a job did: the operation, KiB, and the mean latency in ns.
+struct Done(Vec<(String, Option<u64>, Option<f64>)>);
+
+impl Done {
+    fn of(figures: &[Figure]) -> Self {
+        let one = |figure: &Figure| {
+            (figure.op.clone(), figure.bytes.map(|bytes| bytes >> 10), figure.latency.mean)
+        };
+        Self(figures.iter().map(one).collect())
+    }
+
+    /// Whether these are figures of the same run, in another form: what is rounded there is as near
+    /// as that. Some forms have no trims, and none but JSON has syncs.
+    fn is_told_by(&self, figures: &[Figure]) -> bool {
+        let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
+            // A latency that was not timed is told as 0.
+            (Some(a), Some(b)) => a == 0.0 || b == 0.0 || (a - b).abs() <= NEAR_NS,
+            _ => true,
+        };
+        let Self(others) = Self::of(figures);
+        others.iter().all(|(op, kib, mean)| {
+            let mut known = self.0.iter().filter(|known| known.0 == *op || known.0 == "mixed");
+            known.any(|known| known.1 == *kib && near(known.2, *mean))
+        }) && (!others.is_empty()
+            || self.0.iter().all(|(op, ..)| ["trim", "fsync"].contains(&op.as_str())))
+    }
+}
+
+/// Means are told to a hundredth of a microsecond or better.
+const NEAR_NS: f64 = 10.0;
 
 impl Output {
     /// Whether this is a later snapshot of what `before` is one of, as `--status-interval` makes them:
@@ -130,6 +186,7 @@ fn one(first: usize, body: &str) -> Found<(Output, usize)> {
         None => return Err(Fault::ended(Some(first), "JSON")),
     };
     let missing = |what: &str| unfit(first, "JSON without it".into(), what);
+    let line_of = |job: usize| first + line_of_job(body, job);
     if root.jobs.odd {
         return missing("jobs that are objects");
     }
@@ -141,12 +198,41 @@ fn one(first: usize, body: &str) -> Found<(Output, usize)> {
     let mut found = jobs.all;
     for (k, job) in found.iter_mut().enumerate() {
         if let Some(what) = &job.missing {
-            return missing(&format!("{what} of job {}", k + 1));
+            let seen = match job.is_nobody {
+                true => {
+                    "a job without name and figures, as where `group_reporting` is set in the last \
+                         job alone: those before it are printed as one with its options"
+                        .to_owned()
+                }
+                false => "JSON without it".to_owned(),
+            };
+            return unfit(line_of(k), seen, &format!("{what} of job {}", k + 1));
         }
         job.global = Rc::clone(&global);
     }
     let head = Head { version: version.0, seconds: timestamp, millis: timestamp_ms };
     Ok((output(head, found), values.byte_offset()))
+}
+
+/// How many lines of an object stand before the `index`-th of its `jobs`: the first list of objects
+/// in it.
+fn line_of_job(body: &str, index: usize) -> usize {
+    let (mut lines, mut depth, mut jobs, mut quoted, mut escaped) = (0, 0u32, 0, false, false);
+    for byte in body.bytes() {
+        match byte {
+            b'\n' => lines += 1,
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'{' if depth == 2 && jobs == index => return lines,
+            b'{' if depth == 2 => (jobs, depth) = (jobs + 1, depth + 1),
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    0
 }
 
 /// What stands before the place of an error, which is behind a field's name and value, and what is
@@ -186,6 +272,8 @@ struct Job {
     percentiles_of_completion: bool,
     /// What it should have and has not.
     missing: Option<String>,
+    /// It has neither a name nor a group that fio numbers.
+    is_nobody: bool,
 }
 
 impl From<fio_json::Job> for Job {
@@ -198,7 +286,10 @@ impl From<fio_json::Job> for Job {
         };
         match job.jobname.0 {
             Some(name) => found.name = name,
-            None => found.missing = Some("`jobname`".to_owned()),
+            None => {
+                found.missing = Some("`jobname`".to_owned());
+                found.is_nobody = found.group == NO_GROUP;
+            }
         }
         let directions =
             [("read", job.read), ("write", job.write), ("trim", job.trim), ("mixed", job.mixed)];
@@ -248,14 +339,16 @@ impl Job {
             return Ok(());
         }
         let rate = told.bw_bytes.0.unwrap_or(kibibytes * 1024.0);
+        // Of what took less than a millisecond, or was never done, the rate is told as 0.
+        let timed = runtime > 0.0 || iops > 0.0;
         let (latency, of_completion) = latency(op, told)?;
         self.percentiles_of_completion |= of_completion;
         self.elapsed_ns = self.elapsed_ns.max(text::ns(runtime * 1e6));
         self.figures.get_mut().push(Figure {
             requests,
             bytes,
-            iops: Some(iops),
-            bytes_per_s: Some(rate),
+            iops: Some(iops).filter(|_| timed),
+            bytes_per_s: Some(rate).filter(|_| timed),
             latency,
             ..Figure::of(op)
         });
@@ -317,22 +410,55 @@ impl Job {
         self.option_or(&["iodepth"], 1, |value| value.parse().ok())
     }
 
-    /// Of a job that only writes the reads are those of `verify`: they come after the writes, so that
-    /// the sum of both rates was never there. They stand beside, under a name that is in no rate.
-    fn set_read_back_apart(&self) {
-        let verifies = self.option("verify").is_some_and(|how| how != "0");
-        let writes = self.option("rw").or(self.option("readwrite")).map(|rw| rw.split(':').next());
-        if verifies && matches!(writes, Some(Some("write" | "randwrite"))) {
-            let mut figures = self.figures.borrow_mut();
-            let reads = figures.iter_mut().filter(|figure| figure.op == "read");
-            reads.for_each(|figure| figure.op = READ_BACK.to_owned());
+    /// Sets reads of `verify` apart: they are in no rate of what the job was to do.
+    ///
+    /// Of a job that only writes all its reads are such, and come after the writes. In a mix they are
+    /// counted among its own reads, of which then neither number nor time is known. With `verify_only` no
+    /// writes are made, and what fio tells of them is nothing.
+    ///
+    /// * Returns what is to be said about it.
+    fn set_read_back_apart(&self) -> Option<String> {
+        let verifies = self.option("verify").is_some_and(|how| how != "0")
+            && self.option("do_verify").is_none_or(|how| how != "0");
+        let rw = self.option("rw").or(self.option("readwrite")).unwrap_or("read");
+        let kind = rw.split(':').next().unwrap_or(rw);
+        if !verifies || ["read", "randread"].contains(&kind) {
+            return None;
+        }
+        let mut figures = self.figures.borrow_mut();
+        let before = figures.len();
+        figures.retain(|f| f.op != "write" || f.iops.is_some() || f.requests.unwrap_or(0) == 0);
+        let none_written = figures.len() < before;
+        let is_mix = ["rw", "readwrite", "randrw"].contains(&kind);
+        let read = figures.iter().position(|figure| figure.op == "read");
+        if let Some(reads) = read.and_then(|at| figures.get_mut(at)) {
+            match (is_mix, none_written) {
+                // It is what the job did.
+                (false, true) => {}
+                (false, false) => reads.op = READ_BACK.to_owned(),
+                (true, _) => {
+                    reads.op = READ_AND_BACK.to_owned();
+                    figures.insert(0, Figure::of("read"));
+                }
+            }
+        }
+        let name = &self.name;
+        match (none_written, is_mix && read.is_some()) {
+            (true, _) => Some(format!(
+                "Writes of job {name} took no time by fio's own figures, as with `verify_only`, which \
+                 makes none: they are left out."
+            )),
+            (false, true) => Some(format!(
+                "Reads of job {name} are those of its mix and those of `verify`, which fio counts as \
+                 one: how fast the mix read is not known."
+            )),
+            (false, false) => None,
         }
     }
 
     fn op(&self) -> String {
         let figures = self.figures.borrow();
-        let data: Vec<_> =
-            figures.iter().filter(|f| !["fsync", READ_BACK].contains(&f.op.as_str())).collect();
+        let data: Vec<_> = figures.iter().filter(|f| !NO_DATA.contains(&f.op.as_str())).collect();
         match (data.as_slice(), self.option("rw").or(self.option("readwrite"))) {
             ([only], _) => only.op.clone(),
             ([], Some(rw)) if rw.contains("read") => "read".to_owned(),
@@ -391,7 +517,11 @@ fn output(head: Head, jobs: Vec<Job>) -> Output {
     let nanos = |Count(n): Count, scale: i64| {
         n.and_then(|n| Some((i64::try_from(n).ok()?.checked_mul(scale)?, scale)))
     };
-    jobs.iter().for_each(Job::set_read_back_apart);
+    let done = jobs
+        .iter()
+        .map(|job| ((job.name.clone(), job.group.to_string()), Done::of(&job.figures.borrow())));
+    let done = done.collect();
+    let said: Vec<String> = jobs.iter().filter_map(Job::set_read_back_apart).collect();
     let printed = nanos(head.millis, 1_000_000).or_else(|| nanos(head.seconds, 1_000_000_000));
     let requests = jobs.iter().map(|job| {
         let figures = job.figures.borrow();
@@ -420,6 +550,14 @@ fn output(head: Head, jobs: Vec<Job>) -> Output {
              asked for other percentiles.",
         );
     }
+    said.into_iter().for_each(|text| draft.remark(text));
+    let both = |job: &Job| {
+        let figures = job.figures.borrow();
+        ["read", "write"].iter().all(|op| figures.iter().any(|figure| figure.op == *op))
+    };
+    if jobs.iter().any(|job| job.options.is_none() && both(job)) {
+        draft.remark(BOTH);
+    }
     cells(&jobs).into_iter().for_each(|cell| draft.push(cell));
     // fio tells when it printed. Between groups it may have laid out files.
     if let ([only], Some((printed, _))) = (draft.cells.as_slice(), printed) {
@@ -428,7 +566,7 @@ fn output(head: Head, jobs: Vec<Job>) -> Output {
     }
     let ran = draft.cells.iter().filter_map(|cell| i64::try_from(cell.elapsed_ns?).ok());
     let ran = ran.fold(0i64, i64::saturating_add);
-    Output { draft, printed, ran, requests }
+    Output { draft, printed, ran, requests, done }
 }
 
 /// The value of an option that all jobs share.

@@ -3,7 +3,10 @@
 //! All agree in the 41 fields of a direction that are kept here. Version 2 does not tell fio's own;
 //! 3 has reads and writes, the others trims behind them; 5 has six more fields a direction.
 
+use std::borrow::Cow;
+
 use crate::draft::{CELLS_MAX, Cell, Copies, Draft, Figure, Latency, Stream, no_end_mark};
+use crate::fio;
 use crate::text::{self, Found, Line, Text};
 
 /// Fields of one direction: totals, two latencies, 20 percentiles, the whole latency, bandwidth.
@@ -69,15 +72,8 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let mut draft = Draft::of("fio");
     let mut jobs: Vec<Job> = Vec::new();
     for line in text.lines.iter().filter(|line| is_line(&line.text)) {
-        let fields: Vec<&str> = line.text.trim().split(';').collect();
-        let Some(layout) = Layout::of(&fields) else { continue };
-        let wanted = layout.wanted();
-        if fields.len() < wanted {
-            return Err(line.unfit(format!("at least {wanted} fields, of {}", fields.len())));
-        }
-        let fio = layout.fio.and_then(|at| fields.get(at));
-        draft.version = fio.map(|v| v.trim_start_matches("fio-").to_owned());
-        let job = job(line, &fields, layout)?;
+        let Some((job, fio)) = parsed(line)? else { continue };
+        draft.version = fio;
         // Of too many one is kept, so that they can be told.
         if jobs.len() <= CELLS_MAX {
             jobs.push(job);
@@ -106,12 +102,47 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
         draft.warnings.push(("snapshots".to_owned(), text));
     }
     draft.remark(no_end_mark(draft.cells.len(), "line of a job", "lines of jobs"));
+    let ops = |cell: &Cell| cell.streams.iter().map(|stream| stream.ops.len()).sum::<usize>();
+    if draft.cells.iter().any(|cell| ops(cell) > 1) {
+        draft.remark(fio::BOTH);
+    }
     draft.remarks.push(
         "Percentiles are of completion latency, mean and extremes of the whole; terse lines tell \
          neither the block size nor how many jobs and requests there were at once."
             .to_owned(),
     );
     Ok(vec![draft])
+}
+
+/// The first line of a job that is not known: not as it stands elsewhere in the text.
+///
+/// * `is_known`: of the job's name, the number of its group, and its figures.
+pub(crate) fn first_other(
+    raw: &str,
+    is_known: impl Fn(&str, &str, &[Figure]) -> bool,
+) -> Found<Option<usize>> {
+    for (number, text) in (1..).zip(raw.lines()).filter(|(_, line)| is_line(line)) {
+        let line = Line { number, text: Cow::Borrowed(text) };
+        let Some((job, _)) = parsed(&line)? else { continue };
+        let figures = job.cell.streams.first().map_or(&[][..], |stream| &stream.ops);
+        if !is_known(&job.of[0], &job.of[1], figures) {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
+}
+
+/// A line's job, and which fio printed it, where the line tells.
+fn parsed<'a>(line: &'a Line) -> Found<Option<(Job<'a>, Option<String>)>> {
+    let fields: Vec<&str> = line.text.trim().split(';').collect();
+    let Some(layout) = Layout::of(&fields) else { return Ok(None) };
+    let wanted = layout.wanted();
+    if fields.len() < wanted {
+        return Err(line.unfit(format!("at least {wanted} fields, of {}", fields.len())));
+    }
+    let fio = layout.fio.and_then(|at| fields.get(at));
+    let fio = fio.map(|version| version.trim_start_matches("fio-").to_owned());
+    Ok(Some((job(line, &fields, layout)?, fio)))
 }
 
 /// A line.

@@ -14,6 +14,8 @@ use crate::text::{Found, Line, Text, ns};
 const MIB: f64 = 1024.0 * 1024.0;
 /// Of 2^20 bytes; its name differs between versions.
 const BANDWIDTH: [&str; 3] = ["MiBps (Binary)", "MBps (Binary)", "MBps"];
+/// A setting that is not the same for all managers, workers or disks.
+const MANY: &str = "-1";
 /// By how much a printed sum may be off those that it is of: six digits are printed.
 const ROUNDED: f64 = 1e-4;
 
@@ -197,8 +199,19 @@ fn by_suite(head: &Draft, cells: Vec<Measured>) -> Vec<Draft> {
                 }
             }
         }
-        let cells = cells.into_iter().map(|cell| cell.cell).collect();
-        Draft { suite: suite.to_owned(), cells, ..head.clone() }
+        let mut draft = Draft { suite: suite.to_owned(), ..head.clone() };
+        // What is told of both alike need not have been alike: they are no repeats.
+        if cells.iter().filter(|cell| cell.at.iter().any(|at| at == MANY)).count() > 1 {
+            for (number, cell) in (1..).zip(&mut cells) {
+                cell.cell.coordinates.push(axis("results", number));
+            }
+            draft.remark(
+                "A queue depth, or a number of workers or disks, of -1 is not the same for all: blocks \
+                 of results are told apart by their number.",
+            );
+        }
+        draft.cells = cells.into_iter().map(|cell| cell.cell).collect();
+        draft
     };
     suites.into_iter().map(of_suite).collect()
 }
@@ -269,7 +282,7 @@ impl Row<'_> {
     /// A whole number, or -1 where it is not the same for all.
     fn setting(&self, name: &str) -> Found<String> {
         let word = self.want(&[name])?;
-        if word != "-1" {
+        if word != MANY {
             self.line.whole(word, name)?;
         }
         Ok(word.to_owned())

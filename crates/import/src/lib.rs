@@ -37,6 +37,7 @@ use text::Fault;
 
 /// Longest output that is read: some thousand fio jobs with all their bins.
 pub const BYTES_MAX: u64 = 32 << 20;
+
 /// Reads what a tool printed: the runs found in it, at least one, in the order of the text.
 ///
 /// * `bytes`: all of the output; it has to be UTF-8.
@@ -66,14 +67,24 @@ pub fn read(bytes: &[u8], tool: Option<Tool>, origin: &Origin) -> Result<Vec<Run
     {
         return Err(fail(None, Problem::Several { tool, other }));
     }
-    let drafts = tool.parse(&origin.file, text).map_err(|fault| match fault {
-        // What is missing of one tool is nothing that another one forgot.
-        Fault::Unfit { line, .. } if let Some(other) = another(tool_said, text) => {
-            fail(line, Problem::Another { tool, other })
-        }
-        Fault::Unfit { line, seen, wanted } => fail(line, Problem::Unfit { tool, seen, wanted }),
-        Fault::TooMuch { line, what } => fail(line, Problem::TooMuch(what)),
-    })?;
+    let drafts =
+        tool.parse(&origin.file, text, tool_said.is_some()).map_err(|fault| match fault {
+            // What is missing of one tool is nothing that another one forgot.
+            Fault::Unfit { line, .. } if let Some(other) = another(tool_said, text) => {
+                fail(line, Problem::Another { tool, other })
+            }
+            Fault::Unfit { line, seen, wanted } => fail(
+                line,
+                match tool_said.and_then(|said| said.besides(text)) {
+                    Some(other) => Problem::Beside { tool, seen, wanted, other },
+                    None => Problem::Unfit { tool, seen, wanted },
+                },
+            ),
+            Fault::TooMuch { line, what } => fail(line, Problem::TooMuch(what)),
+            Fault::OtherRun { line } => {
+                fail(Some(line), Problem::OtherRun { tool, other: Tool::FioTerse })
+            }
+        })?;
     if !tool.is_whole(text, &drafts) {
         let line = text.lines().count();
         return Err(fail(Some(line), Problem::NoLineEnd { tool, seen: text::last_words(text) }));
@@ -88,5 +99,5 @@ pub fn read(bytes: &[u8], tool: Option<Tool>, origin: &Origin) -> Result<Vec<Run
 /// What a text looks like, where it was said to be something else.
 fn another(said: Option<Tool>, text: &str) -> Option<Tool> {
     let said = said?;
-    recognise(text).filter(|found| *found != said)
+    recognise(text).filter(|found| *found != said && !said.knows(text))
 }

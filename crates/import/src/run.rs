@@ -1,6 +1,6 @@
 //! From what a parser found to a record.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use record::{
     BackendRecord, Bitmap, CellRecord, Imported, Machine, OpRecord, Purpose, Reported,
@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::draft::{CELLS_MAX, Cell, Draft, Figure, RESULT, SETTINGS_MAX, Stream};
 use crate::error::{ImportError, Problem};
+use crate::text;
 use crate::tool::Tool;
 
 /// What is to stand in a run about its import.
@@ -240,13 +241,13 @@ pub fn together(runs: Vec<Run>) -> Result<Run, ImportError> {
     let Some(mut whole) = runs.next() else {
         return Err(ImportError::new("-", None, Problem::Empty));
     };
-    for (k, run) in runs.enumerate() {
+    for (k, mut run) in runs.enumerate() {
+        let job = take_name(&whole, &mut run);
         let (first, other) = (&whole.header, &run.header);
         let file = |h: &RunHeader| h.imported.as_ref().map_or_else(String::new, |i| i.file.clone());
-        let tool = |h: &RunHeader| h.imported.as_ref().map_or_else(String::new, |i| i.tool.clone());
         let fail =
             |what: String| Err(ImportError::new(&file(other), None, Problem::NoRepeat(what)));
-        if tool(first) != tool(other) || first.suite != other.suite {
+        if tool_of(first) != tool_of(other) || first.suite != other.suite {
             return fail(format!(
                 "no repeat of {}: {} against {}",
                 file(first),
@@ -267,6 +268,7 @@ pub fn together(runs: Vec<Run>) -> Result<Run, ImportError> {
         }
         if let (Some(mine), Some(theirs)) = (&mut whole.header.imported, &run.header.imported) {
             mine.settings.push((format!("repeat {}", k + 2), theirs.file.clone()));
+            mine.settings.extend(job.map(|name| (format!("repeat {}: job", k + 2), name)));
         }
         whole.header.warnings.extend(run.header.warnings.iter().cloned());
         for mut visit in run.visits {
@@ -278,6 +280,34 @@ pub fn together(runs: Vec<Run>) -> Result<Run, ImportError> {
     }
     whole.header.visits_planned = u32::try_from(whole.visits.len()).unwrap_or(u32::MAX);
     Ok(whole)
+}
+
+/// Gives the only job of fio the name of the first's, if it differs in nothing else that its place
+/// tells: the options say what it was. Returns its own name.
+fn take_name(first: &Run, run: &mut Run) -> Option<String> {
+    let tells_options = |run: &Run| {
+        let settings = run.header.imported.as_ref().map_or(0, |imported| imported.settings.len());
+        tool_of(&run.header) == Tool::Fio.name() && settings > 0
+    };
+    if !tells_options(first) || !tells_options(run) {
+        return None;
+    }
+    let ([known], [cell]) = (first.cells.as_slice(), run.cells.as_mut_slice()) else { return None };
+    let ([job], [stream]) = (known.streams.as_slice(), cell.streams.as_mut_slice()) else {
+        return None;
+    };
+    if job.name == stream.name {
+        return None;
+    }
+    cell.phase.clone_from(&known.phase);
+    for stream in run.visits.iter_mut().flat_map(|visit| &mut visit.streams) {
+        stream.name.clone_from(&job.name);
+    }
+    Some(std::mem::replace(&mut stream.name, job.name.clone()))
+}
+
+fn tool_of(header: &RunHeader) -> &str {
+    header.imported.as_ref().map_or("", |imported| &imported.tool)
 }
 
 /// What is known of both and is not the same: its name, and both values.
@@ -301,24 +331,68 @@ fn elsewhere(first: &RunHeader, other: &RunHeader) -> Option<(String, String, St
     found.find(|(_, a, b)| a != b)
 }
 
-/// What repeats of one test may be told differently: when it was made, what it is called, its random numbers.
-const OWN: [&str; 6] =
-    ["seed", "randseed", "description", "time stamp", "test type, description", "id for this run"];
+/// What repeats of one test may be told differently: when it was made, what it is called, its random
+/// numbers, where else it writes what it saw, and in how many pieces it tells it. Where the pieces are
+/// others, so are the cells.
+const OWN: [&str; 13] = [
+    "seed",
+    "randseed",
+    "name",
+    "description",
+    "time stamp",
+    "test type, description",
+    "id for this run",
+    "write_bw_log",
+    "write_iops_log",
+    "write_lat_log",
+    "write_hist_log",
+    "group_reporting",
+    "percentile_list",
+];
+/// Options of fio that are times, in seconds where no unit stands behind them.
+const SECONDS: [&str; 5] = ["runtime", "timeout", "ramp_time", "startdelay", "start_delay"];
+/// Options of fio that are sizes.
+const SIZES: [&str; 7] =
+    ["bs", "blocksize", "size", "filesize", "io_size", "offset", "offset_increment"];
+
+/// What a setting says, however it was written: `1` and `1s`, `4k` and `4096`.
+fn meant(name: &str, value: &str) -> Option<String> {
+    if SECONDS.contains(&name) {
+        let (number, unit) = text::split_unit(value.trim())?;
+        let unit = text::time_unit(if unit.is_empty() { "s" } else { unit })?;
+        return Some(text::ns(number * unit)?.to_string());
+    }
+    SIZES.contains(&name).then(|| text::bytes(value))?.map(|bytes| bytes.to_string())
+}
 
 /// A setting that is not the same, or that one has and the other has not: its name, and both values.
 fn asked(first: &RunHeader, other: &RunHeader) -> Option<(String, String, String)> {
-    let of = |header: &RunHeader| -> BTreeSet<(String, String)> {
+    // By name and meaning, as written.
+    type Settings = BTreeMap<(String, String), String>;
+    let of = |header: &RunHeader| -> Settings {
         let all = header.imported.iter().flat_map(|imported| imported.settings.iter().cloned());
-        // fio has options of each of its jobs.
-        let is_own = |name: &str| OWN.contains(&name.rsplit('.').next().unwrap_or(name));
+        let is_fio = tool_of(header) == Tool::Fio.name();
         let is_result = |name: &str| name.starts_with(RESULT) || name.starts_with("repeat ");
-        all.filter(|(name, _)| !is_result(name) && !is_own(name)).collect()
+        let known = all.filter_map(|(name, value)| {
+            // fio has options of each of its jobs.
+            let option = name.rsplit('.').next().unwrap_or(&name);
+            if is_result(&name) || OWN.contains(&option) {
+                return None;
+            }
+            let meant = meant(option, &value).filter(|_| is_fio);
+            Some(((name, meant.unwrap_or_else(|| value.clone())), value))
+        });
+        known.collect()
     };
     let (mine, theirs) = (of(first), of(other));
-    let value = |settings: &BTreeSet<(String, String)>, other: &BTreeSet<_>, name: &str| {
-        let own = settings.difference(other).find(|(of, _)| of == name);
-        own.map_or_else(|| "nothing".to_owned(), |(_, value)| value.clone())
+    let odd = |settings: &Settings, other: &Settings| {
+        settings.keys().find(|key| !other.contains_key(*key)).map(|(name, _)| name.clone())
     };
-    let (name, _) = mine.symmetric_difference(&theirs).next()?;
-    Some((name.clone(), value(&mine, &theirs, name), value(&theirs, &mine, name)))
+    let name = [odd(&mine, &theirs), odd(&theirs, &mine)].into_iter().flatten().min()?;
+    let value = |settings: &Settings, other: &Settings| {
+        let mut own = settings.iter().filter(|(key, _)| key.0 == name && !other.contains_key(*key));
+        own.next().map_or_else(|| "nothing".to_owned(), |(_, value)| value.clone())
+    };
+    let (ours, others) = (value(&mine, &theirs), value(&theirs, &mine));
+    Some((name, ours, others))
 }

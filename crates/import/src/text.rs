@@ -22,6 +22,8 @@ pub(crate) enum Fault {
     Unfit { line: Option<usize>, seen: String, wanted: String },
     /// More than any tool prints: reading on would only take room.
     TooMuch { line: Option<usize>, what: String },
+    /// The same tool's in another form, and of another run than what is read.
+    OtherRun { line: usize },
 }
 
 pub(crate) type Found<T> = Result<T, Fault>;

@@ -98,7 +98,7 @@ impl Tool {
     }
 
     /// Whether a text looks like the tool's, whole or not.
-    fn knows(self, text: &str) -> bool {
+    pub(crate) fn knows(self, text: &str) -> bool {
         let has = |mark: &str| text.contains(mark);
         match self {
             Self::Fio => has("\"fio version\"") || has("\"jobs\"") && has("\"jobname\""),
@@ -146,13 +146,15 @@ impl Tool {
     }
 
     /// Runs of the text; `name` is the file's, which tells what Orion's matrices hold.
-    pub(crate) fn parse(self, name: &str, raw: &str) -> Found<Vec<Draft>> {
+    ///
+    /// * `alone`: nothing but what this tool prints is to be read, whatever stands beside it.
+    pub(crate) fn parse(self, name: &str, raw: &str, alone: bool) -> Found<Vec<Draft>> {
         if self == Self::Fio {
-            return fio::read(raw);
+            return fio::read(raw, alone);
         }
         let text = &Text::new(name, raw)?;
         match self {
-            Self::Fio => fio::read(raw),
+            Self::Fio => fio::read(raw, alone),
             Self::FioTerse => fio_terse::read(text),
             Self::SysbenchFileio => sysbench::read(text),
             Self::SysbenchOltp => oltp::read(text),

@@ -2,7 +2,7 @@
 //!
 //! Each report shows the same figures because each takes them from here.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use explain::converged::not_converged;
 use explain::interval::CellInterval;
@@ -47,8 +47,8 @@ pub struct Figures {
 #[derive(Clone, Debug, Default)]
 struct Told {
     /// Rates with the visit they are of.
-    iops: Vec<(u32, f64)>,
-    bytes: Vec<(u32, f64)>,
+    iops: Vec<(u32, Option<f64>)>,
+    bytes: Vec<(u32, Option<f64>)>,
     /// Latency of each operation and visit, with its weight in a mean.
     latency: Vec<(Option<f64>, ReportedLatency)>,
     /// Whether requests, and bytes, of all of them were counted.
@@ -136,7 +136,7 @@ impl Figures {
         self.told_or(&self.told.bytes, per_second(self.bytes, self.elapsed_ns))
     }
 
-    fn told_or(&self, told: &[(u32, f64)], counted: Option<f64>) -> Option<f64> {
+    fn told_or(&self, told: &[(u32, Option<f64>)], counted: Option<f64>) -> Option<f64> {
         if self.is_told() { mean_of_visits(told) } else { counted }
     }
 
@@ -222,11 +222,16 @@ impl Figures {
     }
 }
 
-/// The mean over visits of the sums in each.
-fn mean_of_visits(rates: &[(u32, f64)]) -> Option<f64> {
-    let visits: BTreeSet<u32> = rates.iter().map(|(visit, _)| *visit).collect();
-    let sum: f64 = rates.iter().map(|(_, rate)| rate).sum();
-    (!visits.is_empty()).then(|| sum / visits.len() as f64)
+/// The mean over visits of the sums in each. Of a visit in which one rate is not known the sum is
+/// not, either.
+fn mean_of_visits(rates: &[(u32, Option<f64>)]) -> Option<f64> {
+    let mut visits: BTreeMap<u32, Option<f64>> = BTreeMap::new();
+    for (visit, rate) in rates {
+        let sum = visits.entry(*visit).or_insert(Some(0.0));
+        *sum = sum.zip(*rate).map(|(sum, rate)| sum + rate);
+    }
+    let known: Vec<f64> = visits.into_values().flatten().collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }
 
 fn per_second(n: u64, ns: u64) -> Option<f64> {
@@ -242,8 +247,8 @@ impl Told {
         plan: Option<&StreamPlan>,
     ) {
         let rate = rate_of(op, visit, plan);
-        self.iops.extend(rate.requests.map(|rate| (visit.order, rate)));
-        self.bytes.extend(rate.bytes.map(|rate| (visit.order, rate)));
+        self.iops.push((visit.order, rate.requests));
+        self.bytes.push((visit.order, rate.bytes));
         self.no_requests |= told.requests.is_none();
         self.no_bytes |= told.bytes.is_none();
         let weight = told.requests.map(|n| n as f64).or(rate.requests);

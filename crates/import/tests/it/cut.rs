@@ -7,7 +7,7 @@ use super::{data, sample, samples, try_import};
 
 /// Samples that are cut into what the tool prints when it has less to print, what the run then
 /// remarks, and why nobody can tell.
-const SHORTER: [(&str, &str, &str); 8] = [
+const SHORTER: [(&str, &str, &str); 10] = [
     ("bonnie-1.96.csv", "no end mark", "each repeat of -x is a line"),
     ("bonnie-1.03.txt", "no part about files", "-n 0 prints the first part only"),
     ("bonnie-2.00.table.txt", "no part about files", "-n 0 prints the first part only"),
@@ -16,6 +16,12 @@ const SHORTER: [(&str, &str, &str); 8] = [
         "Read from the table",
         "the CSV goes to another stream than the table",
     ),
+    (
+        "bonnie-2.00-files.txt",
+        "Read from the table",
+        "the CSV goes to another stream than the table",
+    ),
+    ("fio-3.33-json-terse.txt", "no end mark", "the terse line alone is an output, too"),
     ("iometer.csv", "no end mark", "each level adds a block"),
     ("orion_iops.csv", "no end mark", "-matrix asks for any rows"),
     ("orion_lat.csv", "no end mark", "-matrix asks for any rows"),

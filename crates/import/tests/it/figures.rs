@@ -397,6 +397,34 @@ fn bonnie_csv_of_several_rounds_is_repeats() {
     assert_eq!(fast.cells[3].streams[0].threads, 5);
 }
 
+/// A whole output of 2.00: its table rounds files a second otherwise than its line of CSV.
+#[test]
+fn bonnie_of_both_is_read_from_its_line_of_csv() {
+    let name = "bonnie-2.00-files.txt";
+    let both = only(name);
+    let text = String::from_utf8(sample(name)).unwrap();
+    let table: String =
+        text.split_inclusive('\n').filter(|line| !line.starts_with("1.98,")).collect();
+    assert_eq!(table.lines().count() + 1, text.lines().count());
+    let table = super::try_import(name, table.as_bytes()).unwrap().remove(0);
+    for (run, made) in [(&both, [1659.0, 1423.0]), (&table, [1024.0, 1024.0])] {
+        assert_eq!(
+            (run.header.machine.host.as_str(), run.header.target.size_bytes),
+            ("h", 64 << 20)
+        );
+        for (phase, rate) in ["create-in-order", "create-at-random"].into_iter().zip(made) {
+            let create = reported(run, phase, "create");
+            assert_eq!((create.iops, create.cpu_percent), (Some(rate), Some(26.0)), "{phase}");
+        }
+        assert_eq!(reported(run, "create-in-order", "create").latency.max, Some(19_258_000));
+        assert_eq!(reported(run, "write-byte", "write").bytes_per_s, Some(399.0 * 1024.0));
+        assert_eq!(reported(run, "read-byte", "read").latency.max, Some(435_000_000));
+        assert_eq!(reported(run, "delete-at-random", "delete").iops, None);
+        assert_eq!(setting(run, "files (x 1024)"), "1");
+    }
+    assert_eq!(both.visits.len(), table.visits.len());
+}
+
 #[test]
 fn bonnie_has_the_requests_of_our_suite() {
     let run = only("bonnie-1.03.csv");

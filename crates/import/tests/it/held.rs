@@ -741,3 +741,206 @@ fn a_record_of_iozone_is_no_larger_than_its_file() {
         assert!(told.contains("a record size that is no more"), "{told}");
     }
 }
+
+/// `--output-format=json,terse` is one run in two forms; of another run a form would be dropped.
+#[test]
+fn terse_lines_beside_json_are_of_the_same_run() {
+    let both = only("fio-3.33-json-terse.txt");
+    assert_eq!((both.visits.len(), codes(&both).len()), (1, 0));
+    assert_eq!(both.header.imported.as_ref().unwrap().tool, "fio");
+    let json =
+        ["fio-3.33-randread.json+", "fio-3.33-mix83.normal+json.txt", "fio-2.2-randwrite.json"];
+    let terse =
+        ["fio-3.33-read.terse.txt", "fio-3.33-read.terse2.txt", "fio-3.33-trimwrite.terse4.txt"];
+    for (json, terse) in json.into_iter().flat_map(|json| terse.map(|terse| (json, terse))) {
+        for both in [text(json) + &text(terse), text(terse) + &text(json)] {
+            let (line, told) = refused(&both);
+            assert!(both.lines().nth(line - 1).unwrap().contains(";0%=0;"), "{line}");
+            assert!(told.contains("fio terse prints of a job that what fio JSON prints"), "{told}");
+            for tool in [import::Tool::Fio, import::Tool::FioTerse] {
+                let runs = import::read(both.as_bytes(), Some(tool), &import::Origin::default());
+                assert_eq!(runs.unwrap()[0].header.imported.as_ref().unwrap().tool, tool.name());
+            }
+        }
+    }
+    // The same job once more, with other figures.
+    let whole = text("fio-3.33-json-terse.txt");
+    let line = whole.lines().next().unwrap();
+    let fields: Vec<&str> = line.split(';').collect();
+    assert_eq!((fields[2], fields[5]), ("j", "35528"));
+    for (at, figure) in [(5, "35529"), (5 + 34, "112.998050"), (2, "k"), (3, "1")] {
+        let mut other = fields.clone();
+        other[at] = figure;
+        let (line, _) = refused(&(whole.clone() + &other.join(";") + "\n"));
+        assert_eq!(line, whole.lines().count() + 1, "{figure}");
+    }
+    assert_eq!(taken(&(whole.clone() + line + "\n"))[0].visits, both.visits);
+}
+
+fn told_by(run: &Run, op: &str) -> record::Reported {
+    let ops = &run.visits[0].streams[0].ops;
+    ops.iter().find(|found| found.op == op).unwrap().reported.clone().unwrap()
+}
+
+/// What `verify` reads back is no part of the mix, and fio counts both as one.
+#[test]
+fn how_fast_a_verified_mix_read_is_unknown() {
+    let run = only("fio-3.33-randrw-verify.json");
+    assert_eq!(run.cells[0].streams[0].op, "mixed");
+    let read = told_by(&run, "read");
+    assert_eq!((read.iops, read.bytes_per_s, read.requests), (None, None, None));
+    assert_eq!(read.latency, record::ReportedLatency::default());
+    assert_eq!(told_by(&run, "write").iops, Some(13_868.421_053));
+    assert_eq!(told_by(&run, "read+read-back").requests, Some(2048));
+    let remarks = run.header.imported.as_ref().unwrap().remarks.join(" ");
+    assert!(remarks.contains("how fast the mix read is not known"), "{remarks}");
+    // Nor is the sum of both.
+    assert!(explain::View::new(&run).cells[0].visits.is_empty());
+    let figures = report::figures::streams_of(&run)[0].figures();
+    assert_eq!((figures.iops(), figures.bytes_per_second()), (None, None));
+    // What it verifies as it reads, and what it was told not to verify, it reads at its own pace.
+    let whole = text("fio-3.33-randrw-verify.json");
+    let other = |from: &str, to: &str| {
+        assert!(whole.contains(from));
+        taken(&whole.replace(from, to)).remove(0)
+    };
+    for run in [
+        other("\"verify\" : \"md5\"", "\"verify\" : \"md5\", \"do_verify\" : \"0\""),
+        other("\"verify\" : \"md5\"", "\"verify\" : \"0\""),
+    ] {
+        assert_eq!(told_by(&run, "read").iops, Some(9_061.946_903));
+    }
+    // Without options nobody knows.
+    let bare = whole.replace("\"job options\"", "\"other\"");
+    let run = taken(&bare).remove(0);
+    let remarks = run.header.imported.as_ref().unwrap().remarks.join(" ");
+    assert!(remarks.contains("No options are told"), "{remarks}");
+    let run = only("fio-3.33-read.terse.txt");
+    assert!(!run.header.imported.unwrap().remarks.join(" ").contains("No options are told"));
+}
+
+/// With `--verify_only` fio counts writes that it does not make.
+#[test]
+fn writes_that_fio_did_not_make_are_left_out() {
+    let run = only("fio-3.33-verify-only.json");
+    let ops: Vec<&str> = run.visits[0].streams[0].ops.iter().map(|op| op.op.as_str()).collect();
+    assert_eq!((ops, run.cells[0].streams[0].op.as_str()), (vec!["read"], "read"));
+    assert_eq!(told_by(&run, "read").iops, Some(44_521.739_13));
+    let remarks = run.header.imported.as_ref().unwrap().remarks.join(" ");
+    assert!(remarks.contains("they are left out"), "{remarks}");
+}
+
+/// fio puts all jobs before the one that has it together, and prints the others as nothing.
+#[test]
+fn a_job_of_fio_without_a_name_is_told_with_its_line() {
+    let whole = text("fio-3.33-randrw-verify.json");
+    let at = whole.find("    {\n      \"jobname\"").unwrap();
+    let end = whole.find("\n  ],\n  \"disk_util\"").unwrap();
+    let job = &whole[at..end];
+    let nobody = job
+        .replace("      \"jobname\" : \"j\",\n", "")
+        .replace("\"groupid\" : 0", "\"groupid\" : 4294967295");
+    let both = format!("{},\n{nobody}{}", &whole[..end], &whole[end..]);
+    let (line, told) = refused(&both);
+    assert_eq!(line, whole[..end].lines().count() + 1, "{told}");
+    assert!(told.contains("`group_reporting`") && told.contains("`jobname` of job 2"), "{told}");
+}
+
+/// Names, logs, and what only says in how many pieces it is told, ask for nothing else.
+#[test]
+fn repeats_of_fio_may_have_other_names() {
+    let first = text("fio-3.33-json-terse.txt");
+    let first = first.split_once('\n').unwrap().1;
+    let with = |from: &str, to: &str| {
+        assert!(first.contains(from), "{from}");
+        // Another execution, of other figures.
+        taken(&first.replace(from, to).replace("8846.", "8847.")).remove(0)
+    };
+    let runtime = "\"runtime\" : \"1\"";
+    let before = taken(first).remove(0);
+    for (from, to) in [
+        (runtime, "\"runtime\" : \"1s\""),
+        (runtime, "\"runtime\" : \"1000ms\""),
+        ("\"bs\" : \"4k\"", "\"bs\" : \"4096\""),
+        (runtime, "\"runtime\" : \"1\", \"write_iops_log\" : \"r2\""),
+        (runtime, "\"runtime\" : \"1\", \"group_reporting\" : \"\""),
+        (runtime, "\"runtime\" : \"1\", \"percentile_list\" : \"50:99\""),
+        ("\"name\" : \"j\"", "\"name\" : \"k\""),
+    ] {
+        let run = import::together(vec![before.clone(), with(from, to)]);
+        let run = run.unwrap_or_else(|error| panic!("{to}: {error}"));
+        assert_eq!((run.cells.len(), run.visits.len()), (1, 2), "{to}");
+    }
+    // A job of another name that was asked for the same.
+    let other = taken(&first.replace(": \"j\"", ": \"k\"").replace("8846.", "8847.")).remove(0);
+    assert_eq!(other.cells[0].phase, "k");
+    let run = import::together(vec![before.clone(), other]).unwrap();
+    assert_eq!((run.cells[0].phase.as_str(), run.visits[1].streams[0].name.as_str()), ("j", "j"));
+    let settings = &run.header.imported.as_ref().unwrap().settings;
+    assert!(settings.contains(&("repeat 2: job".to_owned(), "k".to_owned())), "{settings:?}");
+    for (from, to, told) in [
+        (runtime, "\"runtime\" : \"2\"", "runtime `2` against `1`"),
+        ("\"rw\" : \"randread\"", "\"rw\" : \"read\"", "rw `read` against `randread`"),
+        ("\"bs\" : \"4k\"", "\"bs\" : \"8k\"", "bs `8k` against `4k`"),
+    ] {
+        let error = import::together(vec![before.clone(), with(from, to)]).unwrap_err();
+        assert!(error.to_string().contains(told), "{error}");
+    }
+    // Of what tells no options the name is all there is.
+    let terse = text("fio-3.33-read.terse.txt");
+    let pair = [terse.clone(), terse.replace(";ter;", ";other;")];
+    let runs = pair.map(|text| taken(&text).remove(0));
+    assert!(import::together(runs.to_vec()).is_err());
+}
+
+/// Each hint has to lead on.
+#[test]
+fn two_tools_in_one_file_are_told_as_such_whichever_was_named() {
+    use import::Tool::{SysbenchFileio, SysbenchOltp};
+    let both =
+        text("sysbench-1.0.20-fileio-rndrd.txt") + &text("sysbench-1.0.20-oltp_read_write.txt");
+    assert!(refused_as(&both, None).contains("with `--tool` that tool's alone is read"));
+    for tool in [SysbenchFileio, SysbenchOltp] {
+        let origin = import::Origin::default();
+        if import::read(both.as_bytes(), Some(tool), &origin).is_ok() {
+            continue;
+        }
+        let told = refused_as(&both, Some(tool));
+        assert!(told.contains("stands beside it") && told.contains("files of their own"), "{told}");
+        assert!(!told.contains("--tool"), "{told}");
+    }
+    let alone = refused_as(&text("sysbench-1.0.20-fileio-rndrd.txt"), Some(SysbenchOltp));
+    assert!(alone.contains("leave `--tool` out"), "{alone}");
+}
+
+/// The error and its hint.
+fn refused_as(text: &str, tool: Option<import::Tool>) -> String {
+    let error = import::read(text.as_bytes(), tool, &import::Origin::default()).unwrap_err();
+    format!("{error}\n{}", error.hint().unwrap_or_default())
+}
+
+/// -1 is not the same for all, and need not be the same as the -1 of another block.
+#[test]
+fn blocks_of_iometer_of_unknown_depth_are_no_repeats() {
+    let whole = text("iometer.csv");
+    let heads = whole.lines().find(|line| line.starts_with("'Target Type,")).unwrap();
+    let column = heads.split(',').position(|head| head == "Queue Depth").unwrap();
+    let many: String = whole
+        .lines()
+        .map(|line| {
+            let mut fields: Vec<&str> = line.split(',').collect();
+            if line.starts_with("ALL,") {
+                fields[column] = "-1";
+            }
+            fields.join(",") + "\n"
+        })
+        .collect();
+    let (before, run) = (only("iometer.csv"), taken(&many).remove(0));
+    assert!(before.visits.len() > 1);
+    assert_eq!((run.cells.len(), run.visits.len()), (before.visits.len(), before.visits.len()));
+    let places = run.cells.iter().map(|cell| cell.coordinates.last().unwrap().clone());
+    let wanted = (1..=run.cells.len()).map(|number| ("results".to_owned(), number.to_string()));
+    assert!(places.eq(wanted));
+    let remarks = run.header.imported.as_ref().unwrap().remarks.join(" ");
+    assert!(remarks.contains("told apart by their number"), "{remarks}");
+}

@@ -164,3 +164,23 @@ fn a_layout_of_another_method_is_refused() {
     assert!(told("bonnie-2.00.csv", "dd").contains("is not known"));
     assert!(told("xdd.txt", "crystaldiskmark").contains("not named for seq or rnd"));
 }
+
+/// A zero is what was not done, and no figure that nobody told.
+#[test]
+fn what_is_not_known_is_no_zero() {
+    let print = |name: &str, of: &str| layout(of).unwrap().print(&only(name)).unwrap();
+    let batch = print("ioping-1.3-batch.txt", "sysbench");
+    let line = |text: &str, label: &str| {
+        let found = text.lines().find(|line| line.trim_start().starts_with(label)).unwrap();
+        found.trim_start().strip_prefix(label).unwrap().trim().to_owned()
+    };
+    assert_eq!(
+        (line(&batch, "read, MiB/s:"), line(&batch, "written, MiB/s:")),
+        ("-".into(), "0.00".into())
+    );
+    assert!(batch.ends_with("(- is what is not known.)\n"), "{batch}");
+    let old = print("sysbench-1.0.20-fileio-rndwr.txt", "sysbench-0.4");
+    assert_eq!(line(&old, "Operations performed:"), "0 Read, - Write, - Other = - Total");
+    assert!(old.contains("Read 0b  Written -  Total transferred -  ("), "{old}");
+    assert!(!old.contains("(0b/sec)") && old.ends_with("(- is what is not known.)\n"), "{old}");
+}

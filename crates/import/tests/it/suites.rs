@@ -9,7 +9,7 @@ use suite::{CheckContext, model::Suite};
 use super::import;
 
 /// Suite, sample, and phases that are none of the suite's; its fill is none.
-const ALIKE: [(&str, &str, &[&str]); 22] = [
+const ALIKE: [(&str, &str, &[&str]); 23] = [
     ("bm-flash", "bm-flash-raid5-4.txt", &["fill"]),
     ("bm-flash", "bm-flash-raid0-12.txt", &["fill"]),
     ("bonnie", "bonnie-1.03.csv", &[]),
@@ -19,6 +19,7 @@ const ALIKE: [(&str, &str, &[&str]); 22] = [
     ("bonnie", "bonnie-2.00.csv", &[]),
     ("bonnie", "bonnie-2.00.table.txt", &[]),
     ("bonnie", "bonnie-2.00-fast.txt", &[]),
+    ("bonnie", "bonnie-2.00-files.txt", &[]),
     ("ioping", "ioping-1.3.txt", &[]),
     ("ioping", "ioping-1.3-seek-rate.txt", &[]),
     ("ioping", "ioping-1.3-batch.txt", &[]),

@@ -62,7 +62,9 @@ fn in_version(run: &Run, version: Version) -> Result<String, Misfit> {
             Version::V10 | Version::V11 => report.print(&mut out, version),
         }
     }
-    if out.lines().any(|l| l.ends_with(" -") || l.ends_with("/-") || l.contains(" - ")) {
+    let is_unknown = |word: &str| word == NOT_KNOWN || word.ends_with("/-") || word.ends_with("=-");
+    let words = |line: &str| line.split([' ', ',', '(', ')']).any(is_unknown);
+    if out.contains("(-/sec)") || out.lines().any(words) {
         out.push_str("(- is what is not known.)\n");
     }
     Ok(out)
@@ -151,13 +153,13 @@ impl Report {
         })
     }
 
-    /// 0 where an operation was not done.
-    fn iops(figures: &Figures) -> f64 {
-        figures.iops_of_all().unwrap_or(0.0)
+    /// 0 where an operation was not done, and nothing where it was and nobody told how fast.
+    fn iops(figures: &Figures) -> Option<f64> {
+        figures.iops_of_all().or_else(|| (!figures.is_told()).then_some(0.0))
     }
 
-    fn mib(figures: &Figures) -> f64 {
-        figures.bytes_per_second_of_all().unwrap_or(0.0) / MIB
+    fn bytes_per_s(figures: &Figures) -> Option<f64> {
+        figures.bytes_per_second_of_all().or_else(|| (!figures.is_told()).then_some(0.0))
     }
 
     fn seconds(&self) -> String {
@@ -208,11 +210,12 @@ impl Report {
         let rows = [&self.reads, &self.writes, &self.others];
         out.push_str("File operations:\n");
         for (label, figures) in ["reads/s:", "writes/s:", "fsyncs/s:"].into_iter().zip(rows) {
-            let _ = writeln!(out, "    {label:<30}{:.2}", Self::iops(figures));
+            let _ = writeln!(out, "    {label:<30}{}", hundredths(Self::iops(figures)));
         }
         out.push_str("\nThroughput:\n");
         for (label, figures) in ["read, MiB/s:", "written, MiB/s:"].into_iter().zip(rows) {
-            let _ = writeln!(out, "    {label:<30}{:.2}", Self::mib(figures));
+            let mib = Self::bytes_per_s(figures).map(|bytes| bytes / MIB);
+            let _ = writeln!(out, "    {label:<30}{}", hundredths(mib));
         }
         out.push_str("\nGeneral statistics:\n");
         let _ = writeln!(out, "    {:<37}{}", "total time:", self.seconds());
@@ -223,42 +226,55 @@ impl Report {
     fn throughput(&self, out: &mut String) {
         out.push_str("Throughput:\n");
         for (label, figures) in [("read: ", &self.reads), ("write:", &self.writes)] {
-            let (iops, mib) = (Self::iops(figures), Self::mib(figures));
+            let (iops, told) = (Self::iops(figures), Self::bytes_per_s(figures));
             // Told MiB/s have two decimals, which is too few for another unit.
-            let bytes = self.block.map_or(mib * MIB, |block| iops * block as f64);
-            let mb = bytes / 1e6;
-            let _ = writeln!(out, "         {label} IOPS={iops:.2} {mib:.2} MiB/s ({mb:.2} MB/s)");
+            let bytes = self.block.zip(iops).map(|(block, iops)| iops * block as f64).or(told);
+            let (iops, mib) = (hundredths(iops), hundredths(told.map(|bytes| bytes / MIB)));
+            let mb = hundredths(bytes.map(|bytes| bytes / 1e6));
+            let _ = writeln!(out, "         {label} IOPS={iops} {mib} MiB/s ({mb} MB/s)");
         }
-        let _ = writeln!(out, "         fsync: IOPS={:.2}", Self::iops(&self.others));
+        let _ = writeln!(out, "         fsync: IOPS={}", hundredths(Self::iops(&self.others)));
     }
 
     fn print_old(&self, out: &mut String) {
-        let count = |figures: &Figures| figures.requests_known().unwrap_or(0);
-        let (reads, writes, others) =
-            (count(&self.reads), count(&self.writes), count(&self.others));
+        let [reads, writes, others] =
+            [&self.reads, &self.writes, &self.others].map(Figures::requests_known);
         let [read, written] =
-            [&self.reads, &self.writes].map(|f| f.bytes_known().unwrap_or(0) as f64);
-        let by_time = |n: f64| self.elapsed_ns.map(|ns| n * 1e9 / ns as f64);
+            [&self.reads, &self.writes].map(|f| f.bytes_known().map(|bytes| bytes as f64));
+        let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a.saturating_add(b));
+        let moved = read.zip(written).map(|(read, written)| read + written);
+        let by_time = |n: Option<f64>| n.zip(self.elapsed_ns).map(|(n, ns)| n * 1e9 / ns as f64);
         // As it was told; a mode of both kinds has one rate of both.
         let [iops, rate] = match (self.reads.is_told(), self.writes.is_told()) {
             (true, false) => [self.reads.iops_of_all(), self.reads.bytes_per_second_of_all()],
             (false, true) => [self.writes.iops_of_all(), self.writes.bytes_per_second_of_all()],
-            _ => [by_time(reads.saturating_add(writes) as f64), by_time(read + written)],
+            _ => {
+                let both =
+                    |of: fn(&Figures) -> Option<f64>| Some(of(&self.reads)? + of(&self.writes)?);
+                [
+                    by_time(sum(reads, writes).map(|n| n as f64)).or_else(|| both(Self::iops)),
+                    by_time(moved).or_else(|| both(Self::bytes_per_s)),
+                ]
+            }
         };
-        let all = reads.saturating_add(writes).saturating_add(others);
+        let number = |n: Option<u64>| known(n.map(|n| n.to_string()));
         let _ = writeln!(
             out,
-            "Operations performed:  {reads} Read, {writes} Write, {others} Other = {all} Total"
+            "Operations performed:  {} Read, {} Write, {} Other = {} Total",
+            number(reads),
+            number(writes),
+            number(others),
+            number(sum(sum(reads, writes), others))
         );
         let _ = writeln!(
             out,
             "Read {}  Written {}  Total transferred {}  ({}/sec)",
-            size(read),
-            size(written),
-            size(read + written),
+            known(read.map(size)),
+            known(written.map(size)),
+            known(moved.map(size)),
             known(rate.map(size))
         );
-        let iops = known(iops.map(|iops| format!("{iops:.2}")));
+        let iops = hundredths(iops);
         let _ = writeln!(out, "{iops:>8} Requests/sec executed\n\nTest execution summary:");
         let _ = writeln!(out, "    {:<37}{}", "total time:", self.seconds());
         let _ = writeln!(out, "    {:<37}{}", "total number of events:", self.event_count());
@@ -309,6 +325,10 @@ impl Report {
         let _ = writeln!(out, "    {:<31}{events}", "events (avg/stddev):");
         let _ = writeln!(out, "    {:<31}{time}", "execution time (avg/stddev):");
     }
+}
+
+fn hundredths(value: Option<f64>) -> String {
+    known(value.map(|value| format!("{value:.2}")))
 }
 
 fn known(text: Option<String>) -> String {
