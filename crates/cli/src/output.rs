@@ -81,6 +81,18 @@ impl Output {
         }
     }
 
+    /// As [`json`], piece by piece, for what would take much room as a whole.
+    pub fn print_json(&self, value: &impl serde::Serialize) -> Result<(), Failure> {
+        let mut out = Escaped(io::BufWriter::new(io::stdout().lock()));
+        let written = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);
+        match written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::caused(ExitCode::Unexpected, "cannot write to standard output", error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Something worth knowing, in one line.
     pub fn note(&self, text: &str) {
         if !self.quiet {
@@ -153,6 +165,11 @@ pub fn lines(text: &str) -> String {
 pub fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|e| Failure::caused(ExitCode::Unexpected, "cannot write JSON", e))?;
+    Ok(escaped(&text) + "\n")
+}
+
+/// Characters that nobody sees as JSON writes them, line ends aside.
+fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 1);
     for c in text.chars() {
         if c != '\n' && units::is_unseen(c) {
@@ -164,8 +181,27 @@ pub fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
             out.push(c);
         }
     }
-    out.push('\n');
-    Ok(out)
+    out
+}
+
+/// JSON that is escaped as it is written. Its writer gives whole characters.
+struct Escaped<W>(W);
+
+impl<W: Write> Write for Escaped<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match std::str::from_utf8(bytes) {
+            // Of the ASCII before it JSON has nothing unseen but line ends.
+            Ok(text) if text.bytes().any(|byte| byte >= 0x7f) => {
+                self.0.write_all(escaped(text).as_bytes())?
+            }
+            _ => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 fn is_set(variable: &str) -> bool {

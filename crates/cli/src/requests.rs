@@ -13,8 +13,11 @@ use crate::commands::suites::coordinates;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 
-/// So many requests make a text of some 25 MB, which every run that plays it keeps.
+/// So many requests make a text of some 27 MB, which every run that plays it keeps.
 const REQUESTS_MAX: u64 = 500_000;
+// A line of a list is about as long as this.
+const _: () = assert!(REQUESTS_MAX as usize * 64 <= suite::TEXT_BYTES_MAX);
+const HINT: &str = "make it smaller: --scale 0.01, or --set bytes= and --set operations=";
 
 /// The suite as lists of requests: a suite of its own, a phase for each cell, with access
 /// `replay`. The same seed gives the same lists.
@@ -25,8 +28,7 @@ pub fn listed(suite: &Suite, seed: u64) -> Result<String, Failure> {
     }
     if least > REQUESTS_MAX {
         let message = format!("about {least} requests are too many for a list: {REQUESTS_MAX}");
-        let hint = "make it smaller: --scale 0.01, or --set bytes= and --set operations=";
-        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+        return Err(Failure::new(ExitCode::Usage, message).hint(HINT));
     }
     let mut out = head(suite, seed);
     let mut index = 0u64;
@@ -40,6 +42,12 @@ pub fn listed(suite: &Suite, seed: u64) -> Result<String, Failure> {
             head_of(&mut out, phase, cell, stream, &name);
             let requests = played(suite, cell, derive_seed(seed, &[index]), seed)?;
             write_list(&mut out, suite, &requests);
+            // Long names and places make longer lines.
+            if out.len() > suite::TEXT_BYTES_MAX {
+                let most = suite::TEXT_BYTES_MAX >> 20;
+                let message = format!("the list is longer than the {most} MiB a suite may have");
+                return Err(Failure::new(ExitCode::Usage, message).hint(HINT));
+            }
             index += 1;
         }
     }

@@ -86,6 +86,23 @@ pub enum RunError {
         /// What is always left.
         reserve: Bytes,
     },
+    /// The suite cannot be played on a file as large as there is room for.
+    #[error(
+        "no room in {directory} for suite `{suite}`: its files have {wanted}, and there is room for \
+         {room} beside the {reserve} that stay free"
+    )]
+    NoRoomForSuite {
+        /// The suite's name.
+        suite: String,
+        /// Where.
+        directory: PathBuf,
+        /// Bytes of its files.
+        wanted: Bytes,
+        /// What they could have.
+        room: Bytes,
+        /// What is always left.
+        reserve: Bytes,
+    },
     /// A suite of what only a file system can do, on a device.
     #[error("suite `{suite}` {does}, but {target} is a {kind}")]
     NeedsFileSystem {
@@ -337,6 +354,9 @@ impl RunError {
             }
             Self::TooShort { size, .. } => Some(format!("use `--size {}`", size.exact())),
             Self::NoRoom { .. } => Some("name another place with `--target`".to_owned()),
+            Self::NoRoomForSuite { .. } => Some(
+                "name another place with `--target`, or make it smaller: `--scale 0.1`".to_owned(),
+            ),
             Self::TwinMemory { buffers, available, .. } => {
                 let most = crate::prepare::usable(*available).get().saturating_sub(buffers.get());
                 let most = Bytes::new(most >> 20 << 20);
@@ -458,7 +478,8 @@ impl RunError {
             | Self::SameTarget { .. }
             | Self::TwinMemory { .. }
             | Self::Confirm(_)
-            | Self::NoRoom { .. } => ErrorKind::Refused,
+            | Self::NoRoom { .. }
+            | Self::NoRoomForSuite { .. } => ErrorKind::Refused,
             Self::Store(_) => ErrorKind::Store,
             _ => ErrorKind::Target,
         }

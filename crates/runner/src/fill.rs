@@ -8,7 +8,7 @@ use suite::model::{
 };
 use units::{Bytes, Nanos};
 
-use crate::prepare::stream_plan;
+use crate::prepare::{SIZE_UNIT, stream_plan};
 
 /// Requests of the fill: large enough for any device's full bandwidth.
 const FILL_BLOCK: u64 = 1 << 20;
@@ -82,8 +82,14 @@ impl Pass {
 pub(crate) fn passes(suite: &Suite) -> Vec<Pass> {
     let mut passes = Vec::new();
     if suite.files.fill {
-        let (block, volume) = (block_for(suite.files.size), suite.files.total());
-        let stream = writes(suite, block, Access::Sequential { shared: true }, volume);
+        let (size, volume) = (suite.files.size, suite.files.total());
+        // Of one file the last request may be as long as what is left; several take whole blocks.
+        let odd = suite.files.count == 1 && !size.is_multiple_of(Bytes::new(SIZE_UNIT));
+        let block = if odd { size.min(Bytes::new(FILL_BLOCK)) } else { block_for(size) };
+        let mut stream = writes(suite, block, Access::Sequential { shared: true }, volume);
+        if odd {
+            (stream.stop.last, stream.direct) = (Last::Short, false);
+        }
         passes.push(Pass { phase: FILL.to_owned(), before: None, stream, volume });
     }
     for (wish, number) in suite.files.precondition.iter().zip(1..) {

@@ -113,8 +113,10 @@ pub(crate) fn checked(source: &SuiteSource, capacity: Option<Bytes>) -> Result<S
 }
 
 /// Sets the size of the files, cut to whole units.
-pub(crate) fn set_size(source: &mut SuiteSource, size: Bytes) -> Result<(), RunError> {
-    let whole = size.get() / SIZE_UNIT * SIZE_UNIT;
+///
+/// * `unit`: see [`Suite::size_unit`].
+pub(crate) fn set_size(source: &mut SuiteSource, size: Bytes, unit: Bytes) -> Result<(), RunError> {
+    let whole = size.get() / unit.get() * unit.get();
     Ok(source.fit_size(if whole == 0 { size } else { Bytes::new(whole) })?)
 }
 
@@ -384,12 +386,20 @@ fn size_scratch(
     }
     // What others write until it is made must not make it too large after all.
     let most = most.get() - most.get() / SPARE_PART;
-    set_size(source, Bytes::new(most / u64::from(files.count)))?;
+    set_size(source, Bytes::new(most / u64::from(files.count)), Bytes::new(SIZE_UNIT))?;
+    // What the suite needs at least is more: there is nothing wrong with the suite.
+    checked(source, None).map_err(|_| RunError::NoRoomForSuite {
+        suite: suite.name.clone(),
+        directory: directory.path.resolved.clone(),
+        wanted: files.total(),
+        room: Bytes::new(most),
+        reserve: stack::space_reserve(space.total),
+    })?;
     Ok(Some(files.size))
 }
 
 /// Takes existing files or devices whole where only reads are made of them and nobody said how
-/// much, as much of each as the smallest has; keeps sizes to whole units.
+/// much, as much of each as the smallest has.
 fn fit_size(
     order: &Order,
     seen: &[Seen],
@@ -401,10 +411,10 @@ fn fit_size(
     let device = seen.iter().filter(|one| one.is_device()).map(Seen::there).min();
     let whole = as_it_is && smallest > Bytes::ZERO && wanted.files.count == 1;
     if whole && !order.size_given {
-        return set_size(source, smallest);
+        return set_size(source, smallest, wanted.size_unit());
     }
     if let Some(device) = device.filter(|&d| d < wanted.files.size && !order.size_given) {
-        return set_size(source, device);
+        return set_size(source, device, wanted.size_unit());
     }
     for one in seen {
         let there = one.there();
@@ -417,9 +427,6 @@ fn fit_size(
                 wanted: wanted.files.size,
             });
         }
-    }
-    if !wanted.files.size.get().is_multiple_of(SIZE_UNIT) {
-        set_size(source, wanted.files.size)?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use stack::{Action, Host, PathKind, Permit, Target};
 use stats::steady::LAST_HALF_ROUNDS_MIN;
 use suite::model::{
-    CacheStep, Cell, Data, Method, Operation, Precondition, StartFile, Stream, Suite,
+    CacheStep, Cell, Data, Last, Method, Operation, Precondition, StartFile, Stream, Suite,
 };
 use units::{Bytes, Nanos};
 
@@ -28,7 +28,7 @@ use crate::{Order, RunError, Settings, TargetName, directory};
 /// Name of a scratch file: always the same, so that one left behind by a kill is used again and
 /// not joined by another.
 pub(crate) const SCRATCH: &str = "plimsoll-scratch.dat";
-/// Sizes of files are whole multiples of this, so that direct I/O reaches their end.
+/// Sizes that are up to us are whole multiples of this, so that direct I/O reaches a file's end.
 pub(crate) const SIZE_UNIT: u64 = 4096;
 
 /// A run that has only to be started.
@@ -391,8 +391,9 @@ pub fn prepare(order: &Order) -> Result<Prepared, RunError> {
         [TargetName::Null] => Found::twin(Ground::Null, "null:", Bytes::ZERO),
         [name @ TargetName::Memory(size)] => {
             if !order.size_given {
-                let count = checked(&source, None)?.files.count;
-                set_size(&mut source, Bytes::new(size.get() / u64::from(count)))?;
+                let wanted = checked(&source, None)?;
+                let each = Bytes::new(size.get() / u64::from(wanted.files.count));
+                set_size(&mut source, each, wanted.size_unit())?;
             }
             Found::twin(Ground::Memory, &name.text(), *size)
         }
@@ -488,6 +489,14 @@ fn finish(
     let mut warnings: Vec<Warning> = suite.phases.iter().filter_map(too_few_rounds).collect();
     warnings.extend(found.asked.map(|asked| smaller(asked, suite.files.size)));
     let mut remarks = Vec::new();
+    if let Some(cut) = suite.files.cut() {
+        // Who asks for a last request that is short means to reach the end.
+        let mut streams = suite.cells().flat_map(Cell::all_streams);
+        match streams.any(|stream| stream.stop.last == Last::Short) {
+            true => warnings.push(Warning::new("file-cut", cut)),
+            false => remarks.push(sentence(&cut)),
+        }
+    }
     match &found.ground {
         // Nothing has to be there to be read; what was written may be remembered.
         Ground::Null | Ground::Model(_) => {

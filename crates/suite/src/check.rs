@@ -143,9 +143,32 @@ impl LookedAt {
 }
 
 pub(crate) fn looked_at(source: &SuiteSource, context: &CheckContext) -> Located<LookedAt> {
+    let found = looked_at_with(source, context, None)?;
+    let (size, unit) = (found.suite.files.size.get(), found.suite.size_unit().get());
+    match Bytes::new(size / unit * unit) {
+        // Of what is smaller than a unit nothing would be left.
+        Bytes::ZERO => Ok(found),
+        whole if whole == found.suite.files.size => Ok(found),
+        whole => looked_at_with(source, context, Some(whole)).map_err(|(at, mut problem)| {
+            if let Problem::TooLarge { hint: hint @ None, .. } = &mut problem {
+                let of = Bytes::new(size).exact();
+                let whole = whole.exact();
+                *hint = Some(format!("of a file of `{of}` direct I/O and the like use `{whole}`"));
+            }
+            (at, problem)
+        }),
+    }
+}
+
+/// * `cut`: the size of the files, if it is not the one asked for.
+fn looked_at_with(
+    source: &SuiteSource,
+    context: &CheckContext,
+    cut: Option<Bytes>,
+) -> Located<LookedAt> {
     let raw = &source.raw_head;
     let at = |field: &str| place(&source.head, field, At::Text(0));
-    let files = file_set(source, context)?;
+    let files = file_set(source, context, cut)?;
     let repeats = in_range("repeats", raw.repeats.unwrap_or(1), 1, REPEATS_MAX, at("repeats"))?;
     let settle = raw.settle.map_or(Nanos::ZERO, |time| time.0);
     if settle > TIME_MAX {
@@ -213,12 +236,13 @@ pub(crate) fn share(field: &str, seen: f64, at: At) -> Located<f64> {
     Err((at, out_of_range(field, seen, "a share from 0 to 1")))
 }
 
-fn file_set(source: &SuiteSource, context: &CheckContext) -> Located<FileSet> {
+fn file_set(source: &SuiteSource, context: &CheckContext, cut: Option<Bytes>) -> Located<FileSet> {
     let raw = &source.raw_head;
     let at = |field: &str| place(&source.head, field, At::Text(0));
     let count = raw.file_count.unwrap_or(1);
     let count = in_range("file_count", count, 1, FILES_MAX, at("file_count"))?;
-    let size = raw.file_size.map_or(Bytes::gib(1), |size| size.0);
+    let asked = raw.file_size.map_or(Bytes::gib(1), |size| size.0);
+    let size = cut.unwrap_or(asked);
     let total = size.get().checked_mul(u64::from(count)).filter(|&n| i64::try_from(n).is_ok());
     if size == Bytes::ZERO || total.is_none() {
         let problem = out_of_range("file_size", size.exact(), "1B to 8EiB in all files together");
@@ -239,7 +263,8 @@ fn file_set(source: &SuiteSource, context: &CheckContext) -> Located<FileSet> {
         .map(|raw| phase::pass(raw, size, context.sector, at("precondition")))
         .collect::<Located<_>>()?;
     let data = data(raw.data.as_ref(), at("data"))?;
-    Ok(FileSet { count, size, fill: raw.fill.unwrap_or(true), data, precondition })
+    let asked = cut.map(|_| asked);
+    Ok(FileSet { count, size, asked, fill: raw.fill.unwrap_or(true), data, precondition })
 }
 
 /// Whether requests of this size can be made in files of that one.

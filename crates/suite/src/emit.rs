@@ -1,7 +1,5 @@
 //! A suite with its overrides as text again, every default filled in.
 
-use units::Bytes;
-
 use crate::error::SuiteError;
 use crate::layer;
 use crate::node::{At, Entry, Node, Table, Value, inline_key, quoted};
@@ -96,13 +94,14 @@ fn head(source: &SuiteSource) -> Located<String> {
     let mut full = source.raw_head.clone();
     full.title.get_or_insert_default();
     full.description.get_or_insert_default();
-    full.file_size.get_or_insert(Size(Bytes::gib(1)));
     full.file_count.get_or_insert(1);
     full.fill.get_or_insert(true);
     let data = full.data.get_or_insert_default();
     data.kind.get_or_insert(raw::DataKind::Incompressible);
     phase::fill_passes(full.precondition.get_or_insert_default());
     let checked = crate::check::checked(source, &crate::CheckContext::default())?;
+    // As it is played.
+    full.file_size = Some(Size(checked.files.size));
     full.method.get_or_insert(checked.method);
     full.rounds = Some(rounds::rounds_whole(&checked.rounds));
     full.repeats.get_or_insert(1);

@@ -90,6 +90,14 @@ pub enum Problem {
     /// Not TOML.
     #[error("{0}")]
     Syntax(String),
+    /// More than is read of a suite.
+    #[error("a suite of `{}` is too long, wanted at most `{}`", .seen.exact(), .limit.exact())]
+    TooLong {
+        /// How long it is.
+        seen: Bytes,
+        /// How long it may be.
+        limit: Bytes,
+    },
     /// A value that is no TOML: a text without quotes.
     #[error("`{key}` is {value}, wanted a number, or text in quotes")]
     Bare {
@@ -354,6 +362,7 @@ impl Problem {
             Self::NeverSteady { hint, .. } => Some(hint.clone()),
             Self::Misplaced { belongs, .. } => Some(format!("it belongs {belongs}")),
             Self::Meaningless { field, .. } => hint::of_meaningless(field),
+            Self::TooLong { .. } => Some("put its phases into several suites".to_owned()),
             Self::NotAField(name) => Some(format!("for example `{name}.threads=4`")),
             Self::NotMultiple { seen, multiple, .. } => multiple_hint(*seen, *multiple),
             Self::Conflict { hint, .. } | Self::TooLarge { hint, .. } => hint.clone(),

@@ -3,8 +3,8 @@
 use units::{Bytes, Nanos};
 
 use crate::model::{
-    Access, Cell, Class, Method, Operation, Pacing, Precondition, Steady, Stop, Stream, Suite,
-    Until,
+    Access, Cell, Class, Data, Method, Operation, PAGE, Pacing, Precondition, Steady, Stop, Stream,
+    Suite, Until,
 };
 use crate::rounds::STEADY_ROUNDS;
 
@@ -17,6 +17,17 @@ impl Suite {
     /// Cells of all phases in the suite's order, which is how plans and records count them.
     pub fn cells(&self) -> impl Iterator<Item = &Cell> {
         self.phases.iter().flat_map(|phase| &phase.cells)
+    }
+
+    /// What sizes of files are whole multiples of. Direct I/O has to reach a file's end, what
+    /// describes itself does so in whole sectors, and several files are filled block by block; one
+    /// file that is read and written through the page cache alone may be of any length.
+    pub fn size_unit(&self) -> Bytes {
+        let direct = |stream: &Stream| stream.direct && stream.directory.is_none();
+        let whole = self.files.count > 1
+            || self.files.data == Data::SelfDescribing
+            || self.cells().any(|cell| cell.all_streams().any(direct));
+        if whole { PAGE } else { Bytes::new(1) }
     }
 
     /// Whether any stream can change what is stored. The fill before the first phase is apart:

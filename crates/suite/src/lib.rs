@@ -42,4 +42,4 @@ pub use fio_job::{FioNameError, fio_job, fio_jobs};
 pub use parts::{Found, Part, Parts, read};
 pub use raw::json_schema;
 pub use rounds::PILOT;
-pub use source::{SuiteSource, parse};
+pub use source::{SuiteSource, TEXT_BYTES_MAX, parse};

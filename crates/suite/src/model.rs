@@ -86,6 +86,9 @@ pub struct Steady {
     pub track: usize,
 }
 
+/// What direct I/O takes whole multiples of on every device.
+pub(crate) const PAGE: Bytes = Bytes::kib(4);
+
 /// The files a run addresses: `count` files of `size` each, or one device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileSet {
@@ -93,6 +96,9 @@ pub struct FileSet {
     pub count: u32,
     /// Bytes of each file. On a block device: the part used, at most its size.
     pub size: Bytes,
+    /// As asked for, where it is not a whole number of [`Suite::size_unit`] and was cut to one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Bytes>,
     /// Whether every byte is written before the first phase.
     pub fill: bool,
     /// What fill and writes write.
@@ -792,6 +798,18 @@ impl FileSet {
     /// Bytes of all files.
     pub fn total(&self) -> Bytes {
         Bytes::new(self.size.get().saturating_mul(u64::from(self.count)))
+    }
+
+    /// That files have less than was asked for, since only whole units of them can be used.
+    pub fn cut(&self) -> Option<String> {
+        let asked = self.asked?;
+        Some(format!(
+            "the file has {} of the {} asked for: direct I/O, verification and sets of files take \
+             whole multiples of {}",
+            self.size.exact(),
+            asked.exact(),
+            PAGE.exact()
+        ))
     }
 }
 

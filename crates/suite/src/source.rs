@@ -15,8 +15,8 @@ use crate::phase::{self, Own, STREAMS};
 use crate::raw::{self, IDENTITY, RawHead, RawStream, Time};
 use crate::reader::{ReadError, field_names, read_table};
 
-/// Texts longer than this are no suites.
-pub(crate) const TEXT_BYTES_MAX: usize = 16 << 20;
+/// Longest text of a suite, in bytes: half a million requests in lists, with their whole places.
+pub const TEXT_BYTES_MAX: usize = 32 << 20;
 
 /// A suite as written, with the overrides that were set.
 #[derive(Clone, Debug)]
@@ -283,8 +283,9 @@ impl SuiteSource {
 
     fn read(&mut self) -> Located<()> {
         if self.text.len() > TEXT_BYTES_MAX {
-            let message = format!("a suite of {} bytes is too long", self.text.len());
-            return Err((At::Text(0), Problem::Syntax(message)));
+            let seen = Bytes::new(self.text.len() as u64);
+            let limit = Bytes::new(TEXT_BYTES_MAX as u64);
+            return Err((At::Text(0), Problem::TooLong { seen, limit }));
         }
         let mut root =
             node::parse(&self.text).map_err(|(offset, problem)| (At::Text(offset), problem))?;

@@ -664,3 +664,57 @@ fn the_schema_asks_for_what_must_be_there() {
     assert_eq!(phase["required"], serde_json::json!(["name"]));
     assert!(phase["properties"]["threads"].is_object() && phase["properties"]["grid"].is_object());
 }
+
+/// As the run has them: what does not fit is refused by whoever only looks at it, too.
+#[test]
+fn files_are_as_long_as_they_can_be_used() {
+    let of = |size: &str, fields: &str| {
+        let mut source = phase(fields);
+        source.set(&format!("file_size={size}")).unwrap();
+        source
+    };
+    let files = |size: &str, fields: &str| {
+        let files = checked(&of(size, fields)).files;
+        (files.size.get(), files.asked.map(Bytes::get))
+    };
+    let buffered = "operations = 1\ndirect = false";
+    assert_eq!(files("3000320B", buffered), (3_000_320, None));
+    assert_eq!(files("3000320B", "operations = 1"), (2_998_272, Some(3_000_320)));
+    assert_eq!(files("2998272B", "operations = 1"), (2_998_272, None));
+    // Nothing would be left of it.
+    assert_eq!(files("1536B", "operations = 1\nblock_size = 512"), (1536, None));
+    let mut several = of("3000320B", buffered);
+    several.set("file_count=2").unwrap();
+    assert_eq!(checked(&several).files.asked, Some(Bytes::new(3_000_320)));
+    let mut stamped = of("3000320B", buffered);
+    stamped.set("data=self-describing").unwrap();
+    assert_eq!(checked(&stamped).files.asked, Some(Bytes::new(3_000_320)));
+    let before = "operations = 1\ndirect = false\n[phase.before]\noperations = 1\ndirect = true";
+    assert_eq!(files("3000320B", before).1, Some(3_000_320));
+    // A copy up to the end asked for.
+    let copy = "operation = \"copy\"\naccess = \"sequential\"\nblock_size = \"512B\"\n\
+                region = { start = \"0B\", length = \"1MiB\" }\ncopy_to = \"1951744B\"\nbytes = \"1MiB\"\n";
+    let error = check(&of("3000320B", copy), &CheckContext::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("end of the copy `2930KiB` is more than the files' `2928KiB`"),
+        "{error}"
+    );
+    let hint = error.hint().unwrap();
+    assert_eq!(hint, "of a file of `2930KiB` direct I/O and the like use `2928KiB`");
+    checked(&of("3000320B", &format!("{copy}direct = false")));
+}
+
+/// What is written as a list of requests can be read again.
+#[test]
+fn long_suites_are_read_up_to_a_limit() {
+    let of = |bytes: usize| {
+        let text = "schema = 1\nname = \"t\"\n[[phase]]\nname = \"main\"\noperations = 1\n# ";
+        format!("{text}{}\n", "x".repeat(bytes))
+    };
+    checked(&read(&of(18 << 20)));
+    let error = parse(&of(suite::TEXT_BYTES_MAX), "t.toml").unwrap_err();
+    let told = error.to_string();
+    assert!(told.starts_with("t.toml:1: a suite of `33554"), "{told}");
+    assert!(told.ends_with("B` is too long, wanted at most `32MiB`"), "{told}");
+    assert!(error.hint().unwrap().contains("several suites"));
+}

@@ -177,12 +177,12 @@ fn show(args: &ShowArgs, output: &Output) -> Result<(), Failure> {
         return output.print(&suite::resolved_text(&source)?);
     }
     if args.json {
-        return output.print(&json(&Plan {
+        return output.print_json(&Plan {
             schema: "plimsoll.suite/1",
             least_duration_ns: checked.least_duration().get(),
             bytes_written_least: checked.bytes_written_least().get(),
             suite: &checked,
-        })?);
+        });
     }
     let text = suite::resolved_text(&source)?;
     // What it is about stands above, wrapped as its author did. Only the head has this field.
@@ -250,9 +250,11 @@ pub fn files(suite: &Suite) -> String {
         0 => String::new(),
         n => format!(", {n} preconditioning {}", if n == 1 { "pass" } else { "passes" }),
     };
+    let asked = files.asked.map(|asked| format!(" (whole 4 KiB of {})", asked.exact()));
+    let asked = asked.unwrap_or_default();
     match files.count {
-        1 => format!("1 of {}{fill}{passes}", files.size),
-        n => format!("{n} of {}, {} in all{fill}{passes}", files.size, files.total()),
+        1 => format!("1 of {}{asked}{fill}{passes}", files.size),
+        n => format!("{n} of {}{asked}, {} in all{fill}{passes}", files.size, files.total()),
     }
 }
 

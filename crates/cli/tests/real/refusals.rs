@@ -152,6 +152,9 @@ fn less_room_than_a_suite_wants() {
     let told = "scratch file has ";
     let plan = lab.ok("run bonnie --set direct=false --target m --dry-run");
     assert!(plan.out.contains(told) && plan.out.contains("makes and removes"), "{plan}");
+    // One that cannot be played on less is not said to be wrong itself.
+    let said = lab.run("run working-set --set direct=false --target m --dry-run");
+    said.is(3, &["no room in", "suite `working-set`: its files have 32 GiB", "--scale 0.1"]);
     let run = "run random-read --set direct=false --time 50ms --target m";
     let plan = lab.ok(&format!("{run} --size 64MiB --dry-run"));
     assert!(!plan.out.contains(told), "{plan}");

@@ -266,3 +266,78 @@ fn a_processor_that_is_not_there_is_refused() {
     order.settings.cpus = vec![uring::Cpu(1023)];
     assert!(matches!(prepare(&order), Err(RunError::Processor { cpu: 1023, .. })));
 }
+
+/// One file through the page cache: of a length that no block divides.
+fn in_short_ends(operation: &str, more: &str) -> String {
+    format!(
+        "schema = 1\nname = \"s\"\nfile_size = \"1000003B\"\n{more}\n[[phase]]\nname = \"p\"\n\
+         operation = \"{operation}\"\naccess = \"sequential\"\nblock_size = \"64KiB\"\n\
+         last = \"short\"\nbytes = \"1000003B\"\ndirect = false\n"
+    )
+}
+
+#[test]
+fn a_file_of_any_length_is_written_to_its_end_and_no_further() {
+    let place = Place::new("odd-write");
+    let file = place.join("data");
+    std::fs::write(&file, vec![7u8; 1_000_003]).unwrap();
+    let suite = in_short_ends("write", "fill = false");
+    let mut order = order(&place, &suite, file.to_str().unwrap(), &[]);
+    order.settings.consent.overwrite = vec![file.clone()];
+    let (_, run) = go(&place, &order).unwrap();
+    assert_eq!(
+        (run.visits[0].streams[0].ops[0].requests, run.header.target.size_bytes),
+        (16, 1_000_003)
+    );
+    assert!(run.header.warnings.is_empty(), "{:?}", run.header.warnings);
+    let after = std::fs::read(&file).unwrap();
+    assert_eq!(after.len(), 1_000_003);
+    assert!(after.chunks(4096).all(|page| page.iter().any(|&byte| byte != 7)));
+    assert!(after[1_000_003 - 579..].iter().any(|&byte| byte != 7));
+}
+
+#[test]
+fn a_file_of_any_length_is_filled_and_read_to_its_end() {
+    let place = Place::new("odd-read");
+    let file = place.join("data");
+    let order = order(&place, &in_short_ends("read", ""), file.to_str().unwrap(), &[]);
+    let (_, run) = go(&place, &order).unwrap();
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), 1_000_003);
+    let told = |visit: usize| {
+        let op = &run.visits[visit].streams[0].ops[0];
+        (op.op.as_str(), op.bytes)
+    };
+    assert_eq!((told(0), told(1)), (("write", 1_000_003), ("read", 1_000_003)));
+    // What somebody else left is read as it is, to its end.
+    let file = place.join("other");
+    std::fs::write(&file, vec![7u8; 1_000_003]).unwrap();
+    let mut order =
+        crate::help::order(&place, &in_short_ends("read", ""), file.to_str().unwrap(), &[]);
+    order.size_given = false;
+    let (_, run) = go(&place, &order).unwrap();
+    assert_eq!(
+        (run.header.target.size_bytes, run.visits[0].streams[0].ops[0].requests),
+        (1_000_003, 16)
+    );
+}
+
+#[test]
+fn that_direct_io_leaves_out_the_end_of_a_file_is_said_beforehand() {
+    let place = Place::new("odd-direct");
+    let file = place.join("data");
+    let of = |sets: &[&str]| {
+        let prepared =
+            prepare(&order(&place, "random-read", file.to_str().unwrap(), sets)).unwrap();
+        assert_eq!(prepared.header().target.size_bytes % 4096, 0);
+        (prepared.describe().join("\n"), prepared.header().warnings.len())
+    };
+    let (said, warnings) = of(&["file_size=1MB", "operations=64"]);
+    assert!(said.contains("The file has 976KiB of the 1000000B asked for"), "{said}");
+    assert_eq!(warnings, 0, "nothing but a few bytes less");
+    let short =
+        ["file_size=3000320B", "access=sequential", "last=short", "time=none", "bytes=3000320B"];
+    let (said, warnings) = of(&short);
+    assert!(said.contains("The file has 2928KiB of the 2930KiB asked for"), "{said}");
+    assert_eq!(warnings, 1, "{said}");
+    assert!(!of(&["file_size=1MiB", "operations=64"]).0.contains("asked for"));
+}
