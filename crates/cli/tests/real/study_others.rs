@@ -253,6 +253,7 @@ fn words_by_which_a_file_system_is_not_the_devices_are_refused() {
         ("mount = [\"defaults\", \"loop\"]", none_of),
         ("mount = \"noatime,offset=0\"", none_of),
         ("mount = \"sizelimit=4194304\"", none_of),
+        ("mount = \"journal_dev=0x702\"", "names another device by its number"),
         ("mount = \"bind\"", "it changes what is mounted already"),
         ("mount = \"remount\"", "it changes what is mounted already"),
         ("mkfs = [\"none\", \"-E offset=4096\"]", "elsewhere than at the device's first byte"),

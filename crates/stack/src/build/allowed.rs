@@ -254,6 +254,7 @@ fn unlike_a_plain_mount<'a>(
             }
             "X-mount.subdir" => "mounts a part of the file system elsewhere in it",
             "helper" | "uhelper" => "has another program mount or unmount it",
+            "journal_dev" => "names another device by its number",
             name if name.starts_with("verity.") => {
                 "puts a device of its own over the study's, which is none of [devices]"
             }
@@ -423,6 +424,7 @@ mod tests {
             "mount -o bind /dev/loop1 /run/plimsoll/0123abcd/data",
             "mount -o remount,ro /dev/loop1 /run/plimsoll/0123abcd/data",
             "mount -o verity.roothash=00 /dev/loop1 /run/plimsoll/0123abcd/data",
+            "mount -t ext4 -o noatime,journal_dev=0x702 /dev/loop1 /run/plimsoll/0123abcd/data",
             "dd of=/dev/loop1",
             "sh -c true",
             "/bin/mount /dev/loop1 /run/plimsoll/0123abcd/data",
