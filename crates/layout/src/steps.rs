@@ -425,6 +425,17 @@ pub fn build(
     Ok(steps)
 }
 
+/// Whether of several actions that are alike the one at that place is the one that does something: what is
+/// taken back is gone after the first, and a directory goes when the last that is in it is gone.
+pub fn does_it(actions: &[&Action], at: usize) -> bool {
+    let (before, after) = actions.split_at(at.min(actions.len()));
+    let Some((action, after)) = after.split_first() else { return false };
+    match action {
+        Action::RemoveDirectory { .. } => !after.contains(action),
+        _ => !before.contains(action),
+    }
+}
+
 /// Everything that takes those steps back, in order.
 pub fn teardown(steps: &[Step]) -> Vec<Undo> {
     steps.iter().rev().flat_map(|step| step.undo.iter().cloned()).collect()

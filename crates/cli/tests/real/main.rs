@@ -23,6 +23,7 @@ mod schema;
 mod store_faults;
 mod study;
 mod study_guards;
+mod study_left;
 mod study_others;
 mod verdicts;
 mod verify;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use layout::steps::{does_it, teardown};
 use layout::{Action, Step};
 use runner::TargetName;
 use runner::study::{Device, Ended, Known, Left, Play, PlayError, steps_of};
@@ -259,13 +260,36 @@ fn plan_text(
             }
             Stack::Built(_) => {
                 let of = steps.iter().find(|(number, _)| *number == one.number);
-                for step in of.map(|(_, steps)| steps.as_slice()).unwrap_or_default() {
-                    commands(&mut out, step);
-                }
+                let steps = of.map(|(_, steps)| steps.as_slice()).unwrap_or_default();
+                steps.iter().for_each(|step| commands(&mut out, step));
+                taken_down(&mut out, steps);
             }
         }
     }
+    let is_blanked = |device: &&Device| device.blank && is_used(study, &device.path);
+    let blanked: Vec<&str> =
+        devices.iter().filter(is_blanked).map(|device| device.path.as_str()).collect();
+    if !blanked.is_empty() {
+        let _ = writeln!(out, "\nAt the end");
+        let line = format!("The first and last MiB are zeroed of {}.", blanked.join(", "));
+        out.push_str(&report::wrapped("  - ", &report::plain(&line)));
+    }
     out
+}
+
+/// What takes a stack down again: settings first, as it is done.
+fn taken_down(out: &mut String, steps: &[Step]) {
+    let undos = teardown(steps);
+    let all: Vec<&Action> = undos.iter().map(|undo| &undo.action).collect();
+    let once = all.iter().enumerate().filter(|(at, _)| does_it(&all, *at));
+    let (settings, rest): (Vec<&Action>, Vec<&Action>) =
+        once.map(|(_, action)| *action).partition(|one| matches!(one, Action::PutBack { .. }));
+    if !all.is_empty() {
+        let _ = writeln!(out, "      take it down again");
+    }
+    for one in settings.into_iter().chain(rest) {
+        let _ = writeln!(out, "        {}", report::plain(&action(one)));
+    }
 }
 
 fn commands(out: &mut String, step: &Step) {
@@ -281,10 +305,8 @@ fn action(action: &Action) -> String {
         Action::Run { argv } => {
             argv.iter().map(|word| layout::shell_word(word)).collect::<Vec<_>>().join(" ")
         }
-        Action::WriteFile { path, value } => {
-            format!("write {value} to {path}, put back afterwards")
-        }
-        Action::PutBack { path } => format!("put {path} back"),
+        Action::WriteFile { path, value } => format!("write {value} to {path}"),
+        Action::PutBack { path } => format!("put {path} back to what it was"),
         Action::MakeDirectory { path } => format!("mkdir -p {path}"),
         Action::RemoveDirectory { path } => format!("rmdir {path}"),
     }
