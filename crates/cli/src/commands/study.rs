@@ -231,7 +231,8 @@ fn broken_off(store: &Path, file: &Path, output: &Output) -> Option<Unfinished> 
     for one in unfinished(store) {
         match one {
             Ok(one) if one.state.begins.file == file.display().to_string() => found = Some(one),
-            Ok(one) if !one.state.is_clean() => output.warning(&format!(
+            // What one has that is being played is not left.
+            Ok(one) if !one.state.is_clean() && !one.is_playing() => output.warning(&format!(
                 "study {} of {} left things behind: `plimsoll study clean --dry-run` lists them",
                 one.state.begins.name, one.state.begins.file
             )),
@@ -459,6 +460,12 @@ fn clean(args: &CleanArgs, common: &Common, output: Output) -> Result<ExitCode, 
         let mut worst = ExitCode::Ok;
         for found in unfinished(&store) {
             match found {
+                Ok(found) if found.is_playing() => {
+                    let name = found.state.begins.name.clone();
+                    worst = Failure::from(PlayError::InUse { name })
+                        .of(format!("study {} would not be cleaned up", found.title()))
+                        .tell(&output);
+                }
                 Ok(found) => show::left(&mut text, &found.left()),
                 // What it left is not known: that is not nothing.
                 Err(error) => worst = Failure::from(error).tell(&output),

@@ -21,7 +21,7 @@ fn journal(lab: &Lab) -> PathBuf {
 }
 
 /// Leaves lines of the journal as they are, changes them, or takes them out.
-fn with_lines(lab: &Lab, change: &dyn Fn(usize, &str) -> Option<String>) {
+pub fn with_lines(lab: &Lab, change: &dyn Fn(usize, &str) -> Option<String>) {
     let path = journal(lab);
     let text = fs::read_to_string(&path).unwrap();
     let lines = text.lines().enumerate().filter_map(|(at, line)| change(at, line));

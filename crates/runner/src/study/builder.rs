@@ -1,6 +1,5 @@
 //! Doing steps and undoing them, each in the journal before it is done.
 
-use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,10 +10,11 @@ use stack::build::{
     setting, verify,
 };
 use study::Marks;
-use study::journal::{Entry, Found};
+use study::journal::{Entry, Found, is_put_back};
 
-use crate::study::clean::action_text;
-use crate::study::devices::{known_by, node, users};
+use crate::study::clean::{action_text, not_done};
+use crate::study::devices::{known_by, node};
+use crate::study::ours::{Ours, erases, left_alone};
 use crate::study::{JournalFile, PlayError, witness};
 
 /// A tool that makes or takes apart something: `mkfs` of a large array may take long.
@@ -54,6 +54,8 @@ pub(super) struct Builder<'a> {
     pub journal: &'a mut JournalFile,
     /// What was taken back, and what was not and why, in order.
     pub told: Vec<String>,
+    /// Devices on which something stays, since one that it lies on is another by now.
+    kept: Vec<DeviceId>,
 }
 
 /// What became of one thing that was to be taken back.
@@ -62,6 +64,23 @@ enum Undid {
     Done,
     /// There was nothing to take back: why.
     Nothing(String),
+    /// Neither: a device is another by now. It is to be done when the right one is back.
+    Kept(PlayError),
+}
+
+/// A setting that is not put back.
+pub(super) struct Stays {
+    path: String,
+    value: String,
+    why: PlayError,
+}
+
+impl Stays {
+    /// What was to be done, and why it was not; `None` if it is so already.
+    pub fn told(&self) -> Option<(String, &PlayError)> {
+        let Self { path, value, why } = self;
+        (!is_so(path, value)).then(|| (format!("write {value} to {path}"), why))
+    }
 }
 
 /// Why a stack is not built.
@@ -94,7 +113,11 @@ pub(super) fn allowed(host: &Host, devices: &[Found], names: &Names) -> Allowed 
 
 impl<'a> Builder<'a> {
     pub fn new(host: Host, allowed: Allowed, journal: &'a mut JournalFile) -> Self {
-        Self { host, allowed, journal, told: Vec::new() }
+        Self { host, allowed, journal, told: Vec::new(), kept: Vec::new() }
+    }
+
+    fn ours(&self) -> Ours<'_> {
+        Ours { host: &self.host, state: self.journal.state() }
     }
 
     /// Does a stack's steps and waits for what goes on by itself after each.
@@ -129,7 +152,8 @@ impl<'a> Builder<'a> {
         step: &Step,
         listener: &mut dyn Listener,
     ) -> Result<(), NotBuilt> {
-        self.are_the_same(step)?;
+        // Names may come to mean another device at any time: looked at again before each write.
+        self.ours().are_the_same(&step.writes_to)?;
         // Before anything is written down: what is not allowed is a fault of ours.
         self.allowed.check(&step.action).map_err(|error| NotBuilt::Failed(error.to_string()))?;
         // Its tool would fail as well, and leave nodes of arrays that there are not.
@@ -209,7 +233,7 @@ impl<'a> Builder<'a> {
             if !argv.iter().any(names) {
                 continue;
             }
-            self.is_the_same(found).map_err(|error| ActError::Failed {
+            self.ours().is_the_same(found).map_err(|error| ActError::Failed {
                 command: argv.join(" "),
                 how: "is not started".to_owned(),
                 said: error.to_string(),
@@ -230,48 +254,6 @@ impl<'a> Builder<'a> {
         devices
             .iter()
             .try_for_each(|device| witness::note(&self.host, self.journal, device, erases))
-    }
-
-    /// The study's devices that an undo writes to by their names.
-    fn written_by(&self, undo: &layout::Undo) -> Vec<DeviceId> {
-        let named = match &undo.action {
-            Action::Run { argv } => argv.as_slice(),
-            _ => &[],
-        };
-        let sought = match &undo.only_if {
-            Some(Made::Signature { device, .. }) => Some(device.as_str()),
-            _ => None,
-        };
-        let words = named.iter().map(String::as_str).chain(sought);
-        let devices = &self.journal.state().devices;
-        let mut found: Vec<DeviceId> = words
-            .filter_map(|word| devices.iter().find(|found| found.device.as_str() == word))
-            .map(|found| found.device.clone())
-            .collect();
-        found.dedup();
-        found
-    }
-
-    /// Names may come to mean another device at any time: looked at again before each write.
-    fn are_the_same(&self, step: &Step) -> Result<(), PlayError> {
-        for device in &step.writes_to {
-            let Some(found) = self.journal.state().found(device) else {
-                let why = "it is none of the devices that the study began with".to_owned();
-                return Err(PlayError::Exchanged { device: device.to_string(), why });
-            };
-            self.is_the_same(found)?;
-        }
-        Ok(())
-    }
-
-    pub fn is_the_same(&self, found: &Found) -> Result<(), PlayError> {
-        let device = found.device.to_string();
-        let now = identity(&self.host, Path::new(found.device.as_str()));
-        let why = match &now {
-            None => Some("it is not there".to_owned()),
-            Some(now) => found.identity.differs(&known_by(now)),
-        };
-        why.map_or(Ok(()), |why| Err(PlayError::Exchanged { device, why }))
     }
 
     /// Waits until what goes on by itself has come to its end.
@@ -323,44 +305,86 @@ impl<'a> Builder<'a> {
     /// Takes back all that is open, the newest first.
     ///
     /// Settings come before all: what is in the way of the rest is not in theirs. Those that cannot
-    /// be put back yet are tried again at the end.
+    /// be put back yet are tried again at the end. What concerns a device that is another by now is
+    /// passed over, and stays in the journal: the error says so when all else is taken back.
     pub fn undo_all(&mut self, listener: &mut dyn Listener) -> Result<(), PlayError> {
-        if let Err(error @ PlayError::Journal { .. }) = self.settings_back(listener) {
-            return Err(error);
+        self.settings_back(listener)?;
+        let went = match self.undo_steps(listener) {
+            Err(error @ PlayError::Journal { .. }) => return Err(error),
+            went => went,
+        };
+        let stay = self.settings_back(listener)?;
+        let told = stay.iter().filter_map(Stays::told);
+        self.told.extend(told.map(|(line, why)| not_done(&line, why)));
+        match went?.or(stay.into_iter().next().map(|stays| stays.why)) {
+            Some(trouble) => Err(trouble),
+            None => Ok(()),
         }
-        while let Some(next) = self.journal.state().next_undo() {
+    }
+
+    /// All but settings; the first that was passed over.
+    fn undo_steps(&mut self, listener: &mut dyn Listener) -> Result<Option<PlayError>, PlayError> {
+        self.kept.clear();
+        let mut trouble = None;
+        let mut passed: Vec<(u32, u32, u32)> = Vec::new();
+        loop {
+            let is_next = |undo: &study::journal::ToUndo<'_>| {
+                !passed.contains(&(undo.stack, undo.number, undo.undo))
+            };
+            let Some(next) = self.journal.state().undos().find(is_next) else { break };
             let (stack, number, undo) = (next.stack, next.number, next.undo);
             let (what, step, done) = (next.what.clone(), next.step.clone(), next.done);
+            let text = action_text(&what.action);
             match self.undo_one(&what, &step, done, listener)? {
-                Undid::Done => self.told.push(action_text(&what.action)),
+                Undid::Done => self.told.push(text),
                 // Settings are told by what they are again.
-                Undid::Nothing(_) if study::journal::is_put_back(&what.action) => {}
+                Undid::Nothing(_) if is_put_back(&what.action) => {}
                 // Others of the study's are in it, and it is told with the last of them.
                 Undid::Nothing(_) if self.is_to_go_later(&what.action) => {}
-                Undid::Nothing(why) => {
-                    self.told.push(format!("not done: {}: {why}", action_text(&what.action)));
+                // It may be there again when the device is that is not there now.
+                Undid::Nothing(_) if self.ours().is_apart(&what, &step) => {
+                    trouble = trouble.or(self.ours().are_the_same(&step.writes_to).err());
+                    passed.push((stack, number, undo));
+                    continue;
+                }
+                Undid::Nothing(why) => self.told.push(not_done(&text, &why)),
+                Undid::Kept(error) => {
+                    self.told.push(not_done(&text, &error));
+                    self.kept.extend(self.ours().touched_by(&what, &step));
+                    trouble = trouble.or(Some(error));
+                    passed.push((stack, number, undo));
+                    continue;
                 }
             }
             self.journal.add(&Entry::Undone { stack, number, undo })?;
         }
-        self.settings_back(listener)
+        Ok(trouble)
     }
 
     /// Puts settings back; of a queue whose scheduler cannot be, none: that would reset them again.
-    /// The first trouble, when all that can be done is.
-    pub fn settings_back(&mut self, listener: &mut dyn Listener) -> Result<(), PlayError> {
-        let mut trouble: Vec<(String, PlayError)> = Vec::new();
+    /// Those that stay, when all that can be done is.
+    pub fn settings_back(&mut self, listener: &mut dyn Listener) -> Result<Vec<Stays>, PlayError> {
+        let mut stay: Vec<Stays> = Vec::new();
         for (path, value) in self.journal.state().to_put_back() {
-            if trouble.iter().any(|(failed, _)| queue_of(failed) == queue_of(&path)) {
-                continue;
-            }
-            match self.put_back(&path, &value, listener) {
+            let done = match self.ours().has_queue(&path) {
+                Err(error) => Err(error),
+                Ok(false) => {
+                    let line = format!("write {value} to {path}");
+                    listener.tell(&not_done(&line, &"no device of the study has that queue now"));
+                    self.journal.add(&Entry::Back { path: path.clone() })
+                }
+                Ok(true) if stay.iter().any(|one| queue_of(&one.path) == queue_of(&path)) => {
+                    Err(cannot_set(&path, "its scheduler is not put back".to_owned()))
+                }
+                Ok(true) => self.put_back(&path, &value, listener),
+            };
+            match done {
                 Err(error @ PlayError::Journal { .. }) => return Err(error),
-                Err(error) => trouble.push((path, error)),
+                Err(why) => stay.push(Stays { path, value, why }),
                 Ok(()) => {}
             }
         }
-        trouble.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+        Ok(stay)
     }
 
     /// Whether another step made the same directory, and is to be taken back after this one.
@@ -377,10 +401,8 @@ impl<'a> Builder<'a> {
     ) -> Result<(), PlayError> {
         let action = Action::PutBack { path: path.to_owned() };
         let was_so = is_so(path, value);
-        self.act(&action, Some(value), listener).map_err(|error| PlayError::Undo {
-            what: format!("set {path}"),
-            why: error.to_string(),
-        })?;
+        self.act(&action, Some(value), listener)
+            .map_err(|error| cannot_set(path, error.to_string()))?;
         if !was_so {
             self.told.push(format!("write {value} to {path}"));
         }
@@ -397,8 +419,12 @@ impl<'a> Builder<'a> {
         listener: &mut dyn Listener,
     ) -> Result<(), PlayError> {
         let mut all = self.undo_all(listener);
-        if blanks {
-            all = all.and_then(|()| self.blank());
+        // What concerns a device that is another by now is in nobody's way.
+        if blanks && matches!(all, Ok(()) | Err(PlayError::Exchanged { .. })) {
+            all = match self.blank() {
+                Err(error @ PlayError::Journal { .. }) => Err(error),
+                blanked => all.and(blanked),
+            };
         }
         if let Err(PlayError::Journal { .. }) = all {
             self.journal.go_on_without();
@@ -416,15 +442,13 @@ impl<'a> Builder<'a> {
         listener: &mut dyn Listener,
     ) -> Result<Undid, PlayError> {
         let cannot = |why: String| PlayError::Undo { what: step.what.clone(), why };
-        if study::journal::is_put_back(&undo.action) {
+        if is_put_back(&undo.action) {
             return Ok(Undid::Nothing("settings are put back together".to_owned()));
         }
         // Of another device nothing could be said, and nothing taken back.
-        let named = self.written_by(undo);
-        for device in &named {
-            if let Some(found) = self.journal.state().found(device) {
-                self.is_the_same(found)?;
-            }
+        let named = self.ours().named_by(undo);
+        if let Err(error) = self.ours().are_the_same(&named) {
+            return Ok(Undid::Kept(error));
         }
         for attempt in 1.. {
             if let Some(made) = &undo.only_if {
@@ -437,16 +461,24 @@ impl<'a> Builder<'a> {
                     }
                     Err(error) => return Err(cannot(error.to_string())),
                 }
-                if let Some(why) = witness::is_anothers(self.journal, made) {
+                if let Some(why) = witness::is_anothers(self.journal.state(), made) {
                     return Ok(Undid::Nothing(why));
                 }
                 // The study's own may be below it, and be left when that is gone.
-                if let Some(why) = self.is_anothers_mount(made) {
+                if let Some(why) = self.ours().is_anothers_mount(made) {
                     return Err(cannot(why));
                 }
             }
+            // It may write to what the step wrote to.
+            let touched = self.ours().touched_by(undo, step);
+            if let Err(error) = self.ours().are_the_same(&touched) {
+                return Ok(Undid::Kept(error));
+            }
+            if let Some(device) = touched.iter().find(|device| self.kept.contains(device)) {
+                return Ok(Undid::Kept(stays_above(device)));
+            }
             if erases(&undo.action) {
-                let used = named.iter().find_map(|device| self.is_used(device));
+                let used = named.iter().find_map(|device| self.ours().is_used(device));
                 match used {
                     Some(_) if attempt < TRIES => {
                         std::thread::sleep(PAUSE);
@@ -456,8 +488,6 @@ impl<'a> Builder<'a> {
                     None => {}
                 }
             }
-            // It may write to what the step wrote to.
-            self.are_the_same(step)?;
             self.note(&named, true)?;
             let acted = self.act(&undo.action, None, listener);
             self.note(&named, false)?;
@@ -491,96 +521,87 @@ impl<'a> Builder<'a> {
         Ok(Undid::Done)
     }
 
-    /// Who uses a device that is about to be erased: somebody began to since it was judged.
-    fn is_used(&self, device: &DeviceId) -> Option<String> {
-        let found = self.journal.state().found(device)?;
-        let used = users(&self.host, device.as_str(), &found.overridden);
-        (!used.is_empty()).then(|| used.join("; "))
-    }
-
     /// Whether something is mounted still where an undo unmounts.
     fn is_mounted_still(&self, undo: &layout::Undo) -> bool {
         let mount = undo.only_if.as_ref().filter(|made| matches!(made, Made::Mount { .. }));
         mount.is_some_and(|made| is_there(&self.host, made).unwrap_or(false))
     }
 
-    /// What else is mounted where a file system of the study was.
-    fn is_anothers_mount(&self, made: &Made) -> Option<String> {
-        let Made::Mount { path } = made else { return None };
-        let all = stack::mounts(&self.host).ok()?;
-        let top = all.iter().rev().find(|mount| mount.point.as_os_str() == path.as_str())?;
-        let state = self.journal.state();
-        let pool = Names::new(&state.begins.key).ok()?.pool();
-        let of_pool = top.source.split('/').next().is_some_and(|name| name.starts_with(&pool));
-        let below = stack::inspect(&self.host, Path::new(path)).ok()?.devices;
-        let on_ours = state.devices.iter().any(|found| {
-            let now = identity(&self.host, Path::new(found.device.as_str()));
-            now.is_some_and(|now| below.iter().any(|device| device.name == now.name))
-        });
-        let what =
-            format!("{} ({}) is mounted there by somebody else", top.source, top.file_system);
-        (!of_pool && !on_ours).then_some(what)
-    }
-
     /// Makes devices blank again that were when the study began. What bears something else than
-    /// was left there is somebody else's by now, and told.
+    /// was left there is somebody else's by now, and told. One that is another by now is passed over.
     pub fn blank(&mut self) -> Result<(), PlayError> {
         let devices: Vec<Found> = self.journal.state().to_blank().into_iter().cloned().collect();
+        let mut trouble = None;
         for found in devices {
-            self.is_the_same(&found)?;
-            let path = Path::new(found.device.as_str());
-            let Some(now) = identity(&self.host, path) else { continue };
-            let mut used = self.is_used(&found.device);
-            for _ in 1..TRIES {
-                if used.is_none() {
-                    break;
-                }
-                std::thread::sleep(PAUSE);
-                used = self.is_used(&found.device);
+            let mut is_free = self.ours().is_the_same(&found);
+            if self.kept.contains(&found.device) {
+                is_free = is_free.and(Err(stays_above(&found.device)));
             }
-            if let Some(why) = used {
-                return Err(PlayError::Undo { what: format!("write to {}", found.device), why });
+            if let Err(error) = is_free {
+                self.told.push(not_done(&to_blank(&found.device), &error));
+                trouble = trouble.or(Some(error));
+                continue;
             }
-            let seen = File::open(path).and_then(|file| stack::probe(&file)).unwrap_or_default();
-            let state = self.journal.state();
-            let is_as_left =
-                |marks| state.is_as_left(&found.device, &Marks::new(marks)) == Some(true);
-            let mut tried = Ok(false);
-            for attempt in 0..TRIES {
-                if !are_remains(&self.host, path, &seen) {
-                    break;
-                }
-                if attempt > 0 {
-                    std::thread::sleep(PAUSE);
-                }
-                tried = stack::build::blank_ends(path, now.number, &is_as_left);
-                if tried.is_ok() {
-                    break;
-                }
-            }
-            let blank = tried.map_err(|error| PlayError::Undo {
-                what: format!("write to {}", found.device),
-                why: error.to_string(),
-            })?;
-            self.told.push(match blank {
-                true => format!("zero the first and last MiB of {}", found.device),
-                false => left_alone(&found.device, &seen),
-            });
-            self.journal.add(&Entry::Blank { device: found.device.clone() })?;
+            self.blank_one(&found)?;
         }
-        Ok(())
+        trouble.map_or(Ok(()), Err)
+    }
+
+    fn blank_one(&mut self, found: &Found) -> Result<(), PlayError> {
+        let path = Path::new(found.device.as_str());
+        let Some(now) = identity(&self.host, path) else { return Ok(()) };
+        let cannot =
+            |why: String| PlayError::Undo { what: format!("write to {}", found.device), why };
+        let mut used = self.ours().is_used(&found.device);
+        for _ in 1..TRIES {
+            if used.is_none() {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            used = self.ours().is_used(&found.device);
+        }
+        if let Some(why) = used {
+            return Err(cannot(why));
+        }
+        let seen = std::fs::File::open(path).and_then(|file| stack::probe(&file));
+        let seen = seen.unwrap_or_default();
+        let state = self.journal.state();
+        let is_as_left = |marks| state.is_as_left(&found.device, &Marks::new(marks)) == Some(true);
+        let mut tried = Ok(false);
+        for attempt in 0..TRIES {
+            if !are_remains(&self.host, path, &seen) {
+                break;
+            }
+            if attempt > 0 {
+                std::thread::sleep(PAUSE);
+            }
+            tried = stack::build::blank_ends(path, now.number, &is_as_left);
+            if tried.is_ok() {
+                break;
+            }
+        }
+        let blank = tried.map_err(|error| cannot(error.to_string()))?;
+        self.told.push(match blank {
+            true => to_blank(&found.device),
+            false => left_alone(&found.device, &seen),
+        });
+        self.journal.add(&Entry::Blank { device: found.device.clone() })
     }
 }
 
-/// Whether a command takes marks off a device that nothing of ours uses any more.
-fn erases(action: &Action) -> bool {
-    let Action::Run { argv } = action else { return false };
-    let mut words = argv.iter().map(String::as_str);
-    match words.next() {
-        Some("wipefs" | "pvremove") => true,
-        Some("mdadm") => words.next() == Some("--zero-superblock"),
-        _ => false,
-    }
+/// What is done to a device last of all.
+pub(super) fn to_blank(device: &DeviceId) -> String {
+    format!("zero the first and last MiB of {device}")
+}
+
+/// A device that has to wait.
+pub(super) fn stays_above(device: &DeviceId) -> PlayError {
+    let why = "what lies on it is not taken back".to_owned();
+    PlayError::Exchanged { device: device.to_string(), why }
+}
+
+fn cannot_set(path: &str, why: String) -> PlayError {
+    PlayError::Undo { what: format!("set {path}"), why }
 }
 
 /// A setting of a queue as it is now, and with the scheduler all that another one resets.
@@ -599,7 +620,7 @@ fn with_resets(path: &str) -> Vec<(String, Result<String, ActError>)> {
 }
 
 /// The directory of a setting's queue.
-fn queue_of(path: &str) -> &str {
+pub(super) fn queue_of(path: &str) -> &str {
     path.split_once("/queue/").map_or(path, |(disk, _)| disk)
 }
 
@@ -614,15 +635,6 @@ fn makes_array(step: &Step) -> bool {
 
 fn makes_pool(step: &Step) -> bool {
     step.makes.iter().any(|made| matches!(made, Made::Pool { .. }))
-}
-
-/// A device that is not made blank.
-fn left_alone(device: &DeviceId, seen: &[stack::Signature]) -> String {
-    let seen: Vec<String> = seen.iter().map(ToString::to_string).collect();
-    format!(
-        "{device} is left alone: on it is {}, which is not what the study left there",
-        seen.join(", ")
-    )
 }
 
 /// Why there is nothing to take back.

@@ -2,15 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use layout::Names;
+use layout::{Action, DeviceId, Names};
 use stack::Host;
-use stack::build::{Allowed, Way};
-use study::journal::Entry;
+use stack::build::{Allowed, Way, is_there};
+use study::journal::{Entry, ToUndo, is_put_back};
 
-use crate::study::builder::{Builder, Listener, allowed, is_so};
+use crate::study::builder::{
+    Builder, Listener, Stays, allowed, is_so, queue_of, stays_above, to_blank,
+};
 use crate::study::devices::hold;
 use crate::study::file::{JournalFile, Unfinished, journals_of};
-use crate::study::{PlayError, directory};
+use crate::study::ours::{Ours, erases};
+use crate::study::{PlayError, directory, witness};
 
 /// Within this time an action is done that starts no program.
 const SOON: std::time::Duration = std::time::Duration::from_secs(10);
@@ -48,36 +51,172 @@ pub fn unfinished(store: &Path) -> Vec<Result<Unfinished, PlayError>> {
 }
 
 impl Unfinished {
-    /// What would be taken back.
+    /// Its name and key.
+    pub fn title(&self) -> String {
+        title(&self.state)
+    }
+
+    /// What would be taken back, and what not and why, as far as that shows before.
     pub fn left(&self) -> Left {
-        let state = &self.state;
-        let changed = state.settings().filter(|(path, value)| !is_so(path, value));
-        let mut lines: Vec<String> =
-            changed.map(|(path, value)| format!("write {value} to {path}")).collect();
-        let undos = state.undos().filter(|undo| !study::journal::is_put_back(&undo.what.action));
-        lines.extend(undos.map(|undo| action_text(&undo.what.action)));
-        for found in state.to_blank() {
-            lines.push(format!("zero the first and last MiB of {}", found.device));
+        let host = Host::this();
+        let ours = Ours { host: &host, state: &self.state };
+        let mut lines = settings_left(ours);
+        let (undos, touched) = undos_left(ours);
+        lines.extend(undos);
+        for found in self.state.to_blank() {
+            let line = to_blank(&found.device);
+            let is_kept = || touched.kept.contains(&found.device);
+            let is_free = ours.is_the_same(found).and_then(|()| match is_kept() {
+                true => Err(stays_above(&found.device)),
+                false => Ok(()),
+            });
+            lines.push(match is_free {
+                Err(why) => not_done(&line, &why),
+                // What is on it then does not show yet.
+                Ok(()) if touched.done.contains(&found.device) => line,
+                Ok(()) => ours.bears_anothers(&found.device).unwrap_or(line),
+            });
         }
         // Those that stayed at the last try, since something was in them.
-        let made = Names::new(&state.begins.key).map(|names| directories(&names));
+        let made = Names::new(&self.state.begins.key).map(|names| directories(&names));
         for path in made.unwrap_or_default().into_iter().filter(|path| Path::new(path).is_dir()) {
-            let line = format!("rmdir {path}");
+            let line = action_text(&Action::RemoveDirectory { path });
             if !lines.contains(&line) {
                 lines.push(line);
             }
         }
-        Left { study: title(state), lines }
+        Left { study: self.title(), lines }
     }
+}
+
+/// Settings that would be put back.
+fn settings_left(ours: Ours<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut schedulers = Vec::new();
+    for (path, value) in ours.state.settings().filter(|(path, value)| !is_so(path, value)) {
+        let line = format!("write {value} to {path}");
+        match ours.has_queue(path) {
+            Err(why) => lines.push(not_done(&line, &why)),
+            Ok(false) => {}
+            Ok(true) if schedulers.contains(&queue_of(path)) => {
+                lines.push(format!("{line}, where its scheduler has not brought that back"));
+            }
+            Ok(true) => lines.push(line),
+        }
+        if path.ends_with("/scheduler") {
+            schedulers.push(queue_of(path));
+        }
+    }
+    lines
+}
+
+/// Devices that what would be taken back concerns.
+#[derive(Default)]
+struct Touched {
+    done: Vec<DeviceId>,
+    kept: Vec<DeviceId>,
+}
+
+/// What would be taken back besides settings.
+fn undos_left(ours: Ours<'_>) -> (Vec<String>, Touched) {
+    let all = ours.state.undos().filter(|undo| !is_put_back(&undo.what.action));
+    let all: Vec<ToUndo<'_>> = all.collect();
+    let actions: Vec<&Action> = all.iter().map(|undo| &undo.what.action).collect();
+    let (mut lines, mut touched) = (Vec::new(), Touched::default());
+    let mut in_the_way: Option<String> = None;
+    for (at, next) in all.iter().enumerate() {
+        let line = action_text(&next.what.action);
+        if !layout::steps::does_it(&actions, at) {
+            continue;
+        }
+        if let Some(before) = &in_the_way {
+            lines.push(not_done(&line, &format!("`{before}` comes first")));
+            continue;
+        }
+        let of_it = ours.touched_by(next.what, next.step);
+        match outlook(ours, next, &of_it, &touched) {
+            Outlook::Done => {
+                touched.done.extend(of_it);
+                lines.push(line);
+            }
+            Outlook::Gone => {}
+            Outlook::Anothers(why) => lines.push(not_done(&line, &why)),
+            Outlook::Kept(why) => {
+                touched.kept.extend(of_it);
+                lines.push(not_done(&line, &why));
+            }
+            Outlook::InTheWay(why) => {
+                lines.push(not_done(&line, &why));
+                in_the_way = Some(line);
+            }
+        }
+    }
+    (lines, touched)
+}
+
+/// What would become of one thing that is to be taken back.
+enum Outlook {
+    Done,
+    /// It is not there.
+    Gone,
+    /// What is there is somebody else's.
+    Anothers(String),
+    /// A device is another by now.
+    Kept(PlayError),
+    /// Nothing that comes after it would be done either.
+    InTheWay(String),
+}
+
+/// * `of_it`: the devices that it touches; `touched`: those that what comes before it does.
+fn outlook(ours: Ours<'_>, next: &ToUndo<'_>, of_it: &[DeviceId], touched: &Touched) -> Outlook {
+    let named = ours.named_by(next.what);
+    if let Err(why) = ours.are_the_same(&named) {
+        return Outlook::Kept(why);
+    }
+    if let Action::RemoveDirectory { path } = &next.what.action {
+        return if Path::new(path).is_dir() { Outlook::Done } else { Outlook::Gone };
+    }
+    if let Some(made) = &next.what.only_if {
+        // What cannot be told is told by whoever does it.
+        if is_there(ours.host, made).is_ok_and(|there| !there) {
+            return Outlook::Gone;
+        }
+        if let Some(why) = witness::is_anothers(ours.state, made) {
+            return Outlook::Anothers(why);
+        }
+        if let Some(why) = ours.is_anothers_mount(made) {
+            return Outlook::InTheWay(why);
+        }
+    }
+    if let Err(why) = ours.are_the_same(of_it) {
+        return Outlook::Kept(why);
+    }
+    if let Some(device) = of_it.iter().find(|device| touched.kept.contains(device)) {
+        return Outlook::Kept(stays_above(device));
+    }
+    // Ours that lies on it goes first.
+    let is_last = |device: &&DeviceId| !touched.done.contains(device) && !is_mounted(ours);
+    let erased = named.iter().filter(|_| erases(&next.what.action));
+    let used = erased.filter(is_last).find_map(|device| ours.is_used(device));
+    used.map_or(Outlook::Done, Outlook::InTheWay)
+}
+
+/// Whether anything is mounted still where the study mounts.
+fn is_mounted(ours: Ours<'_>) -> bool {
+    Names::new(&ours.state.begins.key).is_ok_and(|names| !mounted(ours.host, &names).is_empty())
 }
 
 fn title(state: &study::journal::State) -> String {
     format!("{} {}", state.begins.name, state.begins.key)
 }
 
+/// What is not taken back.
+pub(super) fn not_done(what: &str, why: &dyn std::fmt::Display) -> String {
+    format!("not done: {what}: {why}")
+}
+
 /// A command as people read it.
-pub(super) fn action_text(action: &layout::Action) -> String {
-    use layout::Action;
+pub(super) fn action_text(action: &Action) -> String {
     match action {
         Action::Run { argv } => argv.join(" "),
         Action::WriteFile { path, value } => format!("write {value} to {path}"),
@@ -136,7 +275,7 @@ fn directories(names: &Names) -> Vec<String> {
 pub(super) fn remove_directories(names: &Names) -> Vec<String> {
     let allowed = Allowed::new(Vec::new(), Vec::new(), names.key(), Names::MOUNT_ROOT);
     let remove = |path| {
-        let action = layout::Action::RemoveDirectory { path };
+        let action = Action::RemoveDirectory { path };
         let mut way = Way { limit: SOON, held: None, named: &[], waits: &mut |_, _, _| {} };
         stack::build::act(&action, &allowed, None, &mut way).err()
     };
@@ -219,18 +358,15 @@ fn settings_back(found: &Unfinished, told: &mut Vec<String>) -> Result<(), PlayE
     let _held = hold(&host, devices.iter().map(|found| found.device.as_str()))?;
     let allowed = allowed(&host, &devices, &names);
     let mut builder = Builder::new(host, allowed, &mut journal);
-    let done = builder.settings_back(&mut Telling(&mut |_| {}));
+    let stay = builder.settings_back(&mut Telling(&mut |_| {}));
     let lines = builder.told.drain(..);
-    told.extend(lines.map(|line| format!("{line}, as it was before study {}", found.name())));
-    done
+    told.extend(lines.map(|line| format!("{line}, as it was before study {}", found.title())));
+    let stay = stay?;
+    let lines = stay.iter().filter_map(Stays::told);
+    told.extend(lines.map(|(line, why)| stays(found, &format!("{line}: {why}"))));
+    Ok(())
 }
 
 fn stays(found: &Unfinished, why: &dyn std::fmt::Display) -> String {
-    format!("a setting that study {} changed is not put back: {why}", found.name())
-}
-
-impl Unfinished {
-    fn name(&self) -> String {
-        title(&self.state)
-    }
+    format!("a setting that study {} changed is not put back: {why}", found.title())
 }

@@ -186,8 +186,9 @@ impl PlayError {
                     .to_owned()
             }
             Self::Exchanged { .. } => {
-                "attach the device that the study began with; nothing of this one was written. If \
-                 that one is gone for good, remove the study's journal beside the store"
+                "attach the device that the study began with; nothing was written to what is there \
+                 now. If that one is gone for good, `plimsoll study clean` takes back what is on the \
+                 others; when nothing else is left, remove the study's journal beside the store"
                     .to_owned()
             }
             Self::Undo { .. } => {

@@ -7,12 +7,12 @@ use layout::{DeviceId, Made};
 use stack::Host;
 use stack::build::{block_of, end_marks, identity, uuid_on};
 use study::Marks;
-use study::journal::Entry;
+use study::journal::{Entry, State};
 
 use crate::study::{JournalFile, Known, PlayError};
 
 /// Both ends of a device; `None` where they cannot be read.
-fn now(host: &Host, device: &DeviceId) -> Option<Marks> {
+pub(super) fn now(host: &Host, device: &DeviceId) -> Option<Marks> {
     let path = Path::new(device.as_str());
     let number = identity(host, path)?.number;
     end_marks(path, number).ok().map(Marks::new)
@@ -58,9 +58,9 @@ pub(super) fn note_made(journal: &mut JournalFile, makes: &[Made]) -> Result<(),
 }
 
 /// Why a signature that looks like ours is another's; `None` if it is ours as far as is known.
-pub(super) fn is_anothers(journal: &JournalFile, made: &Made) -> Option<String> {
+pub(super) fn is_anothers(state: &State, made: &Made) -> Option<String> {
     let Made::Signature { device, kind, .. } = made else { return None };
-    let ours = journal.state().uuid(device, kind)?;
+    let ours = state.uuid(device, kind)?;
     let theirs = uuid_on(device.as_str(), kind).ok().flatten()?;
     (*ours != theirs)
         .then(|| format!("the {kind} on {device} is {theirs}, and the study made {ours}"))

@@ -15,6 +15,6 @@ pub use allowed::{Allowed, NotAllowed};
 pub use ends::{EndsError, are_remains, blank_ends, block_of, end_marks};
 pub use identity::{DeviceIdentity, identity};
 pub use lacks::lacks;
-pub use there::{ThereError, array_named, is_there, uuid_on};
+pub use there::{ThereError, array_named, is_there, members_among, uuid_on};
 pub use verify::verify;
 pub use wait::{Progress, progress};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use layout::Made;
 
+use crate::block;
 use crate::build::act::{ActError, run};
 use crate::host::Host;
 use crate::mounts::mounts;
@@ -84,6 +85,30 @@ pub fn array_named(host: &Host, path: &str) -> Option<String> {
 pub(super) fn as_called(host: &Host, word: &str) -> String {
     let array = word.strip_prefix("/dev/md/").filter(|name| !name.is_empty());
     array.and_then(|_| array_named(host, word)).unwrap_or_else(|| word.to_owned())
+}
+
+/// Which of these devices an array lies on now, through arrays below it as well; `None` if it does not
+/// run, or anything else is below it. What the kernel has no more nobody writes to, and does not count.
+///
+/// * `among`: kernel names.
+pub fn members_among(host: &Host, path: &str, among: &[String]) -> Option<Vec<String>> {
+    let found = std::fs::canonicalize(array_named(host, path)?).ok()?;
+    let mut found_below = Vec::new();
+    let mut above = vec![found.file_name()?.to_str()?.to_owned()];
+    while let Some(name) = above.pop() {
+        if among.contains(&name) {
+            found_below.push(name);
+            continue;
+        }
+        let below = block::below(host, &name);
+        if below.is_empty() {
+            return None;
+        }
+        above.extend(below.into_iter().filter(|name| host.exists(block::class(name))));
+    }
+    found_below.sort();
+    found_below.dedup();
+    Some(found_below)
 }
 
 /// Whether what `mdadm --detail --export` says is of an array of that name. The host stands in
