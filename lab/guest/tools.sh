@@ -140,9 +140,13 @@ measure() {
 
 # Brings the store out. A log beside it from an earlier time would be taken for this one's.
 keep() {
+  local file
   [ -e "$STORE" ] || return 0
   rm -f /dev/lab/lab.db*
-  cp "$STORE"* /dev/lab/
+  for file in "$STORE"*; do
+    # Journals of studies are in a directory beside it, and stay.
+    [ -d "$file" ] || cp "$file" /dev/lab/
+  done
 }
 
 # probe NAME ARGUMENTS...: what `plimsoll probe` says, as the document NAME.json of the checks.
