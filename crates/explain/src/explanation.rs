@@ -261,11 +261,13 @@ fn not_preconditioned(view: &View<'_>) -> Option<String> {
     })
 }
 
-/// What stood still: the device, streams, single requests.
+/// What stood still: the device, streams, single requests. That the device never did comes after streams
+/// that did.
 fn stood_still(findings: &Findings) -> Vec<String> {
-    let said =
-        [findings.freezes.sentences(), findings.halts.sentences(), findings.longest.sentences()];
-    said.concat()
+    let (device, streams) = (findings.freezes.sentences(), findings.halts.sentences());
+    let is_none = findings.freezes.events.is_empty() && findings.freezes.lost_visits == 0;
+    let both = if is_none { [streams, device] } else { [device, streams] };
+    [both.concat(), findings.longest.sentences()].concat()
 }
 
 /// All cells of a few; of many the three with the longest waits, and those that were overloaded.
@@ -555,6 +557,25 @@ mod tests {
     use crate::freeze::tests::{run, visit};
 
     use super::*;
+
+    #[test]
+    fn a_stream_that_stood_still_comes_before_a_device_that_did_not() {
+        let run = run(TargetKind::File, vec![visit(0, "read", &[])]);
+        let mut findings = Findings::of(&View::new(&run));
+        findings.halts.events.push(crate::halt::Halt {
+            cell: 0,
+            stream: "log".to_owned(),
+            name: "server log".to_owned(),
+            repeat: 0,
+            order: 0,
+            tier: crate::freeze::Tier::Stall,
+            start_ns: 0,
+            length_ns: 2_000_000_000,
+        });
+        let said = stood_still(&findings);
+        assert!(said[0].starts_with("`server log` stood still for 2 s"), "{said:?}");
+        assert!(said[1].contains("never stood still"), "{said:?}");
+    }
 
     #[test]
     fn what_only_prepares_is_counted_among_no_cells() {

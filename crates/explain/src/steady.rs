@@ -438,12 +438,14 @@ fn device_bytes(view: &View<'_>) -> Option<u64> {
 }
 
 impl SteadyStates {
-    /// A verdict for each series with what it does not exclude, then the cliffs.
+    /// The cliffs; a verdict for each series with what it does not exclude, those first that are not
+    /// steady; then where no cliff came.
     pub fn sentences(&self) -> Vec<String> {
         let told = self.series.iter().filter(|s| s.asked || s.verdict == Verdict::Steady);
-        let series = told.flat_map(SteadyState::sentences);
+        let (steady, others): (Vec<_>, Vec<_>) = told.partition(|s| s.verdict == Verdict::Steady);
         let cliffs = self.cliffs.iter().map(WriteCliff::sentence);
-        series.chain(cliffs).chain(self.no_cliff.iter().map(NoCliff::sentence)).collect()
+        let series = others.into_iter().chain(steady).flat_map(SteadyState::sentences);
+        cliffs.chain(series).chain(self.no_cliff.iter().map(NoCliff::sentence)).collect()
     }
 }
 
@@ -774,6 +776,17 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
     }
 
     #[test]
+    fn what_is_not_steady_is_told_first() {
+        let mut found = steady_of(&rounds(&[20 << 20; 12]));
+        let steady = found.series[0].clone();
+        let other = SteadyState { asked: true, verdict: Verdict::NotSteady, ..steady };
+        found.series.push(other);
+        let said = found.sentences();
+        assert!(said[0].contains("was not shown to be steady"), "{said:?}");
+        assert!(said.iter().any(|one| one.starts_with("`write` is steady")), "{said:?}");
+    }
+
+    #[test]
     fn a_cliff_is_placed_in_bytes() {
         let rates: Vec<u64> = (0..12).map(|k| if k < 5 { 80 << 20 } else { 20 << 20 }).collect();
         let found = steady_of(&rounds(&rates));
@@ -787,6 +800,11 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
             "{said}"
         );
         assert!(said.contains("A cache or clean space was used up; claims about writes"), "{said}");
+        // That it is steady since comes after it.
+        let mut asked = rounds(&rates);
+        asked.header.suite_text = suite_text("", UNTIL_STEADY);
+        let said = steady_of(&asked).sentences();
+        assert!(said.len() > 1 && said[0].starts_with("Write cliff in `write`"), "{said:?}");
         // Of what was seen for half a minute nobody knows whether it stays.
         let said = steady_of(&rounds(&rates[..8])).cliffs[0].sentence();
         assert!(said.contains("or the device was slow for a while"), "{said}");

@@ -24,6 +24,8 @@ use crate::view::View;
 pub const ERROR_MAX: f64 = 0.10;
 /// A cell this near to a cap is at it; doubling the load adds less than this at a cap.
 const NEAR: f64 = 0.05;
+/// Of smaller blocks nobody asks how many in flight help.
+const KNEE_BLOCK: u64 = 4096;
 /// Cells at a cap that make it reached.
 const CELLS_MIN: usize = 3;
 /// A fall with more in flight that counts: with visits, and without.
@@ -202,7 +204,8 @@ fn of_points(group: &str, op: &str, points: &[Point], seed: u64) -> Barrier {
             barrier.bandwidth = Some(bandwidth);
             let waits = |p: &&Point| fit.law.shares(p.block_bytes, p.in_flight)[2] > 0.5;
             if iops.reached && points.iter().any(|p| waits(&p)) {
-                let smallest = points.iter().map(|p| p.block_bytes).filter(|&b| b >= 4096).min();
+                let blocks = points.iter().map(|p| p.block_bytes);
+                let smallest = blocks.filter(|&block| block >= KNEE_BLOCK).min();
                 barrier.knee_in_flight = smallest.map(|block| fit.law.iops * fit.law.alone(block));
             }
             barrier.serial = iops.reached && !points.iter().any(|p| waits(&p));

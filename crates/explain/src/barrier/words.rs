@@ -1,8 +1,8 @@
 //! Barriers in sentences.
 
 use super::{
-    Barrier, Barriers, Cap, CapKind, Elasticities, Elasticity, Follows, Generator, NoFit, Place,
-    Ranged, Seat, Verdict,
+    Barrier, Barriers, Cap, CapKind, Elasticities, Elasticity, Follows, Generator, KNEE_BLOCK,
+    NoFit, Place, Ranged, Seat, Verdict,
 };
 use crate::words::{bandwidth, count, iops, list, percent, seconds, size};
 
@@ -15,23 +15,35 @@ impl Barriers {
                     .to_owned(),
             ];
         }
-        self.barriers.iter().flat_map(Barrier::sentences).collect()
+        // Limits that are known come before those that are not.
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            self.barriers.iter().partition(|barrier| barrier.fit.is_some());
+        known.into_iter().chain(unknown).flat_map(Barrier::sentences).collect()
     }
 }
 
 impl Barrier {
     /// What ends the rate of this phase.
     pub fn sentences(&self) -> Vec<String> {
-        let mut sentences: Vec<String> = self.left_out_words().into_iter().collect();
         let Some(fit) = &self.fit else {
-            sentences.push(self.no_fit_words());
+            let mut sentences = vec![self.no_fit_words()];
+            sentences.extend(self.left_out_words());
             sentences.extend(self.queue_words());
             return sentences;
         };
-        for (cap, show, what) in [
+        // What ends the rate first: a generator that does, then the limits that were reached.
+        let generator = generator_words(&self.group, &self.generator);
+        let is_it = matches!(self.generator, Generator::NearNull { .. } | Generator::Busy { .. });
+        let (mut sentences, generator) = match is_it {
+            true => (Vec::from_iter(generator), None),
+            false => (Vec::new(), generator),
+        };
+        let mut caps = [
             (self.iops, iops as fn(f64) -> String, "requests per second"),
             (self.bandwidth, bandwidth as fn(f64) -> String, "bandwidth"),
-        ] {
+        ];
+        caps.sort_by_key(|(cap, ..)| !cap.is_some_and(|cap| cap.reached));
+        for (cap, show, what) in caps {
             sentences.extend(cap.map(|cap| cap_words(&self.group, what, &cap, show)));
         }
         if let Some(block) = self.knee_bytes {
@@ -42,11 +54,15 @@ impl Barrier {
                 size(block)
             ));
         }
-        if let Some(load) = self.knee_in_flight {
+        let blocks = self.bound.iter().map(|cell| cell.block_bytes);
+        let smallest = blocks.filter(|&block| block >= KNEE_BLOCK).min();
+        if let Some((block, load)) = smallest.zip(self.knee_in_flight) {
             sentences.push(format!(
-                "{}: one request alone takes {}, so from {:.1} in flight more of them do not help.",
+                "{}: one request of {} alone takes {}, so at the limit {:.1} of them are in flight: more \
+                 do not help.",
                 self.group,
-                seconds(fit.law.latency_seconds),
+                size(block),
+                seconds(fit.law.alone(block)),
                 load
             ));
         }
@@ -65,16 +81,17 @@ impl Barrier {
             percent(fit.error_mean),
             percent(fit.error_max)
         ));
+        sentences.extend(self.left_out_words());
         sentences.extend(self.retrograde_words());
         sentences.extend(self.queue_words());
-        sentences.extend(generator_words(&self.group, &self.generator));
+        sentences.extend(generator);
         sentences
     }
 
     fn left_out_words(&self) -> Option<String> {
         (self.few_requests > 0).then(|| {
             format!(
-                "{}: {} left out of what follows: too few requests for so many in flight, so the \
+                "{}: {} left out of this: too few requests for so many in flight, so the \
                  start and end of a visit decide their rates; measure longer (without --quick, or \
                  --set time=...).",
                 self.group,

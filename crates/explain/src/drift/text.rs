@@ -27,17 +27,21 @@ impl Drifts {
             )
             .collect::<Vec<_>>()
         };
-        let mut lines: Vec<String> = self.parts.iter().flat_map(of_part).collect();
+        // What was found comes before what was not, or is unknown.
+        let (told, others): (Vec<_>, Vec<_>) =
+            self.parts.iter().partition(|part| part.is_changed(is_quiet));
+        let mut lines: Vec<String> = told.into_iter().flat_map(of_part).collect();
+        lines.extend(self.cells.iter().take(LINES_MAX).map(CellDrift::sentence));
+        lines.extend(more(self.cells.len(), "cell"));
+        lines.extend(self.visits.iter().take(LINES_MAX).flat_map(VisitDrift::sentences));
+        lines.extend(more(self.visits.len(), "visit"));
+        lines.extend(others.into_iter().flat_map(of_part));
         if self.parts.is_empty() {
             lines.push(
                 "Whether rates drifted over the run is unknown: no cell was visited twice."
                     .to_owned(),
             );
         }
-        lines.extend(self.cells.iter().take(LINES_MAX).map(CellDrift::sentence));
-        lines.extend(more(self.cells.len(), "cell"));
-        lines.extend(self.visits.iter().take(LINES_MAX).flat_map(VisitDrift::sentences));
-        lines.extend(more(self.visits.len(), "visit"));
         lines.extend(self.kept.map(|kept| {
             format!(
                 "Within {} of 10 s and more the rate kept its level, as far as can be told: a change \
@@ -75,6 +79,14 @@ fn begun_small(said: &str) -> String {
 }
 
 impl RunDrift {
+    /// Whether a change of level or a drift is told of it.
+    ///
+    /// * `is_quiet`: nothing else in the run is known to have changed.
+    fn is_changed(&self, is_quiet: bool) -> bool {
+        !self.steps.is_empty()
+            || (is_quiet || self.cells != 1) && self.per_hour.is_some_and(Slope::is_worth_telling)
+    }
+
     /// * `is_quiet`: nothing else in the run is known to have changed.
     fn sentences(&self, is_quiet: bool) -> Vec<String> {
         let on = format!(
@@ -113,7 +125,7 @@ impl RunDrift {
             return lines;
         }
         match self.per_hour {
-            Some(slope) if slope.is_real() && slope.over_all.abs() >= WORTH_TELLING => {
+            Some(slope) if slope.is_worth_telling() => {
                 lines.push(format!(
                     "The whole run drifted by {} from its beginning to its end{} ({on}){}.{}",
                     over_all(slope),
@@ -164,6 +176,11 @@ impl RunDrift {
 }
 
 impl Slope {
+    /// Whether it is more than nothing, and something to act on.
+    fn is_worth_telling(self) -> bool {
+        self.is_real() && self.over_all.abs() >= WORTH_TELLING
+    }
+
     /// The largest share that its interval leaves possible.
     fn may_hide(&self) -> f64 {
         self.over_all_low.abs().max(self.over_all_high.abs())
@@ -265,6 +282,43 @@ pub(crate) fn signed(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_found_comes_before_what_is_unknown() {
+        let step = Step { from_ns: 2, at_ns: 3, before: 1740.0, after: 470.0, at_break: false };
+        let visit = VisitDrift {
+            cell: 0,
+            cell_name: "warm-8".to_owned(),
+            stream: None,
+            repeat: 0,
+            order: 0,
+            steps: vec![step.clone()],
+            per_hour: None,
+        };
+        let unknown = RunDrift {
+            phases: vec!["warm".to_owned()],
+            visits: 4,
+            cells: 2,
+            too_short: false,
+            breaks: 0,
+            steps: Vec::new(),
+            per_hour: None,
+            per_gib_written: None,
+        };
+        let of = |parts: Vec<RunDrift>| {
+            let (visits, cells) = (vec![visit.clone()], Vec::new());
+            Drifts { visits, cells, parts, cliffs: 0, long_visits: 1, kept: None }.sentences()
+        };
+        for parts in [Vec::new(), vec![unknown.clone()]] {
+            let said = of(parts);
+            assert!(said[0].starts_with("`warm-8`, visit 1: the rate changed"), "{said:?}");
+            assert!(said[1].contains("is unknown"), "{said:?}");
+        }
+        // What all cells share is first.
+        let said = of(vec![unknown.clone(), RunDrift { steps: vec![step], ..unknown }]);
+        assert!(said[0].contains("all cells changed together"), "{said:?}");
+        assert!(said[1].starts_with("`warm-8`") && said[2].contains("is unknown"), "{said:?}");
+    }
 
     #[test]
     fn of_many_changes_the_first_are_listed() {

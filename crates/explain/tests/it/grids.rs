@@ -1,7 +1,7 @@
 //! Gaps and barriers of the published grids.
 
 use explain::View;
-use explain::barrier::{self, Barrier, Seat};
+use explain::barrier::{self, Barrier, Generator, Seat};
 use explain::factor::{self, Observation};
 use explain::gap::{self, FlaggedCell, Gaps, Kind, Suspect};
 
@@ -106,6 +106,29 @@ fn both_read_tables_end_at_the_same_two_caps() {
         assert!(off(barrier.knee_bytes.unwrap() as f64, 28.8 * 1024.0) < 0.03);
         assert!(off(barrier.knee_in_flight.unwrap(), 2.1) < 0.1, "{:?}", barrier.knee_in_flight);
     }
+}
+
+#[test]
+fn what_limits_begins_with_the_limit() {
+    let mut read = barrier_of(RAID0, "read");
+    read.few_requests = 3;
+    let said = read.sentences();
+    assert!(said[0].starts_with("read: requests per second end at"), "{said:?}");
+    assert!(said.iter().any(|one| one.contains("3 cells are left out of this")), "{said:?}");
+    // A limit that was reached before one that was not.
+    read.iops = read.iops.map(|cap| barrier::Cap { reached: false, ..cap });
+    assert!(read.sentences()[0].starts_with("read: bandwidth ends at"), "{:?}", read.sentences());
+    // The generator's own before any.
+    read.generator = Generator::Busy { share: 0.97 };
+    assert!(read.sentences()[0].contains("limited by the load generator"));
+    read.generator = Generator::RuledOut { null_rate: 9e5 };
+    assert!(read.sentences()[0].starts_with("read: bandwidth ends at"));
+    // What is known before what is not.
+    let mut unknown = barrier_of(RAID0, "write");
+    (unknown.fit, unknown.withheld, unknown.few_requests) = (None, Some(0.2), 2);
+    assert!(unknown.sentences()[0].starts_with("write: barrier unknown"));
+    let both = barrier::Barriers { barriers: vec![unknown, read] }.sentences();
+    assert!(both[0].starts_with("read: bandwidth ends at"), "{both:?}");
 }
 
 #[test]

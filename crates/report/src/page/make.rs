@@ -138,6 +138,11 @@ struct Shown {
     marks: &'static [&'static str],
 }
 
+/// Words of the sentence that marks stand behind, where others of its question come before it: with
+/// it a card begins, which shows no more at first.
+const TOLD: [(&str, &str); 2] =
+    [("How sure", "apart from the others"), ("Waits", " was overloaded in ")];
+
 const SHOWN: [Shown; 12] = [
     Shown { topic: "The run itself", figures: &["order", "about"], marks: &[] },
     Shown { topic: "How sure", figures: &["size", "bars"], marks: &["outlier", "mixture"] },
@@ -190,10 +195,16 @@ fn verdict(section: &Section, of: &OfRun, names: &Names) -> Verdict {
         }
     }
     let figures = shown.map_or(TOGETHER, |shown| shown.figures);
+    let mut sentences = section.sentences.clone();
+    let told = TOLD.iter().find(|(topic, _)| *topic == section.title && !cells.is_empty());
+    let is_it = |sentence: &String| told.is_some_and(|(_, words)| sentence.contains(words));
+    if let Some(at) = sentences.iter().position(is_it) {
+        sentences[..=at].rotate_right(1);
+    }
     Verdict {
         topic: section.title.clone(),
-        sentences: section.sentences.clone(),
-        evidence: evidence::of(&section.sentences, figures, names),
+        evidence: evidence::of(&sentences, figures, names),
+        sentences,
         figures: owned(figures),
         is_doubt: !cells.is_empty(),
         cells,

@@ -125,6 +125,32 @@ fn a_run_under_way_is_not_advised_to_be_resumed() {
 }
 
 #[test]
+fn a_card_begins_with_what_made_its_colour() {
+    let mut run = sample::rich();
+    run.cells = run.cells[2..4].to_vec();
+    run.cells.iter_mut().for_each(|cell| cell.streams[0].threads = 1);
+    let visit = |order: u32, requests: u64| {
+        let ops = vec![sample::op("read", requests, 4096)];
+        let streams = vec![sample::record("main", ops)];
+        sample::visit(2 + order % 2, order, 2_000_000_000, streams)
+    };
+    let rates = [20_000, 30_000, 20_100, 30_100, 9_000, 29_900, 19_900, 30_050, 20_050, 29_950];
+    run.visits = (0..).zip(rates).map(|(order, requests)| visit(order, requests)).collect();
+    let sure = |run: &Run| {
+        let verdicts = of(std::slice::from_ref(run)).runs.remove(0).verdicts;
+        verdicts.into_iter().find(|verdict| verdict.topic == "How sure").unwrap()
+    };
+    let found = sure(&run);
+    assert!(found.is_doubt, "{found:?}");
+    assert!(found.sentences[0].contains("lies apart from the others"), "{found:?}");
+    assert!(found.sentences[1].contains("2 cells with an interval"), "{found:?}");
+    assert_eq!(found.evidence[0].cells[0].cell, "2.0");
+    run.visits[4] = visit(4, 20_020);
+    let found = sure(&run);
+    assert!(!found.is_doubt && found.sentences[0].contains("with an interval"), "{found:?}");
+}
+
+#[test]
 fn every_sentence_has_its_evidence() {
     let page = of(&two());
     let verdicts = page.runs.iter().flat_map(|run| &run.verdicts).chain(&page.together);
