@@ -1,7 +1,7 @@
 //! What a design will be able to tell, before anything is built. The judge is the one that will
 //! judge the results.
 
-use explain::factor::{Observation, Refusal, factors};
+use explain::factor::{Factors, Observation, Refusal, factors};
 use stats::design::Fraction;
 
 use crate::design::{Design, Study};
@@ -85,18 +85,32 @@ impl Study {
         )
     }
 
-    /// What the judge of the results would refuse to judge: sentences, and the factors.
-    fn refused(&self) -> (Vec<String>, Vec<String>) {
-        if self.stacks.len() > JUDGED_MAX {
-            return (Vec::new(), Vec::new());
-        }
+    /// What the judge of the results would say of stacks that are all alike.
+    fn judged(&self) -> Factors {
         let observe = |one: &crate::PlannedStack| Observation {
             levels: one.levels.clone(),
             block: None,
             ln_value: 0.0,
         };
-        let design: Vec<Observation> = self.stacks.iter().map(observe).collect();
-        let refusals = factors(&design).refused.into_iter();
+        factors(&self.stacks.iter().map(observe).collect::<Vec<_>>())
+    }
+
+    /// Whether there are so few stacks that no effect could be told from chance, but for noise that is
+    /// known.
+    fn is_blind(&self) -> bool {
+        if self.stacks.len() > JUDGED_MAX {
+            return false;
+        }
+        let judged = self.judged();
+        judged.fraction.is_none() && judged.effects.iter().all(|one| one.too_few().is_some())
+    }
+
+    /// What the judge of the results would refuse to judge: sentences, and the factors.
+    fn refused(&self) -> (Vec<String>, Vec<String>) {
+        if self.stacks.len() > JUDGED_MAX {
+            return (Vec::new(), Vec::new());
+        }
+        let refusals = self.judged().refused.into_iter();
         let mut untold = Vec::new();
         let said = refusals
             .map(|refusal| match refusal {
@@ -128,6 +142,10 @@ impl Study {
         let base = self.stacks.iter().filter(|one| one.again).count();
         match base {
             0 | 1 => "The base is measured once, so noise stays unknown: add `repeats`.".to_owned(),
+            2 if self.is_blind() => "The base is measured twice: enough to see drift, too little to know \
+                                     the noise. So no effect can be told from chance, however large: \
+                                     `repeats = 2` makes that possible."
+                .to_owned(),
             2 => "The base is measured twice: enough to see drift, too little to know the noise \
                   well. `repeats = 2` makes it surer."
                 .to_owned(),
@@ -191,6 +209,10 @@ mod tests {
         let one = tells(two, "");
         assert!(one.contains("does not tell whether they work together"), "{one}");
         assert!(one.contains("measured twice"), "{one}");
+        assert!(one.contains("no effect can be told from chance, however large"), "{one}");
+        // Of four levels one can be so far from all others that chance seldom does it.
+        let four = tells("members = 1\nfile_system = [\"xfs\", \"ext4\", \"jfs\", \"ext2\"]", "");
+        assert!(four.contains("measured twice") && !four.contains("however large"), "{four}");
         assert!(!one.contains("furthest"), "{one}");
         let levels = tells(
             "members = 1\nfile_system = [\"xfs\", \"ext4\", \"jfs\", \"ext2\"]",

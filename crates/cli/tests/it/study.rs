@@ -252,6 +252,28 @@ fn the_report_goes_from_the_question_to_the_recommendation() {
     assert!(!said.contains("fastest"), "{said}");
 }
 
+#[test]
+fn a_report_says_why_so_few_runs_show_nothing() {
+    let text = TARGETS.replace("repeats = 2", "repeats = 1");
+    let world = world(&text.replace("\"null:\"", "\"null:\", \"memory:8MiB\""));
+    let plan = words(&world.ok(&["study", "targets.toml", "--dry-run"]).out);
+    assert!(
+        plan.contains("no effect can be told from chance, however large: `repeats = 2`"),
+        "{plan}"
+    );
+    world.ok(&["study", "targets.toml", "--quiet"]);
+    let said = words(&world.ok(&["study", "report", "targets.toml"]).out);
+    assert!(
+        said.contains(
+            "too few runs to say: however large that were, shuffled runs would do as well in 8.3 % \
+             of cases. Measure each level several times (`repeats`)."
+        ),
+        "{said}"
+    );
+    let (_, others) = said.split_once("By the means in the table memory:").expect(&said);
+    assert!(others.contains("MiB is x0.") && others.contains(" of null:."), "{said}");
+}
+
 /// The means of a run that was broken off are of other work than those of the rest.
 #[test]
 fn a_report_tells_no_effect_of_a_run_that_was_broken_off() {

@@ -9,7 +9,8 @@ impl Factors {
         let mut sentences = self.refused_words();
         sentences.extend(self.fraction.iter().flat_map(Fraction::sentences));
         sentences.extend(self.effects.iter().flat_map(effect_words));
-        if let Some(share) = self.share_interactions {
+        // One factor has nothing to work together with.
+        if let Some(share) = self.share_interactions.filter(|_| self.effects.len() > 1) {
             sentences.push(format!(
                 "Interactions between factors have {} of the variance together.",
                 percent(share)
@@ -95,16 +96,18 @@ fn listed(first: &str, rest: &[String]) -> String {
     list(&names)
 }
 
-/// So few runs that no effect, however large, could have been told from chance.
-fn too_few(effect: &Effect, range: &str) -> String {
-    let Effect { factor, from, to, ratio, .. } = effect;
-    format!(
-        "{factor}: too few runs to say. From {from} to {to} it is x{ratio:.2}{range} over {}, and \
-         however large that were, shuffled runs would do as well in {} of cases. Measure each \
-         level several times, in random order; for two runs alone there is `plimsoll compare`.",
-        count(u64::from(effect.pairs), "pair"),
-        percent(effect.p_least)
-    )
+impl Effect {
+    /// Why nothing can be said of it: so few runs that no effect, however large, could have been told from
+    /// chance; `None` where there are enough.
+    pub fn too_few(&self) -> Option<String> {
+        let is_open = !self.matters && self.interactions.is_empty() && self.p_least > ALPHA;
+        is_open.then(|| {
+            format!(
+                "however large that were, shuffled runs would do as well in {} of cases",
+                percent(self.p_least)
+            )
+        })
+    }
 }
 
 /// Whether the whole interval is within 5 % of nothing.
@@ -118,10 +121,17 @@ fn effect_words(effect: &Effect) -> Vec<String> {
         (Some(low), Some(high)) => format!(" [{low:.2}, {high:.2}]"),
         _ => String::new(),
     };
+    if let Some(why) = effect.too_few() {
+        return vec![format!(
+            "{factor}: too few runs to say. From {from} to {to} it is x{ratio:.2}{range} over {}, and \
+             {why}. Measure each level several times, in random order; for two runs alone there is \
+             `plimsoll compare`.",
+            count(u64::from(effect.pairs), "pair")
+        )];
+    }
     let verdict = match (effect.matters, effect.interactions.is_empty()) {
         (true, true) => "it matters",
         (_, false) => "it depends on others",
-        (false, true) if effect.p_least > ALPHA => return vec![too_few(effect, &range)],
         (false, true) if within(effect) => "acquitted, whatever it does is less than 5 %",
         (false, true) => "not shown to matter",
     };
@@ -213,6 +223,9 @@ mod tests {
             assert!((found.effects[0].p_least - least).abs() < 1e-9, "{:?}", found.effects);
             assert!(found.sentences()[0].contains("too few runs to say"));
         }
+        // One factor works together with nothing.
+        let one = factors(&runs(&["1", "4", "1", "4"], &[1.0, 2.4, 1.01, 2.3])).sentences();
+        assert!(!one.join(" ").contains("Interactions"), "{one:?}");
         // Four of each: 2 of 70 ways are as far apart.
         let levels = ["1", "4", "1", "4", "1", "4", "1", "4"];
         let values = [1.0, 2.4, 1.02, 2.3, 0.98, 2.5, 1.01, 2.4];

@@ -23,6 +23,8 @@ struct Told<'a> {
     ratio: f64,
     range: Option<(f64, f64)>,
     matters: bool,
+    /// Why so few runs tell nothing of it.
+    too_few: Option<String>,
     depends_on: Vec<&'a str>,
 }
 
@@ -81,6 +83,7 @@ fn told(factors: &Factors) -> Vec<Told<'_>> {
                     ratio: effect.ratio,
                     range: Some((effect.low, effect.high)),
                     matters: effect.matters,
+                    too_few: None,
                     depends_on: depends_on.collect(),
                 })
             })
@@ -97,6 +100,7 @@ fn told(factors: &Factors) -> Vec<Told<'_>> {
             ratio: effect.ratio,
             range: of(effect),
             matters: effect.matters,
+            too_few: effect.too_few(),
             depends_on: effect.interactions.iter().map(|with| with.with.as_str()).collect(),
         })
         .collect()
@@ -357,6 +361,7 @@ fn conclusions(
     let factors = &together.factors;
     let told = told(factors).into_iter();
     let all: Vec<Told<'_>> = told.map(|one| one.seen_from_base(&prepared.study.factors)).collect();
+    let tried = tried(runs);
     let matter: Vec<String> = all
         .iter()
         .filter(|one| one.matters || !one.depends_on.is_empty())
@@ -366,11 +371,10 @@ fn conclusions(
             } else {
                 format!(" It depends on {}.", one.depends_on.join(" and "))
             };
-            format!("{}.{on}", one.text())
+            format!("{}.{on}{}", one.text(), other_levels(one, &tried))
         })
         .collect();
     let mut matter = if matter.is_empty() { vec!["None is shown to.".to_owned()] } else { matter };
-    let tried = tried(runs);
     if let Some(some) = cached(&tried) {
         matter.insert(0, format!("{some}: what follows may be of it, and not of what is below."));
     }
@@ -382,7 +386,7 @@ fn conclusions(
         .map(|one| format!("{}: whatever it does is less than 5 %.", one.text()))
         .collect();
     section(out, "Acquitted", &acquitted);
-    section(out, "What could not be told", &unknown(prepared, factors, &all));
+    section(out, "What could not be told", &unknown(prepared, factors, &all, &tried));
     section(out, "Recommendation", &recommendation(&all, &tried));
 }
 
@@ -415,11 +419,24 @@ fn interactions(factors: &Factors) -> Vec<String> {
     said
 }
 
-fn unknown(prepared: &Prepared, factors: &Factors, all: &[Told<'_>]) -> Vec<String> {
+fn unknown(
+    prepared: &Prepared,
+    factors: &Factors,
+    all: &[Told<'_>],
+    tried: &[Tried<'_>],
+) -> Vec<String> {
     let mut said: Vec<String> = all
         .iter()
         .filter(|one| !one.matters && one.depends_on.is_empty() && !one.is_acquitted())
-        .map(|one| format!("{}: not shown to matter, and not shown to be nothing.", one.text()))
+        .map(|one| {
+            let why = match &one.too_few {
+                Some(why) => format!(
+                    "too few runs to say: {why}. Measure each level several times (`repeats`)"
+                ),
+                None => "not shown to matter, and not shown to be nothing".to_owned(),
+            };
+            format!("{}: {why}.{}", one.text(), other_levels(one, tried))
+        })
         .collect();
     for refusal in &factors.refused {
         said.push(match refusal {
@@ -471,6 +488,36 @@ fn tried<'a>(runs: &'a [(&View<'_>, &OfRun)]) -> Vec<Tried<'a>> {
         });
     }
     all
+}
+
+/// What the other levels of a factor are to the base where all else is the base's, by the means of the
+/// table: only the two furthest apart are judged. Empty where there are none.
+fn other_levels(told: &Told<'_>, runs: &[Tried<'_>]) -> String {
+    let bases: Vec<&Tried<'_>> = runs.iter().filter(|one| one.is_base).collect();
+    let Some(base) = bases.first() else { return String::new() };
+    let of_base = base.levels.iter().find(|(factor, _)| *factor == told.factor);
+    let Some(&(_, from)) = of_base else { return String::new() };
+    let mean =
+        |runs: &[&Tried<'_>]| geometric(&runs.iter().map(|r| r.rate.ln()).collect::<Vec<_>>());
+    let mut by_level: BTreeMap<&str, Vec<&Tried<'_>>> = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.levels.len() == base.levels.len()) {
+        let apart: Vec<_> =
+            run.levels.iter().zip(&base.levels).filter(|(own, base)| own != base).collect();
+        if let [((factor, level), _)] = apart.as_slice()
+            && *factor == told.factor
+            && (told.from != from || told.to != *level)
+        {
+            by_level.entry(level).or_default().push(run);
+        }
+    }
+    let said = by_level.iter().filter_map(|(level, own)| {
+        Some(format!("{level} is x{:.2} of {from}", mean(own)? / mean(&bases)?))
+    });
+    let said: Vec<String> = said.collect();
+    match said.is_empty() {
+        true => String::new(),
+        false => format!(" By the means in the table {}.", said.join(", ")),
+    }
 }
 
 /// `2 of 5 runs measured a cache (r1, r2)`; `None` where none did.
@@ -576,7 +623,7 @@ mod tests {
 
     fn told<'a>(factor: &'a str, [from, to]: [&'a str; 2], ratio: f64, matters: bool) -> Told<'a> {
         let range = Some((ratio * 0.9, ratio * 1.1));
-        Told { factor, from, to, ratio, range, matters, depends_on: Vec::new() }
+        Told { factor, from, to, ratio, range, matters, too_few: None, depends_on: Vec::new() }
     }
 
     fn run<'a>(run: &'a str, fs: &'a str, mount: &'a str, rate: f64) -> Tried<'a> {
@@ -592,6 +639,25 @@ mod tests {
             run("r3", "ext4", "noatime", 170.0),
             run("r4", "ext4", "defaults", 101.0),
         ]
+    }
+
+    #[test]
+    fn levels_that_are_not_judged_are_told_all_the_same() {
+        let mut runs = three();
+        runs.push(run("r5", "jfs", "defaults", 50.25));
+        // Two things differ.
+        runs.push(run("r6", "jfs", "noatime", 500.0));
+        let base = (100f64 * 101.0).sqrt();
+        let fs = told("fs", ["ext4", "xfs"], 1.5, false);
+        assert_eq!(
+            other_levels(&fs, &runs),
+            format!(" By the means in the table jfs is x{:.2} of ext4.", 50.25 / base)
+        );
+        // Where the base is none of the two, they are not told against it.
+        let said = other_levels(&told("fs", ["jfs", "xfs"], 3.0, false), &runs);
+        assert_eq!(said, " By the means in the table jfs is x0.50 of ext4, xfs is x1.49 of ext4.");
+        let mount = told("mount", ["defaults", "noatime"], 1.7, false);
+        assert_eq!(other_levels(&mount, &runs), "");
     }
 
     #[test]
