@@ -1,6 +1,6 @@
 // What the numbers need to be believed: plan, seed, command, versions, machine, warnings; all cells.
 
-import { csv, download, fileName, h, line, plain, type Table } from './dom';
+import { csv, download, fileName, h, line, plain, renew, type Table } from './dom';
 import * as format from './format';
 import * as model from './model';
 import * as state from './state';
@@ -175,8 +175,8 @@ function rows(page: model.Page): Table {
   };
 }
 
-/** All cells, in the page's units; the file has them in bytes and ns. */
-export function table(page: model.Page): HTMLElement {
+/** All cells, in the page's units. */
+function table(page: model.Page): HTMLElement {
   const { unit } = state.get();
   const several = page.runs.length > 1;
   const head = [
@@ -222,66 +222,77 @@ export function table(page: model.Page): HTMLElement {
       ...rest.map((text) => h('td', {}, text)),
     );
   };
-  const make = () =>
-    h(
-      'table',
-      {},
-      h('thead', {}, h('tr', {}, ...head.map((text) => h('th', { scope: 'col' }, text)))),
-      h(
-        'tbody',
-        {},
-        ...page.runs.flatMap((run, at) => run.cells.map((cell) => row(run, at, cell))),
-      ),
-    );
-  const place = h('div', {
+  return h(
+    'table',
+    {},
+    h('thead', {}, h('tr', {}, ...head.map((text) => h('th', { scope: 'col' }, text)))),
+    h('tbody', {}, ...page.runs.flatMap((run, at) => run.cells.map((cell) => row(run, at, cell)))),
+  );
+}
+
+/** All cells as a table, and as files that have them in bytes and ns. */
+export class Numbers {
+  readonly element: HTMLElement;
+  private readonly count = h('summary', {});
+  private readonly place = h('div', {
     class: 'scroll',
     tabindex: 0,
     role: 'region',
     'aria-label': 'All cells',
   });
-  const cells = page.runs.reduce((sum, run) => sum + run.cells.length, 0);
-  const details = h(
-    'details',
-    {
-      class: 'all',
-      toggle: () => details.open && place.childElementCount === 0 && place.append(make()),
-    },
-    h('summary', {}, cells === 1 ? 'The cell as a table' : `All ${cells} cells as a table`),
-    place,
-  );
-  const name = fileName('plimsoll', ...page.runs.slice(0, 4).map(({ id }) => id));
-  return h(
-    'section',
-    { class: 'raw', id: 'figure-table', 'aria-labelledby': 'title-raw' },
-    h(
-      'div',
-      { class: 'figure-head' },
-      h('h2', { id: 'title-raw' }, 'The numbers'),
+
+  /** * `page`: as it is by now. */
+  constructor(private readonly page: () => model.Page) {
+    const button = (text: string, title: string, click: () => void) =>
+      h('button', { type: 'button', class: 'small', title, click }, text);
+    const name = () =>
+      fileName(
+        'plimsoll',
+        ...page()
+          .runs.slice(0, 4)
+          .map(({ id }) => id),
+      );
+    const details = h(
+      'details',
+      {
+        class: 'all',
+        toggle: () =>
+          details.open &&
+          this.place.childElementCount === 0 &&
+          this.place.append(table(this.page())),
+      },
+      this.count,
+      this.place,
+    );
+    this.element = h(
+      'section',
+      { class: 'raw', id: 'figure-table', 'aria-labelledby': 'title-raw' },
       h(
-        'span',
-        { class: 'files' },
+        'div',
+        { class: 'figure-head' },
+        h('h2', { id: 'title-raw' }, 'The numbers'),
         h(
-          'button',
-          {
-            type: 'button',
-            class: 'small',
-            title: 'Every cell in bytes and ns',
-            click: () => download(`${name}.csv`, 'text/csv', csv(rows(page))),
-          },
-          'CSV',
-        ),
-        h(
-          'button',
-          {
-            type: 'button',
-            class: 'small',
-            title: 'All that is drawn here: plimsoll.page/1',
-            click: () => download(`${name}.json`, 'application/json', JSON.stringify(page)),
-          },
-          'JSON',
+          'span',
+          { class: 'files' },
+          button('CSV', 'Every cell in bytes and ns', () =>
+            download(`${name()}.csv`, 'text/csv', csv(rows(page()))),
+          ),
+          button('JSON', 'All that is drawn here: plimsoll.page/1', () =>
+            download(`${name()}.json`, 'application/json', JSON.stringify(page())),
+          ),
         ),
       ),
-    ),
-    details,
-  );
+      details,
+    );
+    this.renew();
+  }
+
+  /** Says what the page says by now. */
+  renew(): void {
+    const page = this.page();
+    const cells = page.runs.reduce((sum, run) => sum + run.cells.length, 0);
+    this.count.textContent = cells === 1 ? 'The cell as a table' : `All ${cells} cells as a table`;
+    const made = this.place.firstElementChild;
+    if (made) renew(made, table(page));
+  }
 }

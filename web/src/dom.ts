@@ -25,6 +25,23 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/**
+ * Makes an element say what another says. What is the same in both stays: a click that has begun on it
+ * ends on it, and the focus is where it was.
+ */
+export function renew(own: Element, fresh: Element): void {
+  if (own.isEqualNode(fresh)) return;
+  const [before, after] = [[...own.children], [...fresh.children]];
+  const isText = (one: Element) => one.childElementCount !== one.childNodes.length;
+  const isOther = own.tagName !== fresh.tagName || before.length !== after.length;
+  if (isOther || after.length === 0 || isText(own) || isText(fresh)) {
+    own.replaceWith(fresh);
+    return;
+  }
+  own.className = fresh.className;
+  after.forEach((one, k) => before[k] && renew(before[k], one));
+}
+
 /** Puts other controls into a place; who is at one of them by the keyboard stays at it. */
 export function refill(place: HTMLElement, ...controls: Node[]): void {
   const all = () => [...place.querySelectorAll<HTMLElement>('button, select')];

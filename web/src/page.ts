@@ -1,6 +1,6 @@
 // A page of runs: puts up its parts, draws again what a choice changes, and takes newer data.
 
-import { about, table } from './about';
+import { Numbers, about } from './about';
 import * as cell from './cell';
 import { h, line, refill, svg } from './dom';
 import { FIGURES } from './figures';
@@ -136,13 +136,6 @@ class Part {
       one.open = before.get(name(one)) ?? one.open;
     this.element.replaceChildren(fresh);
   }
-
-  /** Makes it again, whatever it is made of. */
-  again(make: () => HTMLElement): void {
-    this.from = '';
-    this.put({}, make);
-    this.from = '';
-  }
 }
 
 export interface Extras {
@@ -168,13 +161,8 @@ export function mount(first: model.Page, app: HTMLElement, extras: Extras): Moun
   const dialog = h('dialog', { 'aria-labelledby': 'title-cell' });
   dialog.addEventListener('close', () => state.get().cell !== '' && cell.close());
   dialog.addEventListener('click', (event) => event.target === dialog && cell.close());
-  const [runs, meaning, links, raw, origin] = [
-    new Part(),
-    new Part(),
-    new Part(),
-    new Part(),
-    new Part(),
-  ];
+  const [runs, meaning, links, origin] = [new Part(), new Part(), new Part(), new Part()];
+  const raw = new Numbers(() => page);
   const figures = h('div', { class: 'figures' });
   const main = h(
     'main',
@@ -202,13 +190,7 @@ export function mount(first: model.Page, app: HTMLElement, extras: Extras): Moun
       verdicts(page, named(kinds)),
     );
     links.put(ids, () => nav(kinds));
-    // All that it shows of a cell changes with these, and they are few of many.
-    const figure = ({ key, iops, iops_low: low, visits, marks }: model.PageCell) =>
-      [key, iops, low, visits.length, marks.length].join(' ');
-    raw.put(
-      all.map((run) => run.cells.map(figure)),
-      () => table(page),
-    );
+    raw.renew();
     const facts = all.map(({ cells, verdicts: _, barriers, freezes, changes, steady, ...rest }) => {
       void [cells, barriers, freezes, changes, steady];
       return rest;
@@ -249,7 +231,7 @@ export function mount(first: model.Page, app: HTMLElement, extras: Extras): Moun
     dress();
     if (changed.has('theme') || changed.has('unit')) {
       refill(bar, tools());
-      raw.again(() => table(page));
+      raw.renew();
     }
     if ([...changed].some((key) => key !== 'cell')) redraw();
     if (changed.has('cell') || changed.has('theme') || changed.has('unit'))

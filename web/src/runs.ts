@@ -1,6 +1,6 @@
 // The list of runs: the newest first, with what each is doing, and a choice to look at side by side.
 
-import { h, line } from './dom';
+import { h, line, renew } from './dom';
 import * as format from './format';
 import type { Live, LiveRun } from './generated/live';
 import { bar, word } from './standing';
@@ -11,18 +11,6 @@ const CHOSEN_MAX = 64;
 const ROWS = 200;
 
 const to = (ids: string[]) => `/runs/${ids.join(',')}`;
-
-/**
- * Makes a row say what another says. What is the same in both stays: a click that has begun on it
- * ends on it, and the focus is where it was.
- */
-function renew(row: HTMLElement, fresh: HTMLElement): void {
-  row.className = fresh.className;
-  [...fresh.children].forEach((cell, k) => {
-    const own = row.children[k];
-    if (!own?.isEqualNode(cell)) own?.replaceWith(cell);
-  });
-}
 
 export class Runs {
   readonly element: HTMLElement;

@@ -1,7 +1,15 @@
 // The page as it is served: the list of runs, and a run that goes on while it is looked at.
 
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { get, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -196,6 +204,39 @@ test.describe('live', () => {
     expect(await link.evaluate((now, then) => now === then, first)).toBe(true);
     expect(await box.evaluate((now, then) => now === then, chosen)).toBe(true);
     await expect(box).toBeFocused();
+  });
+
+  test('a click that begins on a row of the cells ends on it while their run goes on', async ({
+    page,
+    world,
+  }) => {
+    const run = world.start(...ENDLESS);
+    await world.begun();
+    run.kill('SIGSTOP');
+    const served = await world.serve();
+    await page.goto(`${served.origin}/runs/r1`);
+    await ready(page);
+    await page.locator('details.all summary').click();
+    const row = page.locator('details.all tbody tr').first();
+    const told = await row.textContent();
+    await row.locator('.link').hover();
+    await page.mouse.down();
+    run.kill('SIGCONT');
+    await expect(row).not.toHaveText(told ?? '');
+    run.kill('SIGSTOP');
+    await row.locator('.link').hover();
+    await page.mouse.up();
+    await expect(page.getByRole('dialog')).toBeVisible();
+    await page.keyboard.press('Escape');
+    // Its files are of what is there by now.
+    await expect.poll(async () => (await visits(page)) - world.made('r1')).toBe(0);
+    const wait = page.waitForEvent('download');
+    await page.locator('#figure-table').getByRole('button', { name: 'JSON' }).click();
+    const text = readFileSync(await (await wait).path(), 'utf8');
+    const made = (JSON.parse(text) as { runs: { cells: { visits: unknown[] }[] }[] }).runs[0]
+      ?.cells;
+    const drawn = await visits(page);
+    expect(made?.reduce((sum, cell) => sum + cell.visits.length, 0)).toBe(drawn);
   });
 
   test('what the reader has open stays so when newer data come', async ({ page, world }) => {
