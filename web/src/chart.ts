@@ -149,6 +149,26 @@ export function categories(colors: Colors, name: string, names: string[], every 
   };
 }
 
+/** Pixels of a letter of a name, and of a line of them. */
+const LETTER = 6.5;
+const LINE = 14;
+
+/**
+ * Names that stand beside a drawing, in lines, with the height that a row has to have for them. A name
+ * takes a third of the width at most, on a phone more.
+ *
+ * * `room`: width of names and drawing together.
+ */
+export function beside(colors: Colors, names: string[], room: number) {
+  const most = Math.max(140, Math.floor(room / 3));
+  const lengths = names.map((one) => one.length * LETTER * 1.3);
+  const width = Math.min(most, Math.ceil(Math.max(LETTER, ...lengths)));
+  // Lines end early, at spaces: there are more of them than letters alone would take.
+  const lines = lengths.map((length) => Math.ceil(length / width));
+  const label = { color: colors.soft, interval: 0, lineHeight: LINE, width, overflow: 'break' };
+  return { label, row: 4 + LINE * Math.max(1, ...lines) };
+}
+
 /** Powers of ten around values; on a linear axis from nothing. */
 export function ends(
   values: number[],

@@ -2,7 +2,7 @@
 
 import * as format from '../format';
 import * as model from '../model';
-import { categories, spot, tooltip, xAxis, yAxis, type Datum, type Render } from '../chart';
+import { beside, categories, spot, tooltip, xAxis, yAxis, type Datum, type Render } from '../chart';
 import { ofLoad, ofOne } from '../palette';
 import { isLog, some, teller, type Context, type Drawing, type Figure, type Panel } from './figure';
 
@@ -14,9 +14,6 @@ const LETTERS = 130;
 /** Width of a page that has room for those, and the least that a name has. */
 const WIDE = 1000;
 const NAME_MIN = 60;
-/** Pixels of a letter of a name, and of a line of them. */
-const LETTER = 6.5;
-const LINE = 14;
 const BAR_MAX = 42;
 const BETWEEN = 0.2;
 const APART = 0.25;
@@ -171,14 +168,9 @@ export function grouped(
   const min = log ? 10 ** Math.floor(Math.log10(Math.min(...values)) - 0.2) : 0;
   // Else bars of a logarithmic axis begin at 1.
   const from = log ? { startValue: min } : {};
-  const labels = { color: colors.soft, interval: 0, lineHeight: LINE };
   const under = Math.max(NAME_MIN, Math.floor(room / Math.max(names.length, 1)));
-  // Beside bars a name may take a third of the width, on a phone more.
-  const side = Math.max(140, Math.floor(room / 3));
-  const beside = { ...labels, width: side, overflow: 'break' };
-  // Lines end early, at spaces: there are more of them than letters alone would take.
-  const lines = Math.max(...names.map((one) => Math.ceil((one.length * LETTER * 1.3) / side)));
-  const row = Math.max(10 + 16 * groups.length, 4 + LINE * lines);
+  const { label, row: lines } = beside(colors, names, room);
+  const row = Math.max(10 + 16 * groups.length, lines);
   return {
     title,
     summary,
@@ -190,12 +182,12 @@ export function grouped(
         ? {
             grid: { top: 8 },
             xAxis: { ...xAxis(colors, { name: axis, log, min }), ...from },
-            yAxis: { ...categories(colors, '', names, true), inverse: true, axisLabel: beside },
+            yAxis: { ...categories(colors, '', names, true), inverse: true, axisLabel: label },
           }
         : {
             xAxis: {
               ...categories(colors, '', names, true),
-              axisLabel: { ...labels, width: under, overflow: 'break' },
+              axisLabel: { ...label, width: under },
             },
             yAxis: { ...yAxis(colors, { name: axis, log, min }), ...from },
           }),

@@ -57,15 +57,20 @@ function draw(context: Context): Drawing {
           width: width - 2,
           height: height - 2,
         };
+        // What has a rate is measured: nobody told this of it.
+        const isMissing = value === null && (cell?.iops ?? null) === null;
         const text =
           value === null
-            ? '×'
+            ? isMissing
+              ? '×'
+              : '–'
             : width > 46
               ? format.short(value)
               : width > 26
                 ? format.tight(value)
                 : '';
-        const ink = value === null ? colors.alarm : inkOn(fill);
+        const none = isMissing ? colors.alarm : colors.soft;
+        const ink = value === null ? none : inkOn(fill);
         const inset = { x: box.x + 2, y: box.y + 2, width: box.width - 4, height: box.height - 4 };
         const corner = [
           [box.x, box.y],
@@ -80,7 +85,7 @@ function draw(context: Context): Drawing {
               shape: { ...box, r: 2 },
               style: {
                 fill,
-                stroke: value === null ? colors.alarm : 'none',
+                stroke: value === null ? none : 'none',
                 lineWidth: 1,
                 lineDash: [3, 3],
               },
@@ -167,7 +172,7 @@ export const heat: Figure = {
   title: 'The grid at a glance',
   how: [
     'One field for each cell: block size across, requests in flight down. Brighter is more; each field has its own number.',
-    'A red frame is a cell to look at twice, such as a gap: far below what its neighbours promise. A white corner is a lesser doubt. A field with a red × has no figure.',
+    'A red frame is a cell to look at twice, such as a gap: far below what its neighbours promise. A white corner is a lesser doubt. A field with a red × has no figure, one with a dash none of this kind.',
     'On healthy storage the colours change smoothly. A dark field between bright ones is a gap. Colours of two panels are not to be compared: each has its own range.',
   ],
   controls: ['metric'],

@@ -122,6 +122,8 @@ function draw(context: Context): Drawing {
           const grave = cell ? model.markOf(cell) === 'grave' : false;
           if (!grave) return [];
           const missing = point.value === null;
+          // What has a rate is measured: nobody told this of it.
+          if (missing && (cell?.iops ?? null) !== null) return [];
           // What has no figure stands at the foot, so that it is not overlooked.
           const foot = range.min !== undefined && range.min > 0 ? range.min : 0;
           return [
