@@ -206,6 +206,7 @@ export function verdicts(page: model.Page, drawn: Drawn): HTMLElement {
   const cards = (all: Verdict[], run: number) =>
     h('div', { class: 'cards' }, ...sorted(all).map((one) => card(one, page, run, drawn)));
   const against = (one: model.Page['against'][number]) => {
+    const first = page.runs.findIndex(({ id }) => id === one.reference);
     const way = one.slower > 0 ? 'verdict doubt' : 'verdict';
     const said = [...one.evidence, ...one.differences];
     return h(
@@ -217,13 +218,13 @@ export function verdicts(page: model.Page, drawn: Drawn): HTMLElement {
         `${line(one.run)} against ${line(one.reference)}`,
         h('span', { class: 'soft' }, ` – A is ${line(one.reference)}, B is ${line(one.run)}`),
       ),
-      h('p', { class: 'said' }, ...sentence(one.headline, page, 0)),
+      h('p', { class: 'said' }, ...sentence(one.headline, page, first)),
       said.length > 0 &&
         h(
           'details',
           {},
           h('summary', {}, 'evidence, and what differs'),
-          ...said.map((text) => h('p', {}, ...sentence(text, page, 0))),
+          ...said.map((text) => h('p', {}, ...sentence(text, page, first))),
         ),
       one.cells.length > 0 && lead({ figures: ['compare', 'size'] }, drawn),
     );
@@ -234,7 +235,7 @@ export function verdicts(page: model.Page, drawn: Drawn): HTMLElement {
   section.append(...known.slice(0, AGAINST_MAX).map(against));
   const rest = page.against.filter((one) => !known.slice(0, AGAINST_MAX).includes(one));
   if (rest.length > 0) {
-    const reference = line(rest[0]?.reference ?? '');
+    const references = model.unique(rest.map(({ reference }) => line(reference)));
     section.append(
       h(
         'details',
@@ -242,7 +243,7 @@ export function verdicts(page: model.Page, drawn: Drawn): HTMLElement {
         h(
           'summary',
           {},
-          `${rest.length} ${rest.length < page.against.length ? 'more ' : ''}against ${reference}: ${tallied(rest)}`,
+          `${rest.length} ${rest.length < page.against.length ? 'more ' : ''}against ${references.join(' or ')}: ${tallied(rest)}`,
         ),
         ...rest.map(against),
       ),

@@ -435,30 +435,105 @@ test('the button of a scale is pressed where the axis has it', async ({ page }) 
   }
 });
 
+/** Words of a drawing that stand on others, or begin outside of it. */
+async function collisions(canvas: ReturnType<Page['locator']>): Promise<string[]> {
+  await canvas.scrollIntoViewIfNeeded();
+  await expect(canvas.locator('svg')).toBeVisible();
+  const place = await canvas.boundingBox();
+  const boxes = await canvas
+    .locator('svg text')
+    .evaluateAll((all) =>
+      all.map((one) => ({ text: one.textContent, ...one.getBoundingClientRect().toJSON() })),
+    );
+  return boxes.flatMap((a, k) => {
+    const on = boxes
+      .slice(k + 1)
+      .filter(
+        (b) =>
+          Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
+          Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4,
+      );
+    const { x, width } = place ?? { x: 0, width: 0 };
+    const isCut = a.left < x - 1 || a.right > x + width + 1;
+    return [...on.map((b) => `${a.text} | ${b.text}`), ...(isCut ? [`${a.text} is cut`] : [])];
+  });
+}
+
 for (const name of ['study', 'mixed', 'regions'])
   test(`${name}: names beside bars can be read on a phone`, async ({ page }) => {
     await page.setViewportSize({ width: 390, height: 844 });
     await open(page, name);
-    const canvas = page.locator('#figure-bars .canvas');
-    await canvas.scrollIntoViewIfNeeded();
-    await expect(canvas.locator('svg')).toBeVisible();
-    const boxes = await canvas
-      .locator('svg text')
-      .evaluateAll((all) =>
-        all.map((one) => ({ text: one.textContent, ...one.getBoundingClientRect().toJSON() })),
-      );
-    const over = boxes.flatMap((a, k) =>
-      boxes
-        .slice(k + 1)
-        .filter(
-          (b) =>
-            Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
-            Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4,
-        )
-        .map((b) => `${a.text} | ${b.text}`),
-    );
-    expect(over).toEqual([]);
+    expect(await collisions(page.locator('#figure-bars .canvas'))).toEqual([]);
   });
+
+test('names beside ratios leave them room on a phone', async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await open(page, 'one-factor');
+  const all = page.locator('#figure-compare .canvas');
+  expect(await all.count()).toBeGreaterThan(2);
+  for (const canvas of await all.all()) {
+    expect(await collisions(canvas)).toEqual([]);
+    // What is drawn has half of the width.
+    const widths = canvas
+      .locator('svg path')
+      .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().width));
+    const whole = (await canvas.boundingBox())?.width ?? Infinity;
+    expect(Math.max(...(await widths)) / whole).toBeGreaterThan(0.4);
+  }
+});
+
+test('numbers of five letters stay within their fields', async ({ page }) => {
+  const one = data('study');
+  const [first, second] = one.runs;
+  const [held] = one.against;
+  for (const [k, cell] of held.cells.entries())
+    if (cell.held.ratio !== null) Object.assign(cell.held, { ratio: 2111 + k, verdict: 'faster' });
+  // Three runs: their panels stand beside each other.
+  const runs = [first, second, { ...second, id: 'r9' }];
+  put('far-apart', { ...one, runs, against: [held, { ...held, run: 'r9' }] });
+  await open(page, 'far-apart');
+  const all = page.locator('#figure-compare .canvas');
+  expect(await all.count()).toBe(5);
+  for (const canvas of (await all.all()).slice(1)) {
+    expect(await collisions(canvas)).toEqual([]);
+    const numbers = await canvas.locator('svg text', { hasText: /^×?2(\.\d+K|\d{3})$/ }).count();
+    expect(numbers).toBeGreaterThan(30);
+  }
+});
+
+test('runs of a study of two suites are held against the base of their own', async ({ page }) => {
+  const { runs, against } = data('one-factor');
+  type Run = { id: string; suite: string };
+  const suite = (id: string | undefined) => runs.find((run: Run) => run.id === id)?.suite;
+  const suites = new Set<string>(runs.map((run: Run) => run.suite));
+  const bases = [...suites].map((name) => runs.find((run: Run) => run.suite === name).id);
+  expect(bases.length).toBe(2);
+  expect(against.length).toBe(runs.length - 2);
+  await open(page, 'one-factor');
+  const figure = page.locator('#figure-compare');
+  await expect(figure.locator('figcaption', { hasText: 'All cells together' })).toHaveCount(2);
+  const held = async () => {
+    const rows = await numbers(page, 'compare');
+    for (const { run, baseline } of rows) expect(suite(baseline), run).toBe(suite(run));
+    return new Set(rows.map(({ run, baseline }) => `${run} ${baseline}`));
+  };
+  const all = await held();
+  expect(all.size).toBe(runs.length - 2);
+  for (const [k, { id }] of runs.entries() as Iterable<[number, Run]>)
+    if (k > 1)
+      expect(all.has(`${id} ${bases.find((base) => suite(base) === suite(id))}`)).toBe(true);
+  // Another baseline is that of its suite; the other suite keeps its own.
+  await figure.getByRole('combobox').selectOption('2');
+  await expect.poll(() => page.url()).toContain('base=2');
+  const other = await held();
+  expect(other.size).toBe(runs.length - 2);
+  const chosen = runs[2];
+  const mine = runs.filter((run: Run) => run.suite === chosen.suite && run !== chosen);
+  for (const { id } of mine) expect(other.has(`${id} ${chosen.id}`)).toBe(true);
+  // Said of the same, above.
+  const summary = await page.locator('.verdicts > details.rest > summary').textContent();
+  for (const base of bases) expect(summary).toMatch(new RegExp(`more against .*\\b${base}\\b.*:`));
+});
 
 test('fifty runs: few words before the figures, and what is left out is said', async ({ page }) => {
   const one = data('study');
@@ -1142,4 +1217,70 @@ test('runs of several suites are told apart, and what cannot be compared comes l
   await expect(page.locator('.verdicts > details.rest > summary')).toHaveText(
     '1 more against r1: 1 without a cell in common',
   );
+});
+
+/** Marks of points within a drawing: what is no line of it. */
+const points = (canvas: ReturnType<Page['locator']>) => canvas.locator('svg path[transform]');
+
+test('what was written within one interval is a point, and what came after the load none', async ({
+  page,
+}) => {
+  const one = data('mixed');
+  const [run] = one.runs;
+  const step = 100e6;
+  type Visit = { written: number | null; series: { rate: number[] } | null };
+  // Every visit has one interval, as those of a quick run on a fast drive have.
+  for (const cell of run.cells)
+    for (const visit of cell.visits as (Visit & Record<string, unknown>)[])
+      if (visit.series) {
+        const series = { ...visit.series, step_ns: step, rate: [visit['iops']], low: [], high: [] };
+        Object.assign(visit, { elapsed_ns: step, series });
+      }
+  put('lone-points', one);
+  await open(page, 'lone-points');
+  const canvas = page.locator('#figure-written .canvas');
+  await canvas.scrollIntoViewIfNeeded();
+  await expect(canvas.locator('svg')).toBeVisible();
+  const told = await rows(page, '#figure-written');
+  expect(told.length).toBeGreaterThan(15);
+  expect(await points(canvas).count()).toBe(told.length);
+  // The same with what was waited for at each end: as many rates, and the same ones.
+  for (const cell of run.cells)
+    for (const visit of cell.visits)
+      if (visit.series) {
+        const late = visit.iops * 0.1;
+        visit.series.rate = [visit.iops * 1.2, late];
+        visit.elapsed_ns = step * 1.228;
+      }
+  put('drained', one);
+  await open(page, 'drained');
+  const rates = await rows(page, '#figure-written');
+  expect(rates.length).toBe(told.length);
+  const least = Math.min(...told.map((row) => Number(row['bytes_per_s'])));
+  for (const row of rates) expect(Number(row['bytes_per_s'])).toBeGreaterThan(least * 0.9);
+});
+
+test('where nothing was told of a kind nothing is missing', async ({ page }) => {
+  await open(page, 'raid5', '#metric=latency');
+  const heat = page.locator('#figure-heat .canvas');
+  for (const canvas of await heat.all()) {
+    await canvas.scrollIntoViewIfNeeded();
+    await expect(canvas.locator('svg')).toBeVisible();
+  }
+  // Those without any figure.
+  await expect(heat.locator('svg text', { hasText: '×' })).toHaveCount(4);
+  await expect(heat.locator('svg text', { hasText: /^–$/ })).toHaveCount(80);
+  // Gaps, too: a ring stands at a figure only.
+  const told = data('told-commits');
+  for (const cell of told.runs[0].cells)
+    if (cell.name.startsWith('split') && cell.block_bytes < 16384) {
+      cell.commit = null;
+      cell.marks.push({ code: 'gap', meaning: '', evidence: [] });
+    }
+  put('untold', told);
+  await open(page, 'untold');
+  const figure = page.locator('#figure-size figure', { hasText: 'latency' });
+  await figure.locator('.canvas').scrollIntoViewIfNeeded();
+  await expect(figure.locator('.canvas svg')).toBeVisible();
+  await expect(figure.locator('svg path[stroke="#c2143a"]')).toHaveCount(0);
 });

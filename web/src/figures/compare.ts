@@ -2,7 +2,16 @@
 
 import * as format from '../format';
 import * as model from '../model';
-import { categories, tooltip, whiskers, xAxis, FONT, type Datum, type Render } from '../chart';
+import {
+  beside,
+  categories,
+  tooltip,
+  whiskers,
+  xAxis,
+  FONT,
+  type Datum,
+  type Render,
+} from '../chart';
 import { against, inkOn } from '../palette';
 import { teller, type Context, type Drawing, type Figure, type Panel } from './figure';
 
@@ -15,15 +24,33 @@ interface Held {
   cell: model.PageCell;
 }
 
+type Run = model.PageRun;
+type Told = model.Page['against'][number];
+
+/**
+ * What a run is held against: the run that the reader chose, where it measured the same; else the one that
+ * the program did. Statistics are there where these are one.
+ */
+function baseOf({ page, state }: Context, run: Run): { base: Run; told: Told | undefined } | null {
+  const chosen = page.runs[state.base];
+  if (!chosen || run === chosen) return null;
+  const told = page.against.find((one) => one.run === run.id);
+  const turned = page.against.find((one) => one.run === chosen.id && one.reference === run.id);
+  const pair = turned ?? (told?.reference === chosen.id ? told : undefined);
+  if (run.suite === chosen.suite || (pair && pair.cells.length > 0))
+    return { base: chosen, told: pair === told ? told : undefined };
+  const base = page.runs.find((one) => one.id === told?.reference);
+  return base ? { base, told } : null;
+}
+
 /** With statistics where the program held the runs against each other, else by the intervals alone. */
 function held(
-  { page, state }: Context,
-  at: number,
+  run: Run,
+  base: Run,
+  told: Told | undefined,
 ): { overall: Held | null; cells: Held[]; known: boolean } {
-  const [base, run] = [page.runs[state.base], page.runs[at]];
-  const told = state.base === 0 ? page.against.find((one) => one.run === run?.id) : undefined;
-  const cells = run ? model.grid(run) : [];
-  if (told && run) {
+  const cells = model.grid(run);
+  if (told) {
     const found = told.cells.flatMap((one): Held[] => {
       const cell = cells.find(({ key }) => key === one.cell);
       const { ratio, low, high, verdict } = one.held;
@@ -38,7 +65,7 @@ function held(
     return { overall, cells: found, known: true };
   }
   const found = cells.flatMap((cell): Held[] => {
-    const other = base && model.grid(base).find((one) => one.name === cell.name);
+    const other = model.grid(base).find((one) => one.name === cell.name);
     if (!other || !cell.iops || !other.iops) return [];
     const end = (a: number | null, b: number | null) =>
       a === null || b === null || b <= 0 ? null : a / b;
@@ -64,6 +91,12 @@ function held(
 }
 
 const FEW = 30;
+/** Width of a panel that has all of the page, and of one beside another. */
+const WIDE = 1000;
+const NARROW = 420;
+/** How wide a field's number is, by the size of its letters. */
+const breadth = (text: string): number =>
+  [...text].reduce((sum, one) => sum + (one === '.' ? 0.35 : one === '×' ? 0.84 : 0.66), 0);
 const FAR = [1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1e3, 1e4];
 const CLOSE = [0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2];
 
@@ -75,7 +108,7 @@ function rows(one: Held, known: boolean): [string, string][] {
   return [
     ['ratio', format.times(one.ratio)],
     [known ? '95 % interval' : 'by both intervals', ends],
-    ['verdict', one.verdict || 'not tested: choose the first run as baseline'],
+    ['verdict', one.verdict || 'not tested: choose the first run of the suite as baseline'],
   ];
 }
 
@@ -85,15 +118,21 @@ function dots(
   all: Held[],
   at: number,
   known: boolean,
-  height: number,
-  title: string,
+  row: number,
+  { title, wide }: { title: string; wide: boolean },
 ): Panel {
   const { colors } = context;
+  const room = Math.min(wide ? WIDE : NARROW, innerWidth - 80);
+  const names = all.map(({ name }) => name).reverse();
+  const labels = beside(colors, names, room);
   const ends = all
     .flatMap(({ ratio, low, high }) => [ratio, low ?? ratio, high ?? ratio])
     .filter((one) => one > 0);
-  const min = Math.max(Math.min(0.9, ...ends) / 1.15, 1e-6);
-  const max = Math.min(Math.max(1.1, ...ends) * 1.15, 1e6);
+  const [least, most] = [Math.min(0.9, ...ends), Math.max(1.1, ...ends)];
+  // Room at both ends for the numbers of what stands there.
+  const spare = Math.max(1.15, (most / least) ** 0.12);
+  const min = Math.max(least / spare, 1e-6);
+  const max = Math.min(most * spare, 1e6);
   const far = max / min > 3;
   const ticks = (far ? FAR : CLOSE).filter((tick) => tick >= min && tick <= max);
   const colour = (one: Held) =>
@@ -101,8 +140,8 @@ function dots(
   return {
     title,
     summary: `${title}: ratio to the baseline, ${all.length} rows`,
-    height,
-    wide: context.page.runs.length === 2,
+    height: 80 + all.length * Math.max(row, labels.row),
+    wide,
     option: {
       tooltip: tooltip(colors, teller(context)),
       grid: { left: 8, right: 24, top: 8, bottom: 8, containLabel: true },
@@ -111,13 +150,15 @@ function dots(
         splitLine: { show: true, lineStyle: { color: colors.grid } },
         axisLabel: {
           color: colors.soft,
+          hideOverlap: true,
           customValues: ticks,
           formatter: (v: number) => format.times(v),
         },
         axisTick: { customValues: ticks },
       },
       yAxis: {
-        ...categories(colors, '', all.map(({ name }) => name).reverse(), true),
+        ...categories(colors, '', names, true),
+        axisLabel: labels.label,
         axisTick: { show: false },
       },
       series: [
@@ -198,6 +239,17 @@ function fields(
       const [width, height] = api.size([1, 1]);
       const fill = against(0.5 + Math.log(one.ratio) / reach / 2);
       const sure = one.verdict === 'faster' || one.verdict === 'slower';
+      // In a narrow field as short as it can be read, and in small letters.
+      const { text, size, weight } = [
+        { text: format.times(one.ratio), size: 11, weight: sure ? 700 : 400 },
+        { text: format.tight(one.ratio), size: 10, weight: 400 },
+      ].find(
+        ({ text, size, weight }) => breadth(text) * size * (weight > 400 ? 1.1 : 1) < width,
+      ) ?? {
+        text: '',
+        size: 10,
+        weight: 400,
+      };
       return {
         type: 'group',
         children: [
@@ -215,11 +267,11 @@ function fields(
           {
             type: 'text',
             style: {
-              text: width > 30 ? format.times(one.ratio) : '',
+              text,
               x,
               y,
               fill: inkOn(fill),
-              font: `${sure ? 700 : 400} 11px ${FONT}`,
+              font: `${weight} ${size}px ${FONT}`,
               textAlign: 'center',
               textVerticalAlign: 'middle',
             },
@@ -266,43 +318,36 @@ function fields(
 }
 
 function draw(context: Context): Drawing {
-  const { page, state } = context;
+  const { page } = context;
   const table: Drawing['table'] = {
     head: ['run', 'baseline', 'cell', 'ratio', 'low', 'high', 'verdict'],
     rows: [],
   };
-  const base = page.runs[state.base];
-  const found = page.runs.flatMap((run, at) =>
-    at === state.base ? [] : [{ run, at, ...held(context, at) }],
-  );
+  const found = page.runs.flatMap((run, at) => {
+    const one = baseOf(context, run);
+    return one ? [{ run, at, base: one.base, ...held(run, one.base, one.told) }] : [];
+  });
   const panels: Panel[] = [];
-  const over = found.flatMap(({ run, overall }) =>
-    overall ? [{ ...overall, name: model.runName(page, run) }] : [],
-  );
-  if (over.length > 0) {
-    const title = `All cells together, against ${base ? model.runName(page, base) : 'the baseline'}`;
-    panels.push({
-      ...dots(
-        context,
-        over.map((one) => ({ ...one })),
-        -1,
-        found.every(({ known }) => known),
-        80 + over.length * 34,
-        title,
-      ),
-      wide: true,
-    });
+  for (const [base, own] of model.by(found, (one) => one.base)) {
+    const over = own.flatMap(({ run, overall }) =>
+      overall ? [{ ...overall, name: model.runName(page, run) }] : [],
+    );
+    if (over.length === 0) continue;
+    const title = `All cells together, against ${model.runName(page, base)}`;
+    const known = own.every((one) => one.known);
+    panels.push(dots(context, over, -1, known, 34, { title, wide: true }));
   }
-  for (const { run, at, cells, known } of found) {
+  for (const { run, at, base, cells, known } of found) {
     for (const one of cells)
-      table.rows.push([run.id, base?.id, one.name, one.ratio, one.low, one.high, one.verdict]);
+      table.rows.push([run.id, base.id, one.name, one.ratio, one.low, one.high, one.verdict]);
+    const title = model.runName(page, run);
     const grid =
       cells.length > FEW && cells.filter(({ cell }) => cell.block_bytes !== null).length > FEW;
-    if (grid) panels.push(...fields(context, cells, at, known, model.runName(page, run)));
-    else if (cells.length > 0)
-      panels.push(
-        dots(context, cells, at, known, 80 + cells.length * 30, model.runName(page, run)),
-      );
+    if (grid) panels.push(...fields(context, cells, at, known, title));
+    else if (cells.length > 0) {
+      const wide = page.runs.length === 2;
+      panels.push(dots(context, cells, at, known, 30, { title, wide }));
+    }
   }
   return { panels, legend: [], table };
 }
@@ -313,7 +358,7 @@ export const compare: Figure = {
   how: [
     "How many times the baseline's rate a run has: ×2 is twice as fast, ×0.5 half. The axis is such that twice and half are as far from 1. Whiskers are 95 % intervals.",
     'Green triangles up and red triangles down are differences that are sure; grey is the same within the margin, or cannot be told. In a grid, orange is slower, blue faster, and a frame is a difference that is sure.',
-    'Against a baseline other than the first run, ratios are bounded by both intervals and not tested.',
+    'Each suite has a baseline of its own. Against one other than its first run, ratios are bounded by both intervals and not tested.',
   ],
   controls: ['base'],
   accepts: (page) => page.runs.length > 1 && page.against.some(({ cells }) => cells.length > 0),

@@ -108,7 +108,8 @@ export type Verdict2 = "steady" | "not-enough-written" | "too-few-rounds" | "not
  */
 export interface Page {
   /**
-   * Every other run against the first.
+   * Every other run against the first of its suite; the only one of its suite against the first of
+   * all.
    */
   against: PageAgainst[];
   /**
@@ -116,7 +117,7 @@ export interface Page {
    */
   program: string;
   /**
-   * In the order given; the first is the baseline unless somebody chooses another.
+   * In the order given; the first of each suite is its baseline unless somebody chooses another.
    */
   runs: PageRun[];
   /**
@@ -129,7 +130,7 @@ export interface Page {
   together: Verdict[];
 }
 /**
- * A run against the first.
+ * A run against its baseline.
  */
 export interface PageAgainst {
   /**

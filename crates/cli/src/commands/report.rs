@@ -37,7 +37,8 @@ pub const MARGIN: f64 = 0.03;
 ///
 /// The file needs no network and no other file: it can be mailed, printed, and read in ten years.
 /// What the runs mean comes first, each verdict with the figure that shows it. Several runs are
-/// drawn side by side and held against the first; another baseline can be chosen on the page.
+/// drawn side by side, each held against the first of its suite; another baseline can be chosen on the
+/// page.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ReportArgs {

@@ -442,16 +442,21 @@ fn changes(of: &OfRun) -> Vec<Change> {
     changes
 }
 
-/// Each run against the first, by itself: so there may be more than a comparison has letters for.
+/// Each run against its baseline, by itself: so there may be more than a comparison has letters for.
 fn against(views: &[View<'_>], terms: &compare::Terms) -> Vec<PageAgainst> {
-    let Some((first, others)) = views.split_first() else { return Vec::new() };
-    let keys = keys(first);
-    let one = |other: &View<'_>| {
+    let held = |at: usize| {
+        let suite = |view: &View<'_>| view.run.header.suite == views[at].run.header.suite;
+        // Suites measure different things: the first run of the same one, if there is one before.
+        let base = views[..at].iter().find(|view| suite(view));
+        let (first, other) = (base.unwrap_or(&views[0]), &views[at]);
         let comparison = compare::compare(&[first.clone(), other.clone()], terms);
         let found = comparison.against.first()?;
-        Some(held_against(found, &comparison, (&keys, &self::keys(other))))
+        // The first of several of another suite is a baseline itself.
+        let leads = base.is_none() && views[at + 1..].iter().any(suite);
+        let told = !leads || !found.cells.is_empty();
+        told.then(|| held_against(found, &comparison, (&keys(first), &keys(other))))
     };
-    others.iter().filter_map(one).collect()
+    (1..views.len()).filter_map(held).collect()
 }
 
 /// Names of rows with their keys.

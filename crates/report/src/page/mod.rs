@@ -33,11 +33,12 @@ pub struct Page {
     pub schema: String,
     /// Version of the program that made the page.
     pub program: String,
-    /// In the order given; the first is the baseline unless somebody chooses another.
+    /// In the order given; the first of each suite is its baseline unless somebody chooses another.
     pub runs: Vec<PageRun>,
     /// What the runs say together; empty for one.
     pub together: Vec<Verdict>,
-    /// Every other run against the first.
+    /// Every other run against the first of its suite; the only one of its suite against the first of
+    /// all.
     pub against: Vec<PageAgainst>,
 }
 
@@ -277,7 +278,7 @@ pub struct Change {
     pub after: f64,
 }
 
-/// A run against the first.
+/// A run against its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PageAgainst {
     /// The run.

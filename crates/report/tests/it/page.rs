@@ -151,6 +151,41 @@ fn a_card_begins_with_what_made_its_colour() {
 }
 
 #[test]
+fn runs_are_held_against_the_first_of_their_suite() {
+    let held = |suites: &[(&str, &str)]| -> Vec<(String, String, bool)> {
+        let made = suites.iter().zip(1..).map(|((suite, phase), number)| {
+            let mut run = sample::rich();
+            run.header.id = format!("r{number}");
+            run.header.suite = (*suite).to_owned();
+            run.cells.iter_mut().for_each(|cell| cell.phase = format!("{phase}-{}", cell.phase));
+            run
+        });
+        let page = of(&made.collect::<Vec<_>>());
+        let all = page.against.into_iter();
+        all.map(|one| (one.run, one.reference, one.cells.is_empty())).collect()
+    };
+    let told = |run: &str, reference: &str, is_apart: bool| {
+        (run.to_owned(), reference.to_owned(), is_apart)
+    };
+    let (grid, log) = (("grid", "a"), ("log", "b"));
+    // As a study makes them: both suites on each of three stacks.
+    assert_eq!(
+        held(&[grid, log, grid, log, grid, log]),
+        [
+            told("r3", "r1", false),
+            told("r4", "r2", false),
+            told("r5", "r1", false),
+            told("r6", "r2", false)
+        ]
+    );
+    // What nothing else is like is told of all the same.
+    assert_eq!(held(&[grid, log]), [told("r2", "r1", true)]);
+    // A suite of another name with the same cells.
+    let again = ("grid-again", "a");
+    assert_eq!(held(&[grid, again, again]), [told("r2", "r1", false), told("r3", "r2", false)]);
+}
+
+#[test]
 fn every_sentence_has_its_evidence() {
     let page = of(&two());
     let verdicts = page.runs.iter().flat_map(|run| &run.verdicts).chain(&page.together);
