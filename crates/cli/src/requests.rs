@@ -13,11 +13,11 @@ use crate::commands::suites::coordinates;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 
-/// So many requests make a text of some 27 MB, which every run that plays it keeps.
-const REQUESTS_MAX: u64 = 500_000;
-// A line of a list is about as long as this.
-const _: () = assert!(REQUESTS_MAX as usize * 64 <= suite::TEXT_BYTES_MAX);
-const HINT: &str = "make it smaller: --scale 0.01, or --set bytes= and --set operations=";
+/// Longest list, in bytes: with its sizes as they are stored it can be read again, too.
+const LIST_BYTES_MAX: usize = 18 << 20;
+const _: () = assert!(LIST_BYTES_MAX + LIST_BYTES_MAX / 10 <= suite::TEXT_BYTES_MAX);
+/// No line of a list is shorter: `  { op = "read", offset = 0, length = 512 },`.
+const LINE_BYTES_MIN: u64 = 44;
 
 /// The suite as lists of requests: a suite of its own, a phase for each cell, with access
 /// `replay`. The same seed gives the same lists.
@@ -26,9 +26,9 @@ pub fn listed(suite: &Suite, seed: u64) -> Result<String, Failure> {
     for cell in suite.cells() {
         least = least.saturating_add(requests_of(listable(cell)?));
     }
-    if least > REQUESTS_MAX {
-        let message = format!("about {least} requests are too many for a list: {REQUESTS_MAX}");
-        return Err(Failure::new(ExitCode::Usage, message).hint(HINT));
+    // Before any is played.
+    if least.saturating_mul(LINE_BYTES_MIN) > LIST_BYTES_MAX as u64 {
+        return Err(too_long(&format!("about {least} requests are too many for a list")));
     }
     let mut out = head(suite, seed);
     let mut index = 0u64;
@@ -42,16 +42,21 @@ pub fn listed(suite: &Suite, seed: u64) -> Result<String, Failure> {
             head_of(&mut out, phase, cell, stream, &name);
             let requests = played(suite, cell, derive_seed(seed, &[index]), seed)?;
             write_list(&mut out, suite, &requests);
-            // Long names and places make longer lines.
-            if out.len() > suite::TEXT_BYTES_MAX {
-                let most = suite::TEXT_BYTES_MAX >> 20;
-                let message = format!("the list is longer than the {most} MiB a suite may have");
-                return Err(Failure::new(ExitCode::Usage, message).hint(HINT));
+            if out.len() > LIST_BYTES_MAX {
+                return Err(too_long("its requests are too many for a list"));
             }
             index += 1;
         }
     }
     Ok(out)
+}
+
+/// What could not be read again is not written.
+fn too_long(what: &str) -> Failure {
+    let most = LIST_BYTES_MAX >> 20;
+    let message = format!("{what}: one has at most {most} MiB, some 350000 requests");
+    let hint = "make it smaller: --scale 0.01, or --set bytes= and --set operations=";
+    Failure::new(ExitCode::Usage, message).hint(hint)
 }
 
 /// The one stream of a cell whose requests do not depend on the target.

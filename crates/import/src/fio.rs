@@ -551,10 +551,7 @@ fn output(head: Head, jobs: Vec<Job>) -> Output {
         );
     }
     said.into_iter().for_each(|text| draft.remark(text));
-    let both = |job: &Job| {
-        let figures = job.figures.borrow();
-        ["read", "write"].iter().all(|op| figures.iter().any(|figure| figure.op == *op))
-    };
+    let both = |job: &Job| reads_and_writes(&job.figures.borrow());
     if jobs.iter().any(|job| job.options.is_none() && both(job)) {
         draft.remark(BOTH);
     }
@@ -567,6 +564,11 @@ fn output(head: Head, jobs: Vec<Job>) -> Output {
     let ran = draft.cells.iter().filter_map(|cell| i64::try_from(cell.elapsed_ns?).ok());
     let ran = ran.fold(0i64, i64::saturating_add);
     Output { draft, printed, ran, requests, done }
+}
+
+/// Whether some of the reads of a job may be those of `verify`.
+pub(crate) fn reads_and_writes(figures: &[Figure]) -> bool {
+    ["read", "write"].iter().all(|op| figures.iter().any(|figure| figure.op == *op))
 }
 
 /// The value of an option that all jobs share.

@@ -102,8 +102,7 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
         draft.warnings.push(("snapshots".to_owned(), text));
     }
     draft.remark(no_end_mark(draft.cells.len(), "line of a job", "lines of jobs"));
-    let ops = |cell: &Cell| cell.streams.iter().map(|stream| stream.ops.len()).sum::<usize>();
-    if draft.cells.iter().any(|cell| ops(cell) > 1) {
+    if draft.cells.iter().flat_map(|cell| &cell.streams).any(|s| fio::reads_and_writes(&s.ops)) {
         draft.remark(fio::BOTH);
     }
     draft.remarks.push(

@@ -7,7 +7,7 @@ use crate::phase;
 use crate::raw::{self, Size, Time};
 use crate::resolve::{Layered, fill_details, read, to_table, varies_kind};
 use crate::rounds;
-use crate::source::{Located, SuiteSource};
+use crate::source::{Located, SuiteSource, check_length};
 
 /// What a stream has where nobody said otherwise, as people would write it. The checker knows
 /// the same values; the law that resolved text means the same holds the two together.
@@ -80,6 +80,8 @@ fn written(source: &SuiteSource) -> Located<String> {
             fields(&mut text, &stream.fields, stream.at, &varied, &layered)?;
         }
     }
+    // What is stored is read again.
+    check_length(&text)?;
     Ok(text)
 }
 

@@ -125,5 +125,12 @@ fn a_list_of_places_is_saved_and_played_again() {
         assert!(refused.err.contains(why), "{refused:?}");
     }
     let refused = world.run(&["suite", "show", "xdd", "--format", "list"]);
-    assert!(refused.err.contains("too many for a list"), "{refused:?}");
+    let told = "too many for a list: one has at most 18 MiB";
+    assert!(refused.err.contains(told) && refused.err.contains("--scale 0.01"), "{refused:?}");
+    // As many as fit when they are counted, and do not once they are written.
+    let many = ["--set", "bytes=none", "--set", "block_size=32KiB", "--set", "operations=420000"];
+    let words = [&["suite", "show", "xdd", "--format", "list"][..], &many].concat();
+    let refused = world.run(&words);
+    assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{refused:?}");
+    assert!(refused.err.contains(told), "{refused:?}");
 }
