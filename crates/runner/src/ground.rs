@@ -332,6 +332,15 @@ impl Field {
         }
     }
 
+    /// Has each play on the simulated device of the other from now on; nothing where either has none.
+    pub(crate) fn exchange_models(&mut self, other: &mut Self) {
+        if let (Self::Twin(ours, _), Self::Twin(theirs, _)) = (self, other)
+            && matches!((&ours, &theirs), (Some(Stage::Model(_)), Some(Stage::Model(_))))
+        {
+            std::mem::swap(ours, theirs);
+        }
+    }
+
     /// A twin comes back from its visit.
     pub(crate) fn give_back(&mut self, back: Option<Stage>) {
         if let Self::Twin(stage, _) = self

@@ -190,6 +190,15 @@ impl Running<'_> {
         self.ended.is_none()
     }
 
+    /// The same on the simulated device of `other`, which remembers what was done to it, and is told
+    /// afterwards what this did. As [`Self::step`] where the two play on anything else.
+    pub fn step_on_model_of(&mut self, other: &mut Self) -> bool {
+        self.field.exchange_models(&mut other.field);
+        let goes_on = self.step();
+        self.field.exchange_models(&mut other.field);
+        goes_on
+    }
+
     /// Ends it; before its time it is interrupted, and can be resumed.
     pub fn end(mut self) -> Result<Outcome, RunError> {
         let ended = self.ended.take().unwrap_or(Ok(Next::Interrupted));

@@ -594,8 +594,14 @@ fn play_turns(
             false => turn(turns.seed, next.cell, next.repeat, running.len()),
         };
         for at in order {
-            let Some(side) = running.get_mut(at) else { continue };
-            if !side.step() && side.is_cut_short() {
+            let (before, rest) = running.split_at_mut(at.min(running.len()));
+            let Some(side) = rest.first_mut() else { continue };
+            // A once more is on the device of A, be it simulated: another one would not have been written to.
+            let goes_on = match before.first_mut().filter(|_| measures && at == turns.sides) {
+                Some(first) => side.step_on_model_of(first),
+                None => side.step(),
+            };
+            if !goes_on && side.is_cut_short() {
                 return Ok(false);
             }
         }

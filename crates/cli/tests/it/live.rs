@@ -180,6 +180,40 @@ fn how_often_a_is_held_against_itself_is_chosen() {
 }
 
 #[test]
+fn a_once_more_is_on_the_device_of_a_also_where_that_is_simulated_and_remembers() {
+    let world = World::new();
+    model(&world, "cliff.model", 1.0);
+    let path = world.path("cliff.model");
+    let text = std::fs::read_to_string(&path).unwrap();
+    // Half as fast after the first block or so.
+    let cliff =
+        "[model.write]\nlatency = \"100us\"\n[model.write_cliff]\nafter = \"4MiB\"\nfactor = 0.5\n";
+    std::fs::write(&path, format!("{text}{cliff}")).unwrap();
+    for name in ["a.toml", "b.toml"] {
+        let text = "suite = \"random-write\"\ntarget = \"model:cliff.model\"\ntime = \"20ms\"\n";
+        std::fs::write(
+            world.path(name),
+            format!("{text}size = \"16MiB\"\nset = {{ queue_depth = 4 }}\n"),
+        )
+        .unwrap();
+    }
+    for seed in ["11", "12", "13"] {
+        let words = ["compare", "--live", "a.toml", "b.toml", "--json", "--seed", seed];
+        let found: Value = serde_json::from_str(&world.ok(&words).out).unwrap();
+        let control = &found["against"][0]["control"];
+        // Noise of a visit, and not twice the rate as on one that nobody had written to.
+        let ratio = control["ratio"]["ratio"].as_f64().unwrap();
+        assert!((ratio - 1.0).abs() < 0.1, "seed {seed}: {control}");
+        // It did fall on the way.
+        let run = found["sides"][0]["run"].as_str().unwrap();
+        let run: Value = serde_json::from_str(&world.ok(&["show", run, "--json"]).out).unwrap();
+        let visits = run["cells"][0]["visits"].as_array().unwrap();
+        let rate = |k: usize| visits[k]["iops"].as_f64().unwrap();
+        assert!(rate(10) < 0.7 * rate(0), "{} {}", rate(0), rate(10));
+    }
+}
+
+#[test]
 fn a_stored_comparison_says_later_what_it_said() {
     let world = twins(1.04);
     let told = compare(&world, &[]);

@@ -23,6 +23,16 @@ fn part(time: Nanos, permille: u32) -> Nanos {
     Nanos::new((time.get() / 1000).saturating_mul(permille.into()).max(1))
 }
 
+/// What is left of the time of a visit, in words.
+fn measure(whole: Nanos, permille: u32) -> String {
+    let part = part(whole, permille);
+    // Next to nothing less: what is saved is what slow requests would have had on top.
+    match part.to_string() == whole.to_string() {
+        true => format!("{whole}, and nothing on top where requests are slow"),
+        false => format!("{part} and no longer, where {whole} or more were meant"),
+    }
+}
+
 /// What a run that is short of time will come to, in words; `None` where shorter visits make up for
 /// it.
 ///
@@ -87,14 +97,25 @@ impl Running<'_> {
             Nanos::ZERO => String::new(),
             wait => format!(" (the device was waited for {wait} before each, on average)"),
         };
+        let measure = measure(rounds.visit_time, permille);
         let text = format!(
-            "{begins}{} and no longer, where {} or more were meant, since every cell is to have {} of \
+            "{begins}{measure}, since every cell is to have {} of \
              them within {}{waits}: their rates scatter more; give it more by --max-time",
-            part(rounds.visit_time, permille),
-            rounds.visit_time,
             rounds.visits_min,
             span(rounds.time_max),
         );
         self.warn(Warning::new(CODE, text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_less_is_not_called_less() {
+        let told = |permille| measure(Nanos::secs(2), permille);
+        assert_eq!(told(999), "2 s, and nothing on top where requests are slow");
+        assert_eq!(told(860), "1.72 s and no longer, where 2 s or more were meant");
     }
 }
