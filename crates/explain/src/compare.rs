@@ -8,6 +8,7 @@
 mod control;
 mod failing;
 mod judge;
+mod levels;
 mod pairs;
 mod stalls;
 mod values;
@@ -27,6 +28,7 @@ use judge::{Evidence, judge};
 use pairs::{Matched, Pair, matched};
 
 pub use control::{Control, ControlCell, Finding, LEVEL as CONTROL_LEVEL};
+pub use levels::LevelChange;
 pub use stalls::Stalls;
 pub use values::{FlaggedValue, ValuesComparison, compare_blocks, compare_grid, compare_values};
 
@@ -260,6 +262,11 @@ pub struct CellComparison {
     pub reference: Rate,
     /// On the other side.
     pub other: Rate,
+    /// Changes of level within the reference's run here: its rate is a mixture. Of runs in blocks none where
+    /// the difference of the two stayed what it was.
+    pub reference_changes: Vec<LevelChange>,
+    /// The same of the other side.
+    pub other_changes: Vec<LevelChange>,
     /// Ratio and verdict.
     pub outcome: Outcome,
     /// The same requests' latency.
@@ -501,6 +508,7 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
         .map(|(other, _)| matched(reference, other))
         .collect();
     let drift = Drift::of(&brackets);
+    let levels_of_reference = levels::levels(reference);
     let each = others.iter().zip(differ).enumerate().map(|(k, (other, differences))| {
         let bracket = some_differ && differences.is_none();
         let drift = drift.as_ref().filter(|_| !bracket);
@@ -509,7 +517,10 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
         let control = checked.as_ref().and_then(|checked| checked.far.as_ref());
         let mut cells = cells(&matched, terms, drift, control);
         let scheduled = [scheduled(reference), scheduled(other)].concat();
+        let levels = (&levels_of_reference, &levels::levels(other));
         for (row, pair) in cells.iter_mut().zip(&matched.pairs) {
+            [row.reference_changes, row.other_changes] =
+                levels::of_pair(pair, matched.design, levels);
             let of = |(phase, stream): &(String, Option<String>)| {
                 let own = stream.as_ref().is_none_or(|stream| pair.a.has_stream(stream));
                 *phase == pair.a.cell.phase && own
@@ -754,6 +765,8 @@ fn cells(
         stream: pair.a.stream_name().map(str::to_owned),
         same_load: pair.a.plans() == pair.b.plans(),
         scheduled: false,
+        reference_changes: Vec::new(),
+        other_changes: Vec::new(),
         reference_fell_behind: pair.a.fell_behind(),
         other_fell_behind: pair.b.fell_behind(),
         counts: true,

@@ -112,6 +112,53 @@ fn blocks_cancel_a_drift_that_would_be_a_difference() {
 }
 
 #[test]
+fn no_verdict_stands_without_the_word_that_a_side_changed_its_level() {
+    let halves = |repeat: u32| if repeat < 5 { 1.0 } else { 0.5 };
+    let of = |id: &str, drift: fn(u32) -> f64, blocks| {
+        let mut run = Planted { cells: 4, visits: 10, drift, blocks, ..Planted::new(id) }.run();
+        for (order, visit) in (0..).zip(&mut run.visits) {
+            visit.order = order;
+            visit.started_unix_ns = run.header.started_unix_ns + i64::from(order) * 3_000_000_000;
+        }
+        run
+    };
+    // One cell of B fell on the way.
+    let (a, mut b) = (of("r1", |_| 1.0, None), of("r2", |_| 1.0, None));
+    let fell = of("r2", halves, None).visits;
+    for (visit, fell) in b.visits.iter_mut().zip(fell).filter(|(visit, _)| visit.cell == 3) {
+        *visit = fell;
+    }
+    let said = |a: &Run, b: &Run| {
+        let seen = compare(&[View::new(a), View::new(b)], &Terms::default());
+        let against = &seen.against[0];
+        let rows =
+            against.cells.iter().filter_map(|row| row.not_on_one_level("B")).collect::<Vec<_>>();
+        (against.headline(), rows)
+    };
+    let (headline, rows) = said(&a, &b);
+    assert!(
+        headline.contains(". Not on one level: B in `read 4` (to 50 %). Rates there are"),
+        "{headline}"
+    );
+    assert_eq!(rows, ["B"]);
+    let (headline, rows) = said(&b, &a);
+    assert!(
+        headline.contains(". Not on one level: A in `read 4` (to 50 %). Rates there are"),
+        "{headline}"
+    );
+    assert_eq!(rows, ["A"]);
+    assert!(!said(&a, &a).0.contains("level"));
+    // In blocks what falls on both alike is in no ratio, and what falls on one is.
+    let blocks = |id, drift| of(id, drift, Some("g"));
+    let (a, b) = (blocks("r1", |_| 1.0), blocks("r2", halves));
+    let (headline, rows) = said(&a, &b);
+    assert!(headline.contains("Not on one level: B in `read 1` (to 50 %)"), "{headline}");
+    assert_eq!(rows, ["B"; 4]);
+    let (headline, rows) = said(&blocks("r1", halves), &b);
+    assert!(!headline.contains("level") && rows.is_empty(), "{headline}");
+}
+
+#[test]
 fn six_blocks_are_decided_by_the_mean_unless_one_is_odd() {
     let one_cell = |id: &str, seed: u64| Planted {
         cells: 1,

@@ -222,7 +222,7 @@ fn table(against: &Against, details: bool) -> String {
         head.extend([visits.as_str(), "by", "p", "other way", "mean", "p99", stalls.as_str()]);
     }
     let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
-    rows.extend(against.cells.iter().map(|cell| row(cell, details)));
+    rows.extend(against.cells.iter().map(|cell| row(cell, label, details)));
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
         rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
@@ -237,7 +237,7 @@ fn table(against: &Against, details: bool) -> String {
     out
 }
 
-fn row(cell: &CellComparison, details: bool) -> Vec<String> {
+fn row(cell: &CellComparison, label: &str, details: bool) -> Vec<String> {
     let outcome = &cell.outcome;
     let ratio = |ratio: Option<explain::compare::Ratio>| {
         ratio.map_or_else(|| "-".to_owned(), |ratio| ratio.text())
@@ -247,7 +247,10 @@ fn row(cell: &CellComparison, details: bool) -> Vec<String> {
         cell.reference.text(),
         cell.other.text(),
         outcome.ratio.map_or_else(|| "-".to_owned(), |_| outcome.ratio_told()),
-        verdict(outcome),
+        match cell.not_on_one_level(label) {
+            Some(who) => format!("{}, {who} not on one level", verdict(outcome)),
+            None => verdict(outcome),
+        },
     ];
     if details {
         let (a, b) = (&cell.reference, &cell.other);

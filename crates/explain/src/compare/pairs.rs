@@ -331,7 +331,8 @@ impl Pair<'_> {
         self.sides().into_iter().any(ends::is_of_one)
     }
 
-    fn differences(&self) -> Vec<f64> {
+    /// Block by block.
+    pub fn differences(&self) -> Vec<f64> {
         self.rounds.iter().map(|(_, a, b)| b - a).collect()
     }
 

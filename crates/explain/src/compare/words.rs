@@ -1,8 +1,8 @@
 //! The sentences of comparisons.
 
 use super::{
-    Against, CellComparison, Comparison, Design, Direction, Doubt, Floor, MarginFrom, Method,
-    Outcome, Ratio, Stalls, ValuesComparison, Verdict,
+    Against, CellComparison, Comparison, Design, Direction, Doubt, Floor, LevelChange, MarginFrom,
+    Method, Outcome, Ratio, Stalls, ValuesComparison, Verdict,
 };
 use crate::words::{self, count, iops, list, percent, seconds};
 
@@ -202,17 +202,41 @@ impl Against {
         })
     }
 
-    /// The verdict over all cells in a sentence; in a second one the state of the arrays, where one
-    /// was not whole: nobody is to read the first without it.
+    /// The verdict over all cells in a sentence; in others the cells in which a side was not on one
+    /// level, and the state of the arrays, where one was not whole: nobody is to read the first without.
     pub fn headline(&self) -> String {
         let verdict = match self.failing().filter(|_| !self.cells.is_empty()) {
             Some(failing) => format!("{failing} {}", lower(&self.verdict_told())),
             None => self.verdict_told(),
         };
-        match &self.arrays {
-            Some(arrays) => format!("{verdict} {arrays}"),
-            None => verdict,
-        }
+        let more = [self.not_on_one_level(), self.arrays.clone()];
+        [Some(verdict)].into_iter().chain(more).flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Rows in which a side changed its level, each with its largest change.
+    fn not_on_one_level(&self) -> Option<String> {
+        const NAMED: usize = 3;
+        let of_side = |label: &str, changes: fn(&CellComparison) -> &[LevelChange]| {
+            let far = |change: &LevelChange| change.ratio.ln().abs();
+            let named = self.cells.iter().filter_map(|row| {
+                let most = changes(row).iter().max_by(|a, b| far(a).total_cmp(&far(b)))?;
+                Some(format!("`{}` (to {})", row.cell, percent(most.ratio)))
+            });
+            let named: Vec<String> = named.collect();
+            (!named.is_empty()).then(|| format!("{label} in {}", words::some(&named, NAMED)))
+        };
+        let sides = [
+            of_side("A", |row| &row.reference_changes),
+            of_side(&self.label, |row| &row.other_changes),
+        ];
+        let sides: Vec<String> = sides.into_iter().flatten().collect();
+        (!sides.is_empty()).then(|| {
+            format!(
+                "Not on one level: {}. Rates there are mixtures of before and after, and a difference may be \
+                 that change, or hidden by it: `explain` each run.",
+                sides.join("; ")
+            )
+        })
     }
 
     fn verdict_told(&self) -> String {
@@ -644,6 +668,18 @@ impl Outcome {
             }
             _ => told(self.ratio),
         }
+    }
+}
+
+impl CellComparison {
+    /// Who was not on one level here: `A`, `A and B`; `None` where nobody is known to have changed.
+    ///
+    /// * `label`: of the side that is not the reference.
+    pub fn not_on_one_level(&self, label: &str) -> Option<String> {
+        let sides = [("A", &self.reference_changes), (label, &self.other_changes)];
+        let moved = sides.iter().filter(|(_, changes)| !changes.is_empty());
+        let moved: Vec<String> = moved.map(|(label, _)| (*label).to_owned()).collect();
+        (!moved.is_empty()).then(|| list(&moved))
     }
 }
 
