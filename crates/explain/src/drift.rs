@@ -449,13 +449,17 @@ fn cell_drifts(view: &View<'_>, points: &[Point]) -> Vec<CellDrift> {
         let sigma = alone.sigma.max(pooled);
         let changes = changes_given(&ln_rates, SEGMENT_VISITS, Noise { sigma, rho: 0.0 });
         let Some(changes) = changes else { continue };
-        let levels = changes.settled(&ln_rates).levels(&ln_rates);
+        let settled = changes.settled(&ln_rates);
+        let levels = settled.levels(&ln_rates);
+        // Where it came is as unsure as the cell is; a visit of both levels is told by less.
+        let pure = settled.quiet(&ln_rates).levels(&ln_rates).segments;
         let unseen = unseen(sigma);
         let steps: Vec<Step> = levels
             .segments
             .windows(2)
+            .zip(pure.windows(2))
             .zip(&levels.steps)
-            .filter_map(|(pair, step)| {
+            .filter_map(|((pair, pure), step)| {
                 let start = |point: &Point| (point.hours * 3.6e12) as u64;
                 // So much of a visit may be of the other level without lying apart from its own.
                 let share = (unseen / (pair[1].mean - pair[0].mean).abs()).min(1.0);
@@ -465,7 +469,7 @@ fn cell_drifts(view: &View<'_>, points: &[Point]) -> Vec<CellDrift> {
                 let end = start(last).saturating_add(last.elapsed_ns);
                 let from_ns = end.saturating_sub(of(last)).min(at_ns);
                 let at_break = is_at_break(own, pair[1].start, 1);
-                let (before, after) = (pair[0].mean.exp(), pair[1].mean.exp());
+                let (before, after) = (pure[0].mean.exp(), pure[1].mean.exp());
                 Some(Step { from_ns, at_ns, before, after, at_break })
             })
             .collect();

@@ -206,7 +206,12 @@ impl OfRun {
         let open = findings.not_converged.text();
         sure.extend(open.map(|text| format!("{}.", crate::words::capital(&text))));
         sure.extend(floor.and_then(|floor| floor.beside(view)));
-        let mut limits = barriers.sentences();
+        let nothing = view.grid().all(|cell| cell.visits.is_empty());
+        let unless_nothing = |what: &str, sentences: Vec<String>| match nothing {
+            true => vec![format!("{what}: unknown. Nothing was measured.")],
+            false => sentences,
+        };
+        let mut limits = unless_nothing("Barrier", barriers.sentences());
         if barriers.barriers.iter().any(|barrier| barrier.fit.is_some()) {
             limits.extend(findings.drift.of_no_level());
         }
@@ -215,7 +220,7 @@ impl OfRun {
             section("How sure", sure),
             section("Freezes", stood_still(&findings)),
             section("Caches", findings.caches.sentences()),
-            section("Gaps", findings.gaps.sentences()),
+            section("Gaps", unless_nothing("Gaps", findings.gaps.sentences())),
             section("What limits", limits),
             section("Members", members.sentences()),
             section("Streams beside each other", interference.sentences()),
@@ -571,10 +576,26 @@ mod tests {
             tier: crate::freeze::Tier::Stall,
             start_ns: 0,
             length_ns: 2_000_000_000,
+            one_at_a_time: false,
         });
         let said = stood_still(&findings);
         assert!(said[0].starts_with("`server log` stood still for 2 s"), "{said:?}");
         assert!(said[1].contains("never stood still"), "{said:?}");
+    }
+
+    #[test]
+    fn a_run_without_a_visit_has_measured_nothing_whatever_its_grid() {
+        let of = |visits| {
+            Explanation::of(&[View::new(&run(TargetKind::File, visits))], &Context::default())
+        };
+        let said = |visits, title: &str| {
+            let all = of(visits).runs.remove(0).sections;
+            all.into_iter().find(|section| section.title == title).unwrap().sentences
+        };
+        assert_eq!(said(vec![], "What limits"), ["Barrier: unknown. Nothing was measured."]);
+        assert_eq!(said(vec![], "Gaps"), ["Gaps: unknown. Nothing was measured."]);
+        let some = said(vec![visit(0, "read", &[])], "What limits");
+        assert!(!some[0].contains("Nothing was measured"), "{some:?}");
     }
 
     #[test]

@@ -81,8 +81,8 @@ pub struct Freeze {
     pub workers: u32,
     /// Of so many; 0 when the record does not say.
     pub workers_all: u32,
-    /// The cell has one request in flight at a time: nobody can tell whether the device stood still
-    /// or that request was late.
+    /// One request was in flight, since the cell has no more at a time or the others of a burst were back:
+    /// nobody can tell whether the device stood still or that request was late.
     pub one_at_a_time: bool,
     /// Since the end of the last visit that wrote, fill and ramps included; 0 in a visit that
     /// writes, `None` when nothing had been written.
@@ -391,13 +391,18 @@ fn event(
         at_least: gap.open_end && visit.end == VisitEnd::Hanging,
         workers: u32::try_from(workers).unwrap_or(u32::MAX),
         workers_all: u32::try_from(workers_all).unwrap_or(u32::MAX),
-        one_at_a_time: crate::ends::slots(cell) == 1.0,
+        one_at_a_time: crate::ends::slots(cell) == 1.0 || is_of_one(visit, gap),
         since_write_ns,
         written_by,
         reads: moved(visit, "read"),
         source,
         evidence,
     }
+}
+
+/// Whether a single request was in flight while a gap lasted, however many there may be.
+pub(crate) fn is_of_one(visit: &VisitRecord, gap: DeviceGap) -> bool {
+    detect::held(visit, gap) == Some(1)
 }
 
 /// How much earlier than the measured part a gap at its start had begun: what came back at

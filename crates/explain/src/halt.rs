@@ -46,6 +46,8 @@ pub struct Halt {
     pub start_ns: u64,
     /// How long; to 1 ms.
     pub length_ns: u64,
+    /// It had one request in flight meanwhile: that one was late.
+    pub one_at_a_time: bool,
 }
 
 /// Streams of a run that stood still beside others that did not.
@@ -59,6 +61,7 @@ pub fn halts(view: &View<'_>) -> Halts {
         for visit in &row.visits {
             let visit = visit.visit;
             let told = |gap: &DeviceGap| !few || gap.tier == Tier::Freeze;
+            let alone = as_if_alone(visit, position);
             events.extend(gaps(visit, position).into_iter().filter(told).map(|gap| Halt {
                 cell: row.cell.index,
                 stream: stream.to_owned(),
@@ -68,6 +71,7 @@ pub fn halts(view: &View<'_>) -> Halts {
                 tier: gap.tier,
                 start_ns: gap.start_ns,
                 length_ns: gap.length_ns,
+                one_at_a_time: freeze::is_of_one(&alone, gap),
             }));
         }
     }
@@ -135,9 +139,14 @@ impl Halts {
 
 impl Halt {
     fn sentence(&self) -> String {
+        let why = match self.one_at_a_time {
+            true => "the only request that it had in flight was late",
+            false => {
+                "it waited for something of its own, such as a flush or a lock, and its share of the device"
+            }
+        };
         format!(
-            "`{}` stood still for {} in visit {} at {} while the other streams went on: it waited \
-             for something of its own, such as a flush or a lock, and its share of the device.",
+            "`{}` stood still for {} in visit {} at {} while the other streams went on: {why}.",
             self.name,
             words::seconds(self.length_ns as f64 / 1e9),
             u64::from(self.repeat) + 1,

@@ -132,6 +132,20 @@ impl Changes {
         self
     }
 
+    /// The same with the noise between neighbours of one level, where that is less: of a few values the
+    /// change itself is a good part of what all their differences say.
+    #[must_use]
+    pub fn quiet(&self, series: &[f64]) -> Self {
+        let parts = self.segments.iter().filter_map(|part| series.get(part.start..part.end));
+        let differences: Vec<f64> =
+            parts.flat_map(|part| part.windows(2).map(|pair| (pair[1] - pair[0]).abs())).collect();
+        let mut noise = self.noise;
+        if !differences.is_empty() {
+            noise.sigma = noise.sigma.min(1.4826 * median(differences) / SQRT_2);
+        }
+        Self { segments: self.segments.clone(), noise }
+    }
+
     /// Its levels, each by values that are of it alone. A value is a mean over its time: one in which
     /// the level changed lies between both, and is of neither. What is too short to have a value of
     /// its own is no level, and what lies on both sides of it is one change.

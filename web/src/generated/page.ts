@@ -1011,8 +1011,8 @@ export interface Freeze {
    */
   length_ns: number;
   /**
-   * The cell has one request in flight at a time: nobody can tell whether the device stood still
-   * or that request was late.
+   * One request was in flight, since the cell has no more at a time or the others of a burst were back:
+   * nobody can tell whether the device stood still or that request was late.
    */
   one_at_a_time: boolean;
   /**

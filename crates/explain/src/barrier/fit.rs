@@ -16,6 +16,12 @@ const SMALL: u64 = 4096;
 /// A term that is this much of the sum binds.
 pub(super) const BINDS: f64 = 0.8;
 const RESAMPLES: u64 = 24;
+/// Sharpness of corners that intervals allow for, beside the fitted one and where the law fits as well;
+/// logarithms.
+const CORNERS: [f64; 6] = [-0.7, -0.3, -0.1, 0.1, 0.3, 0.7];
+/// As well: by the likelihood ratio of 95 %, and where no more than so much of a rate is at stake.
+const AS_WELL: f64 = 1.92;
+const ERROR_MIN: f64 = 0.001;
 /// Step at which a descent ends, and that of one whose result is only compared.
 const FINE: f64 = 2e-4;
 const ROUGH: f64 = 4e-3;
@@ -244,7 +250,7 @@ pub fn fit(points: &[Point], seed: u64) -> Result<Fit, NoFit> {
         let counted: Vec<&Point> =
             usable.into_iter().filter(|point| point.block_bytes >= SMALL || !slow(point)).collect();
         let data = data(&counted, |point| mean(&point.ln_rates));
-        let logs = descend(&data, logs, 0.1, FINE);
+        let logs = descend(&data, logs, 0.1, FINE, &DIRECTIONS);
         (counted, logs)
     };
     Ok(with_errors(&counted, logs, seed))
@@ -299,24 +305,26 @@ fn coarse_then_fine(data: &Data) -> Logs {
     let mut best: Option<(f64, Logs)> = None;
     for p in [1.0_f64, 2.0, 5.0] {
         let Some(&(_, logs)) = starts.iter().find(|(_, logs)| logs[4] == p.ln()) else { continue };
-        let logs = descend(data, Logs(logs), 0.3, ROUGH);
+        let logs = descend(data, Logs(logs), 0.3, ROUGH, &DIRECTIONS);
         let loss = data.loss(&logs);
         if best.is_none_or(|(least, _)| loss < least) {
             best = Some((loss, logs));
         }
     }
     let logs = best.map_or(Logs([iops, bandwidth, t0, per_byte, 0.0]), |(_, logs)| logs);
-    descend(data, logs, ROUGH, FINE)
+    descend(data, logs, ROUGH, FINE, &DIRECTIONS)
 }
 
 /// Descent along every parameter and every sum and difference of two: the sum of absolute values
 /// has edges that no single parameter leads along.
-fn descend(data: &Data, mut logs: Logs, step: f64, finest: f64) -> Logs {
+///
+/// * `along`: where to.
+fn descend(data: &Data, mut logs: Logs, step: f64, finest: f64, along: &[Direction]) -> Logs {
     let mut least = data.loss(&logs);
     let mut step = step;
     while step > finest {
         let mut moved = false;
-        for (first, second, sign) in DIRECTIONS {
+        for &(first, second, sign) in along {
             for forward in [step, -step] {
                 let mut next = logs;
                 next.0[first] += forward;
@@ -337,7 +345,10 @@ fn descend(data: &Data, mut logs: Logs, step: f64, finest: f64) -> Logs {
     logs
 }
 
-const DIRECTIONS: [(usize, usize, f64); 15] = [
+/// Two parameters, or one twice, and whether the second moves with the first.
+type Direction = (usize, usize, f64);
+
+const DIRECTIONS: [Direction; 15] = [
     (0, 0, 0.0),
     (1, 1, 0.0),
     (2, 2, 0.0),
@@ -355,6 +366,10 @@ const DIRECTIONS: [(usize, usize, f64); 15] = [
     (3, 4, -1.0),
 ];
 
+/// Those that leave the corners as they are.
+const BESIDE_CORNERS: [Direction; 6] =
+    [(0, 0, 0.0), (1, 1, 0.0), (2, 2, 0.0), (3, 3, 0.0), (2, 3, 1.0), (2, 3, -1.0)];
+
 fn with_errors(points: &[&Point], logs: Logs, seed: u64) -> Fit {
     let data_mean = data(points, |point| mean(&point.ln_rates));
     let residuals: Vec<f64> = data_mean
@@ -371,6 +386,7 @@ fn with_errors(points: &[&Point], logs: Logs, seed: u64) -> Fit {
     } else {
         by_scatter(points, &logs, error_mean)
     };
+    let [iops, bandwidth] = with_corners(&data_mean, logs, [iops, bandwidth]);
     Fit {
         law: logs.law(),
         error_mean,
@@ -380,6 +396,28 @@ fn with_errors(points: &[&Point], logs: Logs, seed: u64) -> Fit {
         bandwidth,
         from_visits,
     }
+}
+
+/// Intervals of `A` and `W` that hold those of other corners under which the law fits as well. Where a cap
+/// is seen only beside another limit, as in a single block size, how round the corner between them is
+/// decides what is taken for it, and no visit tells.
+fn with_corners(data: &Data, logs: Logs, found: [Ranged; 2]) -> [Ranged; 2] {
+    let points = data.spots.len().max(1) as f64;
+    let limit = (data.loss(&logs) * (AS_WELL / points).exp()).max(ERROR_MIN * points);
+    let mut wide = found;
+    for corner in CORNERS {
+        let mut other = logs;
+        other.0[4] = (logs.0[4] + corner).clamp(0.0, 16.0_f64.ln());
+        let other = descend(data, other, 0.1, ROUGH, &BESIDE_CORNERS);
+        if data.loss(&other) > limit {
+            continue;
+        }
+        for (cap, ln) in wide.iter_mut().zip(other.0) {
+            cap.low = cap.low.min(ln.exp());
+            cap.high = cap.high.max(ln.exp());
+        }
+    }
+    wide
 }
 
 /// Intervals of `A` and `W` by fits to visits drawn again.
@@ -396,7 +434,7 @@ fn drawn_again(points: &[&Point], logs: Logs, seed: u64) -> [Ranged; 2] {
             let wider = if n > 1 { (n as f64 / (n as f64 - 1.0)).sqrt() } else { 1.0 };
             mean(visits) + wider * (drawn - mean(visits))
         });
-        let again = descend(&drawn, logs, 0.02, ROUGH);
+        let again = descend(&drawn, logs, 0.02, ROUGH, &DIRECTIONS);
         draws[0].push(again.0[0] - logs.0[0]);
         draws[1].push(again.0[1] - logs.0[1]);
     }
@@ -455,6 +493,32 @@ mod tests {
         assert_eq!(found.binds(4096, 1), Term::Latency);
         assert_eq!(found.binds(4096, 64), Term::Iops);
         assert_eq!(found.binds(1 << 20, 64), Term::Bandwidth);
+    }
+
+    #[test]
+    fn a_cap_that_is_seen_beside_another_only_is_as_sure_as_their_corner() {
+        // At 4 KiB the bytes end at 3072 requests: how near either cap is nobody sees.
+        let law = Law {
+            iops: 3_000.0,
+            bandwidth: 12.0 * 1024.0 * 1024.0,
+            latency_seconds: 900e-6,
+            request_bandwidth: 500e6,
+            sharpness: 5.0,
+        };
+        let grid = |blocks: &[u64]| -> Vec<Point> {
+            let cells = blocks.iter().flat_map(|&b| [1, 4, 16, 64].map(|n| (b, n)));
+            let point = |(block_bytes, in_flight)| {
+                let ln = law.rate(block_bytes, in_flight).ln();
+                Point { block_bytes, in_flight, ln_rates: vec![ln - 0.001, ln + 0.001] }
+            };
+            cells.map(point).collect()
+        };
+        let near = fit(&grid(&[4 << 10, 64 << 10, 256 << 10]), 1).unwrap();
+        assert!(near.iops.low <= 3_000.0 && 3_000.0 <= near.iops.high, "{near:?}");
+        // Where it is seen by itself it is as sure as visits are.
+        let apart = fit(&grid(&[512, 1 << 10, 2 << 10, 4 << 10, 64 << 10]), 1).unwrap();
+        let [low, high] = [apart.iops.low, apart.iops.high].map(|end| (end / 3_000.0).ln());
+        assert!(low <= 0.001 && high >= -0.001 && high - low < 0.05, "{apart:?}");
     }
 
     #[test]

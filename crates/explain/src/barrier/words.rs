@@ -1,8 +1,8 @@
 //! Barriers in sentences.
 
 use super::{
-    Barrier, Barriers, Cap, CapKind, Elasticities, Elasticity, Follows, Generator, KNEE_BLOCK,
-    NoFit, Place, Ranged, Seat, Verdict,
+    Barrier, Barriers, CELLS_MIN, Cap, CapKind, Elasticities, Elasticity, Follows, Generator,
+    KNEE_BLOCK, NoFit, Place, Ranged, Seat, Verdict,
 };
 use crate::words::{bandwidth, count, iops, list, percent, seconds, size};
 
@@ -57,13 +57,16 @@ impl Barrier {
         let blocks = self.bound.iter().map(|cell| cell.block_bytes);
         let smallest = blocks.filter(|&block| block >= KNEE_BLOCK).min();
         if let Some((block, load)) = smallest.zip(self.knee_in_flight) {
+            let at_limit = match load {
+                // Fewer than one cannot be in flight.
+                load if load < 1.05 => "one of them is at the limit".to_owned(),
+                load => format!("at the limit {load:.1} of them are in flight"),
+            };
             sentences.push(format!(
-                "{}: one request of {} alone takes {}, so at the limit {:.1} of them are in flight: more \
-                 do not help.",
+                "{}: one request of {} alone takes {}, so {at_limit}: more do not help.",
                 self.group,
                 size(block),
                 seconds(fit.law.alone(block)),
-                load
             ));
         }
         if self.serial {
@@ -216,23 +219,25 @@ impl Barrier {
 fn cap_words(group: &str, what: &str, cap: &Cap, show: fn(f64) -> String) -> String {
     let Ranged { value, low, high } = cap.rate;
     let range = format!("[{}, {}]", show(low), show(high));
-    if cap.reached && cap.cells == 0 {
+    if cap.reached && (cap.cells as usize) < CELLS_MIN {
         return format!(
             "{group}: twice as many in flight add next to nothing, and by the law {what} end{} at about {} \
-             {range}; no cell comes within 5 % of that.",
+             {range}; {} within 5 % of that.",
             if what == "bandwidth" { "s" } else { "" },
             show(value),
+            match cap.cells {
+                0 => "no cell comes".to_owned(),
+                1 => "only 1 cell comes".to_owned(),
+                n => format!("only {n} cells come"),
+            }
         );
     }
     if cap.reached {
         return format!(
-            "{group}: {what} end{} at {} {range}; {} within 5 % of it.",
+            "{group}: {what} end{} at {} {range}; {} cells are within 5 % of it.",
             if what == "bandwidth" { "s" } else { "" },
             show(value),
-            match cap.cells {
-                1 => "1 cell is".to_owned(),
-                n => format!("{n} cells are"),
-            }
+            cap.cells
         );
     }
     format!(
@@ -403,7 +408,7 @@ fn factor_words(e: &Elasticity, kind: CapKind) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Point, QueueVerdict, of_points};
+    use super::super::{Law, Point, QueueVerdict, of_points};
     use super::*;
 
     #[test]
@@ -419,6 +424,38 @@ mod tests {
         assert!(!said.contains("measure two at least"), "{said}");
         assert!(said.contains("one number of requests in flight in what is left"), "{said}");
         assert!(said.contains("; measure longer, so that none is left out."), "{said}");
+    }
+
+    #[test]
+    fn fewer_than_one_are_not_in_flight_and_a_limit_that_few_cells_show_is_told_so() {
+        let law = Law {
+            iops: 50_000.0,
+            bandwidth: 1e9,
+            latency_seconds: 100e-6,
+            request_bandwidth: 2e9,
+            sharpness: 4.0,
+        };
+        let cells = (0..9).flat_map(|step| [1, 4, 16, 64].map(|n| (4096 << step, n)));
+        let point = |(block_bytes, in_flight): (u64, u64)| {
+            let ln_rates = vec![law.rate(block_bytes, in_flight).ln()];
+            Point { block_bytes, in_flight, ln_rates }
+        };
+        let mut barrier = of_points("read", "read", &cells.map(point).collect::<Vec<_>>(), 1);
+        barrier.knee_in_flight = Some(0.93);
+        let said = barrier.sentences().join("\n");
+        assert!(said.contains(", so one of them is at the limit: more do not help."), "{said}");
+        barrier.knee_in_flight = Some(5.1);
+        let said = barrier.sentences().join("\n");
+        assert!(
+            said.contains(", so at the limit 5.1 of them are in flight: more do not help."),
+            "{said}"
+        );
+        let ends = |cells: u32| {
+            let cap = Cap { cells, reached: true, ..barrier.iops.unwrap() };
+            cap_words("read", "requests per second", &cap, iops)
+        };
+        assert!(ends(3).starts_with("read: requests per second end at "), "{}", ends(3));
+        assert!(ends(2).contains("end at about") && ends(2).contains("only 2 cells come within"));
     }
 
     #[test]

@@ -13,8 +13,8 @@ use crate::view::{as_if_alone, counted, streams_of};
 const SEGMENT_SECONDS: usize = 5;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Requests per second, second by second, those left out in which something stood still or there
-/// was nothing to do.
+/// Requests per second, second by second, those left out in which something stood still, there was
+/// nothing to do, or a stream worked beside it that mostly does not.
 pub(super) struct Seconds {
     /// Length of one, ns: a second, or what the series has if that is longer.
     step_ns: u64,
@@ -52,10 +52,14 @@ impl Seconds {
         let mut without: Vec<(u64, u64)> =
             gaps.iter().map(|gap| (gap.start_ns, gap.end_ns())).collect();
         without.extend(idle(visit, stream, &series));
+        let beside = pauses_beside(visit, stream);
         let quiet = |step: usize| {
             let start = (step as u64).saturating_mul(step_ns);
             let end = start.saturating_add(step_ns);
-            !without.iter().any(|&(from, to)| from < end && to > start)
+            let rests = |pauses: &Vec<(u64, u64)>| {
+                pauses.iter().any(|&(from, to)| from <= start && end <= to)
+            };
+            !without.iter().any(|&(from, to)| from < end && to > start) && beside.iter().all(rests)
         };
         let index: Vec<usize> = (0..steps).filter(|&step| quiet(step)).collect();
         let seconds = step_ns as f64 / 1e9;
@@ -147,13 +151,36 @@ impl Seconds {
     }
 }
 
+/// Pauses of the visit's other streams, of each that works by turns: it has one that lasts as long as a
+/// level. What such a stream does to its neighbours while it works, and as it begins and ends, is the
+/// suite's doing and no change: its pauses are alike, so only they are held against each other.
+fn pauses_beside(visit: &VisitRecord, stream: Option<usize>) -> Vec<Vec<(u64, u64)>> {
+    let Some(own) = stream else { return Vec::new() };
+    let others = (0..visit.streams.len()).filter(|&other| other != own);
+    let pauses = others.map(|other| {
+        let series: Vec<&Series> = counted(visit, Some(other)).map(|op| &op.series).collect();
+        let mut joined: Vec<(u64, u64)> = Vec::new();
+        for (from, to) in idle(visit, Some(other), &series) {
+            match joined.last_mut().filter(|last| last.1 == from) {
+                Some(last) => last.1 = to,
+                None => joined.push((from, to)),
+            }
+        }
+        joined
+    });
+    let least = SEGMENT_SECONDS as u64 * SECOND_NS;
+    pauses.filter(|pauses| pauses.iter().any(|(from, to)| to - from >= least)).collect()
+}
+
 /// Intervals of the series in which nothing completed and no worker waited for anything: between
 /// bursts, or before the next request was due. How often they come is the suite's doing.
 fn idle(visit: &VisitRecord, stream: Option<usize>, series: &[&Series]) -> Vec<(u64, u64)> {
     let workers = || streams_of(visit, stream).iter().flat_map(|stream| &stream.workers);
     let interval = series.iter().map(|s| s.interval_ns).max().filter(|&ns| ns > 0);
     let (Some(interval), Some(_)) = (interval, workers().next()) else { return Vec::new() };
-    let rows = series.iter().map(|s| s.rows.len()).max().unwrap_or(0);
+    // The rows of a stream end with what came back last.
+    let rows = usize::try_from(load_ns(visit) / interval).unwrap_or(0);
+    let rows = series.iter().map(|s| s.rows.len()).fold(rows, usize::max);
     let mut waits: Vec<(u64, u64)> = workers()
         .flat_map(|worker| &worker.gaps)
         .map(|gap| (gap.start_ns, gap.start_ns.saturating_add(gap.length_ns)))

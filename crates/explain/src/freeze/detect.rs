@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use record::{Gap, Series, VisitRecord};
+use record::{Gap, Series, SlowRequest, VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::LatencyHistogram;
@@ -173,6 +173,23 @@ pub(super) fn affected(visit: &VisitRecord, gap: DeviceGap) -> (usize, usize) {
             >= gap.length_ns / 2
     };
     (workers().filter(|worker| held(&worker.gaps)).count(), workers().count())
+}
+
+/// How many requests were in flight from a gap's start to its end: those that came back after it and
+/// had gone out before. `None` where not all of them are listed, or some never came back.
+pub(crate) fn held(visit: &VisitRecord, gap: DeviceGap) -> Option<usize> {
+    const NEAR: u64 = 2 * MILLISECOND;
+    let ops = || visit.streams.iter().flat_map(|stream| &stream.ops);
+    if visit.end == VisitEnd::Hanging || ops().any(|op| op.slow_dropped > 0) {
+        return None;
+    }
+    let slow = ops().flat_map(|op| &op.slow);
+    let is_held = |request: &&SlowRequest| {
+        let since_gap = request.at_ns.saturating_sub(gap.start_ns);
+        request.at_ns.saturating_add(NEAR) >= gap.end_ns()
+            && request.latency_ns.saturating_add(NEAR) >= since_gap
+    };
+    Some(slow.filter(is_held).count()).filter(|held| *held > 0)
 }
 
 /// Runs of zero bits that can be a gap; what lies between the bitmap's end and the visit's

@@ -357,6 +357,37 @@ fn a_freeze_of_reads_and_writes_is_not_blamed_on_writes_alone() {
 }
 
 #[test]
+fn the_last_request_of_a_burst_that_is_late_is_no_device_that_stood_still() {
+    let with = |held: usize, dropped: u64| {
+        let mut burst = visit(0, "write", &[(2_000, 1_500)]);
+        let op = &mut burst.streams[0].ops[0];
+        let late = op.slow[0];
+        op.slow = (0..held as u64).map(|k| SlowRequest { offset: 4096 * k, ..late }).collect();
+        op.slow_dropped = dropped;
+        // Another one that was late, at another time.
+        op.slow.push(SlowRequest { at_ns: 1_900 * MS, latency_ns: 1_000 * MS, ..late });
+        let mut run = run(TargetKind::Twin, vec![burst]);
+        run.cells[1].streams[0].queue_depth = 32;
+        found(&run).sentences().join("\n")
+    };
+    let said = with(1, 0);
+    assert!(
+        said.starts_with("With one request in flight nothing came back for a while once"),
+        "{said}"
+    );
+    assert!(said.contains(", the only request in flight, while writing: at the device"), "{said}");
+    assert!(said.contains("One request was in flight in `write` when nothing came back"), "{said}");
+    assert!(said.contains("that one request was late, nobody can tell"), "{said}");
+    // All that was out, or nobody knows how many.
+    for (held, dropped) in [(2, 0), (32, 0), (1, 1)] {
+        let said = with(held, dropped);
+        assert!(said.starts_with("The device stood still once"), "{said}");
+        assert!(said.contains(", its only worker, while writing: the device"), "{said}");
+        assert!(!said.contains("nobody can tell"), "{said}");
+    }
+}
+
+#[test]
 fn one_worker_of_many_is_stuck_and_the_device_is_not() {
     let mut mixed = visit(0, "read", &[]);
     let free = mixed.streams[0].workers[0].clone();

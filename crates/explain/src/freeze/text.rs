@@ -135,8 +135,8 @@ impl Freezes {
         }
         (!names.is_empty()).then(|| {
             format!(
-                "One request is in flight in {}: whether the device stood still there or that one \
-                 request was late, nobody can tell.",
+                "One request was in flight in {} when nothing came back: whether the device stood still \
+                 there or that one request was late, nobody can tell.",
                 words::list(&names)
             )
         })
@@ -192,7 +192,7 @@ impl Freeze {
         }
         text.push_str(&match (self.workers, self.workers_all) {
             (_, 0) => String::new(),
-            (1, 1) if self.one_at_a_time => ", the only request in flight".to_owned(),
+            (1, _) if self.one_at_a_time => ", the only request in flight".to_owned(),
             (1, 1) => ", its only worker".to_owned(),
             (some, all) if some == all => {
                 format!(", all {}", words::count(u64::from(all), "worker"))
@@ -210,6 +210,7 @@ impl Freeze {
         }
         let whose = match self.source {
             Source::Host => "the host, not the device",
+            Source::Device if self.one_at_a_time => "at the device",
             Source::Device => "the device",
             Source::AboveBlockLayer => "above the block device",
             Source::Unknown => "where is unknown",

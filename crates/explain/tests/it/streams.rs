@@ -7,8 +7,8 @@ use explain::view::View;
 use explain::{Findings, drift, halt};
 use record::{
     BackendRecord, Bitmap, Blocks, CellRecord, Gap, Machine, OpRecord, Purpose, Run, RunHeader,
-    RunState, Series, SeriesRow, StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd,
-    VisitRecord, WorkerRecord,
+    RunState, Series, SeriesRow, SlowRequest, StreamPlan, StreamRecord, TargetKind, TargetRecord,
+    VisitEnd, VisitRecord, WorkerRecord,
 };
 use stats::{LatencyHistogram, Random};
 use units::Nanos;
@@ -206,6 +206,69 @@ fn a_stream_that_changes_its_level_or_stands_still_is_told_from_its_neighbours()
     assert_eq!(stalled.stream.as_deref(), Some("log"));
     let said = found.halts.sentences().join("\n");
     assert!(said.starts_with("`oltp · log` stood still for 2 s in visit 2"), "{said}");
+    assert!(
+        said.contains("it waited for something of its own, such as a flush or a lock"),
+        "{said}"
+    );
+    // One request, and nothing that it waited for.
+    let mut late = run;
+    let only = SlowRequest { at_ns: 10 * SECOND, latency_ns: 2 * SECOND, worker: 0, offset: 0 };
+    late.visits[1].streams[0].ops[0].slow = vec![only];
+    let said = halt::halts(&View::new(&late)).sentences().join("\n");
+    assert!(said.contains("went on: the only request that it had in flight was late."), "{said}");
+}
+
+#[test]
+fn a_visit_in_which_the_change_came_is_in_no_level_of_a_few_visits() {
+    let rate = |repeat: u32| match repeat {
+        0 => 2_000.0,
+        1 => 1_775.0,
+        _ => 1_400.0,
+    };
+    let (mut found, mut true_levels) = (0, 0);
+    for seed in 0..20 {
+        let run = planted("r1", 10, seed, rate, 50_000.0);
+        let drifts = drift::drift(&View::new(&run));
+        // So few visits do not always tell.
+        let Some(log) = drifts.cells.first() else { continue };
+        let near = |rate: f64, level: f64| (rate / level).ln().abs() < 0.03;
+        found += 1;
+        true_levels +=
+            u32::from(near(log.steps[0].before, 2_000.0) && near(log.steps[0].after, 1_400.0));
+    }
+    assert!(found >= 10 && true_levels * 10 >= found * 9, "{true_levels} of {found}");
+}
+
+#[test]
+fn what_a_stream_that_works_by_turns_does_to_its_neighbours_is_no_change_of_their_level() {
+    // A checkpoint: it pauses, works from 6 s to 14 s, its requests ending one by one, and pauses again.
+    let works = |second: u64| match second {
+        6..=11 => 1_000,
+        12 => 600,
+        13 => 200,
+        _ => 0,
+    };
+    let said = |reads: &dyn Fn(u64) -> u64, works: &dyn Fn(u64) -> u64| {
+        let streams = vec![stream("checkpoint", "write", works), stream("reads", "read", reads)];
+        let visit = visit(0, streams);
+        let found = drift::drift(&View::new(&run("r1", vec![visit.clone()])));
+        (drift::changed(&visit), found.sentences().join("\n"))
+    };
+    let beside = |second: u64| 1_400 - works(second) * 8 / 10 + second % 3;
+    let (changed, text) = said(&beside, &works);
+    assert!(!changed && !text.contains("the rate changed"), "{text}");
+    // What changes while it pauses is a change.
+    let falls = |second: u64| if second < 14 { beside(second) } else { 700 + second % 3 };
+    let (changed, text) = said(&falls, &works);
+    assert!(changed, "{text}");
+    assert!(
+        text.contains("`oltp · reads`, visit 1: the rate changed from 1.4 K to 701 IOPS"),
+        "{text}"
+    );
+    // Nor is anything left out beside one that has only short pauses.
+    let short = |second: u64| if second.is_multiple_of(3) { 0 } else { 500 };
+    let halved = |second: u64| if second < 10 { 1_400 + second % 3 } else { 700 + second % 3 };
+    assert!(said(&halved, &short).0);
 }
 
 /// What is said of the rate of one stream of writes alone.
