@@ -178,9 +178,7 @@ fn idle(visit: &VisitRecord, stream: Option<usize>, series: &[&Series]) -> Vec<(
     let workers = || streams_of(visit, stream).iter().flat_map(|stream| &stream.workers);
     let interval = series.iter().map(|s| s.interval_ns).max().filter(|&ns| ns > 0);
     let (Some(interval), Some(_)) = (interval, workers().next()) else { return Vec::new() };
-    // The rows of a stream end with what came back last.
-    let rows = usize::try_from(load_ns(visit) / interval).unwrap_or(0);
-    let rows = series.iter().map(|s| s.rows.len()).fold(rows, usize::max);
+    let rows = series.iter().map(|s| s.rows.len()).max().unwrap_or(0);
     let mut waits: Vec<(u64, u64)> = workers()
         .flat_map(|worker| &worker.gaps)
         .map(|gap| (gap.start_ns, gap.start_ns.saturating_add(gap.length_ns)))
@@ -198,5 +196,17 @@ fn idle(visit: &VisitRecord, stream: Option<usize>, series: &[&Series]) -> Vec<(
         let start = (row as u64).saturating_mul(interval);
         (start, start.saturating_add(interval))
     };
-    empty.map(span).filter(is_idle).collect()
+    let mut spans: Vec<(u64, u64)> = empty.map(span).filter(is_idle).collect();
+    if alike {
+        // The rows of a stream end with what came back last: the rest is one span but for the waits.
+        let end = load_ns(visit) / interval * interval;
+        let mut from = span(rows).0;
+        for (start, until) in waits.into_iter().chain([(end, end)]) {
+            if from < start.min(end) {
+                spans.push((from, start.min(end)));
+            }
+            from = from.max(until);
+        }
+    }
+    spans
 }
