@@ -4,6 +4,7 @@ use explain::view::counted;
 use explain::{closing, drift, freeze, halt};
 use plan::{Made, Veto, VisitKey};
 use record::{Purpose, VisitEnd, VisitRecord};
+use stats::ramp::{BATCH, mser5};
 use suite::model::{Cell, Phase, Stream, Suite};
 use units::{Bytes, Nanos};
 
@@ -80,13 +81,37 @@ pub(crate) fn pilot_ramp(visit: &VisitRecord) -> Option<Result<Nanos, Drifts>> {
     }
     // The last interval may be cut short.
     rates.truncate((closing::load_ns(visit) / interval) as usize);
-    let found = stats::ramp::mser5(&rates)?;
+    let found = mser5(&rates)?;
     Some(match found.is_drift {
         // Noise alone has its best cut anywhere, also at the bound.
         true if halves_differ(&rates) => Err(Drifts),
-        true => Ok(Nanos::ZERO),
-        false => Ok(Nanos::new((found.cut as u64).saturating_mul(interval))),
+        false if is_apart(&rates, found.cut) => {
+            Ok(Nanos::new((found.cut as u64).saturating_mul(interval)))
+        }
+        _ => Ok(Nanos::ZERO),
     })
+}
+
+/// By so many standard errors what is cut off must differ from the rest: the cut was chosen among
+/// ten or more, and batches of noise that lasts are not quite independent.
+const APART: f64 = 4.0;
+
+/// Whether what comes before the cut is another rate than what follows, and no noise.
+fn is_apart(rates: &[f64], cut: usize) -> bool {
+    let batches = |part: &[f64]| -> Vec<f64> {
+        part.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect()
+    };
+    let (start, rest) = rates.split_at(cut.min(rates.len()));
+    let (start, rest) = (batches(start), batches(rest));
+    if start.is_empty() || rest.len() < 2 {
+        return false;
+    }
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let (before, after) = (mean(&start), mean(&rest));
+    let squares: f64 = rest.iter().map(|rate| (rate - after).powi(2)).sum();
+    let variance = squares / (rest.len() - 1) as f64;
+    let error = (variance * (1.0 / start.len() as f64 + 1.0 / rest.len() as f64)).sqrt();
+    (before - after).abs() > APART * error
 }
 
 /// A drift of less is no reason to distrust a pilot.
@@ -120,8 +145,14 @@ mod tests {
     /// Ten seconds at this rate per 100 ms, with noise of 2 %.
     fn pilot(rate: impl Fn(usize) -> f64) -> VisitRecord {
         let mut random = Random::new(3);
-        let rows = (0..100).map(|index| {
-            let requests = (rate(index) * (1.0 + 0.02 * random.normal())) as u64;
+        let noisy = |index| rate(index) * (1.0 + 0.02 * random.normal());
+        pilot_of(&(0..100).map(noisy).collect::<Vec<_>>())
+    }
+
+    /// Ten seconds of these rates per 100 ms.
+    fn pilot_of(rates: &[f64]) -> VisitRecord {
+        let rows = rates.iter().map(|&rate| {
+            let requests = rate as u64;
             SeriesRow { requests, bytes: requests * 4096, tail: Vec::new() }
         });
         let rows: Vec<SeriesRow> = rows.collect();
@@ -178,9 +209,32 @@ mod tests {
         assert!(ramp >= Nanos::secs(2) && ramp <= Nanos::millis(2_500), "{ramp}");
         assert_eq!(pilot_ramp(&pilot(|i| 1000.0 - 7.0 * i as f64)), Some(Err(Drifts)));
         let flat = pilot_ramp(&pilot(|_| 1000.0)).unwrap().unwrap();
-        assert!(flat < Nanos::secs(5), "{flat}");
+        assert_eq!(flat, Nanos::ZERO);
         let short = VisitRecord { elapsed_ns: 500_000_000, ..pilot(|_| 1000.0) };
         assert_eq!(pilot_ramp(&short), None);
+    }
+
+    #[test]
+    fn noise_is_no_ramp() {
+        // Noise of 1 % that lasts some tenths of a second, as of shared devices.
+        let ramps = |rho: f64, start: f64| {
+            let of = |seed: u64| {
+                let mut random = Random::new(seed);
+                let mut noise = 0.0;
+                let rates: Vec<f64> = (0..100)
+                    .map(|i| {
+                        noise = rho * noise + (1.0 - rho * rho).sqrt() * random.normal();
+                        let level = if i < 15 { start } else { 1.0 };
+                        1e6 * level * (1.0 + 0.01 * noise)
+                    })
+                    .collect();
+                pilot_ramp(&pilot_of(&rates)).unwrap() != Ok(Nanos::ZERO)
+            };
+            (0..200).filter(|&seed| of(seed)).count()
+        };
+        let (white, lasting, found) = (ramps(0.0, 1.0), ramps(0.5, 1.0), ramps(0.5, 0.95));
+        assert!(white <= 4 && lasting <= 10, "of 200: {white}, {lasting}");
+        assert!(found >= 175, "of 200: {found}");
     }
 
     #[test]
