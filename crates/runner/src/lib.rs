@@ -5,6 +5,7 @@
 //! come from `prepare`, so that `--dry-run` is `prepare` and [`Prepared::describe`].
 
 mod anew;
+mod clock;
 mod directory;
 mod error;
 mod events;
@@ -28,6 +29,7 @@ mod visit;
 mod watch;
 mod watchdog;
 
+pub use clock::TurnClock;
 pub use error::{ErrorKind, RunError};
 pub use events::{Event, Tick, Waiting, Watcher};
 pub use interrupt::Interrupt;

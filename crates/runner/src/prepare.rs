@@ -19,6 +19,7 @@ use suite::model::{
 };
 use units::{Bytes, Nanos};
 
+use crate::clock::TurnClock;
 use crate::fill::{self, Pass};
 use crate::find::{Found, checked, find_paths, set_size};
 use crate::ground::{in_flight, twin_buffer};
@@ -45,6 +46,8 @@ pub struct Prepared {
     pub(crate) settings: Settings,
     /// The run in the store that this goes on with.
     pub(crate) resumes: Option<crate::resume::Resumed>,
+    /// The clock of a comparison's sides.
+    pub(crate) turns: Option<TurnClock>,
 }
 
 /// What a run stands on.
@@ -109,8 +112,11 @@ impl Prepared {
 
     /// Makes it a side of a comparison that is measured in blocks. Sides of one comparison take
     /// turns and have the same seed, so that their schedules agree.
-    pub fn as_side(&mut self, blocks: Blocks) {
+    ///
+    /// * `clock`: of all its sides.
+    pub fn as_side(&mut self, blocks: Blocks, clock: TurnClock) {
         self.header.blocks = Some(blocks);
+        self.turns = Some(clock);
     }
 
     /// It was ended on purpose before its first visit, only to go on: nothing was broken off.
@@ -570,6 +576,7 @@ fn finish(
         remarks,
         settings: order.settings.clone(),
         resumes: None,
+        turns: None,
     };
     let most = prepared.schedule().left(&[]).visits_most;
     prepared.header.visits_planned = most.saturating_add(prepared.passes.len() as u32);

@@ -11,6 +11,7 @@ use store::{Claim, Store};
 use suite::model::{Cell, Suite};
 use units::Nanos;
 
+use crate::clock::Clock;
 use crate::events::{Event, Watcher};
 use crate::ground::Field;
 use crate::prepare::Prepared;
@@ -80,9 +81,8 @@ pub struct Running<'a> {
     /// What the suite spends before each visit to a cell by plan.
     leads: Vec<Nanos>,
     seed: u64,
-    /// Where the clock of a simulated device begins, ns since 1970: all times within a run are by
-    /// one clock.
-    epoch: Option<i64>,
+    /// All times within a run are by one.
+    clock: Clock,
     field: Field,
     cells: Vec<CellRecord>,
     played: Vec<Cell>,

@@ -10,7 +10,7 @@ use clap::Args;
 use explain::compare::{Comparison, Verdict};
 use explain::view::is_preparation;
 use record::{Blocks, Run, RunState};
-use runner::{Event, Order, Outcome, Prepared, RunError, Running, TargetName, Watcher};
+use runner::{Event, Order, Outcome, Prepared, RunError, Running, TargetName, TurnClock, Watcher};
 use serde::Deserialize;
 use stats::Random;
 use stats::random::derive_seed;
@@ -230,14 +230,16 @@ fn plan(args: &CompareArgs, common: &Common) -> Result<Plan, Failure> {
     let group = group(&sides);
     // Stored, so that whoever compares these runs later holds them against the same level.
     let looks = if has_two_looks(&sides, blocks) { 2 } else { 1 };
+    let clock = TurnClock::default();
     for side in sides.iter_mut().chain(&mut again) {
-        side.prepared.as_side(Blocks {
+        let blocks = Blocks {
             group: group.clone(),
             side: side.label.clone(),
             looks,
             controls: controls.clone(),
             is_control: side.label == AGAIN,
-        });
+        };
+        side.prepared.as_side(blocks, clock.clone());
     }
     Ok(Plan { sides, again, blocks, controls, unchecked: why })
 }

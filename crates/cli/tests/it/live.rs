@@ -237,6 +237,28 @@ fn a_side_named_twice_shows_what_drift_there_is() {
 }
 
 #[test]
+fn simulated_sides_take_turns_on_one_clock() {
+    let world = twins(1.0);
+    compare(&world, &["--aa-every", "4"]);
+    let visits = |run: &str| {
+        let run: Value =
+            serde_json::from_str(&world.ok(&["export", run, "--format", "json"]).out).unwrap();
+        let span = |visit: &Value| {
+            let began = visit["started_unix_ns"].as_i64().unwrap();
+            (began, began + visit["elapsed_ns"].as_i64().unwrap())
+        };
+        let cells = run["cells"].as_array().unwrap().iter();
+        let visits = cells.flat_map(|cell| cell["visits"].as_array().unwrap());
+        visits.map(span).collect::<Vec<_>>()
+    };
+    let mut all: Vec<(i64, i64)> = ["r1", "r2", "r3"].iter().flat_map(|run| visits(run)).collect();
+    all.sort_unstable();
+    assert!(all.len() > 20);
+    let beside: Vec<_> = all.windows(2).filter(|pair| pair[1].0 < pair[0].1).collect();
+    assert!(beside.is_empty(), "{} of {}: {beside:?}", beside.len(), all.len());
+}
+
+#[test]
 fn twenty_blocks_end_after_ten_when_all_is_decided() {
     let world = twins(1.3);
     let words = ["compare", "--live", "a.toml", "b.toml", "--blocks", "20", "--seed", "11"];

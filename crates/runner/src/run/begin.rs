@@ -13,6 +13,7 @@ use units::Nanos;
 
 use super::below::Below;
 use super::{Outcome, Running, own_seed};
+use crate::clock::Clock;
 use crate::events::{Event, Watcher};
 use crate::fill::Pass;
 use crate::ground::Field;
@@ -30,7 +31,7 @@ impl Prepared {
         watcher: &'a mut dyn Watcher,
         interrupt: &'a Interrupt,
     ) -> Result<Running<'a>, RunError> {
-        let Self { mut header, cells, suite, ground, passes, settings, resumes, .. } = self;
+        let Self { mut header, cells, suite, ground, passes, settings, resumes, turns, .. } = self;
         let makes_files = matches!(&ground, Ground::Paths(paths) if paths.makes_files());
         let mut played: Vec<Cell> = suite.cells_as_played();
         played.extend(passes.iter().map(Pass::as_cell));
@@ -45,9 +46,10 @@ impl Prepared {
         let is_new = resumes.is_none();
         // First of all: a store that takes nothing must not cost a file its content.
         let broken = resumes.as_ref().and_then(|resumed| resumed.broken.clone());
-        let epoch = resumes.as_ref().map(|resumed| resumed.ended_unix_ns);
-        // Sides of a comparison take turns on our clock; each twin's own says nothing of the others.
-        let epoch = header.blocks.is_none().then(|| epoch.unwrap_or(header.started_unix_ns));
+        let ended = resumes.as_ref().map(|resumed| resumed.ended_unix_ns);
+        // Each twin's own clock says nothing of the other sides'.
+        let own = || Clock::Own(ended.unwrap_or(header.started_unix_ns));
+        let clock = turns.map_or_else(own, Clock::Turns);
         // What lies below is stored as the first visit finds it.
         let prepared = header.stack.take();
         let stored = resumes.as_ref().and_then(|resumed| resumed.stack.clone());
@@ -87,7 +89,7 @@ impl Prepared {
             leads: leads(&suite),
             verifier: verifier(&suite, header.seed, !passes.is_empty()),
             seed: header.seed,
-            epoch,
+            clock,
             field,
             cells,
             played,

@@ -1,7 +1,6 @@
 //! One visit: played, put together, judged, stored.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use device::Op;
 use engine::{Limits, Visit};
@@ -15,6 +14,7 @@ use uring::BackendReport;
 
 use super::{Next, Running, own_seed, room};
 use crate::RunError;
+use crate::clock::{signed, unix_now};
 use crate::events::{Event, Tick};
 use crate::made::made;
 use crate::quiet::Waited;
@@ -111,14 +111,16 @@ impl Running<'_> {
         let record = &self.cells[planned.cell as usize];
         let watcher = &mut *self.watcher;
         self.field.mark_before(Some(&stage));
-        let simulated = self.epoch.zip(stage.simulated_now());
-        let simulated = simulated.map(|(epoch, now)| epoch.saturating_add(signed(now)));
+        let simulated = stage.simulated_now();
         let mut played = play(
             &order,
             stage,
             || started = unix_now(),
             |standing| watcher.event(Event::Tick(rate.tick(record, standing))),
         )?;
+        let simulated =
+            simulated.map(|start| (start, played.stage.as_ref().and_then(Stage::simulated_now)));
+        let started = self.clock.began(started, simulated);
         self.field.give_back(played.stage.take());
         let results = std::mem::take(&mut played.results);
         let found = engine::merge(visit, results);
@@ -159,7 +161,7 @@ impl Running<'_> {
             cell: planned.cell,
             repeat: planned.repeat,
             order: self.visits,
-            started_unix_ns: simulated.unwrap_or(started).saturating_add(signed(ramp)),
+            started_unix_ns: started.saturating_add(signed(ramp)),
             elapsed_ns: found.elapsed.get(),
             load_ns: found.load.map(Nanos::get),
             end,
@@ -279,15 +281,6 @@ fn unplayed_warning(stuck: &[Stuck]) -> Option<Warning> {
             ),
         )
     })
-}
-
-fn signed(time: Nanos) -> i64 {
-    i64::try_from(time.get()).unwrap_or(i64::MAX)
-}
-
-fn unix_now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// The sum if all are known.
