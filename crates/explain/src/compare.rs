@@ -517,10 +517,10 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
         let control = checked.as_ref().and_then(|checked| checked.far.as_ref());
         let mut cells = cells(&matched, terms, drift, control);
         let scheduled = [scheduled(reference), scheduled(other)].concat();
-        let levels = (&levels_of_reference, &levels::levels(other));
+        let levels = [&levels_of_reference, &levels::levels(other)];
         for (row, pair) in cells.iter_mut().zip(&matched.pairs) {
             [row.reference_changes, row.other_changes] =
-                levels::of_pair(pair, matched.design, levels);
+                levels::of_pair(pair, matched.design, [reference, other], levels);
             let of = |(phase, stream): &(String, Option<String>)| {
                 let own = stream.as_ref().is_none_or(|stream| pair.a.has_stream(stream));
                 *phase == pair.a.cell.phase && own

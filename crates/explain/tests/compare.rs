@@ -113,7 +113,7 @@ fn blocks_cancel_a_drift_that_would_be_a_difference() {
 
 #[test]
 fn no_verdict_stands_without_the_word_that_a_side_changed_its_level() {
-    let halves = |repeat: u32| if repeat < 5 { 1.0 } else { 0.5 };
+    let halves = |repeat: u32| if repeat < 7 { 1.0 } else { 0.5 };
     let of = |id: &str, drift: fn(u32) -> f64, blocks| {
         let mut run = Planted { cells: 4, visits: 10, drift, blocks, ..Planted::new(id) }.run();
         for (order, visit) in (0..).zip(&mut run.visits) {
@@ -156,6 +156,32 @@ fn no_verdict_stands_without_the_word_that_a_side_changed_its_level() {
     assert_eq!(rows, ["B"; 4]);
     let (headline, rows) = said(&blocks("r1", halves), &b);
     assert!(!headline.contains("level") && rows.is_empty(), "{headline}");
+}
+
+#[test]
+fn a_fall_within_a_block_of_one_side_is_told_however_few_blocks_there_are() {
+    // Of ten differences two in a row are the fall: they tell nothing of the noise.
+    let falls = |repeat: u32| [1.0, 0.8, 0.4][(repeat.max(6) - 6).min(2) as usize];
+    let told = |drifts: [fn(u32) -> f64; 2], seed: u64| {
+        let [a, b] = [0, 1].map(|side| {
+            let (id, drift, seed) = (["r1", "r2"][side], drifts[side], 2 * seed + side as u64);
+            let plan = Planted { cells: 4, visits: 10, drift, seed, ..Planted::new(id) };
+            let mut run = Planted { blocks: Some("g"), ..plan }.run();
+            for (order, visit) in (0..).zip(&mut run.visits) {
+                visit.order = order;
+                visit.started_unix_ns =
+                    run.header.started_unix_ns + i64::from(order) * 3_000_000_000;
+            }
+            run
+        });
+        let seen = compare(&[View::new(&a), View::new(&b)], &Terms::default());
+        let rows = &seen.against[0].cells;
+        rows.iter().filter(|row| row.not_on_one_level("B").is_some()).count()
+    };
+    let of_one: usize = (0..10).map(|seed| told([|_| 1.0, falls], seed)).sum();
+    assert!(of_one >= 38, "{of_one} of 40");
+    let of_both: usize = (0..10).map(|seed| told([falls, falls], seed)).sum();
+    assert!(of_both <= 1, "{of_both} of 40");
 }
 
 #[test]

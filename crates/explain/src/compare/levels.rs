@@ -2,18 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use record::VisitRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::changepoint;
+use stats::outlier::median;
 
 use super::pairs::Pair;
 use super::{Design, Row, row_of};
 use crate::drift::{self, Step};
-use crate::steady;
+use crate::steady::{self, WriteCliff};
 use crate::view::{CellView, View};
-
-/// Fewest blocks of a level.
-const SEGMENT_BLOCKS: usize = 3;
 
 /// A change of level within a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
@@ -50,13 +48,7 @@ pub(super) fn levels(view: &View<'_>) -> Levels {
         }
         if own.is_empty() && writes(row) {
             let cliffs = cliffs.iter().filter(|cliff| cliff.cell == row.cell.index);
-            own.extend(cliffs.filter_map(|cliff| {
-                let from = row.visits.iter().find(|v| v.visit.order == cliff.order_first)?.visit;
-                let last = row.visits.last()?.visit;
-                let end = last.started_unix_ns.saturating_add_unsigned(last.elapsed_ns);
-                let [from_ns, at_ns] = [from.started_unix_ns, end].map(|ns| since_start(view, ns));
-                Some(LevelChange { ratio: cliff.after / cliff.before, from_ns, at_ns })
-            }));
+            own.extend(cliffs.filter_map(|cliff| of_cliff(view, row, cliff)));
         }
         own.sort_by_key(|change| change.at_ns);
         own
@@ -76,6 +68,24 @@ fn of(step: &Step, begun_ns: u64) -> LevelChange {
     }
 }
 
+/// A fall of writes, between the visits in which as much was written.
+fn of_cliff(view: &View<'_>, row: &CellView<'_>, cliff: &WriteCliff) -> Option<LevelChange> {
+    let mut written = 0_u64;
+    let series = row.visits.iter().map(|v| v.visit).filter(|v| v.order >= cliff.order_first);
+    let until: Vec<(u64, &VisitRecord)> = series
+        .map(|visit| {
+            written = written.saturating_add(drift::written_bytes(visit));
+            (written, visit)
+        })
+        .collect();
+    let when = |bytes: u64| until.iter().find(|(written, _)| *written >= bytes).or(until.last());
+    let from = when(cliff.at_bytes_low)?.1.started_unix_ns;
+    let at = when(cliff.at_bytes_high)?.1;
+    let at = at.started_unix_ns.saturating_add_unsigned(at.elapsed_ns);
+    let [from_ns, at_ns] = [from, at].map(|ns| since_start(view, ns));
+    Some(LevelChange { ratio: cliff.after / cliff.before, from_ns, at_ns })
+}
+
 fn since_start(view: &View<'_>, unix_ns: i64) -> u64 {
     u64::try_from(unix_ns.saturating_sub(view.run.header.started_unix_ns)).unwrap_or(0)
 }
@@ -84,23 +94,41 @@ fn writes(row: &CellView<'_>) -> bool {
     row.visits.iter().flat_map(|visit| visit.counted()).any(|op| op.op == "write" && op.bytes > 0)
 }
 
-/// Of a pair: the reference's changes and the other side's. In blocks only where the difference of the
-/// two changed with them: what falls on both alike is in no ratio.
+/// Of a pair: the reference's changes and the other side's. In blocks only those with which the
+/// difference of the two changed: what falls on both alike is in no ratio.
 pub(super) fn of_pair(
     pair: &Pair<'_>,
     design: Design,
-    (reference, other): (&Levels, &Levels),
+    views: [&View<'_>; 2],
+    levels: [&Levels; 2],
 ) -> [Vec<LevelChange>; 2] {
-    let tells = match design {
-        Design::Apart => true,
-        Design::Blocks => {
-            let differences = pair.differences();
-            let changes = changepoint::changes(&differences, SEGMENT_BLOCKS);
-            changes.is_some_and(|changes| changes.segments.len() > 1)
-        }
+    let own = |side: usize| {
+        let row = [&pair.a, &pair.b][side];
+        let is_told = |change: &&LevelChange| match design {
+            Design::Apart => true,
+            Design::Blocks => moves(pair, row, views[side], change),
+        };
+        let all = levels[side].get(&row_of(row)).into_iter().flatten();
+        all.filter(is_told).copied().collect()
     };
-    let own = |levels: &Levels, row: &CellView<'_>| {
-        levels.get(&row_of(row)).filter(|_| tells).cloned().unwrap_or_default()
+    [own(0), own(1)]
+}
+
+/// Whether the difference of the two went at least half of the way with a side's change. How noisy it
+/// is need not be known: that the side changed is. True where one level has no block of both.
+fn moves(pair: &Pair<'_>, row: &CellView<'_>, view: &View<'_>, change: &LevelChange) -> bool {
+    let begun: BTreeMap<u32, u64> = row
+        .visits
+        .iter()
+        .map(|v| (v.visit.repeat, since_start(view, v.visit.started_unix_ns)))
+        .collect();
+    let of = |is_of_level: &dyn Fn(u64) -> bool| {
+        let blocks = pair
+            .differences()
+            .filter(|(block, _)| begun.get(block).is_some_and(|ns| is_of_level(*ns)));
+        median(&blocks.map(|(_, difference)| difference).collect::<Vec<_>>())
     };
-    [own(reference, &pair.a), own(other, &pair.b)]
+    let (before, after) = (of(&|ns| ns < change.from_ns), of(&|ns| ns >= change.at_ns));
+    let moved = before.zip(after).map(|(before, after)| after - before);
+    moved.is_none_or(|moved| moved.abs() >= change.ratio.ln().abs() / 2.0)
 }

@@ -125,7 +125,11 @@ impl Matched<'_> {
     pub fn evidence(&self) -> Vec<Evidence> {
         match self.design {
             Design::Blocks => {
-                let all: Vec<Vec<f64>> = self.pairs.iter().map(Pair::differences).collect();
+                let all: Vec<Vec<f64>> = self
+                    .pairs
+                    .iter()
+                    .map(|pair| pair.differences().map(|(_, d)| d).collect())
+                    .collect();
                 let means = self.moderated(&all);
                 let offsets: Vec<f64> =
                     self.pairs.iter().zip(self.deviations()).map(|(p, d)| p.offset(d)).collect();
@@ -331,9 +335,9 @@ impl Pair<'_> {
         self.sides().into_iter().any(ends::is_of_one)
     }
 
-    /// Block by block.
-    pub fn differences(&self) -> Vec<f64> {
-        self.rounds.iter().map(|(_, a, b)| b - a).collect()
+    /// Block by block, each with its number.
+    pub fn differences(&self) -> impl Iterator<Item = (u32, f64)> {
+        self.rounds.iter().map(|(block, a, b)| (*block, b - a))
     }
 
     /// Whether a visit of either side completed nothing: no logarithm shows that.
