@@ -375,6 +375,10 @@ export interface Barrier {
  */
 export interface Cap {
   /**
+   * Block sizes of those cells.
+   */
+  block_sizes: number;
+  /**
    * Cells within 5 % of it.
    */
   cells: number;

@@ -460,26 +460,30 @@ fn ranged(ln: f64, half_width: f64) -> Ranged {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    pub const LAW: Law = Law {
+        iops: 50_000.0,
+        bandwidth: 1e9,
+        latency_seconds: 100e-6,
+        request_bandwidth: 2e9,
+        sharpness: 4.0,
+    };
+
+    /// One visit a cell, of nine block sizes and four numbers in flight.
+    pub fn planted(law: &Law) -> Vec<Point> {
+        let cells = (0..9).flat_map(|step| [1, 4, 16, 64].map(|n| (4096 << step, n)));
+        let point = |(block_bytes, in_flight): (u64, u64)| {
+            let ln_rates = vec![law.rate(block_bytes, in_flight).ln()];
+            Point { block_bytes, in_flight, ln_rates }
+        };
+        cells.map(point).collect()
+    }
 
     #[test]
     fn a_planted_law_is_found_again() {
-        let law = Law {
-            iops: 50_000.0,
-            bandwidth: 1e9,
-            latency_seconds: 100e-6,
-            request_bandwidth: 2e9,
-            sharpness: 4.0,
-        };
-        let mut points = Vec::new();
-        for step in 0..9 {
-            for in_flight in [1, 4, 16, 64] {
-                let block_bytes = 4096 << step;
-                let ln_rates = vec![law.rate(block_bytes, in_flight).ln()];
-                points.push(Point { block_bytes, in_flight, ln_rates });
-            }
-        }
+        let (law, mut points) = (LAW, planted(&LAW));
         // A gap must not drag it.
         points[10].ln_rates[0] -= 3.0;
         let found = fit(&points, 1).unwrap().law;

@@ -6,7 +6,7 @@ mod generator;
 mod queue;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,8 +26,10 @@ pub const ERROR_MAX: f64 = 0.10;
 const NEAR: f64 = 0.05;
 /// Of smaller blocks nobody asks how many in flight help.
 const KNEE_BLOCK: u64 = 4096;
-/// Cells at a cap that make it reached.
+/// Cells at a cap that make it reached, and their block sizes: at a single one another limit may be as
+/// near, and nothing tells the two apart.
 const CELLS_MIN: usize = 3;
+const BLOCK_SIZES_MIN: usize = 2;
 /// A fall with more in flight that counts: with visits, and without.
 const FALLS: [f64; 2] = [0.05, 0.15];
 
@@ -38,6 +40,8 @@ pub struct Cap {
     pub rate: Ranged,
     /// Cells within 5 % of it.
     pub cells: u32,
+    /// Block sizes of those cells.
+    pub block_sizes: u32,
     /// It was reached, not only extrapolated.
     pub reached: bool,
 }
@@ -230,12 +234,17 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// `A` and `W`: each is reached if three cells are within 5 % of it, or if doubling what is in
-/// flight adds less than 5 % where it is the largest term.
+/// `A` and `W`: each is reached if three cells of two block sizes are within 5 % of it, or if doubling
+/// what is in flight adds less than 5 % where it is the largest term.
 fn caps(points: &[Point], fit: &Fit) -> (Cap, Cap) {
     let near = |ratio: f64| ratio.ln().abs() <= NEAR;
     let cap = |at: usize, rate: Ranged, seen: &dyn Fn(&Point) -> f64| {
-        let cells = points.iter().filter(|point| near(seen(point) / rate.value)).count();
+        let at_it: Vec<u64> = points
+            .iter()
+            .filter(|point| near(seen(point) / rate.value))
+            .map(|point| point.block_bytes)
+            .collect();
+        let block_sizes = at_it.iter().collect::<BTreeSet<_>>().len();
         let saturates = points.iter().any(|few| {
             points.iter().any(|more| {
                 let doublings = (more.in_flight as f64 / few.in_flight.max(1) as f64).log2();
@@ -246,8 +255,14 @@ fn caps(points: &[Point], fit: &Fit) -> (Cap, Cap) {
                     && ((seen(more) / seen(few)).ln() / doublings) < NEAR
             })
         });
-        let reached = cells >= CELLS_MIN || saturates;
-        Cap { rate, cells: u32::try_from(cells).unwrap_or(u32::MAX), reached }
+        let stands = at_it.len() >= CELLS_MIN && block_sizes >= BLOCK_SIZES_MIN;
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Cap {
+            rate,
+            cells: count(at_it.len()),
+            block_sizes: count(block_sizes),
+            reached: stands || saturates,
+        }
     };
     let iops = |point: &Point| mean(&point.ln_rates).exp();
     let bytes = |point: &Point| iops(point) * point.block_bytes as f64;

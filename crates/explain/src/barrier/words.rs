@@ -1,8 +1,8 @@
 //! Barriers in sentences.
 
 use super::{
-    Barrier, Barriers, CELLS_MIN, Cap, CapKind, Elasticities, Elasticity, Follows, Generator,
-    KNEE_BLOCK, NoFit, Place, Ranged, Seat, Verdict,
+    BLOCK_SIZES_MIN, Barrier, Barriers, CELLS_MIN, Cap, CapKind, Elasticities, Elasticity, Follows,
+    Generator, KNEE_BLOCK, NoFit, Place, Ranged, Seat, Verdict,
 };
 use crate::words::{bandwidth, count, iops, list, percent, seconds, size};
 
@@ -218,33 +218,33 @@ impl Barrier {
 
 fn cap_words(group: &str, what: &str, cap: &Cap, show: fn(f64) -> String) -> String {
     let Ranged { value, low, high } = cap.rate;
-    let range = format!("[{}, {}]", show(low), show(high));
-    if cap.reached && (cap.cells as usize) < CELLS_MIN {
+    let (value, range) = (show(value), format!("[{}, {}]", show(low), show(high)));
+    let is_bandwidth = what == "bandwidth";
+    let ends = if is_bandwidth { "ends" } else { "end" };
+    let (few, of_one) =
+        ((cap.cells as usize) < CELLS_MIN, (cap.block_sizes as usize) < BLOCK_SIZES_MIN);
+    if cap.reached && (few || of_one) {
+        let near = match cap.cells {
+            0 => "no cell comes within 5 % of that".to_owned(),
+            1 => "only 1 cell comes within 5 % of that".to_owned(),
+            n if few => format!("only {n} cells come within 5 % of that"),
+            n => format!("{n} cells are within 5 % of that, all of one block size"),
+        };
         return format!(
-            "{group}: twice as many in flight add next to nothing, and by the law {what} end{} at about {} \
-             {range}; {} within 5 % of that.",
-            if what == "bandwidth" { "s" } else { "" },
-            show(value),
-            match cap.cells {
-                0 => "no cell comes".to_owned(),
-                1 => "only 1 cell comes".to_owned(),
-                n => format!("only {n} cells come"),
-            }
+            "{group}: twice as many in flight add next to nothing, and by the law {what} {ends} at about \
+             {value} {range}; {near}."
         );
     }
     if cap.reached {
         return format!(
-            "{group}: {what} end{} at {} {range}; {} cells are within 5 % of it.",
-            if what == "bandwidth" { "s" } else { "" },
-            show(value),
+            "{group}: {what} {ends} at {value} {range}; {} cells are within 5 % of it.",
             cap.cells
         );
     }
+    let blocks = if is_bandwidth { "larger" } else { "smaller" };
     format!(
-        "{group}: the limit of {what} was not reached; by the law it would be about {}. More in \
-         flight{} would show it.",
-        show(value),
-        if what == "bandwidth" { " or larger blocks" } else { "" }
+        "{group}: the limit of {what} was not reached; by the law it would be about {value}. More in \
+         flight or {blocks} blocks would show it."
     )
 }
 
@@ -408,7 +408,8 @@ fn factor_words(e: &Elasticity, kind: CapKind) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Law, Point, QueueVerdict, of_points};
+    use super::super::fit::tests::{LAW, planted};
+    use super::super::{Point, QueueVerdict, of_points};
     use super::*;
 
     #[test]
@@ -428,19 +429,7 @@ mod tests {
 
     #[test]
     fn fewer_than_one_are_not_in_flight_and_a_limit_that_few_cells_show_is_told_so() {
-        let law = Law {
-            iops: 50_000.0,
-            bandwidth: 1e9,
-            latency_seconds: 100e-6,
-            request_bandwidth: 2e9,
-            sharpness: 4.0,
-        };
-        let cells = (0..9).flat_map(|step| [1, 4, 16, 64].map(|n| (4096 << step, n)));
-        let point = |(block_bytes, in_flight): (u64, u64)| {
-            let ln_rates = vec![law.rate(block_bytes, in_flight).ln()];
-            Point { block_bytes, in_flight, ln_rates }
-        };
-        let mut barrier = of_points("read", "read", &cells.map(point).collect::<Vec<_>>(), 1);
+        let mut barrier = of_points("read", "read", &planted(&LAW), 1);
         barrier.knee_in_flight = Some(0.93);
         let said = barrier.sentences().join("\n");
         assert!(said.contains(", so one of them is at the limit: more do not help."), "{said}");
@@ -450,12 +439,16 @@ mod tests {
             said.contains(", so at the limit 5.1 of them are in flight: more do not help."),
             "{said}"
         );
-        let ends = |cells: u32| {
-            let cap = Cap { cells, reached: true, ..barrier.iops.unwrap() };
+        let ends = |cells: u32, block_sizes: u32| {
+            let cap = Cap { cells, block_sizes, reached: true, ..barrier.iops.unwrap() };
             cap_words("read", "requests per second", &cap, iops)
         };
-        assert!(ends(3).starts_with("read: requests per second end at "), "{}", ends(3));
-        assert!(ends(2).contains("end at about") && ends(2).contains("only 2 cells come within"));
+        assert!(ends(3, 2).starts_with("read: requests per second end at "), "{}", ends(3, 2));
+        let few = ends(2, 2);
+        assert!(few.contains("end at about") && few.contains("only 2 cells come within"), "{few}");
+        let of_one = ends(3, 1);
+        assert!(of_one.contains("end at about"), "{of_one}");
+        assert!(of_one.ends_with("; 3 cells are within 5 % of that, all of one block size."));
     }
 
     #[test]
