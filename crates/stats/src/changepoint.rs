@@ -25,6 +25,9 @@ const OUTER_MIN: usize = 2;
 /// Differences beyond this many robust deviations are cut to it before their correlation is
 /// taken: a single step would otherwise read as correlation, and hide behind the penalty for it.
 const DIFFERENCE_MAX: f64 = 2.5;
+/// Beyond this many they are no noise and left out. A step that came within a value shows as two of one
+/// direction, and these would read as correlation however short they were cut.
+const DIFFERENCE_OUT: f64 = 5.0;
 /// No series is quieter: a constant one would have a penalty of nothing.
 const SIGMA_MIN: f64 = 1e-4;
 const RHO_MAX: f64 = 0.95;
@@ -269,9 +272,14 @@ pub fn noise(series: &[f64]) -> Option<Noise> {
     let deviations = differences.iter().map(|d| (d - centre).abs()).collect();
     let spread = 1.4826 * median(deviations);
     let limit = DIFFERENCE_MAX * spread;
-    let tame: Vec<f64> = differences.iter().map(|d| (d - centre).clamp(-limit, limit)).collect();
-    let squares: f64 = tame.iter().map(|d| d * d).sum();
-    let products: f64 = tame.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let tame = |difference: &f64| {
+        let own = difference - centre;
+        (own.abs() <= DIFFERENCE_OUT * spread).then(|| own.clamp(-limit, limit))
+    };
+    let tame: Vec<Option<f64>> = differences.iter().map(tame).collect();
+    let squares: f64 = tame.iter().flatten().map(|d| d * d).sum();
+    let product = |pair: &[Option<f64>]| Some(pair[0]? * pair[1]?);
+    let products: f64 = tame.windows(2).filter_map(product).sum();
     let rho = if squares > 0.0 { 1.0 + 2.0 * products / squares } else { 0.0 };
     let rho = rho.clamp(0.0, RHO_MAX);
     let sigma = (spread / (2.0 * (1.0 - rho)).sqrt()).max(SIGMA_MIN);
@@ -444,6 +452,22 @@ mod tests {
             }
         }
         assert!(missed <= 6, "{missed} of 64");
+    }
+
+    #[test]
+    fn a_change_within_a_value_of_a_short_series_is_no_correlation() {
+        // Its two differences of one direction are not of the noise.
+        let found = |seed: &u64| {
+            let series = falls_at(10.5, 20, 0.02, *seed);
+            changes(&series, 5).unwrap().segments.len() > 1
+        };
+        let times = (0..50).filter(found).count();
+        assert!(times >= 40, "{times} of 50");
+        let quiet = |seed: &u64| {
+            let series = noisy(&[(0.0, 20)], 0.02, *seed);
+            changes(&series, 5).unwrap().segments.len() > 1
+        };
+        assert!((0..200).filter(quiet).count() <= 4);
     }
 
     #[test]
