@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -463,14 +463,27 @@ pub fn killed_while_mounted(lab: &mut Lab, mib: u64) -> Vec<String> {
 }
 
 pub fn kill_when_mounted(lab: &Lab, devices: &[String]) {
-    let mut child = lab.command("study s.toml --quiet").spawn().unwrap();
+    let mut child = playing(lab, "s.toml", devices);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// A study that is being played: something of it is mounted.
+pub fn playing(lab: &Lab, file: &str, devices: &[String]) -> Child {
+    let child = lab.command(&format!("study {file} --quiet")).spawn().unwrap();
     let begun = Instant::now();
     while !mounted(devices) && begun.elapsed() < Duration::from_secs(30) {
         sleep(Duration::from_millis(5));
     }
     assert!(mounted(devices), "the study never mounted it");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    child
+}
+
+/// A copy of the study that measures for long, being played.
+pub fn playing_for_long(lab: &Lab, devices: &[String]) -> Child {
+    let text = fs::read_to_string(lab.path("s.toml")).unwrap().replace("50ms", "20s");
+    fs::write(lab.path("first.toml"), text).unwrap();
+    playing(lab, "first.toml", devices)
 }
 
 /// Somebody unmounts what a killed study left.
@@ -782,13 +795,7 @@ fn what_another_study_plays_on_is_refused_whatever_its_store() {
     // The second stack of the other study would be built on what the first one has.
     let devices = loops(&mut lab, 2, 64);
     study(&lab, &strs(&devices), EXT4, "");
-    let text = fs::read_to_string(lab.path("s.toml")).unwrap().replace("50ms", "20s");
-    fs::write(lab.path("first.toml"), text).unwrap();
-    let mut child = lab.command("study first.toml --quiet").spawn().unwrap();
-    let begun = Instant::now();
-    while !mounted(&devices) && begun.elapsed() < Duration::from_secs(30) {
-        sleep(Duration::from_millis(5));
-    }
+    let mut child = playing_for_long(&lab, &devices);
     // The second device is the first study's too, though none of its stacks uses it.
     for device in &devices {
         study(&lab, &[device], EXT4, "");

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::lab::{Lab, Said, hash, needs_root, tool};
 use crate::study::{
-    EXT4, change, is_blank, kill_when_mounted, killed_while_mounted, loops, mounted, strs, study,
-    unmount,
+    EXT4, change, is_blank, kill_when_mounted, killed_while_mounted, loops, mounted,
+    playing_for_long, strs, study, unmount,
 };
 use crate::study_guards::with_lines;
 
@@ -84,14 +84,7 @@ fn a_study_that_is_being_played_left_nothing_behind() {
     let mut lab = Lab::new("study-playing");
     let devices = loops(&mut lab, 2, 64);
     study(&lab, &[&devices[0]], EXT4, "");
-    let text = fs::read_to_string(lab.path("s.toml")).unwrap().replace("50ms", "20s");
-    fs::write(lab.path("first.toml"), text).unwrap();
-    let mut child = lab.command("study first.toml --quiet").spawn().unwrap();
-    let begun = Instant::now();
-    while !mounted(&devices) && begun.elapsed() < Duration::from_secs(30) {
-        sleep(Duration::from_millis(5));
-    }
-    assert!(mounted(&devices));
+    let mut child = playing_for_long(&lab, &devices);
     study(&lab, &[&devices[1]], EXT4, "");
     let beside = lab.run("study s.toml");
     let listed = lab.run("study clean --dry-run");
