@@ -521,14 +521,15 @@ impl Sheet<'_> {
             .filter(|&v| !healthy_once || values[v] < standard.ln_rate + FLAG_WITH_VISITS.ln())
             .collect();
         let visits = &self.cells[cell].visits;
-        let kind = match healthy_once {
-            true => Kind::Transient,
-            false => self.confirmed(visits.iter().map(|v| v.order)),
-        };
+        let kind = self.confirmed(slow.iter().map(|&v| visits[v].order));
+        // One fast visit among many slow ones, apart in time, is the odd one.
+        let mostly = slow.len() >= VISITS_MIN && 2 * slow.len() > values.len();
+        let is_transient = healthy_once && !(mostly && kind == Kind::Reproducible);
+        let kind = if is_transient { Kind::Transient } else { kind };
         // As tables have it: all visits in which anything completed.
         let known = || values.iter().filter(|value| value.is_finite());
         let mean = known().sum::<f64>() / known().count().max(1) as f64;
-        let ratio = if healthy_once { lowest } else { mean } - standard.ln_rate;
+        let ratio = if is_transient { lowest } else { mean } - standard.ln_rate;
         self.push(cell, kind, ratio.exp(), (standard.ln_rate, true), &slow);
     }
 
@@ -949,6 +950,22 @@ mod tests {
         assert_eq!(region.cells[0].block_bytes, 2048);
         assert!((region.depth - 0.5).abs() < 0.05, "{region:?}");
         assert!(gaps.events.is_empty());
+    }
+
+    #[test]
+    fn a_cell_slow_in_all_rounds_but_one_is_a_reproducible_gap() {
+        let kinds = |slow: &dyn Fn(u32) -> bool| {
+            let cells = column(|at, healthy| {
+                let rate = |round| if at == 2 && slow(round) { healthy / 2.0 } else { healthy };
+                let noise = |round: u32| 1.0 + 0.01 * f64::from((at as u32 * 7 + round * 5) % 5);
+                let visit = |round| (rate(round) * noise(round), round * 14 + (at as u32 * 3) % 14);
+                (0..6).map(visit).collect()
+            });
+            let gaps = sweep(&cells, &Context::default());
+            (gaps.flagged.iter().map(|cell| cell.kind).collect::<Vec<_>>(), gaps.events.len())
+        };
+        assert_eq!(kinds(&|round| round != 4), (vec![Kind::Reproducible], 0));
+        assert_eq!(kinds(&|round| round % 3 == 1), (vec![Kind::Transient], 2));
     }
 
     #[test]
