@@ -56,7 +56,7 @@ fn series(rho: f64, levels: &[(f64, usize)], random: &mut Random) -> Vec<f64> {
 fn table(lot: &Lot) -> Vec<Claim> {
     let times = lot.effort.times(4_000, 600);
     let mut claims = Vec::new();
-    for (row, rho) in (0u64..).zip([0.0, 0.3, 0.5, 0.7]) {
+    for (row, rho) in (0u64..).zip([0.0, 0.3, 0.5, 0.7, 0.9]) {
         let (mut ours, mut plain, mut best) = (0, 0, 0);
         let (mut found, mut two) = (0, 0);
         for time in 0..times as u64 {
@@ -71,7 +71,9 @@ fn table(lot: &Lot) -> Vec<Claim> {
             two += usize::from(found_at(&steps, &[40, 80]));
         }
         let of = |what: &str| format!("rho {rho}: {what}");
-        claims.push(Claim::share(of("false alarms"), AtMost(0.05), ours, times));
+        // Where a second tells nine tenths of the next, noise and steps are hard to tell apart.
+        let bound = if rho > 0.7 { 0.12 } else { 0.05 };
+        claims.push(Claim::share(of("false alarms"), AtMost(bound), ours, times));
         if rho > 0.0 {
             let plain = Claim::share(of("2 s^2 ln n, false alarms"), AtMost(0.05), plain, times);
             claims.push(plain.of_broken());
@@ -82,7 +84,8 @@ fn table(lot: &Lot) -> Vec<Claim> {
         let (bound_found, bound_two) = match rho {
             r if r <= 0.3 => (0.95, Some(0.85)),
             r if r <= 0.5 => (0.85, None),
-            _ => (0.50, None),
+            r if r <= 0.7 => (0.50, None),
+            _ => (0.25, None),
         };
         claims.push(Claim::share(
             of("a step of 3 sigma found within 5 s"),
