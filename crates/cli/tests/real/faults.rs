@@ -212,8 +212,12 @@ fn a_device_that_shrinks_to_nothing_while_it_is_written() {
     let mut running = lab.start(&words);
     running.until_it_says("fill ");
     a_while();
+    // A write between the two would make the file as long as it was.
+    running.signal(Signal::STOP);
+    a_while();
     cut(&image, 0);
     tool("losetup", &["-c", &device]);
+    running.signal(Signal::CONT);
     let said = running.end();
     said.is(5, &["stream `write`, worker 0: write of 4096 bytes at byte", "the run ends here: E"]);
     let document = said.document();
