@@ -23,6 +23,9 @@ use crate::source::{Next, Owed, Second};
 use crate::verify::Floors;
 use crate::worker::{Pace, State, Worker};
 
+/// A request that is out for so long hangs, also where nobody waits for it any more.
+const HANGS: Nanos = Nanos::secs(1);
+
 /// A worker of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkerId {
@@ -643,8 +646,12 @@ impl<'a> Drive<'a> {
             }
             for slot in self.slots[worker.slots()].iter_mut().filter(|slot| slot.busy) {
                 let SlotState { op, file, offset, start, .. } = *slot;
-                worker.hanging.push(Hanging { op, file, offset, age: now.since(start) });
+                let age = now.since(start);
                 slot.busy = false;
+                // Who leaves at once did not wait for the others.
+                if hangs || age >= HANGS {
+                    worker.hanging.push(Hanging { op, file, offset, age });
+                }
             }
             worker.is_back(now);
             // The time spent waiting for them is part of what was measured.

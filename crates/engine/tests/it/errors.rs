@@ -249,6 +249,19 @@ fn abandoning_leaves_at_once_and_names_what_is_out() {
 }
 
 #[test]
+fn who_leaves_at_once_leaves_nothing_hanging() {
+    let mut v = reads(2, 3, 1);
+    v.streams[0].stop = for_time(Nanos::secs(100));
+    let shared = Shared::new(&v.streams);
+    let inner = model(&v);
+    let mut device = StopAt { inner, at: Nanos::secs(3), what: Shared::abandon, shared: &shared };
+    let played = play_shared(&v, &v.workers(), &shared, &mut device, Limits::default(), &mut ());
+    assert!(played.workers.iter().all(|w| w.hanging.is_empty()));
+    assert!(!played.result.hanging && played.result.warnings.is_empty());
+    assert!(device.now().get() < 3_300_000_000, "{:?}", device.now());
+}
+
+#[test]
 fn a_device_that_is_gone_gives_what_was_measured_so_far() {
     let mut v = reads(2, 2, 1);
     v.streams[0].stop = for_time(Nanos::secs(100));
