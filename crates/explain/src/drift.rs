@@ -158,6 +158,19 @@ pub struct Slope {
     pub over_all_high: f64,
 }
 
+impl Slope {
+    /// The same where something else than a slope is likelier: none at all is among what may be.
+    fn or_none(self) -> Self {
+        Self {
+            low: self.low.map(|low| low.min(0.0)),
+            high: self.high.map(|high| high.max(0.0)),
+            over_all_low: self.over_all_low.min(0.0),
+            over_all_high: self.over_all_high.max(0.0),
+            ..self
+        }
+    }
+}
+
 /// A change is told of one unit where this much of it was seen: 20 min of an hour.
 const SEEN_MIN: f64 = 1.0 / 3.0;
 /// A larger share says no more than that it is larger.
