@@ -415,7 +415,7 @@ pub enum Doubt {
     Single,
     /// Fewer than six blocks: an interval, but no claim.
     FewBlocks,
-    /// Mean and median of the blocks disagree: a few bad runs carry the difference, or hide it.
+    /// Mean and median of the blocks disagree: a few odd runs carry the difference, or hide it.
     FewBadRuns,
     /// A block's difference is odd among the others.
     OddBlock,

@@ -38,7 +38,7 @@ pub const PROOFS: &[Proof] = &[
     Proof { name: "compare-peeking", about: "A against A, looked at more than once", run: peeking },
     Proof {
         name: "compare-bad-runs",
-        about: "a few bad runs: whether it is said that they carry the difference",
+        about: "a few odd runs: whether it is said that they carry the difference",
         run: bad_runs,
     },
 ];

@@ -13,6 +13,10 @@ use crate::drift::{self, Step};
 use crate::steady::{self, WriteCliff};
 use crate::view::{CellView, View};
 
+/// So much of the way the difference of two sides goes at least with a change of one: the other may
+/// have changed as well.
+const WITH: f64 = 1.0 / 3.0;
+
 /// A change of level within a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LevelChange {
@@ -102,33 +106,83 @@ pub(super) fn of_pair(
     views: [&View<'_>; 2],
     levels: [&Levels; 2],
 ) -> [Vec<LevelChange>; 2] {
-    let own = |side: usize| {
-        let row = [&pair.a, &pair.b][side];
-        let is_told = |change: &&LevelChange| match design {
-            Design::Apart => true,
-            Design::Blocks => moves(pair, row, views[side], change),
-        };
-        let all = levels[side].get(&row_of(row)).into_iter().flatten();
-        all.filter(is_told).copied().collect()
+    let rows = [&pair.a, &pair.b];
+    let all = [0, 1].map(|side| levels[side].get(&row_of(rows[side])).cloned().unwrap_or_default());
+    if design == Design::Apart {
+        return all;
+    }
+    let begun = rows.map(|row| {
+        let visits = row.visits.iter().map(|v| (v.visit.repeat, v.visit.started_unix_ns));
+        visits.collect::<BTreeMap<u32, i64>>()
+    });
+    let block = |(number, difference)| {
+        let begun = [*begun[0].get(&number)?, *begun[1].get(&number)?];
+        Some(Block { begun, difference })
     };
-    [own(0), own(1)]
+    let blocks: Vec<Block> = pair.differences().filter_map(block).collect();
+    let moments = [0, 1].map(|side| {
+        let moment = |change| Moment::of(side, views[side], change);
+        all[side].iter().map(moment).collect::<Vec<_>>()
+    });
+    let told = |side: usize| {
+        let others = || moments.iter().flatten();
+        let own = all[side].iter().zip(&moments[side]);
+        own.filter(|(_, moment)| moment.is_in(&blocks, others)).map(|(change, _)| *change).collect()
+    };
+    [told(0), told(1)]
 }
 
-/// Whether the difference of the two went at least half of the way with a side's change. How noisy it
-/// is need not be known: that the side changed is. True where one level has no block of both.
-fn moves(pair: &Pair<'_>, row: &CellView<'_>, view: &View<'_>, change: &LevelChange) -> bool {
-    let begun: BTreeMap<u32, u64> = row
-        .visits
-        .iter()
-        .map(|v| (v.visit.repeat, since_start(view, v.visit.started_unix_ns)))
-        .collect();
-    let of = |is_of_level: &dyn Fn(u64) -> bool| {
-        let blocks = pair
-            .differences()
-            .filter(|(block, _)| begun.get(block).is_some_and(|ns| is_of_level(*ns)));
-        median(&blocks.map(|(_, difference)| difference).collect::<Vec<_>>())
-    };
-    let (before, after) = (of(&|ns| ns < change.from_ns), of(&|ns| ns >= change.at_ns));
-    let moved = before.zip(after).map(|(before, after)| after - before);
-    moved.is_none_or(|moved| moved.abs() >= change.ratio.ln().abs() / 2.0)
+/// A block of a pair.
+struct Block {
+    /// When the visit of each side began, ns since 1970.
+    begun: [i64; 2],
+    /// ln of the other's rate by the reference's.
+    difference: f64,
+}
+
+/// A side's change by the clock that both have.
+struct Moment {
+    side: usize,
+    /// Not sooner, ns since 1970.
+    from: i64,
+    /// Nor later.
+    at: i64,
+    /// What it alone does to the difference.
+    effect: f64,
+}
+
+impl Moment {
+    fn of(side: usize, view: &View<'_>, change: &LevelChange) -> Self {
+        let start = view.run.header.started_unix_ns;
+        let effect = change.ratio.ln();
+        Self {
+            side,
+            from: start.saturating_add_unsigned(change.from_ns),
+            at: start.saturating_add_unsigned(change.at_ns),
+            effect: if side == 0 { -effect } else { effect },
+        }
+    }
+
+    /// Whether the difference of the two went with it, from the blocks between it and the change
+    /// before to those between it and the next. How noisy it is need not be known: that the side
+    /// changed is. True where there are no such blocks.
+    fn is_in<'a, I>(&self, blocks: &[Block], all: impl Fn() -> I) -> bool
+    where
+        I: Iterator<Item = &'a Self>,
+    {
+        let middle = |is_of_level: &dyn Fn(&&Block) -> bool| {
+            let of_level = blocks.iter().filter(is_of_level);
+            median(&of_level.map(|block| block.difference).collect::<Vec<_>>())
+        };
+        let before = middle(&|block| {
+            let mut sooner = all().filter(|o| o.at <= self.from && o.from < self.from);
+            block.begun[self.side] < self.from && sooner.all(|o| block.begun[o.side] >= o.at)
+        });
+        let after = middle(&|block| {
+            let mut later = all().filter(|o| o.from >= self.at && o.at > self.at);
+            block.begun[self.side] >= self.at && later.all(|o| block.begun[o.side] < o.from)
+        });
+        let moved = before.zip(after).map(|(before, after)| after - before);
+        moved.is_none_or(|moved| moved * self.effect.signum() >= WITH * self.effect.abs())
+    }
 }

@@ -54,7 +54,7 @@ impl Against {
         let imported = !self.differences.imported.is_empty();
         out.push(margin_told(&self.overall, of.floor.as_ref(), "this comparison", imported));
         out.extend(self.floor_of_few(of.floor.as_ref()));
-        out.extend(self.few_bad_runs());
+        out.extend(self.few_odd_runs());
         out.extend(self.unmatched());
         out.extend(self.next());
         out
@@ -409,7 +409,7 @@ impl Against {
         }
     }
 
-    fn few_bad_runs(&self) -> Option<String> {
+    fn few_odd_runs(&self) -> Option<String> {
         let carried = |o: &Outcome| o.doubts.contains(&Doubt::FewBadRuns);
         let cells: Vec<_> = self.cells.iter().filter(|c| carried(&c.outcome)).collect();
         if cells.is_empty() && !carried(&self.overall) {
@@ -426,8 +426,8 @@ impl Against {
             more => format!(" and {more} more"),
         };
         Some(format!(
-            "Carried by a few bad runs: mean and median of the blocks disagree ({place}{more}). \
-             The median does not show how bad the bad ones are, and that may be the whole story. \
+            "Carried by a few odd runs: mean and median of the blocks disagree ({place}{more}). \
+             The median does not show how odd the few are, worse or better, and that may be the whole story. \
              {} {}",
             stalled("A", a),
             stalled(&self.label, b),
