@@ -545,8 +545,13 @@ impl CellInterval {
             0 => None,
             1 => Some(format!(
                 "One of {} lies apart from the others: {which}.{apart} Nothing was dropped: look \
-                 for a stall, a host stall or other load in that visit, and repeat it.",
-                self.values.len()
+                 for {} in that visit, and repeat it.",
+                self.values.len(),
+                if self.mean_without_flagged.is_some_and(|others| others < self.mean) {
+                    "a cache, or less load of others,"
+                } else {
+                    "a stall, a host stall or other load"
+                }
             )),
             n if !self.recurring => Some(format!(
                 "{n} of {} visits lie apart from the others: {which}.{apart} Nothing came back for \

@@ -382,6 +382,10 @@ export interface Cap {
    * Cells within 5 % of it.
    */
   cells: number;
+  /**
+   * The highest of a cell, which is less than the cap where that was not reached.
+   */
+  highest: number;
   rate: Ranged;
   /**
    * It was reached, not only extrapolated.

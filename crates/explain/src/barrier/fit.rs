@@ -22,7 +22,7 @@ const CORNERS: [f64; 6] = [-0.7, -0.3, -0.1, 0.1, 0.3, 0.7];
 /// As well: by the likelihood ratio of 95 %, and where no more than so much of a rate is at stake.
 const AS_WELL: f64 = 1.92;
 const ERROR_MIN: f64 = 0.001;
-/// Step at which a descent ends, and that of one whose result is only compared.
+/// Step at which a descent ends, and that of one that only says whether a law fits as well.
 const FINE: f64 = 2e-4;
 const ROUGH: f64 = 4e-3;
 /// Fewest points, block sizes and numbers in flight to tell five parameters apart.
@@ -382,7 +382,7 @@ fn with_errors(points: &[&Point], logs: Logs, seed: u64) -> Fit {
     let replicated = points.iter().filter(|point| point.ln_rates.len() >= 2).count();
     let from_visits = replicated * 2 > points.len();
     let [iops, bandwidth] = if from_visits {
-        drawn_again(points, logs, seed)
+        wider(drawn_again(points, logs, seed), by_scatter(points, &logs, error_mean))
     } else {
         by_scatter(points, &logs, error_mean)
     };
@@ -434,7 +434,8 @@ fn drawn_again(points: &[&Point], logs: Logs, seed: u64) -> [Ranged; 2] {
             let wider = if n > 1 { (n as f64 / (n as f64 - 1.0)).sqrt() } else { 1.0 };
             mean(visits) + wider * (drawn - mean(visits))
         });
-        let again = descend(&drawn, logs, 0.02, ROUGH, &DIRECTIONS);
+        // A step as wide as the noise would leave each draw where it began.
+        let again = descend(&drawn, logs, 0.02, FINE, &DIRECTIONS);
         draws[0].push(again.0[0] - logs.0[0]);
         draws[1].push(again.0[1] - logs.0[1]);
     }
@@ -442,6 +443,12 @@ fn drawn_again(points: &[&Point], logs: Logs, seed: u64) -> [Ranged; 2] {
         let spread = mean(&draws[at].iter().map(|d| d * d).collect::<Vec<_>>()).sqrt();
         ranged(logs.0[at], 2.0 * spread)
     })
+}
+
+/// Of each cap the wider interval: visits drawn again know nothing of how far the law itself is off.
+fn wider(one: [Ranged; 2], other: [Ranged; 2]) -> [Ranged; 2] {
+    let width = |ranged: &Ranged| (ranged.high / ranged.low).ln();
+    [0, 1].map(|at| if width(&one[at]) >= width(&other[at]) { one[at] } else { other[at] })
 }
 
 /// Without visits: how far the points are from the law, by the number of points that the cap
@@ -523,6 +530,26 @@ pub(super) mod tests {
         let apart = fit(&grid(&[512, 1 << 10, 2 << 10, 4 << 10, 64 << 10]), 1).unwrap();
         let [low, high] = [apart.iops.low, apart.iops.high].map(|end| (end / 3_000.0).ln());
         assert!(low <= 0.001 && high >= -0.001 && high - low < 0.05, "{apart:?}");
+    }
+
+    #[test]
+    fn the_intervals_of_caps_are_as_wide_as_visits_are_noisy() {
+        let held = |seed: u64| {
+            let mut random = Random::new(seed);
+            let mut points = planted(&LAW);
+            for point in &mut points {
+                let ln = point.ln_rates[0];
+                point.ln_rates = (0..4).map(|_| ln + 0.02 * random.normal()).collect();
+            }
+            let found = fit(&points, seed).unwrap();
+            let holds = |cap: Ranged, truth: f64| cap.low <= truth && truth <= cap.high;
+            let width = |cap: Ranged| (cap.high / cap.low).ln();
+            assert!(width(found.iops) > 0.004 && width(found.bandwidth) > 0.004, "{found:?}");
+            assert!(width(found.iops) < 0.1 && width(found.bandwidth) < 0.1, "{found:?}");
+            [holds(found.iops, LAW.iops), holds(found.bandwidth, LAW.bandwidth)]
+        };
+        let held = (0..20).flat_map(held).filter(|holds| *holds).count();
+        assert!(held >= 36, "{held} of 40");
     }
 
     #[test]

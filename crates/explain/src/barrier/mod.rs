@@ -44,6 +44,8 @@ pub struct Cap {
     pub block_sizes: u32,
     /// It was reached, not only extrapolated.
     pub reached: bool,
+    /// The highest of a cell, which is less than the cap where that was not reached.
+    pub highest: f64,
 }
 
 /// What ends a cell's rate.
@@ -262,6 +264,7 @@ fn caps(points: &[Point], fit: &Fit) -> (Cap, Cap) {
             cells: count(at_it.len()),
             block_sizes: count(block_sizes),
             reached: stands || saturates,
+            highest: points.iter().map(seen).fold(0.0, f64::max),
         }
     };
     let iops = |point: &Point| mean(&point.ln_rates).exp();

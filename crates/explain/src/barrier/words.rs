@@ -109,8 +109,8 @@ impl Barrier {
     fn no_fit_words(&self) -> String {
         let why = match (self.no_fit, self.withheld) {
             (_, Some(error)) => format!(
-                "the law is off by {} on average, more than the 10 % beyond which it says nothing",
-                percent(error)
+                "the law is off by {:.1} % on average, more than the 10 % beyond which it says nothing",
+                100.0 * error
             ),
             (Some(NoFit::OneLoad), _) => format!(
                 "one number of requests in flight{} cannot tell a limit from the time of a \
@@ -243,8 +243,9 @@ fn cap_words(group: &str, what: &str, cap: &Cap, show: fn(f64) -> String) -> Str
     }
     let blocks = if is_bandwidth { "larger" } else { "smaller" };
     format!(
-        "{group}: the limit of {what} was not reached; by the law it would be about {value}. More in \
-         flight or {blocks} blocks would show it."
+        "{group}: the limit of {what} was not reached: it is above {}, the most of any cell. More in \
+         flight or {blocks} blocks would show it.",
+        show(cap.highest)
     )
 }
 
@@ -449,6 +450,10 @@ mod tests {
         let of_one = ends(3, 1);
         assert!(of_one.contains("end at about"), "{of_one}");
         assert!(of_one.ends_with("; 3 cells are within 5 % of that, all of one block size."));
+        // What nobody came near is at least what was seen.
+        let cap = Cap { reached: false, highest: 41_000.0, ..barrier.iops.unwrap() };
+        let above = cap_words("read", "requests per second", &cap, iops);
+        assert!(above.contains("was not reached: it is above 41.0 K,"), "{above}");
     }
 
     #[test]

@@ -368,26 +368,36 @@ impl WriteCache {
 
     /// What the drop says.
     pub fn sentence(&self) -> String {
-        let refills = if self.refills {
-            "it was there again after a pause, so it refills"
-        } else {
-            "seen once; a second visit after a pause would show whether it refills, or is wear"
-        };
         let [low, high] = [self.at_bytes_low, self.at_bytes_high];
         let at = if high as f64 > ONE_PLACE * low as f64 {
             format!("between {} and {}", size(low), size(high))
         } else {
             size(self.at_bytes)
         };
+        let (about, whose) = (size(self.size_bytes), whose(self.buffered));
+        let is = match (self.refills, self.stayed) {
+            (true, _) => {
+                format!(
+                    "a write cache of about {about}, {whose}; it was there again after a pause, so it refills"
+                )
+            }
+            (false, 0) => format!(
+                "a write cache of about {about}, {whose}; seen once; a second visit after a pause would show \
+                 whether it refills, or is wear"
+            ),
+            (false, n) => format!(
+                "clean space used up, or wear, rather than a cache: it was not there again in {n} later {} \
+                 that wrote as much",
+                if n == 1 { "visit" } else { "visits" }
+            ),
+        };
         format!(
-            "Writes fell from {}{} to {} once {at} were written ({}, visit {}): a write cache of about {}, {}; {refills}.",
+            "Writes fell from {}{} to {} once {at} were written ({}, visit {}): {is}.",
             bandwidth(self.before),
             if self.before_is_least { " or more" } else { "" },
             bandwidth(self.after),
             self.phase,
             u64::from(self.repeat) + 1,
-            size(self.size_bytes),
-            whose(self.buffered)
         )
     }
 }

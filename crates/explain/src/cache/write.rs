@@ -6,6 +6,7 @@ use serde::Serialize;
 use stats::changepoint::changes;
 
 use crate::closing::load_ns;
+use crate::drift::written_bytes;
 use crate::view::View;
 
 /// The rate must fall below this share of what it was.
@@ -46,6 +47,8 @@ pub struct WriteCache {
     pub buffered: bool,
     /// Whether another visit that began idle met a drop near the same place: it refills.
     pub refills: bool,
+    /// Later visits to the cell that wrote as much and were as slow throughout: it did not.
+    pub stayed: u32,
 }
 
 /// The first drop of every visit that writes, the fill included.
@@ -68,6 +71,15 @@ pub(crate) fn write_caches(view: &View<'_>) -> Vec<WriteCache> {
             let (small, large) = (place.min(cache.at_bytes), place.max(cache.at_bytes));
             other != at && small > 0 && large as f64 <= SAME * small as f64
         });
+        let slow = |visit: &&VisitRecord| {
+            let written = written_bytes(visit);
+            let rate = written as f64 / (visit.elapsed_ns as f64 / 1e9);
+            let later = visit.cell == cache.cell && visit.order > cache.order;
+            let nearer = rate < (cache.before * cache.after).sqrt();
+            later && visit.end == VisitEnd::Complete && written >= cache.at_bytes_high && nearer
+        };
+        let stayed = view.run.visits.iter().filter(slow).count();
+        cache.stayed = u32::try_from(stayed).unwrap_or(u32::MAX);
     }
     found
 }
@@ -126,5 +138,6 @@ fn of_visit(view: &View<'_>, visit: &VisitRecord) -> Option<WriteCache> {
         size_bytes: size as u64,
         buffered: !stream.backend.direct && super::has_page_cache(view),
         refills: false,
+        stayed: 0,
     })
 }
