@@ -539,13 +539,13 @@ pub(super) mod tests {
             let mut points = planted(&LAW);
             for point in &mut points {
                 let ln = point.ln_rates[0];
-                point.ln_rates = (0..4).map(|_| ln + 0.02 * random.normal()).collect();
+                point.ln_rates = (0..4).map(|_| ln + 0.004 * random.normal()).collect();
             }
             let found = fit(&points, seed).unwrap();
             let holds = |cap: Ranged, truth: f64| cap.low <= truth && truth <= cap.high;
             let width = |cap: Ranged| (cap.high / cap.low).ln();
-            assert!(width(found.iops) > 0.004 && width(found.bandwidth) > 0.004, "{found:?}");
-            assert!(width(found.iops) < 0.1 && width(found.bandwidth) < 0.1, "{found:?}");
+            assert!(width(found.iops) > 0.0005 && width(found.bandwidth) > 0.0005, "{found:?}");
+            assert!(width(found.iops) < 0.02 && width(found.bandwidth) < 0.02, "{found:?}");
             [holds(found.iops, LAW.iops), holds(found.bandwidth, LAW.bandwidth)]
         };
         let held = (0..20).flat_map(held).filter(|holds| *holds).count();
