@@ -648,9 +648,11 @@ impl<'a> Drive<'a> {
                 let SlotState { op, file, offset, start, .. } = *slot;
                 let age = now.since(start);
                 slot.busy = false;
-                // Who leaves at once did not wait for the others.
                 if hangs || age >= HANGS {
                     worker.hanging.push(Hanging { op, file, offset, age });
+                } else {
+                    // Who leaves at once did not wait for it: nobody knows whether it hangs.
+                    worker.left = true;
                 }
             }
             worker.is_back(now);

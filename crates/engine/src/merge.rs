@@ -33,6 +33,8 @@ pub struct VisitResult {
     pub begin: Instant,
     /// Requests that never came back.
     pub hanging: bool,
+    /// Others are still in flight, since the user wanted to leave at once.
+    pub left: bool,
     /// Requests failed or came back short.
     pub failed: bool,
     /// What went wrong, in words.
@@ -66,6 +68,7 @@ pub fn merge(visit: &Visit, mut results: Vec<WorkerResult>) -> VisitResult {
     let mut warnings = warnings(visit, &results);
     warnings.extend(overloads(visit, &results, &late, load_end.unwrap_or(last).since(begin)));
     let hanging = results.iter().any(|r| !r.hanging.is_empty());
+    let left = results.iter().any(|r| r.left);
     let failed = results.iter().any(|r| r.gave_up);
     let mut streams: Vec<StreamRecord> = visit
         .streams
@@ -104,6 +107,7 @@ pub fn merge(visit: &Visit, mut results: Vec<WorkerResult>) -> VisitResult {
         load: load_end.map(|end| end.since(begin)),
         begin,
         hanging,
+        left,
         failed,
         warnings,
     }

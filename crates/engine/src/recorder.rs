@@ -58,6 +58,8 @@ pub struct WorkerResult {
     pub stamp_error: Nanos,
     /// Requests that never came back.
     pub hanging: Vec<Hanging>,
+    /// Others are still in flight, since the user wanted to leave at once.
+    pub left: bool,
     /// First failed request, to name it: operation, offset, error (`None`: short transfer of so
     /// many bytes).
     pub first_failure: Option<Failure>,

@@ -55,6 +55,7 @@ pub(crate) struct Worker<'a> {
     pub mismatches: Vec<Mismatch>,
     pub mismatches_dropped: u64,
     pub hanging: Vec<Hanging>,
+    pub left: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +134,7 @@ impl<'a> Worker<'a> {
             mismatches: Vec::new(),
             mismatches_dropped: 0,
             hanging: Vec::new(),
+            left: false,
         })
     }
 
@@ -386,6 +388,7 @@ impl<'a> Worker<'a> {
             batch_max,
             stamp_error,
             hanging: self.hanging,
+            left: self.left,
             first_failure,
             gave_up: false,
             mismatches: self.mismatches,

@@ -425,8 +425,8 @@ impl Body {
                 *system += helpers.system;
             }
         }
-        if finished.results.iter().any(|r| !r.hanging.is_empty()) {
-            // Closing a back end waits for its requests, and these do not come back.
+        if finished.results.iter().any(|r| r.left || !r.hanging.is_empty()) {
+            // Closing a back end waits for its requests, and these do not come back, or not at once.
             std::mem::forget(backend);
         }
         finished.backends = self.ids.iter().map(|id| (id.stream, report.clone())).collect();

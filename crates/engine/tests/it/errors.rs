@@ -257,7 +257,7 @@ fn who_leaves_at_once_leaves_nothing_hanging() {
     let mut device = StopAt { inner, at: Nanos::secs(3), what: Shared::abandon, shared: &shared };
     let played = play_shared(&v, &v.workers(), &shared, &mut device, Limits::default(), &mut ());
     assert!(played.workers.iter().all(|w| w.hanging.is_empty()));
-    assert!(!played.result.hanging && played.result.warnings.is_empty());
+    assert!(played.result.left && !played.result.hanging && played.result.warnings.is_empty());
     assert!(device.now().get() < 3_300_000_000, "{:?}", device.now());
 }
 

@@ -104,7 +104,7 @@ impl Running<'_> {
         let mut played = play(&order, stage, || {}, |_| {})?;
         self.field.give_back(played.stage.take());
         let found = engine::merge(&visit, std::mem::take(&mut played.results));
-        let hangs = found.hanging || !played.stuck.is_empty();
+        let hangs = found.hanging || found.left || !played.stuck.is_empty();
         if hangs {
             self.field.hangs();
         }

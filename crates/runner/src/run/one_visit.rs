@@ -149,6 +149,9 @@ impl Running<'_> {
                 .as_ref()
                 .map(|error| Warning::new("device-failed", error.to_string())),
         );
+        if found.left {
+            self.field.hangs();
+        }
         let end = end_of(&played, found.hanging, found.failed, self.interrupt.stops());
         if end != VisitEnd::Hanging {
             let mut ops = cell.streams.iter().flat_map(|stream| &stream.mix.classes);
