@@ -97,16 +97,18 @@ pub struct ConsentOptions {
     /// array or a volume) and the root's disk are refused all the same.
     #[arg(long, value_name = "DEVICE")]
     pub destroy: Vec<PathBuf>,
-    /// Destroy the device although it bears a partition table or a signature
+    /// Write the target although one check speaks against it, or cannot be made
     #[arg(long, value_name = "WHAT", value_enum)]
     pub even_though: Vec<Exception>,
 }
 
-/// What a device that is to be destroyed may bear.
+/// Which check of a target is waived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Exception {
-    /// A partition table, a file system, a member of an array: nothing that is in use
+    /// The device bears a partition table, a file system or a RAID member that is not in use
     Signature,
+    /// Nobody can find out who uses the target, for want of /proc or /sys
+    Unchecked,
 }
 
 /// How to run, apart from what.

@@ -12,7 +12,7 @@ use crate::args::Common;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::input;
-use crate::options::{ConsentOptions, MannerOptions, SuiteOptions};
+use crate::options::{ConsentOptions, Exception, MannerOptions, SuiteOptions};
 use crate::output::Output;
 use crate::parts::List;
 
@@ -219,7 +219,8 @@ pub fn settings(consent: &ConsentOptions, manner: &MannerOptions, store_path: Pa
         consent: stack::Consent {
             overwrite: consent.overwrite.clone(),
             destroy: consent.destroy.clone(),
-            even_though_signature: !consent.even_though.is_empty(),
+            even_though_signature: consent.even_though.contains(&Exception::Signature),
+            even_though_unchecked: consent.even_though.contains(&Exception::Unchecked),
             own_mounts: Vec::new(),
         },
         verify: manner.verify,

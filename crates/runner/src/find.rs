@@ -97,10 +97,15 @@ impl Seen {
         self.is_device() || self.is_character() || self.is_file()
     }
 
+    /// Length of a device; `None` of files, and where nothing is known of the device.
+    fn device_size(&self) -> Option<Bytes> {
+        self.target.top().filter(|_| self.is_device()).map(|device| device.size)
+    }
+
     /// Bytes that are there.
     fn there(&self) -> Bytes {
         let size = match self.is_device() {
-            true => self.target.top().map(|device| device.size),
+            true => self.device_size(),
             false => Some(self.target.path.size),
         };
         size.filter(|_| self.exists() && !self.is_character()).unwrap_or(Bytes::ZERO)
@@ -155,7 +160,7 @@ pub(crate) fn find_paths(
         let all = u64::from(each).saturating_mul(seen.len() as u64);
         source.set(&format!("file_count={all}"))?;
     }
-    let smallest = seen.iter().filter(|one| one.is_device()).map(Seen::there).min();
+    let smallest = seen.iter().filter_map(Seen::device_size).min();
     let capacity = smallest.map(|there| Bytes::new(there.get().saturating_mul(seen.len() as u64)));
     let wanted = checked(source, capacity)?;
     let mut permits = Vec::new();
@@ -408,7 +413,7 @@ fn fit_size(
     as_it_is: bool,
 ) -> Result<(), RunError> {
     let smallest = seen.iter().map(Seen::there).min().unwrap_or(Bytes::ZERO);
-    let device = seen.iter().filter(|one| one.is_device()).map(Seen::there).min();
+    let device = seen.iter().filter_map(Seen::device_size).min();
     let whole = as_it_is && smallest > Bytes::ZERO && wanted.files.count == 1;
     if whole && !order.size_given {
         return set_size(source, smallest, wanted.size_unit());

@@ -1,6 +1,6 @@
 //! Gathers the facts on which [`crate::decide`] decides. Reads only.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -12,13 +12,15 @@ use units::Bytes;
 use crate::block;
 use crate::host::{Host, unescape};
 use crate::mark;
-use crate::mounts::{DeviceNumber, Mount, mount_of, mounts, parse};
+use crate::mounts::{DeviceNumber, Mount, mount_of, mounts};
+use crate::safety::same::{Root, Table};
 use crate::safety::{
-    Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Place, Process, Subject, Users,
+    Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Place, Subject, Users,
 };
 use crate::shared;
 use crate::signature::probe;
 use crate::target::{FileId, PathKind, Space, Target, is_memory_or_network, under};
+use crate::users::{Wanted, aliases, all_mounts, unchecked, users, users_of_file};
 
 /// Where Plimsoll's own files are: the disk under them is never written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,6 +104,8 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
                 swap: false,
                 loops: Vec::new(),
                 users: Users::default(),
+                unchecked: Vec::new(),
+                even_though_unchecked: consent.even_though_unchecked,
             };
             if writes {
                 look_around(host, target, consent, own, &mut file);
@@ -189,8 +193,21 @@ fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file:
         })
         .map(|(what, _)| what.to_owned());
     file.swap = swaps(host).iter().any(|swap| is_it(swap));
-    file.loops = loops(host).into_iter().filter(|(_, f)| is_it(f)).map(|(name, _)| name).collect();
-    file.users = users(host, path, Identity::File(file.id));
+    file.unchecked = unchecked(host);
+    let everywhere = all_mounts(host);
+    let ids = aliases(path, file.id, &everywhere);
+    file.loops = shared::loops(host)
+        .into_iter()
+        .filter(|(_, on)| match on {
+            Root::File(id) => ids.contains(id),
+            Root::Named(name) => is_it(name),
+            Root::Device(_) => false,
+        })
+        .map(|(name, _)| name)
+        .collect();
+    let mapped_on = target.mount.iter().map(|mount| mount.device).collect();
+    let wanted = Wanted { files: ids, devices: Vec::new(), mapped_on };
+    file.users = users_of_file(host, path, &wanted);
 }
 
 /// What the kernel swaps to: files and device nodes.
@@ -202,12 +219,6 @@ fn swaps(host: &Host) -> Vec<PathBuf> {
         .filter(|word| !word.is_empty())
         .map(unescape)
         .collect()
-}
-
-/// Loop devices with their files.
-fn loops(host: &Host) -> Vec<(String, PathBuf)> {
-    let names = host.names("/sys/class/block").into_iter();
-    names.filter_map(|name| block::loop_file(host, &name).map(|file| (name, file))).collect()
 }
 
 fn block_facts(
@@ -237,6 +248,8 @@ fn block_facts(
         signatures: Err("it was not looked at".to_owned()),
         partitions: block::partitions_of(host, &name),
         users: Users::default(),
+        unchecked: Vec::new(),
+        even_though_unchecked: consent.even_though_unchecked,
         name,
     };
     if !writes {
@@ -258,14 +271,17 @@ fn block_facts(
         // Neither its holders nor its mounts can be known.
         Err("sysfs does not show it".to_owned())
     };
-    facts.users = users(host, &target.path.resolved, Identity::Device(number));
-    device_uses(host, &mut facts);
+    facts.unchecked = unchecked(host);
+    let table = shared::table(host);
+    let twins = Twins::of(&table, &facts.name);
+    facts.users = users_of_device(host, &table, &facts, &twins);
+    device_uses(host, &table, &twins, &mut facts);
     let is_known = !(facts.mounts.is_empty() && facts.swaps.is_empty() && facts.holders.is_empty());
     if host.is_this() && !is_known && is_claimed(&target.path.resolved) {
         let by = "something that the kernel does not name (the log of a mounted file system?)";
         push(&mut facts.holders, DeviceUse { device: facts.name.clone(), by: by.to_owned() });
     }
-    system_devices(host, own, &mut facts);
+    system_devices(host, own, &twins, &mut facts);
     facts
 }
 
@@ -287,19 +303,54 @@ fn device_named(path: &Path) -> Option<DeviceNumber> {
     metadata.file_type().is_block_device().then(|| DeviceNumber::from_dev(metadata.rdev()))
 }
 
+/// The devices that have bytes of one device.
+struct Twins {
+    /// All of them, without itself.
+    all: Vec<String>,
+    /// Those that it lies on, which it holds itself.
+    below: Vec<String>,
+    /// The files that it lies on.
+    files: Vec<FileId>,
+}
+
+impl Twins {
+    fn of(table: &Table, name: &str) -> Self {
+        let roots = table.below(name);
+        let below = roots.iter().flat_map(|root| table.names_of(root)).map(str::to_owned);
+        let file = |root: &Root| match root {
+            Root::File(id) => Some(*id),
+            Root::Device(_) | Root::Named(_) => None,
+        };
+        Self {
+            all: table.sharing(name).into_iter().map(str::to_owned).collect(),
+            below: below.collect(),
+            files: roots.iter().filter_map(file).collect(),
+        }
+    }
+
+    /// Whether it is another use of the bytes: neither the device itself nor what that lies on.
+    fn is_another(&self, name: &str) -> bool {
+        self.all.iter().any(|twin| twin == name) && !self.below.iter().any(|below| below == name)
+    }
+}
+
+/// Who has the bytes open for writing, under any name of them.
+fn users_of_device(host: &Host, table: &Table, facts: &BlockFacts, twins: &Twins) -> Users {
+    let numbers = twins.all.iter().filter_map(|name| table.get(name)).map(|known| known.number);
+    let devices = std::iter::once(facts.number).chain(numbers).collect();
+    let wanted = Wanted { files: twins.files.clone(), devices, mapped_on: Vec::new() };
+    users(host, &wanted)
+}
+
 /// Everything that uses the device as the kernel shows it. Fills `mounts`, `swaps`, `holders`
 /// and `zfs_pools`.
-fn device_uses(host: &Host, facts: &mut BlockFacts) {
-    let mut related = block::built_on(host, &facts.name);
-    // A whole disk in use takes its partitions with it; its other partitions do not matter.
-    related.extend(block::disk_of(host, &facts.name));
-    // What is another device by name only is written with it.
-    let others = shared::also(host, &related);
-    related.extend(others.iter().cloned());
-    facts.users.add(users_of_others(host, &related, &others));
+fn device_uses(host: &Host, table: &Table, twins: &Twins, facts: &mut BlockFacts) {
+    let mut related = vec![facts.name.clone()];
+    related.extend(twins.all.iter().cloned());
     let numbers: Vec<(DeviceNumber, &String)> =
         related.iter().filter_map(|name| Some((block::number_of(host, name)?, name))).collect();
-    for (mount, whose) in all_mounts(host) {
+    for seen in all_mounts(host) {
+        let mount = seen.mount;
         let by_number = numbers.iter().find(|(n, _)| *n == mount.device).map(|(_, n)| *n);
         let device = by_number.cloned().or_else(|| {
             // btrfs and others have no device number of their own.
@@ -307,49 +358,51 @@ fn device_uses(host: &Host, facts: &mut BlockFacts) {
                 .filter(|n| mount.device.major == 0 && related.contains(n))
         });
         if let Some(device) = device {
-            let by = format!("{}{whose}", mount.point.display());
+            let whose = seen.process.map(|id| format!(" (as process {id} sees it)"));
+            let by = format!("{}{}", mount.point.display(), whose.unwrap_or_default());
             push(&mut facts.mounts, DeviceUse { device, by });
         }
     }
     for name in &related {
         mounted_elsewhere(host, name, facts);
         for holder in block::holders_of(host, name) {
-            push(&mut facts.holders, DeviceUse { device: name.clone(), by: holder });
+            // Another volume on the same drive holds it, and none of these bytes.
+            if twins.is_another(&holder) || table.get(&holder).is_none() {
+                push(&mut facts.holders, DeviceUse { device: name.clone(), by: holder });
+            }
         }
     }
     for swap in swaps(host) {
         let name = swap.to_str().and_then(|path| block::named(host, path));
         facts.swaps.extend(name.filter(|n| related.contains(n)));
     }
-    for (by, file) in loops(host) {
-        let name = file.to_str().and_then(|path| block::named(host, path));
-        let is_other = |by: &str| by != facts.name && !shared::are_apart(host, &facts.name, by);
-        if let Some(device) = name.filter(|n| related.contains(n) && is_other(&by)) {
-            push(&mut facts.holders, DeviceUse { device, by });
+    for (by, on) in shared::loops(host) {
+        let device = table.names_of(&on).find(|name| related.iter().any(|known| known == name));
+        if let Some(device) = device.filter(|_| twins.is_another(&by)) {
+            push(&mut facts.holders, DeviceUse { device: device.to_owned(), by });
         }
     }
+    claimed_twins(host, twins, facts);
     facts.zfs_pools = host
         .names("/proc/spl/kstat/zfs")
         .iter()
         .any(|entry| host.exists(format!("/proc/spl/kstat/zfs/{entry}/state")));
 }
 
-/// Who has the same bytes open for writing by another name: a loop device beside this one, what
-/// that lies on, or the file under it.
-fn users_of_others(host: &Host, related: &[String], others: &[String]) -> Users {
-    let mut found = Users::default();
-    for name in others {
-        let Some(number) = block::number_of(host, name) else { continue };
-        found.add(users(host, &Path::new("/dev").join(name), Identity::Device(number)));
-    }
-    let mut files: Vec<FileId> = Vec::new();
-    for (path, id) in related.iter().filter_map(|name| shared::file_under(host, name)) {
-        if !files.contains(&id) {
-            files.push(id);
-            found.add(users(host, &path, Identity::File(id)));
+/// What is mounted or held in a namespace that cannot be read is claimed all the same.
+fn claimed_twins(host: &Host, twins: &Twins, facts: &mut BlockFacts) {
+    let is_known = |facts: &BlockFacts, name: &str| {
+        let named = |uses: &[DeviceUse]| uses.iter().any(|one| one.device == name);
+        named(&facts.mounts) || named(&facts.holders) || facts.swaps.iter().any(|swap| swap == name)
+    };
+    for name in twins.all.iter().filter(|name| host.is_this() && twins.is_another(name)) {
+        let path = Path::new("/dev").join(name);
+        let is_it = device_named(&path).is_some_and(|n| Some(n) == block::number_of(host, name));
+        if is_it && !is_known(facts, name) && is_claimed(&path) {
+            let by = "something that is not visible from here (a mount in another namespace?)";
+            push(&mut facts.holders, DeviceUse { device: name.clone(), by: by.to_owned() });
         }
     }
-    found
 }
 
 fn push<T: PartialEq>(list: &mut Vec<T>, item: T) {
@@ -382,28 +435,8 @@ fn mounted_elsewhere(host: &Host, name: &str, facts: &mut BlockFacts) {
     }
 }
 
-/// The mounts of this process and of every other mount namespace that can be read, each with
-/// words on whose it is.
-fn all_mounts(host: &Host) -> Vec<(Mount, String)> {
-    let mine = mounts(host).unwrap_or_default();
-    let mut found: Vec<(Mount, String)> =
-        mine.into_iter().map(|mount| (mount, String::new())).collect();
-    let mut namespaces: Vec<PathBuf> = host.link("/proc/self/ns/mnt").into_iter().collect();
-    for process in processes(host) {
-        let Some(namespace) = host.link(format!("/proc/{process}/ns/mnt")) else { continue };
-        if namespaces.contains(&namespace) {
-            continue;
-        }
-        namespaces.push(namespace);
-        let bytes = host.bytes(format!("/proc/{process}/mountinfo")).unwrap_or_default();
-        let whose = format!(" (as process {process} sees it)");
-        found.extend(parse(&bytes).into_iter().map(|mount| (mount, whose.clone())));
-    }
-    found
-}
-
 /// Fills `system` and `system_unseen`.
-fn system_devices(host: &Host, own: &Own, facts: &mut BlockFacts) {
+fn system_devices(host: &Host, own: &Own, twins: &Twins, facts: &mut BlockFacts) {
     let all = mounts(host).unwrap_or_default();
     // What is written when the device is: itself, what it lies on, what is made of it. The
     // disk under a loop device's file is not: there the file system stands between.
@@ -412,6 +445,7 @@ fn system_devices(host: &Host, own: &Own, facts: &mut BlockFacts) {
         .map(|d| d.name)
         .collect();
     written.extend(block::built_on(host, &facts.name));
+    written.extend(twins.all.iter().cloned());
     let system = SYSTEM.iter().map(|path| ((*path).to_owned(), PathBuf::from(path)));
     let own = own.all().map(|(what, path)| (format!("{what} ({})", path.display()), path));
     if all.is_empty() {
@@ -444,93 +478,6 @@ fn system_devices(host: &Host, own: &Own, facts: &mut BlockFacts) {
             }
         }
     }
-}
-
-#[derive(Clone, Copy)]
-enum Identity {
-    File(FileId),
-    Device(DeviceNumber),
-}
-
-impl Identity {
-    fn is(self, metadata: &Metadata) -> bool {
-        match self {
-            Self::File(id) => metadata.is_file() && FileId::of(metadata) == id,
-            Self::Device(number) => {
-                metadata.file_type().is_block_device()
-                    && DeviceNumber::from_dev(metadata.rdev()) == number
-            }
-        }
-    }
-}
-
-fn processes(host: &Host) -> Vec<u32> {
-    host.names("/proc").iter().filter_map(|name| name.parse().ok()).collect()
-}
-
-/// Who else has it open for writing, or mapped.
-fn users(host: &Host, path: &Path, identity: Identity) -> Users {
-    let mut found = Users::default();
-    let own = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
-    for id in processes(host).into_iter().filter(|&id| id != own) {
-        let name = || host.line(format!("/proc/{id}/comm")).unwrap_or_default();
-        match has_open(host, id, path, identity) {
-            Some(true) => found.writers.push(Process { id, name: name() }),
-            Some(false) => {}
-            // Between the listing and the look processes end; those are gone, not unseen.
-            None if host.exists(format!("/proc/{id}")) => found.unseen += 1,
-            None => continue,
-        }
-        if has_mapped(host, id, path, identity) {
-            found.mappers.push(Process { id, name: name() });
-        }
-    }
-    found
-}
-
-/// `None` if it cannot be seen.
-fn has_open(host: &Host, id: u32, path: &Path, identity: Identity) -> Option<bool> {
-    let directory = PathBuf::from(format!("/proc/{id}/fd"));
-    for entry in std::fs::read_dir(host.path(&directory)).ok()?.flatten() {
-        let Some(opened) = std::fs::read_link(entry.path()).ok() else { continue };
-        // Only likely ones are followed: `stat` of a file on a dead server never returns. The
-        // same file has the same last name through every mount (hard links are refused apart);
-        // device nodes may have any.
-        let likely = match identity {
-            Identity::File(_) => opened.file_name() == path.file_name(),
-            Identity::Device(_) => {
-                opened.starts_with("/dev") || opened.file_name() == path.file_name()
-            }
-        };
-        if likely
-            && std::fs::metadata(entry.path()).is_ok_and(|m| identity.is(&m))
-            && is_writer(host, id, &entry.file_name().to_string_lossy())
-        {
-            return Some(true);
-        }
-    }
-    Some(false)
-}
-
-/// Unknown counts as writing.
-fn is_writer(host: &Host, id: u32, descriptor: &str) -> bool {
-    let text = host.text(format!("/proc/{id}/fdinfo/{descriptor}")).unwrap_or_default();
-    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
-    let flags = flags.and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok());
-    // The lowest two bits: 0 is reading only.
-    flags.is_none_or(|flags| flags & 3 != 0)
-}
-
-fn has_mapped(host: &Host, id: u32, path: &Path, identity: Identity) -> bool {
-    let Identity::File(file) = identity else { return false };
-    let Some(name) = path.file_name() else { return false };
-    let Ok(maps) = host.bytes(format!("/proc/{id}/maps")) else { return false };
-    // The device in `maps` is not the one of `stat` on btrfs and overlay: inode and name.
-    maps.split(|&b| b == b'\n').any(|line| {
-        let mut words = line.split(|&b| b == b' ').filter(|w| !w.is_empty());
-        let inode = words.nth(4).and_then(|w| std::str::from_utf8(w).ok()?.parse::<u64>().ok());
-        inode == Some(file.inode) && line.ends_with(&[b"/", name.as_bytes()].concat())
-    })
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod safety;
 mod shared;
 mod signature;
 mod target;
+mod users;
 
 pub use alignment::{
     Alignment, AlignmentSource, DirectAlignment, direct_alignment, direct_alignment_of,

@@ -25,6 +25,8 @@ use std::path::{Path, PathBuf};
 use record::StackTree;
 use record::stack::{STACK_VERSION, StackTarget};
 
+pub(crate) use mapper::tables as mapper_tables;
+
 pub use capture::{CaptureError, capture};
 pub use serial::Serials;
 

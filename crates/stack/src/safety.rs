@@ -9,6 +9,7 @@ mod facts;
 mod judge;
 mod permit;
 mod refusal;
+pub(crate) mod same;
 mod space;
 
 pub use describe::{describe_all, row_of};

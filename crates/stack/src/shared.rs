@@ -1,138 +1,192 @@
-//! Devices that are others by name and the same by their bytes: loop devices over one file, or over
-//! another device.
+//! Which devices are others by name and the same by their bytes: fills the table of
+//! [`crate::safety::same`] from what the kernel shows.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
 
-use crate::block;
+use kernel::LoopStatus;
+use record::stack::Segment;
+use rustix::fs::OFlags;
+
+use crate::block::{self, KERNEL_SECTOR};
 use crate::host::Host;
+use crate::mounts::DeviceNumber;
+use crate::probe::mapper_tables;
+use crate::safety::same::{How, Known, Part, Root, Table};
 use crate::target::FileId;
 
-/// What a loop device shows of its file.
-#[derive(Clone, Debug)]
-pub(crate) struct LoopSpan {
-    /// As the kernel names it.
-    pub path: PathBuf,
-    /// Which file; `None` if it has no name any more, or none that can be seen from here.
-    pub id: Option<FileId>,
-    from: u64,
-    to: u64,
+/// Targets of device mapper that keep the order of bytes.
+const LINEAR: [&str; 6] = ["linear", "crypt", "delay", "flakey", "dust", "snapshot-origin"];
+/// Those whose device takes from what is below only what was written to it.
+const SHARED: [&str; 2] = ["thin", "snapshot"];
+
+/// All block devices of a machine, with what each lies on.
+pub(crate) fn table(host: &Host) -> Table {
+    let names = host.names("/sys/class/block");
+    // Asking a program takes some ms: only where there is something to ask.
+    let has_mapper = names.iter().any(|name| name.starts_with("dm-"));
+    let mapped = has_mapper.then(|| mapper_tables(host).ok()).flatten().unwrap_or_default();
+    let mut all: Vec<Known> = names.iter().filter_map(|name| known(host, name, &mapped)).collect();
+    let held: Vec<(String, String)> = names
+        .iter()
+        .flat_map(|name| block::holders_of(host, name).into_iter().map(|by| (name.clone(), by)))
+        .collect();
+    for (name, by) in held {
+        // What names its members nowhere else: bcache.
+        let Some(below) = all.iter().find(|known| known.name == name).cloned() else { continue };
+        let holder = all.iter_mut().find(|known| known.name == by && known.parts.is_empty());
+        holder.into_iter().for_each(|holder| holder.parts.push(all_of(&below, How::Whole)));
+    }
+    Table::new(all)
 }
 
-impl LoopSpan {
-    /// Of a loop device that has a file.
-    pub fn of(host: &Host, name: &str) -> Option<Self> {
-        let path = block::loop_file(host, name)?;
-        let number = |file: &str| host.number(block::class(name).join("loop").join(file));
-        let from = number("offset").unwrap_or(0);
-        let to = match number("sizelimit").unwrap_or(0) {
-            0 => u64::MAX,
-            size => from.saturating_add(size),
-        };
-        let id = std::fs::metadata(host.path(&path)).ok().map(|metadata| FileId::of(&metadata));
-        Some(Self { path, id, from, to })
-    }
-
-    /// Whether both show some of the same bytes. Files without a name are taken for the same if the
-    /// kernel names them alike.
-    fn shares(&self, other: &Self) -> bool {
-        self.is_of_file(other) && self.from < other.to && other.from < self.to
-    }
-
-    /// Whether both show bytes of one file, and none of the same.
-    fn is_beside(&self, other: &Self) -> bool {
-        self.is_of_file(other) && !self.shares(other)
-    }
-
-    fn is_of_file(&self, other: &Self) -> bool {
-        match (self.id, other.id) {
-            (Some(mine), Some(theirs)) => mine == theirs,
-            _ => self.path == other.path,
-        }
-    }
+/// Loop devices, with what each lies on.
+pub(crate) fn loops(host: &Host) -> Vec<(String, Root)> {
+    let names = host.names("/sys/class/block").into_iter();
+    names.filter_map(|name| loop_part(host, &name, 0).map(|part| (name, part.on))).collect()
 }
 
-/// The block device that a loop device lies on, where it does not lie on a file.
-pub(crate) fn device_under(host: &Host, name: &str) -> Option<String> {
-    block::named(host, block::loop_file(host, name)?.to_str()?)
-}
-
-/// Other loop devices over bytes of this one.
-pub(crate) fn twins(host: &Host, name: &str) -> Vec<String> {
-    let Some(mine) = LoopSpan::of(host, name) else { return Vec::new() };
-    let mut all = host.names("/sys/class/block");
-    all.retain(|other| {
-        other != name && LoopSpan::of(host, other).is_some_and(|theirs| mine.shares(&theirs))
-    });
-    all
-}
-
-/// What else has the bytes of these devices: other loop devices over the same files, the devices
-/// under loop devices with their disks, and all that is made of those.
-pub(crate) fn also(host: &Host, names: &[String]) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    let mut next: Vec<String> = names.to_vec();
-    while let Some(name) = next.pop() {
-        // What shares bytes with a twin need not share any with this one.
-        let twins = twins(host, &name);
-        let under = device_under(host, &name);
-        // Other partitions of a disk do not matter; that it is in use as a whole does.
-        let disk = under.as_ref().and_then(|under| block::disk_of(host, under));
-        next.extend(under.iter().filter(|under| !found.contains(under)).cloned());
-        let beside = twins.into_iter().chain(under);
-        for other in beside.flat_map(|other| block::built_on(host, &other)).chain(disk) {
-            if !names.contains(&other) && !found.contains(&other) {
-                found.push(other);
-            }
-        }
-    }
-    found
-}
-
-/// Whether two block devices, by the kernel's names, have bytes in common although neither is made
-/// of the other as sysfs shows it: loop devices over one file, or a loop device and what it is over.
+/// Whether two block devices, by the kernel's names, have bytes in common.
 pub fn share_bytes(host: &Host, one: &str, other: &str) -> bool {
-    let has = |one: &str, other: &str| {
-        let disk = block::disk_of(host, one);
-        let mine: Vec<String> = std::iter::once(one.to_owned()).chain(disk).collect();
-        // Not the disk of the other: another partition of it has bytes of its own.
-        also(host, &mine).iter().any(|name| name == other)
+    table(host).share(one, other)
+}
+
+fn known(host: &Host, name: &str, mapped: &BTreeMap<String, Vec<Segment>>) -> Option<Known> {
+    let number = block::number_of(host, name)?;
+    let size = size_of(host, name);
+    let parts = parts(host, name, size, mapped);
+    Some(Known { name: name.to_owned(), number, size, wwid: wwid(host, name), parts })
+}
+
+fn size_of(host: &Host, name: &str) -> u64 {
+    sectors(host.number(block::class(name).join("size")).unwrap_or(0))
+}
+
+fn sectors(count: u64) -> u64 {
+    count.saturating_mul(KERNEL_SECTOR)
+}
+
+/// The name that a drive has on every path to it, from SCSI or NVMe.
+fn wwid(host: &Host, name: &str) -> Option<String> {
+    let directory = block::class(name);
+    let found = ["device/wwid", "wwid"].iter().find_map(|file| host.line(directory.join(file)))?;
+    let own = found.split_once('.').map_or(found.as_str(), |(_, own)| own);
+    // Bridges and emulations without a number of their own give all zeros, or nothing.
+    let is_telling = own.bytes().filter(u8::is_ascii_alphanumeric).any(|byte| byte != b'0');
+    is_telling.then_some(found)
+}
+
+fn parts(host: &Host, name: &str, size: u64, mapped: &BTreeMap<String, Vec<Segment>>) -> Vec<Part> {
+    let directory = block::class(name);
+    if let Some(disk) = block::disk_of(host, name) {
+        let part = match host.number(directory.join("start")) {
+            Some(start) => block::number_of(host, &disk).map(|number| Part {
+                at: 0,
+                on: Root::Device(number),
+                from: sectors(start),
+                length: size,
+                how: How::Linear,
+            }),
+            // Somewhere on the disk, beside the others.
+            None => all_of_name(host, &disk, How::Shared),
+        };
+        return part.into_iter().collect();
+    }
+    if let Some(part) = loop_part(host, name, size) {
+        return vec![part];
+    }
+    let mapper = host.line(directory.join("dm/name"));
+    if let Some(segments) = mapper.as_ref().and_then(|mapper| mapped.get(mapper)) {
+        return segments.iter().flat_map(|segment| of_segment(host, segment)).collect();
+    }
+    // Without its table, volumes of one group cannot be told from copies of one volume.
+    let how = if mapper.is_some() { How::Shared } else { How::Whole };
+    let slaves = host.names(directory.join("slaves"));
+    slaves.iter().filter_map(|slave| all_of_name(host, slave, how)).collect()
+}
+
+fn all_of_name(host: &Host, name: &str, how: How) -> Option<Part> {
+    let on = Root::Device(block::number_of(host, name)?);
+    Some(Part { at: 0, on, from: 0, length: size_of(host, name), how })
+}
+
+fn all_of(below: &Known, how: How) -> Part {
+    Part { at: 0, on: Root::Device(below.number), from: 0, length: below.size, how }
+}
+
+fn of_segment(host: &Host, segment: &Segment) -> Vec<Part> {
+    let target = segment.target.as_str();
+    let ways = segment.on.len().max(1) as u64;
+    let part = |extent: &record::stack::Extent| {
+        let from = extent.offset_bytes.unwrap_or(0);
+        let linear = |length, how| {
+            let on = Root::Device(block::number_of(host, &extent.layer)?);
+            Some(Part { at: segment.start_bytes, on, from, length, how })
+        };
+        match target {
+            _ if LINEAR.contains(&target) => linear(segment.length_bytes, How::Linear),
+            "striped" => linear(segment.length_bytes.div_ceil(ways), How::Whole),
+            _ if SHARED.contains(&target) => all_of_name(host, &extent.layer, How::Shared),
+            _ => all_of_name(host, &extent.layer, How::Whole),
+        }
     };
-    has(one, other) || has(other, one)
+    segment.on.iter().filter_map(part).collect()
 }
 
-/// Whether two loop devices show different bytes of the same file or device.
-pub(crate) fn are_apart(host: &Host, one: &str, other: &str) -> bool {
-    let (one, other) = (LoopSpan::of(host, one), LoopSpan::of(host, other));
-    one.zip(other).is_some_and(|(one, other)| one.is_beside(&other))
+/// What a loop device shows of its file or device, by number where the kernel says it.
+fn loop_part(host: &Host, name: &str, size: u64) -> Option<Part> {
+    let path = block::loop_file(host, name)?;
+    let asked = host.answer(&format!("loop-status.{name}"), || {
+        let status = ask_loop(host, name)?;
+        let LoopStatus { device, inode, special, offset, size_limit } = status;
+        Ok(format!("{device} {inode} {special} {offset} {size_limit}"))
+    });
+    if let Some([device, inode, special, from, _]) = asked.ok().and_then(|text| numbers(&text)) {
+        let on = match special {
+            0 => Root::File(FileId { device: DeviceNumber::from_dev(device), inode }),
+            special => Root::Device(DeviceNumber::from_dev(special)),
+        };
+        return Some(Part { at: 0, on, from, length: size, how: How::Linear });
+    }
+    // By its name, which may be another's meanwhile, or of another mount namespace.
+    let from = host.number(block::class(name).join("loop/offset")).unwrap_or(0);
+    let below = path.to_str().and_then(|path| block::named(host, path));
+    let on = match below.and_then(|below| block::number_of(host, &below)) {
+        Some(number) => Root::Device(number),
+        None => std::fs::metadata(host.path(&path))
+            .map_or_else(|_| Root::Named(path), |metadata| Root::File(FileId::of(&metadata))),
+    };
+    Some(Part { at: 0, on, from, length: size, how: How::Linear })
 }
 
-/// The file under a loop device, where it is one and can be seen.
-pub(crate) fn file_under(host: &Host, name: &str) -> Option<(PathBuf, FileId)> {
-    let span = LoopSpan::of(host, name)?;
-    let is_file = |path: &Path| std::fs::metadata(host.path(path)).is_ok_and(|m| m.is_file());
-    span.id.filter(|_| is_file(&span.path)).map(|id| (span.path, id))
+fn numbers(text: &str) -> Option<[u64; 5]> {
+    let words: Vec<u64> = text.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    words.try_into().ok()
+}
+
+fn ask_loop(host: &Host, name: &str) -> io::Result<LoopStatus> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let device: File =
+        OpenOptions::new().read(true).custom_flags(flags).open(Path::new("/dev").join(name))?;
+    let opened = DeviceNumber::from_dev(device.metadata()?.rdev());
+    if block::number_of(host, name) != Some(opened) {
+        return Err(io::Error::other("another device has its name"));
+    }
+    kernel::loop_status(&device)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn span(path: &str, inode: Option<u64>, from: u64, to: u64) -> LoopSpan {
-        let id = inode.map(|inode| FileId { device: "8:1".parse().unwrap(), inode });
-        LoopSpan { path: path.into(), id, from, to }
-    }
-
     #[test]
-    fn loop_devices_share_what_overlaps_in_one_file() {
-        let whole = span("/a", Some(1), 0, u64::MAX);
-        let (first, second) = (span("/a", Some(1), 0, 100), span("/a", Some(1), 100, 200));
-        assert!(whole.shares(&first) && second.shares(&whole));
-        assert!(!first.shares(&second) && !second.shares(&first));
-        assert!(first.is_beside(&second) && !whole.is_beside(&first));
-        assert!(!first.is_beside(&span("/a", Some(2), 100, 200)), "of another file");
-        assert!(whole.shares(&span("/hard/link", Some(1), 0, u64::MAX)));
-        assert!(!whole.shares(&span("/a", Some(2), 0, u64::MAX)), "another file of that name");
-        assert!(whole.shares(&span("/a", None, 0, u64::MAX)), "it cannot be told apart");
-        assert!(!whole.shares(&span("/b", None, 0, u64::MAX)));
+    fn answers_of_loop_devices_are_five_numbers() {
+        assert_eq!(numbers("1 2 3 4 5\n"), Some([1, 2, 3, 4, 5]));
+        for odd in ["", "1 2 3 4", "1 2 3 4 5 6", "1 2 x 4 5"] {
+            assert_eq!(numbers(odd), None, "{odd}");
+        }
     }
 }

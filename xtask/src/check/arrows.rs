@@ -9,7 +9,7 @@ use crate::repo::Repo;
 /// The rooms, lowest level first. A room may depend on every room of a lower level; rooms of one
 /// level do not know each other.
 const LEVELS: &[&[Room]] = &[
-    &[pure("units")],
+    &[pure("units"), edge("kernel")],
     &[pure("stats")],
     &[pure("device"), pure("layout")],
     &[pure("suite")],

@@ -312,3 +312,43 @@ fn devices_in_use_are_refused_whatever_is_said() {
     tool("blockdev", &["--setrw", &device]);
     lab.ok(&format!("{WRITE} {all}"));
 }
+
+/// In a mount namespace where something else is mounted over a directory.
+fn hidden(lab: &Lab, directory: &str, words: &str) -> std::process::Output {
+    let script = format!(
+        "mount -t tmpfs none {directory} && exec {} {words} --store store.db",
+        crate::lab::PLIMSOLL
+    );
+    let mut command = std::process::Command::new("unshare");
+    command.args(["-m", "sh", "-c", &script]).current_dir(&lab.dir).output().unwrap()
+}
+
+#[test]
+fn nothing_is_written_where_nobody_can_see_who_uses_it() {
+    needs_root!("losetup", "mount", "unshare");
+    let mut lab = Lab::new("blind");
+    fs::write(lab.path("theirs"), vec![7; 2 << 20]).unwrap();
+    let image = lab.sparse("disk.img", 16);
+    let device = lab.attach(&image, &[]);
+    for (directory, missing) in [("/proc", "no procfs at /proc"), ("/sys", "no sysfs at /sys")] {
+        let before = lab.everything();
+        for named in
+            ["theirs --overwrite theirs".to_owned(), format!("{device} --destroy {device}")]
+        {
+            let said = hidden(&lab, directory, &format!("{WRITE} {named}"));
+            let text = String::from_utf8_lossy(&said.stderr);
+            assert_eq!(said.status.code(), Some(3), "{directory} {named}: {text}");
+            assert!(text.contains(missing), "{text}");
+            assert!(text.contains("\nhint: "), "{text}");
+        }
+        assert_eq!(lab.everything(), before, "something was changed");
+        // Who insists is heard, for a file; a new one is nobody's.
+        let named = "theirs --overwrite theirs --even-though unchecked";
+        let said = hidden(&lab, directory, &format!("{WRITE} {named}"));
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        let said = hidden(&lab, directory, &format!("{WRITE} new{}", &directory[1..]));
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        fs::remove_file(lab.path("theirs")).unwrap();
+        fs::write(lab.path("theirs"), vec![7; 2 << 20]).unwrap();
+    }
+}

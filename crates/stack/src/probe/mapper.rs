@@ -10,7 +10,7 @@ use crate::block::{KERNEL_SECTOR, name_of};
 use crate::host::Host;
 
 /// Tables by the mapped name, or why there are none.
-pub(super) fn tables(host: &Host) -> Result<BTreeMap<String, Vec<Segment>>, String> {
+pub(crate) fn tables(host: &Host) -> Result<BTreeMap<String, Vec<Segment>>, String> {
     // Keys of encrypted devices are zeros here unless one asks for them.
     let text = host.answer("dm-table", || output("dmsetup", &["table"])).map_err(|e| why(&e))?;
     let mut tables = parse(host, &text);

@@ -35,6 +35,8 @@ pub struct Consent {
     pub destroy: Vec<PathBuf>,
     /// `--even-though signature`.
     pub even_though_signature: bool,
+    /// `--even-though unchecked`.
+    pub even_though_unchecked: bool,
     /// Mount points of file systems that were made for this run and hold nothing else: they may be
     /// filled further than others' may.
     pub own_mounts: Vec<PathBuf>,
@@ -64,19 +66,8 @@ pub struct Users {
     pub mappers: Vec<Process>,
     /// How many processes could not be looked into, for want of rights.
     pub unseen: usize,
-}
-
-impl Users {
-    /// With those of something else that has the same bytes.
-    pub(crate) fn add(&mut self, other: Self) {
-        let mut writers = other.writers;
-        writers.retain(|writer| !self.writers.contains(writer));
-        self.writers.extend(writers);
-        let mut mappers = other.mappers;
-        mappers.retain(|mapper| !self.mappers.contains(mapper));
-        self.mappers.extend(mappers);
-        self.unseen = self.unseen.max(other.unseen);
-    }
+    /// The kernel says that somebody has it open for writing, and none of the processes does.
+    pub hidden_writer: bool,
 }
 
 /// The file system that a file is in or would be made in.
@@ -121,6 +112,10 @@ pub struct FileFacts {
     pub loops: Vec<String>,
     /// Processes that use it.
     pub users: Users,
+    /// What cannot be found out about its users.
+    pub unchecked: Vec<String>,
+    /// `--even-though unchecked`.
+    pub even_though_unchecked: bool,
 }
 
 /// A use of a device, or of something made of it.
@@ -170,6 +165,10 @@ pub struct BlockFacts {
     pub partitions: Vec<String>,
     /// Processes that use it.
     pub users: Users,
+    /// What cannot be found out about its users.
+    pub unchecked: Vec<String>,
+    /// `--even-though unchecked`.
+    pub even_though_unchecked: bool,
 }
 
 /// What kind of thing is to be used, with all that was found of it.

@@ -91,9 +91,25 @@ fn judge_users(path: &str, users: &Users, reasons: &mut Vec<RefusalReason>) {
         let by = list(&users.writers);
         reasons.push(RefusalReason::OpenWriter { path: path.to_owned(), by });
     }
+    if users.hidden_writer {
+        let by = "a process that is not visible from here, or by the kernel".to_owned();
+        reasons.push(RefusalReason::OpenWriter { path: path.to_owned(), by });
+    }
     if !users.mappers.is_empty() {
         let by = list(&users.mappers);
         reasons.push(RefusalReason::Mapped { path: path.to_owned(), by });
+    }
+}
+
+fn judge_unchecked(
+    path: &str,
+    unchecked: &[String],
+    allowed: bool,
+    reasons: &mut Vec<RefusalReason>,
+) {
+    if !unchecked.is_empty() && !allowed {
+        let what = unchecked.join("; ");
+        reasons.push(RefusalReason::Unchecked { path: path.to_owned(), what });
     }
 }
 
@@ -117,6 +133,7 @@ fn judge_file(
         reasons.push(RefusalReason::LoopFile { path: owned(), device });
     }
     judge_users(path, &file.users, reasons);
+    judge_unchecked(path, &file.unchecked, file.even_though_unchecked, reasons);
     if file.links > 1 {
         reasons.push(RefusalReason::HardLinks { path: owned(), links: file.links });
     }
@@ -165,6 +182,7 @@ fn judge_block(path: &str, block: &BlockFacts, size: Bytes, reasons: &mut Vec<Re
         reasons.push(RefusalReason::Held { path: owned(), device, by });
     }
     judge_users(path, &block.users, reasons);
+    judge_unchecked(path, &block.unchecked, block.even_though_unchecked, reasons);
     if block.read_only {
         reasons.push(RefusalReason::ReadOnly { path: owned(), what: "device" });
     }

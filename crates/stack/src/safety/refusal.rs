@@ -195,6 +195,14 @@ pub enum RefusalReason {
         /// What and where.
         found: String,
     },
+    /// Its users cannot be found out.
+    #[error("{path} may be in use by others; what cannot be checked: {what}")]
+    Unchecked {
+        /// The target.
+        path: String,
+        /// What.
+        what: String,
+    },
     /// What it bears is not known.
     #[error("{path} could not be looked at, so nobody knows what is on it: {why}")]
     CannotProbe {
@@ -243,6 +251,11 @@ impl RefusalReason {
             Self::Held { by, .. } if by.contains(' ') => "end what uses it first".to_owned(),
             Self::Held { by, .. } => format!("name {by} itself, or take it apart first"),
             Self::Signature { .. } => "if it may be lost, add --even-though signature".to_owned(),
+            Self::Unchecked { .. } => {
+                "mount procfs at /proc and sysfs at /sys; if nobody can be using \
+                                       it, add --even-though unchecked"
+                    .to_owned()
+            }
             Self::CannotProbe { .. } => "run as a user who may read the device".to_owned(),
         })
     }

@@ -32,6 +32,8 @@ fn file() -> FileFacts {
         swap: false,
         loops: Vec::new(),
         users: Users::default(),
+        unchecked: Vec::new(),
+        even_though_unchecked: false,
     }
 }
 
@@ -55,6 +57,8 @@ fn block() -> BlockFacts {
         signatures: Ok(Vec::new()),
         partitions: Vec::new(),
         users: Users::default(),
+        unchecked: Vec::new(),
+        even_though_unchecked: false,
     }
 }
 
@@ -161,6 +165,10 @@ fn a_file_in_other_use_is_refused_whatever_is_said() {
         reason(|f| f.users.writers = vec![process()]),
         RefusalReason::OpenWriter { by, .. } if by == "postgres (pid 4711)"
     ));
+    assert!(matches!(
+        reason(|f| f.users.hidden_writer = true),
+        RefusalReason::OpenWriter { by, .. } if by.contains("not visible")
+    ));
     assert!(matches!(reason(|f| f.users.mappers = vec![process()]), RefusalReason::Mapped { .. }));
     assert!(matches!(
         reason(|f| f.own = Some("the store of results".to_owned())),
@@ -171,6 +179,20 @@ fn a_file_in_other_use_is_refused_whatever_is_said() {
         reason(|f| f.place.not_storage = Some("sysfs".to_owned())),
         RefusalReason::NotStorage { .. }
     ));
+}
+
+#[test]
+fn what_cannot_be_checked_is_refused_until_that_is_waived() {
+    let unchecked = || vec!["which processes use it".to_owned()];
+    assert!(matches!(
+        file_reason(|f| f.unchecked = unchecked()),
+        RefusalReason::Unchecked { what, .. } if what == "which processes use it"
+    ));
+    assert!(matches!(block_reason(|b| b.unchecked = unchecked()), RefusalReason::Unchecked { .. }));
+    let waived = FileFacts { unchecked: unchecked(), even_though_unchecked: true, ..file() };
+    allowed(WRITE, Subject::File(Box::new(waived)));
+    let waived = BlockFacts { unchecked: unchecked(), even_though_unchecked: true, ..block() };
+    allowed(WRITE, Subject::Block(Box::new(waived)));
 }
 
 #[test]
@@ -424,14 +446,20 @@ fn every_refusal_is_a_sentence_with_a_path_and_a_hint() {
                 swap: true,
                 own: Some("the store".to_owned()),
                 loops: vec!["loop0".to_owned()],
-                users: Users { writers: vec![process()], mappers: vec![process()], unseen: 0 },
+                users: Users {
+                    writers: vec![process()],
+                    mappers: vec![process()],
+                    hidden_writer: true,
+                    ..Users::default()
+                },
+                unchecked: vec!["which processes use it".to_owned()],
                 place: Place { read_only: true, not_storage: Some("proc".to_owned()), ..place() },
                 ..file()
             })),
         ),
     ];
     let reasons: Vec<_> = all.into_iter().flatten().collect();
-    assert_eq!(reasons.len(), 19, "{reasons:#?}");
+    assert_eq!(reasons.len(), 21, "{reasons:#?}");
     for reason in reasons {
         let text = reason.to_string();
         assert!(text.starts_with("/srv/target ") && !text.ends_with('.'), "{text}");

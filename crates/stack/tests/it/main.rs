@@ -12,4 +12,5 @@ mod common;
 mod decisions;
 mod links;
 mod probe;
+mod same_bytes;
 mod this_machine;
