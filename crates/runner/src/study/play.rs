@@ -472,6 +472,13 @@ impl Play<'_> {
                 state: outcome.state.name().to_owned(),
             })?;
             made.push(number);
+            // The next thing to write to them is what takes the stack apart.
+            if let Some(spec) = spec {
+                let devices: Vec<DeviceId> = spec.devices().into_iter().cloned().collect();
+                let allowed = allowed.clone();
+                let builder = Builder::new(self.host.clone(), allowed, states.journal);
+                builder.are_free("go on after the run", &devices, spec.file_system.is_none())?;
+            }
             for rebuild in states.end(&mut Through(crew))? {
                 let warning = Warning::new("rebuilt", told(&rebuild));
                 crew.note(&outcome.run, &warning).map_err(PlayError::from)?;

@@ -25,7 +25,7 @@ const LOOK_BY_PROGRAM: Duration = Duration::from_secs(2);
 const LOOK_AROUND: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 /// Between, so many times as long as a look takes: some ms a device, more where there are thousands of
 /// processes.
-const LOOK_SHARE: u32 = 100;
+const LOOK_SHARE: u32 = 20;
 /// Who looks from the side has seen the end by then.
 const SEEN: Duration = Duration::from_secs(5);
 
