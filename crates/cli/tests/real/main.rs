@@ -25,6 +25,7 @@ mod study;
 mod study_guards;
 mod study_left;
 mod study_others;
+mod study_steps;
 mod verdicts;
 mod verify;
 mod whole_files;

@@ -14,15 +14,15 @@ use study::journal::{Entry, Found, is_put_back};
 
 use crate::study::clean::{action_text, not_done};
 use crate::study::devices::{known_by, node};
-use crate::study::ours::{Ours, erases, left_alone};
+use crate::study::ours::{Ours, erases, left_alone, names_device, writes_below};
 use crate::study::{JournalFile, PlayError, witness};
 
 /// A tool that makes or takes apart something: `mkfs` of a large array may take long.
 const LIMIT: Duration = Duration::from_secs(3600);
 /// What is busy for a moment, because somebody looks at it, is tried again so often.
-const TRIES: u32 = 10;
+pub(super) const TRIES: u32 = 10;
 /// Between tries.
-const PAUSE: Duration = Duration::from_millis(300);
+pub(super) const PAUSE: Duration = Duration::from_millis(300);
 /// Between looks at an array that comes into step.
 const LOOK: Duration = Duration::from_millis(250);
 /// The filling of an array begins within this time.
@@ -116,7 +116,7 @@ impl<'a> Builder<'a> {
         Self { host, allowed, journal, told: Vec::new(), kept: Vec::new() }
     }
 
-    fn ours(&self) -> Ours<'_> {
+    pub(super) fn ours(&self) -> Ours<'_> {
         Ours { host: &self.host, state: self.journal.state() }
     }
 
@@ -161,6 +161,7 @@ impl<'a> Builder<'a> {
             let why = format!("cannot {}: this kernel has no md", step.what);
             return Err(NotBuilt::Failed(why));
         }
+        self.may_be_done(step)?;
         if let Action::WriteFile { path, .. } = &step.action {
             self.note_settings(path)?;
         }
@@ -170,10 +171,10 @@ impl<'a> Builder<'a> {
             self.note(&step.writes_to, true)?;
         }
         let acted = self.act(&step.action, None, listener);
-        // What is there by then nobody but us has written. Of what is whole the signature tells; a
-        // pool's hot spare bears none.
+        // What is there by then nobody but us has written, if nobody else uses it. Of what is whole the
+        // signature tells; a pool's hot spare bears none.
         if acted.is_err() || step.stage == Stage::State || makes_pool(step) {
-            self.note(&step.writes_to, false)?;
+            self.note_unshared(&step.writes_to)?;
         }
         acted.map_err(|error| NotBuilt::Failed(format!("cannot {}: {error}", step.what)))?;
         witness::note_made(self.journal, &step.makes)?;
@@ -227,10 +228,7 @@ impl<'a> Builder<'a> {
         let mut named = Vec::new();
         for found in &self.journal.state().devices {
             let path = found.device.as_str();
-            let in_options = format!("device={path}");
-            let names =
-                |word: &String| word == path || word.split(',').any(|piece| piece == in_options);
-            if !argv.iter().any(names) {
+            if !argv.iter().any(|word| names_device(word, &found.device)) {
                 continue;
             }
             self.ours().is_the_same(found).map_err(|error| ActError::Failed {
@@ -477,9 +475,10 @@ impl<'a> Builder<'a> {
             if let Some(device) = touched.iter().find(|device| self.kept.contains(device)) {
                 return Ok(Undid::Kept(stays_above(device)));
             }
-            if erases(&undo.action) {
-                let used = named.iter().find_map(|device| self.ours().is_used(device));
-                match used {
+            if writes_below(&undo.action) {
+                let named = named.iter().filter(|_| erases(&undo.action));
+                let used = named.into_iter().find_map(|device| self.ours().is_used(device));
+                match used.or_else(|| self.ours().is_used_besides(&touched)) {
                     Some(_) if attempt < TRIES => {
                         std::thread::sleep(PAUSE);
                         continue;

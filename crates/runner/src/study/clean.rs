@@ -12,7 +12,7 @@ use crate::study::builder::{
 };
 use crate::study::devices::hold;
 use crate::study::file::{JournalFile, Unfinished, journals_of};
-use crate::study::ours::{Ours, erases};
+use crate::study::ours::{Ours, erases, writes_below};
 use crate::study::{PlayError, directory, witness};
 
 /// Within this time an action is done that starts no program.
@@ -198,7 +198,11 @@ fn outlook(ours: Ours<'_>, next: &ToUndo<'_>, of_it: &[DeviceId], touched: &Touc
     let is_last = |device: &&DeviceId| !touched.done.contains(device) && !is_mounted(ours);
     let erased = named.iter().filter(|_| erases(&next.what.action));
     let used = erased.filter(is_last).find_map(|device| ours.is_used(device));
-    used.map_or(Outlook::Done, Outlook::InTheWay)
+    let besides = || match writes_below(&next.what.action) {
+        true => ours.is_used_besides(of_it),
+        false => None,
+    };
+    used.or_else(besides).map_or(Outlook::Done, Outlook::InTheWay)
 }
 
 /// Whether anything is mounted still where the study mounts.

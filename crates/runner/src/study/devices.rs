@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use layout::{DeviceFact, DeviceFacts, DeviceId, Names};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
-use stack::build::{DeviceIdentity, are_remains, identity};
+use stack::build::{Built, DeviceIdentity, are_remains, identity};
 use stack::{Access, Consent, Facts, Host, Own, PathKind, RefusalReason, Subject};
 use study::journal::Identity;
 use units::Bytes;
@@ -121,6 +121,11 @@ const fn lifted_by(reason: &RefusalReason) -> Option<&'static str> {
     }
 }
 
+/// Whether a refusal is for what a device bears.
+const fn is_for_contents(reason: &RefusalReason) -> bool {
+    matches!(reason, RefusalReason::Signature { .. } | RefusalReason::SystemUnseen { .. })
+}
+
 /// What the journal says of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
@@ -157,6 +162,15 @@ fn bears_remains_only(host: &Host, path: &str, facts: &Facts) -> bool {
     let signatures = block.signatures.as_ref();
     block.partitions.is_empty()
         && signatures.is_ok_and(|all| are_remains(host, Path::new(path), all))
+}
+
+/// Whether what a device bears is what the study left there, or may be lost.
+fn may_bear_it(host: &Host, path: &str, facts: &Facts, known: Known) -> bool {
+    match known {
+        Known::No | Known::Changed | Known::Unsure => false,
+        Known::Ours => bears_remains_only(host, path, facts),
+        Known::Overridden => true,
+    }
 }
 
 /// Holds devices against other studies, whatever store theirs is: settings that one changes another
@@ -242,12 +256,7 @@ pub fn judge(
         let known = known(path);
         for reason in reasons(&facts) {
             let lifted = lifted_by(&reason);
-            let may_bear = match known {
-                Known::No | Known::Changed | Known::Unsure => false,
-                Known::Ours => bears_remains_only(host, path, &facts),
-                Known::Overridden => true,
-            };
-            if may_bear && matches!(lifted, Some("signature" | "system-unseen")) {
+            if is_for_contents(&reason) && may_bear_it(host, path, &facts, known) {
                 continue;
             }
             let by = overrides.iter().position(|one| {
@@ -328,18 +337,58 @@ fn look(host: &Host, path: &str, store: &Path) -> Result<(Facts, Vec<String>), S
 pub(super) fn users(host: &Host, path: &str, overridden: &[String]) -> Vec<String> {
     // The store is not on it: that was judged before anything was written.
     let Ok((facts, _)) = look(host, path, Path::new("/")) else { return Vec::new() };
-    let (all, resolved) = (reasons(&facts).into_iter(), &facts.resolved);
+    let all = reasons(&facts).into_iter();
     let matters = |reason: &RefusalReason| match reason {
         RefusalReason::Mounted { .. } | RefusalReason::Swap { .. } | RefusalReason::Held { .. } => {
             true
         }
-        RefusalReason::OpenWriter { .. } => {
-            let word = format!("{} is open for writing", resolved.display());
-            !overridden.iter().any(|text| text.starts_with(&word))
-        }
+        RefusalReason::OpenWriter { .. } => !is_open_by_leave(&facts, overridden),
         _ => false,
     };
     all.filter(matters).map(|reason| reason.to_string()).collect()
+}
+
+/// A device that the study is about to write to, or on which something of the study's is written.
+#[derive(Clone, Copy)]
+pub(super) struct InWork<'a> {
+    pub path: &'a str,
+    /// What the operator overrode when it was judged.
+    pub overridden: &'a [String],
+    /// What the study has built by now.
+    pub built: &'a Built,
+    /// What the journal says of it; `None` where something of the study's is on it, so that what it
+    /// bears does not tell whose it is.
+    pub known: Option<Known>,
+}
+
+/// Why a device may not be written any more that was judged when the study, or its stack, began: all
+/// that forbade it then, but for what the study built itself.
+pub(super) fn why_not_written(host: &Host, device: InWork<'_>) -> Vec<RefusalReason> {
+    let InWork { path, overridden, built, known } = device;
+    let cannot = |why: String| vec![RefusalReason::CannotProbe { path: path.to_owned(), why }];
+    // The store is not on it: that was judged before anything was written.
+    let mut facts = match look(host, path, Path::new("/")) {
+        Ok((facts, _)) => facts,
+        Err(why) => return cannot(why),
+    };
+    let Subject::Block(block) = &mut facts.subject else {
+        return cannot("it is no block device".to_owned());
+    };
+    built.leave_out(host, block);
+    let may_bear = known.is_none_or(|known| may_bear_it(host, path, &facts, known));
+    let may_be = |reason: &RefusalReason| match reason {
+        RefusalReason::OpenWriter { .. } => is_open_by_leave(&facts, overridden),
+        reason => may_bear && is_for_contents(reason),
+    };
+    let mut found = reasons(&facts);
+    found.retain(|reason| !may_be(reason));
+    found
+}
+
+/// Whether the operator overrode that somebody has a device open for writing.
+fn is_open_by_leave(facts: &Facts, overridden: &[String]) -> bool {
+    let word = format!("{} is open for writing", facts.resolved.display());
+    overridden.iter().any(|text| text.starts_with(&word))
 }
 
 fn reasons(facts: &Facts) -> Vec<RefusalReason> {

@@ -140,6 +140,14 @@ pub enum PlayError {
         /// How it differs.
         why: String,
     },
+    /// Somebody else uses a device since the study began.
+    #[error("stopped before \"{step}\": {}", .whys.join("; "))]
+    InTheWay {
+        /// What was not begun.
+        step: String,
+        /// Which device, and who uses it.
+        whys: Vec<String>,
+    },
     /// Something could not be undone.
     #[error("cannot take back \"{what}\": {why}")]
     Undo {
@@ -191,6 +199,11 @@ impl PlayError {
                  others; when nothing else is left, remove the study's journal beside the store"
                     .to_owned()
             }
+            Self::InTheWay { .. } => {
+                "nothing of that step was done; end what uses the device, then `--resume` goes on \
+                 with the study, or `plimsoll study clean` takes back what it built"
+                    .to_owned()
+            }
             Self::Undo { .. } => {
                 "`plimsoll study clean` tries again, once what is in the way is gone".to_owned()
             }
@@ -240,6 +253,7 @@ impl PlayError {
             self,
             Self::Refused(_)
                 | Self::Exchanged { .. }
+                | Self::InTheWay { .. }
                 | Self::NotRoot(_)
                 | Self::InUse { .. }
                 | Self::ToolsAtWork { .. }

@@ -8,6 +8,7 @@ mod clean;
 mod devices;
 mod error;
 mod file;
+mod guard;
 mod ours;
 mod play;
 mod states;

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::path::Path;
 
 use layout::{Action, DeviceId, Made, Names, Step, Undo};
-use stack::Host;
-use stack::build::{are_remains, identity, members_among};
+use stack::build::{Built, are_remains, identity, members_among};
+use stack::{Host, RefusalReason};
 use study::journal::{Found, State};
 
 use crate::study::PlayError;
-use crate::study::devices::{known_by, users};
-use crate::study::witness;
+use crate::study::devices::{InWork, known_by, users, why_not_written};
+use crate::study::witness::{self, known_as};
 
 /// A machine, and what a journal says of it.
 #[derive(Clone, Copy)]
@@ -119,6 +119,67 @@ impl Ours<'_> {
         (!used.is_empty()).then(|| used.join("; "))
     }
 
+    /// Why a device of the study's may not be written now, whatever of the study's is on it.
+    ///
+    /// * `is_open`: a run of this process has open what was built, and may write to the device itself.
+    pub fn why_not(&self, device: &DeviceId, is_open: bool) -> Vec<RefusalReason> {
+        let Some(found) = self.state.found(device) else { return Vec::new() };
+        // What is on it is the study's own, until that is taken back.
+        let has_ours = is_open || self.state.made().any(|step| step.writes_to.contains(device));
+        let known = (!has_ours).then(|| known_as(self.host, self.state, device.as_str()));
+        let (path, overridden) = (device.as_str(), found.overridden.as_slice());
+        let built = &self.built().and_open(is_open);
+        why_not_written(self.host, InWork { path, overridden, built, known })
+    }
+
+    /// Whether a file system that is about to be mounted is another's by now.
+    pub fn is_anothers_file_system(&self, step: &Step) -> Option<String> {
+        let argv = argv(&step.action);
+        let is_mount = argv.first().is_some_and(|word| word == "mount");
+        let made = self.state.made().filter(|_| is_mount).flat_map(|step| &step.makes);
+        let named = made.filter(|made| match made {
+            Made::Signature { device, .. } => argv.iter().any(|word| names_device(word, device)),
+            _ => false,
+        });
+        named.into_iter().find_map(|made| witness::is_anothers(self.state, made))
+    }
+
+    /// What the study has built and not taken back.
+    pub fn built(&self) -> Built {
+        Built::of(self.state.made().flat_map(|step| &step.makes))
+    }
+
+    /// Who uses a device besides the study, or what else forbids to write to it, whatever it bears.
+    pub fn who_else(&self, device: &DeviceId) -> Vec<RefusalReason> {
+        let Some(found) = self.state.found(device) else { return Vec::new() };
+        let (path, overridden) = (device.as_str(), found.overridden.as_slice());
+        let built = &self.built();
+        why_not_written(self.host, InWork { path, overridden, built, known: None })
+    }
+
+    /// The same of several devices, in words.
+    pub fn is_used_besides(&self, devices: &[DeviceId]) -> Option<String> {
+        let whys = devices.iter().map(|device| self.who_else(device));
+        whys.into_iter().find(|whys| !whys.is_empty()).map(|whys| told(&whys).join("; "))
+    }
+
+    /// The study's devices that a step writes to, or works on: those that it names, those below the
+    /// array that it names, or else all that something of the study's is on.
+    pub fn worked_on(&self, step: &Step) -> Vec<DeviceId> {
+        let Action::Run { argv } = &step.action else { return Vec::new() };
+        let named = |found: &&Found| argv.iter().any(|word| names_device(word, &found.device));
+        let mut all = step.writes_to.clone();
+        all.extend(self.state.devices.iter().filter(named).map(|found| found.device.clone()));
+        if all.is_empty() {
+            let undo = Undo { action: step.action.clone(), only_if: None };
+            let on = || self.state.made().flat_map(|step| step.writes_to.iter().cloned());
+            all = self.below_arrays(&undo).unwrap_or_else(|| on().collect());
+        }
+        all.sort();
+        all.dedup();
+        all
+    }
+
     /// What else is mounted where a file system of the study was.
     pub fn is_anothers_mount(&self, made: &Made) -> Option<String> {
         let Made::Mount { path } = made else { return None };
@@ -150,6 +211,17 @@ impl Ours<'_> {
     }
 }
 
+/// Refusals in words.
+pub(super) fn told(whys: &[RefusalReason]) -> Vec<String> {
+    whys.iter().map(ToString::to_string).collect()
+}
+
+/// Whether a word of a command is a device, or has it among its mount options.
+pub(super) fn names_device(word: &str, device: &DeviceId) -> bool {
+    let path = device.as_str();
+    word == path || word.split(',').any(|piece| piece.strip_prefix("device=") == Some(path))
+}
+
 /// The words of a command; none of other actions.
 fn argv(action: &Action) -> &[String] {
     match action {
@@ -166,6 +238,13 @@ pub(super) fn erases(action: &Action) -> bool {
         Some("mdadm") => words.next() == Some("--zero-superblock"),
         _ => false,
     }
+}
+
+/// Whether a command writes to what lies below the thing that it takes back. Unmounting and stopping
+/// do so as well, and end that the study uses the device: they are always done.
+pub(super) fn writes_below(action: &Action) -> bool {
+    let program = argv(action).first().map(String::as_str);
+    erases(action) || matches!(program, Some("vgremove" | "lvremove" | "zpool"))
 }
 
 /// A device that is not made blank.

@@ -201,7 +201,7 @@ impl Play<'_> {
         let mut builder = Builder::new(self.host.clone(), allowed, &mut journal);
         builder.undo_all(&mut Through(crew))?;
         let known = journal.state().devices.clone();
-        let devices = self.look(&|path| known_as(&self.host, &journal, path))?;
+        let devices = self.look(&|path| known_as(&self.host, journal.state(), path))?;
         for device in &devices {
             let found = known.iter().find(|found| found.device.as_str() == device.path);
             if found.is_none() && journal.state().is_untouched() {
@@ -332,7 +332,16 @@ impl Play<'_> {
                 let host = self.host.clone();
                 let allowed = allowed(&host, &journal.state().devices, &names(&key)?);
                 let mut builder = Builder::new(host, allowed, &mut *journal);
-                builder.tear_down(is_at_end, &mut Through(crew))?;
+                match (builder.tear_down(is_at_end, &mut Through(crew)), &went) {
+                    (Ok(()), _) => {}
+                    // It is in the way of taking back as well: what comes first tells most.
+                    (Err(error), Err(NotBuilt::End(PlayError::InTheWay { .. })))
+                        if !matches!(error, PlayError::Journal { .. }) =>
+                    {
+                        crew.tell(&error.to_string());
+                    }
+                    (Err(error), _) => return Err(error),
+                }
                 match went {
                     Ok(made) => complete.extend(made),
                     Err(NotBuilt::Stopped) => ended.interrupted = true,
@@ -392,7 +401,7 @@ impl Play<'_> {
         let (first, state) = steps.split_at(healthy);
         if spec.is_some() {
             // Somebody may have mounted one meanwhile, or put something there.
-            self.look(&|path| known_as(&self.host, journal, path))?;
+            self.look(&|path| known_as(&self.host, journal.state(), path))?;
             let mut builder = Builder::new(self.host.clone(), allowed.clone(), &mut *journal);
             builder.build(one.number, first, 0, true, &mut Through(crew))?;
             let odd = builder.check(first);
@@ -424,15 +433,21 @@ impl Play<'_> {
                     return Err(NotBuilt::Failed(format!("not what was built any more: {odd}")));
                 }
             }
+            if let Some(spec) = spec {
+                let devices: Vec<DeviceId> = spec.devices().into_iter().cloned().collect();
+                let builder = Builder::new(self.host.clone(), allowed.clone(), &mut *journal);
+                builder.are_free("measure", &devices, false)?;
+            }
             let part = self.part(one, suite, &names, journal)?;
             let number = part.part.number;
             let mut states = States::new(place, &mut *journal);
             let measured = crew.measure(part, &mut states);
             // A device that was written itself has no signature that tells whose bytes these are.
             if let Some(spec) = spec.filter(|spec| spec.file_system.is_none()) {
-                for device in spec.devices() {
-                    witness::note(&self.host, states.journal, device, false)?;
-                }
+                let devices: Vec<DeviceId> = spec.devices().into_iter().cloned().collect();
+                let allowed = allowed.clone();
+                let mut builder = Builder::new(self.host.clone(), allowed, states.journal);
+                builder.note_unshared(&devices)?;
             }
             let outcome = match measured {
                 Ok(measured) => measured.outcome,
@@ -457,6 +472,13 @@ impl Play<'_> {
                 state: outcome.state.name().to_owned(),
             })?;
             made.push(number);
+            // The next thing to write to them is what takes the stack apart.
+            if let Some(spec) = spec {
+                let devices: Vec<DeviceId> = spec.devices().into_iter().cloned().collect();
+                let allowed = allowed.clone();
+                let builder = Builder::new(self.host.clone(), allowed, states.journal);
+                builder.are_free("go on after the run", &devices, spec.file_system.is_none())?;
+            }
             for rebuild in states.end(&mut Through(crew))? {
                 let warning = Warning::new("rebuilt", told(&rebuild));
                 crew.note(&outcome.run, &warning).map_err(PlayError::from)?;

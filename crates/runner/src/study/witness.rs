@@ -67,9 +67,8 @@ pub(super) fn is_anothers(state: &State, made: &Made) -> Option<String> {
 }
 
 /// What a journal says of a device, as it is now.
-pub(super) fn known_as(host: &Host, journal: &JournalFile, path: &str) -> Known {
+pub(super) fn known_as(host: &Host, state: &State, path: &str) -> Known {
     let device = DeviceId::new(path);
-    let state = journal.state();
     let Some(found) = state.found(&device) else { return Known::No };
     let overridden = !found.overridden.is_empty();
     if !overridden && !state.has_written(&device) {

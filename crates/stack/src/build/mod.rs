@@ -3,6 +3,7 @@
 
 mod act;
 mod allowed;
+mod built;
 mod ends;
 mod identity;
 mod lacks;
@@ -12,6 +13,7 @@ mod wait;
 
 pub use act::{ActError, Said, Way, act, missing_programs, put_back, setting};
 pub use allowed::{Allowed, NotAllowed};
+pub use built::Built;
 pub use ends::{EndsError, are_remains, blank_ends, block_of, end_marks};
 pub use identity::{DeviceIdentity, identity};
 pub use lacks::lacks;

@@ -161,7 +161,15 @@ impl Measurer<'_> {
             if !self.done.iter().any(|id| id == running.id()) {
                 self.done.push(running.id().to_owned());
             }
-            while running.is_filling() && running.step() {}
+            while running.is_filling() {
+                if let Err(error) = moments.keep() {
+                    let _ = running.end();
+                    return Err(error);
+                }
+                if !running.step() {
+                    break;
+                }
+            }
             let goes_on = running.next_visit().is_some() && !interrupt.stops();
             if goes_on && moments.closes_files() {
                 running.end()?;
