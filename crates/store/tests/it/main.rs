@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests; the lint only knows functions marked as such")]
 
+mod beside;
 mod calibrations;
 mod claims;
 mod faults;
