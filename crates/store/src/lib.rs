@@ -10,10 +10,12 @@ mod blob;
 mod calibration;
 mod claim;
 mod error;
+mod log;
 mod migrate;
 mod outside;
 mod read;
 mod resolve;
+mod seal;
 mod write;
 
 use std::ffi::OsString;
@@ -28,6 +30,7 @@ pub use crate::blob::BlobError;
 pub use crate::calibration::StoredCalibration;
 pub use crate::claim::Claim;
 pub use crate::error::StoreError;
+pub use crate::log::doubt;
 pub use crate::outside::{Outside, is_live};
 
 /// How long a statement waits for another process to finish writing.
@@ -350,6 +353,7 @@ mod tests {
                      'a', 'c', 1, 1, 0, 'running', 1)",
             )
             .unwrap();
+        seal::seal_new(&store.connection, 1).unwrap();
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod beside;
 mod calibrations;
 mod claims;
 mod faults;
+mod garbled;
 mod kill;
 mod old;
 mod runs;
