@@ -119,3 +119,48 @@ fn the_name_on_the_way_is_no_way_to_another_file() {
     assert_eq!(std::fs::read(world.path("precious")).unwrap(), b"mine");
     assert!(std::fs::read(world.path("w/run.json")).unwrap().starts_with(b"{"));
 }
+
+/// Bytes of the log beside the store that were changed take with them what was stored behind them.
+#[test]
+fn a_garbled_log_is_told() {
+    let world = World::with_two_runs();
+    let mut name = world.store().into_os_string();
+    name.push("-wal");
+    let mut log = std::fs::read(&name).unwrap();
+    assert_eq!(world.ok(&["list"]).err, "");
+    log.resize(log.len().max(32 + 2 * 4120), 0);
+    let last = log.len() - 100;
+    log[last] ^= 1;
+    std::fs::write(&name, log).unwrap();
+    let done = world.run(&["list"]);
+    assert!(done.err.contains("is not as it was written"), "{done:?}");
+    assert!(done.err.contains("hint: copy"), "{done:?}");
+    assert_eq!(world.ok(&["path"]).err, "", "what reads no store says nothing");
+}
+
+/// Its numbers are not what was written: it is refused, other runs are read, and it can be removed.
+#[test]
+fn a_run_with_changed_numbers_is_refused_and_can_go() {
+    let world = World::with_two_runs();
+    let store = world.store();
+    world.ok(&["list"]);
+    let mut name = store.clone().into_os_string();
+    name.push("-wal");
+    // Into the file with the log: the next writer does so after some time, another program at once.
+    let script = "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); \
+                  c.execute('DROP TRIGGER visit_is_kept'); \
+                  c.execute('UPDATE visit SET elapsed_ns = elapsed_ns + 1 WHERE run = 1'); c.commit()";
+    let mut python = std::process::Command::new("python3");
+    let done = python.args(["-c", script]).arg(&store).output();
+    if !done.is_ok_and(|done| done.status.success()) {
+        println!("skipped: no python3 with sqlite3");
+        return;
+    }
+    let done = world.run(&["show", "r1"]);
+    assert!(done.code != 0 && done.err.contains("visits of r1 cannot be read"), "{done:?}");
+    world.ok(&["show", "r2"]);
+    world.ok(&["show", "last"]);
+    let done = world.ok(&["rm", "r1", "--yes"]);
+    assert!(done.err.contains("warning: "), "{done:?}");
+    assert!(!world.ok(&["list"]).out.contains("r1 "));
+}
