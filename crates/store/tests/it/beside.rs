@@ -122,7 +122,6 @@ fn no_log_is_written_through_what_is_there() {
 /// Somebody else's file where everybody may put one is refused; in a directory of a group it is that of
 /// a colleague.
 #[test]
-#[expect(clippy::print_stdout, reason = "what is skipped says so")]
 fn foreign_files_are_refused_where_everybody_may_write() {
     let path = scratch("foreign_files");
     drop(Store::open(&path).unwrap());
