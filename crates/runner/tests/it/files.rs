@@ -75,6 +75,9 @@ fn a_scratch_file_goes_with_the_run_unless_kept() {
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1);
 }
 
+/// What has a name, and how it is put there.
+type Way<'a> = (&'a str, &'a dyn Fn(&Path));
+
 /// Whatever has the name of a scratch file and is none: it and what it leads to stay as they are.
 #[test]
 fn a_scratch_name_is_no_way_to_another_file() {
@@ -88,7 +91,7 @@ fn a_scratch_name_is_no_way_to_another_file() {
         let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
         rustix::fs::mknodat(rustix::fs::CWD, name, kind, mode, 0).unwrap();
     };
-    let ways: [(&str, &dyn Fn(&Path)); 6] = [
+    let ways: [Way; 6] = [
         ("link to one of ours", &|name| symlink(&kept, name).unwrap()),
         ("link to nothing", &|name| symlink(place.join("nothing"), name).unwrap()),
         ("hard link", &|name| std::fs::hard_link(&kept, name).unwrap()),
