@@ -77,7 +77,14 @@ impl Seen {
         if !matches!(found.path.kind, PathKind::Directory) {
             return Ok(Self { given, target: found, directory: None });
         }
-        let target = stack::inspect(host, &found.path.resolved.join(SCRATCH))?;
+        let scratch = found.path.resolved.join(SCRATCH);
+        is_no_link(&scratch)?;
+        let target = stack::inspect(host, &scratch)?;
+        if target.path.resolved != scratch {
+            // It became a link just now.
+            let to = target.path.resolved;
+            return Err(RunError::ScratchIsLink { path: scratch, to });
+        }
         Ok(Self { given, target, directory: Some(found) })
     }
 
@@ -165,6 +172,9 @@ pub(crate) fn find_paths(
     let wanted = checked(source, capacity)?;
     let mut permits = Vec::new();
     for (one, paths) in seen.iter().zip(&files) {
+        if one.directory.is_some() {
+            paths.iter().try_for_each(|path| is_no_link(path))?;
+        }
         let beside: u64 = seen.iter().filter(|other| shares_space(one, other)).map(|_| 1).sum();
         let beside = beside.saturating_mul(u64::from(each)).saturating_sub(1);
         permits.extend(judge(host, order, &one.target, paths, &wanted, (beside, as_it_is))?);
@@ -204,6 +214,14 @@ pub(crate) fn find_paths(
     let ground = Ground::Paths(Box::new(paths));
     let records = if several { records } else { Vec::new() };
     Ok(Found { ground, record, records, capacity, unit, as_it_is, asked })
+}
+
+/// A scratch file goes with the run. Under a link it would be a file elsewhere that goes, maybe one
+/// of ours that is to be kept.
+fn is_no_link(scratch: &Path) -> Result<(), RunError> {
+    let Ok(to) = std::fs::read_link(scratch) else { return Ok(()) };
+    let path = scratch.to_path_buf();
+    Err(RunError::ScratchIsLink { path, to })
 }
 
 fn alignment(target: &Target) -> Alignment {
