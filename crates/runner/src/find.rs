@@ -190,6 +190,8 @@ pub(crate) fn find_paths(
         target,
         each: if several { targets } else { Vec::new() },
         permits,
+        consent: order.settings.consent.clone(),
+        own: Own::of_this_process(Some(order.settings.store_path.clone())),
         writes: !as_it_is,
         scratch,
         stale,
@@ -457,7 +459,7 @@ fn judge(
             &other
         };
         let facts = stack::gather(host, this, access, &order.settings.consent, &own);
-        permits.push(stack::decide(&facts)?);
+        permits.push(stack::decide(&facts)?.holding(&this.path));
     }
     Ok(permits)
 }

@@ -83,8 +83,8 @@ pub(crate) fn remove(path: &Path, owner: u64) -> Result<bool, RunError> {
     }
     let identity = Identity::of(&file).map_err(cannot())?;
     let refuse = |why: String| Err(RunError::NotOurs { path: path.to_path_buf(), why });
-    match stack::mark_of(path) {
-        Mark::Ours if stack::scratch_owner(path) == Some(owner) => {}
+    match stack::mark_of_open(&file) {
+        Mark::Ours if stack::scratch_owner_of_open(&file) == Some(owner) => {}
         Mark::Stale { why } => return refuse(why),
         _ => return refuse("it has no mark any more".to_owned()),
     }

@@ -11,7 +11,6 @@ use units::Bytes;
 
 use crate::block;
 use crate::host::{Host, unescape};
-use crate::mark;
 use crate::mounts::{DeviceNumber, Mount, mount_of, mounts, parse};
 use crate::safety::{
     Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Place, Process, Subject, Users,
@@ -95,7 +94,7 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
                 size: target.path.size,
                 allocated: *allocated,
                 links: *links,
-                mark: mark::mark_of(&target.path.resolved),
+                mark: target.path.mark(),
                 named: false,
                 named_others: Vec::new(),
                 own: None,
@@ -251,7 +250,7 @@ fn block_facts(
         }
     }
     facts.signatures = if top.is_some() {
-        File::open(&target.path.resolved)
+        File::open(target.path.stable())
             .and_then(|file| probe(&file))
             .map_err(|error| error.to_string())
     } else {
@@ -261,7 +260,7 @@ fn block_facts(
     facts.users = users(host, &target.path.resolved, Identity::Device(number));
     device_uses(host, &mut facts);
     let is_known = !(facts.mounts.is_empty() && facts.swaps.is_empty() && facts.holders.is_empty());
-    if host.is_this() && !is_known && is_claimed(&target.path.resolved) {
+    if host.is_this() && !is_known && is_claimed(&target.path.stable()) {
         let by = "something that the kernel does not name (the log of a mounted file system?)";
         push(&mut facts.holders, DeviceUse { device: facts.name.clone(), by: by.to_owned() });
     }

@@ -17,6 +17,7 @@ mod copy;
 mod directory;
 mod files;
 mod host;
+mod lease;
 mod mapped;
 mod ops;
 mod ring;
@@ -40,6 +41,7 @@ pub use files::{
     sync_file_system,
 };
 pub use host::{Cpu, ThreadUsage, affinity, process_usage, set_affinity, thread_id, thread_usage};
+pub use lease::nobody_else_has_open;
 pub use mapped::Mapped;
 pub use ring::Ring;
 
