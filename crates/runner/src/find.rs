@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use record::{TargetKind, TargetRecord};
 use rustix::fs::OFlags;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use stack::{Access, Alignment, Host, Mark, Own, PathKind, Permit, Space, Subject, Target};
 use suite::SuiteSource;
 use suite::model::Suite;
@@ -132,6 +133,14 @@ pub(crate) fn set_size(source: &mut SuiteSource, size: Bytes, unit: Bytes) -> Re
     Ok(source.fit_size(if whole == 0 { size } else { Bytes::new(whole) })?)
 }
 
+/// Lets this process open as many files as the system allows: a set of files takes several
+/// descriptors a file, and the usual soft limit of 1024 is for programs that use `select`.
+fn allow_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // Without it the kernel says which file is one too many.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 /// Files, directories, devices. Each has the suite's files; together they are the files of the
 /// run.
 pub(crate) fn find_paths(
@@ -140,6 +149,7 @@ pub(crate) fn find_paths(
     paths: &[PathBuf],
     source: &mut SuiteSource,
 ) -> Result<Found, RunError> {
+    allow_open_files();
     let seen = paths.iter().map(|path| Seen::of(host, path));
     let seen = seen.collect::<Result<Vec<Seen>, RunError>>()?;
     let mut asked = None;
@@ -205,6 +215,8 @@ pub(crate) fn find_paths(
         target,
         each: if several { targets } else { Vec::new() },
         permits,
+        consent: order.settings.consent.clone(),
+        own: Own::of_this_process(Some(order.settings.store_path.clone())),
         writes: !as_it_is,
         scratch,
         stale,
@@ -480,7 +492,7 @@ fn judge(
             &other
         };
         let facts = stack::gather(host, this, access, &order.settings.consent, &own);
-        permits.push(stack::decide(&facts)?);
+        permits.push(stack::decide(&facts)?.holding(&this.path));
     }
     Ok(permits)
 }

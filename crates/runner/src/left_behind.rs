@@ -87,8 +87,8 @@ pub(crate) fn remove(path: &Path, owner: u64) -> Result<bool, RunError> {
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile || found.st_nlink > 1 {
         return refuse("it is no regular file with this name alone".to_owned());
     }
-    match stack::mark_of(path) {
-        Mark::Ours if stack::scratch_owner(path) == Some(owner) => {}
+    match stack::mark_of_open(&file) {
+        Mark::Ours if stack::scratch_owner_of_open(&file) == Some(owner) => {}
         Mark::Stale { why } => return refuse(why),
         _ => return refuse("it has no mark any more".to_owned()),
     }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed test is told by a panic")]
 
 mod directories;
+mod exchanged;
 mod faults;
 mod files;
 mod help;
