@@ -191,6 +191,8 @@ mod tests {
             signatures: Ok(Vec::new()),
             partitions: Vec::new(),
             users: Users {
+                unchecked: Vec::new(),
+                even_though_unchecked: false,
                 writers: vec![Process { id: 7, name: POOL_SERVICE.into() }],
                 ..Users::default()
             },
