@@ -174,6 +174,8 @@ mod tests {
 
     fn facts(mounts: &[(&str, &str)], holders: &[(&str, &str)]) -> BlockFacts {
         BlockFacts {
+            unchecked: Vec::new(),
+            even_though_unchecked: false,
             name: "loop1".into(),
             number: "7:1".parse().unwrap(),
             size: Bytes::mib(64),
@@ -191,8 +193,6 @@ mod tests {
             signatures: Ok(Vec::new()),
             partitions: Vec::new(),
             users: Users {
-                unchecked: Vec::new(),
-                even_though_unchecked: false,
                 writers: vec![Process { id: 7, name: POOL_SERVICE.into() }],
                 ..Users::default()
             },
