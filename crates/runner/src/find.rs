@@ -491,6 +491,11 @@ fn judge(
             other = stack::inspect(host, path)?;
             &other
         };
+        if matches!(this.path.kind, PathKind::Directory) {
+            // A file made in there would be none that the run knows again.
+            let why = "it is a directory, wanted a file".to_owned();
+            return Err(RunError::NotOurs { path: this.path.resolved.clone(), why });
+        }
         let facts = stack::gather(host, this, access, &order.settings.consent, &own);
         permits.push(stack::decide(&facts)?.holding(&this.path));
     }

@@ -14,7 +14,7 @@ use rustix::fs::{CWD, RenameFlags};
 use crate::help::{Place, go, order};
 
 const SMALL: [&str; 2] = ["file_size=1MiB", "operations=64"];
-const PRECIOUS: [u8; 1 << 20] = [0x5a; 1 << 20];
+static PRECIOUS: [u8; 1 << 20] = [0x5a; 1 << 20];
 
 fn precious(path: &Path) {
     fs::write(path, PRECIOUS).unwrap();
