@@ -480,6 +480,7 @@ impl RunError {
             | Self::Drive(_)
             | Self::Resume { .. } => ErrorKind::Usage,
             Self::Refused(_)
+            | Self::Target(stack::TargetError::Elsewhere { .. })
             | Self::NotWritable { .. }
             | Self::NotAFile { .. }
             | Self::NeedsFileSystem { .. }

@@ -11,6 +11,7 @@ use units::Bytes;
 
 use crate::block;
 use crate::host::{Host, unescape};
+use crate::locks::openers;
 use crate::mounts::{DeviceNumber, Mount, mount_of, mounts};
 use crate::safety::same::{Root, Table};
 use crate::safety::{
@@ -18,8 +19,8 @@ use crate::safety::{
 };
 use crate::shared;
 use crate::signature::probe;
-use crate::target::{FileId, PathKind, Space, Target, is_memory_or_network, under};
-use crate::users::{Wanted, aliases, all_mounts, unchecked, users, users_of_file};
+use crate::target::{FileId, PathKind, Space, Target, is_memory_or_network, names, under};
+use crate::users::{SeenMount, Wanted, aliases, all_mounts, unchecked, users, users_of_file};
 
 /// Where Plimsoll's own files are: the disk under them is never written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,9 @@ pub struct Own {
     pub store: Option<PathBuf>,
 }
 
+/// What the store is called.
+const STORE: &str = "the store of results";
+
 impl Own {
     /// This process's program, and the store that it uses.
     pub fn of_this_process(store: Option<PathBuf>) -> Self {
@@ -38,9 +42,40 @@ impl Own {
 
     fn all(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
         let program = self.program.iter().map(|p| ("the running program", p));
-        let store = self.store.iter().map(|p| ("the store of results", p));
+        let store = self.store.iter().map(|p| (STORE, p));
         program.chain(store).map(|(what, path)| (what, canonical(path)))
     }
+
+    /// The files of these that are there, each by every number under which it is seen.
+    fn files(&self, mounts: &[SeenMount]) -> Vec<(&'static str, FileId)> {
+        let mut found = Vec::new();
+        for (what, path) in self.all() {
+            let all = if what == STORE { beside(&path) } else { vec![path] };
+            for path in all {
+                let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
+                let ids = metadata.map(|seen| aliases(&path, FileId::of(&seen), mounts));
+                found.extend(ids.into_iter().flatten().map(|id| (what, id)));
+            }
+        }
+        found
+    }
+}
+
+/// More files of a directory of stores are not looked at one by one.
+const BESIDE_MAX: usize = 4096;
+
+/// A file and those that belong to it: SQLite's, locks, the log. Of a directory what is in it.
+fn beside(path: &Path) -> Vec<PathBuf> {
+    let entries = |place: &Path| std::fs::read_dir(place).into_iter().flatten().flatten();
+    let mut found = vec![path.to_owned()];
+    if path.is_dir() {
+        found.extend(entries(path).take(BESIDE_MAX).map(|entry| entry.path()));
+    } else if let (Some(place), Some(name)) = (path.parent(), path.file_name()) {
+        let own = [name.as_bytes(), b"-"].concat();
+        let named = entries(place).filter(|entry| entry.file_name().as_bytes().starts_with(&own));
+        found.extend(named.take(BESIDE_MAX).map(|entry| entry.path()));
+    }
+    found
 }
 
 /// The canonical path; of what does not exist yet, such as the store before the first run, the
@@ -171,19 +206,29 @@ fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file:
     let path = &target.path.resolved;
     for named in &consent.overwrite {
         match std::fs::canonicalize(named) {
-            Ok(resolved) if resolved == *path => file.named = true,
+            Ok(resolved) if resolved == *path && names(named, &target.path.held) => {
+                file.named = true;
+            }
+            // Its words say the target, and the kernel finds something else by them.
+            Ok(resolved) if resolved == *path => {
+                file.named_others.push(named.display().to_string());
+            }
             Ok(resolved) => file.named_others.push(resolved.display().to_string()),
             Err(_) => file.named_others.push(named.display().to_string()),
         }
     }
+    let everywhere = all_mounts(host);
+    let ids = aliases(path, file.id, &everywhere);
     let is_it = |other: &Path| {
-        other == path || std::fs::metadata(other).is_ok_and(|m| FileId::of(&m) == file.id)
+        other == path || std::fs::metadata(other).is_ok_and(|m| ids.contains(&FileId::of(&m)))
     };
+    let own_files = own.files(&everywhere);
     // The store is one file with others beside it (`-wal`), or a directory of them.
     file.own = own
         .all()
-        .find(|(_, mine)| {
-            is_it(mine)
+        .find(|(what, mine)| {
+            own_files.iter().any(|(whose, id)| whose == what && ids.contains(id))
+                || is_it(mine)
                 || path.starts_with(mine)
                 || path
                     .as_os_str()
@@ -193,8 +238,6 @@ fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file:
         .map(|(what, _)| what.to_owned());
     file.swap = swaps(host).iter().any(|swap| is_it(swap));
     file.unchecked = unchecked(host);
-    let everywhere = all_mounts(host);
-    let ids = aliases(path, file.id, &everywhere);
     file.loops = shared::loops(host)
         .into_iter()
         .filter(|(_, on)| match on {
@@ -274,11 +317,13 @@ fn block_facts(
     let table = shared::table(host);
     let twins = Twins::of(&table, &facts.name);
     facts.users = users_of_device(host, &table, &facts, &twins);
-    device_uses(host, &table, &twins, &mut facts);
+    let ours = target.path.held.get().is_some_and(|held| held.is_claimed());
+    device_uses(host, &table, &twins, ours, &mut facts);
+    own_bytes(host, own, &twins, &mut facts);
     let is_known = !(facts.mounts.is_empty() && facts.swaps.is_empty() && facts.holders.is_empty());
-    if host.is_this() && !is_known && is_claimed(&target.path.stable()) {
+    if host.is_this() && !is_known && !ours && is_claimed(&target.path.stable()) {
         let by = "something that the kernel does not name (the log of a mounted file system?)";
-        push(&mut facts.holders, DeviceUse { device: facts.name.clone(), by: by.to_owned() });
+        push(&mut facts.holders, claimed_by(&facts.name, number, by));
     }
     system_devices(host, own, &twins, &mut facts);
     facts
@@ -343,7 +388,9 @@ fn users_of_device(host: &Host, table: &Table, facts: &BlockFacts, twins: &Twins
 
 /// Everything that uses the device as the kernel shows it. Fills `mounts`, `swaps`, `holders`
 /// and `zfs_pools`.
-fn device_uses(host: &Host, table: &Table, twins: &Twins, facts: &mut BlockFacts) {
+///
+/// * `ours`: this process has claimed the device.
+fn device_uses(host: &Host, table: &Table, twins: &Twins, ours: bool, facts: &mut BlockFacts) {
     let mut related = vec![facts.name.clone()];
     related.extend(twins.all.iter().cloned());
     let numbers: Vec<(DeviceNumber, &String)> =
@@ -381,25 +428,38 @@ fn device_uses(host: &Host, table: &Table, twins: &Twins, facts: &mut BlockFacts
             push(&mut facts.holders, DeviceUse { device: device.to_owned(), by });
         }
     }
-    claimed_twins(host, twins, facts);
+    claimed_twins(host, twins, ours, facts);
     facts.zfs_pools = host
         .names("/proc/spl/kstat/zfs")
         .iter()
         .any(|entry| host.exists(format!("/proc/spl/kstat/zfs/{entry}/state")));
 }
 
+/// Who has a device for itself.
+///
+/// * `unknown`: in words, where no process is seen to have it open.
+fn claimed_by(name: &str, number: DeviceNumber, unknown: &str) -> DeviceUse {
+    let seen: Vec<String> = openers(number).iter().map(ToString::to_string).collect();
+    let by = if seen.is_empty() { unknown.to_owned() } else { seen.join(", ") };
+    DeviceUse { device: name.to_owned(), by }
+}
+
 /// What is mounted or held in a namespace that cannot be read is claimed all the same.
-fn claimed_twins(host: &Host, twins: &Twins, facts: &mut BlockFacts) {
+fn claimed_twins(host: &Host, twins: &Twins, ours: bool, facts: &mut BlockFacts) {
     let is_known = |facts: &BlockFacts, name: &str| {
         let named = |uses: &[DeviceUse]| uses.iter().any(|one| one.device == name);
         named(&facts.mounts) || named(&facts.holders) || facts.swaps.iter().any(|swap| swap == name)
     };
     for name in twins.all.iter().filter(|name| host.is_this() && twins.is_another(name)) {
+        if ours && block::disk_of(host, name).as_ref() == Some(&facts.name) {
+            // Who has claimed a disk has claimed its partitions, and nobody else can have.
+            continue;
+        }
         let path = Path::new("/dev").join(name);
-        let is_it = device_named(&path).is_some_and(|n| Some(n) == block::number_of(host, name));
-        if is_it && !is_known(facts, name) && is_claimed(&path) {
+        let number = device_named(&path).filter(|&n| Some(n) == block::number_of(host, name));
+        if let Some(number) = number.filter(|_| !is_known(facts, name) && is_claimed(&path)) {
             let by = "something that is not visible from here (a mount in another namespace?)";
-            push(&mut facts.holders, DeviceUse { device: name.clone(), by: by.to_owned() });
+            push(&mut facts.holders, claimed_by(name, number, by));
         }
     }
 }
@@ -430,6 +490,20 @@ fn mounted_elsewhere(host: &Host, name: &str, facts: &mut BlockFacts) {
                 let by = format!("the mounted {file_system} {uuid}");
                 push(&mut facts.holders, DeviceUse { device: name.to_owned(), by });
             }
+        }
+    }
+}
+
+/// A device over the store or the program, whatever their names: fills `holders`.
+fn own_bytes(host: &Host, own: &Own, twins: &Twins, facts: &mut BlockFacts) {
+    if !host.is_this() || twins.files.is_empty() {
+        return;
+    }
+    let everywhere = all_mounts(host);
+    for (what, id) in own.files(&everywhere) {
+        if twins.files.contains(&id) {
+            let by = format!("{what}, which is in the file under it");
+            push(&mut facts.holders, DeviceUse { device: facts.name.clone(), by });
         }
     }
 }

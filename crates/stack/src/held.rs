@@ -6,12 +6,14 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::mark;
+use crate::mounts::DeviceNumber;
 
 /// A handle that goes with facts and permits until the run has taken the target. Let go once, it
 /// is closed for all copies: an open file keeps its file system mounted.
@@ -50,6 +52,15 @@ pub struct Imprint {
     size: u64,
     changed: (i64, i64),
     mark: Result<Vec<u8>, i32>,
+    /// Of a block device: what has its number.
+    device: Option<String>,
+}
+
+impl Imprint {
+    /// What had the number of a block device then, in words.
+    pub fn device(&self) -> &str {
+        self.device.as_deref().unwrap_or("no block device")
+    }
 }
 
 /// A file, directory or device, held without being opened for anything (`O_PATH`).
@@ -60,6 +71,7 @@ pub struct Handle {
     name: PathBuf,
     read: OnceLock<Option<File>>,
     first: Option<Imprint>,
+    claimed: AtomicBool,
 }
 
 impl Handle {
@@ -78,8 +90,13 @@ impl Handle {
         if metadata.is_symlink() {
             return Err(Errno::LOOP.into());
         }
-        let mut handle =
-            Self { node, name: name.to_path_buf(), read: OnceLock::new(), first: None };
+        let mut handle = Self {
+            node,
+            name: name.to_path_buf(),
+            read: OnceLock::new(),
+            first: None,
+            claimed: AtomicBool::new(false),
+        };
         handle.first = handle.imprint().ok();
         Ok(handle)
     }
@@ -145,7 +162,8 @@ impl Handle {
         if !now.is_file() {
             // Whoever uses a device changes its node's times.
             let mark = Err(Errno::NODATA.raw_os_error());
-            return Ok(Imprint { links: 0, size: 0, changed: (0, 0), mark });
+            let device = now.file_type().is_block_device().then(|| self.device(&now));
+            return Ok(Imprint { links: 0, size: 0, changed: (0, 0), mark, device });
         }
         let changed = (now.ctime(), now.ctime_nsec());
         let mark = match self.to_read() {
@@ -153,7 +171,49 @@ impl Handle {
             None => Err(Errno::ACCESS),
         };
         let mark = mark.map_err(Errno::raw_os_error);
-        Ok(Imprint { links: now.nlink(), size: now.len(), changed, mark })
+        Ok(Imprint { links: now.nlink(), size: now.len(), changed, mark, device: None })
+    }
+
+    /// What has the number of a block device: numbers are given anew, and a loop device is over
+    /// another file within a moment.
+    fn device(&self, node: &Metadata) -> String {
+        let number = DeviceNumber::from_dev(node.rdev());
+        let place = std::fs::canonicalize(format!("/sys/dev/block/{number}")).unwrap_or_default();
+        let line = |file: &str| std::fs::read_to_string(place.join(file)).ok();
+        // A partition has the sequence number of its disk. Kernels before 5.15 have none.
+        let sequence = line("diskseq").or_else(|| line("../diskseq"));
+        let mut words = vec![format!("device {number}")];
+        let known = [
+            ("number in sequence", sequence.clone()),
+            ("sectors", line("size")),
+            ("start", line("start")),
+            ("file", line("loop/backing_file")),
+            ("offset", line("loop/offset")),
+        ];
+        let known = known.into_iter().filter_map(|(what, text)| Some((what, text?)));
+        words.extend(known.map(|(what, text)| format!("{what} {}", text.trim_end())));
+        if sequence.is_none() && line("loop/backing_file").is_some() {
+            let status = self.open_with(OFlags::RDONLY).and_then(|file| kernel::loop_status(&file));
+            words.extend(status.ok().map(|found| format!("inode {}", found.inode)));
+        }
+        words.join(", ")
+    }
+
+    /// Opens a device for this process alone, which the kernel refuses while anybody has it so.
+    pub fn claim(&self) -> io::Result<File> {
+        let device = self.open_with(OFlags::RDONLY | OFlags::EXCL)?;
+        self.set_claimed();
+        Ok(device)
+    }
+
+    /// This process has the device for itself: that is no use by others.
+    pub fn set_claimed(&self) {
+        self.claimed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether this process has it for itself.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.claimed.load(Ordering::Relaxed)
     }
 
     /// As it was before any fact of it was gathered.

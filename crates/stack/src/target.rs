@@ -1,9 +1,10 @@
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, IFlags, StatxFlags};
+use rustix::fs::{AtFlags, IFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 use units::Bytes;
@@ -232,6 +233,17 @@ pub enum TargetError {
         /// What the link says.
         to: String,
     },
+    /// The kernel follows it elsewhere than its words say.
+    #[error(
+        "{given} leads to something else than {resolved}, which is what it says: a link in /proc, or \
+         a mount over it"
+    )]
+    Elsewhere {
+        /// As named.
+        given: String,
+        /// What its words, links and the working directory say.
+        resolved: String,
+    },
     /// The kernel refused to say.
     #[error("{what} of {given} failed: {source}")]
     Look {
@@ -252,6 +264,11 @@ impl TargetError {
             Self::DanglingLink { to, .. } => {
                 Some(format!("name {to} itself if it is to be created"))
             }
+            Self::Elsewhere { .. } => Some(
+                "give it a name under which it is seen from here, or run where it is: \
+                 `nsenter --target PID --mount`"
+                    .to_owned(),
+            ),
             Self::Look { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("run as a user who may read the directory".to_owned())
             }
@@ -277,27 +294,70 @@ pub fn inspect(host: &Host, path: &Path) -> Result<Target, TargetError> {
 const TRIES: usize = 16;
 
 /// The facts about a path on this machine, all of one descriptor.
+///
+/// What the kernel finds by the name as it was given must be what the resolved name stands for: the
+/// links of `/proc` and a working directory that is covered are text to who resolves them, and that
+/// text names something else in another mount namespace, or once names have changed.
 pub fn look(path: &Path) -> Result<PathFacts, TargetError> {
-    let failed =
-        |what| move |source| TargetError::Look { what, given: path.display().to_string(), source };
     if path.as_os_str().is_empty() {
         return Err(TargetError::Empty);
     }
-    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    let given = || path.display().to_string();
+    let mut last = TargetError::Empty;
     for _ in 0..TRIES {
-        let resolved = match std::fs::canonicalize(path) {
-            Ok(resolved) => resolved,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return missing(path),
-            Err(error) => return Err(failed("resolving")(error)),
+        last = match look_once(path) {
+            Err(TargetError::Look { what, source, .. }) if is_exchange(&source) => {
+                // Between both steps it became another one.
+                TargetError::Look { what, given: given(), source }
+            }
+            Err(TargetError::Elsewhere { given, resolved }) => {
+                TargetError::Elsewhere { given, resolved }
+            }
+            looked => return looked,
         };
-        match Handle::open(&resolved) {
-            Ok(handle) => return look_at(path, Arc::new(handle)).map_err(failed("stat")),
-            // Between both it became another one.
-            Err(error) if is_exchange(&error) => last = error,
-            Err(error) => return Err(failed("opening")(error)),
-        }
     }
-    Err(failed("opening")(last))
+    Err(last)
+}
+
+fn look_once(path: &Path) -> Result<PathFacts, TargetError> {
+    let failed =
+        |what| move |source| TargetError::Look { what, given: path.display().to_string(), source };
+    let resolved = match std::fs::canonicalize(path) {
+        Ok(resolved) => resolved,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return missing(path),
+        Err(error) => return Err(failed("resolving")(error)),
+    };
+    let handle = Handle::open(&resolved).map_err(failed("opening"))?;
+    if !leads_to(path, &handle).map_err(failed("opening"))? {
+        return Err(elsewhere(path, &resolved));
+    }
+    look_at(path, Arc::new(handle)).map_err(failed("stat"))
+}
+
+fn elsewhere(given: &Path, resolved: &Path) -> TargetError {
+    let (given, resolved) = (given.display().to_string(), resolved.display().to_string());
+    TargetError::Elsewhere { given, resolved }
+}
+
+/// Whether the kernel, which follows all links, finds by that name what is held.
+fn leads_to(name: &Path, held: &Handle) -> io::Result<bool> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let found = rustix::fs::open(name, flags, Mode::empty())?;
+    Ok(place_of(&found)? == place_of(held)?)
+}
+
+/// As [`leads_to`], of what is judged; true of facts that are of no descriptor.
+pub(crate) fn names(name: &Path, held: &Held) -> bool {
+    held.get().is_none_or(|held| leads_to(name, &held).is_ok_and(|is_it| is_it))
+}
+
+/// Which file, and through which mount.
+fn place_of(open: impl AsFd) -> io::Result<(Option<u64>, FileId)> {
+    let mask = StatxFlags::INO | StatxFlags::MNT_ID;
+    let found = rustix::fs::statx(&open, "", AtFlags::EMPTY_PATH, mask)?;
+    let mount = (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id);
+    let device = DeviceNumber { major: found.stx_dev_major, minor: found.stx_dev_minor };
+    Ok((mount, FileId { device, inode: found.stx_ino }))
 }
 
 fn is_exchange(error: &io::Error) -> bool {
@@ -337,12 +397,17 @@ fn missing(path: &Path) -> Result<PathFacts, TargetError> {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => no_parent(),
         _ => TargetError::Look { what: "opening the directory", given: given.clone(), source },
     };
-    let directory = std::fs::canonicalize(parent).map_err(not_held)?;
-    let handle = Handle::open(&directory).map_err(not_held)?;
+    let directory = std::fs::canonicalize(parent).map_err(&not_held)?;
+    let handle = Handle::open(&directory).map_err(&not_held)?;
     if !handle.metadata().is_ok_and(|found| found.is_dir()) {
         return Err(no_parent());
     }
     let resolved = directory.join(name);
+    // The kernel finds there what its words do not name, or somebody made it just now.
+    let is_there = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).is_ok();
+    if is_there || !leads_to(parent, &handle).map_err(&not_held)? {
+        return Err(elsewhere(path, &resolved));
+    }
     Ok(facts(path, resolved, PathKind::Missing, Bytes::ZERO, Arc::new(handle)))
 }
 
@@ -379,7 +444,7 @@ fn facts(
     let flags = there.to_read().and_then(|file| rustix::fs::ioctl_getflags(file).ok());
     PathFacts {
         given: given.to_owned(),
-        mount_id: mount_id(&there),
+        mount_id: place_of(&there).ok().and_then(|(mount, _)| mount),
         space: space(&there),
         compressed: flags.map(|f| f.contains(IFlags::COMPRESSED)),
         no_cow: flags.map(|f| f.contains(IFlags::NOCOW)),
@@ -388,11 +453,6 @@ fn facts(
         size,
         held: Held::new(there),
     }
-}
-
-fn mount_id(there: &Handle) -> Option<u64> {
-    let answer = rustix::fs::statx(there, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
-    (answer.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(answer.stx_mnt_id)
 }
 
 fn space(there: &Handle) -> Option<Space> {

@@ -11,6 +11,7 @@ mod captured;
 mod common;
 mod decisions;
 mod links;
+mod names;
 mod probe;
 mod same_bytes;
 mod this_machine;
