@@ -1,12 +1,15 @@
 //! The journal on disk: lines that are there before what they announce is done.
 
-use std::fs::{File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use study::journal::{Begins, Entry, State, WHOLE_NAMES};
 
 use crate::study::PlayError;
@@ -148,35 +151,31 @@ impl JournalFile {
         std::fs::create_dir_all(directory).map_err(&cannot)?;
         // It has its name when it has its first line: without one nobody knows whose it is.
         let unnamed = path.with_extension(BEGINNING);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&unnamed)
-            .map_err(&cannot)?;
+        let (place, first) = held(&unnamed)?;
+        let file = open_own(&unnamed, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
         lock(&file, &begins.name)?;
         let tools = hold_tools(&path, Duration::ZERO)?;
         let state = State::new(begins.clone());
         let mut journal = Self { state, path: path.clone(), file, tools, is_lost: false };
         let begun = journal.add(&Entry::Begins(Box::new(begins))).and_then(|()| {
-            use rustix::fs::{CWD, RenameFlags, renameat_with};
-            renameat_with(CWD, &unnamed, CWD, &path, RenameFlags::NOREPLACE)
+            use rustix::fs::{RenameFlags, renameat, renameat_with};
+            let last = path.file_name().unwrap_or_default();
+            renameat_with(&place, first, &place, last, RenameFlags::NOREPLACE)
                 .or_else(|error| match error {
                     // Not every file system can look and rename at once; the key is drawn anew each time.
                     rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS if !path.exists() => {
-                        rustix::fs::rename(&unnamed, &path)
+                        renameat(&place, first, &place, last)
                     }
                     error => Err(error),
                 })
                 .map_err(|error| cannot(error.into()))
         });
         if let Err(error) = begun {
-            let _ = std::fs::remove_file(&unnamed);
-            let _ = std::fs::remove_file(path.with_extension(TOOLS));
+            remove(&unnamed);
+            remove(&path.with_extension(TOOLS));
             return Err(error);
         }
-        File::open(directory).and_then(|place| place.sync_all()).map_err(&cannot)?;
+        rustix::fs::fsync(&place).map_err(|errno| cannot(errno.into()))?;
         Ok(journal)
     }
 
@@ -203,7 +202,7 @@ impl JournalFile {
         tools: impl FnOnce(&Path) -> Result<File, PlayError>,
     ) -> Result<Self, PlayError> {
         let cannot = failed("open", path);
-        let mut file = open_own(path, OpenOptions::new().read(true).write(true))?;
+        let mut file = open_own(path, OFlags::RDWR)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let begun = Instant::now();
         while let Err(error) = lock(&file, &name) {
@@ -295,7 +294,7 @@ impl JournalFile {
         self.state.apply(entry);
         if matches!(entry, Entry::Ended { .. }) {
             // Of no use any more; the next one makes its own.
-            let _ = std::fs::remove_file(self.path.with_extension(TOOLS));
+            remove(&self.path.with_extension(TOOLS));
             // Nor is the room that it kept.
             let _ = self.file.set_len(before.len().saturating_add(line.len() as u64));
         }
@@ -303,17 +302,45 @@ impl JournalFile {
     }
 }
 
-/// Opens a file of ours: neither a link, nor a pipe, nor one that somebody else could have written.
-fn open_own(path: &Path, options: &mut OpenOptions) -> Result<File, PlayError> {
-    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    let flags = i32::try_from(flags.bits()).unwrap_or(0);
-    let file = options.custom_flags(flags).open(path).map_err(failed("open", path))?;
+/// The directory that a journal is in, held open, and its name there. The directory of journals has
+/// its name beside the store, and whoever makes a link of that name means another place: refused.
+fn held(path: &Path) -> Result<(OwnedFd, &OsStr), PlayError> {
+    let nowhere = || failed("open", path)(ErrorKind::NotFound.into());
+    let (place, name) = path.parent().zip(path.file_name()).ok_or_else(nowhere)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::open(place, flags, Mode::empty()) {
+        Ok(open) => Ok((open, name)),
+        Err(Errno::LOOP | Errno::NOTDIR) => {
+            let why = "it is a link, or no directory".to_owned();
+            Err(PlayError::Untrusted { path: place.to_path_buf(), why })
+        }
+        Err(errno) => Err(failed("open", path)(errno.into())),
+    }
+}
+
+/// Removes a file of ours beside a journal; one that stays is of no use to anybody.
+fn remove(path: &Path) {
+    if let Ok((place, name)) = held(path) {
+        let _ = rustix::fs::unlinkat(place, name, AtFlags::empty());
+    }
+}
+
+/// Opens a file of ours: neither a link, nor a pipe, nor one that somebody else could have written,
+/// nor one that has another name besides.
+fn open_own(path: &Path, flags: OFlags) -> Result<File, PlayError> {
+    let (place, name) = held(path)?;
+    let flags = flags | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&place, name, flags, Mode::RUSR | Mode::WUSR);
+    let file = File::from(file.map_err(|errno| failed("open", path)(errno.into()))?);
     let metadata = file.metadata().map_err(failed("open", path))?;
     let user = rustix::process::geteuid().as_raw();
     let refused =
         |why: &str| Err(PlayError::Untrusted { path: path.to_path_buf(), why: why.to_owned() });
     if !metadata.is_file() {
         return refused("it is no regular file");
+    }
+    if metadata.nlink() > 1 {
+        return refused("it has a second name");
     }
     if metadata.len() > BYTES_MAX {
         return refused("it is longer than any journal");
@@ -335,9 +362,7 @@ fn read(file: &File, path: &Path) -> Result<String, PlayError> {
 
 /// The file that tools hold.
 fn tools_of(journal: &Path) -> Result<File, PlayError> {
-    let mut options = OpenOptions::new();
-    let options = options.read(true).write(true).create(true).mode(0o600);
-    open_own(&journal.with_extension(TOOLS), options)
+    open_own(&journal.with_extension(TOOLS), OFlags::RDWR | OFlags::CREATE)
 }
 
 /// The same, locked. Whoever had it locked has ended, and all that it started.
@@ -345,7 +370,6 @@ fn hold_tools(journal: &Path, patience: Duration) -> Result<File, PlayError> {
     let file = tools_of(journal)?;
     let begun = Instant::now();
     while let Err(error) = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        use rustix::io::Errno;
         if matches!(error, Errno::NOTSUP | Errno::NOLCK) {
             break;
         }
@@ -397,7 +421,7 @@ fn journals(directory: &Path) -> Vec<PathBuf> {
 
 /// How a journal stands, without holding it.
 fn peek(path: &Path) -> Result<State, PlayError> {
-    let file = open_own(path, OpenOptions::new().read(true))?;
+    let file = open_own(path, OFlags::RDONLY)?;
     let text = read(&file, path)?;
     State::read(&text)
         .map(|(state, _)| state)
@@ -460,6 +484,41 @@ mod tests {
         // Nobody reads for minutes what no study has written.
         std::fs::File::options().write(true).open(&path).unwrap().set_len(BYTES_MAX + 1).unwrap();
         assert!(matches!(peek(&path), Err(PlayError::Untrusted { .. })));
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[test]
+    fn a_journal_with_a_second_name_and_one_reached_by_a_link_are_left_alone() {
+        let place = place("links");
+        let real = place.join("real.studies");
+        let link = place.join("link.studies");
+        std::fs::create_dir_all(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let refused =
+            |error: PlayError| assert!(matches!(error, PlayError::Untrusted { .. }), "{error}");
+        refused(JournalFile::create(&link, begins("00000005")).unwrap_err());
+        assert_eq!(std::fs::read_dir(&real).unwrap().count(), 0, "nothing is made behind a link");
+        let journal = JournalFile::create(&real, begins("00000005")).unwrap();
+        let path = journal.path().to_path_buf();
+        drop(journal);
+        let before = std::fs::read(&path).unwrap();
+        let through = link.join(path.file_name().unwrap());
+        refused(peek(&through).unwrap_err());
+        refused(JournalFile::open(&through).unwrap_err());
+        let second = place.join("second");
+        std::fs::hard_link(&path, &second).unwrap();
+        refused(peek(&path).unwrap_err());
+        refused(JournalFile::open(&path).unwrap_err());
+        assert_eq!(std::fs::read(&second).unwrap(), before);
+        std::fs::remove_file(&second).unwrap();
+        // What the tools hold is no other way in.
+        let tools = path.with_extension(TOOLS);
+        let _ = std::fs::remove_file(&tools);
+        std::fs::write(place.join("foreign"), "x").unwrap();
+        std::fs::hard_link(place.join("foreign"), &tools).unwrap();
+        refused(JournalFile::open(&path).unwrap_err());
+        std::fs::remove_file(&tools).unwrap();
+        JournalFile::open(&path).unwrap();
         std::fs::remove_dir_all(&place).unwrap();
     }
 
