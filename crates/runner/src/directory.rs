@@ -4,22 +4,29 @@
 //! Its name follows from what is stored of the run, so that one that a killed run left is found
 //! again by `resume` and `rm`; a file in it says whose it is. Nothing in it is ever removed but
 //! that file and files whose names only this run can have given.
+//!
+//! It is held open, and all that is done in it goes through its descriptor: what gets its name
+//! meanwhile is not ours to make files in, or to remove.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fs::{DirBuilder, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use record::RunHeader;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
 use suite::model::{Cell, Directory, Names, Operation, Stream, Suite};
 use units::Bytes;
 use uring::{FileNames, FileSet};
 
+use crate::RunError;
+use crate::own::Identity;
 use crate::prepare::Paths;
-use crate::{RunError, own};
 
 /// What every directory of ours is called, before the run's own part.
 pub(crate) const PREFIX: &str = "plimsoll-files-";
@@ -36,8 +43,10 @@ const OVERHEAD: u64 = 512;
 /// The directory of a run. Dropped, it is removed.
 #[derive(Debug)]
 pub(crate) struct Directories {
-    root: PathBuf,
+    root: Root,
     key: u64,
+    /// The directories of the sets, as they were made.
+    sets: BTreeMap<Names, Held>,
     /// What is known of the files of each kind of names.
     standing: BTreeMap<Names, Standing>,
     /// It was removed, or that was tried.
@@ -110,7 +119,10 @@ pub(crate) fn describe(paths: &Paths, suite: &Suite) -> Option<String> {
 pub(crate) fn remove_left_behind(header: &RunHeader) -> Result<Option<PathBuf>, RunError> {
     let key = key(header);
     let Some(root) = root(Path::new(&header.target.resolved), key) else { return Ok(None) };
-    Ok(remove(&root, key)?.then_some(root))
+    match Root::open(&root)? {
+        Some(held) => remove(&held, key).map(|()| Some(root)),
+        None => Ok(None),
+    }
 }
 
 impl Directories {
@@ -120,27 +132,51 @@ impl Directories {
         let root = root(target, key).ok_or_else(|| {
             failed("make a directory beside", target)(Error::from(ErrorKind::NotADirectory))
         })?;
-        match DirBuilder::new().mode(0o700).create(&root) {
-            Ok(()) => mark(&root, key).inspect_err(|_| {
-                // Nothing is in it yet. One that stays is the run's all the same.
-                let _ = std::fs::remove_file(root.join(MARKER_NEW));
-                let _ = std::fs::remove_dir(&root);
-            })?,
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                confirm(&root, key)?;
-                no_strangers(&root, remove_sets(&root, key)?)?;
-                mark(&root, key)?;
-            }
-            Err(error) => return Err(failed("create", &root)(error)),
+        let (parent, name) = parent_of(&root)?;
+        match rustix::fs::mkdirat(&parent, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed("create", &root)(errno.into())),
         }
-        Ok(Self { root, key, standing: BTreeMap::new(), left: false })
+        let root = match Root::open(&root)? {
+            Some(held) => held,
+            None => return Err(failed("open", &root)(ErrorKind::NotFound.into())),
+        };
+        confirm(&root, key)?;
+        no_strangers(&root.path, remove_sets(&root, key)?)?;
+        mark(&root, key).inspect_err(|_| root.give_up())?;
+        Ok(Self { root, key, sets: BTreeMap::new(), standing: BTreeMap::new(), left: false })
+    }
+
+    /// Closes what keeps the file system mounted.
+    pub(crate) fn let_go(&mut self) {
+        self.root.held = None;
+        self.sets.values_mut().for_each(|set| set.open = None);
+    }
+
+    /// Opens that again, if it is the same as before.
+    pub(crate) fn hold_again(&mut self) -> Result<(), RunError> {
+        let again = Root::open(&self.root.path)?;
+        let nothing = || failed("open", &self.root.path)(ErrorKind::NotFound.into());
+        self.root = again.ok_or_else(nothing)?;
+        confirm(&self.root, self.key)?;
+        for (names, set) in &mut self.sets {
+            let name = set_name(*names);
+            let open = open_directory(self.root.held()?, OsStr::new(name));
+            let place = self.root.path.join(name);
+            let again = Held::new(open.map_err(failed("open", &place))?, &place)?;
+            if again.inode != set.inode {
+                return no_strangers(&self.root.path, vec![OsString::from(name)]);
+            }
+            *set = again;
+        }
+        Ok(())
     }
 
     /// Removes it. What stays of it, because somebody put something into it or because it cannot be
     /// removed, the next `resume` or `rm` of the run finds.
     pub(crate) fn leave(mut self) -> Result<(), RunError> {
         self.left = true;
-        remove(&self.root, self.key).map(|_| ())
+        self.remove()
     }
 
     /// Makes of the files of each stream what it needs: a new directory for files to be made in,
@@ -151,6 +187,8 @@ impl Directories {
         cell: &Cell,
         stops: &dyn Fn() -> bool,
     ) -> Result<bool, RunError> {
+        // Moved away it is still ours, and nothing is made elsewhere.
+        let _is_there = self.root.is_at_its_name()?;
         for stream in &cell.streams {
             let Some(wanted) = stream.directory else { continue };
             let known = *self.standing.get(&wanted.names).unwrap_or(&Standing::Unknown);
@@ -164,7 +202,8 @@ impl Directories {
             self.standing.insert(wanted.names, Standing::Unknown);
             let place = self.place(wanted.names);
             let make = failed("make files in", &place);
-            renew(&place, names(self.key, wanted.names))?;
+            self.sets.remove(&wanted.names);
+            self.sets.insert(wanted.names, renew(&self.root, self.key, wanted.names)?);
             if creates(stream) {
                 self.standing.insert(wanted.names, Standing::New);
                 continue;
@@ -178,9 +217,7 @@ impl Directories {
     }
 
     fn fill(&self, wanted: Directory, stops: &dyn Fn() -> bool) -> Result<bool, Error> {
-        let names = names(self.key, wanted.names);
-        let open = uring::Directory::open(&self.place(wanted.names), names, false, false);
-        let open = open.map_err(raw)?;
+        let open = self.open(wanted.names, false, false).map_err(raw)?;
         let content = vec![0x5a; wanted.file_size.get() as usize];
         for number in 0..u64::from(wanted.files) {
             if number.is_multiple_of(256) && stops() {
@@ -201,8 +238,7 @@ impl Directories {
         let place = self.place(wanted.names);
         let listed = wanted.names == Names::Sequential && !creates(stream);
         let holds_data = wanted.file_size > Bytes::ZERO;
-        let names = names(self.key, wanted.names);
-        let open = uring::Directory::open(&place, names, listed, holds_data);
+        let open = self.open(wanted.names, listed, holds_data);
         Some(match open {
             Ok(directory) => Ok(Arc::new(FileSet::of_directory(directory))),
             Err(errno) => Err(failed("open", &place)(raw(errno))),
@@ -217,8 +253,29 @@ impl Directories {
         }
     }
 
+    fn remove(&mut self) -> Result<(), RunError> {
+        if self.root.held.is_none() {
+            self.hold_again()?;
+        }
+        remove(&self.root, self.key)
+    }
+
     fn place(&self, names: Names) -> PathBuf {
-        self.root.join(set_name(names))
+        self.root.path.join(set_name(names))
+    }
+
+    /// The directory of a set, whatever has its name by now.
+    fn open(
+        &self,
+        set: Names,
+        listed: bool,
+        holds_data: bool,
+    ) -> Result<uring::Directory, device::Errno> {
+        let held = self.sets.get(&set).and_then(|held| held.open.as_ref());
+        let held = held.ok_or(device::Errno(Errno::BADF.raw_os_error()))?;
+        let (here, place) = (Path::new("."), self.place(set));
+        let kind = (listed, holds_data);
+        uring::Directory::open_in(held, here, &place, names(self.key, set), kind)
     }
 }
 
@@ -226,7 +283,7 @@ impl Drop for Directories {
     fn drop(&mut self) {
         if !self.left {
             // Nothing can be done about a failure; the next `resume` or `rm` of the run tries again.
-            let _ = remove(&self.root, self.key);
+            let _ = self.remove();
         }
     }
 }
@@ -251,41 +308,160 @@ fn names(key: u64, names: Names) -> FileNames {
     FileNames { seed: stats::random::mix(key), letters_first }
 }
 
+/// A directory that is held, and its number.
+#[derive(Debug)]
+struct Held {
+    open: Option<OwnedFd>,
+    inode: u64,
+}
+
+impl Held {
+    fn new(open: OwnedFd, place: &Path) -> Result<Self, RunError> {
+        let seen = rustix::fs::fstat(&open).map_err(|e| failed("examine", place)(e.into()))?;
+        Ok(Self { open: Some(open), inode: seen.st_ino })
+    }
+}
+
+/// A run's directory, held open, and what it is in.
+#[derive(Debug)]
+struct Root {
+    path: PathBuf,
+    name: OsString,
+    /// The directory above, and the one itself; `None` while it is let go.
+    held: Option<(OwnedFd, OwnedFd)>,
+}
+
+impl Root {
+    /// `None` where nothing has its name. What is no directory is refused.
+    fn open(path: &Path) -> Result<Option<Self>, RunError> {
+        let (parent, name) = match parent_of(path) {
+            Err(RunError::File { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                return Ok(None);
+            }
+            found => found?,
+        };
+        let open = match open_directory(&parent, name) {
+            Ok(open) => open,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if [Errno::NOTDIR, Errno::LOOP].iter().any(|e| raw_is(&error, *e)) => {
+                let why = "it is no directory".to_owned();
+                return Err(RunError::NotOurs { path: path.to_path_buf(), why });
+            }
+            Err(error) => return Err(failed("open", path)(error)),
+        };
+        let name = name.to_owned();
+        Ok(Some(Self { path: path.to_path_buf(), name, held: Some((parent, open)) }))
+    }
+
+    fn both(&self) -> Result<&(OwnedFd, OwnedFd), RunError> {
+        let gone = || failed("hold", &self.path)(Errno::BADF.into());
+        self.held.as_ref().ok_or_else(gone)
+    }
+
+    fn held(&self) -> Result<&OwnedFd, RunError> {
+        self.both().map(|(_, held)| held)
+    }
+
+    /// Whether it has its name; false where nothing has. Refuses to go on where something else has.
+    fn is_at_its_name(&self) -> Result<bool, RunError> {
+        let (parent, held) = self.both()?;
+        let own = Identity::of(held).map_err(failed("examine", &self.path))?;
+        match own.confirm_in(parent, &self.name, &self.path) {
+            Err(RunError::File { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(false),
+            confirmed => confirmed.map(|()| true),
+        }
+    }
+
+    /// What was moved away is left to who did that, and told.
+    fn was_moved(&self) -> Result<(), RunError> {
+        let found = rustix::fs::fstat(self.held()?);
+        match found.map_err(|errno| failed("examine", &self.path)(errno.into()))?.st_nlink {
+            0 => Ok(()),
+            _ => Err(failed("find", &self.path)(ErrorKind::NotFound.into())),
+        }
+    }
+
+    /// Of a new one that cannot be marked. Nothing is in it yet; one that stays is the run's all
+    /// the same.
+    fn give_up(&self) {
+        let Ok((parent, held)) = self.both() else { return };
+        let _ = rustix::fs::unlinkat(held, MARKER_NEW, AtFlags::empty());
+        if self.is_at_its_name().is_ok_and(|is_there| is_there) {
+            let _ = rustix::fs::unlinkat(parent, &self.name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+/// What a directory is in, and its name there.
+fn parent_of(path: &Path) -> Result<(OwnedFd, &OsStr), RunError> {
+    let nowhere = || failed("open what holds", path)(ErrorKind::NotADirectory.into());
+    let (parent, name) = path.parent().zip(path.file_name()).ok_or_else(nowhere)?;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let open = rustix::fs::open(parent, flags, Mode::empty());
+    Ok((open.map_err(|errno| failed("open what holds", path)(errno.into()))?, name))
+}
+
+/// Opens a directory that is no link.
+fn open_directory(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd, Error> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(parent, name, flags, Mode::empty())?)
+}
+
+/// What kind of thing has a name; `None` where nothing has.
+fn kind_of(directory: impl AsFd, name: &str) -> Result<Option<FileType>, Error> {
+    match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) => Ok(Some(FileType::from_raw_mode(found.st_mode))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
 /// The directory of a set, made anew: one that held many files is not what a new one is.
-fn renew(place: &Path, names: FileNames) -> Result<(), RunError> {
-    no_strangers(place, remove_set(place, names)?)?;
-    DirBuilder::new().mode(0o700).create(place).map_err(failed("make anew", place))
+fn renew(root: &Root, key: u64, set: Names) -> Result<Held, RunError> {
+    let name = set_name(set);
+    let place = root.path.join(name);
+    no_strangers(&place, remove_set(root, key, set)?)?;
+    let held = root.held()?;
+    let made = rustix::fs::mkdirat(held, name, Mode::RWXU).map_err(Error::from);
+    let open = made.and_then(|()| open_directory(held, OsStr::new(name)));
+    let open = open.map_err(failed("make anew", &place))?;
+    // In the moment between both another may have got the name.
+    no_strangers(&place, entries(&open, &place)?)?;
+    Held::new(open, &place)
 }
 
 /// Removes our files in a set's directory, and it if nothing else is in it. Names of what else is.
-fn remove_set(place: &Path, names: FileNames) -> Result<Vec<OsString>, RunError> {
-    match std::fs::symlink_metadata(place) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Ok(found) if !found.is_dir() => {
-            return Ok(place.file_name().map(OsString::from).into_iter().collect());
-        }
-        _ => {}
+fn remove_set(root: &Root, key: u64, set: Names) -> Result<Vec<OsString>, RunError> {
+    let (held, name) = (root.held()?, set_name(set));
+    let place = root.path.join(name);
+    let cannot = || failed("clear", &place);
+    match kind_of(held, name).map_err(cannot())? {
+        None => return Ok(Vec::new()),
+        Some(FileType::Directory) => {}
+        Some(_) => return Ok(vec![OsString::from(name)]),
     }
-    let cannot = || failed("clear", place);
-    let open = uring::Directory::open(place, names, false, false);
+    let names = names(key, set);
+    let open = uring::Directory::open_in(held, Path::new(name), &place, names, (false, false));
     let open = open.map_err(raw).map_err(cannot())?;
     match open.clear().map_err(raw) {
         // A directory by the name of a file of ours is somebody else's, as is what is found below.
         Err(error) if error.kind() != ErrorKind::IsADirectory => return Err(cannot()(error)),
         _ => {}
     }
-    match std::fs::remove_dir(place) {
-        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => entries(place),
-        done => done.map(|()| Vec::new()).map_err(failed("remove", place)),
+    let own = Identity::of(&open).map_err(cannot())?;
+    own.confirm_in(held, OsStr::new(name), &place)?;
+    match rustix::fs::unlinkat(held, name, AtFlags::REMOVEDIR) {
+        Err(Errno::NOTEMPTY | Errno::EXIST) => entries(&open, &place),
+        done => done.map(|()| Vec::new()).map_err(|e| failed("remove", &place)(e.into())),
     }
 }
 
 /// Removes both sets. What else was found in them, each with the name of its set.
-fn remove_sets(root: &Path, key: u64) -> Result<Vec<OsString>, RunError> {
+fn remove_sets(root: &Root, key: u64) -> Result<Vec<OsString>, RunError> {
     let mut strangers = Vec::new();
     for set in SETS {
         let name = set_name(set);
-        for stranger in remove_set(&root.join(name), names(key, set))? {
+        for stranger in remove_set(root, key, set)? {
             let whole = Path::new(name).join(&stranger).into_os_string();
             strangers.push(if stranger == name { stranger } else { whole });
         }
@@ -293,36 +469,38 @@ fn remove_sets(root: &Path, key: u64) -> Result<Vec<OsString>, RunError> {
     Ok(strangers)
 }
 
-/// Removes a directory of ours; false where there was none. Its files go first and what says whose
-/// it is goes last, so that a removal that was cut short at any moment can be finished. It stays,
-/// with its mark, if somebody put something into it.
-fn remove(root: &Path, key: u64) -> Result<bool, RunError> {
-    match std::fs::symlink_metadata(root) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        _ => confirm(root, key)?,
+/// Removes a directory of ours. Its files go first and what says whose it is goes last, so that a
+/// removal that was cut short at any moment can be finished. It stays, with its mark, if somebody
+/// put something into it or gave its name to something else.
+fn remove(root: &Root, key: u64) -> Result<(), RunError> {
+    if !root.is_at_its_name()? {
+        return root.was_moved();
     }
+    confirm(root, key)?;
     let mut strangers = remove_sets(root, key)?;
     let is_ours = |name: &OsString| {
         let known = [MARKER, MARKER_NEW].into_iter().chain(SETS.map(set_name));
         known.into_iter().any(|known| name == known)
     };
-    strangers.extend(entries(root)?.into_iter().filter(|name| !is_ours(name)));
-    no_strangers(root, strangers)?;
+    let (parent, held) = root.both()?;
+    let all = entries(held, &root.path)?;
+    strangers.extend(all.into_iter().filter(|name| !is_ours(name)));
+    no_strangers(&root.path, strangers)?;
     for name in [MARKER_NEW, MARKER] {
-        match std::fs::remove_file(root.join(name)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(failed("remove", &root.join(name))(error));
-            }
-            _ => {}
+        match rustix::fs::unlinkat(held, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(failed("remove", &root.path.join(name))(errno.into())),
         }
     }
-    match std::fs::remove_dir(root) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
-        Err(error) => {
+    if !root.is_at_its_name()? {
+        return Ok(());
+    }
+    match rustix::fs::unlinkat(parent, &root.name, AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => {
             // It is still ours, with somebody's things in it.
             let _ = mark(root, key);
-            Err(failed("remove", root)(error))
+            Err(failed("remove", &root.path)(errno.into()))
         }
     }
 }
@@ -336,34 +514,42 @@ fn no_strangers(place: &Path, mut strangers: Vec<OsString>) -> Result<(), RunErr
 }
 
 /// Names of everything in a directory.
-fn entries(place: &Path) -> Result<Vec<OsString>, RunError> {
-    let names = std::fs::read_dir(place)
-        .and_then(|all| all.map(|entry| Ok(entry?.file_name())).collect::<Result<Vec<_>, _>>());
-    names.map_err(failed("examine", place))
+fn entries(open: impl AsFd, place: &Path) -> Result<Vec<OsString>, RunError> {
+    let read = || -> Result<Vec<OsString>, Errno> {
+        let mut found = Vec::new();
+        for entry in Dir::read_from(open)? {
+            let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
+            if name != "." && name != ".." {
+                found.push(name);
+            }
+        }
+        Ok(found)
+    };
+    read().map_err(|errno| failed("examine", place)(errno.into()))
 }
 
 /// Names the inode, so that a copy of the directory is nobody's of ours.
-fn mark_text(root: &Path, key: u64) -> Result<String, Error> {
-    let inode = std::fs::symlink_metadata(root)?.ino();
+fn mark_text(held: impl AsFd, key: u64) -> Result<String, Error> {
+    let inode = rustix::fs::fstat(held)?.st_ino;
     Ok(format!("plimsoll 1 key={key:016x} inode={inode}\n"))
 }
 
 /// Says whose the directory is, at one stroke: there is no time at which that is half written.
-fn mark(root: &Path, key: u64) -> Result<(), RunError> {
-    let (new, whole) = (root.join(MARKER_NEW), root.join(MARKER));
-    let write = || {
-        match std::fs::remove_file(&new) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
+fn mark(root: &Root, key: u64) -> Result<(), RunError> {
+    let held = root.held()?;
+    let write = || -> Result<(), Error> {
+        match rustix::fs::unlinkat(held, MARKER_NEW, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno.into()),
         }
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        let mut file = options.open(&new)?;
-        file.write_all(mark_text(root, key)?.as_bytes())?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let mut file = File::from(rustix::fs::openat(held, MARKER_NEW, flags, mode)?);
+        file.write_all(mark_text(held, key)?.as_bytes())?;
         file.sync_all()?;
-        std::fs::rename(&new, &whole)
+        Ok(rustix::fs::renameat(held, MARKER_NEW, held, MARKER)?)
     };
-    write().map_err(failed("mark", root))
+    write().map_err(failed("mark", &root.path))
 }
 
 /// What stands in the place of a directory's mark.
@@ -376,14 +562,14 @@ enum Marker {
 }
 
 /// Reads a mark. Whatever has its name is neither followed nor waited for.
-fn marker(path: &Path) -> Result<Marker, Error> {
-    match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Marker::Nothing),
-        Err(error) => return Err(error),
-        Ok(found) if !found.is_file() => return Ok(Marker::Foreign("is no regular file")),
-        Ok(_) => {}
+fn marker(held: impl AsFd, name: &str) -> Result<Marker, Error> {
+    match kind_of(&held, name)? {
+        None => return Ok(Marker::Nothing),
+        Some(FileType::RegularFile) => {}
+        Some(_) => return Ok(Marker::Foreign("is no regular file")),
     }
-    let file = own::open_calmly(path, OpenOptions::new().read(true))?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(&held, name, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
         return Ok(Marker::Foreign("is no regular file"));
     }
@@ -397,19 +583,17 @@ fn marker(path: &Path) -> Result<Marker, Error> {
 
 /// Refuses a directory that is not the run's. One without a whole mark is, if it is empty but for
 /// that: its run was killed before it could say so, and there is nothing in it to lose.
-fn confirm(root: &Path, key: u64) -> Result<(), RunError> {
-    let refuse = |why: String| Err(RunError::NotOurs { path: root.to_path_buf(), why });
-    let examine = || failed("examine", root);
-    if !std::fs::symlink_metadata(root).map_err(examine())?.is_dir() {
-        return refuse("it is no directory".to_owned());
-    }
-    let whole = mark_text(root, key).map_err(examine())?.into_bytes();
+fn confirm(root: &Root, key: u64) -> Result<(), RunError> {
+    let refuse = |why: String| Err(RunError::NotOurs { path: root.path.clone(), why });
+    let examine = || failed("examine", &root.path);
+    let held = root.held()?;
+    let whole = mark_text(held, key).map_err(examine())?.into_bytes();
     let is_cut = |found: &Marker| match found {
         Marker::Nothing => true,
         Marker::Text(text) => whole.starts_with(text),
         Marker::Foreign(_) => false,
     };
-    let found = marker(&root.join(MARKER)).map_err(examine())?;
+    let found = marker(held, MARKER).map_err(examine())?;
     match &found {
         Marker::Text(text) if *text == whole => return Ok(()),
         Marker::Foreign(why) => return refuse(format!("its {MARKER} {why}")),
@@ -418,12 +602,17 @@ fn confirm(root: &Path, key: u64) -> Result<(), RunError> {
         }
         _ => {}
     }
-    let new = marker(&root.join(MARKER_NEW)).map_err(examine())?;
-    let others = entries(root)?.into_iter().filter(|name| name != MARKER && name != MARKER_NEW);
+    let new = marker(held, MARKER_NEW).map_err(examine())?;
+    let others =
+        entries(held, &root.path)?.into_iter().filter(|name| name != MARKER && name != MARKER_NEW);
     match others.count() {
         0 if is_cut(&new) => Ok(()),
         _ => refuse(format!("it has no {MARKER} and is not empty")),
     }
+}
+
+fn raw_is(error: &Error, errno: Errno) -> bool {
+    error.raw_os_error() == Some(errno.raw_os_error())
 }
 
 fn raw(errno: device::Errno) -> Error {

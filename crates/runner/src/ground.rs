@@ -729,8 +729,14 @@ impl Files {
                 // An open file keeps a file system mounted.
                 self.guards.clear();
                 self.watch.let_go();
+                if let Some(directories) = &mut self.leaving.directories {
+                    directories.let_go();
+                }
                 remount(&self.paths).map_err(|why| failed("mounting anew", why))?;
                 self.watch = Watch::of(&self.names);
+                if let Some(directories) = &mut self.leaving.directories {
+                    directories.hold_again()?;
+                }
                 self.guard_again()
             }
         }

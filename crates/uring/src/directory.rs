@@ -95,7 +95,21 @@ impl Directory {
         listed: bool,
         holds_data: bool,
     ) -> Result<Self, Errno> {
-        let fd = open_directory(path)?;
+        Self::open_in(rustix::fs::CWD, path, path, names, (listed, holds_data))
+    }
+
+    /// The same, by its name in a directory that is held: `.` for that very directory.
+    ///
+    /// * `path`: what it is called to people.
+    /// * `kind`: `listed` and `holds_data` of [`Self::open`].
+    pub fn open_in(
+        parent: impl AsFd,
+        name: &Path,
+        path: &Path,
+        names: FileNames,
+        (listed, holds_data): (bool, bool),
+    ) -> Result<Self, Errno> {
+        let fd = open_directory(parent, name)?;
         let listing = listed.then(|| Listing::of(&fd)).transpose()?.map(Mutex::new);
         Ok(Self { path: path.to_path_buf(), fd, names, listing, holds_data })
     }
@@ -214,9 +228,9 @@ impl AsFd for Directory {
 }
 
 /// Opens a directory that is not reached by a link in the last step.
-pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
+fn open_directory(parent: impl AsFd, name: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty()).map_err(errno)
+    rustix::fs::openat(parent, name, flags, Mode::empty()).map_err(errno)
 }
 
 /// A walk over a directory's files in its own order, over and over.

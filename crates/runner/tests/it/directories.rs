@@ -262,3 +262,86 @@ fn a_file_system_that_would_be_full_is_refused() {
     );
     assert!(refused.hint().unwrap().contains("directory.files"));
 }
+
+const AGAIN: &str = r#"
+schema = 1
+name = "made-again"
+title = "files made twice"
+file_size = "64KiB"
+fill = false
+
+[defaults]
+directory = { files = 50, names = "random" }
+
+[[phase]]
+name = "make"
+operation = "create"
+
+[[phase]]
+name = "again"
+operation = "create"
+
+[[phase]]
+name = "look"
+operation = "stat"
+"#;
+
+/// What is made of a run's directory between two visits: nothing is made elsewhere, or removed.
+#[test]
+fn a_directory_that_is_exchanged_during_a_run_leads_nowhere_else() {
+    for how in ["a link", "a directory", "a set's link", "a set's directory"] {
+        let place = Place::new("whole-exchanged");
+        let elsewhere = place.join("elsewhere");
+        std::fs::create_dir_all(elsewhere.join("at-random")).unwrap();
+        std::fs::write(elsewhere.join("at-random/letter.txt"), "dear all").unwrap();
+        let order = order(&place, AGAIN, place.join("data").to_str().unwrap(), &[]);
+        let mut exchanged = false;
+        let mut exchange = |event: Event<'_>| {
+            if !matches!(event, Event::VisitEnds { .. }) || exchanged {
+                return;
+            }
+            exchanged = true;
+            let [root] = left(&place.join("")).try_into().unwrap();
+            let (name, there) = match how {
+                "a link" | "a directory" => (root.clone(), elsewhere.clone()),
+                _ => (root.join("at-random"), elsewhere.join("at-random")),
+            };
+            std::fs::rename(&name, place.join("moved")).unwrap();
+            match how {
+                "a link" | "a set's link" => std::os::unix::fs::symlink(there, name).unwrap(),
+                _ => std::fs::rename(there, name).unwrap(),
+            }
+        };
+        let ended = go_with(&place, &order, &Interrupt::default(), &mut exchange);
+        let error = ended.map(|(outcome, _)| outcome.state).unwrap_err();
+        assert_eq!(error.kind(), runner::ErrorKind::Refused, "{how}: {error}");
+        let letters = find(&place.join(""), "letter.txt");
+        assert_eq!(letters.len(), 1, "{how}");
+        let place_of = letters[0].parent().unwrap();
+        assert_eq!(names(place_of), BTreeSet::from(["letter.txt".to_owned()]), "{how}");
+        for known in ["elsewhere", "moved"] {
+            let known = place.join(known);
+            if known.join("at-random/letter.txt").exists() {
+                assert_eq!(names(&known), BTreeSet::from(["at-random".to_owned()]), "{how}");
+            }
+        }
+    }
+}
+
+fn all(place: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut directories = vec![place.to_path_buf()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap().flatten() {
+            match entry.file_type().unwrap().is_dir() {
+                true => directories.push(entry.path()),
+                false => found.push(entry.path()),
+            }
+        }
+    }
+    found
+}
+
+fn find(place: &Path, name: &str) -> Vec<PathBuf> {
+    all(place).into_iter().filter(|path| path.ends_with(name)).collect()
+}
