@@ -228,6 +228,22 @@ pub enum RunError {
         /// Whose run it is, as far as that can be seen.
         holder: Option<stack::Process>,
     },
+    /// Another has a device for itself since it was judged.
+    #[error("{path} is in use since the check{}", by_all(holders))]
+    Claimed {
+        /// Which.
+        path: PathBuf,
+        /// Who has it open, as far as that can be seen.
+        holders: Vec<stack::Process>,
+    },
+    /// A reader has a lease, and would have to give it back first.
+    #[error("{path} is in use: a reader has a lease of it{}", by(holder.as_ref()))]
+    Leased {
+        /// Which.
+        path: PathBuf,
+        /// Who, as far as that can be seen.
+        holder: Option<stack::Process>,
+    },
     /// Buffers for all requests in flight do not fit.
     #[error(
         "the buffers of {requests} requests in flight take {needed}, {available} of memory are \
@@ -316,6 +332,12 @@ fn streams_text(streams: &[String]) -> String {
 /// `: plimsoll (pid 17)`, or nothing.
 fn by(holder: Option<&stack::Process>) -> String {
     holder.map_or(String::new(), |process| format!(": {process}"))
+}
+
+/// `: plimsoll (pid 17), sleep (pid 18)`, or nothing.
+fn by_all(holders: &[stack::Process]) -> String {
+    let all: Vec<String> = holders.iter().map(ToString::to_string).collect();
+    if all.is_empty() { String::new() } else { format!(": {}", all.join(", ")) }
 }
 
 /// ` and 2 more`, or nothing.
@@ -434,6 +456,9 @@ impl RunError {
             Self::Confirm(_) => {
                 Some("nothing of it was written; see who exchanges it, and run again".to_owned())
             }
+            Self::Claimed { .. } | Self::Leased { .. } => {
+                Some("wait for that process or end it first, or name another target".to_owned())
+            }
             Self::InUse { .. } => {
                 Some("wait for that run (`plimsoll list`), or name another target".to_owned())
             }
@@ -493,6 +518,8 @@ impl RunError {
             | Self::SameTarget { .. }
             | Self::TwinMemory { .. }
             | Self::Confirm(_)
+            | Self::Claimed { .. }
+            | Self::Leased { .. }
             | Self::NoRoom { .. }
             | Self::NoRoomForSuite { .. } => ErrorKind::Refused,
             Self::Store(_) => ErrorKind::Store,

@@ -57,6 +57,8 @@ pub(crate) struct Files {
     identities: Vec<Option<Identity>>,
     /// How long each is to be, while they begin empty and grow.
     growing: Option<Bytes>,
+    /// Devices were looked at once more, and may be opened for writing.
+    looked: bool,
 }
 
 /// What a run has taken of its files so far.
@@ -104,7 +106,7 @@ impl Taken {
                 self.guards.push(file);
             }
             Action::Destroy => {
-                let file = taken::destroyed(permit)?;
+                let file = taken::destroyed(permit, paths)?;
                 identity = Some(own(path, &file, None)?.identity);
                 self.guards.push(file);
             }
@@ -546,6 +548,7 @@ impl Files {
             guards,
             identities,
             growing: None,
+            looked: false,
         })
     }
 
@@ -611,6 +614,10 @@ impl Files {
         };
         if let Some(set) = self.opened.get(&key) {
             return Ok(Arc::clone(set));
+        }
+        if key.write && !self.looked {
+            taken::before_writing(&self.paths)?;
+            self.looked = true;
         }
         let spec = OpenSpec {
             files: self.names.clone(),

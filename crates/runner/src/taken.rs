@@ -4,10 +4,17 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::OFlags;
-use stack::{Access, Handle, Host, Imprint, Mark, Permit};
+use rustix::io::Errno;
+use stack::{
+    Access, Action, ConfirmError, DeviceNumber, Handle, Host, Imprint, Mark, PathFacts, Permit,
+    Refusal, RefusalReason,
+};
 use units::Bytes;
 
 use crate::RunError;
@@ -17,6 +24,8 @@ use crate::prepare::Paths;
 
 /// How often a file is judged again that others change meanwhile.
 const LOOKS: usize = 3;
+/// Who only looks at a device or a file has done so after that long.
+const MOMENT: Duration = Duration::from_millis(40);
 
 /// What was judged, if it still has its name.
 fn still_there(permit: &Permit) -> Result<Arc<Handle>, RunError> {
@@ -55,7 +64,7 @@ pub(crate) fn overwritten(permit: &Permit, paths: &Paths) -> Result<(File, bool)
     let path = permit.path.as_path();
     let held = still_there(permit)?;
     let judged = look_again(permit, &held, paths)?;
-    let file = held.open_with(OFlags::WRONLY).map_err(file_error("open for writing", path))?;
+    let file = open_for_writing(&held, path)?;
     permit.confirm(&file)?;
     lock(&file, path)?;
     // What others did between the last look and the lock.
@@ -69,16 +78,94 @@ pub(crate) fn overwritten(permit: &Permit, paths: &Paths) -> Result<(File, bool)
     Ok((file, ours))
 }
 
-/// Opens a device for us alone, which is refused while the kernel has it in any use. It is opened
-/// for writing when its first requests are.
-pub(crate) fn destroyed(permit: &Permit) -> Result<File, RunError> {
+/// Opens a device for us alone, which is refused while the kernel has it in any use, and judges it
+/// again: now nothing else can get its number, and nobody can claim it or mount it. It is opened for
+/// writing when its first requests are.
+pub(crate) fn destroyed(permit: &Permit, paths: &Paths) -> Result<File, RunError> {
     let path = permit.path.as_path();
     let held = still_there(permit)?;
-    let flags = OFlags::RDONLY | OFlags::EXCL;
-    let device = held.open_with(flags).map_err(file_error("open for us alone", path))?;
+    let device = claim(&held, path)?;
     permit.confirm(&device)?;
+    let now = held.imprint().map_err(file_error("examine", path))?;
+    if let Some(first) = held.first().filter(|first| **first != now) {
+        let (seen, wanted) = (now.device().to_owned(), first.device().to_owned());
+        let path = path.display().to_string();
+        return Err(ConfirmError::Changed { path, seen, wanted }.into());
+    }
     permit.confirm_contents(&device)?;
+    judge_device(permit, paths, &|| Ok(stack::look_again(&permit.path, permit.held())?))?;
     Ok(device)
+}
+
+/// The last look at devices, right before they are first opened for writing.
+pub(crate) fn before_writing(paths: &Paths) -> Result<(), RunError> {
+    for permit in paths.permits.iter().filter(|permit| permit.action == Action::Destroy) {
+        let look = || {
+            let facts = stack::look(&permit.path)?;
+            // The run has claimed it when it took it.
+            facts.held.get().iter().for_each(|held| held.set_claimed());
+            Ok(facts)
+        };
+        judge_device(permit, paths, &look)?;
+    }
+    Ok(())
+}
+
+fn claim(held: &Handle, path: &Path) -> Result<File, RunError> {
+    match patiently(Errno::BUSY, || held.claim()) {
+        Err(error) if is(&error, Errno::BUSY) => {
+            let number = held.metadata().map(|found| DeviceNumber::from_dev(found.rdev()));
+            let holders = number.map_or_else(|_| Vec::new(), stack::openers);
+            Err(RunError::Claimed { path: path.to_path_buf(), holders })
+        }
+        claimed => claimed.map_err(file_error("open for us alone", path)),
+    }
+}
+
+fn open_for_writing(held: &Handle, path: &Path) -> Result<File, RunError> {
+    match patiently(Errno::WOULDBLOCK, || held.open_with(OFlags::WRONLY)) {
+        Err(error) if is(&error, Errno::WOULDBLOCK) => {
+            let holder = held.to_read().and_then(stack::lease_holder);
+            Err(RunError::Leased { path: path.to_path_buf(), holder })
+        }
+        opened => opened.map_err(file_error("open for writing", path)),
+    }
+}
+
+fn is(error: &std::io::Error, errno: Errno) -> bool {
+    error.raw_os_error() == Some(errno.raw_os_error())
+}
+
+/// Tries again what others keep from us for a moment: who looks at a file has a lease of it, who
+/// looks at a device has claimed it.
+fn patiently<T>(busy: Errno, attempt: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
+    for _ in 0..LOOKS {
+        match attempt() {
+            Err(error) if is(&error, busy) => std::thread::sleep(MOMENT),
+            done => return done,
+        }
+    }
+    attempt()
+}
+
+/// Judges a device, again and again where all that forbids is a writer: who lists loop devices or
+/// monitors drives has one open for a moment.
+fn judge_device(
+    permit: &Permit,
+    paths: &Paths,
+    look: &dyn Fn() -> Result<PathFacts, RunError>,
+) -> Result<(), RunError> {
+    for _ in 0..LOOKS {
+        match judge(permit, paths, look()?) {
+            Err(RunError::Refused(refusal)) if is_written(&refusal) => std::thread::sleep(MOMENT),
+            judged => return judged,
+        }
+    }
+    judge(permit, paths, look()?)
+}
+
+fn is_written(refusal: &Refusal) -> bool {
+    refusal.reasons().all(|reason| matches!(reason, RefusalReason::OpenWriter { .. }))
 }
 
 /// That nothing became of the file, or else that by all rules it may still be written.
@@ -103,8 +190,11 @@ fn look_again(permit: &Permit, held: &Handle, paths: &Paths) -> Result<Imprint, 
 
 /// By all rules but that of space, which was judged for all files together.
 fn judge_again(permit: &Permit, paths: &Paths) -> Result<(), RunError> {
+    judge(permit, paths, stack::look_again(&permit.path, permit.held())?)
+}
+
+fn judge(permit: &Permit, paths: &Paths, facts: PathFacts) -> Result<(), RunError> {
     let host = Host::this();
-    let facts = stack::look_again(&permit.path, permit.held())?;
     let target = stack::Target::from_facts(&host, facts);
     let access = Access::Write { size: Bytes::ZERO, also: Bytes::ZERO };
     let facts = stack::gather(&host, &target, access, &paths.consent, &paths.own);

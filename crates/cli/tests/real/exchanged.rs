@@ -3,10 +3,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::lab::{Lab, hash};
+use crate::lab::{Lab, PLIMSOLL, Running, hash, needs_root};
 
 const MIB: usize = 1 << 20;
 
@@ -81,4 +82,60 @@ fn files_that_begin_anew_are_ours_or_the_run_ends() {
         assert_ne!(said.code, Some(0), "{how}: {said}");
         assert_eq!(hash(&target), before, "{how}: {said}");
     }
+}
+
+/// Something is mounted over the working directory: `./f` is not what its whole path names.
+#[test]
+fn a_working_directory_that_is_covered_leads_to_no_other_file() {
+    needs_root!("unshare", "mount");
+    let lab = Lab::new("exchanged-covered");
+    fs::create_dir(lab.path("d")).unwrap();
+    fs::write(lab.path("d/f"), vec![0x5a; 4 * MIB]).unwrap();
+    let before = hash(&lab.path("d/f"));
+    let run = "run random-write --time 50ms --size 1MiB --classic -q --store ../s.db";
+    let script = "cd d && mount -t tmpfs none \"$1/d\" && cp ./f \"$1/d/f\" && \
+                  { \"$2\" $3 --target ./f --overwrite ./f; echo code $?; \
+                  \"$2\" $3 --target ./new; echo code $?; \
+                  cmp ./f \"$1/d/f\" && ls \"$1/d\"; }";
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", script, "sh"]).arg(&lab.dir).args([PLIMSOLL, run]);
+    command.current_dir(&lab.dir);
+    let said = Running::start(command, &lab.dir).end();
+    if !said.out.contains("code") {
+        eprintln!("skipped: no mount namespaces here: {said}");
+        return;
+    }
+    assert_eq!(said.out.lines().collect::<Vec<_>>(), ["code 3", "code 3", "f"], "{said}");
+    said.is(0, &["leads to something else"]);
+    assert_eq!(hash(&lab.path("d/f")), before);
+}
+
+/// Two runs that begin at one moment, on two loop devices over one file: never both.
+#[test]
+fn of_two_runs_on_names_of_the_same_bytes_one_at_most_goes_on() {
+    needs_root!("losetup");
+    let mut lab = Lab::new("exchanged-twins");
+    let image = lab.sparse("image", 16);
+    let second = lab.path("second");
+    fs::hard_link(&image, &second).unwrap();
+    let (one, two) = (lab.attach(&image, &[]), lab.attach(&second, &[]));
+    let trials = 12;
+    let mut both = 0;
+    for (first, other, what) in [(&one, &two, "twins"), (&one, &one, "one device")] {
+        for _ in 0..trials {
+            let start = |device: &str, store: &str| {
+                lab.start(&format!(
+                    "run random-write --time 400ms --size 1MiB -q --store {store} --target \
+                     {device} --destroy {device} --even-though signature"
+                ))
+            };
+            let (a, b) = (start(first, "a.db"), start(other, "b.db"));
+            let (a, b) = (a.end(), b.end());
+            for said in [&a, &b] {
+                assert!(matches!(said.code, Some(0 | 3)), "{what}: {said}");
+            }
+            both += usize::from(a.code == Some(0) && b.code == Some(0));
+        }
+    }
+    assert_eq!(both, 0, "of {} times two runs", 2 * trials);
 }

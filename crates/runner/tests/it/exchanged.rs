@@ -336,3 +336,135 @@ fn a_device_node_that_is_exchanged_or_a_device_that_gets_content_is_not_written(
     order.settings.consent.even_though_signature = true;
     go(&place, &order).unwrap();
 }
+
+/// A loop device over a file that is blank at both ends: what is in its middle nobody sees.
+fn blank_at_its_ends(path: &Path) {
+    let mut bytes = vec![0; 8 << 20];
+    bytes[4 << 20..5 << 20].copy_from_slice(&PRECIOUS);
+    fs::write(path, bytes).unwrap();
+}
+
+fn to_destroy(place: &Place, device: &Path) -> Order {
+    let mut order = write_to(place, device);
+    order.settings.consent.destroy = vec![device.to_owned()];
+    order.settings.consent.even_though_signature = true;
+    order
+}
+
+/// The number of a device is that of another file within a moment.
+#[test]
+fn a_loop_device_that_is_over_another_file_by_now_is_not_written() {
+    let place = Place::new("exchanged-backing");
+    let (first, second) = (place.join("first.img"), place.join("second.img"));
+    fs::write(&first, vec![0; 8 << 20]).unwrap();
+    blank_at_its_ends(&second);
+    let before = fs::read(&second).unwrap();
+    let Some(device) = Loop::over(&first) else { return };
+    for trial in 0..5 {
+        let run = |words: &[&str], file: Option<&Path>| {
+            Command::new("losetup").args(words).arg(&device.0).args(file).status().unwrap()
+        };
+        let mut done = false;
+        let ended = with_exchange(&place, &to_destroy(&place, &device.0), || {
+            // Whoever looks at all loop devices has it open for a moment.
+            done = (0..20).any(|_| {
+                let _ = run(&["-d"], None);
+                std::thread::sleep(Duration::from_millis(20));
+                run(&[], Some(&second)).success()
+            });
+        });
+        assert!(done, "trial {trial}: it could not be attached anew");
+        let error = ended.unwrap_err();
+        assert!(matches!(error, RunError::Confirm(_)), "trial {trial}: {error}");
+        assert!(fs::read(&second).unwrap() == before, "trial {trial}");
+        let _ = run(&["-d"], None);
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(run(&[], Some(&first)).success());
+    }
+}
+
+#[test]
+fn a_device_that_another_opened_for_writing_meanwhile_is_not_written() {
+    let place = Place::new("exchanged-opened");
+    let image = place.join("image");
+    fs::write(&image, vec![0; 8 << 20]).unwrap();
+    let Some(device) = Loop::over(&image) else { return };
+    let twin = Loop::over(&image).unwrap();
+    for opened in [&device.0, &twin.0] {
+        let mut writer = None;
+        let error = with_exchange(&place, &to_destroy(&place, &device.0), || {
+            let file = OpenOptions::new().read(true).write(true).open(opened).unwrap();
+            let child = Command::new("sleep").arg("60").stdout(Stdio::from(file)).spawn().unwrap();
+            writer = Some(Process(child));
+        });
+        let error = error.unwrap_err();
+        assert!(matches!(error, RunError::Refused(_)), "{error}");
+        assert!(error.to_string().contains("open for writing by sleep"), "{error}");
+        drop(writer);
+    }
+    go(&place, &to_destroy(&place, &device.0)).unwrap();
+}
+
+#[test]
+fn a_device_or_a_twin_that_another_claimed_meanwhile_is_not_written() {
+    let place = Place::new("exchanged-claimed");
+    let image = place.join("image");
+    fs::write(&image, vec![0; 8 << 20]).unwrap();
+    let Some(device) = Loop::over(&image) else { return };
+    let twin = Loop::over(&image).unwrap();
+    for claimed in [&device.0, &twin.0] {
+        let mut claim = None;
+        let error = with_exchange(&place, &to_destroy(&place, &device.0), || {
+            use std::os::unix::fs::OpenOptionsExt;
+            let flags = rustix::fs::OFlags::EXCL.bits().cast_signed();
+            let file = OpenOptions::new().read(true).custom_flags(flags).open(claimed).unwrap();
+            let child = Command::new("sleep").arg("60").stdin(Stdio::from(file)).spawn().unwrap();
+            claim = Some(Process(child));
+        });
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), runner::ErrorKind::Refused, "{error}");
+        let who = format!("sleep (pid {})", claim.as_ref().unwrap().0.id());
+        assert!(error.to_string().contains(&who), "{error}");
+        drop(claim);
+    }
+    go(&place, &to_destroy(&place, &device.0)).unwrap();
+}
+
+/// A reader that wants to be asked before anybody writes.
+#[test]
+fn a_file_that_a_reader_has_a_lease_of_is_refused_with_who() {
+    let place = Place::new("exchanged-lease");
+    let target = place.join("t.dat");
+    precious(&target);
+    let script = "import fcntl, os, signal, sys, time\n\
+                  signal.signal(signal.SIGIO, signal.SIG_IGN)\n\
+                  fd = os.open(sys.argv[1], os.O_RDONLY)\n\
+                  fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)\n\
+                  print('ready', flush=True)\n\
+                  time.sleep(60)\n";
+    let child = Command::new("python3")
+        .args(["-c", script])
+        .arg(&target)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(child) = child else {
+        println!("skipped: no python3");
+        return;
+    };
+    let mut child = Process(child);
+    let mut ready = [0; 5];
+    let said = std::io::Read::read_exact(child.0.stdout.as_mut().unwrap(), &mut ready);
+    if said.is_err() {
+        println!("skipped: no leases here");
+        return;
+    }
+    let mut order = write_to(&place, &target);
+    order.settings.consent.overwrite = vec![target.clone()];
+    let error = go(&place, &order).unwrap_err();
+    assert_eq!(error.kind(), runner::ErrorKind::Refused, "{error}");
+    let who = format!("(pid {})", child.0.id());
+    assert!(error.to_string().contains(&who), "{error}");
+    assert!(error.hint().is_some());
+    assert!(is_untouched(&target));
+}
