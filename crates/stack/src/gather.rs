@@ -435,13 +435,16 @@ fn device_uses(host: &Host, table: &Table, twins: &Twins, ours: bool, facts: &mu
         .any(|entry| host.exists(format!("/proc/spl/kstat/zfs/{entry}/state")));
 }
 
-/// Who has a device for itself.
+/// Who may have claimed a device: the kernel does not say it.
 ///
-/// * `unknown`: in words, where no process is seen to have it open.
+/// * `unknown`: in words; processes that have it open are named besides.
 fn claimed_by(name: &str, number: DeviceNumber, unknown: &str) -> DeviceUse {
     let seen: Vec<String> = openers(number).iter().map(ToString::to_string).collect();
-    let by = if seen.is_empty() { unknown.to_owned() } else { seen.join(", ") };
-    DeviceUse { device: name.to_owned(), by }
+    let open = match seen.is_empty() {
+        true => String::new(),
+        false => format!("; it is open in {}", seen.join(", ")),
+    };
+    DeviceUse { device: name.to_owned(), by: format!("{unknown}{open}") }
 }
 
 /// What is mounted or held in a namespace that cannot be read is claimed all the same.
@@ -494,17 +497,16 @@ fn mounted_elsewhere(host: &Host, name: &str, facts: &mut BlockFacts) {
     }
 }
 
-/// A device over the store or the program, whatever their names: fills `holders`.
+/// A device over the store or the program, whatever their names: fills `system`.
 fn own_bytes(host: &Host, own: &Own, twins: &Twins, facts: &mut BlockFacts) {
     if !host.is_this() || twins.files.is_empty() {
         return;
     }
     let everywhere = all_mounts(host);
-    for (what, id) in own.files(&everywhere) {
-        if twins.files.contains(&id) {
-            let by = format!("{what}, which is in the file under it");
-            push(&mut facts.holders, DeviceUse { device: facts.name.clone(), by });
-        }
+    let known = own.files(&everywhere).into_iter().filter(|(_, id)| twins.files.contains(id));
+    for (what, _) in known {
+        let by = format!("{} and {what}", facts.name);
+        push(&mut facts.system, DeviceUse { device: "the same file".to_owned(), by });
     }
 }
 
