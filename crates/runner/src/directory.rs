@@ -372,7 +372,7 @@ impl Root {
         }
     }
 
-    /// What was moved away is left to who did that, and told.
+    /// What was moved away is left to whoever did that, and reported.
     fn was_moved(&self) -> Result<(), RunError> {
         let found = rustix::fs::fstat(self.held()?);
         match found.map_err(|errno| failed("examine", &self.path)(errno.into()))?.st_nlink {
