@@ -198,7 +198,7 @@ fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file:
     file.swap = swaps(host).iter().any(|swap| is_it(swap));
     file.unchecked = unchecked(host);
     let everywhere = all_mounts(host);
-    let overlays = Overlays::of(&everywhere);
+    let overlays = Overlays::of(host, &everywhere);
     let alike = overlays.alike(path, file.id);
     for one in shared::loops(host, &overlays) {
         let fits = one.window.may_be_over(file.size.get());
@@ -206,14 +206,17 @@ fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file:
             Root::File(id) if *id == alike.holds || alike.ids.contains(id) => {
                 file.loops.push(one.name);
             }
-            Root::Named(name) if fits && is_it(name) => file.loops.push(one.name),
+            // The file of a captured machine is not there to have a length.
+            Root::Named(name) if (fits || !host.is_this()) && is_it(name) => {
+                file.loops.push(one.name);
+            }
             Root::Named(_) if fits && host.is_this() => {
                 file.unchecked.push(format!("whether {} lies on it", one.name));
             }
             Root::File(_) | Root::Named(_) | Root::Device(_) => {}
         }
     }
-    file.mounted = mounted_from(&everywhere, &alike.ids);
+    file.mounted = mounted_from(host, &everywhere, &alike.ids);
     let mapped_on = target.mount.iter().map(|mount| mount.device).collect();
     let (files, once) = (alike.ids, alike.once);
     let names: Vec<PathBuf> = std::iter::once(target.path.stable()).chain(alike.upper).collect();
@@ -223,9 +226,9 @@ fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file:
 }
 
 /// Where one of the files is mounted as a file system, without a loop device: erofs, and what FUSE serves.
-fn mounted_from(everywhere: &[SeenMount], files: &[FileId]) -> Vec<String> {
+fn mounted_from(host: &Host, everywhere: &[SeenMount], files: &[FileId]) -> Vec<String> {
     let mut found = Vec::new();
-    for seen in everywhere.iter().filter(|seen| seen.mount.device.major == 0) {
+    for seen in everywhere.iter().filter(|seen| host.is_this() && seen.mount.device.major == 0) {
         let source = Path::new(&seen.mount.source);
         let is_it = || file_at(&reach(seen.process, source)).is_some_and(|id| files.contains(&id));
         if source.is_absolute() && is_it() {
@@ -304,7 +307,7 @@ fn block_facts(
     };
     facts.unchecked = unchecked(host);
     let everywhere = all_mounts(host);
-    let loops = shared::loops(host, &Overlays::of(&everywhere));
+    let loops = shared::loops(host, &Overlays::of(host, &everywhere));
     let table = shared::table(host, &loops);
     let twins = Twins::of(&table, &loops, &facts.name);
     facts.unchecked.extend(unknown_loops(host, &table, &loops, &twins, &facts.name));
@@ -435,7 +438,7 @@ fn device_uses(
             push(&mut facts.mounts, DeviceUse { device, by: shown_at(seen) });
         }
     }
-    for by in mounted_from(everywhere, &twins.files) {
+    for by in mounted_from(host, everywhere, &twins.files) {
         push(&mut facts.mounts, DeviceUse { device: format!("the file of {}", facts.name), by });
     }
     for name in &related {

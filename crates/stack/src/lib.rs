@@ -43,7 +43,7 @@ pub use safety::{
     Place, Process, Refusal, RefusalReason, Subject, Users, decide, describe_all, row_of,
     space_reserve, suggest_scratch_size,
 };
-pub use shared::{share_bytes, targets_share_bytes};
+pub use shared::{share_bytes, targets_that_share_bytes};
 pub use signature::{Family, ReadAt, Signature, probe};
 pub use target::{
     FileId, Nature, PathFacts, PathKind, Space, Target, TargetError, inspect, look, look_again,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::host::Host;
 use crate::mounts::{DeviceNumber, Mount, mount_of};
 use crate::target::FileId;
 use crate::users::{SeenMount, file_at, id_of, reach, stat};
@@ -74,7 +75,9 @@ impl Alike {
 }
 
 impl Overlays {
-    pub fn of(mounts: &[SeenMount]) -> Self {
+    pub fn of(host: &Host, mounts: &[SeenMount]) -> Self {
+        // The files of a captured machine are not here.
+        let mounts = if host.is_this() { mounts } else { &[] };
         let mut namespaces: Vec<Namespace> = Vec::new();
         // The mounts of a namespace follow each other.
         for seen in mounts {
@@ -365,6 +368,6 @@ mod tests {
     #[test]
     fn without_overlays_a_file_is_itself() {
         let id = FileId { device: DeviceNumber { major: 8, minor: 1 }, inode: 7 };
-        assert_eq!(Overlays::of(&[]).alike(Path::new("/a"), id), Alike::alone(id));
+        assert_eq!(Overlays::of(&Host::this(), &[]).alike(Path::new("/a"), id), Alike::alone(id));
     }
 }

@@ -74,36 +74,48 @@ pub(crate) fn table(host: &Host, loops: &[Loop]) -> Table {
 
 /// Whether two block devices, by the kernel's names, have bytes in common.
 pub fn share_bytes(host: &Host, one: &str, other: &str) -> bool {
-    let overlays = Overlays::of(&all_mounts(host));
+    let overlays = Overlays::of(host, &all_mounts(host));
     table(host, &loops(host, &overlays)).share(one, other)
 }
 
-/// Whether two targets have bytes in common: files that an overlay shows, loop devices over files,
-/// and what else is one by other names.
-pub fn targets_share_bytes(host: &Host, one: &Target, other: &Target) -> bool {
-    let overlays = Overlays::of(&all_mounts(host));
+/// The first two targets that have bytes in common: files that an overlay shows, loop devices over
+/// files, and what else is one by other names.
+pub fn targets_that_share_bytes(host: &Host, targets: &[Target]) -> Option<(usize, usize)> {
+    let overlays = Overlays::of(host, &all_mounts(host));
     let loops = loops(host, &overlays);
     let table = table(host, &loops);
-    let file = |target: &Target| match target.path.kind {
-        PathKind::File { id, .. } => Some(overlays.alike(&target.path.resolved, id).holds),
-        _ => None,
+    let all: Vec<Option<Bytes>> =
+        targets.iter().map(|target| Bytes::of(target, &overlays)).collect();
+    let share = |one: &Bytes, other: &Bytes| match (one, other) {
+        (Bytes::File(one), Bytes::File(other)) => one == other,
+        (Bytes::File(file), Bytes::Device(name)) | (Bytes::Device(name), Bytes::File(file)) => {
+            table.below(name).contains(&Root::File(*file))
+        }
+        (Bytes::Device(one), Bytes::Device(other)) => table.share(one, other),
     };
-    let lies_on = |device: &Target, file: FileId| {
-        let name = device.top().map(|top| top.name.as_str());
-        let is_device = matches!(device.path.kind, PathKind::BlockDevice { .. });
-        is_device && name.is_some_and(|name| table.below(name).contains(&Root::File(file)))
-    };
-    match (file(one), file(other)) {
-        (Some(one), Some(other)) => one == other,
-        (Some(file), None) => lies_on(other, file),
-        (None, Some(file)) => lies_on(one, file),
-        (None, None) => {
-            let name = |target: &Target| {
-                let is_device = matches!(target.path.kind, PathKind::BlockDevice { .. });
-                target.top().filter(|_| is_device).map(|top| top.name.clone())
-            };
-            let names = name(one).zip(name(other));
-            names.is_some_and(|(one, other)| table.share(&one, &other))
+    let pairs = (0..all.len()).flat_map(|one| (one + 1..all.len()).map(move |other| (one, other)));
+    pairs.into_iter().find(|&(one, other)| match (all.get(one), all.get(other)) {
+        (Some(Some(one)), Some(Some(other))) => share(one, other),
+        _ => false,
+    })
+}
+
+/// Where a target has its bytes.
+enum Bytes {
+    /// By the file that holds them.
+    File(FileId),
+    /// By the kernel's name.
+    Device(String),
+}
+
+impl Bytes {
+    fn of(target: &Target, overlays: &Overlays) -> Option<Self> {
+        match target.path.kind {
+            PathKind::File { id, .. } => {
+                Some(Self::File(overlays.alike(&target.path.resolved, id).holds))
+            }
+            PathKind::BlockDevice { .. } => target.top().map(|top| Self::Device(top.name.clone())),
+            _ => None,
         }
     }
 }
