@@ -2,7 +2,7 @@
 //! over what overlays show, images mounted as files, and processes that may not be looked into.
 
 use std::fs;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -408,23 +408,17 @@ fn an_image_that_is_mounted_without_a_loop_device_is_mounted() {
     let link = lab.path("link");
     std::os::unix::fs::symlink(&image, &link).unwrap();
     fs::create_dir(lab.path("mnt")).unwrap();
-    let words: [&Path; 6] =
-        ["-i".as_ref(), "-t".as_ref(), "erofs".as_ref(), "-oro".as_ref(), &link, &lab.path("mnt")];
     let point = lab.path("mnt");
-    if run("mount", &words).is_none() {
+    // mount(8) would set up a loop device.
+    let script = "import ctypes,os,sys\ncode=lambda at: os.fsencode(sys.argv[at])\n\
+                  sys.exit(ctypes.CDLL(None).mount(code(1), code(2), b'erofs', 1, None) != 0)";
+    if run("python3", &["-c".as_ref(), script.as_ref(), &link, &point]).is_none() {
         return;
     }
     lab.undo.later("umount", &[&point]);
-    let all = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let line = all.lines().find(|line| line.contains(point.to_str().unwrap())).unwrap().to_owned();
-    if line.contains("/dev/loop") {
-        return println!("skipped: the kernel mounts no files: {line}");
-    }
     let found = reasons(&image);
     assert!(is_held(&found), "{found:?}");
     let Some(device) = lab.attach(&image) else { return };
     let found = reasons(&device);
     assert!(is_held(&found), "the device over it: {found:?}");
-    let file = fs::OpenOptions::new().read(true).open(&image).unwrap();
-    assert!(file.read_at(&mut [0; 4], 1024).is_ok());
 }
