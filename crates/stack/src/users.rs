@@ -393,7 +393,8 @@ impl<'a> Scan<'a> {
             let is_known = |&table: &u32| {
                 self.can_compare && kernel::share_open_files(table, thread).unwrap_or(false)
             };
-            if found == Sight::Yes || tables.iter().any(is_known) {
+            // Who may not see the first table may not see the others.
+            if found != Sight::No || tables.iter().any(is_known) {
                 continue;
             }
             // Of those with a table of their own few are kept: a comparison costs less than a look.
@@ -412,23 +413,25 @@ impl<'a> Scan<'a> {
             Err(error) if is_gone(Some(error.raw_os_error())) => return Sight::No,
             Err(_) => return Sight::Unseen,
         };
-        let mut found = Sight::No;
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut entries = RawDir::new(&directory, &mut buffer);
         while let Some(entry) = entries.next() {
-            let Ok(entry) = entry else { return found.or(Sight::No) };
+            let Ok(entry) = entry else { break };
             let name = entry.file_name();
             if name.to_bytes().starts_with(b".") {
                 continue;
             }
-            let open = self.descriptor(&directory, name);
-            if open != Sight::Yes {
-                found = found.or(open);
-            } else if is_writer(self.host, path, &name.to_string_lossy()) {
-                return Sight::Yes;
+            match self.descriptor(&directory, name) {
+                Sight::No => {}
+                // The rest of the table is not to be seen either.
+                Sight::Unseen => return Sight::Unseen,
+                Sight::Yes if is_writer(self.host, path, &name.to_string_lossy()) => {
+                    return Sight::Yes;
+                }
+                Sight::Yes => {}
             }
         }
-        found
+        Sight::No
     }
 
     /// Whether a descriptor is of any of it, for whatever.

@@ -406,7 +406,11 @@ fn without_node(lab: &Lab, device: &str, words: &str) -> std::process::Output {
         crate::lab::PLIMSOLL
     );
     let mut command = std::process::Command::new("unshare");
-    command.args(["-m", "sh", "-c", &script]).current_dir(&lab.dir).output().unwrap()
+    command
+        .args(["-m", "--propagation", "slave", "sh", "-c", &script])
+        .current_dir(&lab.dir)
+        .output()
+        .unwrap()
 }
 
 #[test]
