@@ -107,7 +107,7 @@ pub struct ConsentOptions {
 pub enum Exception {
     /// The device bears a partition table, a file system or a RAID member that is not in use
     Signature,
-    /// Nobody can find out who uses the target, for want of /proc or /sys
+    /// Nobody can find out who uses the target, for want of rights, /proc or /sys
     Unchecked,
 }
 

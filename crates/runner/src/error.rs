@@ -33,7 +33,7 @@ pub enum RunError {
         first: PathBuf,
         /// The other.
         second: PathBuf,
-        /// `is the same as`, `lies on`.
+        /// `is the same as`, `lies on`, `shares bytes with`.
         how: &'static str,
     },
     /// Several targets, of which one can only be measured alone.

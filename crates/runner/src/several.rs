@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stack::{DeviceNumber, FileId, PathKind, Target};
+use stack::{DeviceNumber, FileId, Host, PathKind, Target};
 
 use crate::RunError;
 
@@ -55,7 +55,14 @@ pub(crate) fn are_distinct(targets: &[Target], files: &[Vec<PathBuf>]) -> Result
             }
         }
     }
-    Ok(())
+    if targets.len() < 2 {
+        return Ok(());
+    }
+    let shared = stack::targets_that_share_bytes(&Host::this(), targets);
+    match shared.and_then(|(one, other)| Some((targets.get(one)?, targets.get(other)?))) {
+        Some((one, other)) => Err(same(&one.path.given, &other.path.given, "shares bytes with")),
+        None => Ok(()),
+    }
 }
 
 fn same(first: &Path, second: &Path, how: &'static str) -> RunError {
@@ -85,7 +92,6 @@ pub(crate) fn together(targets: &[Target]) -> Option<Target> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stack::Host;
 
     struct Place(PathBuf);
 

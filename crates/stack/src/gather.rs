@@ -13,14 +13,17 @@ use crate::block;
 use crate::host::{Host, unescape};
 use crate::locks::openers;
 use crate::mounts::{DeviceNumber, Mount, mount_of, mounts};
+use crate::overlays::Overlays;
 use crate::safety::same::{Root, Table};
 use crate::safety::{
     Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Place, Subject, Users,
 };
-use crate::shared;
+use crate::shared::{self, Loop};
 use crate::signature::probe;
 use crate::target::{FileId, PathKind, Space, Target, is_memory_or_network, names, under};
-use crate::users::{SeenMount, Wanted, aliases, all_mounts, unchecked, users, users_of_file};
+use crate::users::{
+    Elsewhere, SeenMount, Wanted, all_mounts, file_at, reach, unchecked, users, users_of_file,
+};
 
 /// Where Plimsoll's own files are: the disk under them is never written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,14 +50,16 @@ impl Own {
     }
 
     /// The files of these that are there, each by every number under which it is seen.
-    fn files(&self, mounts: &[SeenMount]) -> Vec<(&'static str, FileId)> {
+    fn files(&self, overlays: &Overlays) -> Vec<(&'static str, FileId)> {
         let mut found = Vec::new();
         for (what, path) in self.all() {
             let all = if what == STORE { beside(&path) } else { vec![path] };
             for path in all {
                 let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
-                let ids = metadata.map(|seen| aliases(&path, FileId::of(&seen), mounts));
-                found.extend(ids.into_iter().flatten().map(|id| (what, id)));
+                let alike = metadata.map(|seen| overlays.alike(&path, FileId::of(&seen)));
+                let ids =
+                    alike.into_iter().flat_map(|alike| alike.ids.into_iter().chain([alike.holds]));
+                found.extend(ids.map(|id| (what, id)));
             }
         }
         found
@@ -137,6 +142,7 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
                 own: None,
                 swap: false,
                 loops: Vec::new(),
+                mounted: Vec::new(),
                 users: Users::default(),
                 unchecked: Vec::new(),
                 even_though_unchecked: consent.even_though_unchecked,
@@ -218,11 +224,13 @@ fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file:
         }
     }
     let everywhere = all_mounts(host);
-    let ids = aliases(path, file.id, &everywhere);
+    let overlays = Overlays::of(host, &everywhere);
+    let alike = overlays.alike(path, file.id);
+    let ids: Vec<FileId> = alike.ids.iter().copied().chain([alike.holds]).collect();
     let is_it = |other: &Path| {
         other == path || std::fs::metadata(other).is_ok_and(|m| ids.contains(&FileId::of(&m)))
     };
-    let own_files = own.files(&everywhere);
+    let own_files = own.files(&overlays);
     // The store is one file with others beside it (`-wal`), or a directory of them.
     file.own = own
         .all()
@@ -238,18 +246,48 @@ fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file:
         .map(|(what, _)| what.to_owned());
     file.swap = swaps(host).iter().any(|swap| is_it(swap));
     file.unchecked = unchecked(host);
-    file.loops = shared::loops(host)
-        .into_iter()
-        .filter(|(_, on)| match on {
-            Root::File(id) => ids.contains(id),
-            Root::Named(name) => is_it(name),
-            Root::Device(_) => false,
-        })
-        .map(|(name, _)| name)
-        .collect();
+    for one in shared::loops(host, &overlays) {
+        let fits = one.window.may_be_over(file.size.get());
+        match &one.on {
+            Root::File(id) if *id == alike.holds || alike.ids.contains(id) => {
+                file.loops.push(one.name);
+            }
+            // The file of a captured machine is not there to have a length.
+            Root::Named(name) if (fits || !host.is_this()) && is_it(name) => {
+                file.loops.push(one.name);
+            }
+            Root::Named(_) if fits && host.is_this() => {
+                file.unchecked.push(format!("whether {} lies on it", one.name));
+            }
+            Root::File(_) | Root::Named(_) | Root::Device(_) => {}
+        }
+    }
+    file.mounted = mounted_from(host, &everywhere, &alike.ids);
     let mapped_on = target.mount.iter().map(|mount| mount.device).collect();
-    let wanted = Wanted { files: ids, devices: Vec::new(), mapped_on };
-    file.users = users_of_file(host, &target.path.stable(), &wanted);
+    let (files, once) = (alike.ids, alike.once);
+    let names: Vec<PathBuf> = std::iter::once(target.path.stable()).chain(alike.upper).collect();
+    let elsewhere = Elsewhere::of(&names, &everywhere);
+    let wanted = Wanted { files, once, devices: Vec::new(), mapped_on, elsewhere };
+    file.users = users_of_file(host, &names, &wanted);
+}
+
+/// Where one of the files is mounted as a file system, without a loop device: erofs, and what FUSE serves.
+fn mounted_from(host: &Host, everywhere: &[SeenMount], files: &[FileId]) -> Vec<String> {
+    let mut found = Vec::new();
+    for seen in everywhere.iter().filter(|seen| host.is_this() && seen.mount.device.major == 0) {
+        let source = Path::new(&seen.mount.source);
+        let is_it = || file_at(&reach(seen.process, source)).is_some_and(|id| files.contains(&id));
+        if source.is_absolute() && is_it() {
+            push(&mut found, shown_at(seen));
+        }
+    }
+    found
+}
+
+/// The mount point, and whose it is.
+fn shown_at(seen: &SeenMount) -> String {
+    let whose = seen.process.map(|id| format!(" (as process {id} sees it)"));
+    format!("{}{}", seen.mount.point.display(), whose.unwrap_or_default())
 }
 
 /// What the kernel swaps to: files and device nodes.
@@ -314,12 +352,16 @@ fn block_facts(
         Err("sysfs does not show it".to_owned())
     };
     facts.unchecked = unchecked(host);
-    let table = shared::table(host);
-    let twins = Twins::of(&table, &facts.name);
+    let everywhere = all_mounts(host);
+    let overlays = Overlays::of(host, &everywhere);
+    let loops = shared::loops(host, &overlays);
+    let table = shared::table(host, &loops);
+    let twins = Twins::of(&table, &loops, &facts.name);
+    facts.unchecked.extend(unknown_loops(host, &table, &loops, &twins, &facts.name));
     facts.users = users_of_device(host, &table, &facts, &twins);
     let ours = target.path.held.get().is_some_and(|held| held.is_claimed());
-    device_uses(host, &table, &twins, ours, &mut facts);
-    own_bytes(host, own, &twins, &mut facts);
+    device_uses(host, &table, (&loops, &everywhere), &twins, ours, &mut facts);
+    own_bytes(host, own, &overlays, &twins, &mut facts);
     let is_known = !(facts.mounts.is_empty() && facts.swaps.is_empty() && facts.holders.is_empty());
     if host.is_this() && !is_known && !ours && is_claimed(&target.path.stable()) {
         let by = "something that the kernel does not name (the log of a mounted file system?)";
@@ -355,20 +397,30 @@ struct Twins {
     below: Vec<String>,
     /// The files that it lies on.
     files: Vec<FileId>,
+    /// Numbers under which these may have been mapped once.
+    once: Vec<FileId>,
 }
 
 impl Twins {
-    fn of(table: &Table, name: &str) -> Self {
+    fn of(table: &Table, loops: &[Loop], name: &str) -> Self {
         let roots = table.below(name);
         let below = roots.iter().flat_map(|root| table.names_of(root)).map(str::to_owned);
-        let file = |root: &Root| match root {
-            Root::File(id) => Some(*id),
-            Root::Device(_) | Root::Named(_) => None,
-        };
+        let (mut files, mut once) = (Vec::new(), Vec::new());
+        for root in &roots {
+            let Root::File(id) = root else { continue };
+            push(&mut files, *id);
+            // An overlay gives the file that a loop device lies on other numbers.
+            for alike in loops.iter().filter(|one| one.on == *root).filter_map(|l| l.alike.as_ref())
+            {
+                alike.ids.iter().for_each(|id| push(&mut files, *id));
+                alike.once.iter().for_each(|id| push(&mut once, *id));
+            }
+        }
         Self {
             all: table.sharing(name).into_iter().map(str::to_owned).collect(),
             below: below.collect(),
-            files: roots.iter().filter_map(file).collect(),
+            files,
+            once,
         }
     }
 
@@ -382,21 +434,52 @@ impl Twins {
 fn users_of_device(host: &Host, table: &Table, facts: &BlockFacts, twins: &Twins) -> Users {
     let numbers = twins.all.iter().filter_map(|name| table.get(name)).map(|known| known.number);
     let devices = std::iter::once(facts.number).chain(numbers).collect();
-    let wanted = Wanted { files: twins.files.clone(), devices, mapped_on: Vec::new() };
-    users(host, &wanted)
+    let (files, once) = (twins.files.clone(), twins.once.clone());
+    users(host, &Wanted { files, once, devices, ..Wanted::default() })
+}
+
+/// What cannot be told of loop devices whose file cannot be seen: lengths rule most of them out.
+fn unknown_loops(
+    host: &Host,
+    table: &Table,
+    loops: &[Loop],
+    twins: &Twins,
+    name: &str,
+) -> Vec<String> {
+    let mut mine: Vec<&str> = vec![name];
+    mine.extend(twins.all.iter().chain(&twins.below).map(String::as_str));
+    let windows = || loops.iter().filter(|one| mine.contains(&one.name.as_str()));
+    let sizes = || mine.iter().filter_map(|name| table.get(name)).map(|known| known.size);
+    let unknown = loops.iter().filter(|one| host.is_this() && one.is_unknown());
+    let said = unknown.filter_map(|one| {
+        if mine.contains(&one.name.as_str()) {
+            return Some(format!("which file {} lies on", one.name));
+        }
+        let may_be = windows().any(|window| window.window.may_share(&one.window))
+            || sizes().any(|size| one.window.may_be_over(size));
+        may_be.then(|| format!("whether {} has the same bytes", one.name))
+    });
+    said.collect()
 }
 
 /// Everything that uses the device as the kernel shows it. Fills `mounts`, `swaps`, `holders`
 /// and `zfs_pools`.
 ///
 /// * `ours`: this process has claimed the device.
-fn device_uses(host: &Host, table: &Table, twins: &Twins, ours: bool, facts: &mut BlockFacts) {
+fn device_uses(
+    host: &Host,
+    table: &Table,
+    (loops, everywhere): (&[Loop], &[SeenMount]),
+    twins: &Twins,
+    ours: bool,
+    facts: &mut BlockFacts,
+) {
     let mut related = vec![facts.name.clone()];
     related.extend(twins.all.iter().cloned());
     let numbers: Vec<(DeviceNumber, &String)> =
         related.iter().filter_map(|name| Some((block::number_of(host, name)?, name))).collect();
-    for seen in all_mounts(host) {
-        let mount = seen.mount;
+    for seen in everywhere {
+        let mount = &seen.mount;
         let by_number = numbers.iter().find(|(n, _)| *n == mount.device).map(|(_, n)| *n);
         let device = by_number.cloned().or_else(|| {
             // btrfs and others have no device number of their own.
@@ -404,10 +487,11 @@ fn device_uses(host: &Host, table: &Table, twins: &Twins, ours: bool, facts: &mu
                 .filter(|n| mount.device.major == 0 && related.contains(n))
         });
         if let Some(device) = device {
-            let whose = seen.process.map(|id| format!(" (as process {id} sees it)"));
-            let by = format!("{}{}", mount.point.display(), whose.unwrap_or_default());
-            push(&mut facts.mounts, DeviceUse { device, by });
+            push(&mut facts.mounts, DeviceUse { device, by: shown_at(seen) });
         }
+    }
+    for by in mounted_from(host, everywhere, &twins.files) {
+        push(&mut facts.mounts, DeviceUse { device: format!("the file of {}", facts.name), by });
     }
     for name in &related {
         mounted_elsewhere(host, name, facts);
@@ -422,10 +506,10 @@ fn device_uses(host: &Host, table: &Table, twins: &Twins, ours: bool, facts: &mu
         let name = swap.to_str().and_then(|path| block::named(host, path));
         facts.swaps.extend(name.filter(|n| related.contains(n)));
     }
-    for (by, on) in shared::loops(host) {
-        let device = table.names_of(&on).find(|name| related.iter().any(|known| known == name));
-        if let Some(device) = device.filter(|_| twins.is_another(&by)) {
-            push(&mut facts.holders, DeviceUse { device: device.to_owned(), by });
+    for Loop { name: by, on, .. } in loops {
+        let device = table.names_of(on).find(|name| related.iter().any(|known| known == name));
+        if let Some(device) = device.filter(|_| twins.is_another(by)) {
+            push(&mut facts.holders, DeviceUse { device: device.to_owned(), by: by.clone() });
         }
     }
     claimed_twins(host, twins, ours, facts);
@@ -498,12 +582,11 @@ fn mounted_elsewhere(host: &Host, name: &str, facts: &mut BlockFacts) {
 }
 
 /// A device over the store or the program, whatever their names: fills `system`.
-fn own_bytes(host: &Host, own: &Own, twins: &Twins, facts: &mut BlockFacts) {
+fn own_bytes(host: &Host, own: &Own, overlays: &Overlays, twins: &Twins, facts: &mut BlockFacts) {
     if !host.is_this() || twins.files.is_empty() {
         return;
     }
-    let everywhere = all_mounts(host);
-    let known = own.files(&everywhere).into_iter().filter(|(_, id)| twins.files.contains(id));
+    let known = own.files(overlays).into_iter().filter(|(_, id)| twins.files.contains(id));
     for (what, _) in known {
         let by = format!("{} and {what}", facts.name);
         push(&mut facts.system, DeviceUse { device: "the same file".to_owned(), by });

@@ -13,6 +13,7 @@ mod locks;
 mod machine;
 mod mark;
 mod mounts;
+mod overlays;
 mod probe;
 mod safety;
 mod shared;
@@ -38,11 +39,11 @@ pub use mark::{
 pub use mounts::{DeviceNumber, Mount, mount_of, mounts};
 pub use probe::{CaptureError, Serials, capture, database_log, stack_tree};
 pub use safety::{
-    Access, Action, BlockFacts, ConfirmError, Consent, DeviceUse, Facts, FileFacts, Permit, Place,
-    Process, Refusal, RefusalReason, Subject, Users, decide, describe_all, row_of, space_reserve,
-    suggest_scratch_size,
+    Access, Action, BlockFacts, ConfirmError, Consent, DeviceUse, Facts, FileFacts, Lease, Permit,
+    Place, Process, Refusal, RefusalReason, Subject, Users, decide, describe_all, row_of,
+    space_reserve, suggest_scratch_size,
 };
-pub use shared::share_bytes;
+pub use shared::{share_bytes, targets_that_share_bytes};
 pub use signature::{Family, ReadAt, Signature, probe};
 pub use target::{
     FileId, Nature, PathFacts, PathKind, Space, Target, TargetError, inspect, look, look_again,

@@ -14,7 +14,7 @@ mod space;
 
 pub use describe::{describe_all, row_of};
 pub use facts::{
-    Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Place, Process, Subject, Users,
+    Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Lease, Place, Process, Subject, Users,
 };
 pub use permit::{Action, ConfirmError, Permit};
 pub use refusal::{Refusal, RefusalReason};

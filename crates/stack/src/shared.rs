@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kernel::LoopStatus;
 use record::stack::Segment;
@@ -14,22 +14,51 @@ use rustix::fs::OFlags;
 use crate::block::{self, KERNEL_SECTOR};
 use crate::host::Host;
 use crate::mounts::DeviceNumber;
+use crate::overlays::{Alike, Overlays};
 use crate::probe::mapper_tables;
-use crate::safety::same::{How, Known, Part, Root, Table};
-use crate::target::FileId;
+use crate::safety::same::{How, Known, Part, Root, Table, Window};
+use crate::target::{FileId, PathKind, Target};
+use crate::users::all_mounts;
 
+/// The kernel's number of loop devices.
+const LOOP_MAJOR: u32 = 7;
 /// Targets of device mapper that keep the order of bytes.
 const LINEAR: [&str; 6] = ["linear", "crypt", "delay", "flakey", "dust", "snapshot-origin"];
 /// Those whose device takes from what is below only what was written to it.
 const SHARED: [&str; 2] = ["thin", "snapshot"];
 
+/// A loop device.
+#[derive(Clone, Debug)]
+pub(crate) struct Loop {
+    pub name: String,
+    /// What it lies on: of overlays the file that holds the bytes.
+    pub on: Root,
+    /// The numbers of that file.
+    pub alike: Option<Alike>,
+    pub window: Window,
+}
+
+impl Loop {
+    /// Whether it cannot be told which file or device it lies on.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self.on, Root::Named(_))
+    }
+}
+
+/// Loop devices, with what each lies on.
+pub(crate) fn loops(host: &Host, overlays: &Overlays) -> Vec<Loop> {
+    let names = host.names("/sys/class/block").into_iter();
+    names.filter_map(|name| loop_device(host, overlays, name)).collect()
+}
+
 /// All block devices of a machine, with what each lies on.
-pub(crate) fn table(host: &Host) -> Table {
+pub(crate) fn table(host: &Host, loops: &[Loop]) -> Table {
     let names = host.names("/sys/class/block");
     // Asking a program takes some ms: only where there is something to ask.
     let has_mapper = names.iter().any(|name| name.starts_with("dm-"));
     let mapped = has_mapper.then(|| mapper_tables(host).ok()).flatten().unwrap_or_default();
-    let mut all: Vec<Known> = names.iter().filter_map(|name| known(host, name, &mapped)).collect();
+    let mut all: Vec<Known> =
+        names.iter().filter_map(|name| known(host, name, &mapped, loops)).collect();
     let held: Vec<(String, String)> = names
         .iter()
         .flat_map(|name| block::holders_of(host, name).into_iter().map(|by| (name.clone(), by)))
@@ -43,21 +72,69 @@ pub(crate) fn table(host: &Host) -> Table {
     Table::new(all)
 }
 
-/// Loop devices, with what each lies on.
-pub(crate) fn loops(host: &Host) -> Vec<(String, Root)> {
-    let names = host.names("/sys/class/block").into_iter();
-    names.filter_map(|name| loop_part(host, &name, 0).map(|part| (name, part.on))).collect()
-}
-
 /// Whether two block devices, by the kernel's names, have bytes in common.
 pub fn share_bytes(host: &Host, one: &str, other: &str) -> bool {
-    table(host).share(one, other)
+    let overlays = Overlays::of(host, &all_mounts(host));
+    table(host, &loops(host, &overlays)).share(one, other)
 }
 
-fn known(host: &Host, name: &str, mapped: &BTreeMap<String, Vec<Segment>>) -> Option<Known> {
+/// The first two targets that have bytes in common: files that an overlay shows, loop devices over
+/// files, and what else is one by other names.
+pub fn targets_that_share_bytes(host: &Host, targets: &[Target]) -> Option<(usize, usize)> {
+    let overlays = Overlays::of(host, &all_mounts(host));
+    let loops = loops(host, &overlays);
+    let table = table(host, &loops);
+    let all: Vec<Option<Bytes>> =
+        targets.iter().map(|target| Bytes::of(target, &overlays)).collect();
+    let share = |one: &Bytes, other: &Bytes| match (one, other) {
+        (Bytes::File(one), Bytes::File(other)) => one == other,
+        (Bytes::File(file), Bytes::Device(name)) | (Bytes::Device(name), Bytes::File(file)) => {
+            table.below(name).contains(&Root::File(*file))
+        }
+        (Bytes::Device(one), Bytes::Device(other)) => table.share(one, other),
+    };
+    let pairs = (0..all.len()).flat_map(|one| (one + 1..all.len()).map(move |other| (one, other)));
+    pairs.into_iter().find(|&(one, other)| match (all.get(one), all.get(other)) {
+        (Some(Some(one)), Some(Some(other))) => share(one, other),
+        _ => false,
+    })
+}
+
+/// Where a target has its bytes.
+enum Bytes {
+    /// By the file that holds them.
+    File(FileId),
+    /// By the kernel's name.
+    Device(String),
+}
+
+impl Bytes {
+    fn of(target: &Target, overlays: &Overlays) -> Option<Self> {
+        match target.path.kind {
+            PathKind::File { id, .. } => {
+                Some(Self::File(overlays.alike(&target.path.resolved, id).holds))
+            }
+            PathKind::BlockDevice { .. } => target.top().map(|top| Self::Device(top.name.clone())),
+            _ => None,
+        }
+    }
+}
+
+fn known(
+    host: &Host,
+    name: &str,
+    mapped: &BTreeMap<String, Vec<Segment>>,
+    loops: &[Loop],
+) -> Option<Known> {
     let number = block::number_of(host, name)?;
     let size = size_of(host, name);
-    let parts = parts(host, name, size, mapped);
+    let parts = match loops.iter().find(|known| known.name == name) {
+        Some(Loop { on, window, .. }) => {
+            let (on, from) = (on.clone(), window.offset);
+            vec![Part { at: 0, on, from, length: size, how: How::Linear }]
+        }
+        None => parts(host, name, size, mapped),
+    };
     Some(Known { name: name.to_owned(), number, size, wwid: wwid(host, name), parts })
 }
 
@@ -94,9 +171,6 @@ fn parts(host: &Host, name: &str, size: u64, mapped: &BTreeMap<String, Vec<Segme
             None => all_of_name(host, &disk, How::Shared),
         };
         return part.into_iter().collect();
-    }
-    if let Some(part) = loop_part(host, name, size) {
-        return vec![part];
     }
     let mapper = host.line(directory.join("dm/name"));
     if let Some(segments) = mapper.as_ref().and_then(|mapper| mapped.get(mapper)) {
@@ -136,30 +210,48 @@ fn of_segment(host: &Host, segment: &Segment) -> Vec<Part> {
     segment.on.iter().filter_map(part).collect()
 }
 
-/// What a loop device shows of its file or device, by number where the kernel says it.
-fn loop_part(host: &Host, name: &str, size: u64) -> Option<Part> {
-    let path = block::loop_file(host, name)?;
+/// A loop device is one by its number; `None` where nothing is attached.
+fn loop_device(host: &Host, overlays: &Overlays, name: String) -> Option<Loop> {
+    let settings = block::class(&name).join("loop");
+    let is_loop = name.starts_with("loop") && host.exists(&settings);
+    if !is_loop || block::number_of(host, &name)?.major != LOOP_MAJOR {
+        return None;
+    }
+    let setting = |what| host.number(settings.join(what)).unwrap_or(0);
+    let (offset, limit) = (setting("offset"), setting("sizelimit"));
+    let mut window = Window { size: size_of(host, &name), offset, limit };
+    // Names of more than a page are not shown.
+    let path = block::loop_file(host, &name).unwrap_or_else(|| PathBuf::from(&name));
     let asked = host.answer(&format!("loop-status.{name}"), || {
-        let status = ask_loop(host, name)?;
+        let status = ask_loop(host, &name)?;
         let LoopStatus { device, inode, special, offset, size_limit } = status;
         Ok(format!("{device} {inode} {special} {offset} {size_limit}"))
     });
-    if let Some([device, inode, special, from, _]) = asked.ok().and_then(|text| numbers(&text)) {
-        let on = match special {
-            0 => Root::File(FileId { device: DeviceNumber::from_dev(device), inode }),
-            special => Root::Device(DeviceNumber::from_dev(special)),
-        };
-        return Some(Part { at: 0, on, from, length: size, how: How::Linear });
+    if let Some([device, inode, special, offset, limit]) = asked.ok().and_then(|t| numbers(&t)) {
+        window = Window { offset, limit, ..window };
+        if special != 0 {
+            let on = Root::Device(DeviceNumber::from_dev(special));
+            return Some(Loop { name, on, alike: None, window });
+        }
+        let id = FileId { device: DeviceNumber::from_dev(device), inode };
+        return Some(over_file(overlays, name, &path, id, window));
     }
     // By its name, which may be another's meanwhile, or of another mount namespace.
-    let from = host.number(block::class(name).join("loop/offset")).unwrap_or(0);
     let below = path.to_str().and_then(|path| block::named(host, path));
-    let on = match below.and_then(|below| block::number_of(host, &below)) {
-        Some(number) => Root::Device(number),
-        None => std::fs::metadata(host.path(&path))
-            .map_or_else(|_| Root::Named(path), |metadata| Root::File(FileId::of(&metadata))),
-    };
-    Some(Part { at: 0, on, from, length: size, how: How::Linear })
+    if let Some(number) = below.and_then(|below| block::number_of(host, &below)) {
+        return Some(Loop { name, on: Root::Device(number), alike: None, window });
+    }
+    match std::fs::metadata(host.path(&path)) {
+        Ok(found) if path.is_absolute() && found.is_file() && window.may_be_over(found.len()) => {
+            Some(over_file(overlays, name, &path, FileId::of(&found), window))
+        }
+        _ => Some(Loop { name, on: Root::Named(path), alike: None, window }),
+    }
+}
+
+fn over_file(overlays: &Overlays, name: String, path: &Path, id: FileId, window: Window) -> Loop {
+    let alike = overlays.alike_somewhere(path, id);
+    Loop { name, on: Root::File(alike.holds), alike: Some(alike), window }
 }
 
 fn numbers(text: &str) -> Option<[u64; 5]> {

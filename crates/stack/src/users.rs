@@ -1,17 +1,25 @@
 //! Who else uses a file or a device: looked for by device and inode number over all processes, so
 //! that links, bind mounts, overlays and nodes outside `/dev` hide nobody.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::CStr;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Statx, StatxFlags};
+use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::host::Host;
-use crate::mounts::{DeviceNumber, Mount, mount_of, mounts, parse};
-use crate::safety::{Process, Users};
+use crate::mounts::{DeviceNumber, Mount, mounts, parse};
+use crate::safety::{Lease, Process, Users};
 use crate::target::FileId;
 
+/// The magic number of overlays for `statfs(2)`.
+const OVERLAY_MAGIC: u64 = 0x794C_7630;
 /// The magic number of sysfs for `statfs(2)`.
 const SYSFS_MAGIC: u64 = 0x6265_6572;
 
@@ -20,10 +28,47 @@ const SYSFS_MAGIC: u64 = 0x6265_6572;
 pub(crate) struct Wanted {
     /// Files by every number under which they are seen: an overlay has its own.
     pub files: Vec<FileId>,
+    /// Those under which they may be mapped, and not open for writing.
+    pub once: Vec<FileId>,
     /// Block devices.
     pub devices: Vec<DeviceNumber>,
+    /// What to look for in overlays that are mounted no more, or not where it can be seen.
+    pub elsewhere: Elsewhere,
     /// Numbers that memory maps give for the files' file systems, where they differ from `stat`'s.
     pub mapped_on: Vec<DeviceNumber>,
+}
+
+/// A file that an overlay shows has the numbers of the overlay, and was made when the file was that holds
+/// its bytes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Elsewhere {
+    /// When they were made.
+    births: Vec<Timestamp>,
+    /// Of all mounts that can be seen.
+    mounted: BTreeSet<DeviceNumber>,
+}
+
+/// Seconds and nanoseconds.
+type Timestamp = (i64, u32);
+
+impl Elsewhere {
+    /// * `names`: of the files.
+    pub fn of(names: &[PathBuf], mounts: &[SeenMount]) -> Self {
+        let births = names.iter().filter_map(|name| birth(name)).collect();
+        Self { births, mounted: mounts.iter().map(|seen| seen.mount.device).collect() }
+    }
+
+    /// Whether that may be the device of an overlay that is mounted nowhere. All are without one.
+    fn may_be_on(&self, device: DeviceNumber) -> bool {
+        device.major == 0 && !self.births.is_empty() && !self.mounted.contains(&device)
+    }
+}
+
+fn birth(path: &Path) -> Option<Timestamp> {
+    let mask = StatxFlags::BTIME;
+    let found = rustix::fs::statx(CWD, path, AtFlags::STATX_DONT_SYNC, mask).ok()?;
+    let time = found.stx_btime;
+    (found.stx_mask & mask.bits() != 0).then_some((time.tv_sec, time.tv_nsec))
 }
 
 impl Wanted {
@@ -41,7 +86,18 @@ impl Wanted {
         }
     }
 
-    /// Whether a line of `/proc/PID/maps` may be of one of the files.
+    /// Whether a line of `/proc/PID/maps` has the inode number of one of the files, if on another
+    /// device: maps and `stat` do not always agree on that.
+    fn is_like(&self, mapped: &Mapped) -> bool {
+        self.files.iter().chain(&self.once).any(|file| file.inode == mapped.inode)
+    }
+
+    /// Whether what is mapped is one of them.
+    fn is_mapped(&self, found: &Statx) -> bool {
+        self.is(found) || self.once.contains(&id_of(found))
+    }
+
+    /// Whether a line of `/proc/PID/maps` is of one of the files.
     fn may_map(&self, device: DeviceNumber, inode: u64) -> bool {
         self.files.iter().any(|file| {
             file.inode == inode && (file.device == device || self.mapped_on.contains(&device))
@@ -56,14 +112,8 @@ pub(crate) struct SeenMount {
     pub process: Option<u32>,
 }
 
-impl SeenMount {
-    /// Where a path of its namespace is reached.
-    fn reach(&self, path: &Path) -> PathBuf {
-        reach(self.process, path)
-    }
-}
-
-fn reach(process: Option<u32>, path: &Path) -> PathBuf {
+/// Where a path of a process's namespace is reached.
+pub(crate) fn reach(process: Option<u32>, path: &Path) -> PathBuf {
     let Some(process) = process else { return path.to_owned() };
     let root = PathBuf::from(format!("/proc/{process}/root"));
     root.join(path.strip_prefix("/").unwrap_or(path))
@@ -113,88 +163,44 @@ pub(crate) fn unchecked(host: &Host) -> Vec<String> {
     found
 }
 
-/// Every number under which a file is seen: its own, that of the file under an overlay, and those
-/// that overlays give it whose upper directory it is in.
-pub(crate) fn aliases(path: &Path, id: FileId, mounts: &[SeenMount]) -> Vec<FileId> {
-    let mut found = vec![id];
-    let overlays = mounts.iter().filter(|seen| seen.mount.file_system == "overlay");
-    let upper = |seen: &SeenMount| seen.mount.value("upperdir").map(PathBuf::from);
-    let overlays: Vec<(&SeenMount, PathBuf)> =
-        overlays.filter_map(|seen| Some((seen, upper(seen)?))).collect();
-    if overlays.is_empty() {
-        return found;
-    }
-    let mine: Vec<Mount> =
-        mounts.iter().filter(|seen| seen.process.is_none()).map(|s| s.mount.clone()).collect();
-    let here = mount_of(&mine, path, None);
-    for (seen, upper) in &overlays {
-        let is_here = seen.process.is_none() && here.is_some_and(|here| here.id == seen.mount.id);
-        if is_here && let Ok(rest) = path.strip_prefix(&seen.mount.point) {
-            let under = upper.join(below_root(&seen.mount)).join(rest);
-            // The upper directory is named as whoever mounted it saw it.
-            let everywhere = mounts.iter().map(|seen| seen.process).collect::<BTreeSet<_>>();
-            found.extend(
-                everywhere.into_iter().filter_map(|process| file_at(&reach(process, &under))),
-            );
-        }
-        if let Some(rest) = rest_below(path, &seen.reach(upper)) {
-            let root = below_root(&seen.mount);
-            let shown = rest.strip_prefix(&root).ok().map(|rest| seen.mount.point.join(rest));
-            found.extend(shown.and_then(|shown| file_at(&seen.reach(&shown))));
-        }
-    }
-    found.dedup();
-    found
-}
-
-/// The part of the file system that is mounted, without the leading slash.
-fn below_root(mount: &Mount) -> PathBuf {
-    mount.root.strip_prefix("/").unwrap_or(&mount.root).to_owned()
-}
-
-/// What of `path` comes after the directory that is `above`, whatever its name is here.
-fn rest_below(path: &Path, above: &Path) -> Option<PathBuf> {
-    let wanted = stat(above)?;
-    let is_above = |at: &&Path| {
-        stat(at).is_some_and(|found| {
-            found.stx_ino == wanted.stx_ino
-                && (found.stx_dev_major, found.stx_dev_minor)
-                    == (wanted.stx_dev_major, wanted.stx_dev_minor)
-        })
-    };
-    let at = path.ancestors().skip(1).find(is_above)?;
-    path.strip_prefix(at).ok().map(Path::to_owned)
-}
-
-fn file_at(path: &Path) -> Option<FileId> {
-    let found = stat(path)?;
+/// A regular file by its numbers.
+pub(crate) fn file_at(path: &Path) -> Option<FileId> {
+    let found = stat(path).ok()?;
     let is_file = FileType::from_raw_mode(u32::from(found.stx_mode)) == FileType::RegularFile;
+    is_file.then_some(id_of(&found))
+}
+
+pub(crate) fn id_of(found: &Statx) -> FileId {
     let device = DeviceNumber { major: found.stx_dev_major, minor: found.stx_dev_minor };
-    is_file.then_some(FileId { device, inode: found.stx_ino })
+    FileId { device, inode: found.stx_ino }
 }
 
 /// As the kernel has it in memory: a server that does not answer is not waited for.
-fn stat(path: &Path) -> Option<Statx> {
+pub(crate) fn stat(path: &Path) -> Result<Statx, Errno> {
     let mask = StatxFlags::TYPE | StatxFlags::INO;
-    rustix::fs::statx(CWD, path, AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT, mask).ok()
+    rustix::fs::statx(CWD, path, AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT, mask)
 }
 
 /// Who else has any of it open for writing, or mapped.
 pub(crate) fn users(host: &Host, wanted: &Wanted) -> Users {
-    let mut found = Users::default();
+    let mut found = Users { may_be_hidden: host.is_this() && !shows_all(host), ..Users::default() };
     let own = own_id(host);
+    // The system's first process may have rights that root was denied, and uses nothing of others.
+    let init = (!found.may_be_hidden && may_look()).then_some(1);
+    let mut scan = Scan::new(host, wanted);
     for id in processes(host).into_iter().filter(|&id| Some(id) != own) {
         let process =
             || Process { id, name: host.line(format!("/proc/{id}/comm")).unwrap_or_default() };
-        match has_open(host, id, wanted) {
-            Some(true) => found.writers.push(process()),
-            Some(false) => {}
-            // Between the listing and the look processes end; those are gone, not unseen.
-            None if host.exists(format!("/proc/{id}")) => found.unseen += 1,
-            None => continue,
+        let (open, mapped) = scan.process(id);
+        if open == Sight::Yes {
+            found.writers.push(process());
         }
-        if has_mapped(host, id, wanted) {
+        if mapped == Sight::Yes {
             found.mappers.push(process());
+        }
+        let is_unseen = open == Sight::Unseen || mapped == Sight::Unseen;
+        if is_unseen && Some(id) != init && may_use(host, id) {
+            found.unseen += 1;
         }
     }
     found
@@ -203,27 +209,48 @@ pub(crate) fn users(host: &Host, wanted: &Wanted) -> Users {
 /// As [`users`], of a file that can be opened: the kernel is asked besides whether anybody has it
 /// open for writing, who may be out of sight or no process at all.
 ///
-/// * `opened`: a name of the file.
-pub(crate) fn users_of_file(host: &Host, opened: &Path, wanted: &Wanted) -> Users {
+/// * `names`: of the file, and of that which holds its bytes, if that is another.
+pub(crate) fn users_of_file(host: &Host, names: &[PathBuf], wanted: &Wanted) -> Users {
     let mut found = users(host, wanted);
-    let own = || own_id(host).and_then(|own| has_open(host, own, wanted)).unwrap_or(false);
-    if host.is_this() && found.writers.is_empty() && has_hidden_writer(opened, wanted) && !own() {
+    if !found.writers.is_empty() {
+        found.lease = Lease::Taken;
+    }
+    if !host.is_this() || found.lease == Lease::Taken {
+        return found;
+    }
+    let own = || own_id(host).map(|own| Scan::new(host, wanted).open(own)) == Some(Sight::Yes);
+    found.lease = lease(names, wanted);
+    if found.lease == Lease::Taken && !own() {
         // Whoever was found now came between the two looks.
         found = users(host, wanted);
-        found.hidden_writer = found.writers.is_empty() && has_hidden_writer(opened, wanted);
+        found.lease = if found.writers.is_empty() { lease(names, wanted) } else { Lease::Taken };
+        found.hidden_writer = found.writers.is_empty() && found.lease == Lease::Taken;
     }
     found
 }
 
-/// False where the kernel does not answer.
-fn has_hidden_writer(path: &Path, wanted: &Wanted) -> bool {
+/// The kernel's answer for all names together.
+fn lease(names: &[PathBuf], wanted: &Wanted) -> Lease {
+    let all: Vec<Lease> = names.iter().map(|name| lease_of(name, wanted)).collect();
+    if all.contains(&Lease::Taken) {
+        return Lease::Taken;
+    }
+    let is_free = !all.is_empty() && all.iter().all(|&one| one == Lease::Free);
+    if is_free { Lease::Free } else { Lease::Unknown }
+}
+
+fn lease_of(path: &Path, wanted: &Wanted) -> Lease {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let Ok(file) = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path) else {
-        return false;
+        return Lease::Unknown;
     };
     let is_it =
         file.metadata().is_ok_and(|m| m.is_file() && wanted.files.contains(&FileId::of(&m)));
-    is_it && kernel::has_writer(&file).unwrap_or(false)
+    match kernel::has_writer(&file) {
+        Ok(true) if is_it => Lease::Taken,
+        Ok(false) if is_it => Lease::Free,
+        _ => Lease::Unknown,
+    }
 }
 
 /// This process's number in the namespace of `/proc`, which may be another than its own.
@@ -231,70 +258,313 @@ fn own_id(host: &Host) -> Option<u32> {
     host.link("/proc/self")?.to_str()?.parse().ok()
 }
 
-/// `None` if it cannot be seen.
-fn has_open(host: &Host, id: u32, wanted: &Wanted) -> Option<bool> {
-    let path = host.path(format!("/proc/{id}/fd"));
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(&path, flags, Mode::empty()).ok()?;
-    let mask = StatxFlags::TYPE | StatxFlags::INO;
-    for entry in std::fs::read_dir(&path).ok()?.flatten() {
-        let name = entry.file_name();
-        let found = rustix::fs::statx(&directory, &name, AtFlags::STATX_DONT_SYNC, mask);
-        if found.is_ok_and(|found| wanted.is(&found))
-            && is_writer(host, id, &name.to_string_lossy())
-        {
-            return Some(true);
-        }
-    }
-    Some(false)
+/// The kernel's threads are in the first PID namespace only, and hidden with all others' processes.
+fn shows_all(host: &Host) -> bool {
+    Status::of(host, 2).is_ok_and(|found| found.is_kernel())
 }
 
+/// Whether this process has the right to look into others.
+fn may_look() -> bool {
+    capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_PTRACE))
+}
+
+/// Whether a process that could not be looked into is there and may have files open.
+fn may_use(host: &Host, id: u32) -> bool {
+    match Status::of(host, id) {
+        Ok(found) => !found.is_kernel() && !found.has_ended(),
+        Err(error) => !is_gone(error.raw_os_error()),
+    }
+}
+
+/// Between the listing and the look processes end, descriptors are closed.
+fn is_gone(error: Option<i32>) -> bool {
+    error.is_some_and(|raw| [Errno::NOENT, Errno::SRCH].iter().any(|e| e.raw_os_error() == raw))
+}
+
+fn is_forbidden(error: Errno) -> bool {
+    error == Errno::ACCESS || error == Errno::PERM
+}
+
+/// Of `/proc/PID/stat`.
+#[derive(Debug, PartialEq, Eq)]
+struct Status {
+    state: u8,
+    flags: u64,
+    threads: u64,
+}
+
+impl Status {
+    /// `PF_KTHREAD` of the kernel.
+    const KERNEL: u64 = 0x0020_0000;
+
+    fn of(host: &Host, id: u32) -> io::Result<Self> {
+        let bytes = host.bytes(format!("/proc/{id}/stat"))?;
+        Self::parse(&bytes).ok_or_else(|| io::Error::other("not as in proc(5)"))
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        // Names may hold anything, parentheses too.
+        let end = bytes.iter().rposition(|&b| b == b')')?;
+        let text = std::str::from_utf8(bytes.get(end + 1..)?).ok()?;
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        let number = |at: usize| words.get(at)?.parse().ok();
+        let state = *words.first()?.as_bytes().first()?;
+        Some(Self { state, flags: number(6)?, threads: number(17)? })
+    }
+
+    fn is_kernel(&self) -> bool {
+        self.flags & Self::KERNEL != 0
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(self.state, b'Z' | b'X') && self.threads <= 1
+    }
+}
+
+/// What a look at a process showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sight {
+    Yes,
+    No,
+    /// It could not be looked at, for want of rights.
+    Unseen,
+}
+
+impl Sight {
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Yes, _) | (_, Self::Yes) => Self::Yes,
+            (Self::Unseen, _) | (_, Self::Unseen) => Self::Unseen,
+            (Self::No, Self::No) => Self::No,
+        }
+    }
+}
+
+/// A look at all processes.
+struct Scan<'a> {
+    host: &'a Host,
+    wanted: &'a Wanted,
+    /// Whether the kernel can be asked about threads by the numbers of `/proc`.
+    can_compare: bool,
+    /// Mapped files that were looked at, by what maps say of them. Numbers alone do not do: subvolumes
+    /// of one btrfs have the same.
+    mapped: HashMap<(DeviceNumber, u64, Vec<u8>), Sight>,
+    /// Which devices that are mounted nowhere are overlays.
+    overlays: HashMap<DeviceNumber, bool>,
+}
+
+impl<'a> Scan<'a> {
+    fn new(host: &'a Host, wanted: &'a Wanted) -> Self {
+        let can_compare = host.is_this() && own_id(host) == Some(std::process::id());
+        Self { host, wanted, can_compare, mapped: HashMap::new(), overlays: HashMap::new() }
+    }
+
+    /// Whether it has any of it open for writing, and whether it has mapped any.
+    fn process(&mut self, id: u32) -> (Sight, Sight) {
+        let threads = self.threads(id);
+        let open = self.open_in_any(id, &threads);
+        // Who may not see one may not see the other.
+        let mapped = if open == Sight::Unseen { open } else { self.mapped(id, &threads) };
+        (open, mapped)
+    }
+
+    fn open(&self, id: u32) -> Sight {
+        self.open_in_any(id, &self.threads(id))
+    }
+
+    /// The other threads of a process. Most have none, which the number of links shows at once.
+    fn threads(&self, id: u32) -> Vec<u32> {
+        let path = format!("/proc/{id}/task");
+        let mask = StatxFlags::NLINK;
+        let found = rustix::fs::statx(CWD, self.host.path(&path), AtFlags::empty(), mask);
+        if found.is_ok_and(|found| found.stx_nlink <= 3) {
+            return Vec::new();
+        }
+        let names = self.host.names(path);
+        names.iter().filter_map(|name| name.parse().ok()).filter(|&one| one != id).collect()
+    }
+
+    /// In the process's table of open files, and in those of threads that have their own. The first
+    /// thread may have ended, and its table with it.
+    fn open_in_any(&self, id: u32, threads: &[u32]) -> Sight {
+        let mut found = self.open_in(&format!("/proc/{id}/fd"));
+        let mut tables = vec![id];
+        for &thread in threads {
+            let is_known = |&table: &u32| {
+                self.can_compare && kernel::share_open_files(table, thread).unwrap_or(false)
+            };
+            // Who may not see the first table may not see the others.
+            if found != Sight::No || tables.iter().any(is_known) {
+                continue;
+            }
+            // Of those with a table of their own few are kept: a comparison costs less than a look.
+            if tables.len() < TABLES_MAX {
+                tables.push(thread);
+            }
+            found = found.or(self.open_in(&format!("/proc/{id}/task/{thread}/fd")));
+        }
+        found
+    }
+
+    fn open_in(&self, path: &str) -> Sight {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = match rustix::fs::open(self.host.path(path), flags, Mode::empty()) {
+            Ok(directory) => directory,
+            Err(error) if is_gone(Some(error.raw_os_error())) => return Sight::No,
+            Err(_) => return Sight::Unseen,
+        };
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut entries = RawDir::new(&directory, &mut buffer);
+        while let Some(entry) = entries.next() {
+            let Ok(entry) = entry else { break };
+            let name = entry.file_name();
+            if name.to_bytes().starts_with(b".") {
+                continue;
+            }
+            match self.descriptor(&directory, name) {
+                Sight::No => {}
+                // The rest of the table is not to be seen either.
+                Sight::Unseen => return Sight::Unseen,
+                Sight::Yes if is_writer(self.host, path, &name.to_string_lossy()) => {
+                    return Sight::Yes;
+                }
+                Sight::Yes => {}
+            }
+        }
+        Sight::No
+    }
+
+    /// Whether a descriptor is of any of it, for whatever.
+    fn descriptor(&self, directory: &OwnedFd, name: &CStr) -> Sight {
+        let mask = StatxFlags::TYPE | StatxFlags::INO;
+        match rustix::fs::statx(directory, name, AtFlags::STATX_DONT_SYNC, mask) {
+            Ok(found) if self.wanted.is(&found) => Sight::Yes,
+            Err(error) if is_forbidden(error) => self.forbidden(directory, name),
+            // Closed meanwhile, or of a server that does not answer.
+            Ok(_) | Err(_) => Sight::No,
+        }
+    }
+
+    /// Either the process may not be looked into, or a FUSE file system answers its own user only,
+    /// who is asked for nothing but which file system it is.
+    fn forbidden(&self, directory: &OwnedFd, name: &CStr) -> Sight {
+        let nothing = StatxFlags::empty();
+        match rustix::fs::statx(directory, name, AtFlags::STATX_DONT_SYNC, nothing) {
+            Ok(found) => {
+                let on = id_of(&found).device;
+                let may_be = self.wanted.files.iter().any(|file| file.device == on);
+                if may_be { Sight::Unseen } else { Sight::No }
+            }
+            Err(error) if is_forbidden(error) => Sight::Unseen,
+            Err(_) => Sight::No,
+        }
+    }
+
+    /// The memory of a process is that of its threads, and outlives the first of them.
+    fn mapped(&mut self, id: u32, threads: &[u32]) -> Sight {
+        let main = self.host.bytes(format!("/proc/{id}/maps"));
+        match main {
+            Ok(maps) if !maps.is_empty() => return self.mapped_in(id, &maps),
+            Err(error) if !is_gone(error.raw_os_error()) => return Sight::Unseen,
+            Ok(_) | Err(_) => {}
+        }
+        for &thread in threads {
+            let maps = self.host.bytes(format!("/proc/{id}/task/{thread}/maps"));
+            if let Some(maps) = maps.ok().filter(|maps| !maps.is_empty()) {
+                // A thread has a directory of its own in `/proc`, which is not listed.
+                return self.mapped_in(thread, &maps);
+            }
+        }
+        Sight::No
+    }
+
+    fn mapped_in(&mut self, id: u32, maps: &[u8]) -> Sight {
+        let mut found = Sight::No;
+        for mapped in maps.split(|&b| b == b'\n').filter_map(Mapped::parse) {
+            found = found.or(self.is_mapped(id, &mapped));
+            if found == Sight::Yes {
+                break;
+            }
+        }
+        found
+    }
+
+    fn is_mapped(&mut self, id: u32, mapped: &Mapped) -> Sight {
+        if self.wanted.elsewhere.may_be_on(mapped.device) && self.is_unmounted(id, mapped) {
+            return Sight::Yes;
+        }
+        if self.wanted.may_map(mapped.device, mapped.inode) || self.wanted.is_like(mapped) {
+            return self.look_at_map(id, mapped);
+        }
+        if self.wanted.devices.is_empty() {
+            return Sight::No;
+        }
+        // Maps name the node of a device, which may be anywhere.
+        let key = (mapped.device, mapped.inode, mapped.path.to_vec());
+        if let Some(known) = self.mapped.get(&key) {
+            return *known;
+        }
+        let found = self.look_at_map(id, mapped);
+        self.mapped.insert(key, found);
+        found
+    }
+
+    /// Whether it is one of the files by an overlay that is mounted no more.
+    fn is_unmounted(&mut self, id: u32, mapped: &Mapped) -> bool {
+        let path = self.host.path(format!("/proc/{id}/map_files/{}", mapped.range));
+        let is_overlay = self.overlays.entry(mapped.device).or_insert_with(|| {
+            rustix::fs::statfs(&path).is_ok_and(|found| found.f_type as u64 == OVERLAY_MAGIC)
+        });
+        *is_overlay && birth(&path).is_some_and(|at| self.wanted.elsewhere.births.contains(&at))
+    }
+
+    fn look_at_map(&self, id: u32, mapped: &Mapped) -> Sight {
+        let is_likely = self.wanted.may_map(mapped.device, mapped.inode);
+        let path = format!("/proc/{id}/map_files/{}", mapped.range);
+        match stat(&self.host.path(&path)) {
+            Ok(found) if self.wanted.is_mapped(&found) => Sight::Yes,
+            Ok(_) => Sight::No,
+            // Only processes with rights over all others may follow the link.
+            Err(_) if is_likely => Sight::Yes,
+            Err(error) if is_forbidden(error) && !self.wanted.devices.is_empty() => Sight::Unseen,
+            Err(_) => Sight::No,
+        }
+    }
+}
+
+/// Threads with tables of their own are compared with that many of them.
+const TABLES_MAX: usize = 8;
+
 /// Unknown counts as writing.
-fn is_writer(host: &Host, id: u32, descriptor: &str) -> bool {
-    let text = host.text(format!("/proc/{id}/fdinfo/{descriptor}")).unwrap_or_default();
+///
+/// * `table`: the directory of descriptors.
+fn is_writer(host: &Host, table: &str, descriptor: &str) -> bool {
+    let text = host.text(format!("{table}info/{descriptor}")).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok());
     // The lowest two bits: 0 is reading only.
     flags.is_none_or(|flags| flags & 3 != 0)
 }
 
-fn has_mapped(host: &Host, id: u32, wanted: &Wanted) -> bool {
-    let Ok(maps) = host.bytes(format!("/proc/{id}/maps")) else { return false };
-    maps.split(|&b| b == b'\n').filter_map(Mapped::parse).any(|mapped| {
-        let exact = || {
-            let path = format!("/proc/{id}/map_files/{}", mapped.range);
-            stat(&host.path(path)).map(|found| wanted.is(&found))
-        };
-        // Only processes with rights over all others may follow the link.
-        match wanted.may_map(mapped.device, mapped.inode) {
-            true => exact().unwrap_or(true),
-            false => {
-                let is_like = wanted.files.iter().any(|file| file.inode == mapped.inode);
-                let may_be = is_like || (mapped.is_shared && !wanted.devices.is_empty());
-                may_be && exact().unwrap_or(false)
-            }
-        }
-    })
-}
-
 /// A line of `/proc/PID/maps` that is of a file.
 struct Mapped<'a> {
     range: &'a str,
-    is_shared: bool,
     device: DeviceNumber,
     inode: u64,
+    path: &'a [u8],
 }
 
 impl<'a> Mapped<'a> {
     fn parse(line: &'a [u8]) -> Option<Self> {
         let mut words = line.split(|&b| b == b' ').filter(|word| !word.is_empty());
+        let path = line.splitn(6, |&b| b == b' ').nth(5).unwrap_or_default().trim_ascii_start();
         let mut text = || std::str::from_utf8(words.next()?).ok();
-        let (range, permissions, _, device, inode) = (text()?, text()?, text()?, text()?, text()?);
+        let (range, _, _, device, inode) = (text()?, text()?, text()?, text()?, text()?);
         let (major, minor) = device.split_once(':')?;
         let number = |word| u32::from_str_radix(word, 16).ok();
         let device = DeviceNumber { major: number(major)?, minor: number(minor)? };
         let inode = inode.parse().ok().filter(|&inode| inode != 0)?;
-        Some(Self { range, is_shared: permissions.ends_with('s'), device, inode })
+        Some(Self { range, device, inode, path })
     }
 }
 
@@ -306,7 +576,8 @@ mod tests {
     fn maps_are_read_by_device_and_inode() {
         let line = b"7f0-7f1 rw-s 00000000 fd:12c 77     /a name with spaces";
         let mapped = Mapped::parse(line).unwrap();
-        assert_eq!((mapped.range, mapped.is_shared, mapped.inode), ("7f0-7f1", true, 77));
+        assert_eq!((mapped.range, mapped.inode), ("7f0-7f1", 77));
+        assert_eq!(mapped.path, b"/a name with spaces");
         assert_eq!(mapped.device, DeviceNumber { major: 253, minor: 300 });
         for other in [&b"7f0-7f1 rw-p 0 00:00 0 [heap]"[..], b"", b"7f0 r--p 0 x:y 7 /a"] {
             assert!(Mapped::parse(other).is_none(), "{}", String::from_utf8_lossy(other));
@@ -320,20 +591,30 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_known_under_another_name() {
-        let place = std::env::temp_dir().join(format!("plimsoll-users-{}", std::process::id()));
-        std::fs::create_dir_all(place.join("a/b")).unwrap();
-        std::os::unix::fs::symlink(place.join("a"), place.join("link")).unwrap();
-        let rest = rest_below(&place.join("a/b/c"), &place.join("link"));
-        assert_eq!(rest, Some("b/c".into()));
-        assert_eq!(rest_below(&place.join("x"), &place.join("a")), None);
-        std::fs::remove_dir_all(&place).unwrap();
+    fn threads_of_the_kernel_and_ended_processes_use_nothing() {
+        let line = |name: &str, state, flags, threads| {
+            let rest = "0 0 0 0 0 0 0 0 20 0";
+            Status::parse(
+                format!("7 ({name}) {state} 2 0 0 0 -1 {flags} {rest} {threads} 0\n").as_bytes(),
+            )
+        };
+        let kernel = line("kworker/0:1", "I", 2_129_984, 1).unwrap();
+        assert!(kernel.is_kernel() && !kernel.has_ended());
+        let odd = line("a) Z 2 (b", "S", 4_194_304, 3).unwrap();
+        assert_eq!(odd, Status { state: b'S', flags: 4_194_304, threads: 3 });
+        assert!(!odd.is_kernel() && !odd.has_ended());
+        assert!(line("gone", "Z", 0, 1).unwrap().has_ended());
+        assert!(!line("first thread ended", "Z", 0, 2).unwrap().has_ended());
+        assert_eq!(Status::parse(b"7 (short) S 1"), None);
     }
 
     #[test]
-    fn an_overlay_names_the_file_under_it() {
-        let id = |inode| FileId { device: DeviceNumber { major: 8, minor: 1 }, inode };
-        let none: [SeenMount; 0] = [];
-        assert_eq!(aliases(Path::new("/a"), id(7), &none), [id(7)]);
+    fn this_process_has_open_what_it_has() {
+        let host = Host::this();
+        let me = std::env::current_exe().unwrap();
+        let files = vec![file_at(&me).unwrap()];
+        let wanted = Wanted { files, ..Wanted::default() };
+        let mut scan = Scan::new(&host, &wanted);
+        assert_eq!(scan.process(std::process::id()), (Sight::No, Sight::Yes));
     }
 }

@@ -75,8 +75,9 @@ pub struct StudyArgs {
     /// Override one refusal of one device: `signature:` and the device's serial or path
     ///
     /// `signature` (something is written on it, which will be lost), `open` (a process has it
-    /// open), `system-unseen` (whether the system is on it cannot be seen). That a device is
-    /// mounted, held, or the system's cannot be overridden. May be repeated.
+    /// open), `system-unseen` (whether the system is on it cannot be seen), `unchecked` (who uses
+    /// it cannot be seen). That a device is mounted, held, or the system's cannot be overridden.
+    /// May be repeated.
     #[arg(long = "override", value_name = "REFUSAL:DEVICE")]
     overrides: Vec<String>,
     /// Print one JSON document (plimsoll.study/1): the plan with --dry-run, else what came of it

@@ -352,3 +352,105 @@ fn nothing_is_written_where_nobody_can_see_who_uses_it() {
         fs::write(lab.path("theirs"), vec![7; 2 << 20]).unwrap();
     }
 }
+
+/// Where processes, or the rights to look into them, are lacking.
+fn blind(lab: &Lab, how: &[&str], words: &str) -> std::process::Output {
+    let (tool, options) = how.split_first().unwrap();
+    let mut command = std::process::Command::new(tool);
+    command.args(options).arg(crate::lab::PLIMSOLL).args(WRITE.split(' '));
+    command.args(words.split(' ')).args(["--classic", "--store", "store.db"]);
+    command.current_dir(&lab.dir).output().unwrap()
+}
+
+#[test]
+fn processes_out_of_sight_may_use_a_device() {
+    needs_root!("losetup", "unshare", "setpriv");
+    let mut lab = Lab::new("out-of-sight");
+    fs::write(lab.path("theirs"), vec![7; 2 << 20]).unwrap();
+    let image = lab.sparse("disk.img", 16);
+    let device = lab.attach(&image, &[]);
+    let all = format!("{device} --destroy {device}");
+    let _other = fs::OpenOptions::new().read(true).open(&device).unwrap();
+    let namespace = ["unshare", "--pid", "--fork", "--mount", "--mount-proc"];
+    let rights = ["setpriv", "--bounding-set", "-sys_ptrace"];
+    let user = ["unshare", "--user", "--map-root-user"];
+    let ways: [(&[&str], &str); 3] = [
+        (&namespace, "does not show all processes"),
+        (&rights, "could not be looked into"),
+        (&user, "could not be looked into"),
+    ];
+    for (how, wanted) in ways {
+        let able = std::process::Command::new(how[0]).args(&how[1..]).arg("true").status();
+        if !able.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: {how:?}");
+            continue;
+        }
+        let before = lab.everything();
+        let said = blind(&lab, how, &all);
+        let text = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(said.status.code(), Some(3), "{how:?}: {text}");
+        assert!(text.contains(wanted) && text.contains("--even-though unchecked"), "{text}");
+        assert_eq!(lab.everything(), before, "something was changed");
+        // Of a file of our own the kernel knows whether anybody writes it.
+        let said = blind(&lab, how, "theirs --overwrite theirs");
+        assert!(said.status.success(), "{how:?}: {}", String::from_utf8_lossy(&said.stderr));
+        fs::write(lab.path("theirs"), vec![7; 2 << 20]).unwrap();
+    }
+    lab.ok(&format!("{WRITE} {all}"));
+}
+
+/// Where a loop device has no node, as in a container.
+fn without_node(lab: &Lab, device: &str, words: &str) -> std::process::Output {
+    let script = format!(
+        "mount --bind /dev/null {device} && exec {} {WRITE} {words} --classic --store store.db",
+        crate::lab::PLIMSOLL
+    );
+    let mut command = std::process::Command::new("unshare");
+    command
+        .args(["-m", "--propagation", "slave", "sh", "-c", &script])
+        .current_dir(&lab.dir)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_loop_device_over_a_file_unseen_may_be_over_that_one() {
+    needs_root!("losetup", "mount", "unshare");
+    let mut lab = Lab::new("no-node");
+    let image = lab.sparse("disk.img", 16);
+    let link = lab.path("link.img");
+    fs::hard_link(&image, &link).unwrap();
+    let device = lab.attach(&image, &[]);
+    let twin = lab.attach(&link, &[]);
+    fs::remove_file(&link).unwrap();
+    let all = format!("{device} --destroy {device}");
+    let said = without_node(&lab, &twin, &all);
+    let text = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(said.status.code(), Some(3), "{text}");
+    let name = twin.trim_start_matches("/dev/");
+    assert!(text.contains(&format!("whether {name} has the same bytes")), "{text}");
+    // Its length tells that another one is over another file.
+    lab.detach(&twin);
+    let other = lab.sparse("other.img", 8);
+    let apart = lab.attach(&other, &[]);
+    fs::remove_file(&other).unwrap();
+    let said = without_node(&lab, &apart, &all);
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+}
+
+#[test]
+fn a_file_of_the_same_name_in_another_place_is_not_under_the_loop_device() {
+    needs_root!("losetup", "mount", "unshare");
+    let mut lab = Lab::new("same-name");
+    fs::create_dir(lab.path("d")).unwrap();
+    let image = lab.sparse("d/f", 8);
+    let device = lab.attach(&image, &[]);
+    // Now the name is another file's.
+    lab.mount(&["-t", "tmpfs", "none"], "d");
+    for (mib, wanted) in [(8, Some(3)), (2, Some(0))] {
+        fs::write(lab.path("d/f"), vec![7; mib << 20]).unwrap();
+        let said = without_node(&lab, &device, "d/f --overwrite d/f");
+        let text = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(said.status.code(), wanted, "{mib} MiB: {text}");
+    }
+}

@@ -83,7 +83,7 @@ impl std::fmt::Display for Override {
 }
 
 /// What can be overridden. That a device is in use cannot: whoever uses it has to end first.
-const REASONS: [&str; 3] = ["signature", "open", "system-unseen"];
+const REASONS: [&str; 4] = ["signature", "open", "system-unseen", "unchecked"];
 
 impl Override {
     /// From `signature:/dev/sdb` or `signature:SERIAL`.
@@ -117,6 +117,7 @@ const fn lifted_by(reason: &RefusalReason) -> Option<&'static str> {
         RefusalReason::Signature { .. } => Some("signature"),
         RefusalReason::OpenWriter { .. } => Some("open"),
         RefusalReason::SystemUnseen { .. } => Some("system-unseen"),
+        RefusalReason::Unchecked { .. } => Some("unchecked"),
         _ => None,
     }
 }
@@ -378,6 +379,7 @@ pub(super) fn why_not_written(host: &Host, device: InWork<'_>) -> Vec<RefusalRea
     let may_bear = known.is_none_or(|known| may_bear_it(host, path, &facts, known));
     let may_be = |reason: &RefusalReason| match reason {
         RefusalReason::OpenWriter { .. } => is_open_by_leave(&facts, overridden),
+        RefusalReason::Unchecked { .. } => is_unchecked_by_leave(&facts, overridden),
         reason => may_bear && is_for_contents(reason),
     };
     let mut found = reasons(&facts);
@@ -388,6 +390,13 @@ pub(super) fn why_not_written(host: &Host, device: InWork<'_>) -> Vec<RefusalRea
 /// Whether the operator overrode that somebody has a device open for writing.
 fn is_open_by_leave(facts: &Facts, overridden: &[String]) -> bool {
     let word = format!("{} is open for writing", facts.resolved.display());
+    overridden.iter().any(|text| text.starts_with(&word))
+}
+
+/// Whether the operator overrode that the users of a device cannot be found out: how many are out of
+/// sight changes meanwhile.
+fn is_unchecked_by_leave(facts: &Facts, overridden: &[String]) -> bool {
+    let word = format!("{} may be in use by others", facts.resolved.display());
     overridden.iter().any(|text| text.starts_with(&word))
 }
 

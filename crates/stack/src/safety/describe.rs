@@ -189,7 +189,7 @@ fn room(space: Option<Space>, size: Bytes) -> Option<String> {
 fn blind(users: &Users) -> Option<String> {
     (users.unseen > 0).then(|| {
         format!(
-            "Whether {} other processes have it open could not be seen (not root).",
+            "Whether {} other processes have it open could not be seen (for want of rights).",
             users.unseen
         )
     })

@@ -57,6 +57,19 @@ impl fmt::Display for Process {
     }
 }
 
+/// What the kernel answers who asks it for a lease, which it grants only where there is no writer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lease {
+    /// Nothing: there are no leases on devices and on some file systems, nor on other users' files.
+    #[default]
+    Unknown,
+    /// That there is no writer.
+    Free,
+    /// That there is one, which may be this process.
+    Taken,
+}
+
 /// Which processes were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Users {
@@ -66,6 +79,11 @@ pub struct Users {
     pub mappers: Vec<Process>,
     /// How many processes could not be looked into, for want of rights.
     pub unseen: usize,
+    /// There may be processes that `/proc` does not show: those outside of a PID namespace, and those of
+    /// others where it hides them.
+    pub may_be_hidden: bool,
+    /// What the kernel says of writers, whoever they are.
+    pub lease: Lease,
     /// The kernel says that somebody has it open for writing, and none of the processes does.
     pub hidden_writer: bool,
 }
@@ -110,6 +128,8 @@ pub struct FileFacts {
     pub swap: bool,
     /// Loop devices over it.
     pub loops: Vec<String>,
+    /// Where it is mounted as a file system without a loop device.
+    pub mounted: Vec<String>,
     /// Processes that use it.
     pub users: Users,
     /// What cannot be found out about its users.

@@ -2,7 +2,9 @@
 
 use units::Bytes;
 
-use super::facts::{BlockFacts, DeviceUse, Facts, FileFacts, Place, Process, Subject, Users};
+use super::facts::{
+    BlockFacts, DeviceUse, Facts, FileFacts, Lease, Place, Process, Subject, Users,
+};
 use super::refusal::RefusalReason;
 use super::space::{OWN_RESERVE, space_reserve, suggest_scratch_size};
 use crate::mark::Mark;
@@ -103,14 +105,36 @@ fn judge_users(path: &str, users: &Users, reasons: &mut Vec<RefusalReason>) {
 
 fn judge_unchecked(
     path: &str,
+    users: &Users,
     unchecked: &[String],
     allowed: bool,
     reasons: &mut Vec<RefusalReason>,
 ) {
-    if !unchecked.is_empty() && !allowed {
-        let what = unchecked.join("; ");
-        reasons.push(RefusalReason::Unchecked { path: path.to_owned(), what });
+    let blind = blind(users);
+    if allowed || (unchecked.is_empty() && blind.is_none()) {
+        return;
     }
+    let what = unchecked.iter().cloned().chain(blind).collect::<Vec<_>>().join("; ");
+    reasons.push(RefusalReason::Unchecked { path: path.to_owned(), what });
+}
+
+/// Who may use it unseen. A file that has no writer by the kernel's word may be mapped unseen for reading;
+/// of a device, and of a file without leases, nothing is known.
+fn blind(users: &Users) -> Option<String> {
+    if users.lease != Lease::Unknown {
+        return None;
+    }
+    let unseen = match users.unseen {
+        0 => None,
+        1 => Some("1 process could not be looked into".to_owned()),
+        count => Some(format!("{count} processes could not be looked into")),
+    };
+    let hidden = users.may_be_hidden.then(|| {
+        "/proc does not show all processes (another PID namespace, such as a container's, or hidepid)"
+            .to_owned()
+    });
+    let all: Vec<String> = unseen.into_iter().chain(hidden).collect();
+    (!all.is_empty()).then(|| format!("who else has it open ({})", all.join("; ")))
 }
 
 fn judge_file(
@@ -132,8 +156,15 @@ fn judge_file(
         let device = format!("/dev/{device}");
         reasons.push(RefusalReason::LoopFile { path: owned(), device });
     }
+    for at in &file.mounted {
+        reasons.push(RefusalReason::Mounted {
+            path: owned(),
+            device: "it".to_owned(),
+            at: at.clone(),
+        });
+    }
     judge_users(path, &file.users, reasons);
-    judge_unchecked(path, &file.unchecked, file.even_though_unchecked, reasons);
+    judge_unchecked(path, &file.users, &file.unchecked, file.even_though_unchecked, reasons);
     if file.links > 1 {
         reasons.push(RefusalReason::HardLinks { path: owned(), links: file.links });
     }
@@ -182,7 +213,7 @@ fn judge_block(path: &str, block: &BlockFacts, size: Bytes, reasons: &mut Vec<Re
         reasons.push(RefusalReason::Held { path: owned(), device, by });
     }
     judge_users(path, &block.users, reasons);
-    judge_unchecked(path, &block.unchecked, block.even_though_unchecked, reasons);
+    judge_unchecked(path, &block.users, &block.unchecked, block.even_though_unchecked, reasons);
     if block.read_only {
         reasons.push(RefusalReason::ReadOnly { path: owned(), what: "device" });
     }
@@ -228,5 +259,45 @@ fn judge_contents(path: &str, block: &BlockFacts, reasons: &mut Vec<RefusalReaso
     }
     if !block.even_though_signature {
         reasons.push(RefusalReason::Signature { path, found: found.join(", ") });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_taken_for_absent_who_could_not_be_seen() {
+        let users = |unseen, may_be_hidden, lease| Users {
+            unseen,
+            may_be_hidden,
+            lease,
+            ..Users::default()
+        };
+        let is_blind = |unseen, hidden, lease| blind(&users(unseen, hidden, lease)).is_some();
+        assert!(!is_blind(0, false, Lease::Unknown), "all were seen");
+        assert!(is_blind(1, false, Lease::Unknown));
+        assert!(is_blind(0, true, Lease::Unknown));
+        // The kernel's word counts more than any look.
+        assert!(!is_blind(9, true, Lease::Free));
+        // Another writer than this process is a reason of its own.
+        assert!(!is_blind(9, true, Lease::Taken));
+        let said = blind(&users(7, true, Lease::Unknown)).unwrap();
+        assert!(said.contains("7 processes could not") && said.contains("container"), "{said}");
+        assert!(blind(&users(1, false, Lease::Unknown)).unwrap().contains("1 process could"));
+    }
+
+    #[test]
+    fn who_insists_may_write_unseen() {
+        let users = Users { unseen: 3, ..Users::default() };
+        let judged = |unchecked: &[String], allowed| {
+            let mut reasons = Vec::new();
+            judge_unchecked("/x", &users, unchecked, allowed, &mut reasons);
+            reasons
+        };
+        assert!(judged(&[], true).is_empty());
+        let both = judged(&["what is mounted".to_owned()], false);
+        let [RefusalReason::Unchecked { what, .. }] = &both[..] else { unreachable!("{both:?}") };
+        assert!(what.starts_with("what is mounted; who else has it open (3 "), "{what}");
     }
 }

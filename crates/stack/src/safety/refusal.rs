@@ -251,10 +251,12 @@ impl RefusalReason {
             Self::Held { by, .. } if by.contains(' ') => "end what uses it first".to_owned(),
             Self::Held { by, .. } => format!("name {by} itself, or take it apart first"),
             Self::Signature { .. } => "if it may be lost, add --even-though signature".to_owned(),
-            Self::Unchecked { .. } => {
-                "mount procfs at /proc and sysfs at /sys; if nobody can be using \
-                                       it, add --even-though unchecked"
-                    .to_owned()
+            Self::Unchecked { what, .. } => {
+                let how = match what.contains("no procfs") || what.contains("no sysfs") {
+                    true => "mount procfs at /proc and sysfs at /sys",
+                    false => "run as root with all rights, outside of containers",
+                };
+                format!("{how}; if nobody can be using it, add --even-though unchecked")
             }
             Self::CannotProbe { .. } => "run as a user who may read the device".to_owned(),
         })

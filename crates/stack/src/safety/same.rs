@@ -4,7 +4,7 @@
 //! |---|---|
 //! | they have one device number | the same root |
 //! | one is a partition of the other | the partition's range of the disk |
-//! | both are loop devices over one file, by inode, and their ranges overlap | the same root |
+//! | both are loop devices over one file, by inode and through overlays, and their ranges overlap | the same root |
 //! | one is a loop device over the other | the range below |
 //! | both are device-mapper devices whose tables map overlapping ranges | the ranges below |
 //! | one is built on the other: md, LVM, crypt, bcache | all of each member |
@@ -64,6 +64,42 @@ pub(crate) struct Known {
     pub parts: Vec<Part>,
 }
 
+/// What a loop device shows of a file: its own length, and the settings by which it shows a part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub size: u64,
+    pub offset: u64,
+    /// 0 for all up to the end of the file.
+    pub limit: u64,
+}
+
+impl Window {
+    /// The lengths that the file can have: the kernel leaves out what is no full sector.
+    fn lengths(&self) -> (u64, u64) {
+        let end = self.offset.saturating_add(self.size);
+        let is_cut = self.limit != 0 && self.size.saturating_add(SECTOR) > self.limit;
+        (end, if is_cut { u64::MAX } else { end.saturating_add(SECTOR - 1) })
+    }
+
+    /// Whether it may be over a file of that length. Without a file there is nothing.
+    pub fn may_be_over(&self, length: u64) -> bool {
+        let (least, most) = self.lengths();
+        self.size > 0 && (least..=most).contains(&length)
+    }
+
+    /// Whether both may be over one file, and show some of the same bytes.
+    pub fn may_share(&self, other: &Self) -> bool {
+        let ((least, most), (other_least, other_most)) = (self.lengths(), other.lengths());
+        let end = |one: &Self| one.offset.saturating_add(one.size);
+        least <= other_most
+            && other_least <= most
+            && self.offset < end(other)
+            && other.offset < end(self)
+    }
+}
+
+/// The kernel counts lengths of devices in these.
+const SECTOR: u64 = 512;
 /// Deeper stacks are taken for a loop in the table.
 const DEPTH_MAX: usize = 16;
 /// More places of one device are not followed.
@@ -408,6 +444,42 @@ mod tests {
         let table =
             Table::new(vec![path("sda", 0, "naa.1"), sized(SIZE + 1, path("sdb", 16, "naa.1"))]);
         assert!(!table.share("sda", "sdb"));
+    }
+
+    #[test]
+    fn the_length_of_a_file_tells_which_loop_devices_are_not_over_it() {
+        let window = |size, offset, limit| Window { size, offset, limit };
+        let whole = window(4096, 0, 0);
+        assert!(whole.may_be_over(4096) && whole.may_be_over(4607));
+        assert!(!whole.may_be_over(4608) && !whole.may_be_over(4095));
+        let late = window(4096, 1024, 0);
+        assert!(late.may_be_over(5120) && !late.may_be_over(4096));
+        // A limit cuts a file that is longer; one that is shorter ends before it.
+        let cut = window(4096, 0, 4096);
+        assert!(cut.may_be_over(4096) && cut.may_be_over(1 << 40) && !cut.may_be_over(4095));
+        let cut_within_a_sector = window(4096, 0, 4100);
+        assert!(cut_within_a_sector.may_be_over(1 << 40));
+        let not_reached = window(4096, 0, 8192);
+        assert!(not_reached.may_be_over(4096) && !not_reached.may_be_over(8192));
+        assert!(!window(0, 0, 0).may_be_over(0), "nothing is attached");
+    }
+
+    #[test]
+    fn two_loop_devices_over_files_unseen_may_share_by_their_lengths() {
+        let window = |size, offset, limit| Window { size, offset, limit };
+        let pairs = [
+            (window(4096, 0, 0), window(4096, 0, 0), true),
+            (window(4096, 0, 0), window(8192, 0, 0), false),
+            (window(4096, 4096, 0), window(8192, 0, 0), true),
+            // Beside each other in one file.
+            (window(4096, 4096, 0), window(4096, 0, 4096), false),
+            (window(4096, 0, 4096), window(8192, 0, 0), true),
+            (window(0, 0, 0), window(0, 0, 0), false),
+        ];
+        for (one, other, wanted) in pairs {
+            assert_eq!(one.may_share(&other), wanted, "{one:?} {other:?}");
+            assert_eq!(other.may_share(&one), wanted, "{other:?} {one:?}");
+        }
     }
 
     #[test]

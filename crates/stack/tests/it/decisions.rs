@@ -1,9 +1,9 @@
 //! What may be written, rule by rule, on facts made by hand.
 
 use stack::{
-    Access, Action, BlockFacts, DeviceNumber, DeviceUse, Facts, Family, FileFacts, FileId, Mark,
-    Permit, Place, Process, RefusalReason, Signature, Space, Subject, Users, decide, space_reserve,
-    suggest_scratch_size,
+    Access, Action, BlockFacts, DeviceNumber, DeviceUse, Facts, Family, FileFacts, FileId, Lease,
+    Mark, Permit, Place, Process, RefusalReason, Signature, Space, Subject, Users, decide,
+    space_reserve, suggest_scratch_size,
 };
 use units::{ByteOffset, Bytes};
 
@@ -31,6 +31,7 @@ fn file() -> FileFacts {
         own: None,
         swap: false,
         loops: Vec::new(),
+        mounted: Vec::new(),
         users: Users::default(),
         unchecked: Vec::new(),
         even_though_unchecked: false,
@@ -171,6 +172,10 @@ fn a_file_in_other_use_is_refused_whatever_is_said() {
     ));
     assert!(matches!(reason(|f| f.users.mappers = vec![process()]), RefusalReason::Mapped { .. }));
     assert!(matches!(
+        reason(|f| f.mounted = vec!["/m".to_owned()]),
+        RefusalReason::Mounted { at, .. } if at == "/m"
+    ));
+    assert!(matches!(
         reason(|f| f.own = Some("the store of results".to_owned())),
         RefusalReason::Own { .. }
     ));
@@ -197,7 +202,7 @@ fn what_cannot_be_checked_is_refused_until_that_is_waived() {
 
 #[test]
 fn what_could_not_be_seen_is_said() {
-    let users = Users { unseen: 5, ..Users::default() };
+    let users = Users { unseen: 5, lease: Lease::Free, ..Users::default() };
     let permit = allowed(WRITE, Subject::File(Box::new(FileFacts { users, ..file() })));
     assert!(permit.describe().iter().any(|s| s.contains("5 other processes")), "{permit:?}");
 }
@@ -446,6 +451,7 @@ fn every_refusal_is_a_sentence_with_a_path_and_a_hint() {
                 swap: true,
                 own: Some("the store".to_owned()),
                 loops: vec!["loop0".to_owned()],
+                mounted: vec!["/m".to_owned()],
                 users: Users {
                     writers: vec![process()],
                     mappers: vec![process()],
@@ -459,7 +465,7 @@ fn every_refusal_is_a_sentence_with_a_path_and_a_hint() {
         ),
     ];
     let reasons: Vec<_> = all.into_iter().flatten().collect();
-    assert_eq!(reasons.len(), 21, "{reasons:#?}");
+    assert_eq!(reasons.len(), 22, "{reasons:#?}");
     for reason in reasons {
         let text = reason.to_string();
         assert!(text.starts_with("/srv/target ") && !text.ends_with('.'), "{text}");

@@ -10,6 +10,7 @@
 mod captured;
 mod common;
 mod decisions;
+mod hidden_users;
 mod links;
 mod names;
 mod probe;

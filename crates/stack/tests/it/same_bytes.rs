@@ -14,7 +14,7 @@ use units::Bytes;
 const WRITE: Access = Access::Write { size: Bytes::ZERO, also: Bytes::ZERO };
 
 /// The reasons against writing a target that the user named in every way there is.
-fn reasons(path: &Path) -> Vec<RefusalReason> {
+pub fn reasons(path: &Path) -> Vec<RefusalReason> {
     let consent = Consent {
         overwrite: vec![path.to_owned()],
         destroy: vec![path.to_owned()],
@@ -30,7 +30,7 @@ fn reasons(path: &Path) -> Vec<RefusalReason> {
 }
 
 /// Processes elsewhere open every loop device for a moment; those go away.
-fn settled(path: &Path) -> Vec<RefusalReason> {
+pub fn settled(path: &Path) -> Vec<RefusalReason> {
     for _ in 0..50 {
         let found = reasons(path);
         if found.is_empty() {
@@ -41,23 +41,23 @@ fn settled(path: &Path) -> Vec<RefusalReason> {
     reasons(path)
 }
 
-fn is_held(found: &[RefusalReason]) -> bool {
+pub fn is_held(found: &[RefusalReason]) -> bool {
     found.iter().any(|reason| {
         use RefusalReason as R;
         matches!(reason, R::Mounted { .. } | R::Held { .. } | R::Swap { .. } | R::OpenWriter { .. })
     })
 }
 
-fn is_written(found: &[RefusalReason]) -> bool {
+pub fn is_written(found: &[RefusalReason]) -> bool {
     found.iter().any(|reason| matches!(reason, RefusalReason::OpenWriter { .. }))
 }
 
-fn is_mapped(found: &[RefusalReason]) -> bool {
+pub fn is_mapped(found: &[RefusalReason]) -> bool {
     found.iter().any(|reason| matches!(reason, RefusalReason::Mapped { .. }))
 }
 
 /// Whether the machine can do it; says so where it cannot.
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
         println!("skipped: needs root");
@@ -67,10 +67,10 @@ fn is_root() -> bool {
 
 /// What is undone when a test ends, last first.
 #[derive(Default)]
-struct Undo(Vec<(String, Vec<String>)>);
+pub struct Undo(Vec<(String, Vec<String>)>);
 
 impl Undo {
-    fn later(&mut self, tool: &str, arguments: &[&Path]) {
+    pub fn later(&mut self, tool: &str, arguments: &[&Path]) {
         let arguments = arguments.iter().map(|one| one.display().to_string()).collect();
         self.0.push((tool.to_owned(), arguments));
     }
@@ -84,7 +84,7 @@ impl Drop for Undo {
     }
 }
 
-fn run(tool: &str, arguments: &[&Path]) -> Option<String> {
+pub fn run(tool: &str, arguments: &[&Path]) -> Option<String> {
     let output = Command::new(tool).args(arguments).output();
     match output {
         Ok(output) if output.status.success() => {
@@ -97,34 +97,34 @@ fn run(tool: &str, arguments: &[&Path]) -> Option<String> {
     }
 }
 
-struct Lab {
-    undo: Undo,
-    scratch: Scratch,
+pub struct Lab {
+    pub undo: Undo,
+    pub scratch: Scratch,
 }
 
 impl Lab {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         Self { undo: Undo::default(), scratch: Scratch::new(name) }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.scratch.0.join(name)
     }
 
-    fn disk(&self, name: &str) -> PathBuf {
+    pub fn disk(&self, name: &str) -> PathBuf {
         let path = self.path(name);
         File::create(&path).unwrap().set_len(64 << 20).unwrap();
         path
     }
 
-    fn attach(&mut self, file: &Path) -> Option<PathBuf> {
+    pub fn attach(&mut self, file: &Path) -> Option<PathBuf> {
         let arguments: [&Path; 3] = ["--find".as_ref(), "--show".as_ref(), file];
         let device = PathBuf::from(run("losetup", &arguments)?);
         self.undo.later("losetup", &["-d".as_ref(), &device]);
         Some(device)
     }
 
-    fn mounted(&mut self, device: &Path, at: &str) -> Option<PathBuf> {
+    pub fn mounted(&mut self, device: &Path, at: &str) -> Option<PathBuf> {
         let point = self.path(at);
         fs::create_dir_all(&point).unwrap();
         run("mount", &[device, &point])?;
@@ -153,7 +153,7 @@ impl Lab {
     }
 }
 
-struct Elsewhere(Child);
+pub struct Elsewhere(pub Child);
 
 impl Drop for Elsewhere {
     fn drop(&mut self) {
@@ -163,7 +163,7 @@ impl Drop for Elsewhere {
 }
 
 /// A process that runs a shell script and has said `ready`.
-fn process(script: &str, arguments: &[&Path]) -> Elsewhere {
+pub fn process(script: &str, arguments: &[&Path]) -> Elsewhere {
     let script = format!("{script}; echo ready; exec sleep 600");
     let mut child = Command::new("sh")
         .args(["-ec", &script, "sh"])
@@ -178,18 +178,11 @@ fn process(script: &str, arguments: &[&Path]) -> Elsewhere {
     Elsewhere(child)
 }
 
-/// A process that maps a file and has said `ready`.
-fn mapping(path: &Path, how: &str) -> Option<Elsewhere> {
-    let script = format!(
-        "import mmap,os,sys,time\nf=os.open(sys.argv[1],os.O_RDWR)\n\
-         m=mmap.mmap(f,4096,mmap.{how})\nos.close(f)\nprint('ready',flush=True)\ntime.sleep(600)"
-    );
-    let mut child = match Command::new("python3")
-        .args(["-c", &script])
-        .arg(path)
-        .stdout(Stdio::piped())
-        .spawn()
-    {
+/// A process that runs a Python script and has said `ready`.
+pub fn python(script: &str, arguments: &[&Path]) -> Option<Elsewhere> {
+    let child =
+        Command::new("python3").args(["-c", script]).args(arguments).stdout(Stdio::piped()).spawn();
+    let mut child = match child {
         Ok(child) => child,
         Err(error) => {
             println!("skipped: python3: {error}");
@@ -199,8 +192,21 @@ fn mapping(path: &Path, how: &str) -> Option<Elsewhere> {
     let mut line = String::new();
     let out = child.stdout.take().unwrap();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).unwrap();
-    assert_eq!(line.trim(), "ready");
-    Some(Elsewhere(child))
+    let child = Elsewhere(child);
+    if line.trim() != "ready" {
+        println!("skipped: {}", line.trim());
+        return None;
+    }
+    Some(child)
+}
+
+/// A process that maps a file and has said `ready`.
+fn mapping(path: &Path, how: &str) -> Option<Elsewhere> {
+    let script = format!(
+        "import mmap,os,sys,time\nf=os.open(sys.argv[1],os.O_RDWR)\n\
+         m=mmap.mmap(f,4096,mmap.{how})\nos.close(f)\nprint('ready',flush=True)\ntime.sleep(600)"
+    );
+    python(&script, &[path])
 }
 
 #[test]
