@@ -11,6 +11,7 @@ mod calibration;
 mod claim;
 mod error;
 mod log;
+mod look;
 mod migrate;
 mod outside;
 mod read;
@@ -26,6 +27,8 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use crate::log::Verdict;
+
 pub use crate::blob::BlobError;
 pub use crate::calibration::StoredCalibration;
 pub use crate::claim::Claim;
@@ -35,6 +38,20 @@ pub use crate::outside::{Outside, is_live};
 
 /// How long a statement waits for another process to finish writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The same of one who only wants it for himself.
+const ALONE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How a store is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// With others, who may write.
+    Shared,
+    /// With nobody else.
+    Alone,
+    /// As if the file were the whole store, and nobody changed it.
+    FileAlone,
+}
 
 /// An open store.
 #[derive(Debug)]
@@ -48,6 +65,8 @@ pub struct Store {
     reads_only: bool,
     /// There was no such file before.
     is_new: bool,
+    /// The log stays as it is, whatever is in it: something may be wrong with it.
+    keeps_log: bool,
 }
 
 /// Device and inode.
@@ -73,7 +92,8 @@ impl Drop for Store {
             let _ = std::fs::remove_file(&self.path);
             return;
         }
-        let keep_log = !self.reads_only && self.opened.elapsed() < TIDY_AFTER;
+        let is_short = !self.reads_only && self.opened.elapsed() < TIDY_AFTER;
+        let keep_log = self.keeps_log || is_short;
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep_log);
     }
 }
@@ -112,7 +132,11 @@ impl Store {
             })?;
         }
         never_a_store(path)?;
-        beside::check(path)?;
+        let verdict = look::look(path)?;
+        if let Verdict::Damaged(why) = verdict {
+            let log = log_path(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+            return Err(StoreError::LogDamaged { path: path.to_owned(), log, why });
+        }
         let is_new = !path.exists();
         let connection = Connection::open_with_flags(
             no_uri(path),
@@ -123,7 +147,8 @@ impl Store {
         .map_err(|error| StoreError::sql(path, error))?;
         let opened = Instant::now();
         let path = path.to_owned();
-        let mut store = Self { connection, path, opened, file: None, reads_only: false, is_new };
+        let (file, reads_only, keeps_log) = (None, false, false);
+        let mut store = Self { connection, path, opened, file, reads_only, is_new, keeps_log };
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
         // Before any pragma that writes: the file may be someone else's.
         let found = store.schema()?;
@@ -131,23 +156,24 @@ impl Store {
         beside::check(&store.path)?;
         store.settle_modes_patiently(found).map_err(|e| store.sql(e))?;
         store.migrate()?;
+        if let Verdict::Doubt(_) = verdict {
+            // What it has is put into the file, so that the doubt is about nothing that is there. Who
+            // else has it open keeps that from being done, and then it is done another time.
+            let done =
+                store.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            drop(done);
+        }
         store.file = file_id(&store.path);
         Ok(store)
     }
 
     /// Opens a store for reading only, also where its directory may not be written. Nothing is
-    /// created or migrated.
+    /// created or migrated. Of a store whose log may be damaged no file is changed.
     pub fn open_read_only(path: &Path) -> Result<Self, StoreError> {
-        let store = Self::connect_read_only(path, "")?;
-        let store = match store.schema() {
-            // Reading a write-ahead log needs its index beside it. Where that cannot be made
-            // and there is no log left over, the file alone is the whole store.
-            Err(StoreError::CannotOpen { .. } | StoreError::ReadOnly { .. })
-                if path.is_file() && !log_path(path).exists() =>
-            {
-                Self::connect_read_only(path, "?immutable=1")?
-            }
-            _ => store,
+        never_a_store(path)?;
+        let store = match look::look(path)? {
+            Verdict::Sound => Self::read_soundly(path)?,
+            Verdict::Doubt(_) | Verdict::Damaged(_) => Self::read_carefully(path)?,
         };
         let known = migrate::KNOWN;
         match store.schema()? {
@@ -157,30 +183,69 @@ impl Store {
         }
     }
 
-    fn connect_read_only(path: &Path, query: &str) -> Result<Self, StoreError> {
-        never_a_store(path)?;
-        beside::check(path)?;
+    fn read_soundly(path: &Path) -> Result<Self, StoreError> {
+        let store = Self::connect_read_only(path, Reading::Shared)?;
+        match store.schema() {
+            // Reading a write-ahead log needs its index beside it. Where that cannot be made
+            // and there is no log left over, the file alone is the whole store.
+            Err(StoreError::CannotOpen { .. } | StoreError::ReadOnly { .. })
+                if path.is_file() && !log_path(path).exists() =>
+            {
+                Self::connect_read_only(path, Reading::FileAlone)
+            }
+            _ => Ok(store),
+        }
+    }
+
+    /// Leaves a log as it is, and makes no index beside it if nobody else has the store open.
+    fn read_carefully(path: &Path) -> Result<Self, StoreError> {
+        let alone = Self::connect_read_only(path, Reading::Alone)?;
+        match alone.schema() {
+            // Somebody else has it open, or it may not be written, which a lock needs.
+            Err(
+                StoreError::Locked { .. }
+                | StoreError::Io { .. }
+                | StoreError::CannotOpen { .. }
+                | StoreError::ReadOnly { .. },
+            ) => {
+                drop(alone);
+                let mut store = Self::connect_read_only(path, Reading::Shared)?;
+                store.keeps_log = true;
+                Ok(store)
+            }
+            _ => Ok(alone),
+        }
+    }
+
+    fn connect_read_only(path: &Path, reading: Reading) -> Result<Self, StoreError> {
+        let alone = reading == Reading::Alone;
         // Who opens it for reading alone makes the log's index and may not remove it. Where the file
         // may not be written SQLite opens it for reading by itself.
-        let access = if query.is_empty() {
-            OpenFlags::SQLITE_OPEN_READ_WRITE
-        } else {
-            OpenFlags::SQLITE_OPEN_READ_ONLY
-        };
-        let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = if query.is_empty() {
-            Connection::open_with_flags(no_uri(path), flags)
-        } else {
-            let uri = format!("file:{}{query}", escaped(path));
+        let connection = if reading == Reading::FileAlone {
+            let uri = format!("file:{}?immutable=1", escaped(path));
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
+        } else {
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            Connection::open_with_flags(no_uri(path), flags)
         };
         let connection = connection.map_err(|error| StoreError::sql(path, error))?;
         let opened = Instant::now();
         let path = path.to_owned();
-        let store = Self { connection, path, opened, file: None, reads_only: true, is_new: false };
-        store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
-        store.connection.pragma_update(None, "query_only", true).map_err(|e| store.sql(e))?;
-        store.connection.pragma_update(None, "foreign_keys", true).map_err(|e| store.sql(e))?;
+        let (file, reads_only, is_new) = (None, true, false);
+        let keeps_log = alone;
+        let store = Self { connection, path, opened, file, reads_only, is_new, keeps_log };
+        let set = |timeout: Duration| -> rusqlite::Result<()> {
+            store.connection.busy_timeout(timeout)?;
+            if alone {
+                // Then SQLite keeps the log's index in memory.
+                let mode = ("locking_mode", "EXCLUSIVE");
+                store.connection.pragma_update_and_check(None, mode.0, mode.1, |_| Ok(()))?;
+            }
+            store.connection.pragma_update(None, "query_only", true)?;
+            store.connection.pragma_update(None, "foreign_keys", true)
+        };
+        set(if alone { ALONE_TIMEOUT } else { BUSY_TIMEOUT }).map_err(|e| store.sql(e))?;
         Ok(store)
     }
 
@@ -208,6 +273,8 @@ impl Store {
             self.connection.pragma_update(None, "synchronous", "OFF")?;
             // Only takes before the first table, and lets `remove` give space back.
             self.connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+            // Before there is a log: by the file alone it is known whose it is.
+            self.connection.pragma_update(None, "application_id", migrate::APPLICATION_ID)?;
         }
         self.connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
         // In WAL mode NORMAL is enough against kill -9: what was committed is in the page cache,

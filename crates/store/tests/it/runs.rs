@@ -325,7 +325,7 @@ fn a_store_that_nothing_was_put_into_is_not_left_behind() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let all = std::fs::read_dir(path.parent().unwrap()).unwrap();
         let names = all.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-        names.filter(|own| own.starts_with(&name)).collect::<Vec<_>>()
+        names.filter(|own| own.starts_with(&name)).collect::<Vec<String>>()
     };
     drop(Store::open(&path).unwrap());
     assert_eq!(files(), [""; 0], "made for nothing");
@@ -342,7 +342,9 @@ fn a_store_that_nothing_was_put_into_is_not_left_behind() {
     drop(store);
     assert!(path.exists());
     // Nor is it taken from who else has it open.
-    std::fs::remove_file(&path).unwrap();
+    for name in files() {
+        std::fs::remove_file(path.with_file_name(name)).unwrap();
+    }
     let (first, mut second) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
     drop(first);
     second.create_run(&sample::header(), &[]).unwrap();
