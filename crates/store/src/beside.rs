@@ -19,7 +19,7 @@ const O_NOFOLLOW: i32 = 0o100_000;
 const O_NONBLOCK: i32 = 0o4_000;
 
 /// What SQLite puts beside a file.
-const SIDES: [&str; 3] = ["-wal", "-shm", "-journal"];
+pub(crate) const SIDES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// A name beside a store.
 pub(crate) fn side(store: &Path, end: &str) -> PathBuf {

@@ -13,6 +13,7 @@ mod error;
 mod log;
 mod look;
 mod migrate;
+mod names;
 mod outside;
 mod read;
 mod resolve;
@@ -34,6 +35,7 @@ pub use crate::calibration::StoredCalibration;
 pub use crate::claim::Claim;
 pub use crate::error::StoreError;
 pub use crate::log::doubt;
+pub use crate::names::{Taken, taken};
 pub use crate::outside::{Outside, is_live};
 
 /// How long a statement waits for another process to finish writing.

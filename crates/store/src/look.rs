@@ -44,6 +44,19 @@ pub(crate) fn look(store: &Path) -> Result<Verdict, StoreError> {
     once(store, &real)
 }
 
+/// Whether a file is a store, as far as it bears our mark; what cannot be read is none.
+pub(crate) fn is_store(path: &Path) -> bool {
+    match Main::read(path) {
+        Ok(Main::Store(_)) => true,
+        // All that it has may be in the log.
+        Ok(Main::Blank(_)) => {
+            let start = log::patient(path).start;
+            start.is_some_and(|start| matches!(Main::of(&start, None), Main::Store(_)))
+        }
+        _ => false,
+    }
+}
+
 fn once(store: &Path, real: &Path) -> Result<Verdict, StoreError> {
     beside::check(real)?;
     // What cannot be read SQLite cannot open either, and says why.

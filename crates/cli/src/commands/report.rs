@@ -9,7 +9,7 @@ use report::page::{self, Page, Terms};
 use store::Store;
 
 use crate::args::Common;
-use crate::commands::{calibrate, explain, export, table};
+use crate::commands::{calibrate, explain, table};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::options::Share;
@@ -79,7 +79,7 @@ pub fn report(args: &ReportArgs, common: &Common, output: &Output) -> Result<(),
             .hint("name a file with `-o report.html`; `plimsoll table` and `explain` print"));
     }
     if let Some(path) = place {
-        export::spare_the_store(path, store.path())?;
+        result_file::spare_stores(path, Some(store.path()))?;
     }
     let html = html(args, &store, &runs, output)?;
     match place {

@@ -102,6 +102,43 @@ fn what_is_no_file_stays_what_it_is() {
     }
 }
 
+/// A store is replaced by nothing, and nothing is given a name that SQLite would take for a part of it,
+/// whether or not the store is the one in use, and whether or not anything has the name.
+#[test]
+fn names_of_stores_are_not_written() {
+    let world = with_a_run();
+    let own = world.store().display().to_string();
+    std::fs::copy(&own, world.path("w/plimsoll.1")).unwrap();
+    let copy = std::fs::read(world.path("w/plimsoll.1")).unwrap();
+    std::fs::copy(format!("{own}-wal"), world.path("w/plimsoll.1-wal")).unwrap();
+    let log = std::fs::read(world.path("w/plimsoll.1-wal")).unwrap();
+    for words in writers(&world, true) {
+        let done = world.run(&words);
+        assert_eq!(done.code, REFUSED, "{words:?}: {done:?}");
+        assert_eq!(std::fs::read(world.path("w/plimsoll.1")).unwrap(), copy, "{words:?}");
+    }
+    let here = world.dir.to_string_lossy().into_owned();
+    for store in [own.as_str(), "w/plimsoll.1"] {
+        for end in ["-wal", "-shm", "-journal", "-r7.lock"] {
+            let name = format!("{store}{end}");
+            let is_there = world.path(&name).exists();
+            for words in [
+                vec!["export", "--format", "csv", "--force", "-o", &name],
+                vec!["report", "--force", "-o", &name],
+                vec!["probe", &here, "--capture", &name],
+                vec!["run", "random-write", "--size", "1MiB", "--time", "20ms", "--target", &name],
+            ] {
+                let done = world.run(&words);
+                assert_eq!(done.code, REFUSED, "{words:?}: {done:?}");
+                assert_eq!(world.path(&name).exists(), is_there, "{words:?}");
+            }
+        }
+    }
+    assert_eq!(std::fs::read(world.path("w/plimsoll.1-wal")).unwrap(), log);
+    // What is like such a name without a store is a name like any other.
+    world.ok(&["export", "--format", "csv", "-o", "w/other-wal"]);
+}
+
 /// The name of the file on its way is known beforehand, so somebody may have put a link there.
 #[test]
 fn the_name_on_the_way_is_no_way_to_another_file() {
