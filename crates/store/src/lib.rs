@@ -36,6 +36,7 @@ pub use crate::claim::Claim;
 pub use crate::error::StoreError;
 pub use crate::log::doubt;
 pub use crate::names::{Taken, taken};
+pub use crate::read::Line;
 pub use crate::outside::{Outside, is_live};
 
 /// How long a statement waits for another process to finish writing.

@@ -201,3 +201,55 @@ fn a_run_with_changed_numbers_is_refused_and_can_go() {
     assert!(done.err.contains("warning: "), "{done:?}");
     assert!(!world.ok(&["list"]).out.contains("r1 "));
 }
+
+/// Python's SQLite, for what nobody does by our program. `false` where there is none.
+fn harm(store: &std::path::Path, script: &str) -> bool {
+    let script =
+        format!("import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); {script}; c.commit()");
+    let done = std::process::Command::new("python3").args(["-c", &script]).arg(store).output();
+    done.is_ok_and(|done| done.status.success())
+}
+
+#[test]
+fn a_damaged_run_hides_no_other() {
+    let world = World::with_two_runs();
+    world.ok(&["run", "random-read", "--target", "null:", "--time", "50ms", "--classic"]);
+    if !harm(&world.store(), "c.execute('DELETE FROM run WHERE number = 2')") {
+        println!("skipped: no python3 with sqlite3");
+        return;
+    }
+    let done = world.run(&["list"]);
+    assert_eq!(done.code, 6, "{done:?}");
+    assert!(done.out.contains("r1 ") && done.out.contains("r3 "), "{done:?}");
+    assert!(done.err.contains("warning: r2: ") && done.err.contains("plimsoll rm r2"), "{done:?}");
+    let done = world.run(&["list", "--json"]);
+    assert_eq!(done.code, 6, "{done:?}");
+    let document: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(document["runs"].as_array().unwrap().len(), 2);
+    assert_eq!(document["damaged"][0]["id"], "r2");
+    world.ok(&["show", "last"]);
+    world.ok(&["rm", "r2", "--yes"]);
+    assert_eq!(world.ok(&["list"]).err, "");
+}
+
+#[test]
+fn a_damaged_calibration_counts_as_none() {
+    let world = World::with_two_runs();
+    let script = "c.execute(\"INSERT INTO calibration (machine, started_unix_ns, version, body) \
+                  VALUES ('m', 1, 1, '{}')\")";
+    if !harm(&world.store(), script) {
+        println!("skipped: no python3 with sqlite3");
+        return;
+    }
+    for words in [
+        &["table", "r1"][..],
+        &["compare", "r1", "r2"],
+        &["explain", "r1"],
+        &["report", "r1", "--json"],
+    ] {
+        let done = world.ok(words);
+        assert_eq!(done.err.matches("no calibration is used").count(), 1, "{words:?}: {done:?}");
+    }
+    let done = world.ok(&["run", "random-read", "--target", "null:", "--time", "50ms"]);
+    assert!(done.err.contains("no calibration is used"), "{done:?}");
+}
