@@ -36,8 +36,8 @@ pub use crate::claim::Claim;
 pub use crate::error::StoreError;
 pub use crate::log::doubt;
 pub use crate::names::{Taken, taken};
-pub use crate::read::Line;
 pub use crate::outside::{Outside, is_live};
+pub use crate::read::Line;
 
 /// How long a statement waits for another process to finish writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -70,6 +70,8 @@ pub struct Store {
     is_new: bool,
     /// The log stays as it is, whatever is in it: something may be wrong with it.
     keeps_log: bool,
+    /// The log and its index, and which files they were when it was opened for writing.
+    sides: Vec<(PathBuf, FileId)>,
 }
 
 /// Device and inode.
@@ -84,6 +86,10 @@ const TIDY_AFTER: Duration = Duration::from_secs(2);
 
 impl Drop for Store {
     fn drop(&mut self) {
+        if self.is_there().is_err() {
+            self.leave();
+            return;
+        }
         // Moving the log into the file and syncing both takes some ten ms: nothing after a run of
         // minutes, but most of a run of one request. Short ones leave the log for the next to
         // move (SQLite does at 4 MiB, whoever writes).
@@ -150,8 +156,9 @@ impl Store {
         .map_err(|error| StoreError::sql(path, error))?;
         let opened = Instant::now();
         let path = path.to_owned();
-        let (file, reads_only, keeps_log) = (None, false, false);
-        let mut store = Self { connection, path, opened, file, reads_only, is_new, keeps_log };
+        let (file, reads_only, keeps_log, sides) = (None, false, false, Vec::new());
+        let mut store =
+            Self { connection, path, opened, file, reads_only, is_new, keeps_log, sides };
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
         // Before any pragma that writes: the file may be someone else's.
         let found = store.schema()?;
@@ -167,6 +174,7 @@ impl Store {
             drop(done);
         }
         store.file = file_id(&store.path);
+        store.sides = sides_of(&store.path);
         Ok(store)
     }
 
@@ -236,8 +244,8 @@ impl Store {
         let opened = Instant::now();
         let path = path.to_owned();
         let (file, reads_only, is_new) = (None, true, false);
-        let keeps_log = alone;
-        let store = Self { connection, path, opened, file, reads_only, is_new, keeps_log };
+        let (keeps_log, sides) = (alone, Vec::new());
+        let store = Self { connection, path, opened, file, reads_only, is_new, keeps_log, sides };
         let set = |timeout: Duration| -> rusqlite::Result<()> {
             store.connection.busy_timeout(timeout)?;
             if alone {
@@ -315,6 +323,19 @@ impl Store {
         }
     }
 
+    /// Takes the log and its index away from a name that is another file's by now, or nobody's: they
+    /// would be put into whatever has that name next.
+    fn leave(&mut self) {
+        // SQLite would remove what has their names, whosever it is.
+        let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        for (path, own) in &self.sides {
+            let named = std::fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()));
+            if named.is_ok_and(|named| named == *own) {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+
     /// Whether nothing was ever put into it.
     fn is_unused(&self) -> bool {
         let query = "SELECT NOT EXISTS (SELECT 1 FROM run)
@@ -333,6 +354,13 @@ impl Store {
     fn sql(&self, error: rusqlite::Error) -> StoreError {
         StoreError::sql(&self.path, error)
     }
+}
+
+/// What SQLite has beside a store that it has open.
+fn sides_of(path: &Path) -> Vec<(PathBuf, FileId)> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let beside = ["-wal", "-shm"].map(|end| beside::side(&real, end));
+    beside.into_iter().filter_map(|path| file_id(&path).map(|id| (path, id))).collect()
 }
 
 fn log_path(path: &Path) -> PathBuf {

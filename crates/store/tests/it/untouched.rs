@@ -346,3 +346,38 @@ fn the_rest_of_a_transaction_that_failed_is_no_doubt() {
     assert_eq!(store::doubt(&path), None, "written over at its beginning");
     drop(raw);
 }
+
+/// Another file has the store's name: the log of the one before is not put into it.
+#[test]
+fn a_store_that_goes_away_takes_its_log_along() {
+    let path = scratch("goes_away");
+    let backup = path.with_file_name("backup");
+    filled(&path);
+    tidy(&path);
+    std::fs::copy(&path, &backup).unwrap();
+    let good = std::fs::read(&backup).unwrap();
+    for is_removed in [false, true] {
+        let mut store = Store::open(&path).unwrap();
+        store.create_run(&sample::header(), &sample::cells()).unwrap();
+        match is_removed {
+            true => std::fs::remove_file(&path).unwrap(),
+            false => std::fs::rename(&backup, &path).unwrap(),
+        }
+        assert!(matches!(store.add_visit("r1", &sample::visit(1)), Err(StoreError::Gone(_))));
+        drop(store);
+        let left: Vec<_> = files(&path).into_keys().collect();
+        assert!(left.iter().all(|name| *name == path), "{left:?}");
+        if !is_removed {
+            assert!(std::fs::read(&path).unwrap() == good);
+            assert_eq!(Store::open_read_only(&path).unwrap().list().unwrap().len(), 3);
+        }
+    }
+    // A log that is another's by now stays.
+    let mut store = Store::open(&path).unwrap();
+    store.create_run(&sample::header(), &sample::cells()).unwrap();
+    std::fs::rename(&path, &backup).unwrap();
+    std::fs::write(side(&path, "-wal.new"), "another's").unwrap();
+    std::fs::rename(side(&path, "-wal.new"), side(&path, "-wal")).unwrap();
+    drop(store);
+    assert_eq!(std::fs::read(side(&path, "-wal")).unwrap(), b"another's");
+}
