@@ -64,11 +64,13 @@ fn once(store: &Path, real: &Path) -> Result<Verdict, StoreError> {
     if main == Main::Foreign {
         return Err(StoreError::NotAStore(store.to_owned()));
     }
+    let log = Side::read(&log_path(real)).ok().flatten();
+    let is_logged = log.is_some_and(|log| log.bytes > 32);
     for (end, is_of) in SIDES {
         let path = beside::side(real, end);
         // What cannot be read is a doubt about the log, and SQLite's to say of the others.
         let Ok(Some(side)) = Side::read(&path) else { continue };
-        if let Err((why, wanted)) = is_of(&main, &side) {
+        if let Err((why, wanted)) = is_of(&main, &side, is_logged) {
             return Err(StoreError::NotBeside { path, why: why.to_owned(), wanted });
         }
     }
@@ -229,12 +231,19 @@ fn read_start(file: &File, start: &mut [u8]) -> io::Result<()> {
 
 /// What was seen, and what is wanted.
 type Fault = (&'static str, &'static str);
-type Rule = fn(&Main, &Side) -> Result<(), Fault>;
+/// The last: whether there is anything in its log.
+type Rule = fn(&Main, &Side, bool) -> Result<(), Fault>;
 
 const SIDES: [(&str, Rule); 3] = [("-journal", journal), ("-wal", log), ("-shm", index)];
 
-fn journal(main: &Main, side: &Side) -> Result<(), Fault> {
-    if !main.is_in_the_making() {
+fn journal(main: &Main, side: &Side, is_logged: bool) -> Result<(), Fault> {
+    let is_unused = side.start.starts_with(&[0; 8]) && side.bytes <= JOURNAL_MAX;
+    if is_unused && main.head().is_some() {
+        // One that was never begun: SQLite neither rolls it back nor removes it.
+        return Ok(());
+    }
+    // What SQLite makes with a journal it has made before the first transaction goes to the log.
+    if is_logged || !main.is_in_the_making() {
         let why = "it is taken for a journal, which would be rolled back into the store";
         return Err((why, "none: a store keeps a log"));
     }
@@ -247,7 +256,7 @@ fn journal(main: &Main, side: &Side) -> Result<(), Fault> {
 
 const LOG: &str = "a log of this store, or none";
 
-fn log(main: &Main, side: &Side) -> Result<(), Fault> {
+fn log(main: &Main, side: &Side, _: bool) -> Result<(), Fault> {
     let Some(head) = main.head() else {
         return Err((
             "it is not empty, and there is no store that it is of",
@@ -266,7 +275,7 @@ fn log(main: &Main, side: &Side) -> Result<(), Fault> {
     }
 }
 
-fn index(_: &Main, side: &Side) -> Result<(), Fault> {
+fn index(_: &Main, side: &Side, _: bool) -> Result<(), Fault> {
     let word = |at: usize| {
         let bytes = side.start.get(at..).and_then(|rest| rest.first_chunk());
         bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
@@ -339,6 +348,9 @@ mod tests {
 
     #[test]
     fn what_may_lie_beside() {
+        let journal = |main: &Main, side: &Side| journal(main, side, false);
+        let log = |main: &Main, side: &Side| log(main, side, false);
+        let index = |main: &Main, side: &Side| index(main, side, false);
         let blank = Main::of(&page(0, 0, false, 0), Some(4096));
         let store = Main::of(&page(OURS, 16, true, 9), Some(40960));
         let rollback = Main::of(&page(OURS, 16, false, 9), Some(40960));
@@ -350,6 +362,7 @@ mod tests {
         }
         assert!(journal(&blank, &side(1 << 20, &JOURNAL)).is_err(), "too long");
         assert!(journal(&blank, &side(10, b"my notes")).is_err());
+        assert!(super::journal(&blank, &hot, true).is_err(), "all of it is in the log");
         let mut head = [0; 32];
         head[..4].copy_from_slice(&0x377f_0682u32.to_be_bytes());
         head[8..12].copy_from_slice(&4096u32.to_be_bytes());

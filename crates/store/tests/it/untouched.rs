@@ -176,6 +176,14 @@ fn a_stale_journal_is_not_rolled_back_into_a_store() {
     refused("a journal beside a store", &path, beside);
     std::fs::remove_file(side(&path, "-journal")).unwrap();
     assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 3);
+    // All of a store may be in its log, and the file is as one that is being made.
+    put_back(&path, &Files::new());
+    filled(&path);
+    let small = [&[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7][..], &[0; 504]].concat();
+    for journal in [&journal, &small] {
+        std::fs::write(side(&path, "-journal"), journal).unwrap();
+        refused("a journal beside a log", &path, beside);
+    }
 }
 
 /// Wherever the making of a store was cut short, the next one goes on.
