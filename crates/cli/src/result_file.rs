@@ -7,7 +7,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat_with};
 use rustix::io::Errno;
+use store::Taken;
 
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -53,7 +54,11 @@ fn may_be_put(path: &Path, force: bool) -> Result<(), Failure> {
     let refused = |what: String, hint: &str| {
         Err(Failure::new(ExitCode::Refused, format!("{} {what}", path.display())).hint(hint))
     };
-    match fs::symlink_metadata(path) {
+    let found = fs::symlink_metadata(path);
+    if !found.as_ref().is_ok_and(Metadata::is_symlink) {
+        spare_stores(path, None)?;
+    }
+    match found {
         Ok(found) if found.is_symlink() => refused(
             "is a symbolic link, and files are not written through links".to_owned(),
             "name the file itself, or remove the link",
@@ -67,6 +72,37 @@ fn may_be_put(path: &Path, force: bool) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed(path, error)),
     }
+}
+
+/// Refuses stores and the names of what lies beside them, also where nothing is there yet: what has
+/// such a name when a store is opened is taken for its log. `--force` is about an older result.
+///
+/// * `in_use`: the store that the result is from.
+pub fn spare_stores(path: &Path, in_use: Option<&Path>) -> Result<(), Failure> {
+    let refused = |what: String, hint: &str| {
+        Err(Failure::new(ExitCode::Refused, format!("{} {what}", path.display())).hint(hint))
+    };
+    match store::taken(path, in_use) {
+        Some(Taken::Store) => refused("is a store of results".to_owned(), "name another file"),
+        Some(Taken::Beside(store)) => refused(
+            format!("is a name of the store of results {}", store.display()),
+            "name another file: what has this name is taken for a part of that store",
+        ),
+        None if is_database(path) => refused(
+            "is a database, another store of results maybe".to_owned(),
+            "name another file, or remove that one yourself",
+        ),
+        None => Ok(()),
+    }
+}
+
+/// By the head of a SQLite file.
+fn is_database(path: &Path) -> bool {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let mut head = [0; MAGIC.len()];
+    fs::metadata(path).is_ok_and(|found| found.is_file())
+        && File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
+        && head == MAGIC
 }
 
 fn kind(found: &Metadata) -> &'static str {

@@ -496,10 +496,28 @@ fn judge(
             let why = "it is a directory, wanted a file".to_owned();
             return Err(RunError::NotOurs { path: this.path.resolved.clone(), why });
         }
+        if !as_it_is {
+            spare_stores(&this.path.resolved, &order.settings.store_path)?;
+        }
         let facts = stack::gather(host, this, access, &order.settings.consent, &own);
         permits.push(stack::decide(&facts)?.holding(&this.path));
     }
     Ok(permits)
+}
+
+/// What SQLite finds beside a store it takes for its own, and removes it. A store that is not in use is
+/// data like any other, which only `--overwrite` gives up.
+fn spare_stores(path: &Path, in_use: &Path) -> Result<(), RunError> {
+    let what = match store::taken(path, Some(in_use)) {
+        Some(store::Taken::Beside(store)) => {
+            format!("a name of the store of results {}", store.display())
+        }
+        // One that is there is refused by what it is.
+        Some(store::Taken::Store) if !path.exists() => "the store of results".to_owned(),
+        _ => return Ok(()),
+    };
+    let path = path.display().to_string();
+    Err(stack::Refusal::from(stack::RefusalReason::Own { path, what }).into())
 }
 
 /// One file is the path itself; of several each gets its number.

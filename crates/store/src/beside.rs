@@ -19,7 +19,7 @@ const O_NOFOLLOW: i32 = 0o100_000;
 const O_NONBLOCK: i32 = 0o4_000;
 
 /// What SQLite puts beside a file.
-const SIDES: [&str; 3] = ["-wal", "-shm", "-journal"];
+pub(crate) const SIDES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// A name beside a store.
 pub(crate) fn side(store: &Path, end: &str) -> PathBuf {
@@ -40,7 +40,7 @@ pub(crate) fn check(store: &Path) -> Result<(), StoreError> {
             Err(_) => None,
         };
         if let Some(why) = why {
-            return Err(StoreError::NotBeside { path, why });
+            return Err(not_beside(path, why));
         }
     }
     Ok(())
@@ -63,15 +63,27 @@ pub(crate) fn open(path: &Path, store: &Path) -> Result<File, StoreError> {
 
 /// Opens what is there for reading, and only if it is a file.
 pub(crate) fn read(path: &Path) -> io::Result<File> {
-    let kind = |found: Metadata| match found.is_file() {
+    must_be_file(&std::fs::symlink_metadata(path)?)?;
+    read_as(path, O_NOFOLLOW | O_NONBLOCK)
+}
+
+/// The same of a store, whose name may be a link.
+pub(crate) fn read_through(path: &Path) -> io::Result<File> {
+    must_be_file(&std::fs::metadata(path)?)?;
+    read_as(path, O_NONBLOCK)
+}
+
+fn read_as(path: &Path, flags: i32) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    must_be_file(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn must_be_file(found: &Metadata) -> io::Result<()> {
+    match found.is_file() {
         true => Ok(()),
         false => Err(io::Error::from(ErrorKind::InvalidInput)),
-    };
-    kind(std::fs::symlink_metadata(path)?)?;
-    let mut options = OpenOptions::new();
-    let file = options.read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path)?;
-    kind(file.metadata()?)?;
-    Ok(file)
+    }
 }
 
 /// Whether the name is still that of an open file, and of no link to it.
@@ -87,9 +99,13 @@ fn id(found: &Metadata) -> (u64, u64) {
 
 fn refuse(found: &Metadata, path: &Path, store: &Path) -> Result<(), StoreError> {
     match fault(found, path, store) {
-        Some(why) => Err(StoreError::NotBeside { path: path.to_owned(), why }),
+        Some(why) => Err(not_beside(path.to_owned(), why)),
         None => Ok(()),
     }
+}
+
+pub(crate) const fn not_beside(path: PathBuf, why: String) -> StoreError {
+    StoreError::NotBeside { path, why, wanted: "a regular file of the store's" }
 }
 
 fn fault(found: &Metadata, path: &Path, store: &Path) -> Option<String> {

@@ -18,9 +18,11 @@ pub struct StoredCalibration {
 }
 
 impl Store {
-    /// Adds one. Older ones of the same machine stay.
+    /// Adds one. Older ones of the same machine stay; those that are damaged go, since nobody can
+    /// use them.
     pub fn add_calibration(&mut self, calibration: &StoredCalibration) -> Result<(), StoreError> {
         self.transaction(|t| {
+            seal::remove_damaged_calibrations(t)?;
             t.execute(
                 "INSERT INTO calibration (machine, started_unix_ns, version, body)
                  VALUES (?1, ?2, ?3, ?4)",

@@ -51,7 +51,7 @@ pub(crate) fn claim(store: &Path, run: &str) -> Result<Claim, StoreError> {
             Ok(()) if beside::is_still(&path, &file) => {
                 if !is_signed(&mut file).map_err(failed)? {
                     let why = "it holds something else than a lock".to_owned();
-                    return Err(StoreError::NotBeside { path, why });
+                    return Err(beside::not_beside(path, why));
                 }
                 // Who it is, is only for messages: a full disk keeps nobody from a run.
                 let _ = sign(&mut file);

@@ -158,11 +158,23 @@ pub enum StoreError {
         holder: Option<String>,
     },
     /// What lies beside the store under a name of SQLite's or of ours is not what that would make.
-    #[error("{} is not used: {why}, wanted a regular file of the store's", path.display())]
+    #[error("{} is not used: {why}, wanted {wanted}", path.display())]
     NotBeside {
         /// Which.
         path: PathBuf,
         /// What was seen.
+        why: String,
+        /// What may be there.
+        wanted: &'static str,
+    },
+    /// The log beside it lost something that was stored, so nothing is added before somebody looked.
+    #[error("the store {} is damaged: its log {} is not as it was written: {why}", path.display(), log.display())]
+    LogDamaged {
+        /// The store.
+        path: PathBuf,
+        /// Its log.
+        log: PathBuf,
+        /// How that shows.
         why: String,
     },
     /// The file that marks a run as under way cannot be made.
@@ -222,8 +234,17 @@ impl StoreError {
             Self::Ambiguous { found, .. } => return Some(format!("one of {}", found.join(", "))),
             Self::Claimed { .. } => "wait for it, or end that process first",
             Self::NotBeside { .. } => {
-                "nothing was written to it; look at who put it there, and remove that name, or name \
+                "nothing was written to it; look at who put it there, and move it away, or name \
                  a store in a directory of your own with `--store FILE`"
+            }
+            Self::LogDamaged { path, log, .. } => {
+                let (store, log) = (path.display(), log.display());
+                return Some(format!(
+                    "nothing was changed; commands that only read show what can still be read. Copy \
+                     {store} and {log} away. Then `mv {log} {log}.damaged` goes on with what is in \
+                     {store} itself, and `sqlite3 {store} 'PRAGMA wal_checkpoint(TRUNCATE)'` with that \
+                     and what the log has before the damage"
+                ));
             }
             Self::CannotClaim { .. } => "the lock lies beside the store; check its directory",
         };

@@ -11,7 +11,9 @@ mod calibration;
 mod claim;
 mod error;
 mod log;
+mod look;
 mod migrate;
+mod names;
 mod outside;
 mod read;
 mod resolve;
@@ -26,15 +28,33 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use crate::log::Verdict;
+
 pub use crate::blob::BlobError;
 pub use crate::calibration::StoredCalibration;
 pub use crate::claim::Claim;
 pub use crate::error::StoreError;
 pub use crate::log::doubt;
+pub use crate::names::{Taken, taken};
 pub use crate::outside::{Outside, is_live};
+pub use crate::read::Line;
 
 /// How long a statement waits for another process to finish writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The same of one who only wants it for himself.
+const ALONE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How a store is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// With others, who may write.
+    Shared,
+    /// With nobody else.
+    Alone,
+    /// As if the file were the whole store, and nobody changed it.
+    FileAlone,
+}
 
 /// An open store.
 #[derive(Debug)]
@@ -48,6 +68,10 @@ pub struct Store {
     reads_only: bool,
     /// There was no such file before.
     is_new: bool,
+    /// The log stays as it is, whatever is in it: something may be wrong with it.
+    keeps_log: bool,
+    /// The log and its index, and which files they were when it was opened for writing.
+    sides: Vec<(PathBuf, FileId)>,
 }
 
 /// Device and inode.
@@ -62,6 +86,10 @@ const TIDY_AFTER: Duration = Duration::from_secs(2);
 
 impl Drop for Store {
     fn drop(&mut self) {
+        if self.is_there().is_err() {
+            self.leave();
+            return;
+        }
         // Moving the log into the file and syncing both takes some ten ms: nothing after a run of
         // minutes, but most of a run of one request. Short ones leave the log for the next to
         // move (SQLite does at 4 MiB, whoever writes).
@@ -73,7 +101,8 @@ impl Drop for Store {
             let _ = std::fs::remove_file(&self.path);
             return;
         }
-        let keep_log = !self.reads_only && self.opened.elapsed() < TIDY_AFTER;
+        let is_short = !self.reads_only && self.opened.elapsed() < TIDY_AFTER;
+        let keep_log = self.keeps_log || is_short;
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep_log);
     }
 }
@@ -112,7 +141,11 @@ impl Store {
             })?;
         }
         never_a_store(path)?;
-        beside::check(path)?;
+        let verdict = look::look(path)?;
+        if let Verdict::Damaged(why) = verdict {
+            let log = log_path(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+            return Err(StoreError::LogDamaged { path: path.to_owned(), log, why });
+        }
         let is_new = !path.exists();
         let connection = Connection::open_with_flags(
             no_uri(path),
@@ -123,7 +156,9 @@ impl Store {
         .map_err(|error| StoreError::sql(path, error))?;
         let opened = Instant::now();
         let path = path.to_owned();
-        let mut store = Self { connection, path, opened, file: None, reads_only: false, is_new };
+        let (file, reads_only, keeps_log, sides) = (None, false, false, Vec::new());
+        let mut store =
+            Self { connection, path, opened, file, reads_only, is_new, keeps_log, sides };
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
         // Before any pragma that writes: the file may be someone else's.
         let found = store.schema()?;
@@ -131,23 +166,25 @@ impl Store {
         beside::check(&store.path)?;
         store.settle_modes_patiently(found).map_err(|e| store.sql(e))?;
         store.migrate()?;
+        if let Verdict::Doubt(_) = verdict {
+            // What it has is put into the file, so that the doubt is about nothing that is there. Who
+            // else has it open keeps that from being done, and then it is done another time.
+            let done =
+                store.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            drop(done);
+        }
         store.file = file_id(&store.path);
+        store.sides = sides_of(&store.path);
         Ok(store)
     }
 
     /// Opens a store for reading only, also where its directory may not be written. Nothing is
-    /// created or migrated.
+    /// created or migrated. Of a store whose log may be damaged no file is changed.
     pub fn open_read_only(path: &Path) -> Result<Self, StoreError> {
-        let store = Self::connect_read_only(path, "")?;
-        let store = match store.schema() {
-            // Reading a write-ahead log needs its index beside it. Where that cannot be made
-            // and there is no log left over, the file alone is the whole store.
-            Err(StoreError::CannotOpen { .. } | StoreError::ReadOnly { .. })
-                if path.is_file() && !log_path(path).exists() =>
-            {
-                Self::connect_read_only(path, "?immutable=1")?
-            }
-            _ => store,
+        never_a_store(path)?;
+        let store = match look::look(path)? {
+            Verdict::Sound => Self::read_soundly(path)?,
+            Verdict::Doubt(_) | Verdict::Damaged(_) => Self::read_carefully(path)?,
         };
         let known = migrate::KNOWN;
         match store.schema()? {
@@ -157,30 +194,69 @@ impl Store {
         }
     }
 
-    fn connect_read_only(path: &Path, query: &str) -> Result<Self, StoreError> {
-        never_a_store(path)?;
-        beside::check(path)?;
+    fn read_soundly(path: &Path) -> Result<Self, StoreError> {
+        let store = Self::connect_read_only(path, Reading::Shared)?;
+        match store.schema() {
+            // Reading a write-ahead log needs its index beside it. Where that cannot be made
+            // and there is no log left over, the file alone is the whole store.
+            Err(StoreError::CannotOpen { .. } | StoreError::ReadOnly { .. })
+                if path.is_file() && !log_path(path).exists() =>
+            {
+                Self::connect_read_only(path, Reading::FileAlone)
+            }
+            _ => Ok(store),
+        }
+    }
+
+    /// Leaves a log as it is, and makes no index beside it if nobody else has the store open.
+    fn read_carefully(path: &Path) -> Result<Self, StoreError> {
+        let alone = Self::connect_read_only(path, Reading::Alone)?;
+        match alone.schema() {
+            // Somebody else has it open, or it may not be written, which a lock needs.
+            Err(
+                StoreError::Locked { .. }
+                | StoreError::Io { .. }
+                | StoreError::CannotOpen { .. }
+                | StoreError::ReadOnly { .. },
+            ) => {
+                drop(alone);
+                let mut store = Self::connect_read_only(path, Reading::Shared)?;
+                store.keeps_log = true;
+                Ok(store)
+            }
+            _ => Ok(alone),
+        }
+    }
+
+    fn connect_read_only(path: &Path, reading: Reading) -> Result<Self, StoreError> {
+        let alone = reading == Reading::Alone;
         // Who opens it for reading alone makes the log's index and may not remove it. Where the file
         // may not be written SQLite opens it for reading by itself.
-        let access = if query.is_empty() {
-            OpenFlags::SQLITE_OPEN_READ_WRITE
-        } else {
-            OpenFlags::SQLITE_OPEN_READ_ONLY
-        };
-        let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = if query.is_empty() {
-            Connection::open_with_flags(no_uri(path), flags)
-        } else {
-            let uri = format!("file:{}{query}", escaped(path));
+        let connection = if reading == Reading::FileAlone {
+            let uri = format!("file:{}?immutable=1", escaped(path));
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
+        } else {
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            Connection::open_with_flags(no_uri(path), flags)
         };
         let connection = connection.map_err(|error| StoreError::sql(path, error))?;
         let opened = Instant::now();
         let path = path.to_owned();
-        let store = Self { connection, path, opened, file: None, reads_only: true, is_new: false };
-        store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
-        store.connection.pragma_update(None, "query_only", true).map_err(|e| store.sql(e))?;
-        store.connection.pragma_update(None, "foreign_keys", true).map_err(|e| store.sql(e))?;
+        let (file, reads_only, is_new) = (None, true, false);
+        let (keeps_log, sides) = (alone, Vec::new());
+        let store = Self { connection, path, opened, file, reads_only, is_new, keeps_log, sides };
+        let set = |timeout: Duration| -> rusqlite::Result<()> {
+            store.connection.busy_timeout(timeout)?;
+            if alone {
+                // Then SQLite keeps the log's index in memory.
+                let mode = ("locking_mode", "EXCLUSIVE");
+                store.connection.pragma_update_and_check(None, mode.0, mode.1, |_| Ok(()))?;
+            }
+            store.connection.pragma_update(None, "query_only", true)?;
+            store.connection.pragma_update(None, "foreign_keys", true)
+        };
+        set(if alone { ALONE_TIMEOUT } else { BUSY_TIMEOUT }).map_err(|e| store.sql(e))?;
         Ok(store)
     }
 
@@ -208,6 +284,8 @@ impl Store {
             self.connection.pragma_update(None, "synchronous", "OFF")?;
             // Only takes before the first table, and lets `remove` give space back.
             self.connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+            // Before there is a log: by the file alone it is known whose it is.
+            self.connection.pragma_update(None, "application_id", migrate::APPLICATION_ID)?;
         }
         self.connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
         // In WAL mode NORMAL is enough against kill -9: what was committed is in the page cache,
@@ -245,6 +323,19 @@ impl Store {
         }
     }
 
+    /// Takes the log and its index away from a name that is another file's by now, or nobody's: they
+    /// would be put into whatever has that name next.
+    fn leave(&mut self) {
+        // SQLite would remove what has their names, whosever it is.
+        let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        for (path, own) in &self.sides {
+            let named = std::fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()));
+            if named.is_ok_and(|named| named == *own) {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+
     /// Whether nothing was ever put into it.
     fn is_unused(&self) -> bool {
         let query = "SELECT NOT EXISTS (SELECT 1 FROM run)
@@ -263,6 +354,13 @@ impl Store {
     fn sql(&self, error: rusqlite::Error) -> StoreError {
         StoreError::sql(&self.path, error)
     }
+}
+
+/// What SQLite has beside a store that it has open.
+fn sides_of(path: &Path) -> Vec<(PathBuf, FileId)> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let beside = ["-wal", "-shm"].map(|end| beside::side(&real, end));
+    beside.into_iter().filter_map(|path| file_id(&path).map(|id| (path, id))).collect()
 }
 
 fn log_path(path: &Path) -> PathBuf {

@@ -29,7 +29,7 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// From this schema on runs have seals.
 const SEALED: i64 = 16;
 /// "PLIM".
-const APPLICATION_ID: i64 = 0x504c_494d;
+pub(crate) const APPLICATION_ID: i64 = 0x504c_494d;
 
 impl Store {
     /// Schema of the file: 0 for a new, empty one. Refuses files of others and of later versions.

@@ -1,4 +1,5 @@
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 use record::{
     BackendRecord, Bitmap, Blocks, CellRecord, Gap, Imported, LedgerEntry, Link, Machine, OpRecord,
@@ -15,9 +16,19 @@ use crate::{Store, StoreError, claim};
 /// What scratch files are called.
 const SCRATCH: &str = "plimsoll-scratch.dat";
 
+/// What a listing has of a run.
+pub type Line = Result<RunSummary, StoreError>;
+
 impl Store {
-    /// Every run on a line, newest last.
+    /// Every run on a line, newest last. One that is damaged fails all: what follows from which runs
+    /// there are would not hold without it.
     pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
+        self.lines()?.into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// The same for whom each run counts by itself: its id, and its line or what is wrong with it. A
+    /// run of which only a part is left has a line, too.
+    pub fn lines(&self) -> Result<Vec<(String, Line)>, StoreError> {
         let query = "SELECT *,
                  (SELECT count(DISTINCT cell || '/' || repeat) FROM visit
                       WHERE run = number AND end <> 'interrupted' AND purpose = 'measure')
@@ -29,15 +40,27 @@ impl Store {
         let snapshot = self.connection.unchecked_transaction().map_err(|e| self.sql(e))?;
         let mut statement = snapshot.prepare(query).map_err(|e| self.sql(e))?;
         let mut rows = statement.query([]).map_err(|e| self.sql(e))?;
-        let mut summaries = Vec::new();
+        let mut lines = BTreeMap::new();
         while let Some(row) = rows.next().map_err(|e| self.sql(e))? {
-            let id: String = row.get("id").map_err(|e| self.sql(e))?;
+            let number: i64 = row.get("number").map_err(|e| self.sql(e))?;
+            let id = format!("r{number}");
             let columns = Columns { store: self, run: &id, row };
-            summaries.push(columns.summary()?);
-            self.check_summary(&id, row)?;
+            let line = columns.summary().and_then(|line| {
+                self.check_summary(&id, row)?;
+                Ok(line)
+            });
+            match line {
+                Ok(_) | Err(StoreError::BadValue { .. }) => lines.insert(number, (id, line)),
+                // Not of this run alone.
+                Err(error) => return Err(error),
+            };
         }
-        self.all_are_there(0)?;
-        Ok(summaries)
+        for number in self.lost()? {
+            let id = format!("r{number}");
+            let line = Err(self.row_is_lost(&id));
+            lines.insert(number, (id, line));
+        }
+        Ok(lines.into_values().collect())
     }
 
     fn check_summary(&self, id: &str, row: &Row) -> Result<(), StoreError> {
@@ -87,7 +110,10 @@ impl Store {
             .query_row("SELECT number FROM run WHERE id = ?1", [id], |row| row.get(0))
             .optional()
             .map_err(|e| self.sql(e))?
-            .ok_or_else(|| self.no_such_run(id))
+            .ok_or_else(|| match self.lost_number(id) {
+                Ok(Some(_)) => self.row_is_lost(id),
+                _ => self.no_such_run(id),
+            })
     }
 }
 

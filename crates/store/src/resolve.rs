@@ -11,7 +11,13 @@ impl Store {
         let runs = self.names()?;
         let controls = self.controls()?;
         let found = match meaning(text) {
-            Meaning::Number(n) => runs.iter().find(|(number, _)| *number == n),
+            Meaning::Number(n) => {
+                let id = format!("r{n}");
+                if self.lost_number(&id)?.is_some() {
+                    return Ok(id);
+                }
+                runs.iter().find(|(number, _)| *number == n)
+            }
             Meaning::Last(before) => {
                 let found =
                     runs.iter().rev().filter(|(number, _)| !controls.contains(number)).nth(before);

@@ -265,6 +265,28 @@ pub(crate) fn seal_new(connection: &Connection, run: i64) -> rusqlite::Result<()
     Seal::of(connection, run)?.write(connection, run)
 }
 
+/// Removes calibrations that are not what was written, and seals of lost ones.
+pub(crate) fn remove_damaged_calibrations(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute(
+        "DELETE FROM calibration_seal WHERE number NOT IN (SELECT number FROM calibration)",
+        [],
+    )?;
+    let query = "SELECT calibration.*, seal FROM calibration
+                 LEFT JOIN calibration_seal USING (number)";
+    let mut statement = connection.prepare(query)?;
+    let found = statement.query_map([], |row| {
+        let sum = of_columns(CALIBRATION.name, row, 0..CALIBRATION.columns)?;
+        let written: Option<i64> = row.get(CALIBRATION.columns)?;
+        Ok((row.get::<_, i64>(0)?, written == Some(sum.cast_signed())))
+    })?;
+    for (number, is_whole) in found.collect::<Result<Vec<_>, _>>()? {
+        if !is_whole {
+            connection.execute("DELETE FROM calibration WHERE number = ?1", [number])?;
+        }
+    }
+    Ok(())
+}
+
 /// Seals calibrations that have none.
 pub(crate) fn seal_calibrations(connection: &Connection) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(
@@ -395,16 +417,29 @@ impl Store {
 
     /// That no run is lost that has a seal.
     pub(crate) fn all_are_there(&self, from: i64) -> Result<(), StoreError> {
-        let query = "SELECT run FROM run_seal WHERE run >= ?1
-                     AND run NOT IN (SELECT number FROM run) ORDER BY run LIMIT 1";
-        let lost = self.connection.query_row(query, [from], |row| row.get::<_, i64>(0));
-        match lost.optional().map_err(|error| self.sql(error))? {
+        match self.lost()?.into_iter().find(|run| *run >= from) {
             None => Ok(()),
-            Some(run) => {
-                let why = "its row is lost".to_owned();
-                Err(StoreError::bad(&self.path, "header", &format!("r{run}"), why))
-            }
+            Some(run) => Err(self.row_is_lost(&format!("r{run}"))),
         }
+    }
+
+    /// The numbers of runs whose rows are lost, and of which something else is left.
+    pub(crate) fn lost(&self) -> Result<Vec<i64>, StoreError> {
+        let query = "SELECT run FROM run_seal
+                     WHERE run NOT IN (SELECT number FROM run) ORDER BY run";
+        let failed = |error| self.sql(error);
+        let mut statement = self.connection.prepare_cached(query).map_err(failed)?;
+        let found = statement.query_map([], |row| row.get(0)).map_err(failed)?;
+        found.collect::<Result<_, _>>().map_err(failed)
+    }
+
+    /// The number of such a run.
+    pub(crate) fn lost_number(&self, id: &str) -> Result<Option<i64>, StoreError> {
+        Ok(self.lost()?.into_iter().find(|run| format!("r{run}") == id))
+    }
+
+    pub(crate) fn row_is_lost(&self, id: &str) -> StoreError {
+        StoreError::bad(&self.path, "header", id, "its row is lost".to_owned())
     }
 
     /// Compares all calibrations with their seals.

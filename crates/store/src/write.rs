@@ -178,7 +178,11 @@ impl Store {
         // Held until the runs are gone, so that nobody resumes one meanwhile.
         let mut claims = Vec::with_capacity(ids.len());
         for id in ids {
-            let number = self.number(id)?;
+            // Of one whose row is lost the rest goes.
+            let number = match self.lost_number(id)? {
+                Some(number) => number,
+                None => self.number(id)?,
+            };
             if numbers.contains(&number) {
                 continue;
             }
@@ -191,7 +195,13 @@ impl Store {
         drop(emptied);
         self.transaction(|t| {
             let mut delete = t.prepare("DELETE FROM run WHERE number = ?1")?;
-            numbers.iter().try_for_each(|run| delete.execute([run]).map(|_| ()))
+            numbers.iter().try_for_each(|run| delete.execute([run]).map(|_| ()))?;
+            // What the run's own row would have taken with it, where that row is lost.
+            let parts = ["visit", "cell_stream", "cell", "warning", "imported", "run_seal"];
+            parts.iter().try_for_each(|table| {
+                let mut delete = t.prepare(&format!("DELETE FROM {table} WHERE run = ?1"))?;
+                numbers.iter().try_for_each(|run| delete.execute([run]).map(|_| ()))
+            })
         })?;
         // Only space: what fails here is tried again at the next removal.
         let _ = self.connection.execute_batch("PRAGMA incremental_vacuum");

@@ -1,13 +1,14 @@
 //! `plimsoll calibrate`
 
 use std::ffi::OsString;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use explain::calibration::{Calibration, ClockFacts, VERSION, machine_key};
 use explain::compare::Floor;
 use record::{Run, RunHeader, RunState};
 use runner::{Order, Outcome, Prepared, Settings, TargetName};
-use store::{Store, StoredCalibration};
+use store::{Store, StoreError, StoredCalibration};
 use suite::SuiteSource;
 use units::{Bytes, Nanos};
 use uring::MonotonicClock;
@@ -303,12 +304,41 @@ fn put(store: &mut Store, header: &RunHeader, found: &Calibration) -> Result<(),
 
 /// The newest calibration of the machine that a run was made on; twins have their own. `None` also
 /// where it was stored by a later version of this program.
-pub fn calibration_of(store: &Store, header: &RunHeader) -> Result<Option<Calibration>, Failure> {
-    read_stored(store.calibration(&machine_key(header))?)
+pub fn calibration_of(
+    store: &Store,
+    header: &RunHeader,
+    output: &Output,
+) -> Result<Option<Calibration>, Failure> {
+    match undamaged(store.calibration(&machine_key(header)), output)? {
+        None => Ok(None),
+        Some(stored) => Ok(usable(read_stored(stored), output)),
+    }
 }
 
-fn read_stored(stored: Option<StoredCalibration>) -> Result<Option<Calibration>, Failure> {
-    let Some(stored) = stored else { return Ok(None) };
+/// A damaged calibration is none: what it says is not needed to read runs.
+fn undamaged(
+    found: Result<Option<StoredCalibration>, StoreError>,
+    output: &Output,
+) -> Result<Option<StoredCalibration>, Failure> {
+    match found {
+        Err(error @ StoreError::BadValue { .. }) => Ok(usable(Err(error.into()), output)),
+        found => Ok(found?),
+    }
+}
+
+fn usable<T>(found: Result<Option<T>, Failure>, output: &Output) -> Option<T> {
+    // Many runs ask for it.
+    static SAID: AtomicBool = AtomicBool::new(false);
+    found.unwrap_or_else(|failure| {
+        if !SAID.swap(true, Ordering::Relaxed) {
+            output.warning(&format!("{}; no calibration is used", failure.words().0));
+            output.hint("`plimsoll calibrate` removes it and stores a new one");
+        }
+        None
+    })
+}
+
+fn read_stored(stored: StoredCalibration) -> Result<Option<Calibration>, Failure> {
     if stored.version != VERSION {
         return Ok(None);
     }
@@ -320,13 +350,13 @@ fn read_stored(stored: Option<StoredCalibration>) -> Result<Option<Calibration>,
 }
 
 /// What runs may not be compared finer than: of the machine that they were all made on.
-pub fn floor_of(store: &Store, runs: &[Run]) -> Result<Option<Floor>, Failure> {
+pub fn floor_of(store: &Store, runs: &[Run], output: &Output) -> Result<Option<Floor>, Failure> {
     let Some((first, others)) = runs.split_first() else { return Ok(None) };
     let key = machine_key(&first.header);
     if others.iter().any(|run| machine_key(&run.header) != key) {
         return Ok(None);
     }
-    let found = calibration_of(store, &first.header)?;
+    let found = calibration_of(store, &first.header, output)?;
     Ok(found.and_then(|found| found.floor(&first.header)))
 }
 
@@ -343,9 +373,13 @@ fn show_stored(
         target: record::TargetRecord { kind: record::TargetKind::File, ..header.target.clone() },
         ..header.clone()
     };
-    let found = match calibration_of(&store, &real)? {
+    let twins = || store.calibration_of_any(&format!("{} twin ", machine_key(&real)));
+    let found = match calibration_of(&store, &real, output)? {
         Some(found) => Some(found),
-        None => read_stored(store.calibration_of_any(&format!("{} twin ", machine_key(&real)))?)?,
+        None => match undamaged(twins(), output)? {
+            Some(stored) => usable(read_stored(stored), output),
+            None => None,
+        },
     };
     let Some(found) = found else {
         let message = format!("{} was not calibrated yet", header.machine.host);

@@ -107,7 +107,7 @@ pub fn conclude(
     runs: &[Run],
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    let comparison = comparison(args, store, runs)?;
+    let comparison = comparison(args, store, runs, output)?;
     if args.json {
         output.print(&json(&comparison)?)?;
     } else {
@@ -128,9 +128,14 @@ fn code(against: &[Against]) -> ExitCode {
 }
 
 /// Holds runs against the first, and against what this machine's noise was found to be.
-pub fn comparison(args: &CompareArgs, store: &Store, runs: &[Run]) -> Result<Comparison, Failure> {
+pub fn comparison(
+    args: &CompareArgs,
+    store: &Store,
+    runs: &[Run],
+    output: &Output,
+) -> Result<Comparison, Failure> {
     let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
-    let floor = calibrate::floor_of(store, runs)?;
+    let floor = calibrate::floor_of(store, runs, output)?;
     let terms = Terms { margin: args.margin.0, floor, confidence: args.confidence.0 };
     let again = again(store, runs)?;
     let again = again.as_ref().map(View::new);

@@ -49,7 +49,7 @@ pub struct ExplainArgs {
 }
 
 pub fn explain(args: &ExplainArgs, common: &Common, output: &Output) -> Result<(), Failure> {
-    let (runs, known) = load(args, common)?;
+    let (runs, known) = load(args, common, output)?;
     let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
     let context = Context { factors: args.factor.clone(), ..known };
     let explanation = match args.group {
@@ -63,7 +63,11 @@ pub fn explain(args: &ExplainArgs, common: &Common, output: &Output) -> Result<(
 }
 
 /// The runs, and what calibrations of their machines found.
-fn load(args: &ExplainArgs, common: &Common) -> Result<(Vec<Run>, Context), Failure> {
+fn load(
+    args: &ExplainArgs,
+    common: &Common,
+    output: &Output,
+) -> Result<(Vec<Run>, Context), Failure> {
     for (at, (name, levels)) in args.factor.iter().enumerate() {
         if args.factor.iter().take(at).any(|(before, _)| before == name) {
             let message = format!("factor `{name}` is given twice");
@@ -89,17 +93,17 @@ fn load(args: &ExplainArgs, common: &Common) -> Result<(Vec<Run>, Context), Fail
         None => named(&store, &args.runs)?,
     };
     let runs = ids.iter().map(|id| store.load(id)).collect::<Result<Vec<Run>, _>>()?;
-    let context = context(&store, &runs)?;
+    let context = context(&store, &runs, output)?;
     Ok((runs, context))
 }
 
 /// What calibrations of the runs' machines found.
-pub fn context(store: &Store, runs: &[Run]) -> Result<Context, Failure> {
+pub fn context(store: &Store, runs: &[Run], output: &Output) -> Result<Context, Failure> {
     let calibration = match runs.first() {
-        Some(first) => calibration_of(store, &first.header)?,
+        Some(first) => calibration_of(store, &first.header, output)?,
         None => None,
     };
-    let floors = runs.iter().map(|run| floor_of(store, std::slice::from_ref(run)));
+    let floors = runs.iter().map(|run| floor_of(store, std::slice::from_ref(run), output));
     Ok(Context {
         null_rate: calibration.and_then(|found| found.null_rate()),
         floors: floors.collect::<Result<_, _>>()?,

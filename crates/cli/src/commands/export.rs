@@ -1,8 +1,6 @@
 //! `plimsoll export`
 
-use std::fs::{self, File};
-use std::io::{self, IsTerminal, Read};
-use std::os::unix::ffi::OsStrExt;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -66,7 +64,7 @@ pub fn export(args: &ExportArgs, common: &Common, output: &Output) -> Result<(),
         }
         None => output.print_bytes(&bytes),
         Some(path) => {
-            spare_the_store(path, store.path())?;
+            result_file::spare_stores(path, Some(store.path()))?;
             result_file::put(path, &bytes, args.force)?;
             output.note(&format!("{} is in {}", run.header.id, path.display()));
             Ok(())
@@ -90,32 +88,4 @@ fn no_log(error: HlogError) -> Failure {
             .hint("`--format csv` has what is known of its latencies"),
         other => Failure::caused(ExitCode::Unexpected, "cannot export the run", other),
     }
-}
-
-/// Refuses the store itself and what belongs to it: `--force` is about an older export.
-pub fn spare_the_store(path: &Path, store: &Path) -> Result<(), Failure> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let (path, store) = (real(path), real(store));
-    let name = |path: &Path| path.file_name().unwrap_or_default().as_bytes().to_vec();
-    let rest = name(&path).strip_prefix(&name(&store)[..]).map(<[u8]>::to_vec);
-    let belongs = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"-"));
-    if belongs && path.exists() && path.parent() == store.parent() {
-        let message = format!("{} is the store of results", path.display());
-        return Err(Failure::new(ExitCode::Refused, message).hint("name another file"));
-    }
-    if is_database(&path) {
-        let message = format!("{} is a database, another store of results maybe", path.display());
-        return Err(Failure::new(ExitCode::Refused, message)
-            .hint("name another file, or remove that one yourself"));
-    }
-    Ok(())
-}
-
-/// By the head of a SQLite file. What a store has of its own may still be in the log beside it.
-fn is_database(path: &Path) -> bool {
-    const MAGIC: &[u8] = b"SQLite format 3\0";
-    let mut head = [0; MAGIC.len()];
-    fs::metadata(path).is_ok_and(|found| found.is_file())
-        && File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
-        && head == MAGIC
 }

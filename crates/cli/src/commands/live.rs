@@ -128,7 +128,7 @@ pub fn live(args: &CompareArgs, common: &Common, output: &Output) -> Result<Exit
         output.note(&report::plain(&unchecked(why)));
     }
     let signals = SignalWatch::start()?;
-    let looks = Looks { args, common, are_two: has_two_looks(&plan.sides, plan.blocks) };
+    let looks = Looks { args, common, output, are_two: has_two_looks(&plan.sides, plan.blocks) };
     let (outcomes, again) = play(plan, common, output, &signals, &looks)?;
     let again = keep(again, common)?;
     let reader = order::store_to_read(common)?;
@@ -170,6 +170,7 @@ fn keep(again: Option<Outcome>, common: &Common) -> Result<Option<Outcome>, Fail
 struct Looks<'a> {
     args: &'a CompareArgs,
     common: &'a Common,
+    output: &'a Output,
     are_two: bool,
 }
 
@@ -179,7 +180,7 @@ impl Looks<'_> {
         let reader = order::store_to_read(self.common)?;
         let runs =
             ids.iter().map(|id| Ok(reader.load(id)?)).collect::<Result<Vec<_>, Failure>>()?;
-        Ok(decided(&compare::comparison(self.args, &reader, &runs)?))
+        Ok(decided(&compare::comparison(self.args, &reader, &runs, self.output)?))
     }
 }
 

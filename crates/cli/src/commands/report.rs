@@ -9,7 +9,7 @@ use report::page::{self, Page, Terms};
 use store::Store;
 
 use crate::args::Common;
-use crate::commands::{calibrate, explain, export, table};
+use crate::commands::{calibrate, explain, table};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::options::Share;
@@ -70,7 +70,7 @@ pub fn report(args: &ReportArgs, common: &Common, output: &Output) -> Result<(),
     let store = order::store_to_read(common)?;
     let runs = load(args, &store)?;
     if args.json {
-        return output.print(&json(&draw(args, &store, &runs)?)?);
+        return output.print(&json(&draw(args, &store, &runs, output)?)?);
     }
     let place = args.output.as_deref().filter(|path| *path != Path::new("-"));
     if place.is_none() && io::stdout().is_terminal() {
@@ -79,7 +79,7 @@ pub fn report(args: &ReportArgs, common: &Common, output: &Output) -> Result<(),
             .hint("name a file with `-o report.html`; `plimsoll table` and `explain` print"));
     }
     if let Some(path) = place {
-        export::spare_the_store(path, store.path())?;
+        result_file::spare_stores(path, Some(store.path()))?;
     }
     let html = html(args, &store, &runs, output)?;
     match place {
@@ -118,16 +118,21 @@ fn load(args: &ReportArgs, store: &Store) -> Result<Vec<Run>, Failure> {
     Ok(ids.iter().map(|id| store.load(id)).collect::<Result<Vec<Run>, _>>()?)
 }
 
-fn draw(args: &ReportArgs, store: &Store, runs: &[Run]) -> Result<Page, Failure> {
-    let terms = Terms { group: args.group.is_some(), ..terms(store, runs, args.margin.0)? };
+fn draw(args: &ReportArgs, store: &Store, runs: &[Run], output: &Output) -> Result<Page, Failure> {
+    let terms = Terms { group: args.group.is_some(), ..terms(store, runs, args.margin.0, output)? };
     Ok(page::page(runs, &terms))
 }
 
 /// The terms of a page: what calibrations of the runs' machines found, and what differences matter.
-pub fn terms(store: &Store, runs: &[Run], margin: f64) -> Result<Terms, Failure> {
-    let floor = calibrate::floor_of(store, runs)?;
+pub fn terms(store: &Store, runs: &[Run], margin: f64, output: &Output) -> Result<Terms, Failure> {
+    let floor = calibrate::floor_of(store, runs, output)?;
     let compare = ::explain::compare::Terms { margin, floor, ..Default::default() };
-    Ok(Terms { context: explain::context(store, runs)?, compare, group: false, live: Vec::new() })
+    Ok(Terms {
+        context: explain::context(store, runs, output)?,
+        compare,
+        group: false,
+        live: Vec::new(),
+    })
 }
 
 fn html(
@@ -140,7 +145,7 @@ fn html(
         tell_tables_only(output);
         return Ok(page::tables_only(&tables(runs)));
     };
-    let page = draw(args, store, runs)?;
+    let page = draw(args, store, runs, output)?;
     page::html(template, &page)
         .map_err(|error| Failure::caused(ExitCode::Unexpected, "cannot write the page", error))
 }

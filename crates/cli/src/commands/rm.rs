@@ -106,9 +106,7 @@ fn agrees(store: &Store, ids: &[String], output: &Output) -> Result<bool, Failur
         let message = format!("removing {} needs a yes", ids.join(", "));
         return Err(Failure::new(ExitCode::Refused, message).hint("say it with `--yes`"));
     }
-    let runs = list::listed(store)?;
-    let doomed: Vec<_> = runs.into_iter().filter(|listed| ids.contains(&listed.run.id)).collect();
-    output.notes(&report::table::list(&doomed));
+    output.notes(&list::of(store, ids)?);
     output.note("remove for good? [y/N]");
     let mut answer = String::new();
     // What cannot be read is no yes.

@@ -202,7 +202,7 @@ pub fn show(
     if talk.json {
         output.print(&json(&report::document(&run))?)?;
     } else {
-        let noise = table::noise(store, &run)?;
+        let noise = table::noise(store, &run, output)?;
         output.print(&(table::both(&run) + &noise))?;
     }
     let id = &outcome.run;

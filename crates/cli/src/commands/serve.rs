@@ -137,7 +137,7 @@ pub fn serve(args: &ServeArgs, common: &Common, output: &Output) -> Result<ExitC
     // From here on a signal is waited for, and none is lost.
     let signals = signals::Ends::watch()?;
     let running = server
-        .start(Setup { guard: Guard { token, names }, page, store: path, makers: makers() })
+        .start(Setup { guard: Guard { token, names }, page, store: path, makers: makers(*output) })
         .map_err(failed)?;
     tell(args, &document, address, output)?;
     let code = signals.wait();
@@ -242,9 +242,9 @@ fn tell(
     Ok(())
 }
 
-fn makers() -> Makers {
-    let judged = |store: &Store, runs: &[Run]| -> Result<Terms, Trouble> {
-        terms(store, runs, MARGIN).map_err(|failure| {
+fn makers(output: Output) -> Makers {
+    let judged = move |store: &Store, runs: &[Run]| -> Result<Terms, Trouble> {
+        terms(store, runs, MARGIN, &output).map_err(|failure| {
             let (error, hint) = failure.words();
             Trouble { error, hint }
         })

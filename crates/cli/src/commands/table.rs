@@ -80,12 +80,12 @@ pub fn table(args: &TableArgs, common: &Common, output: &Output) -> Result<(), F
     if args.json {
         return output.print(&json(&report::document(&run))?);
     }
-    output.print(&(text(&run, args.layout)? + &noise(&store, &run)?))
+    output.print(&(text(&run, args.layout)? + &noise(&store, &run, output)?))
 }
 
 /// What this machine's noise makes of the table's intervals; empty where it was not calibrated.
-pub fn noise(store: &Store, run: &Run) -> Result<String, Failure> {
-    let floor = floor_of(store, std::slice::from_ref(run))?;
+pub fn noise(store: &Store, run: &Run, output: &Output) -> Result<String, Failure> {
+    let floor = floor_of(store, std::slice::from_ref(run), output)?;
     let said = floor.and_then(|floor| floor.beside(&View::new(run)));
     Ok(said.map(|said| format!("\n{}\n", report::plain(&said))).unwrap_or_default())
 }

@@ -223,7 +223,7 @@ fn another_store_is_not_replaced_either() {
     let before = std::fs::read(world.path("other.db")).unwrap();
     let done = world.run(&["export", "--format", "csv", "--force", "-o", "other.db"]);
     assert_eq!(done.code, 3, "{done:?}");
-    assert!(done.err.contains("is a database"), "{done:?}");
+    assert!(done.err.contains("is a store of results"), "{done:?}");
     assert_eq!(std::fs::read(world.path("other.db")).unwrap(), before);
 }
 

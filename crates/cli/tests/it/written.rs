@@ -102,6 +102,43 @@ fn what_is_no_file_stays_what_it_is() {
     }
 }
 
+/// A store is replaced by nothing, and nothing is given a name that SQLite would take for a part of it,
+/// whether or not the store is the one in use, and whether or not anything has the name.
+#[test]
+fn names_of_stores_are_not_written() {
+    let world = with_a_run();
+    let own = world.store().display().to_string();
+    std::fs::copy(&own, world.path("w/plimsoll.1")).unwrap();
+    let copy = std::fs::read(world.path("w/plimsoll.1")).unwrap();
+    std::fs::copy(format!("{own}-wal"), world.path("w/plimsoll.1-wal")).unwrap();
+    let log = std::fs::read(world.path("w/plimsoll.1-wal")).unwrap();
+    for words in writers(&world, true) {
+        let done = world.run(&words);
+        assert_eq!(done.code, REFUSED, "{words:?}: {done:?}");
+        assert_eq!(std::fs::read(world.path("w/plimsoll.1")).unwrap(), copy, "{words:?}");
+    }
+    let here = world.dir.to_string_lossy().into_owned();
+    for store in [own.as_str(), "w/plimsoll.1"] {
+        for end in ["-wal", "-shm", "-journal", "-r7.lock"] {
+            let name = format!("{store}{end}");
+            let is_there = world.path(&name).exists();
+            for words in [
+                vec!["export", "--format", "csv", "--force", "-o", &name],
+                vec!["report", "--force", "-o", &name],
+                vec!["probe", &here, "--capture", &name],
+                vec!["run", "random-write", "--size", "1MiB", "--time", "20ms", "--target", &name],
+            ] {
+                let done = world.run(&words);
+                assert_eq!(done.code, REFUSED, "{words:?}: {done:?}");
+                assert_eq!(world.path(&name).exists(), is_there, "{words:?}");
+            }
+        }
+    }
+    assert_eq!(std::fs::read(world.path("w/plimsoll.1-wal")).unwrap(), log);
+    // What is like such a name without a store is a name like any other.
+    world.ok(&["export", "--format", "csv", "-o", "w/other-wal"]);
+}
+
 /// The name of the file on its way is known beforehand, so somebody may have put a link there.
 #[test]
 fn the_name_on_the_way_is_no_way_to_another_file() {
@@ -163,4 +200,56 @@ fn a_run_with_changed_numbers_is_refused_and_can_go() {
     let done = world.ok(&["rm", "r1", "--yes"]);
     assert!(done.err.contains("warning: "), "{done:?}");
     assert!(!world.ok(&["list"]).out.contains("r1 "));
+}
+
+/// Python's SQLite, for what nobody does by our program. `false` where there is none.
+fn harm(store: &std::path::Path, script: &str) -> bool {
+    let script =
+        format!("import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); {script}; c.commit()");
+    let done = std::process::Command::new("python3").args(["-c", &script]).arg(store).output();
+    done.is_ok_and(|done| done.status.success())
+}
+
+#[test]
+fn a_damaged_run_hides_no_other() {
+    let world = World::with_two_runs();
+    world.ok(&["run", "random-read", "--target", "null:", "--time", "50ms", "--classic"]);
+    if !harm(&world.store(), "c.execute('DELETE FROM run WHERE number = 2')") {
+        println!("skipped: no python3 with sqlite3");
+        return;
+    }
+    let done = world.run(&["list"]);
+    assert_eq!(done.code, 6, "{done:?}");
+    assert!(done.out.contains("r1 ") && done.out.contains("r3 "), "{done:?}");
+    assert!(done.err.contains("warning: r2: ") && done.err.contains("plimsoll rm r2"), "{done:?}");
+    let done = world.run(&["list", "--json"]);
+    assert_eq!(done.code, 6, "{done:?}");
+    let document: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(document["runs"].as_array().unwrap().len(), 2);
+    assert_eq!(document["damaged"][0]["id"], "r2");
+    world.ok(&["show", "last"]);
+    world.ok(&["rm", "r2", "--yes"]);
+    assert_eq!(world.ok(&["list"]).err, "");
+}
+
+#[test]
+fn a_damaged_calibration_counts_as_none() {
+    let world = World::with_two_runs();
+    let script = "c.execute(\"INSERT INTO calibration (machine, started_unix_ns, version, body) \
+                  VALUES ('m', 1, 1, '{}')\")";
+    if !harm(&world.store(), script) {
+        println!("skipped: no python3 with sqlite3");
+        return;
+    }
+    for words in [
+        &["table", "r1"][..],
+        &["compare", "r1", "r2"],
+        &["explain", "r1"],
+        &["report", "r1", "--json"],
+    ] {
+        let done = world.ok(words);
+        assert_eq!(done.err.matches("no calibration is used").count(), 1, "{words:?}: {done:?}");
+    }
+    let done = world.ok(&["run", "random-read", "--target", "null:", "--time", "50ms"]);
+    assert!(done.err.contains("no calibration is used"), "{done:?}");
 }

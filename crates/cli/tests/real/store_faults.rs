@@ -31,6 +31,55 @@ fn a_full_disk_under_the_store_costs_the_visit_under_way_only() {
     assert_eq!(lab.ok("export r1 --format csv --store tiny/s.db").out.lines().count(), 41);
 }
 
+/// What did not fit was never stored: the log is not damaged by it.
+#[test]
+fn what_a_full_disk_leaves_in_the_log_is_no_damage() {
+    needs_root!("mount");
+    let mut lab = Lab::new("full-log");
+    let axis: Vec<String> = (1..=40).map(|n| n.to_string()).collect();
+    let axis = axis.join(",");
+    for size in ["300k", "400k", "500k", "600k"] {
+        let place = format!("tiny-{size}");
+        let point = lab.mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "none"], &place);
+        let run = format!("run random-read --target null: --time 20ms --store {place}/s.db");
+        let said = lab.run(&format!("{run} --set threads={axis}"));
+        said.is(6, &["error: no space left to write to the store"]);
+        for words in [&format!("list --store {place}/s.db"), &run] {
+            let said = lab.run(words);
+            assert!(!said.err.contains("not as it was written"), "{size}: {said}");
+        }
+        tool("mount", &["-o", "remount,size=50M", point.to_str().unwrap()]);
+        assert_eq!(lab.ok(&run).err.matches("warning: ").count(), 0, "{size}");
+    }
+}
+
+/// Reading a store whose log is damaged changes none of its files; writing to it is refused.
+#[test]
+fn a_damaged_log_is_kept_by_all_that_read() {
+    let lab = Lab::new("damaged-log");
+    for _ in 0..3 {
+        lab.ok("run random-read --target null: --time 20ms --store s.db");
+    }
+    let log = lab.path("s.db-wal");
+    let mut bytes = fs::read(&log).unwrap();
+    let last = 32 + ((bytes.len() - 32) / 4120 - 8) * 4120 + 100;
+    bytes[last] ^= 1;
+    fs::write(&log, bytes).unwrap();
+    let before = lab.everything();
+    let first = lab.ok("list --store s.db");
+    assert!(first.err.contains("not as it was written") && first.out.contains("r1"), "{first}");
+    for words in ["list", "show r1", "table r1", "export r1 --format csv", "explain r1"] {
+        let said = lab.run(&format!("{words} --store s.db"));
+        assert_eq!(lab.everything(), before, "{words}: {said}");
+    }
+    assert_eq!(lab.ok("list --store s.db").err, first.err);
+    for words in ["run random-read --target null: --time 20ms", "rm r1 --yes", "resume r1"] {
+        let said = lab.run(&format!("{words} --store s.db"));
+        said.is(6, &["error: the store s.db is damaged: its log", "hint: nothing was changed"]);
+        assert_eq!(lab.everything(), before, "{words}");
+    }
+}
+
 #[test]
 fn a_full_disk_is_told_with_what_to_do_wherever_is_written() {
     needs_root!("mount");
@@ -139,6 +188,8 @@ fn a_store_that_is_removed_under_us_is_noticed() {
         let said = running.end();
         said.is(6, &["error: the store s.db went away", "hint: what was measured"]);
         assert!(!said.err.contains("stored as"), "{said}");
+        // Whatever gets the name next is not read with the log of this one.
+        assert!(!lab.path("s.db-wal").exists() && !lab.path("s.db-shm").exists(), "{said}");
         for rest in ["s.db", "s.db-wal", "s.db-shm"] {
             let _ = fs::remove_file(lab.path(rest));
         }

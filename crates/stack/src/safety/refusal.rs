@@ -270,6 +270,12 @@ pub struct Refusal {
     others: Vec<RefusalReason>,
 }
 
+impl From<RefusalReason> for Refusal {
+    fn from(first: RefusalReason) -> Self {
+        Self { first, others: Vec::new() }
+    }
+}
+
 impl Refusal {
     pub(super) fn new(reasons: Vec<RefusalReason>) -> Option<Self> {
         let mut reasons = reasons.into_iter();

@@ -31,3 +31,23 @@ fn it_is_never_rewritten() {
     let error = raw.execute("UPDATE calibration SET body = '[]'", []).unwrap_err();
     assert!(error.to_string().contains("never rewritten"), "{error}");
 }
+
+/// What was changed is refused, and the next one takes its place.
+#[test]
+fn a_damaged_one_is_replaced() {
+    for harm in [
+        "DROP TRIGGER calibration_is_kept; UPDATE calibration SET body = '[1]' WHERE number = 1",
+        "PRAGMA foreign_keys = OFF; DELETE FROM calibration WHERE number = 1",
+        "DELETE FROM calibration_seal WHERE number = 1",
+    ] {
+        let path = scratch("calibrations_damaged");
+        let mut store = Store::open(&path).unwrap();
+        ["db1", "db2"].iter().for_each(|m| store.add_calibration(&of(m, 1, "{}")).unwrap());
+        rusqlite::Connection::open(&path).unwrap().execute_batch(harm).unwrap();
+        let error = store.calibration("db1").unwrap_err();
+        assert!(matches!(error, store::StoreError::BadValue { .. }), "{harm}: {error}");
+        store.add_calibration(&of("db1", 2, "{}")).unwrap();
+        assert_eq!(store.calibration("db1").unwrap(), Some(of("db1", 2, "{}")), "{harm}");
+        assert_eq!(store.calibration("db2").unwrap(), Some(of("db2", 1, "{}")), "{harm}");
+    }
+}

@@ -11,6 +11,7 @@ mod kill;
 mod old;
 mod runs;
 mod sample;
+mod untouched;
 
 use std::path::PathBuf;
 

@@ -325,7 +325,7 @@ fn a_store_that_nothing_was_put_into_is_not_left_behind() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let all = std::fs::read_dir(path.parent().unwrap()).unwrap();
         let names = all.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-        names.filter(|own| own.starts_with(&name)).collect::<Vec<_>>()
+        names.filter(|own| own.starts_with(&name)).collect::<Vec<String>>()
     };
     drop(Store::open(&path).unwrap());
     assert_eq!(files(), [""; 0], "made for nothing");
@@ -342,7 +342,9 @@ fn a_store_that_nothing_was_put_into_is_not_left_behind() {
     drop(store);
     assert!(path.exists());
     // Nor is it taken from who else has it open.
-    std::fs::remove_file(&path).unwrap();
+    for name in files() {
+        std::fs::remove_file(path.with_file_name(name)).unwrap();
+    }
     let (first, mut second) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
     drop(first);
     second.create_run(&sample::header(), &[]).unwrap();
@@ -368,4 +370,42 @@ fn what_lies_below_is_stored_once_as_the_first_visit_finds_it() {
     let connection = rusqlite::Connection::open(&path).unwrap();
     let refused = connection.execute("UPDATE run SET stack = '{}'", []).unwrap_err();
     assert!(refused.to_string().contains("never rewritten"), "{refused}");
+}
+
+/// One damaged run hides no other, and what is left of one can be removed.
+#[test]
+fn damaged_and_lost_runs_have_lines_and_can_go() {
+    let path = crate::scratch("damaged_lines");
+    let mut store = Store::open(&path).unwrap();
+    for _ in 0..4 {
+        let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+        store.add_visit(&id, &sample::visit(0)).unwrap();
+    }
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.execute_batch(
+        "PRAGMA foreign_keys = OFF; DELETE FROM run WHERE number = 1;
+         DROP TRIGGER run_is_kept; UPDATE run SET seed = 'x' WHERE number = 3",
+    )
+    .unwrap();
+    let lines = store.lines().unwrap();
+    let is_good: Vec<_> = lines.iter().map(|(id, line)| (id.as_str(), line.is_ok())).collect();
+    assert_eq!(is_good, [("r1", false), ("r2", true), ("r3", false), ("r4", true)]);
+    let why = lines[0].1.as_ref().unwrap_err().to_string();
+    assert!(why.contains("header of r1") && why.contains("lost"), "{why}");
+    assert!(store.list().is_err(), "who concludes from all wants all");
+    assert_eq!(store.resolve("r1").unwrap(), "r1");
+    assert!(matches!(store.load("r1"), Err(StoreError::BadValue { .. })));
+    store.remove(&["r1".to_owned(), "r3".to_owned()]).unwrap();
+    assert_eq!(store.list().unwrap().len(), 2);
+    assert!(matches!(store.resolve("r1"), Err(StoreError::NoSuchRun { .. })));
+    for table in ["visit", "cell", "cell_stream", "warning", "op", "worker", "run_seal"] {
+        let query = format!("SELECT count(*) FROM {table}");
+        let rest: i64 = raw.query_row(&query, [], |row| row.get(0)).unwrap();
+        let none = format!("{query} WHERE run NOT IN (2, 4)");
+        let lost = raw.query_row(&none, [], |row| row.get::<_, i64>(0)).unwrap_or(0);
+        assert_eq!(lost, 0, "{table}: {rest}");
+    }
+    let visits: i64 =
+        raw.query_row("SELECT count(DISTINCT visit) FROM op", [], |row| row.get(0)).unwrap();
+    assert_eq!(visits, 2, "what hangs on visits went with them");
 }

@@ -73,7 +73,7 @@ impl Counts {
 
 /// Compares each part of the first group with the same part of the others, and prints what came of it.
 pub fn groups(args: &CompareArgs, store: &Store, output: &Output) -> Result<ExitCode, Failure> {
-    let (code, document) = document(args, store)?;
+    let (code, document) = document(args, store, output)?;
     if args.json {
         output.print(&json(&document)?)?;
     } else {
@@ -83,7 +83,11 @@ pub fn groups(args: &CompareArgs, store: &Store, output: &Output) -> Result<Exit
     Ok(if args.exit_code { code } else { ExitCode::Ok })
 }
 
-fn document(args: &CompareArgs, store: &Store) -> Result<(ExitCode, Document), Failure> {
+fn document(
+    args: &CompareArgs,
+    store: &Store,
+    output: &Output,
+) -> Result<(ExitCode, Document), Failure> {
     let mut groups: Vec<Group> = Vec::new();
     for word in &args.runs {
         let group = load(store, word)?;
@@ -105,7 +109,7 @@ fn document(args: &CompareArgs, store: &Store) -> Result<(ExitCode, Document), F
             lonely.push(number);
             continue;
         };
-        let comparison = comparison(args, store, &runs)?;
+        let comparison = comparison(args, store, &runs, output)?;
         let suite = runs.first().map_or_else(String::new, |run| run.header.suite.clone());
         parts.push(Part { number, suite, comparison, runs });
     }
