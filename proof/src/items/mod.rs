@@ -11,6 +11,7 @@ mod factors;
 mod freezes;
 mod gaps;
 mod histograms;
+mod levels;
 mod outliers;
 mod rounds;
 mod steady;
@@ -30,5 +31,6 @@ pub const ALL: &[&[Proof]] = &[
     factors::PROOFS,
     cache::PROOFS,
     changes::PROOFS,
+    levels::PROOFS,
     histograms::PROOFS,
 ];

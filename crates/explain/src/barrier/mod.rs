@@ -44,8 +44,11 @@ pub struct Cap {
     pub block_sizes: u32,
     /// It was reached, not only extrapolated.
     pub reached: bool,
-    /// The highest of a cell, which is less than the cap where that was not reached.
+    /// The highest of a cell.
     pub highest: f64,
+    /// What that cell makes at least, as far as noise lets tell (97.5 % on this side): a cap that was
+    /// not reached is above it.
+    pub highest_low: f64,
 }
 
 /// What ends a cell's rate.
@@ -240,6 +243,7 @@ fn mean(values: &[f64]) -> f64 {
 /// what is in flight adds less than 5 % where it is the largest term.
 fn caps(points: &[Point], fit: &Fit) -> (Cap, Cap) {
     let near = |ratio: f64| ratio.ln().abs() <= NEAR;
+    let down = (-unsure(points)).exp();
     let cap = |at: usize, rate: Ranged, seen: &dyn Fn(&Point) -> f64| {
         let at_it: Vec<u64> = points
             .iter()
@@ -265,6 +269,7 @@ fn caps(points: &[Point], fit: &Fit) -> (Cap, Cap) {
             block_sizes: count(block_sizes),
             reached: stands || saturates,
             highest: points.iter().map(seen).fold(0.0, f64::max),
+            highest_low: points.iter().map(|p| seen(p) * down).fold(0.0, f64::max),
         }
     };
     let iops = |point: &Point| mean(&point.ln_rates).exp();
@@ -298,6 +303,22 @@ fn retrograde(points: &[Point]) -> Vec<Retrograde> {
         }
     }
     falls
+}
+
+/// So far may the mean of any one of the cells lie above what it is, as ln: the highest of many is the
+/// one that chance made high. Where no cell was visited twice nothing tells, and it is what is near.
+fn unsure(points: &[Point]) -> f64 {
+    let several = || points.iter().map(|p| &p.ln_rates).filter(|own| own.len() > 1);
+    let squares = |own: &Vec<f64>| own.iter().map(|x| (x - mean(own)).powi(2)).sum::<f64>();
+    let free: usize = several().map(|own| own.len() - 1).sum();
+    if free == 0 {
+        return NEAR;
+    }
+    let sigma = (several().map(squares).sum::<f64>() / free as f64).sqrt();
+    let fewest = points.iter().map(|p| p.ln_rates.len()).min().unwrap_or(1).max(1);
+    let chance = 0.025 / points.len().max(1) as f64;
+    let student = stats::interval::student_quantile(1.0 - chance, free as f64);
+    student.map_or(NEAR, |student| student * sigma / (fewest as f64).sqrt())
 }
 
 /// Squared standard error of the mean; `None` below three visits.

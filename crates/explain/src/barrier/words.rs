@@ -243,9 +243,9 @@ fn cap_words(group: &str, what: &str, cap: &Cap, show: fn(f64) -> String) -> Str
     }
     let blocks = if is_bandwidth { "larger" } else { "smaller" };
     format!(
-        "{group}: the limit of {what} was not reached: it is above {}, the most of any cell. More in \
-         flight or {blocks} blocks would show it.",
-        show(cap.highest)
+        "{group}: the limit of {what} was not reached: it is above {}, as the fastest cell that tells of \
+         limits makes so much at least. More in flight or {blocks} blocks would show it.",
+        show(cap.highest_low)
     )
 }
 
@@ -451,7 +451,7 @@ mod tests {
         assert!(of_one.contains("end at about"), "{of_one}");
         assert!(of_one.ends_with("; 3 cells are within 5 % of that, all of one block size."));
         // What nobody came near is at least what was seen.
-        let cap = Cap { reached: false, highest: 41_000.0, ..barrier.iops.unwrap() };
+        let cap = Cap { reached: false, highest_low: 41_000.0, ..barrier.iops.unwrap() };
         let above = cap_words("read", "requests per second", &cap, iops);
         assert!(above.contains("was not reached: it is above 41.0 K,"), "{above}");
     }

@@ -49,6 +49,9 @@ pub struct WriteCache {
     pub refills: bool,
     /// Later visits to the cell that wrote as much and were as slow throughout: it did not.
     pub stayed: u32,
+    /// Later visits to the cell that were as slow, however much they wrote: it did not come back by
+    /// itself. Without a pause a cache would not either.
+    pub slow_after: u32,
 }
 
 /// The first drop of every visit that writes, the fill included.
@@ -76,10 +79,13 @@ pub(crate) fn write_caches(view: &View<'_>) -> Vec<WriteCache> {
             let rate = written as f64 / (visit.elapsed_ns as f64 / 1e9);
             let later = visit.cell == cache.cell && visit.order > cache.order;
             let nearer = rate < (cache.before * cache.after).sqrt();
-            later && visit.end == VisitEnd::Complete && written >= cache.at_bytes_high && nearer
+            later && visit.end == VisitEnd::Complete && written > 0 && nearer
         };
-        let stayed = view.run.visits.iter().filter(slow).count();
-        cache.stayed = u32::try_from(stayed).unwrap_or(u32::MAX);
+        let as_much = |visit: &&VisitRecord| written_bytes(visit) >= cache.at_bytes_high;
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let stayed = view.run.visits.iter().filter(slow).filter(as_much).count();
+        let slow_after = view.run.visits.iter().filter(slow).count();
+        (cache.stayed, cache.slow_after) = (count(stayed), count(slow_after));
     }
     found
 }
@@ -139,5 +145,6 @@ fn of_visit(view: &View<'_>, visit: &VisitRecord) -> Option<WriteCache> {
         buffered: !stream.backend.direct && super::has_page_cache(view),
         refills: false,
         stayed: 0,
+        slow_after: 0,
     })
 }
