@@ -457,6 +457,16 @@ mod tests {
     }
 
     #[test]
+    fn the_fastest_of_many_may_be_so_by_chance() {
+        let point = |ln_rates: Vec<f64>| Point { block_bytes: 4096, in_flight: 8, ln_rates };
+        let noisy: Vec<Point> = (0..10).map(|_| point(vec![9.0, 9.02, 8.98])).collect();
+        let far = crate::barrier::unsure(&noisy);
+        assert!((0.02..0.1).contains(&far), "{far}");
+        // Visited once each: nothing tells.
+        assert!(crate::barrier::unsure(&[point(vec![9.0]), point(vec![9.1])]) > 0.0);
+    }
+
+    #[test]
     fn one_number_in_flight_does_not_tell_waiting_from_being_served() {
         let mut barrier = of_points("read", "read", &[], 1);
         let place =

@@ -148,3 +148,53 @@ fn of_visit(view: &View<'_>, visit: &VisitRecord) -> Option<WriteCache> {
         slow_after: 0,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use record::{Run, TargetKind};
+
+    use super::*;
+    use crate::freeze::tests::{MS, run, visit};
+
+    /// Writes of 4 KiB, so many each 100 ms.
+    fn writes(order: u32, rows: &[u64]) -> VisitRecord {
+        let mut visit = visit(order, "write", &[]);
+        let op = &mut visit.streams[0].ops[0];
+        let row = |n: &u64| SeriesRow { requests: *n, bytes: n * 4096, tail: vec![] };
+        op.series = record::Series { interval_ns: 100 * MS, rows: rows.iter().map(row).collect() };
+        op.requests = rows.iter().sum();
+        op.bytes = op.requests * 4096;
+        visit.elapsed_ns = rows.len() as u64 * 100 * MS;
+        visit
+    }
+
+    fn told(visits: Vec<VisitRecord>) -> (WriteCache, String) {
+        let run: Run = run(TargetKind::File, visits);
+        let mut found = write_caches(&View::new(&run));
+        assert_eq!(found.len(), 1, "{found:?}");
+        let cache = found.remove(0);
+        let said = cache.sentence();
+        (cache, said)
+    }
+
+    #[test]
+    fn a_fall_that_later_visits_kept_is_not_called_a_cache() {
+        let rows = |n: usize, of: u64| (0..n).map(|k| of + k as u64 % 3).collect::<Vec<u64>>();
+        let falls = || writes(0, &[rows(40, 1000), rows(60, 200)].concat());
+        let (cache, said) = told(vec![falls()]);
+        assert_eq!((cache.slow_after, cache.refills), (0, false));
+        assert!(said.contains("or clean space used up, or wear: seen once;"), "{said}");
+        // Rounds that wrote less than the cache would hold, each as slow.
+        let (cache, said) =
+            told(vec![falls(), writes(1, &rows(30, 200)), writes(2, &rows(30, 200))]);
+        assert_eq!((cache.slow_after, cache.stayed), (2, 0), "{cache:?}");
+        assert!(
+            said.contains("no time to drain: 2 later visits to the cell were as slow"),
+            "{said}"
+        );
+        assert!(!said.contains("a write cache of"), "{said}");
+        // Fast again.
+        let (cache, _) = told(vec![falls(), writes(1, &rows(30, 1000))]);
+        assert_eq!(cache.slow_after, 0);
+    }
+}

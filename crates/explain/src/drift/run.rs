@@ -31,7 +31,9 @@ const WAYS_MIN: f64 = 1000.0;
 /// others one that ends.
 const STEP_CHANCE: f64 = 0.005;
 /// More changes than this in one run are no levels.
-const STEPS_MAX: usize = 24;
+const STEPS_MAX: usize = 12;
+/// So many steps that a straight line says as well are a drift: more of them would not make it none.
+const STAIRS: usize = 4;
 /// So many first visits of a level that ends are tried, and so many pairs of a first and a last one: the
 /// rest of a long run goes without.
 const STARTS_MAX: usize = 120;
@@ -329,7 +331,11 @@ fn changes(points: &[Point]) -> Option<Fit> {
         }
         let grown = Fit::settled(points, cuts).filter(|grown| grown.cuts().len() > known.len());
         let Some(grown) = grown else { break };
+        let is_drift = grown.cuts().len() >= STAIRS && is_slow(points, &grown);
         fit = Some(grown);
+        if is_drift {
+            break;
+        }
     }
     fit
 }
