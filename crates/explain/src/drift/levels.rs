@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use stats::interval::student_quantile;
 use stats::paired::Estimate;
 
-use super::{CONFIDENCE, Point, by_cell};
+use super::{CONFIDENCE, Point};
 
 /// Fewest visits of a level over the run.
 pub(super) const SEGMENT_RUN: usize = 5;
@@ -157,14 +157,39 @@ impl Fit {
         let size = self.size(at);
         let is_clear = size.low > 0.0 || size.high < 0.0;
         let cells = points.iter().map(|point| point.cell).collect::<BTreeSet<_>>().len();
-        let part = |of: usize| {
-            let start = of.checked_sub(1).map_or(0, |before| self.cuts[before]);
-            let end = self.cuts.get(of).copied().unwrap_or(points.len());
-            by_cell(&points[start..end])
-        };
         is_clear
             && size.middle.abs() >= RATIO_MIN.ln()
-            && is_shared(&part(at), &part(at + 1), size.middle, cells)
+            && self.is_shared(points, at, size.middle, cells)
+    }
+
+    /// Whether most cells of the level next to a cut that has fewer of them are as far from what they are
+    /// elsewhere, taken to the level on the other side of it.
+    fn is_shared(&self, points: &[Point], at: usize, size: f64, cells: usize) -> bool {
+        let segment = segment_of(&self.cuts, points.len());
+        let in_level = |level: usize| {
+            let own = points.iter().zip(&segment).filter(|(_, of)| **of == level);
+            own.map(|(point, _)| point.cell).collect::<BTreeSet<_>>()
+        };
+        let (before, after) = (in_level(at), in_level(at + 1));
+        let (own, other, sign) = match after.len() <= before.len() {
+            true => (at + 1, at, size.signum()),
+            false => (at, at + 1, -size.signum()),
+        };
+        let least = before.len().min(after.len());
+        // For each cell: sum and number within, and of the others at the level on the other side.
+        let mut sums: BTreeMap<usize, [(f64, f64); 2]> = BTreeMap::new();
+        for (point, &level) in points.iter().zip(&segment) {
+            let to = if level == own { 0.0 } else { self.levels[other] - self.levels[level] };
+            let sum = &mut sums.entry(point.cell).or_default()[usize::from(level != own)];
+            *sum = (sum.0 + point.ln_rate + to, sum.1 + 1.0);
+        }
+        let both = sums.values().filter(|sums| sums.iter().all(|sum| sum.1 > 0.0));
+        let moved: Vec<f64> = both.map(|[own, rest]| own.0 / own.1 - rest.0 / rest.1).collect();
+        let same = moved.iter().filter(|moved| moved.signum() == sign).count();
+        // Phases that came one after the other have few cells on both sides of a moment.
+        moved.len() >= cells_min(cells)
+            && moved.len() as f64 >= ON_BOTH_SIDES_MIN * least as f64
+            && same as f64 >= SHARED_MIN * moved.len() as f64
     }
 
     /// By how much the change comes later for a place, in squares of the noise, from one level's start
@@ -211,23 +236,6 @@ impl Fit {
         let high = (cut + 1..from + losses.len() - 1).rfind(possible).unwrap_or(cut);
         (low, high)
     }
-}
-
-fn is_shared(
-    before: &BTreeMap<usize, Vec<Point>>,
-    after: &BTreeMap<usize, Vec<Point>>,
-    size: f64,
-    cells: usize,
-) -> bool {
-    let mean = |own: &[Point]| own.iter().map(|p| p.ln_rate).sum::<f64>() / own.len() as f64;
-    let moved: Vec<f64> =
-        before.iter().filter_map(|(cell, own)| Some(mean(after.get(cell)?) - mean(own))).collect();
-    let same = moved.iter().filter(|m| m.signum() == size.signum()).count();
-    // Phases that came one after the other have few cells on both sides of a moment.
-    let least = before.len().min(after.len());
-    moved.len() >= cells_min(cells)
-        && moved.len() as f64 >= ON_BOTH_SIDES_MIN * least as f64
-        && same as f64 >= SHARED_MIN * moved.len() as f64
 }
 
 /// Levels of least weighted squares, each cell about its own mean, and the inverse of their equations'
