@@ -131,7 +131,8 @@ impl Barrier {
                  not show here; whether the rate was kept does, beside the cell."
             )];
         }
-        if let Some(alone) = &self.one_at_a_time {
+        let is_all = self.few_requests == 0 && self.few_in_flight == 0;
+        if let Some(alone) = self.one_at_a_time.as_ref().filter(|_| is_all) {
             let ((small, time), (large, longest)) = (alone.smallest, alone.largest);
             let to = match large > small {
                 true => format!(", of {} {}", size(large), seconds(longest)),
@@ -526,7 +527,7 @@ mod tests {
     #[test]
     fn what_was_left_out_is_not_to_be_measured_but_longer() {
         let one_load: Vec<Point> = (9..20)
-            .map(|k| Point { block_bytes: 1 << k, in_flight: 1, ln_rates: vec![7.0] })
+            .map(|k| Point { block_bytes: 1 << k, in_flight: 8, ln_rates: vec![7.0] })
             .collect();
         let mut barrier = of_points("read", "read", &one_load, 1);
         let said = barrier.sentences().join("\n");
