@@ -48,6 +48,9 @@ pub struct CellInterval {
     pub outliers_judged: bool,
     /// Two visits or more lie apart: a mixture of two states, not an outlier.
     pub recurring: bool,
+    /// There is no device, so whatever changes is of this machine.
+    #[serde(skip)]
+    pub no_device: bool,
     /// The mean of the others, where some lie apart.
     pub mean_without_flagged: Option<f64>,
     /// What the interval is from.
@@ -200,7 +203,7 @@ pub fn cells(view: &View) -> Vec<Option<CellInterval>> {
     let row_of = |cell: &CellView| {
         view.rows.iter().position(|row| row.stream.is_none() && row.cell.index == cell.cell.index)
     };
-    let whole = of(&view.cells).into_iter().zip(&view.cells);
+    let whole = told_apart(view, of(&view.cells)).zip(&view.cells);
     let of_row = |(whole, cell): (Option<CellInterval>, &CellView)| match row_of(cell) {
         Some(row) => rows.get(row).cloned().flatten(),
         None => whole,
@@ -210,7 +213,16 @@ pub fn cells(view: &View) -> Vec<Option<CellInterval>> {
 
 /// Intervals of all rows, in the order of `view.rows`: each stream by itself.
 pub fn rows(view: &View) -> Vec<Option<CellInterval>> {
-    of(&view.rows)
+    told_apart(view, of(&view.rows)).collect()
+}
+
+/// Whether each is of a device.
+fn told_apart(
+    view: &View,
+    intervals: Vec<Option<CellInterval>>,
+) -> impl Iterator<Item = Option<CellInterval>> + use<> {
+    let no_device = view.has_no_device();
+    intervals.into_iter().map(move |found| found.map(|one| CellInterval { no_device, ..one }))
 }
 
 /// Intervals of the streams of cells that have several, in the suite's order.
@@ -350,6 +362,7 @@ fn cell_interval(
         median: median(&values)?,
         values,
         recurring: outliers.len() >= 2 && !by_standstills(cell, s0),
+        no_device: false,
         mean_without_flagged: exp_mean(&others).filter(|_| !outliers.is_empty()),
         outliers,
         outliers_judged,
@@ -568,8 +581,13 @@ impl CellInterval {
             )),
             n => Some(format!(
                 "{n} of {} visits lie apart from the others: {which}.{apart} What comes back is no \
-                 outlier: the storage works in two states and the mean describes neither.",
-                self.values.len()
+                 outlier: {} in two states and the mean describes neither.",
+                self.values.len(),
+                if self.no_device {
+                    "there is no device, so this machine works"
+                } else {
+                    "the storage works"
+                }
             )),
         }
     }

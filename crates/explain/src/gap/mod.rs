@@ -289,7 +289,11 @@ pub(crate) fn group_of(cell: &CellView<'_>) -> Option<String> {
         .cell
         .coordinates
         .iter()
-        .filter(|(axis, _)| !matches!(axis.as_str(), "block_size" | "threads" | "queue_depth"));
+        // With the name of the stream in front it is that of the only one.
+        .filter(|(axis, _)| {
+            let field = axis.rsplit('.').next();
+            !matches!(field, Some("block_size" | "threads" | "queue_depth"))
+        });
     let names = std::iter::once(cell.cell.phase.as_str());
     Some(names.chain(others.map(|(_, value)| value.as_str())).collect::<Vec<_>>().join(" "))
 }

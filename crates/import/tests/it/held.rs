@@ -900,6 +900,32 @@ fn repeats_of_fio_may_have_other_names() {
     assert!(import::together(runs.to_vec()).is_err());
 }
 
+/// fio caps the depth of a synchronous engine at one, and `psync` is what it takes where none is named.
+#[test]
+fn a_synchronous_engine_of_fio_has_one_request_in_flight_whatever_iodepth_asks() {
+    let whole = text("fio-3.33-json-terse.txt");
+    let whole = whole.split_once('\n').unwrap().1;
+    let asked = "\"bs\" : \"4k\"";
+    assert!(whole.contains(asked) && !whole.contains("\"iodepth\""), "{whole}");
+    let with = |more: &str| {
+        let options = format!("{asked}, {more}\"iodepth\" : \"32\"");
+        let whole = whole.lines().filter(|line| !line.contains("\"ioengine\""));
+        taken(&whole.collect::<Vec<_>>().join("\n").replace(asked, &options)).remove(0)
+    };
+    for (more, depth, warned) in [
+        ("", 1, true),
+        ("\"ioengine\" : \"psync\", ", 1, true),
+        ("\"ioengine\" : \"mmap\", ", 1, true),
+        ("\"ioengine\" : \"libaio\", ", 32, false),
+        ("\"ioengine\" : \"io_uring\", ", 32, false),
+    ] {
+        let run = with(more);
+        assert_eq!(run.cells[0].streams[0].queue_depth, depth, "{more}");
+        let capped = run.visits[0].warnings.iter().chain(&run.header.warnings);
+        assert_eq!(capped.filter(|w| w.code == "depth-capped").count() > 0, warned, "{more}");
+    }
+}
+
 /// Each hint has to lead on.
 #[test]
 fn two_tools_in_one_file_are_told_as_such_whichever_was_named() {
