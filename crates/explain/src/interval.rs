@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::interval::{Interval, moderated_among, plain, pooled_scale};
+use stats::memory::{Rows, half_width};
 use stats::outlier::{GRID_CELLS_MIN, Verdict, alone, in_grid, median};
 use stats::within::{FIRST_LOOK, within};
 
@@ -251,6 +252,7 @@ fn of(cells: &[CellView]) -> Vec<Option<CellInterval>> {
         let group = groups.iter().find(|group| group.alike == cell.alike());
         let pooled = group.and_then(|group| group.interval(position));
         let interval = pooled.or_else(|| plain(&cell.ln_rates(), CONFIDENCE));
+        let interval = interval.map(|found| found.no_narrower(memory(cell)));
         cell_interval(cell, interval, group.and_then(|group| group.s0))
     };
     cells.iter().enumerate().map(in_group).collect()
@@ -370,6 +372,14 @@ fn cell_interval(
         measured_ns: measured_ns(cell),
         stalls_per_hour_max: stalls_per_hour_max(cell),
     })
+}
+
+/// Least half-width by what visits that follow each other closely have in common.
+fn memory(cell: &CellView) -> Option<f64> {
+    let counted = cell.visits.iter().filter(|visit| visit.requests_per_second > 0.0);
+    let rows: Vec<Rows> =
+        counted.map(|visit| crate::visits::within(visit.visit, visit.stream)).collect();
+    half_width(&rows, CONFIDENCE)
 }
 
 /// Geometric mean from logarithms.
@@ -772,6 +782,29 @@ mod tests {
 
     fn first(visits: Vec<VisitRecord>) -> Option<CellInterval> {
         cells(&View::new(&run(visits))).swap_remove(0)
+    }
+
+    #[test]
+    fn close_visits_of_lasting_noise_know_less() {
+        // The same visits, 2.5 s from start to start and five minutes.
+        let every = |seconds: f64| {
+            let visits = (0..4u32).map(|repeat| {
+                let at = |row: u32| 2.5 * f64::from(repeat) + 0.1 * f64::from(row);
+                let rate = |row: u32| (1e4 * (1.0 + 0.05 * at(row).sin())) as u64;
+                let mut visit = visit(0, repeat, &(0..20).map(rate).collect::<Vec<_>>());
+                visit.started_unix_ns = (f64::from(repeat) * seconds * 1e9) as i64;
+                visit
+            });
+            let run = run(visits.collect());
+            let view = View::new(&run);
+            let found = cells(&view)[0].clone().unwrap();
+            let alone = plain(&view.cells[0].ln_rates(), CONFIDENCE).unwrap();
+            (found.half_width, alone.relative())
+        };
+        let (far, alone) = every(300.0);
+        assert!((far - alone).abs() < 1e-9, "far apart: {far}, by Student's t {alone}");
+        let (close, alone) = every(2.5);
+        assert!(close > 1.1 * alone, "close: {close}, by Student's t {alone}");
     }
 
     #[test]

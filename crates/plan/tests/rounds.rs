@@ -7,6 +7,7 @@ use plan::{CellStanding, Made, PlannedVisit, RoundOf, Schedule, Short, Standing,
 use proptest::prelude::*;
 use record::{Blocks, Purpose};
 use stats::Random;
+use stats::memory::Rows;
 use stats::random::derive_seed;
 use suite::model::Suite;
 use suite::{CheckContext, check, parse};
@@ -62,6 +63,7 @@ impl World {
             purpose: visit.purpose,
             ok: true,
             ln_rates: vec![Some(10.0 + (self.noise)(visit.cell) * noise)],
+            rows: Vec::new(),
             veto: (self.veto)(visit),
             took: waited + ramp + measured,
             waited,
@@ -601,4 +603,25 @@ fn sides_of_a_comparison_stay_in_step_over_blocks_of_others() {
     };
     assert_eq!(b, of(&[0, 1, 3, 4, 6]));
     assert_eq!(again, of(&[2, 5]));
+}
+
+/// Visits that agree, 0.5 s apart, and whose rows show noise that lasts longer than that.
+#[test]
+fn close_visits_that_agree_by_lasting_noise_do_not_end_a_cell() {
+    let visits_of = |lasts: bool| {
+        let mut course = schedule(&suite(1, 1, "pilot = false"), 1).begin();
+        let mut visits = 0u32;
+        while let Some(visit) = course.next().filter(|visit| visit.cell == 0) {
+            let at = |row: u32| f64::from(visits) * 2.5 + f64::from(row) * 0.1;
+            let rate = |row: u32| 1e4 * (1.0 + if lasts { 0.1 * at(row).sin() } else { 0.0 });
+            let rows: Vec<f64> = (0..20).map(rate).collect();
+            let rates = vec![Some(10.0 + 0.001 * f64::from(visits % 2))];
+            let rows = vec![Rows::new(at(0), 0.1, &rows)];
+            course.add(&Made { rows, ln_rates: rates, ..QUIET.visit(&visit) });
+            visits += 1;
+        }
+        visits
+    };
+    assert_eq!(visits_of(false), 3);
+    assert!(visits_of(true) > 3, "three visits do not know the level of noise that lasts");
 }
