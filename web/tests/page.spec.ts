@@ -1324,6 +1324,40 @@ test('an interval or a bar that reaches nothing hides no bar', async ({ page }) 
   expect(faults).toEqual([]);
 });
 
+test('of two runs with many curves as many of each are drawn', async ({ page }) => {
+  const one = data('grid');
+  const [run] = one.runs;
+  const cells = [0, 1].flatMap((copy) =>
+    run.cells.map((cell: { key: string; name: string; block_bytes: number }) => ({
+      ...cell,
+      key: `${cell.key}${copy || ''}`,
+      name: `${cell.name} ${copy}`,
+      block_bytes: 8192,
+    })),
+  );
+  put('two-runs', {
+    ...one,
+    runs: [
+      { ...run, cells },
+      { ...run, id: 'r98', cells },
+    ],
+  });
+  await open(page, 'two-runs');
+  for (const id of ['distribution', 'exposure']) {
+    const figure = page.locator(`#figure-${id}`);
+    await figure.scrollIntoViewIfNeeded();
+    await expect(figure.locator('.left')).toContainText('The first 16 of');
+    const names = await figure.locator('.legend button').allTextContents();
+    const others = names.filter((name) => name.includes('r98'));
+    expect(names.length).toBe(16);
+    expect(others.length, names.join('\n')).toBe(8);
+    const canvas = figure.locator('.canvas').first();
+    await expect(canvas.locator('svg')).toBeVisible();
+    for (const color of ['#0072b2', '#d55e00'])
+      expect(await canvas.locator(`svg path[stroke="${color}"]`).count(), color).toBeGreaterThan(5);
+  }
+});
+
 for (const name of ['study', 'mixed', 'copies', 'stacks', 'one-factor'])
   test(`${name}: numbers on bars are whole or not there on a phone`, async ({ page }) => {
     await page.setViewportSize({ width: 390, height: 844 });
