@@ -17,6 +17,7 @@ const SCRATCH: &str = "plimsoll-scratch.dat";
 impl Store {
     /// Every run on a line, newest last.
     pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
+        self.is_there()?;
         let query = "SELECT id, suite, target_given, target_resolved, started_unix_ns, state, visits_planned,
                  part_group, part_list, part_number, part_of, part_study, targets,
                  (SELECT count(DISTINCT cell || '/' || repeat) FROM visit
@@ -51,6 +52,8 @@ impl Store {
     ///
     /// * `id`: as [`Self::create_run`] and [`Self::resolve`] give it.
     pub fn load(&self, id: &str) -> Result<Run, StoreError> {
+        // Who reads a run back after it ended says where it is stored.
+        self.is_there()?;
         let number = self.number(id)?;
         // Deferred: it takes its snapshot at the first read and holds it.
         let snapshot = self.connection.unchecked_transaction().map_err(|e| self.sql(e))?;
