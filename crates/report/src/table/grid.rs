@@ -135,8 +135,8 @@ fn legend(judged: &Judged, streams: &[StreamOfCell]) -> String {
                 true => String::new(),
                 false => format!("; where there is none: {total}"),
             };
-            let wide = shown.iter().filter_map(|stream| judged.interval(stream));
-            let wide = match wide.into_iter().any(CellInterval::is_wide) {
+            let mut intervals = shown.iter().filter_map(|stream| judged.interval(stream));
+            let wide = match intervals.any(CellInterval::is_wide) {
                 true => ", beyond 50 % from end to end in 1/s",
                 false => "",
             };
