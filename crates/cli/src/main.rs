@@ -11,6 +11,7 @@ mod output;
 mod parts;
 mod progress;
 mod requests;
+mod result_file;
 mod signals;
 
 use std::process;

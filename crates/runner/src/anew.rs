@@ -4,22 +4,20 @@
 //! A run can be killed at any moment, and what it leaves must still be known as ours, if it was:
 //! the mark is widened before a file is cut, and a file made anew has its mark before its name.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::ffi::OsStr;
+use std::fs::{File, Permissions};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, unlinkat};
 use rustix::io::Errno;
 use units::Bytes;
 
 use crate::RunError;
 use crate::ground::{file_error, give_length, lock};
 use crate::own::{self, Identity, Own};
-
-/// `O_TMPFILE`: a file without a name.
-const O_TMPFILE: i32 = 0o20_200_000;
 
 /// A file that is to begin empty.
 pub(crate) struct Anew<'a> {
@@ -52,21 +50,21 @@ impl Anew<'_> {
     }
 
     fn empty(&self, mode: &Permissions, identity: Identity) -> Result<File, RunError> {
-        match self.nameless(mode) {
+        let (directory, name) = self.directory()?;
+        let failed = |what| move |errno: Errno| file_error(what, self.path)(io::Error::from(errno));
+        match self.nameless(&directory, mode) {
             Some(file) => {
                 lock(&file, self.path)?;
-                identity.confirm_at(self.path)?;
-                std::fs::remove_file(self.path).map_err(file_error("remove", self.path))?;
-                name(&file, self.path)
-                    .map_err(|errno| file_error("name", self.path)(errno.into()))?;
+                identity.confirm_in(&directory, name, self.path)?;
+                unlinkat(&directory, name, AtFlags::empty()).map_err(failed("remove"))?;
+                link(&file, &directory, name).map_err(failed("name"))?;
                 Ok(file)
             }
             None => {
-                identity.confirm_at(self.path)?;
-                std::fs::remove_file(self.path).map_err(file_error("remove", self.path))?;
-                let mut options = OpenOptions::new();
-                options.write(true).create_new(true).mode(mode.mode());
-                let file = options.open(self.path).map_err(file_error("create", self.path))?;
+                identity.confirm_in(&directory, name, self.path)?;
+                unlinkat(&directory, name, AtFlags::empty()).map_err(failed("remove"))?;
+                let file = create(&directory, name, mode.mode());
+                let file = file.map_err(file_error("create", self.path))?;
                 self.mark(&file).map_err(file_error("examine", self.path))?;
                 lock(&file, self.path)?;
                 Ok(file)
@@ -74,9 +72,20 @@ impl Anew<'_> {
         }
     }
 
+    /// Where it is, for all that is done to it: the path may lead elsewhere meanwhile.
+    fn directory(&self) -> Result<(OwnedFd, &OsStr), RunError> {
+        let failed = || file_error("open the directory of", self.path);
+        let nowhere = || failed()(Errno::NOENT.into());
+        let (parent, name) = (self.path.parent(), self.path.file_name());
+        let (parent, name) = parent.zip(name).ok_or_else(nowhere)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(parent, flags, Mode::empty());
+        Ok((directory.map_err(|errno| failed()(errno.into()))?, name))
+    }
+
     /// A file beside it that has no name yet; `None` where the file system has no such files.
-    fn nameless(&self, mode: &Permissions) -> Option<File> {
-        let file = nameless(self.path)?;
+    fn nameless(&self, directory: &OwnedFd, mode: &Permissions) -> Option<File> {
+        let file = nameless(directory)?;
         file.set_permissions(mode.clone()).ok()?;
         self.mark(&file).ok()?;
         Some(file)
@@ -107,20 +116,26 @@ impl Anew<'_> {
 
 /// Makes a file of that length, which must still not exist: locked, and with its mark before its
 /// name wherever that can be, so that a run that is killed leaves nothing that nobody knows.
-pub(crate) fn make(path: &Path, size: Bytes, owner: Option<u64>) -> Result<File, RunError> {
-    if let Some(file) = nameless(path) {
+///
+/// * `directory`, `name`: where it is made, whatever `path` leads to by now.
+pub(crate) fn make(
+    directory: &OwnedFd,
+    name: &OsStr,
+    path: &Path,
+    size: Bytes,
+    owner: Option<u64>,
+) -> Result<File, RunError> {
+    if let Some(file) = nameless(directory) {
         lock(&file, path)?;
         give_length(&file, path, size, true, owner)?;
-        match name(&file, path) {
+        match link(&file, directory, name) {
             Ok(()) => return Ok(file),
             Err(Errno::EXIST) => return Err(file_error("create", path)(Errno::EXIST.into())),
             // This file system wants names from the beginning.
             Err(_) => {}
         }
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    let file = options.open(path).map_err(file_error("create", path))?;
+    let file = create(directory, name, 0o600).map_err(file_error("create", path))?;
     let made = own::own(path, &file, owner)?;
     let prepare = || {
         let mark = stack::mark_value_growing(&file, size).map_err(file_error("examine", path))?;
@@ -135,17 +150,23 @@ pub(crate) fn make(path: &Path, size: Bytes, owner: Option<u64>) -> Result<File,
     Ok(file)
 }
 
-/// An empty file without a name where `path` is to be; `None` where there are no such files.
-fn nameless(path: &Path) -> Option<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).custom_flags(O_TMPFILE).mode(0o600);
-    let file = options.open(path.parent()?).ok()?;
+/// Makes an empty file with a name; it must not exist, and no link of that name is followed.
+fn create(directory: &OwnedFd, name: &OsStr, mode: u32) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(mode))?.into())
+}
+
+/// An empty file of that directory without a name; `None` where there are no such files.
+fn nameless(directory: &OwnedFd) -> Option<File> {
+    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(directory, ".", flags, Mode::from_raw_mode(0o600)).ok()?;
+    let file = File::from(file);
     // Without /proc it could not be named; better known before anything else is done.
     std::fs::symlink_metadata(by_number(&file)).is_ok().then_some(file)
 }
 
-fn name(file: &File, path: &Path) -> Result<(), Errno> {
-    rustix::fs::linkat(CWD, by_number(file), CWD, path, AtFlags::SYMLINK_FOLLOW)
+fn link(file: &File, directory: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+    rustix::fs::linkat(CWD, by_number(file), directory, name, AtFlags::SYMLINK_FOLLOW)
 }
 
 fn by_number(file: &File) -> PathBuf {

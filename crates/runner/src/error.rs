@@ -123,6 +123,14 @@ pub enum RunError {
         /// What was seen.
         why: String,
     },
+    /// A link has the name of a scratch file.
+    #[error("{path} is a symbolic link to {to}, wanted a scratch file of that name")]
+    ScratchIsLink {
+        /// Its name.
+        path: PathBuf,
+        /// Where it leads.
+        to: PathBuf,
+    },
     /// A file that a run may have left, where no file says whose it is.
     #[error(
         "{path} may be what the run left, and stays: its file system keeps no extended \
@@ -376,6 +384,11 @@ impl RunError {
             Self::NeedsFileSystem { .. } => {
                 Some("name a directory, or a file in one, on the device's file system".to_owned())
             }
+            Self::ScratchIsLink { .. } => Some(
+                "remove the link, or name another directory; a scratch file is removed with the \
+                 run, which must not reach a file elsewhere"
+                    .to_owned(),
+            ),
             Self::NotOurs { .. } => Some("look at what it is, and move or remove it".to_owned()),
             Self::Unmarked { path } => {
                 Some(format!("if no other run uses it: `rm {}`", path.display()))
@@ -476,6 +489,7 @@ impl RunError {
             | Self::NotAFile { .. }
             | Self::NeedsFileSystem { .. }
             | Self::NotOurs { .. }
+            | Self::ScratchIsLink { .. }
             | Self::Strangers { .. }
             | Self::Unmarked { .. }
             | Self::NoInodes { .. }

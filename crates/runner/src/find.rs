@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use record::{TargetKind, TargetRecord};
 use rustix::fs::OFlags;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use stack::{Access, Alignment, Host, Mark, Own, PathKind, Permit, Space, Subject, Target};
 use suite::SuiteSource;
 use suite::model::Suite;
@@ -80,7 +81,14 @@ impl Seen {
         if !matches!(found.path.kind, PathKind::Directory) {
             return Ok(Self { given, target: found, directory: None });
         }
-        let target = stack::inspect(host, &found.path.resolved.join(SCRATCH))?;
+        let scratch = found.path.resolved.join(SCRATCH);
+        is_no_link(&scratch)?;
+        let target = stack::inspect(host, &scratch)?;
+        if target.path.resolved != scratch {
+            // It became a link just now.
+            let to = target.path.resolved;
+            return Err(RunError::ScratchIsLink { path: scratch, to });
+        }
         Ok(Self { given, target, directory: Some(found) })
     }
 
@@ -128,6 +136,14 @@ pub(crate) fn set_size(source: &mut SuiteSource, size: Bytes, unit: Bytes) -> Re
     Ok(source.fit_size(if whole == 0 { size } else { Bytes::new(whole) })?)
 }
 
+/// Lets this process open as many files as the system allows: a set of files takes several
+/// descriptors a file, and the usual soft limit of 1024 is for programs that use `select`.
+fn allow_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // Without it the kernel says which file is one too many.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 /// Files, directories, devices. Each has the suite's files; together they are the files of the
 /// run.
 pub(crate) fn find_paths(
@@ -136,6 +152,7 @@ pub(crate) fn find_paths(
     paths: &[PathBuf],
     source: &mut SuiteSource,
 ) -> Result<Found, RunError> {
+    allow_open_files();
     let seen = paths.iter().map(|path| Seen::of(host, path));
     let seen = seen.collect::<Result<Vec<Seen>, RunError>>()?;
     let mut asked = None;
@@ -170,6 +187,9 @@ pub(crate) fn find_paths(
     let wanted = checked(source, capacity)?;
     let mut permits = Vec::new();
     for (one, paths) in seen.iter().zip(&files) {
+        if one.directory.is_some() {
+            paths.iter().try_for_each(|path| is_no_link(path))?;
+        }
         let beside: u64 = seen.iter().filter(|other| shares_space(one, other)).map(|_| 1).sum();
         let beside = beside.saturating_mul(u64::from(each)).saturating_sub(1);
         permits.extend(judge(host, order, &one.target, paths, &wanted, (beside, as_it_is))?);
@@ -206,6 +226,8 @@ pub(crate) fn find_paths(
         target,
         each: if several { targets } else { Vec::new() },
         permits,
+        consent: order.settings.consent.clone(),
+        own: Own::of_this_process(Some(order.settings.store_path.clone())),
         writes: !as_it_is,
         scratch,
         stale,
@@ -215,6 +237,14 @@ pub(crate) fn find_paths(
     let ground = Ground::Paths(Box::new(paths));
     let records = if several { records } else { Vec::new() };
     Ok(Found { ground, record, records, capacity, unit, as_it_is, asked, shorter })
+}
+
+/// A scratch file goes with the run. Under a link it would be a file elsewhere that goes, maybe one
+/// of ours that is to be kept.
+fn is_no_link(scratch: &Path) -> Result<(), RunError> {
+    let Ok(to) = std::fs::read_link(scratch) else { return Ok(()) };
+    let path = scratch.to_path_buf();
+    Err(RunError::ScratchIsLink { path, to })
 }
 
 fn alignment(target: &Target) -> Alignment {
@@ -477,8 +507,13 @@ fn judge(
             other = stack::inspect(host, path)?;
             &other
         };
+        if matches!(this.path.kind, PathKind::Directory) {
+            // A file made in there would be none that the run knows again.
+            let why = "it is a directory, wanted a file".to_owned();
+            return Err(RunError::NotOurs { path: this.path.resolved.clone(), why });
+        }
         let facts = stack::gather(host, this, access, &order.settings.consent, &own);
-        permits.push(stack::decide(&facts)?);
+        permits.push(stack::decide(&facts)?.holding(&this.path));
     }
     Ok(permits)
 }

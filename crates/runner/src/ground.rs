@@ -1,15 +1,16 @@
 //! What a run stands on while it runs: files made and opened, twins built, counters read.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use device::{FileIndex, Memory, MemoryShape, Op};
 use record::{LedgerEntry, VisitRecord, Warning};
-use rustix::fs::{FlockOperation, OFlags};
-use stack::{Action, DeviceCounters, Host, Ledger, Mark, Mount, Permit};
+use rustix::fs::FlockOperation;
+use stack::{Action, DeviceCounters, Host, Ledger, Mount, Permit};
 use suite::model::{
     Access, Backend, CacheStep, Cell, Operation, StartFile, Stream, Suite, WriteThrough,
 };
@@ -25,7 +26,7 @@ use crate::prepare::{Ground, Paths, copies_in_kernel};
 use crate::quiet::Level;
 use crate::visit::Stage;
 use crate::watch::Watch;
-use crate::{RunError, directory, layers, left_behind};
+use crate::{RunError, directory, layers, left_behind, taken};
 
 /// The ground, ready to be played on.
 #[derive(Debug)]
@@ -82,13 +83,10 @@ impl Taken {
         match permit.action {
             Action::Read => {}
             // Held by the first side; if it made the file there was nothing to confirm.
-            _ if paths.shared => {
-                let file = open_existing(path, OFlags::empty())?;
-                permit.confirm(&file)?;
-                identity = Some(own(path, &file, None)?.identity);
-            }
+            _ if paths.shared => identity = Some(taken::shared(permit)?),
             Action::Create | Action::ScratchInside => {
-                let file = anew::make(path, size, owner)?;
+                let (directory, name) = taken::directory(permit)?;
+                let file = anew::make(&directory, name, path, size, owner)?;
                 let own = own(path, &file, owner)?;
                 identity = Some(own.identity);
                 self.leaving.made.push(own.clone());
@@ -96,10 +94,7 @@ impl Taken {
                 self.guards.push(file);
             }
             Action::Overwrite => {
-                let file = open_existing(path, OFlags::empty())?;
-                permit.confirm(&file)?;
-                let ours = stack::mark_of(path) == Mark::Ours;
-                lock(&file, path)?;
+                let (file, ours) = taken::overwritten(permit, paths)?;
                 give_length(&file, path, size, ours, owner)?;
                 let own = own(path, &file, owner)?;
                 identity = Some(own.identity);
@@ -109,13 +104,13 @@ impl Taken {
                 self.guards.push(file);
             }
             Action::Destroy => {
-                // Refused while the kernel has it in any use.
-                let file = open_existing(path, OFlags::EXCL)?;
-                permit.confirm(&file)?;
+                let file = taken::destroyed(permit)?;
                 identity = Some(own(path, &file, None)?.identity);
                 self.guards.push(file);
             }
         }
+        // What was taken is known by its descriptor from here on.
+        permit.held().let_go();
         self.identities.push(identity);
         Ok(())
     }
@@ -531,6 +526,10 @@ impl Files {
             // Nothing depends on it, and whoever removes that run is told.
             let _ = left_behind::remove(path, *owner);
         }
+        // Open files keep their file systems mounted.
+        for target in paths.targets().iter().chain([&paths.target]) {
+            target.path.held.let_go();
+        }
         let Taken { leaving, guards, identities } = taken;
         let ledger = Ledger::new(&Host::this(), &paths.target.devices);
         let before = ledger.snapshot();
@@ -592,10 +591,11 @@ impl Files {
         }
         for (permit, identity) in self.paths.permits.iter().zip(&self.identities) {
             if !matches!(permit.action, Action::Read | Action::Destroy) {
-                let file = open_existing(&permit.path, OFlags::empty())?;
-                if let Some(identity) = identity {
-                    identity.confirm(&file, &permit.path)?;
-                }
+                let Some(identity) = identity else { continue };
+                let held = identity.hold(&permit.path)?;
+                let file = own::open_held(&held, &permit.path)
+                    .map_err(file_error("open for writing", &permit.path))?;
+                identity.confirm(&file, &permit.path)?;
                 lock(&file, &permit.path)?;
                 self.guards.push(file);
             }
@@ -613,7 +613,7 @@ impl Files {
         if let Some(set) = self.opened.get(&key) {
             return Ok(Arc::clone(set));
         }
-        let set = Arc::new(FileSet::open(&OpenSpec {
+        let spec = OpenSpec {
             files: self.names.clone(),
             read: true,
             write: key.write,
@@ -625,8 +625,12 @@ impl Files {
             },
             exclusive: false,
             create: Create::No,
-        })?);
-        // A name can have been given to another file since: nothing is written to that.
+        };
+        // A name can have been given to another file since: that is not even opened for writing.
+        let names = self.names.iter().zip(&self.identities);
+        let held = names.map(|(path, identity)| identity.map(|id| id.hold(path)).transpose());
+        let held = held.collect::<Result<Vec<Option<OwnedFd>>, RunError>>()?;
+        let set = Arc::new(FileSet::open_held(&spec, &held)?);
         for ((path, file), identity) in self.names.iter().zip(set.files()).zip(&self.identities) {
             if let Some(identity) = identity {
                 identity.confirm(file, path)?;
@@ -781,11 +785,6 @@ pub(crate) fn lock(file: &File, path: &Path) -> Result<(), RunError> {
         // No locks on this file system: the check for open writers has to do.
         _ => Ok(()),
     })
-}
-
-fn open_existing(path: &Path, flags: OFlags) -> Result<File, RunError> {
-    let opened = own::open_with(path, OpenOptions::new().write(true), flags);
-    opened.map_err(file_error("open for writing", path))
 }
 
 /// Gives a file its length: exactly if it is ours, which then says so on its mark; another's

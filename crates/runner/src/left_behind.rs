@@ -6,7 +6,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use record::{RunHeader, RunState, TargetKind};
-use rustix::fs::FlockOperation;
+use rustix::fs::{FileType, FlockOperation};
 use stack::Mark;
 
 use crate::ground::file_error;
@@ -83,8 +83,12 @@ pub(crate) fn remove(path: &Path, owner: u64) -> Result<bool, RunError> {
     }
     let identity = Identity::of(&file).map_err(cannot())?;
     let refuse = |why: String| Err(RunError::NotOurs { path: path.to_path_buf(), why });
-    match stack::mark_of(path) {
-        Mark::Ours if stack::scratch_owner(path) == Some(owner) => {}
+    let found = rustix::fs::fstat(&file).map_err(|errno| cannot()(errno.into()))?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile || found.st_nlink > 1 {
+        return refuse("it is no regular file with this name alone".to_owned());
+    }
+    match stack::mark_of_open(&file) {
+        Mark::Ours if stack::scratch_owner_of_open(&file) == Some(owner) => {}
         Mark::Stale { why } => return refuse(why),
         _ => return refuse("it has no mark any more".to_owned()),
     }

@@ -23,6 +23,7 @@ mod resume;
 mod run;
 mod several;
 pub mod study;
+mod taken;
 mod target;
 mod thread_limit;
 mod visit;

@@ -1,12 +1,13 @@
 //! Which file a name stood for when the run took it: names can be given to other files meanwhile,
 //! and those are not ours to write, mark or remove.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, OFlags, Stat, XattrFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, XattrFlags};
 use stack::ConfirmError;
 
 use crate::RunError;
@@ -46,12 +47,28 @@ impl Identity {
         if seen == self { Ok(()) } else { Err(self.exchanged(seen, path)) }
     }
 
-    /// Refuses to touch `path` if it stands for another file.
-    pub(crate) fn confirm_at(self, path: &Path) -> Result<(), RunError> {
-        let stat = rustix::fs::lstat(path)
+    /// Refuses to touch a name in a directory, which `path` shows to the user, if it stands for
+    /// another file.
+    pub(crate) fn confirm_in(
+        self,
+        directory: impl AsFd,
+        name: &OsStr,
+        path: &Path,
+    ) -> Result<(), RunError> {
+        let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|errno| crate::ground::file_error("examine", path)(errno.into()))?;
         let seen = Self::of_stat(&stat);
         if seen == self { Ok(()) } else { Err(self.exchanged(seen, path)) }
+    }
+
+    /// Holds what is at `path`, which must be it, without opening it for anything. No link in the
+    /// place of it is followed.
+    pub(crate) fn hold(self, path: &Path) -> Result<OwnedFd, RunError> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let held = rustix::fs::open(path, flags, Mode::empty())
+            .map_err(|errno| crate::ground::file_error("examine", path)(errno.into()))?;
+        self.confirm(&held, path)?;
+        Ok(held)
     }
 
     fn exchanged(self, seen: Self, path: &Path) -> RunError {
@@ -64,17 +81,19 @@ impl Identity {
 /// Opens what is at `path` without following a link or waiting for anybody: another may have put a
 /// pipe there.
 pub(crate) fn open_calmly(path: &Path, options: &mut OpenOptions) -> std::io::Result<File> {
-    open_with(path, options, OFlags::empty())
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    options.custom_flags(flags.bits().cast_signed()).open(path)
 }
 
-/// As [`open_calmly`], with further flags.
-pub(crate) fn open_with(
-    path: &Path,
-    options: &mut OpenOptions,
-    flags: OFlags,
-) -> std::io::Result<File> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    options.custom_flags(flags.bits().cast_signed()).open(path)
+/// Opens for writing what is held already. Never waits.
+pub(crate) fn open_held(held: &OwnedFd, path: &Path) -> std::io::Result<File> {
+    let by_number = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = match std::fs::symlink_metadata(&by_number) {
+        Ok(_) => rustix::fs::open(&by_number, flags, Mode::empty())?,
+        Err(_) => rustix::fs::open(path, flags | OFlags::NOFOLLOW, Mode::empty())?,
+    };
+    Ok(File::from(opened))
 }
 
 /// A file of ours.

@@ -12,7 +12,7 @@ use record::{
     Blocks, CellRecord, PartOf, RunHeader, RunState, StackTree, StreamPlan, TargetRecord, Warning,
 };
 use rustix::fs::OFlags;
-use stack::{Action, Host, PathKind, Permit, Target};
+use stack::{Action, Consent, Host, Own, PathKind, Permit, Target};
 use stats::steady::LAST_HALF_ROUNDS_MIN;
 use suite::model::{
     CacheStep, Cell, Data, Last, Method, Operation, Precondition, StartFile, Stream, Suite,
@@ -82,6 +82,9 @@ pub(crate) struct Paths {
     /// Each of several targets by itself; empty where there is one.
     pub each: Vec<Target>,
     pub permits: Vec<Permit>,
+    /// What the operator said, and where our own files are: for the last look.
+    pub consent: Consent,
+    pub own: Own,
     /// Writes are allowed and needed.
     pub writes: bool,
     /// Removed after the run, with a number behind each if a target has several files.

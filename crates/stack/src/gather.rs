@@ -11,7 +11,6 @@ use units::Bytes;
 
 use crate::block;
 use crate::host::{Host, unescape};
-use crate::mark;
 use crate::mounts::{DeviceNumber, Mount, mount_of, mounts};
 use crate::safety::same::{Root, Table};
 use crate::safety::{
@@ -97,7 +96,7 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
                 size: target.path.size,
                 allocated: *allocated,
                 links: *links,
-                mark: mark::mark_of(&target.path.resolved),
+                mark: target.path.mark(),
                 named: false,
                 named_others: Vec::new(),
                 own: None,
@@ -207,7 +206,7 @@ fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file:
         .collect();
     let mapped_on = target.mount.iter().map(|mount| mount.device).collect();
     let wanted = Wanted { files: ids, devices: Vec::new(), mapped_on };
-    file.users = users_of_file(host, path, &wanted);
+    file.users = users_of_file(host, &target.path.stable(), &wanted);
 }
 
 /// What the kernel swaps to: files and device nodes.
@@ -264,7 +263,7 @@ fn block_facts(
         }
     }
     facts.signatures = if top.is_some() {
-        File::open(&target.path.resolved)
+        File::open(target.path.stable())
             .and_then(|file| probe(&file))
             .map_err(|error| error.to_string())
     } else {
@@ -277,7 +276,7 @@ fn block_facts(
     facts.users = users_of_device(host, &table, &facts, &twins);
     device_uses(host, &table, &twins, &mut facts);
     let is_known = !(facts.mounts.is_empty() && facts.swaps.is_empty() && facts.holders.is_empty());
-    if host.is_this() && !is_known && is_claimed(&target.path.resolved) {
+    if host.is_this() && !is_known && is_claimed(&target.path.stable()) {
         let by = "something that the kernel does not name (the log of a mounted file system?)";
         push(&mut facts.holders, DeviceUse { device: facts.name.clone(), by: by.to_owned() });
     }

@@ -5,6 +5,7 @@ mod alignment;
 mod block;
 pub mod build;
 mod gather;
+mod held;
 mod host;
 mod ledger;
 mod link;
@@ -24,14 +25,15 @@ pub use alignment::{
 };
 pub use block::{BlockDevice, BlockKind};
 pub use gather::{Own, gather};
+pub use held::{Handle, Held, Imprint};
 pub use host::Host;
 pub use ledger::{Counters, DeviceCounters, Difference, Ledger, UnknownCounters, difference};
 pub use link::slowest_link;
 pub use locks::lock_holder;
 pub use machine::machine;
 pub use mark::{
-    MARK_NAME, Mark, keeps_marks, mark_of, mark_of_scratch, mark_value, mark_value_growing,
-    mark_value_released, scratch_owner,
+    MARK_NAME, Mark, keeps_marks, mark_of, mark_of_held, mark_of_open, mark_of_scratch, mark_value,
+    mark_value_growing, mark_value_released, scratch_owner, scratch_owner_of_open,
 };
 pub use mounts::{DeviceNumber, Mount, mount_of, mounts};
 pub use probe::{CaptureError, Serials, capture, database_log, stack_tree};
@@ -42,4 +44,6 @@ pub use safety::{
 };
 pub use shared::share_bytes;
 pub use signature::{Family, ReadAt, Signature, probe};
-pub use target::{FileId, Nature, PathFacts, PathKind, Space, Target, TargetError, inspect, look};
+pub use target::{
+    FileId, Nature, PathFacts, PathKind, Space, Target, TargetError, inspect, look, look_again,
+};

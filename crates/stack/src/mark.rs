@@ -1,13 +1,13 @@
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use serde::Serialize;
 use units::Bytes;
 
+use crate::held::Handle;
 use crate::signature::{Family, probe};
 
 /// The extended attribute by which Plimsoll knows its own files.
@@ -84,6 +84,11 @@ pub fn scratch_owner(path: &Path) -> Option<u64> {
     parts(buffer.get(..length)?).1
 }
 
+/// The same of an open file.
+pub fn scratch_owner_of_open(file: &File) -> Option<u64> {
+    parts(&value_of(file).ok()?).1
+}
+
 /// A mark without its owner, and the owner if it names one.
 fn parts(mark: &[u8]) -> (&[u8], Option<u64>) {
     let at = mark.len().saturating_sub(OWNER.len() + OWNER_DIGITS);
@@ -117,23 +122,54 @@ fn released(metadata: &Metadata) -> String {
 }
 
 /// What the mark of the file at `path` says. Reads the file's ends if a run did not end in order.
+///
+/// All of it is read from one descriptor: another file that gets the name meanwhile lends it
+/// nothing.
 pub fn mark_of(path: &Path) -> Mark {
-    let mut buffer = [0; 256];
-    let answer = rustix::fs::getxattr(path, MARK_NAME, &mut buffer);
-    let metadata = match std::fs::metadata(path) {
+    let held = std::fs::canonicalize(path).and_then(|resolved| Handle::open(&resolved));
+    match held {
+        Ok(handle) => mark_of_held(&handle),
+        Err(error) => Mark::Unreadable { why: error.to_string() },
+    }
+}
+
+/// The same of what is held.
+pub fn mark_of_held(handle: &Handle) -> Mark {
+    match (handle.to_read(), handle.metadata()) {
+        (Some(file), _) => mark_of_open(file),
+        (None, Ok(metadata)) if metadata.is_file() || metadata.is_dir() => {
+            let denied = io::Error::from(Errno::ACCESS);
+            Mark::Unreadable { why: denied.to_string() }
+        }
+        (None, Ok(_)) => Mark::None,
+        (None, Err(error)) => Mark::Unreadable { why: error.to_string() },
+    }
+}
+
+/// The same of a file that is open for reading.
+pub fn mark_of_open(file: &File) -> Mark {
+    let answer = value_of(file);
+    let metadata = match file.metadata() {
         Ok(metadata) => metadata,
         Err(error) => return Mark::Unreadable { why: error.to_string() },
     };
-    let answer = answer.map(|n| parts(buffer.get(..n).unwrap_or_default()).0);
+    let answer = answer.as_ref().map(|mark| parts(mark).0).map_err(|&errno| errno);
     if answer.is_ok_and(|mark| is_growing(mark, &metadata)) {
-        return foreign_content(path);
+        return foreign_content(file);
     }
     let marks = (value(&metadata), released(&metadata));
     match judge(answer, &marks) {
         Found::Released => Mark::Ours,
-        Found::Unfinished => foreign_content(path),
+        Found::Unfinished => foreign_content(file),
         Found::Other(mark) => mark,
     }
+}
+
+/// The mark as it is written.
+pub(crate) fn value_of(file: &File) -> Result<Vec<u8>, Errno> {
+    let mut buffer = [0; 256];
+    let length = rustix::fs::fgetxattr(file, MARK_NAME, &mut buffer)?;
+    Ok(buffer.get(..length).unwrap_or_default().to_vec())
 }
 
 /// Whether files in a directory can have a mark; where that cannot be told, they can.
@@ -143,11 +179,8 @@ pub fn keeps_marks(directory: &Path) -> bool {
 }
 
 /// Whether something else than our data was put into a file that a killed run left.
-fn foreign_content(path: &Path) -> Mark {
-    // What has the name by now must not be waited for.
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    let found = opened.and_then(|file| probe(&file));
+fn foreign_content(file: &File) -> Mark {
+    let found = probe(file);
     match found {
         Err(error) => Mark::Unreadable { why: error.to_string() },
         Ok(signatures) => signatures

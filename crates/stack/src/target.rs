@@ -1,14 +1,18 @@
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, IFlags, StatxFlags};
+use rustix::fs::{AtFlags, IFlags, StatxFlags};
+use rustix::io::Errno;
 use serde::Serialize;
 use units::Bytes;
 
 use crate::alignment::Alignment;
 use crate::block::{self, BlockDevice, BlockKind};
+use crate::held::{Handle, Held};
 use crate::host::Host;
+use crate::mark::{self, Mark, mark_of_held};
 use crate::mounts::{DeviceNumber, Mount, mount_of, mounts};
 
 /// Which file, whatever its name.
@@ -89,6 +93,21 @@ pub struct PathFacts {
     pub compressed: Option<bool>,
     /// `chattr +C`: not copied on write.
     pub no_cow: Option<bool>,
+    /// The path itself, or its directory when it is missing: all of this was read from it.
+    #[serde(skip)]
+    pub held: Held,
+}
+
+impl PathFacts {
+    /// A path that stands for what was looked at, whatever its names stand for by now.
+    pub(crate) fn stable(&self) -> PathBuf {
+        self.held.get().map_or_else(|| self.resolved.clone(), |held| held.stable_path())
+    }
+
+    /// What its mark says.
+    pub(crate) fn mark(&self) -> Mark {
+        self.held.get().map_or_else(|| mark::mark_of(&self.resolved), |held| mark_of_held(&held))
+    }
 }
 
 /// What is special about the place of a target: what a reader of its numbers must know.
@@ -265,27 +284,50 @@ pub fn inspect(host: &Host, path: &Path) -> Result<Target, TargetError> {
     Ok(Target::from_facts(host, look(path)?))
 }
 
-/// The facts about a path on this machine.
+/// How often a path is resolved again whose links or directories are exchanged meanwhile.
+const TRIES: usize = 16;
+
+/// The facts about a path on this machine, all of one descriptor.
 pub fn look(path: &Path) -> Result<PathFacts, TargetError> {
     let failed =
         |what| move |source| TargetError::Look { what, given: path.display().to_string(), source };
     if path.as_os_str().is_empty() {
         return Err(TargetError::Empty);
     }
-    match std::fs::canonicalize(path) {
-        Ok(resolved) => {
-            let metadata = std::fs::metadata(&resolved).map_err(failed("stat"))?;
-            Ok(facts(
-                path,
-                resolved.clone(),
-                kind(&metadata),
-                Bytes::new(metadata.len()),
-                &resolved,
-            ))
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for _ in 0..TRIES {
+        let resolved = match std::fs::canonicalize(path) {
+            Ok(resolved) => resolved,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return missing(path),
+            Err(error) => return Err(failed("resolving")(error)),
+        };
+        match Handle::open(&resolved) {
+            Ok(handle) => return look_at(path, Arc::new(handle)).map_err(failed("stat")),
+            // Between both it became another one.
+            Err(error) if is_exchange(&error) => last = error,
+            Err(error) => return Err(failed("opening")(error)),
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => missing(path),
-        Err(error) => Err(failed("resolving")(error)),
     }
+    Err(failed("opening")(last))
+}
+
+fn is_exchange(error: &io::Error) -> bool {
+    let exchange = [Errno::LOOP, Errno::NOENT, Errno::NOTDIR, Errno::STALE];
+    error.raw_os_error().is_some_and(|raw| exchange.iter().any(|e| e.raw_os_error() == raw))
+}
+
+/// The facts about what is held, whatever has its name by now.
+pub fn look_again(given: &Path, held: &Held) -> Result<PathFacts, TargetError> {
+    let failed =
+        |source| TargetError::Look { what: "stat", given: given.display().to_string(), source };
+    let handle = held.get().ok_or_else(|| failed(Errno::BADF.into()))?;
+    look_at(given, handle).map_err(failed)
+}
+
+fn look_at(given: &Path, handle: Arc<Handle>) -> io::Result<PathFacts> {
+    let metadata = handle.metadata()?;
+    let (kind, size) = (kind(&metadata), Bytes::new(metadata.len()));
+    Ok(facts(given, handle.name().to_path_buf(), kind, size, handle))
 }
 
 fn missing(path: &Path) -> Result<PathFacts, TargetError> {
@@ -310,10 +352,12 @@ fn missing(path: &Path) -> Result<PathFacts, TargetError> {
     // `x/..` has a parent and no name: there is nothing to create.
     let name = path.file_name().ok_or_else(no_parent)?;
     let directory = std::fs::canonicalize(parent).map_err(|_| no_parent())?;
-    if !directory.is_dir() {
+    let handle = Handle::open(&directory).map_err(|_| no_parent())?;
+    if !handle.metadata().is_ok_and(|found| found.is_dir()) {
         return Err(no_parent());
     }
-    Ok(facts(path, directory.join(name), PathKind::Missing, Bytes::ZERO, &directory))
+    let resolved = directory.join(name);
+    Ok(facts(path, resolved, PathKind::Missing, Bytes::ZERO, Arc::new(handle)))
 }
 
 /// Whether only a directory can have that name: `x/`, `x/.`. The parts of a path do not have the
@@ -345,37 +389,35 @@ fn kind(metadata: &std::fs::Metadata) -> PathKind {
 }
 
 /// `there`: the path itself, or its directory when it is missing.
-fn facts(given: &Path, resolved: PathBuf, kind: PathKind, size: Bytes, there: &Path) -> PathFacts {
+fn facts(
+    given: &Path,
+    resolved: PathBuf,
+    kind: PathKind,
+    size: Bytes,
+    there: Arc<Handle>,
+) -> PathFacts {
     // Opening a device or a pipe can have effects or block; files and directories do neither.
-    let flags = matches!(kind, PathKind::File { .. } | PathKind::Directory | PathKind::Missing)
-        .then(|| inode_flags(there))
-        .flatten();
+    let flags = there.to_read().and_then(|file| rustix::fs::ioctl_getflags(file).ok());
     PathFacts {
         given: given.to_owned(),
-        mount_id: mount_id(there),
-        space: space(there),
+        mount_id: mount_id(&there),
+        space: space(&there),
         compressed: flags.map(|f| f.contains(IFlags::COMPRESSED)),
         no_cow: flags.map(|f| f.contains(IFlags::NOCOW)),
         resolved,
         kind,
         size,
+        held: Held::new(there),
     }
 }
 
-fn inode_flags(path: &Path) -> Option<IFlags> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    rustix::fs::ioctl_getflags(&file).ok()
-}
-
-fn mount_id(path: &Path) -> Option<u64> {
-    let answer = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+fn mount_id(there: &Handle) -> Option<u64> {
+    let answer = rustix::fs::statx(there, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
     (answer.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(answer.stx_mnt_id)
 }
 
-fn space(path: &Path) -> Option<Space> {
-    let answer = rustix::fs::statvfs(path).ok()?;
+fn space(there: &Handle) -> Option<Space> {
+    let answer = rustix::fs::fstatvfs(there).ok()?;
     let bytes = |blocks: u64| Bytes::new(blocks.saturating_mul(answer.f_frsize));
     Some(Space { free: bytes(answer.f_bavail), total: bytes(answer.f_blocks) })
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, seal};
 
 /// A stored calibration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,9 +30,9 @@ impl Store {
                     calibration.version,
                     calibration.body
                 ],
-            )
+            )?;
+            seal::seal_calibrations(t)
         })
-        .map(|_| ())
     }
 
     /// The newest of a machine.
@@ -46,6 +46,7 @@ impl Store {
     }
 
     fn newest(&self, which: &str, words: &str) -> Result<Option<StoredCalibration>, StoreError> {
+        self.check_calibrations()?;
         self.connection
             .query_row(
                 &format!(

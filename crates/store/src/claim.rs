@@ -5,13 +5,12 @@
 //! owner to detect by guessing from process ids (which containers and reboots use again). The
 //! text in the file only says who, for messages.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::StoreError;
+use crate::{StoreError, beside};
 
 /// How often and how long a claim waits for one who only looks (see [`is_claimed`]).
 const LOOKS: u32 = 10;
@@ -28,7 +27,9 @@ impl Drop for Claim {
     fn drop(&mut self) {
         // Removed while still locked, so nobody can have it open and locked: whoever opened it
         // before finds it is no longer the file of that name. Left behind it does no harm.
-        let _ = std::fs::remove_file(&self.path);
+        if beside::is_still(&self.path, &self.file) {
+            let _ = std::fs::remove_file(&self.path);
+        }
         let _ = self.file.unlock();
     }
 }
@@ -45,9 +46,13 @@ pub(crate) fn claim(store: &Path, run: &str) -> Result<Claim, StoreError> {
     let path = lock_path(store, run);
     let failed = |source| StoreError::CannotClaim { path: path.clone(), source };
     for _ in 0..LOOKS {
-        let mut file = open(&path).map_err(failed)?;
+        let mut file = beside::open(&path, store)?;
         match file.try_lock() {
-            Ok(()) if is_still(&path, &file) => {
+            Ok(()) if beside::is_still(&path, &file) => {
+                if !is_signed(&mut file).map_err(failed)? {
+                    let why = "it holds something else than a lock".to_owned();
+                    return Err(StoreError::NotBeside { path, why });
+                }
                 // Who it is, is only for messages: a full disk keeps nobody from a run.
                 let _ = sign(&mut file);
                 return Ok(Claim { path, file });
@@ -63,28 +68,31 @@ pub(crate) fn claim(store: &Path, run: &str) -> Result<Claim, StoreError> {
 
 /// Whether someone holds the run. `false` also where that cannot be told.
 pub(crate) fn is_claimed(store: &Path, run: &str) -> bool {
-    let Ok(file) = File::open(lock_path(store, run)) else { return false };
+    let Ok(file) = beside::read(&lock_path(store, run)) else { return false };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
-}
+const SIGNED: &str = "process ";
 
-fn is_still(path: &Path, file: &File) -> bool {
-    let (Ok(named), Ok(held)) = (std::fs::metadata(path), file.metadata()) else { return false };
-    (named.dev(), named.ino()) == (held.dev(), held.ino())
+/// Whether a file is empty or was signed by a holder that did not come to remove it. Anything else
+/// was put there under the name of a lock, and is not cut.
+fn is_signed(file: &mut File) -> io::Result<bool> {
+    let mut text = Vec::new();
+    file.take(SIGNED.len() as u64).read_to_end(&mut text)?;
+    // A full disk lets only the beginning be written.
+    Ok(SIGNED.as_bytes().starts_with(&text))
 }
 
 fn sign(file: &mut File) -> io::Result<()> {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     file.set_len(0)?;
-    write!(file, "process {} on {}", std::process::id(), host.trim())
+    file.rewind()?;
+    write!(file, "{SIGNED}{} on {}", std::process::id(), host.trim())
 }
 
 fn holder(path: &Path) -> Option<String> {
     let mut text = String::new();
-    File::open(path).ok()?.take(256).read_to_string(&mut text).ok()?;
+    beside::read(path).ok()?.take(256).read_to_string(&mut text).ok()?;
     let text = text.trim();
     (!text.is_empty() && !text.contains(char::is_control)).then(|| text.to_owned())
 }

@@ -157,6 +157,14 @@ pub enum StoreError {
         /// What that process said about itself.
         holder: Option<String>,
     },
+    /// What lies beside the store under a name of SQLite's or of ours is not what that would make.
+    #[error("{} is not used: {why}, wanted a regular file of the store's", path.display())]
+    NotBeside {
+        /// Which.
+        path: PathBuf,
+        /// What was seen.
+        why: String,
+    },
     /// The file that marks a run as under way cannot be made.
     #[error("cannot lock {}", path.display())]
     CannotClaim {
@@ -213,6 +221,10 @@ impl StoreError {
             Self::NoSuchRun { suggestion, .. } => return suggestion.clone(),
             Self::Ambiguous { found, .. } => return Some(format!("one of {}", found.join(", "))),
             Self::Claimed { .. } => "wait for it, or end that process first",
+            Self::NotBeside { .. } => {
+                "nothing was written to it; look at who put it there, and remove that name, or name \
+                 a store in a directory of your own with `--store FILE`"
+            }
             Self::CannotClaim { .. } => "the lock lies beside the store; check its directory",
         };
         Some(hint.to_owned())

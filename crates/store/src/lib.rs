@@ -5,14 +5,17 @@
 //! rewritten (triggers in the schema refuse it); a run's state may change, and whole runs may be
 //! removed.
 
+mod beside;
 mod blob;
 mod calibration;
 mod claim;
 mod error;
+mod log;
 mod migrate;
 mod outside;
 mod read;
 mod resolve;
+mod seal;
 mod write;
 
 use std::ffi::OsString;
@@ -27,6 +30,7 @@ pub use crate::blob::BlobError;
 pub use crate::calibration::StoredCalibration;
 pub use crate::claim::Claim;
 pub use crate::error::StoreError;
+pub use crate::log::doubt;
 pub use crate::outside::{Outside, is_live};
 
 /// How long a statement waits for another process to finish writing.
@@ -65,6 +69,7 @@ impl Drop for Store {
         // does so only where nobody else has the store open.
         if self.is_new && self.is_unused() && self.is_alone() {
             // Nothing came of what it was made for: nothing is left behind.
+            // `is_alone` has seen that the name is still this file's.
             let _ = std::fs::remove_file(&self.path);
             return;
         }
@@ -109,6 +114,7 @@ impl Store {
             })?;
         }
         never_a_store(path)?;
+        beside::check(path)?;
         let is_new = !path.exists();
         let connection = Connection::open_with_flags(
             no_uri(path),
@@ -123,6 +129,8 @@ impl Store {
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
         // Before any pragma that writes: the file may be someone else's.
         let found = store.schema()?;
+        // Again, before the first write: SQLite has the log open by now, and keeps it.
+        beside::check(&store.path)?;
         store.settle_modes_patiently(found).map_err(|e| store.sql(e))?;
         store.migrate()?;
         store.file = file_id(&store.path);
@@ -153,6 +161,7 @@ impl Store {
 
     fn connect_read_only(path: &Path, query: &str) -> Result<Self, StoreError> {
         never_a_store(path)?;
+        beside::check(path)?;
         // Who opens it for reading alone makes the log's index and may not remove it. Where the file
         // may not be written SQLite opens it for reading by itself.
         let access = if query.is_empty() {
@@ -259,9 +268,7 @@ impl Store {
 }
 
 fn log_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
-    PathBuf::from(name)
+    beside::side(path, "-wal")
 }
 
 /// A path that SQLite takes for the name of a file, whatever it is.
@@ -348,6 +355,7 @@ mod tests {
                      'a', 'c', 1, 1, 0, 'running', 1)",
             )
             .unwrap();
+        seal::seal_new(&store.connection, 1).unwrap();
     }
 
     #[test]

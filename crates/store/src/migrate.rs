@@ -3,10 +3,10 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, seal};
 
 /// In order; only ever added to.
-const MIGRATIONS: [&str; 15] = [
+const MIGRATIONS: [&str; 16] = [
     include_str!("../migrations/0001_runs.sql"),
     include_str!("../migrations/0002_rounds.sql"),
     include_str!("../migrations/0003_looks.sql"),
@@ -22,9 +22,12 @@ const MIGRATIONS: [&str; 15] = [
     include_str!("../migrations/0013_stack_once.sql"),
     include_str!("../migrations/0014_load.sql"),
     include_str!("../migrations/0015_checksums.sql"),
+    include_str!("../migrations/0016_seals.sql"),
 ];
 /// The schema this program reads and writes.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
+/// From this schema on runs have seals.
+const SEALED: i64 = 16;
 /// "PLIM".
 const APPLICATION_ID: i64 = 0x504c_494d;
 
@@ -68,10 +71,21 @@ impl Store {
         for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
             transaction.execute_batch(migration).map_err(failed)?;
         }
+        if version < SEALED {
+            seal_all(&transaction).map_err(failed)?;
+        }
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
         transaction.pragma_update(None, "user_version", KNOWN).map_err(failed)?;
         transaction.commit().map_err(failed)
     }
+}
+
+/// Seals what was stored before there were seals.
+fn seal_all(connection: &Connection) -> rusqlite::Result<()> {
+    let mut runs = connection.prepare("SELECT number FROM run")?;
+    let runs = runs.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
+    runs.into_iter().try_for_each(|run| seal::seal_as_found(connection, run))?;
+    seal::seal_calibrations(connection)
 }
 
 fn integer(connection: &Connection, query: &str) -> rusqlite::Result<i64> {

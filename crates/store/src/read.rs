@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 
 use crate::blob::{self, BlobError};
+use crate::seal::{self, Part, Sums, Table};
 use crate::{Store, StoreError, claim};
 
 /// What scratch files are called.
@@ -18,23 +19,38 @@ impl Store {
     /// Every run on a line, newest last.
     pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
         self.is_there()?;
-        let query = "SELECT id, suite, target_given, target_resolved, started_unix_ns, state, visits_planned,
-                 part_group, part_list, part_number, part_of, part_study, targets,
+        let query = "SELECT *,
                  (SELECT count(DISTINCT cell || '/' || repeat) FROM visit
                       WHERE run = number AND end <> 'interrupted' AND purpose = 'measure')
                       AS visits_made,
                  (SELECT count(*) FROM warning WHERE run = number) AS warnings,
                  (SELECT tool FROM imported WHERE run = number) AS imported
              FROM run ORDER BY number";
-        let mut statement = self.connection.prepare(query).map_err(|e| self.sql(e))?;
+        // All in one snapshot: seals change with what they seal.
+        let snapshot = self.connection.unchecked_transaction().map_err(|e| self.sql(e))?;
+        let mut statement = snapshot.prepare(query).map_err(|e| self.sql(e))?;
         let mut rows = statement.query([]).map_err(|e| self.sql(e))?;
         let mut summaries = Vec::new();
         while let Some(row) = rows.next().map_err(|e| self.sql(e))? {
             let id: String = row.get("id").map_err(|e| self.sql(e))?;
             let columns = Columns { store: self, run: &id, row };
             summaries.push(columns.summary()?);
+            self.check_summary(&id, row)?;
         }
+        self.all_are_there(0)?;
         Ok(summaries)
+    }
+
+    fn check_summary(&self, id: &str, row: &Row) -> Result<(), StoreError> {
+        let failed = |error| self.sql(error);
+        let run = (id, row.get("number").map_err(failed)?);
+        let mut sums = Sums::default();
+        sums.add(seal::RUN, row).map_err(failed)?;
+        sums.add_all(&self.connection, seal::IMPORTED, "run = ?1", &[run.1]).map_err(failed)?;
+        self.check_parts(run, &sums, &[Part::Header, Part::Imported])?;
+        let counts =
+            (row.get("visits_made").map_err(failed)?, row.get("warnings").map_err(failed)?);
+        self.check_counts(run, counts)
     }
 
     /// Runs that were imported from a file of this content, oldest first.
@@ -88,6 +104,8 @@ struct Reader<'a> {
     whole: bool,
     /// How many bits bitmaps may still have: see [`blob::read_bitmap`].
     bits_left: Cell<u64>,
+    /// Of the rows read so far.
+    sums: Cell<Sums>,
 }
 
 fn named(given: &str, resolved: &str) -> String {
@@ -396,11 +414,21 @@ impl<'a> Reader<'a> {
         whole: bool,
     ) -> Self {
         let bits_left = Cell::new(blob::UNPACKED_BITS_MAX);
-        Self { store, connection, run, number, whole, bits_left }
+        let sums = Cell::new(Sums::default());
+        Self { store, connection, run, number, whole, bits_left, sums }
     }
 
+    fn sum(&self, add: impl FnOnce(&mut Sums) -> rusqlite::Result<()>) -> Result<(), StoreError> {
+        let mut sums = self.sums.get();
+        add(&mut sums).map_err(|error| self.store.sql(error))?;
+        self.sums.set(sums);
+        Ok(())
+    }
+
+    /// * `query`: of all columns, for the table's checksum.
     fn rows<T>(
         &self,
+        table: Table,
         query: &str,
         parameters: &[i64],
         mut read: impl FnMut(&Columns) -> Result<T, StoreError>,
@@ -412,31 +440,37 @@ impl<'a> Reader<'a> {
         let mut found = Vec::new();
         while let Some(row) = rows.next().map_err(failed)? {
             found.push(read(&Columns { store: self.store, run: self.run, row })?);
+            self.sum(|sums| sums.add(table, row))?;
         }
         Ok(found)
     }
 
     fn run(&self) -> Result<Run, StoreError> {
         let warnings = self.rows(
-            "SELECT code, text FROM warning WHERE run = ?1 AND visit IS NULL ORDER BY warning",
+            seal::RUN_WARNING,
+            "SELECT * FROM warning WHERE run = ?1 AND visit IS NULL ORDER BY warning",
             &[self.number],
             |c| c.warning(),
         )?;
         let imported = self
-            .rows("SELECT * FROM imported WHERE run = ?1", &[self.number], |c| c.imported())?
+            .rows(seal::IMPORTED, "SELECT * FROM imported WHERE run = ?1", &[self.number], |c| {
+                c.imported()
+            })?
             .pop();
         let header = self
-            .rows("SELECT * FROM run WHERE number = ?1", &[self.number], |columns| {
+            .rows(seal::RUN, "SELECT * FROM run WHERE number = ?1", &[self.number], |columns| {
                 columns.header(warnings.clone(), imported.clone())
             })?
             .pop()
             .ok_or_else(|| self.store.no_such_run(self.run))?;
         let cells = self.rows(
+            seal::CELL,
             "SELECT * FROM cell WHERE run = ?1 ORDER BY cell",
             &[self.number],
             |columns| self.cell(columns),
         )?;
         let visits = self.rows(
+            seal::VISIT,
             "SELECT * FROM visit WHERE run = ?1 ORDER BY position",
             &[self.number],
             |columns| {
@@ -444,6 +478,17 @@ impl<'a> Reader<'a> {
                 self.visit(order, columns).map_err(|error| error.of_visit(order))
             },
         )?;
+        let all = [
+            Part::Header,
+            Part::Imported,
+            Part::Cells,
+            Part::Warnings,
+            Part::Visits,
+            Part::Plans,
+            Part::Measured,
+        ];
+        let parts = if self.whole { &all[..] } else { &all[..5] };
+        self.store.check_parts((self.run, self.number), &self.sums.get(), parts)?;
         Ok(Run { header, cells, visits })
     }
 
@@ -451,6 +496,7 @@ impl<'a> Reader<'a> {
         let index: u32 = columns.get("cell")?;
         let streams = match self.whole {
             true => self.rows(
+                seal::CELL_STREAM,
                 "SELECT * FROM cell_stream WHERE run = ?1 AND cell = ?2 ORDER BY stream",
                 &[self.number, i64::from(index)],
                 |c| c.stream_plan(),
@@ -491,8 +537,10 @@ impl<'a> Reader<'a> {
             return Ok(visit);
         }
         let key: i64 = columns.get("visit")?;
+        self.sum(|sums| sums.add_blobs(columns.row))?;
         Ok(VisitRecord {
             streams: self.rows(
+                seal::VISIT_STREAM,
                 "SELECT * FROM visit_stream WHERE visit = ?1 ORDER BY stream",
                 &[key],
                 |columns| self.stream(key, columns),
@@ -504,13 +552,15 @@ impl<'a> Reader<'a> {
                 map
             })?,
             ledger: self.rows(
+                seal::LEDGER,
                 "SELECT * FROM ledger WHERE visit = ?1 ORDER BY position",
                 &[key],
                 |c| c.ledger(),
             )?,
             host_stalls: columns.blob("host_stalls", blob::read_gaps)?,
             warnings: self.rows(
-                "SELECT code, text FROM warning WHERE visit = ?1 ORDER BY warning",
+                seal::WARNING,
+                "SELECT * FROM warning WHERE visit = ?1 ORDER BY warning",
                 &[key],
                 |c| c.warning(),
             )?,
@@ -521,14 +571,17 @@ impl<'a> Reader<'a> {
     fn stream(&self, visit: i64, columns: &Columns) -> Result<StreamRecord, StoreError> {
         let key = [visit, columns.get("stream")?];
         let mut ops = self.rows(
+            seal::OP,
             "SELECT * FROM op WHERE visit = ?1 AND stream = ?2 ORDER BY position",
             &key,
             |c| c.op(),
         )?;
-        let reported =
-            self.rows("SELECT * FROM reported WHERE visit = ?1 AND stream = ?2", &key, |c| {
-                c.reported()
-            })?;
+        let reported = self.rows(
+            seal::REPORTED,
+            "SELECT * FROM reported WHERE visit = ?1 AND stream = ?2",
+            &key,
+            |c| c.reported(),
+        )?;
         for (position, reported) in reported {
             if let Some(op) = ops.get_mut(position as usize) {
                 op.reported = Some(reported);
@@ -544,6 +597,7 @@ impl<'a> Reader<'a> {
             },
             ops,
             workers: self.rows(
+                seal::WORKER,
                 "SELECT * FROM worker WHERE visit = ?1 AND stream = ?2 ORDER BY worker",
                 &key,
                 |c| c.worker(),

@@ -13,9 +13,14 @@ impl Store {
         let found = match meaning(text) {
             Meaning::Number(n) => runs.iter().find(|(number, _)| *number == n),
             Meaning::Last(before) => {
-                runs.iter().rev().filter(|(number, _)| !controls.contains(number)).nth(before)
+                let found =
+                    runs.iter().rev().filter(|(number, _)| !controls.contains(number)).nth(before);
+                // Which is the last depends on those after it.
+                self.check_headers(found.map_or(0, |(number, _)| number.cast_signed()))?;
+                found
             }
             Meaning::Suite => {
+                self.check_headers(0)?;
                 let fit: Vec<_> =
                     runs.iter().filter(|(_, suite)| suite.starts_with(text)).collect();
                 if fit.len() > 1 {
@@ -44,6 +49,7 @@ impl Store {
     ///
     /// * `group`: as in [`record::Blocks::group`].
     pub fn control_of(&self, group: &str) -> Result<Option<String>, StoreError> {
+        self.check_headers(0)?;
         let query = "SELECT id FROM run WHERE blocks_group = ?1 AND blocks_is_control <> 0
              ORDER BY number LIMIT 1";
         let found = self.connection.query_row(query, [group], |row| row.get(0)).optional();

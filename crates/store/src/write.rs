@@ -5,7 +5,7 @@ use record::{
 use rusqlite::{Transaction, TransactionBehavior, named_params, params};
 use serde::Serialize;
 
-use crate::{Store, StoreError, blob, claim};
+use crate::{Store, StoreError, blob, claim, seal};
 
 /// How the columns hold a u64: the i64 of the same bits.
 const fn bits(n: u64) -> i64 {
@@ -36,7 +36,11 @@ impl Store {
         header: &RunHeader,
         cells: &[CellRecord],
     ) -> Result<String, StoreError> {
-        self.transaction(|t| insert_run(t, header, cells).map(|run| format!("r{run}")))
+        self.transaction(|t| {
+            let run = insert_run(t, header, cells)?;
+            seal::seal_new(t, run)?;
+            Ok(format!("r{run}"))
+        })
     }
 
     /// Stores whole runs, all or none, on the disk when this returns. As with
@@ -46,7 +50,8 @@ impl Store {
         let added = self.transaction(|t| {
             let add = |run: &Run| {
                 let number = insert_run(t, &run.header, &run.cells)?;
-                run.visits.iter().try_for_each(|visit| insert_visit(t, number, visit))?;
+                run.visits.iter().try_for_each(|visit| insert_visit(t, number, visit).map(drop))?;
+                seal::seal_new(t, number)?;
                 Ok(format!("r{number}"))
             };
             runs.iter().map(add).collect()
@@ -80,7 +85,10 @@ impl Store {
         // are the evidence. So a visit's commit syncs the log, and with it all commits before: a
         // few milliseconds between visits, at the same place every time, never in one.
         self.synchronous("FULL")?;
-        let added = self.transaction(|t| insert_visit(t, run, visit));
+        let added = self.transaction(|t| {
+            let key = insert_visit(t, run, visit)?;
+            seal::with_visit(t, run, key)
+        });
         self.synchronous("NORMAL")?;
         added
     }
@@ -88,17 +96,24 @@ impl Store {
     /// Adds a doubt about the run as a whole.
     pub fn add_warning(&mut self, id: &str, warning: &Warning) -> Result<(), StoreError> {
         let run = self.number(id)?;
-        self.transaction(|t| insert_warning(t, run, None, warning))
+        self.transaction(|t| {
+            insert_warning(t, run, None, warning)?;
+            seal::with_warning(t, run, t.last_insert_rowid())
+        })
     }
 
     /// Says why a cell cannot be measured here. Only once, and not of a cell that has one.
     pub fn set_impossible(&mut self, id: &str, cell: u32, why: &str) -> Result<(), StoreError> {
         let run = self.number(id)?;
         let changed = self.transaction(|t| {
-            t.execute(
-                "UPDATE cell SET impossible = ?3 WHERE run = ?1 AND cell = ?2 AND impossible IS NULL",
-                params![run, cell, why],
-            )
+            let row = (seal::CELL, "run = ?1 AND cell = ?2", &[run, i64::from(cell)][..]);
+            seal::changing(t, run, row, || {
+                t.execute(
+                    "UPDATE cell SET impossible = ?3
+                     WHERE run = ?1 AND cell = ?2 AND impossible IS NULL",
+                    params![run, cell, why],
+                )
+            })
         })?;
         if changed == 0 {
             return Err(StoreError::NoSuchCell { run: id.to_owned(), cell });
@@ -110,14 +125,9 @@ impl Store {
     /// where it was known before.
     pub fn set_direct_alignment(&mut self, id: &str, bytes: u32) -> Result<(), StoreError> {
         let run = self.number(id)?;
-        self.transaction(|t| {
-            t.execute(
-                "UPDATE run SET target_alignment = ?2
-                 WHERE number = ?1 AND target_alignment IS NULL",
-                params![run, bytes],
-            )
-        })
-        .map(|_| ())
+        let sql = "UPDATE run SET target_alignment = ?2
+             WHERE number = ?1 AND target_alignment IS NULL";
+        self.change_header(run, sql, bytes)
     }
 
     /// Says what lies below the targets as the first visit begins. Only once, and not where it was
@@ -126,22 +136,17 @@ impl Store {
         let run = self.number(id)?;
         let path = self.path.clone();
         let text = json(stack).map_err(|error| StoreError::sql(&path, error))?;
-        self.transaction(|t| {
-            t.execute(
-                "UPDATE run SET stack = ?2 WHERE number = ?1 AND stack IS NULL",
-                params![run, text],
-            )
-        })
-        .map(|_| ())
+        self.change_header(
+            run,
+            "UPDATE run SET stack = ?2 WHERE number = ?1 AND stack IS NULL",
+            text,
+        )
     }
 
     /// Says how the run stands.
     pub fn set_state(&mut self, id: &str, state: RunState) -> Result<(), StoreError> {
         let run = self.number(id)?;
-        self.transaction(|t| {
-            t.execute("UPDATE run SET state = ?2 WHERE number = ?1", params![run, kept(state)])
-        })
-        .map(|_| ())
+        self.change_header(run, "UPDATE run SET state = ?2 WHERE number = ?1", kept(state))
     }
 
     /// Says how many visits the plan has, when that changed: more repeats, or cells found to be
@@ -149,10 +154,19 @@ impl Store {
     /// then (another kernel, another version) is a warning.
     pub fn set_visits_planned(&mut self, id: &str, visits: u32) -> Result<(), StoreError> {
         let run = self.number(id)?;
+        self.change_header(run, "UPDATE run SET visits_planned = ?2 WHERE number = ?1", visits)
+    }
+
+    fn change_header(
+        &mut self,
+        run: i64,
+        sql: &str,
+        value: impl rusqlite::ToSql,
+    ) -> Result<(), StoreError> {
+        let row = (seal::RUN, "number = ?1", &[run][..]);
         self.transaction(|t| {
-            t.execute("UPDATE run SET visits_planned = ?2 WHERE number = ?1", params![run, visits])
+            seal::changing(t, run, row, || t.execute(sql, params![run, value]).map(drop))
         })
-        .map(|_| ())
     }
 
     /// Removes runs, all or none; gives their space back. A run that is under way is refused.
@@ -331,7 +345,8 @@ fn insert_cell(t: &Transaction, run: i64, cell: &CellRecord) -> rusqlite::Result
     Ok(())
 }
 
-fn insert_visit(t: &Transaction, run: i64, visit: &VisitRecord) -> rusqlite::Result<()> {
+/// The key of the new visit.
+fn insert_visit(t: &Transaction, run: i64, visit: &VisitRecord) -> rusqlite::Result<i64> {
     t.prepare_cached(
         "INSERT INTO visit (run, cell, repeat, position, started_unix_ns, elapsed_ns, end,
              completions, host_stalls, purpose, ramp_ns, waited_ns, quiet, resident_before,
@@ -363,7 +378,8 @@ fn insert_visit(t: &Transaction, run: i64, visit: &VisitRecord) -> rusqlite::Res
     for (position, entry) in (0i64..).zip(&visit.ledger) {
         insert_ledger(t, (key, position), entry)?;
     }
-    visit.warnings.iter().try_for_each(|w| insert_warning(t, run, Some(key), w))
+    visit.warnings.iter().try_for_each(|w| insert_warning(t, run, Some(key), w))?;
+    Ok(key)
 }
 
 /// `key`: visit, position of the stream.

@@ -1,7 +1,7 @@
 //! Opening targets: files, block devices, readable character devices, and what is known of them.
 
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -234,10 +234,21 @@ impl FileSet {
     /// Opens all files of `spec`; the first that cannot be had is the error. Files made before
     /// it stay.
     pub fn open(spec: &OpenSpec) -> Result<Self, OpenError> {
+        Self::open_held(spec, &[])
+    }
+
+    /// The same, where some of the files are held already: what is held is opened then, and not
+    /// what has its name by now.
+    ///
+    /// * `held`: in the order of `spec.files`, opened in any way (`O_PATH` will do).
+    pub fn open_held(spec: &OpenSpec, held: &[Option<OwnedFd>]) -> Result<Self, OpenError> {
         if spec.files.is_empty() {
             return Err(OpenError::Empty);
         }
-        let files = spec.files.iter().map(|path| open_one(spec, path)).collect::<Result<_, _>>()?;
+        let held = held.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+        let files = spec.files.iter().zip(held);
+        let files =
+            files.map(|(path, held)| open_one(spec, path, held)).collect::<Result<_, _>>()?;
         Ok(Self { files, directory: None, sharing: OnceLock::new(), writable: spec.write })
     }
 
@@ -296,7 +307,16 @@ impl FileSet {
     }
 }
 
-fn open_one(spec: &OpenSpec, path: &Path) -> Result<OpenFile, OpenError> {
+/// A name for what is held that cannot be given to anything else meanwhile; `None` without
+/// `/proc`.
+fn stable(held: &OwnedFd) -> Option<PathBuf> {
+    let path = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
+    std::fs::symlink_metadata(&path).is_ok().then_some(path)
+}
+
+fn open_one(spec: &OpenSpec, path: &Path, held: Option<&OwnedFd>) -> Result<OpenFile, OpenError> {
+    let stable = held.and_then(stable);
+    let at = stable.as_deref().unwrap_or(path);
     let examine = |call| {
         move |e: rustix::io::Errno| OpenError::Examine {
             path: path.to_path_buf(),
@@ -309,7 +329,7 @@ fn open_one(spec: &OpenSpec, path: &Path) -> Result<OpenFile, OpenError> {
         errno: Errno(e.raw_os_error()),
     };
     // Looked at before it is opened: the flags depend on the kind, and opening a pipe would hang.
-    let seen = match rustix::fs::stat(path) {
+    let seen = match rustix::fs::stat(at) {
         Ok(stat) => Some(kind_of(&stat, path)?),
         Err(rustix::io::Errno::NOENT) if spec.create != Create::No => None,
         Err(error) => return Err(failed(error)),
@@ -318,13 +338,13 @@ fn open_one(spec: &OpenSpec, path: &Path) -> Result<OpenFile, OpenError> {
     let mode = Mode::from_raw_mode(0o644);
     let wants_direct = spec.direct != DirectWish::No && seen != Some(Kind::Character);
     let with = if wants_direct { base | OFlags::DIRECT } else { base };
-    let (fd, refused) = match open_unseen(path, with, mode) {
+    let (fd, refused) = match open_unseen(at, with, mode) {
         Ok(fd) => (fd, None),
         Err(rustix::io::Errno::INVAL) if wants_direct => {
             let reason = "open with O_DIRECT: EINVAL: the file system does not offer it";
             // A file that did not exist was made by the refused open: exclusive creation is done.
             let base = if seen.is_none() { base - OFlags::EXCL } else { base };
-            (open_unseen(path, base, mode).map_err(failed)?, Some(reason.to_owned()))
+            (open_unseen(at, base, mode).map_err(failed)?, Some(reason.to_owned()))
         }
         Err(error) => return Err(failed(error)),
     };
@@ -350,7 +370,7 @@ fn open_one(spec: &OpenSpec, path: &Path) -> Result<OpenFile, OpenError> {
     {
         return Err(OpenError::NoDirect { path: path.to_path_buf(), reason });
     }
-    let nowait = takes_nowait(fd.as_fd(), spec, path, &direct, size);
+    let nowait = takes_nowait(fd.as_fd(), spec, at, &direct, size);
     let path = path.to_path_buf();
     Ok(OpenFile { path, fd, kind, size, logical_sector, direct, nowait, device })
 }

@@ -1,15 +1,14 @@
 //! `plimsoll __generate`: the pages under docs/ that the program itself knows best.
 
 use std::fmt::Write;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Command};
 
 use crate::args;
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output::json;
+use crate::result_file;
 
 /// Columns of the help texts, whatever terminal they are generated on.
 const WIDTH: usize = 100;
@@ -19,19 +18,18 @@ const WIDTH: usize = 100;
 pub struct GenerateArgs {
     /// Where to
     dir: PathBuf,
+    /// Replace the pages that are there
+    #[arg(long)]
+    force: bool,
 }
 
 pub fn generate(args: &GenerateArgs) -> Result<(), Failure> {
-    put(&args.dir, "cli.md", &cli_page())?;
-    put(&args.dir, "suite.schema.json", &json(&suite::json_schema())?)
-}
-
-fn put(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
-    let path = dir.join(name);
-    fs::create_dir_all(dir).and_then(|()| fs::write(&path, text)).map_err(|error| {
-        let message = format!("cannot write {}", path.display());
-        Failure::caused(ExitCode::Unexpected, message, error)
-    })
+    let schema = json(&suite::json_schema())?;
+    let pages = [
+        ("cli.md".to_owned(), cli_page().into_bytes()),
+        ("suite.schema.json".to_owned(), schema.into_bytes()),
+    ];
+    result_file::put_all(&args.dir, &pages, args.force)
 }
 
 fn cli_page() -> String {

@@ -1,21 +1,21 @@
 //! `plimsoll man`
 
-use std::fs;
-use std::io;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Command};
 use clap_mangen::Man;
 
 use crate::args;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::result_file;
 
 const EXAMPLES: &str = "\
 Examples:
   plimsoll man | man -l -
-  plimsoll man --dir ~/.local/share/man/man1";
+  plimsoll man --dir ~/.local/share/man/man1
+  plimsoll man --dir ~/.local/share/man/man1 --force  # after an update";
 
 /// Print the man page, or write a page for every command
 #[derive(Debug, Args)]
@@ -24,23 +24,39 @@ pub struct ManArgs {
     /// Write plimsoll.1, plimsoll-run.1, ... into this directory
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Replace the pages that are there
+    #[arg(long, requires = "dir")]
+    force: bool,
 }
 
 pub fn man(args: &ManArgs, output: &Output) -> Result<(), Failure> {
     let Some(dir) = &args.dir else {
-        let mut page = Vec::new();
-        Man::new(args::grammar())
-            .render(&mut page)
-            .map_err(|e| Failure::caused(ExitCode::Unexpected, "cannot write the man page", e))?;
-        return output.print_bytes(&page);
+        return output.print_bytes(&rendered(&Man::new(args::grammar()))?);
     };
-    let written = fs::create_dir_all(dir).and_then(|()| write_all(dir));
-    written.map_err(|error| {
-        let message = format!("cannot write man pages into {}", dir.display());
-        Failure::caused(ExitCode::Unexpected, message, error)
-    })
+    result_file::put_all(dir, &pages()?, args.force)
 }
 
-fn write_all(dir: &std::path::Path) -> io::Result<()> {
-    clap_mangen::generate_to(args::grammar(), dir)
+/// A page for every command that is shown: its file's name, and what is in it.
+fn pages() -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let mut grammar = args::grammar().disable_help_subcommand(true);
+    grammar.build();
+    let mut pages = Vec::new();
+    add_pages(grammar, &mut pages)?;
+    Ok(pages)
+}
+
+fn add_pages(command: Command, pages: &mut Vec<(String, Vec<u8>)>) -> Result<(), Failure> {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        add_pages(below.clone(), pages)?;
+    }
+    let man = Man::new(command);
+    pages.push((man.get_filename(), rendered(&man)?));
+    Ok(())
+}
+
+fn rendered(man: &Man) -> Result<Vec<u8>, Failure> {
+    let mut page = Vec::new();
+    man.render(&mut page)
+        .map_err(|e| Failure::caused(ExitCode::Unexpected, "cannot write the man page", e))?;
+    Ok(page)
 }

@@ -13,6 +13,7 @@ use units::Bytes;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output::{Output, json};
+use crate::result_file;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -145,7 +146,7 @@ fn capture(path: &Path, file: &Path, output: &Output) -> Result<(), Failure> {
         stack::CaptureError::Target(error) => Failure::from(RunError::from(error)),
         error => Failure::caused(ExitCode::Unexpected, "cannot capture", error),
     })?;
-    super::export::put(file, text.as_bytes(), false).map_err(|failure| {
+    result_file::put(file, text.as_bytes(), false).map_err(|failure| {
         // What replaces a file elsewhere is no option here.
         match failure.hints_at("`-") {
             true => failure.hint("name a file that is not there yet"),

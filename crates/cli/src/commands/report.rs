@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::options::Share;
 use crate::order;
 use crate::output::{Output, json};
+use crate::result_file;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,7 +85,7 @@ pub fn report(args: &ReportArgs, common: &Common, output: &Output) -> Result<(),
     match place {
         None => output.print_bytes(html.as_bytes()),
         Some(path) => {
-            export::put(path, html.as_bytes(), args.force)?;
+            result_file::put(path, html.as_bytes(), args.force)?;
             let ids: Vec<&str> = runs.iter().map(|run| run.header.id.as_str()).collect();
             output.note(&format!("{} in {}", counted(&ids), path.display()));
             Ok(())

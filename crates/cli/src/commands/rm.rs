@@ -42,9 +42,18 @@ pub fn rm(args: &RmArgs, common: &Common, output: &Output) -> Result<(), Failure
         ids
     };
     let mut store = Store::open(&order::store_path(common)?)?;
-    let headers: Result<Vec<_>, _> = ids.iter().map(|id| store.load(id)).collect();
-    let headers = headers?;
-    remove_files(&store, &headers, output)?;
+    let mut runs = Vec::with_capacity(ids.len());
+    for id in &ids {
+        match store.load(id) {
+            // A damaged one has to go, too; what it says of files is not believed.
+            Err(error @ StoreError::BadValue { .. }) => {
+                output.warning(&error.to_string());
+                output.note(&format!("what {id} may have left outside the store stays"));
+            }
+            run => runs.push(run?),
+        }
+    }
+    remove_files(&store, &runs, output)?;
     store.remove(&ids).map_err(no_room)?;
     output.note(&format!("removed {}", ids.join(", ")));
     Ok(())

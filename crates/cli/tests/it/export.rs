@@ -42,10 +42,9 @@ fn a_file_is_replaced_only_by_force() {
     let done = world.run(&words);
     assert_eq!(done.code, 3, "{done:?}");
     assert_eq!(std::fs::read(world.path("run.json")).unwrap(), b"mine");
-    std::os::unix::fs::symlink("run.json", world.path("link.json")).unwrap();
-    world.ok(&["export", "--format", "json", "-o", "link.json", "--force"]);
+    world.ok(&["export", "--format", "json", "-o", "run.json", "--force"]);
     assert_eq!(std::fs::read_to_string(world.path("run.json")).unwrap(), written);
-    assert_eq!(world.files(), ["home", "link.json", "run.json"], "no temporary file is left");
+    assert_eq!(world.files(), ["home", "run.json"], "no temporary file is left");
 }
 
 #[test]

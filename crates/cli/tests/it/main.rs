@@ -25,3 +25,4 @@ mod signals;
 mod study;
 mod suites;
 mod world;
+mod written;

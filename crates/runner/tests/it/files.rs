@@ -1,5 +1,8 @@
 //! What is written, what is left alone, what is removed.
 
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+
 use runner::{RunError, TargetName, prepare};
 
 use crate::help::{Place, go, order};
@@ -70,6 +73,80 @@ fn a_scratch_file_goes_with_the_run_unless_kept() {
     order.settings.keep = true;
     go(&place, &order).unwrap();
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1);
+}
+
+/// What has a name, and how it is put there.
+type Way<'a> = (&'a str, &'a dyn Fn(&Path));
+
+/// Whatever has the name of a scratch file and is none: it and what it leads to stay as they are.
+#[test]
+fn a_scratch_name_is_no_way_to_another_file() {
+    let place = Place::new("scratch-links");
+    let directory = place.join("d");
+    std::fs::create_dir(&directory).unwrap();
+    let kept = place.join("kept");
+    go(&place, &order(&place, "random-write", kept.to_str().unwrap(), &SMALL)).unwrap();
+    let before = (std::fs::read(&kept).unwrap(), std::fs::metadata(&kept).unwrap().mtime_nsec());
+    let pipe = |name: &Path| {
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+        rustix::fs::mknodat(rustix::fs::CWD, name, kind, mode, 0).unwrap();
+    };
+    let ways: [Way; 6] = [
+        ("link to one of ours", &|name| symlink(&kept, name).unwrap()),
+        ("link to nothing", &|name| symlink(place.join("nothing"), name).unwrap()),
+        ("hard link", &|name| std::fs::hard_link(&kept, name).unwrap()),
+        ("pipe", &pipe),
+        ("directory", &|name| std::fs::create_dir(name).unwrap()),
+        ("file of others", &|name| std::fs::write(name, vec![7u8; 1 << 20]).unwrap()),
+    ];
+    for (what, put) in ways {
+        for (file, sets) in [
+            ("plimsoll-scratch.dat", &SMALL[..]),
+            ("plimsoll-scratch.dat.1", &["file_size=1MiB", "operations=64", "file_count=2"]),
+        ] {
+            let name = directory.join(file);
+            put(&name);
+            let found = std::fs::symlink_metadata(&name).unwrap();
+            let order = order(&place, "random-write", directory.to_str().unwrap(), sets);
+            let refused = go(&place, &order).unwrap_err();
+            assert!(!refused.to_string().is_empty(), "{what}");
+            let left = std::fs::symlink_metadata(&name).unwrap();
+            assert_eq!((found.ino(), found.mtime()), (left.ino(), left.mtime()), "{what} {file}");
+            let after = std::fs::metadata(&kept).unwrap().mtime_nsec();
+            assert!((std::fs::read(&kept).unwrap(), after) == before, "{what} {file}");
+            assert!(!place.join("nothing").exists(), "{what} {file}");
+            let others = std::fs::read_dir(&directory).unwrap().count();
+            assert_eq!(others, 1, "{what} {file}: nothing else is made");
+            if found.is_dir() {
+                std::fs::remove_dir(&name).unwrap();
+            } else {
+                std::fs::remove_file(&name).unwrap();
+            }
+        }
+    }
+}
+
+/// A killed run's scratch file that got a second name meanwhile is somebody's.
+#[test]
+fn what_a_killed_run_left_stays_where_it_has_another_name_by_now() {
+    let place = Place::new("scratch-second");
+    let directory = place.join("d");
+    std::fs::create_dir(&directory).unwrap();
+    let order = order(&place, "random-write", directory.to_str().unwrap(), &SMALL);
+    let name = directory.join("plimsoll-scratch.dat.7");
+    let file = std::fs::File::create(&name).unwrap();
+    file.set_len(4096).unwrap();
+    let mark = stack::mark_of_scratch(stack::mark_value(&file).unwrap(), 7);
+    if uring::set_mark(&name, stack::MARK_NAME, &mark).is_err() {
+        println!("skipped: no extended attributes here");
+        return;
+    }
+    std::fs::hard_link(&name, place.join("second")).unwrap();
+    go(&place, &order).unwrap();
+    assert!(name.exists() && place.join("second").exists());
+    std::fs::remove_file(place.join("second")).unwrap();
+    go(&place, &order).unwrap();
+    assert!(!name.exists(), "with one name it goes");
 }
 
 #[test]

@@ -1,8 +1,13 @@
 //! Whole runs through the runner: on twins and on real files, all without root.
 
-#![expect(clippy::unwrap_used, reason = "a failed test is told by a panic")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "helpers of tests fail by panic, and say on stdout what they skip"
+)]
 
 mod directories;
+mod exchanged;
 mod faults;
 mod files;
 mod help;

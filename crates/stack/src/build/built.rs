@@ -174,6 +174,8 @@ mod tests {
 
     fn facts(mounts: &[(&str, &str)], holders: &[(&str, &str)]) -> BlockFacts {
         BlockFacts {
+            unchecked: Vec::new(),
+            even_though_unchecked: false,
             name: "loop1".into(),
             number: "7:1".parse().unwrap(),
             size: Bytes::mib(64),

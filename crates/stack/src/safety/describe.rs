@@ -6,6 +6,7 @@ use units::Bytes;
 
 use super::facts::{Access, Facts, FileFacts, Subject, Users};
 use super::permit::{Action, Identity, Permit, Told};
+use crate::held::Held;
 use crate::mark::Mark;
 use crate::signature::Signature;
 use crate::target::Space;
@@ -26,7 +27,12 @@ pub(super) fn permit(facts: &Facts) -> Permit {
             (action, identity(subject))
         }
     };
-    Permit { path: facts.resolved.clone(), action, sentences, identity, told: told(facts) }
+    let contents = match &facts.subject {
+        Subject::Block(block) => block.signatures.clone().ok(),
+        _ => None,
+    };
+    let (path, told, held) = (facts.resolved.clone(), told(facts), Held::default());
+    Permit { path, action, sentences, identity, told, held, contents }
 }
 
 fn told(facts: &Facts) -> Told {

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use serde::Serialize;
 use units::Bytes;
 
+use crate::held::Held;
 use crate::mounts::DeviceNumber;
-use crate::target::{FileId, Space};
+use crate::signature::{Signature, probe};
+use crate::target::{FileId, PathFacts, Space};
 
 /// How the target must be opened, so that what was decided is what is done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,6 +41,12 @@ pub struct Permit {
     pub(super) identity: Option<Identity>,
     #[serde(skip)]
     pub(super) told: Told,
+    /// What was judged, or the directory in which it is to be made.
+    #[serde(skip)]
+    pub(super) held: Held,
+    /// What was found on a device.
+    #[serde(skip)]
+    pub(super) contents: Option<Vec<Signature>>,
 }
 
 /// What sentences about several files at once are made of.
@@ -81,6 +89,16 @@ pub enum ConfirmError {
         /// What was judged.
         wanted: String,
     },
+    /// Something was put on it meanwhile.
+    #[error("{path} was changed between the check and the opening: seen {seen}, wanted {wanted}")]
+    Changed {
+        /// The target.
+        path: String,
+        /// What is on it now.
+        seen: String,
+        /// What was judged.
+        wanted: String,
+    },
     /// `fstat` failed.
     #[error("stat of the open {path} failed: {source}")]
     Stat {
@@ -92,6 +110,18 @@ pub enum ConfirmError {
 }
 
 impl Permit {
+    /// The same, with the descriptor that the judged facts were read from.
+    #[must_use]
+    pub fn holding(mut self, facts: &PathFacts) -> Self {
+        self.held = facts.held.clone();
+        self
+    }
+
+    /// What was judged, held open; of what is to be made, its directory.
+    pub const fn held(&self) -> &Held {
+        &self.held
+    }
+
     /// What will be read, written, created and removed: one sentence each, for `--dry-run`.
     pub fn describe(&self) -> &[String] {
         &self.sentences
@@ -121,5 +151,43 @@ impl Permit {
             }
         };
         if seen == wanted { Ok(()) } else { Err(ConfirmError::Exchanged { path, seen, wanted }) }
+    }
+
+    /// Checks that on an open device is what was judged, and nothing that came since.
+    pub fn confirm_contents(&self, device: &File) -> Result<(), ConfirmError> {
+        let Some(wanted) = &self.contents else { return Ok(()) };
+        let path = self.path.display().to_string();
+        let seen = match probe(device) {
+            Ok(seen) => seen,
+            Err(source) => return Err(ConfirmError::Stat { path, source }),
+        };
+        if seen == *wanted {
+            return Ok(());
+        }
+        let words = |all: &[Signature]| match all {
+            [] => "nothing".to_owned(),
+            all => all.iter().map(Signature::to_string).collect::<Vec<_>>().join(", "),
+        };
+        Err(ConfirmError::Changed { path, seen: words(&seen), wanted: words(wanted) })
+    }
+
+    /// What does not stand for the judged target any more, in words for the user.
+    pub fn exchanged(&self) -> ConfirmError {
+        let path = self.path.display().to_string();
+        let wanted = match self.identity {
+            None => "its directory as it was judged".to_owned(),
+            Some(Identity::File(id)) => format!("inode {} on {}", id.inode, id.device),
+            Some(Identity::Device(number)) => number.to_string(),
+        };
+        let seen = match std::fs::symlink_metadata(&self.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => "nothing".to_owned(),
+            Err(error) => error.to_string(),
+            Ok(found) if found.is_symlink() => "a symbolic link".to_owned(),
+            Ok(found) => {
+                let id = FileId::of(&found);
+                format!("inode {} on {}", id.inode, id.device)
+            }
+        };
+        ConfirmError::Exchanged { path, seen, wanted }
     }
 }

@@ -112,6 +112,7 @@ impl Machine {
             space: Some(Space { free: Bytes::gib(500), total: Bytes::gib(1000) }),
             compressed: Some(false),
             no_cow: Some(false),
+            held: stack::Held::default(),
         };
         Target::from_facts(&self.host, facts)
     }

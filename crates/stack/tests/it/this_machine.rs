@@ -587,3 +587,57 @@ fn the_systems_disk_is_never_written() {
     let refusal = judge(&path, &consent).unwrap_err();
     assert!(matches!(refusal.reasons().next(), Some(RefusalReason::System { .. })), "{refusal}");
 }
+
+#[test]
+fn facts_are_of_the_file_that_was_looked_at_whatever_has_its_name_meanwhile() {
+    let scratch = Scratch::new("lent");
+    let (path, away) = (scratch.file("a", b"precious"), scratch.0.join("away"));
+    let marked = scratch.file("b", b"of plimsoll");
+    if !mark(&marked) {
+        return;
+    }
+    let host = Host::this();
+    let target = inspect(&host, &path).unwrap();
+    // Our own file lends its mark for a moment, and the name is given back.
+    fs::rename(&path, &away).unwrap();
+    fs::rename(&marked, &path).unwrap();
+    let consent = Consent::default();
+    let facts = gather(&host, &target, WRITE, &consent, &Own::of_this_process(None));
+    fs::rename(&path, &marked).unwrap();
+    fs::rename(&away, &path).unwrap();
+    let Subject::File(file) = &facts.subject else { panic!() };
+    assert_eq!(file.mark, Mark::None);
+    let refusal = decide(&facts).unwrap_err();
+    assert!(refusal.reasons().any(|reason| matches!(reason, RefusalReason::NotOurs { .. })));
+}
+
+#[test]
+fn what_is_on_a_device_is_read_from_the_device_that_was_looked_at() {
+    let (Some(full), Some(blank)) = (LoopDevice::new("held-full"), LoopDevice::new("held-blank"))
+    else {
+        return;
+    };
+    let device = OpenOptions::new().write(true).open(&full.path).unwrap();
+    device.write_all_at(b"somebody's", 4096).unwrap();
+    device.sync_all().unwrap();
+    drop(device);
+    let node = full.scratch.0.join("node");
+    let make = |device: &Path| {
+        use std::os::unix::fs::MetadataExt;
+        let number = fs::metadata(device).unwrap().rdev();
+        let _ = fs::remove_file(&node);
+        let (kind, mode) =
+            (rustix::fs::FileType::BlockDevice, rustix::fs::Mode::from_raw_mode(0o600));
+        rustix::fs::mknodat(rustix::fs::CWD, &node, kind, mode, number).is_ok()
+    };
+    if !make(&full.path) || File::open(&node).is_err() {
+        println!("skipped: no device nodes here");
+        return;
+    }
+    let host = Host::this();
+    let target = inspect(&host, &node).unwrap();
+    assert!(make(&blank.path));
+    let facts = gather(&host, &target, WRITE, &full.destroy(), &Own::of_this_process(None));
+    let Subject::Block(block) = &facts.subject else { panic!() };
+    assert!(!block.signatures.as_ref().unwrap().is_empty(), "{:?}", block.signatures);
+}

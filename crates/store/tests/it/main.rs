@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "tests; the lint only knows functions marked as such")]
 
+mod beside;
 mod calibrations;
 mod claims;
 mod faults;
+mod garbled;
 mod kill;
 mod old;
 mod runs;

@@ -1,0 +1,221 @@
+//! The one way in which files for the user are written: exports, reports, captures, man pages,
+//! generated pages.
+//!
+//! A file has its name only when it is complete and on the disk, so a kill at any moment leaves the old
+//! one or the new one. What is there already is replaced only by `--force`, and then by name:
+//! nothing is ever written into a file that was there, or through a link.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat_with};
+use rustix::io::Errno;
+
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+
+/// Writes a whole file or none.
+pub fn put(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
+    may_be_put(path, force)?;
+    remove_leftovers(path);
+    place(path, bytes, force).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists if !force => exists(path),
+        _ => failed(path, error),
+    })
+}
+
+/// Writes several files into a directory, which is made if it is not there. What refuses one refuses
+/// all, before the first is written.
+pub fn put_all(dir: &Path, files: &[(String, Vec<u8>)], force: bool) -> Result<(), Failure> {
+    fs::create_dir_all(dir).map_err(|error| failed(dir, error))?;
+    files.iter().try_for_each(|(name, _)| may_be_put(&dir.join(name), force))?;
+    files.iter().try_for_each(|(name, bytes)| put(&dir.join(name), bytes, force))
+}
+
+fn exists(path: &Path) -> Failure {
+    Failure::new(ExitCode::Refused, format!("{} exists", path.display()))
+        .hint("`--force` replaces it")
+}
+
+fn failed(path: &Path, error: io::Error) -> Failure {
+    let message = format!("cannot write {}", path.display());
+    Failure::caused(ExitCode::Unexpected, message, error)
+}
+
+/// Refuses a name that is taken by what may not be replaced. Replacing by name would put a file in
+/// the place of a device, and following a link would replace a file that nobody named.
+fn may_be_put(path: &Path, force: bool) -> Result<(), Failure> {
+    let refused = |what: String, hint: &str| {
+        Err(Failure::new(ExitCode::Refused, format!("{} {what}", path.display())).hint(hint))
+    };
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => refused(
+            "is a symbolic link, and files are not written through links".to_owned(),
+            "name the file itself, or remove the link",
+        ),
+        Ok(found) if !found.is_file() => refused(
+            format!("is {}, not a regular file", kind(&found)),
+            "name another file, or leave `-o` out and redirect standard output",
+        ),
+        Ok(_) if !force => Err(exists(path)),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(path, error)),
+    }
+}
+
+fn kind(found: &Metadata) -> &'static str {
+    let kind = found.file_type();
+    match () {
+        () if kind.is_dir() => "a directory",
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () if kind.is_block_device() || kind.is_char_device() => "a device",
+        () => "something else",
+    }
+}
+
+fn place(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
+    let Some(mut file) = unnamed(path) else {
+        return place_named(path, bytes, force);
+    };
+    fill(&mut file, bytes)?;
+    if !force {
+        return match give_name(&file, path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                place_named(path, bytes, force)
+            }
+            done => done,
+        };
+    }
+    // No file can be linked over another, so it has a name of its own for a moment.
+    let _ = file.try_lock();
+    let named = temporaries(path)?.find(|temporary| give_name(&file, temporary).is_ok());
+    let Some(temporary) = named else { return place_named(path, bytes, force) };
+    fs::rename(&temporary, path).inspect_err(|_| {
+        let _ = remove_own(&file, &temporary);
+    })
+}
+
+/// A file without a name in the directory of `path`: it is gone with this process, however that
+/// ends. `None` where the file system has none such.
+fn unnamed(path: &Path) -> Option<File> {
+    let directory = path.parent().filter(|parent| *parent != Path::new(""));
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o666);
+    openat(CWD, directory.unwrap_or(Path::new(".")), flags, mode).ok().map(File::from)
+}
+
+fn give_name(file: &File, path: &Path) -> io::Result<()> {
+    let held = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, held, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// By way of a file that has a name of its own until it is complete and on the disk.
+fn place_named(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
+    let (mut file, temporary) = create_temporary(path)?;
+    // While it is locked nobody takes it for a leftover.
+    let _ = file.try_lock();
+    let placed = fill(&mut file, bytes).and_then(|()| match force {
+        true => fs::rename(&temporary, path),
+        false => place_new(&temporary, path),
+    });
+    placed.inspect_err(|_| {
+        let _ = remove_own(&file, &temporary);
+    })
+}
+
+/// A new file: `O_EXCL` follows no link and opens nothing that somebody put there.
+fn create_temporary(path: &Path) -> io::Result<(File, PathBuf)> {
+    let mut last = io::Error::from(io::ErrorKind::InvalidInput);
+    for temporary in temporaries(path)? {
+        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+            Ok(file) => return Ok((file, temporary)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let what = format!("{} is in the way", temporary.display());
+                last = io::Error::other(what);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+const MARK: &str = ".plimsoll-";
+const END: &str = ".tmp";
+
+/// How many names are tried where somebody else has them already.
+const NAMES: u32 = 8;
+
+/// `.run.json.plimsoll-123.tmp`, and others for the case that this one is taken.
+fn temporaries(path: &Path) -> io::Result<impl Iterator<Item = PathBuf>> {
+    let file = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+    let path = path.to_owned();
+    let id = std::process::id();
+    let ids = std::iter::once(id.to_string()).chain((1..NAMES).map(move |n| format!("{id}{n:03}")));
+    Ok(ids.map(move |id| {
+        let mut name = OsString::from(".");
+        name.push(&file);
+        name.push(format!("{MARK}{id}{END}"));
+        path.with_file_name(name)
+    }))
+}
+
+/// Removes what writers of `path` left that were killed where there are no files without names.
+///
+/// Whoever writes one holds its lock. Process ids would not do: another container, or another host
+/// of a shared directory, has its own.
+fn remove_leftovers(path: &Path) {
+    let directory = path.parent().filter(|parent| *parent != Path::new(""));
+    let Ok(entries) = fs::read_dir(directory.unwrap_or(Path::new("."))) else { return };
+    let target = path.file_name().unwrap_or_default();
+    for entry in entries.flatten().filter(|entry| is_temporary(&entry.file_name(), target)) {
+        let _ = remove_leftover(&entry.path());
+    }
+}
+
+fn is_temporary(name: &OsStr, of: &OsStr) -> bool {
+    let rest = name.as_bytes().strip_prefix(b".").and_then(|n| n.strip_prefix(of.as_bytes()));
+    let id = rest.and_then(|rest| rest.strip_prefix(MARK.as_bytes())?.strip_suffix(END.as_bytes()));
+    id.is_some_and(|id| !id.is_empty() && id.iter().all(u8::is_ascii_digit))
+}
+
+fn remove_leftover(path: &Path) -> io::Result<()> {
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let flags = i32::try_from(flags.bits()).unwrap_or(0);
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let held = file.metadata()?;
+    let ours = held.is_file() && held.uid() == rustix::process::geteuid().as_raw();
+    if ours && file.try_lock().is_ok() { remove_own(&file, path) } else { Ok(()) }
+}
+
+/// Removes the name of an open file if it is still that file's: another may have taken it.
+fn remove_own(file: &File, path: &Path) -> io::Result<()> {
+    let (held, named) = (file.metadata()?, fs::symlink_metadata(path)?);
+    match (named.dev(), named.ino()) == (held.dev(), held.ino()) {
+        true => fs::remove_file(path),
+        false => Ok(()),
+    }
+}
+
+fn fill(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Renames unless the name is taken by now.
+fn place_new(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system can. A second name is never given over another.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            fs::hard_link(from, to)?;
+            fs::remove_file(from)
+        }
+        done => Ok(done?),
+    }
+}

@@ -1,0 +1,123 @@
+//! What lies beside a store under names that follow from its own: SQLite's log and its index, and
+//! locks of runs.
+//!
+//! Whoever may write to the directory can put something there beforehand. Through a link, or into a
+//! file with a second name, nothing is written: the file behind it is somebody's.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::StoreError;
+
+/// Of Linux, on all architectures that Plimsoll is built for but arm, whose own `O_NOFOLLOW` differs.
+#[cfg(not(any(target_arch = "arm", target_arch = "aarch64")))]
+const O_NOFOLLOW: i32 = 0o400_000;
+#[cfg(any(target_arch = "arm", target_arch = "aarch64"))]
+const O_NOFOLLOW: i32 = 0o100_000;
+const O_NONBLOCK: i32 = 0o4_000;
+
+/// What SQLite puts beside a file.
+const SIDES: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// A name beside a store.
+pub(crate) fn side(store: &Path, end: &str) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+/// Refuses a store beside which SQLite would write to what is not its own.
+pub(crate) fn check(store: &Path) -> Result<(), StoreError> {
+    // SQLite goes through a link to the store itself, and puts its own beside what that leads to.
+    let store = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+    for path in SIDES.map(|end| side(&store, end)) {
+        let why = match std::fs::symlink_metadata(&path) {
+            Ok(found) => fault(&found, &path, &store),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            // What cannot be looked at SQLite cannot open either, and says so.
+            Err(_) => None,
+        };
+        if let Some(why) = why {
+            return Err(StoreError::NotBeside { path, why });
+        }
+    }
+    Ok(())
+}
+
+/// Opens a file beside a store for reading and writing; makes it if it is not there. Nothing in it
+/// is changed.
+pub(crate) fn open(path: &Path, store: &Path) -> Result<File, StoreError> {
+    let failed = |source| StoreError::CannotClaim { path: path.to_owned(), source };
+    // Looked at first: what is no file does something when it is opened.
+    if let Ok(found) = std::fs::symlink_metadata(path) {
+        refuse(&found, path, store)?;
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let file = options.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path).map_err(failed)?;
+    refuse(&file.metadata().map_err(failed)?, path, store)?;
+    Ok(file)
+}
+
+/// Opens what is there for reading, and only if it is a file.
+pub(crate) fn read(path: &Path) -> io::Result<File> {
+    let kind = |found: Metadata| match found.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::from(ErrorKind::InvalidInput)),
+    };
+    kind(std::fs::symlink_metadata(path)?)?;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path)?;
+    kind(file.metadata()?)?;
+    Ok(file)
+}
+
+/// Whether the name is still that of an open file, and of no link to it.
+pub(crate) fn is_still(path: &Path, file: &File) -> bool {
+    let held = file.metadata().map(|found| id(&found));
+    let named = std::fs::symlink_metadata(path).map(|found| id(&found));
+    matches!((held, named), (Ok(held), Ok(named)) if held == named)
+}
+
+fn id(found: &Metadata) -> (u64, u64) {
+    (found.dev(), found.ino())
+}
+
+fn refuse(found: &Metadata, path: &Path, store: &Path) -> Result<(), StoreError> {
+    match fault(found, path, store) {
+        Some(why) => Err(StoreError::NotBeside { path: path.to_owned(), why }),
+        None => Ok(()),
+    }
+}
+
+fn fault(found: &Metadata, path: &Path, store: &Path) -> Option<String> {
+    if found.is_symlink() {
+        return Some("it is a symbolic link".to_owned());
+    }
+    if !found.is_file() {
+        return Some("it is no regular file".to_owned());
+    }
+    // 0: its holder removed it just now.
+    if found.nlink() > 1 {
+        return Some(format!("it has {} names (hard links)", found.nlink()));
+    }
+    let is_known = || {
+        let store = std::fs::metadata(store).ok().map(|store| store.uid());
+        let own = std::fs::metadata("/proc/self").ok().map(|own| own.uid());
+        [Some(0), store, own].contains(&Some(found.uid()))
+    };
+    if !is_open_to_all(path) || is_known() {
+        return None;
+    }
+    Some(format!("it belongs to user {}, in a directory that everybody may write to", found.uid()))
+}
+
+/// In a directory of a group its members trust each other; in one that everybody may write to nobody
+/// can be trusted, whether or not it is sticky.
+fn is_open_to_all(path: &Path) -> bool {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let found = std::fs::metadata(parent.unwrap_or(Path::new(".")));
+    found.is_ok_and(|found| found.mode() & 0o002 != 0)
+}
