@@ -500,10 +500,11 @@ impl CellInterval {
         said
     }
 
-    /// How far it reaches: `+-1.2 %`; of one whose lower end is 0, which no factor is, `from 0 to 2.99
-    /// times the rate`.
+    /// How far it reaches: `+-1.2 %`; of a wide one its ends; of one whose lower end is 0, which no
+    /// factor is, `from 0 to 2.99 times the rate`.
     pub(crate) fn reach(&self) -> String {
         match self.low > 0.0 {
+            true if self.is_wide() => self.ends(),
             true => crate::words::reach(self.half_width),
             false => {
                 format!("from 0 to {} times the rate", crate::words::digits(1.0 + self.half_width))
@@ -511,10 +512,23 @@ impl CellInterval {
         }
     }
 
+    /// Whether it is told by its ends: `+-924 %` of a rate says nothing of its lower one.
+    pub fn is_wide(&self) -> bool {
+        self.half_width > crate::words::SIDES_ALIKE
+    }
+
+    /// `3.94 K to 10.7 K requests/s`.
+    pub(crate) fn ends(&self) -> String {
+        format!("{} to {} requests/s", rate(self.low), rate(self.high))
+    }
+
     fn rate_sentence(&self) -> String {
         let (mean, low, high) = (rate(self.mean), rate(self.low), rate(self.high));
         // Both ends follow.
-        let width = if self.low > 0.0 { format!(" {}", self.reach()) } else { String::new() };
+        let width = match self.low > 0.0 && !self.is_wide() {
+            true => format!(" {}", self.reach()),
+            false => String::new(),
+        };
         match self.basis {
             Basis::Visits => format!(
                 "{mean} requests/s{width}: {} visits spread over the run put their geometric mean \
@@ -814,7 +828,7 @@ mod tests {
         assert!(found.outliers_judged && !found.recurring);
         assert!((found.mean_without_flagged.unwrap() / 7778.0 - 1.0).abs() < 0.001);
         insta::assert_snapshot!(found.sentences().join("\n"), @"
-        6.50 K requests/s +-65 %: 5 visits spread over the run put their geometric mean between 3.94 K and 10.7 K; such intervals hold it 95 times in 100.
+        6.50 K requests/s: 5 visits spread over the run put their geometric mean between 3.94 K and 10.7 K; such intervals hold it 95 times in 100.
         One of 5 lies apart from the others: visit 1 (3.17 K). The mean is 6.50 K with and 7.78 K without. Nothing was dropped: look for a stall, a host stall or other load in that visit, and repeat it.
         The visits, in the order made: 3.17 K, 7.61 K, 8.38 K, 7.63 K, 7.52 K; their median is 7.61 K.
         No stall of 100 ms or more in 10.0 s measured: one every 3.3 s or rarer could still have been missed.

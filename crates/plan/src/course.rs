@@ -444,7 +444,7 @@ impl Course {
     }
 
     /// How many cells and pilots the phases from `phase` on have that are played in rounds.
-    fn in_rounds(&self, phase: usize) -> impl Iterator<Item = (u64, u64)> {
+    pub(crate) fn in_rounds(&self, phase: usize) -> impl Iterator<Item = (u64, u64)> {
         self.schedule.phases.iter().skip(phase).filter_map(|phase| match &phase.way {
             Way::Rounds { pilots } => Some((phase.cells.len() as u64, pilots.len() as u64)),
             _ => None,

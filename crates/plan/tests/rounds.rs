@@ -241,6 +241,26 @@ fn waits_for_an_idle_device_do_not_eat_the_visits_that_an_interval_needs() {
 }
 
 #[test]
+fn a_device_that_is_never_idle_leaves_time_for_every_visit() {
+    // One cell in each phase, three visits of 2.5 s to each and two pilots: 35 s of the minute. Waits
+    // of 30 s, as a device that is never idle would have them, left time for one visit of three.
+    for (first, second) in [(1, 1), (4, 2)] {
+        let time = 30 * (first + second);
+        let rounds = format!("visits_min = 3\nvisits_max = 3\ntime_max = \"{time}s\"");
+        let suite = suite(first, second, &rounds);
+        let schedule = schedule(&suite, 7);
+        let wait = schedule.wait_most();
+        assert!(wait > Nanos::ZERO && wait < Nanos::secs(30), "{wait}");
+        let enough = |wait: Nanos| {
+            let world = World { took: WHOLE + wait, ..QUIET };
+            let (visits, _) = world.play(&schedule);
+            counts(&visits).values().all(|n| *n == 3)
+        };
+        assert!(!enough(Nanos::secs(30)) && enough(wait), "{wait}");
+    }
+}
+
+#[test]
 fn what_is_to_spare_is_shared_with_the_phases_to_come() {
     // Five visits of 2.5 s to each of 40 cells are 500 s; three are wanted at least.
     let suite = suite(20, 20, "pilot = false\ntime_max = \"510s\"");

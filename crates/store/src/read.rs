@@ -18,6 +18,7 @@ const SCRATCH: &str = "plimsoll-scratch.dat";
 impl Store {
     /// Every run on a line, newest last.
     pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
+        self.is_there()?;
         let query = "SELECT *,
                  (SELECT count(DISTINCT cell || '/' || repeat) FROM visit
                       WHERE run = number AND end <> 'interrupted' AND purpose = 'measure')
@@ -67,6 +68,8 @@ impl Store {
     ///
     /// * `id`: as [`Self::create_run`] and [`Self::resolve`] give it.
     pub fn load(&self, id: &str) -> Result<Run, StoreError> {
+        // Who reads a run back after it ended says where it is stored.
+        self.is_there()?;
         let number = self.number(id)?;
         // Deferred: it takes its snapshot at the first read and holds it.
         let snapshot = self.connection.unchecked_transaction().map_err(|e| self.sql(e))?;

@@ -688,7 +688,7 @@ impl super::Rate {
     pub fn text(&self) -> String {
         let Some(rate) = self.per_second else { return "nothing".to_owned() };
         let reach = self.low.zip(self.high).map(|(low, high)| match high / rate - 1.0 {
-            up if up > 1.0 => format!(" [{}, {}]", iops(low), iops(high)),
+            up if up > words::SIDES_ALIKE => format!(" [{}, {}]", iops(low), iops(high)),
             up => format!(" {}", words::reach(up.max(1.0 - low / rate))),
         });
         format!("{}{}", iops(rate), reach.unwrap_or_default())
