@@ -196,8 +196,6 @@ mod tests {
                 writers: vec![Process { id: 7, name: POOL_SERVICE.into() }],
                 ..Users::default()
             },
-            unchecked: Vec::new(),
-            even_though_unchecked: false,
         }
     }
 
