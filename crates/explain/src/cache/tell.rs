@@ -383,17 +383,17 @@ impl WriteCache {
                 )
             }
             (false, 0) if self.slow_after > 0 => format!(
-                "clean space used up, or wear, or a cache of about {about} ({whose}) that had no time to drain: \
+                "clean space or I/O credits used up, or wear, or a cache of about {about} ({whose}) that had no time to drain: \
                  {} to the cell {} as slow; a visit after a pause of some minutes would tell which",
                 visits(self.slow_after),
                 if self.slow_after == 1 { "was" } else { "were" }
             ),
             (false, 0) => format!(
-                "a write cache of about {about}, {whose}, or clean space used up, or wear: seen once; a second \
+                "a write cache of about {about}, {whose}, or clean space or I/O credits used up, or wear: seen once; a second \
                  visit after a pause would show whether it refills"
             ),
             (false, n) => format!(
-                "clean space used up, or wear, rather than a cache: it was not there again in {} that wrote \
+                "clean space or I/O credits used up, or wear, rather than a cache: it was not there again in {} that wrote \
                  as much",
                 visits(n)
             ),

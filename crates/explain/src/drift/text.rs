@@ -104,8 +104,8 @@ impl RunDrift {
                          different meanwhile is the first suspect."
                     }
                     false => {
-                        "Something outside the cells happened then: other load, heat, a cache or \
-                         clean space used up."
+                        "Something outside the cells happened then: other load, heat, a cache, \
+                         clean space or I/O credits used up."
                     }
                 };
                 let who = match self.cells {
