@@ -580,8 +580,7 @@ fn place(stream: &StreamOfCell) -> String {
 
 /// A cell's phase and values.
 fn place_of(cell: &CellRecord) -> String {
-    CellView { cell, stream: None, counts: Vec::new(), bursts: Vec::new(), visits: Vec::new() }
-        .name()
+    CellView::bare(cell).name()
 }
 
 /// What was due and not issued in the visits to a cell: a line for each stream, since the numbers of
