@@ -13,6 +13,7 @@ mod gaps;
 mod histograms;
 mod outliers;
 mod rounds;
+mod speeds;
 mod steady;
 mod visits;
 
@@ -24,6 +25,7 @@ pub const ALL: &[&[Proof]] = &[
     outliers::PROOFS,
     compare::PROOFS,
     control::PROOFS,
+    speeds::PROOFS,
     freezes::PROOFS,
     gaps::PROOFS,
     barriers::PROOFS,
