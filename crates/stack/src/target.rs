@@ -271,6 +271,11 @@ impl TargetError {
             Self::Look { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("run as a user who may read the directory".to_owned())
             }
+            Self::Look { source, .. }
+                if source.raw_os_error() == Some(Errno::MFILE.raw_os_error()) =>
+            {
+                Some("raise the limit of open files: ulimit -n".to_owned())
+            }
             Self::Look { .. } | Self::Empty => None,
         }
     }
@@ -351,8 +356,12 @@ fn missing(path: &Path) -> Result<PathFacts, TargetError> {
     };
     // `x/..` has a parent and no name: there is nothing to create.
     let name = path.file_name().ok_or_else(no_parent)?;
-    let directory = std::fs::canonicalize(parent).map_err(|_| no_parent())?;
-    let handle = Handle::open(&directory).map_err(|_| no_parent())?;
+    let not_held = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => no_parent(),
+        _ => TargetError::Look { what: "opening the directory", given: given.clone(), source },
+    };
+    let directory = std::fs::canonicalize(parent).map_err(not_held)?;
+    let handle = Handle::open(&directory).map_err(not_held)?;
     if !handle.metadata().is_ok_and(|found| found.is_dir()) {
         return Err(no_parent());
     }

@@ -14,6 +14,7 @@ mod histograms;
 mod levels;
 mod outliers;
 mod rounds;
+mod speeds;
 mod steady;
 mod visits;
 
@@ -25,6 +26,7 @@ pub const ALL: &[&[Proof]] = &[
     outliers::PROOFS,
     compare::PROOFS,
     control::PROOFS,
+    speeds::PROOFS,
     freezes::PROOFS,
     gaps::PROOFS,
     barriers::PROOFS,

@@ -15,6 +15,7 @@ mod lab;
 mod left_behind;
 mod limits;
 mod live;
+mod order;
 mod path;
 mod places;
 mod plumbing;

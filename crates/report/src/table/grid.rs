@@ -127,7 +127,7 @@ fn legend(judged: &Judged, streams: &[StreamOfCell]) -> String {
     said.push(match () {
         () if shown.is_empty() => return String::new(),
         () if judged.run.header.imported.is_some() => {
-            "rates: as the tool told them; of several visits the mean".to_owned()
+            "rates: as the tool told them; of several visits the geometric mean".to_owned()
         }
         () if !several => "rates: what completed in a visit, by its time".to_owned(),
         () if known > 0 => {
@@ -587,8 +587,7 @@ fn place(stream: &StreamOfCell) -> String {
 
 /// A cell's phase and values.
 fn place_of(cell: &CellRecord) -> String {
-    CellView { cell, stream: None, counts: Vec::new(), bursts: Vec::new(), visits: Vec::new() }
-        .name()
+    CellView::bare(cell).name()
 }
 
 /// What was due and not issued in the visits to a cell: a line for each stream, since the numbers of
