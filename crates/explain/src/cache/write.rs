@@ -183,7 +183,10 @@ mod tests {
         let falls = || writes(0, &[rows(40, 1000), rows(60, 200)].concat());
         let (cache, said) = told(vec![falls()]);
         assert_eq!((cache.slow_after, cache.refills), (0, false));
-        assert!(said.contains("or clean space or I/O credits used up, or wear: seen once;"), "{said}");
+        assert!(
+            said.contains("or clean space or I/O credits used up, or wear: seen once;"),
+            "{said}"
+        );
         // Rounds that wrote less than the cache would hold, each as slow.
         let (cache, said) =
             told(vec![falls(), writes(1, &rows(30, 200)), writes(2, &rows(30, 200))]);
