@@ -24,7 +24,8 @@ help:
 	@echo '             show the table, write plimsoll-report.html, .txt and .json'
 	@echo '             SCRATCH=/disk/file chooses what is measured; it is removed afterwards'
 	@echo 'make test    install the programs the tests use where it may, then check and test everything;'
-	@echo '             at its end the short form of the lab, where User-Mode Linux is installed'
+	@echo '             at its end the short form of the lab, where User-Mode Linux is installed, and'
+	@echo '             what was not checked for want of programs or rights'
 	@echo 'make proof   the whole count of the simulations that the statistics must pass, and'
 	@echo '             docs/proof.md made from it; a few minutes (make test runs a short form)'
 	@echo 'make bench   measure Plimsoll beside a bare loop and the peers that are installed'
@@ -61,6 +62,7 @@ test: packages page
 	PLIMSOLL="$(abspath $(PLIMSOLL))" .ci/page test
 	$(CARGO) xtask instructions --check
 	$(CARGO) xtask lab --short --jobs 2 --patience 2
+	@.ci/packages left
 
 proof:
 	$(CARGO) run --release --package plimsoll-proof -- --full --write docs/proof.md

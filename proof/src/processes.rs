@@ -24,6 +24,37 @@ impl Autoregressive {
     }
 }
 
+/// Noise of standard deviation 1 that lasts, in continuous time: after its memory 1 / e of a deviation
+/// is left. Goes on between visits.
+#[derive(Clone, Debug)]
+pub struct Lasting {
+    memory: f64,
+    state: f64,
+}
+
+impl Lasting {
+    /// * `memory`: in seconds.
+    pub fn new(memory: f64, random: &mut Random) -> Self {
+        Self { memory, state: random.normal() }
+    }
+
+    /// Lets time pass.
+    pub fn pass(&mut self, seconds: f64, random: &mut Random) {
+        let keeps = (-seconds / self.memory).exp();
+        self.state = keeps * self.state + (1.0 - keeps * keeps).sqrt() * random.normal();
+    }
+
+    /// Its mean over the next seconds, of five moments.
+    pub fn mean(&mut self, seconds: f64, random: &mut Random) -> f64 {
+        let mut sum = 0.0;
+        for _ in 0..5 {
+            self.pass(seconds / 5.0, random);
+            sum += self.state;
+        }
+        sum / 5.0
+    }
+}
+
 /// How the rate of a storage device moves in samples of 100 ms, relative to its level. The scatter
 /// of single samples is 5 % in all of them, stalls and shifts apart.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -48,6 +48,10 @@ export interface Datum {
 
 export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 
+/** About how wide a short number is, in sizes of its letters. */
+export const breadth = (text: string): number =>
+  [...text].reduce((sum, one) => sum + (one === '.' ? 0.35 : one === '×' ? 0.84 : 0.66), 0);
+
 /** A tooltip made of elements: no text of a run is read as markup. */
 export function card({ title, rows }: Told): HTMLElement {
   const body = rows.flatMap(([name, value]) => [

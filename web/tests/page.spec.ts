@@ -1284,3 +1284,112 @@ test('where nothing was told of a kind nothing is missing', async ({ page }) => 
   await expect(figure.locator('.canvas svg')).toBeVisible();
   await expect(figure.locator('svg path[stroke="#c2143a"]')).toHaveCount(0);
 });
+
+/** Bars of a drawing: filled, and with a length. */
+const barsOf = async (canvas: ReturnType<Page['locator']>) => {
+  await canvas.scrollIntoViewIfNeeded();
+  await expect(canvas.locator('svg')).toBeVisible();
+  const paths = canvas.locator('svg path:not([fill="none"]):not([fill="transparent"])');
+  const boxes = await paths.evaluateAll((all) => all.map((one) => one.getBoundingClientRect()));
+  return boxes.filter(({ width, height }) => width > 8 && height > 8).length;
+};
+
+test('an interval or a bar that reaches nothing hides no bar', async ({ page }) => {
+  const name = 'mixed';
+  const one = data(name);
+  await open(page, name);
+  const canvas = page.locator('#figure-bars .canvas').first();
+  const drawn = await barsOf(canvas);
+  expect(drawn).toBeGreaterThan(5);
+  for (const cell of one.runs[0].cells)
+    if (cell.iops !== null) Object.assign(cell, { iops_low: 0, iops_high: 2 * cell.iops });
+  put('to-nothing', one);
+  for (const scale of ['log', 'linear']) {
+    await open(page, 'to-nothing', `#scale=${scale}`);
+    // On a linear scale the shortest cannot be seen.
+    expect(await barsOf(canvas), scale).toBeGreaterThanOrEqual(scale === 'log' ? drawn : 3);
+    // Whiskers end where the plot does.
+    const out = await canvas.evaluate((place) => {
+      const { left, right } = place.getBoundingClientRect();
+      const all = [...place.querySelectorAll('svg path')].map((one) => one.getBoundingClientRect());
+      return all.filter((one) => one.left < left - 1 || one.right > right + 1).length;
+    });
+    expect(out, scale).toBe(0);
+  }
+  const none = structuredClone(one);
+  none.runs[0].cells.find((cell: { iops: number | null }) => cell.iops !== null).iops = 0;
+  put('of-nothing', none);
+  const faults = await open(page, 'of-nothing', '#scale=log');
+  expect(await barsOf(canvas)).toBeGreaterThanOrEqual(drawn - 1);
+  expect(faults).toEqual([]);
+});
+
+test('of two runs with many curves as many of each are drawn', async ({ page }) => {
+  const one = data('grid');
+  const [run] = one.runs;
+  const cells = [0, 1].flatMap((copy) =>
+    run.cells.map((cell: { key: string; name: string; block_bytes: number }) => ({
+      ...cell,
+      key: `${cell.key}${copy || ''}`,
+      name: `${cell.name} ${copy}`,
+      block_bytes: 8192,
+    })),
+  );
+  put('two-runs', {
+    ...one,
+    runs: [
+      { ...run, cells },
+      { ...run, id: 'r98', cells },
+    ],
+  });
+  await open(page, 'two-runs');
+  for (const id of ['distribution', 'exposure']) {
+    const figure = page.locator(`#figure-${id}`);
+    await figure.scrollIntoViewIfNeeded();
+    await expect(figure.locator('.left')).toContainText('The first 16 of');
+    const names = await figure.locator('.legend button').allTextContents();
+    const others = names.filter((name) => name.includes('r98'));
+    expect(names.length).toBe(16);
+    expect(others.length, names.join('\n')).toBe(8);
+    const canvas = figure.locator('.canvas').first();
+    await expect(canvas.locator('svg')).toBeVisible();
+    for (const color of ['#0072b2', '#d55e00'])
+      expect(await canvas.locator(`svg path[stroke="${color}"]`).count(), color).toBeGreaterThan(5);
+  }
+});
+
+for (const name of ['study', 'mixed', 'copies', 'stacks', 'one-factor'])
+  test(`${name}: numbers on bars are whole or not there on a phone`, async ({ page }) => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await open(page, name);
+    const all = page.locator('#figure-bars .canvas, #figure-levels .canvas');
+    expect(await all.count()).toBeGreaterThan(0);
+    for (const canvas of await all.all()) {
+      expect(await collisions(canvas)).toEqual([]);
+      // A number is on a bar with all of its letters, or on none.
+      const torn = await canvas.evaluate((place) => {
+        const box = (one: Element) => one.getBoundingClientRect();
+        const paths = [...place.querySelectorAll('svg path')];
+        const isFilled = (one: Element) =>
+          !['none', 'transparent', null].includes(one.getAttribute('fill'));
+        const bars = paths
+          .filter(isFilled)
+          .map(box)
+          .filter((one) => one.width > 3 && one.height > 3);
+        const ends = paths.filter((one) => one.getAttribute('stroke-width') === '1.4').map(box);
+        const numbers = [...place.querySelectorAll('svg text')].filter((one) =>
+          /^[\d.]+[KMG]?$/.test(one.textContent ?? ''),
+        );
+        return numbers.flatMap((one) => {
+          const own = box(one);
+          const cuts = (a: DOMRect) =>
+            Math.min(a.right, own.right) - Math.max(a.left, own.left) > 1.5 &&
+            Math.min(a.bottom, own.bottom) - Math.max(a.top, own.top) > 3;
+          const holds = (a: DOMRect) => a.left <= own.left + 1.5 && a.right >= own.right - 1.5;
+          const bad = bars.some((bar) => cuts(bar) && !holds(bar)) || ends.some(cuts);
+          return bad ? [one.textContent] : [];
+        });
+      });
+      expect(torn).toEqual([]);
+    }
+  });

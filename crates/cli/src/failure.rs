@@ -129,6 +129,8 @@ impl From<StoreError> for Failure {
             StoreError::NoSuchRun { .. } | StoreError::Ambiguous { .. } | StoreError::Empty(_) => {
                 ExitCode::Usage
             }
+            // The store is as it was: the run belongs to another process.
+            StoreError::Claimed { .. } => ExitCode::Refused,
             _ => ExitCode::Store,
         };
         let hint = error.hint();

@@ -408,6 +408,9 @@ pub enum Doubt {
     /// A side stood still for a good part of a visit, and how often it does is not known from so
     /// few visits: the other's rate lies within what that leaves open.
     Standstills,
+    /// A side changed its level within its run, and for how long it has which level is not known: the
+    /// other's rate lies within what that leaves open.
+    Levels,
     /// So few requests that the start and the end of visits may make the difference, or hide one:
     /// longer visits would tell, more of them do not.
     FewRequests,
@@ -527,6 +530,10 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
             };
             row.scheduled = scheduled.iter().any(of);
         }
+        let reaches = levels::reaches(&matched, &cells);
+        for (row, reach) in cells.iter_mut().zip(&reaches) {
+            row.widen_by_levels(*reach);
+        }
         let all = cells.iter().map(|row| row.outcome.count as usize).sum();
         let margin = margin(terms, (None, all), drift.map(|d| d.overall));
         let margin = no_less(margin, control.map(|far| far.overall));
@@ -553,7 +560,10 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
             _ => {
                 let found = judge(&[matched.overall_of(&counts)], &[margin], terms.confidence);
                 let reach = matched.standstill_reach_of(&counts);
-                found.into_iter().next().map(|outcome| outcome.reaching(reach))
+                let of_levels = levels::reach_of_mean(&reaches, &counts);
+                found.into_iter().next().map(|outcome| {
+                    outcome.reaching(reach).reaching_beyond(of_levels, Doubt::Levels)
+                })
             }
         };
         let overall = overall.unwrap_or_else(Outcome::unknown);
@@ -622,6 +632,31 @@ impl Outcome {
             let low = ratio.low.map(|low| low.min(down));
             Ratio { low, high: ratio.high.map(|high| high.max(up)), ..ratio }
         };
+        self.widen(wider, Doubt::Standstills);
+        self
+    }
+
+    /// With intervals that reach so much further, in logarithms; without what that takes away, for
+    /// which this doubt is given.
+    fn reaching_beyond(mut self, reach: f64, doubt: Doubt) -> Self {
+        let wider = |ratio: Ratio| {
+            let low = ratio.low.map(|low| low * (-reach).exp());
+            Ratio { low, high: ratio.high.map(|high| high * reach.exp()), ..ratio }
+        };
+        let before = self.ratio;
+        self.widen(wider, doubt);
+        if self.ratio != before
+            && !self.doubts.contains(&doubt)
+            && self.verdict == Verdict::Inconclusive
+        {
+            // More visits do not settle it.
+            self.more = None;
+            self.doubts.push(doubt);
+        }
+        self
+    }
+
+    fn widen(&mut self, wider: impl Fn(Ratio) -> Ratio + Copy, doubt: Doubt) {
         let before = (self.ratio, self.same_ratio);
         self.ratio = self.ratio.map(wider);
         self.same_ratio = self.same_ratio.map(wider);
@@ -642,9 +677,8 @@ impl Outcome {
             self.verdict = Verdict::Inconclusive;
             self.direction = None;
             self.more = None;
-            self.doubts.push(Doubt::Standstills);
+            self.doubts.push(doubt);
         }
-        self
     }
 
     fn is_different(&self, way: Direction) -> bool {
@@ -653,6 +687,14 @@ impl Outcome {
 }
 
 impl CellComparison {
+    /// Lets the ratio reach as much further as levels leave open: see [`levels::reaches`].
+    fn widen_by_levels(&mut self, reach: f64) {
+        if reach > 0.0 {
+            let outcome = std::mem::replace(&mut self.outcome, Outcome::unknown());
+            self.outcome = outcome.reaching_beyond(reach, Doubt::Levels);
+        }
+    }
+
     /// Whether its rates say what the storage does: the suite sets none, or a side did not reach
     /// what was offered.
     pub fn is_of_storage(&self) -> bool {

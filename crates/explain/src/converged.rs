@@ -174,7 +174,11 @@ impl Asked {
                     ),
                     false => String::new(),
                 };
-                (format!("+-{seen} after {visits}, wanted {wanted}{why}"), agree)
+                let seen = match found.is_wide() {
+                    true => format!("{} after {visits}, wanted +-{wanted}", found.ends()),
+                    false => format!("+-{seen} after {visits}, wanted {wanted}"),
+                };
+                (format!("{seen}{why}"), agree)
             }
         };
         Some(Open {

@@ -3,6 +3,8 @@
 //! Everything is judged on logarithms of rates, so effects are ratios. A change that all cells
 //! share is of the device or of what surrounds it; one that a single cell has is of that cell.
 
+mod cells;
+mod levels;
 mod run;
 mod seconds;
 mod text;
@@ -14,20 +16,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::VisitRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::changepoint::{Changes, Noise, Segment, changes_given, noise, unseen};
+use stats::changepoint::{Changes, Noise, Segment};
 use stats::paired::Estimate;
 use stats::trend::theil_sen;
 
+use self::cells::cell_drifts;
 use self::run::run_drifts;
 use self::seconds::Seconds;
-use crate::ends::{ends, is_few};
+use crate::ends::is_few;
 use crate::interference::keeps_its_rate;
 use crate::places::Told;
 use crate::view::{CellView, View, VisitView, is_preparation};
 
 const CONFIDENCE: f64 = 0.95;
-/// Fewest visits of a level over a cell's visits.
-const SEGMENT_VISITS: usize = 3;
 /// A slope through fewer points is a guess.
 const POINTS_MIN: usize = 5;
 /// Pairs of points grow with their square; beyond this neighbours are averaged.
@@ -128,6 +129,10 @@ pub struct Step {
     pub before: f64,
     /// Requests per second after; the ratio for what cells share.
     pub after: f64,
+    /// Lower end of the 95 % interval of after by before; `null` where none is known.
+    pub ratio_low: Option<f64>,
+    /// Upper end.
+    pub ratio_high: Option<f64>,
     /// The run was broken off and resumed where the change lies, or next to it.
     pub at_break: bool,
 }
@@ -249,14 +254,34 @@ pub fn drift(view: &View<'_>) -> Drifts {
     // Nor do such visits tell of a cell: noise that lasts longer than one looks like a level.
     let too_short = !all.is_empty() && run::too_short(&all);
     let of_rows = points(view, &view.rows);
+    let hourly = |row: usize| {
+        let phase = view.rows.get(row).map(|row| &row.cell.phase);
+        phase.map_or(0.0, |phase| hourly(&parts, &all, view, phase))
+    };
+    let cells = if too_short { Vec::new() } else { cell_drifts(view, &of_rows, &hourly) };
     Drifts {
         visits,
-        cells: if too_short { Vec::new() } else { cell_drifts(view, &of_rows) },
+        cells,
         parts,
         cliffs: u32::try_from(cliffs.len()).unwrap_or(u32::MAX),
         long_visits: u32::try_from(long.len()).unwrap_or(u32::MAX),
         kept,
     }
+}
+
+/// By how much the rates of a phase drift, as ln for each hour: 0 where they are not known to, or where
+/// they changed their level as well.
+fn hourly(parts: &[RunDrift], all: &[Point], view: &View<'_>, phase: &str) -> f64 {
+    let part = parts
+        .iter()
+        .find(|part| part.phases.iter().any(|own| own == phase) && part.steps.is_empty());
+    let Some(part) = part else { return 0.0 };
+    let of_part = |point: &&Point| {
+        view.cells.get(point.cell).is_some_and(|cell| part.phases.contains(&cell.cell.phase))
+    };
+    let hours = range(all.iter().filter(of_part).map(|point| point.hours));
+    let slope = part.per_hour.filter(|slope| slope.is_real() && hours > 0.0);
+    slope.map_or(0.0, |slope| slope.over_all.ln_1p() / hours)
 }
 
 /// Changes of level that all cells of a part of a run share.
@@ -441,58 +466,6 @@ fn by_cell(points: &[Point]) -> BTreeMap<usize, Vec<Point>> {
         cells.entry(point.cell).or_default().push(*point);
     }
     cells
-}
-
-/// A cell has few visits, so its noise is taken from all cells: the usual difference between
-/// one visit and the next.
-fn cell_drifts(view: &View<'_>, points: &[Point]) -> Vec<CellDrift> {
-    let cells = by_cell(points);
-    let mut differences: Vec<f64> = cells
-        .values()
-        .flat_map(|own| own.windows(2).map(|pair| (pair[1].ln_rate - pair[0].ln_rate).abs()))
-        .collect();
-    differences.sort_unstable_by(f64::total_cmp);
-    let Some(&middle) = differences.get(differences.len() / 2) else { return Vec::new() };
-    let pooled = 1.4826 * middle / std::f64::consts::SQRT_2;
-    let mut found = Vec::new();
-    for (place, own) in &cells {
-        let Some(cell) = view.rows.get(*place).filter(|row| ends(row).is_none()) else { continue };
-        let ln_rates: Vec<f64> = own.iter().map(|point| point.ln_rate).collect();
-        let Some(alone) = noise(&ln_rates) else { continue };
-        let sigma = alone.sigma.max(pooled);
-        let changes = changes_given(&ln_rates, SEGMENT_VISITS, Noise { sigma, rho: 0.0 });
-        let Some(changes) = changes else { continue };
-        let settled = changes.settled(&ln_rates);
-        let levels = settled.levels(&ln_rates);
-        // Where it came is as unsure as the cell is; a visit of both levels is told by less.
-        let pure = settled.quiet(&ln_rates).levels(&ln_rates).segments;
-        let unseen = unseen(sigma);
-        let steps: Vec<Step> = levels
-            .segments
-            .windows(2)
-            .zip(pure.windows(2))
-            .zip(&levels.steps)
-            .filter_map(|((pair, pure), step)| {
-                let start = |point: &Point| (point.hours * 3.6e12) as u64;
-                // So much of a visit may be of the other level without lying apart from its own.
-                let share = (unseen / (pair[1].mean - pair[0].mean).abs()).min(1.0);
-                let of = |point: &Point| (share * point.elapsed_ns as f64) as u64;
-                let (last, next) = (own.get(step.low.checked_sub(1)?)?, own.get(step.high)?);
-                let at_ns = start(next).saturating_add(of(next));
-                let end = start(last).saturating_add(last.elapsed_ns);
-                let from_ns = end.saturating_sub(of(last)).min(at_ns);
-                let at_break = is_at_break(own, pair[1].start, 1);
-                let (before, after) = (pure[0].mean.exp(), pure[1].mean.exp());
-                Some(Step { from_ns, at_ns, before, after, at_break })
-            })
-            .collect();
-        if !steps.is_empty() {
-            let stream = cell.stream_name().map(str::to_owned);
-            let (cell, cell_name) = (cell.cell.index, cell.name());
-            found.push(CellDrift { cell, cell_name, stream, steps });
-        }
-    }
-    found
 }
 
 /// At most [`POINTS_MAX`] points: neighbours in x averaged.

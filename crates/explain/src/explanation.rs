@@ -403,7 +403,7 @@ fn widths(view: &View<'_>, intervals: &[&CellInterval]) -> Vec<String> {
         [.., worst] => vec![format!(
             "{} with an interval at 95 %: half of them {} or narrower, the widest {}.",
             crate::words::count(widths.len() as u64, what),
-            widths[widths.len() / 2].reach(),
+            crate::words::reach(widths[widths.len() / 2].half_width),
             worst.reach(),
         )],
     }

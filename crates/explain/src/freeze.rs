@@ -47,6 +47,9 @@ pub struct Freezes {
     /// Visits whose workers are still in the kernel with a request that never came back: what they
     /// had measured is lost, so they are in no count above.
     pub lost_visits: u32,
+    /// There is no device, so what stands still is this machine.
+    #[serde(skip)]
+    pub no_device: bool,
 }
 
 /// A gap of the whole device.
@@ -260,6 +263,7 @@ pub fn freezes(view: &View<'_>) -> Freezes {
         few_requests_visits: 0,
         unknown_visits: 0,
         lost_visits: lost_visits(view),
+        no_device: view.has_no_device(),
     };
     for cell in view.cells.iter().filter(|cell| !cell.visits.is_empty()) {
         found.look_at(view, cell);

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::interval::{Interval, moderated_among, plain, pooled_scale};
+use stats::memory::{Rows, half_width};
 use stats::outlier::{GRID_CELLS_MIN, Verdict, alone, in_grid, median};
 use stats::within::{FIRST_LOOK, within};
 
@@ -48,6 +49,9 @@ pub struct CellInterval {
     pub outliers_judged: bool,
     /// Two visits or more lie apart: a mixture of two states, not an outlier.
     pub recurring: bool,
+    /// There is no device, so whatever changes is of this machine.
+    #[serde(skip)]
+    pub no_device: bool,
     /// The mean of the others, where some lie apart.
     pub mean_without_flagged: Option<f64>,
     /// What the interval is from.
@@ -200,7 +204,7 @@ pub fn cells(view: &View) -> Vec<Option<CellInterval>> {
     let row_of = |cell: &CellView| {
         view.rows.iter().position(|row| row.stream.is_none() && row.cell.index == cell.cell.index)
     };
-    let whole = of(&view.cells).into_iter().zip(&view.cells);
+    let whole = told_apart(view, of(&view.cells)).zip(&view.cells);
     let of_row = |(whole, cell): (Option<CellInterval>, &CellView)| match row_of(cell) {
         Some(row) => rows.get(row).cloned().flatten(),
         None => whole,
@@ -210,7 +214,16 @@ pub fn cells(view: &View) -> Vec<Option<CellInterval>> {
 
 /// Intervals of all rows, in the order of `view.rows`: each stream by itself.
 pub fn rows(view: &View) -> Vec<Option<CellInterval>> {
-    of(&view.rows)
+    told_apart(view, of(&view.rows)).collect()
+}
+
+/// Whether each is of a device.
+fn told_apart(
+    view: &View,
+    intervals: Vec<Option<CellInterval>>,
+) -> impl Iterator<Item = Option<CellInterval>> + use<> {
+    let no_device = view.has_no_device();
+    intervals.into_iter().map(move |found| found.map(|one| CellInterval { no_device, ..one }))
 }
 
 /// Intervals of the streams of cells that have several, in the suite's order.
@@ -239,6 +252,7 @@ fn of(cells: &[CellView]) -> Vec<Option<CellInterval>> {
         let group = groups.iter().find(|group| group.alike == cell.alike());
         let pooled = group.and_then(|group| group.interval(position));
         let interval = pooled.or_else(|| plain(&cell.ln_rates(), CONFIDENCE));
+        let interval = interval.map(|found| found.no_narrower(memory(cell)));
         cell_interval(cell, interval, group.and_then(|group| group.s0))
     };
     cells.iter().enumerate().map(in_group).collect()
@@ -350,6 +364,7 @@ fn cell_interval(
         median: median(&values)?,
         values,
         recurring: outliers.len() >= 2 && !by_standstills(cell, s0),
+        no_device: false,
         mean_without_flagged: exp_mean(&others).filter(|_| !outliers.is_empty()),
         outliers,
         outliers_judged,
@@ -357,6 +372,14 @@ fn cell_interval(
         measured_ns: measured_ns(cell),
         stalls_per_hour_max: stalls_per_hour_max(cell),
     })
+}
+
+/// Least half-width by what visits that follow each other closely have in common.
+fn memory(cell: &CellView) -> Option<f64> {
+    let counted = cell.visits.iter().filter(|visit| visit.requests_per_second > 0.0);
+    let rows: Vec<Rows> =
+        counted.map(|visit| crate::visits::within(visit.visit, visit.stream)).collect();
+    half_width(&rows, CONFIDENCE)
 }
 
 /// Geometric mean from logarithms.
@@ -477,10 +500,11 @@ impl CellInterval {
         said
     }
 
-    /// How far it reaches: `+-1.2 %`; of one whose lower end is 0, which no factor is, `from 0 to 2.99
-    /// times the rate`.
+    /// How far it reaches: `+-1.2 %`; of a wide one its ends; of one whose lower end is 0, which no
+    /// factor is, `from 0 to 2.99 times the rate`.
     pub(crate) fn reach(&self) -> String {
         match self.low > 0.0 {
+            true if self.is_wide() => self.ends(),
             true => crate::words::reach(self.half_width),
             false => {
                 format!("from 0 to {} times the rate", crate::words::digits(1.0 + self.half_width))
@@ -488,10 +512,23 @@ impl CellInterval {
         }
     }
 
+    /// Whether it is told by its ends: `+-924 %` of a rate says nothing of its lower one.
+    pub fn is_wide(&self) -> bool {
+        self.half_width > crate::words::SIDES_ALIKE
+    }
+
+    /// `3.94 K to 10.7 K requests/s`.
+    pub(crate) fn ends(&self) -> String {
+        format!("{} to {} requests/s", rate(self.low), rate(self.high))
+    }
+
     fn rate_sentence(&self) -> String {
         let (mean, low, high) = (rate(self.mean), rate(self.low), rate(self.high));
         // Both ends follow.
-        let width = if self.low > 0.0 { format!(" {}", self.reach()) } else { String::new() };
+        let width = match self.low > 0.0 && !self.is_wide() {
+            true => format!(" {}", self.reach()),
+            false => String::new(),
+        };
         match self.basis {
             Basis::Visits => format!(
                 "{mean} requests/s{width}: {} visits spread over the run put their geometric mean \
@@ -568,8 +605,13 @@ impl CellInterval {
             )),
             n => Some(format!(
                 "{n} of {} visits lie apart from the others: {which}.{apart} What comes back is no \
-                 outlier: the storage works in two states and the mean describes neither.",
-                self.values.len()
+                 outlier: {} in two states and the mean describes neither.",
+                self.values.len(),
+                if self.no_device {
+                    "there is no device, so this machine works"
+                } else {
+                    "the storage works"
+                }
             )),
         }
     }
@@ -757,13 +799,36 @@ mod tests {
     }
 
     #[test]
+    fn close_visits_of_lasting_noise_know_less() {
+        // The same visits, 2.5 s from start to start and five minutes.
+        let every = |seconds: f64| {
+            let visits = (0..4u32).map(|repeat| {
+                let at = |row: u32| 2.5 * f64::from(repeat) + 0.1 * f64::from(row);
+                let rate = |row: u32| (1e4 * (1.0 + 0.05 * at(row).sin())) as u64;
+                let mut visit = visit(0, repeat, &(0..20).map(rate).collect::<Vec<_>>());
+                visit.started_unix_ns = (f64::from(repeat) * seconds * 1e9) as i64;
+                visit
+            });
+            let run = run(visits.collect());
+            let view = View::new(&run);
+            let found = cells(&view)[0].clone().unwrap();
+            let alone = plain(&view.cells[0].ln_rates(), CONFIDENCE).unwrap();
+            (found.half_width, alone.relative())
+        };
+        let (far, alone) = every(300.0);
+        assert!((far - alone).abs() < 1e-9, "far apart: {far}, by Student's t {alone}");
+        let (close, alone) = every(2.5);
+        assert!(close > 1.1 * alone, "close: {close}, by Student's t {alone}");
+    }
+
+    #[test]
     fn the_study_is_told_in_full() {
         let found = first(steady(0, &[317, 761, 838, 763, 752])).unwrap();
         assert_eq!(found.outliers, [0]);
         assert!(found.outliers_judged && !found.recurring);
         assert!((found.mean_without_flagged.unwrap() / 7778.0 - 1.0).abs() < 0.001);
         insta::assert_snapshot!(found.sentences().join("\n"), @"
-        6.50 K requests/s +-65 %: 5 visits spread over the run put their geometric mean between 3.94 K and 10.7 K; such intervals hold it 95 times in 100.
+        6.50 K requests/s: 5 visits spread over the run put their geometric mean between 3.94 K and 10.7 K; such intervals hold it 95 times in 100.
         One of 5 lies apart from the others: visit 1 (3.17 K). The mean is 6.50 K with and 7.78 K without. Nothing was dropped: look for a stall, a host stall or other load in that visit, and repeat it.
         The visits, in the order made: 3.17 K, 7.61 K, 8.38 K, 7.63 K, 7.52 K; their median is 7.61 K.
         No stall of 100 ms or more in 10.0 s measured: one every 3.3 s or rarer could still have been missed.

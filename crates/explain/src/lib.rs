@@ -30,6 +30,7 @@ pub mod latency;
 pub mod longest;
 pub mod mark;
 pub mod members;
+mod own_names;
 mod places;
 pub mod steady;
 mod study;

@@ -799,7 +799,10 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
             said.contains("from 80.0 MiB/s to 20.0 MiB/s, and no more for the 1.37 GiB"),
             "{said}"
         );
-        assert!(said.contains("A cache or clean space was used up; claims about writes"), "{said}");
+        assert!(
+            said.contains("A cache, clean space or I/O credits were used up; claims about writes"),
+            "{said}"
+        );
         // That it is steady since comes after it.
         let mut asked = rounds(&rates);
         asked.header.suite_text = suite_text("", UNTIL_STEADY);

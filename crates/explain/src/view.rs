@@ -13,6 +13,8 @@ use record::{
 use suite::model::{Class, Pacing, Stream, Suite};
 use units::Nanos;
 
+use crate::own_names::{Grid, grids};
+
 /// A run, cell by cell.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
@@ -39,6 +41,8 @@ pub struct CellView<'a> {
     pub bursts: Vec<Option<u32>>,
     /// Visits that ended by their stop rule and were made to be counted, in the order made.
     pub visits: Vec<VisitView<'a>>,
+    /// The grid that it is of, where its phase does not tell.
+    pub(crate) grid: Option<Grid<'a>>,
 }
 
 /// A visit with its rate.
@@ -181,16 +185,30 @@ impl<'a> View<'a> {
     /// The view of a run.
     pub fn new(run: &'a Run) -> Self {
         let counting = Counting::of(run);
+        let mut grids = grids(run);
         let cell = |cell: &'a CellRecord| {
             let counts = counting.in_cell(cell);
             let bursts = (0..cell.streams.len()).map(|k| counting.burst(cell, k)).collect();
             let visits = run.visits.iter().filter(|v| v.cell == cell.index);
             let visits = visits.filter_map(|visit| view(visit, &cell.streams, None, &counts));
-            CellView { cell, stream: None, visits: visits.collect(), counts, bursts }
+            CellView {
+                cell,
+                stream: None,
+                visits: visits.collect(),
+                counts,
+                bursts,
+                grid: grids.remove(&cell.index),
+            }
         };
         let cells: Vec<CellView<'a>> = run.cells.iter().map(cell).collect();
         let rows = cells.iter().flat_map(CellView::by_stream).collect();
         Self { run, cells, rows }
+    }
+
+    /// Whether the target is nothing but the load generator: no device, not even a simulated one.
+    pub fn has_no_device(&self) -> bool {
+        let target = &self.run.header.target;
+        target.kind == record::TargetKind::Twin && target.given == "null:"
     }
 
     /// The cells of the grid: without the fill and preconditioning.
@@ -215,6 +233,12 @@ pub fn is_preparation(phase: &str) -> bool {
 }
 
 impl<'a> CellView<'a> {
+    /// Of a cell without its visits: what it asks for.
+    pub fn bare(cell: &'a CellRecord) -> Self {
+        let (counts, bursts, visits) = (Vec::new(), Vec::new(), Vec::new());
+        Self { cell, stream: None, counts, bursts, visits, grid: None }
+    }
+
     /// Each of its streams by itself, if it has several; itself otherwise.
     pub fn by_stream(&self) -> Vec<Self> {
         if self.cell.streams.len() < 2 || self.stream.is_some() {
@@ -223,6 +247,7 @@ impl<'a> CellView<'a> {
         let of = |position: usize| Self {
             cell: self.cell,
             stream: Some(position),
+            grid: None,
             counts: self.counts.clone(),
             bursts: self.bursts.clone(),
             visits: self
@@ -266,8 +291,13 @@ impl<'a> CellView<'a> {
         self.plans().iter().any(|plan| plan.name == name)
     }
 
-    /// Rows that are expected to be equally noisy: of one phase, and of streams of the same names.
+    /// Rows that are expected to be equally noisy: of one phase, and of streams of the same names; or
+    /// of one grid, whatever its cells are called.
     pub(crate) fn alike(&self) -> (&'a str, Vec<&'a str>) {
+        if let Some(grid) = &self.grid {
+            let names = grid.first.streams.iter().map(|plan| plan.name.as_str()).collect();
+            return (grid.first.phase.as_str(), names);
+        }
         let names = self.plans().iter().map(|plan| plan.name.as_str()).collect();
         (self.cell.phase.as_str(), names)
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use record::{Purpose, Run, RunHeader, RunState, VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
+use stats::memory::Rows;
 use suite::model::{Method, Suite};
 
 use crate::words::count;
@@ -121,6 +122,28 @@ impl Visits {
             )
         })
     }
+}
+
+/// The rate of a visit, or of one of its streams, over its whole rows. Empty where its operations
+/// were not counted in rows alike.
+pub fn within(visit: &VisitRecord, stream: Option<usize>) -> Rows {
+    let series = || crate::view::counted(visit, stream).map(|op| &op.series);
+    let interval = series().map(|series| series.interval_ns).find(|&ns| ns > 0).unwrap_or(0);
+    let alike = series().all(|series| series.rows.is_empty() || series.interval_ns == interval);
+    if !alike || interval == 0 {
+        return Rows::default();
+    }
+    let most = series().map(|series| series.rows.len()).max().unwrap_or(0);
+    let whole = usize::try_from(visit.rated_ns() / interval).map_or(most, |n| n.min(most));
+    let mut sums = vec![0.0; whole];
+    for series in series() {
+        for (sum, row) in sums.iter_mut().zip(&series.rows) {
+            *sum += row.requests as f64;
+        }
+    }
+    let seconds = interval as f64 / 1e9;
+    let rates: Vec<f64> = sums.iter().map(|sum| sum / seconds).collect();
+    Rows::new(visit.started_unix_ns as f64 / 1e9, seconds, &rates)
 }
 
 fn fate(run: &Run, visit: &VisitRecord) -> Fate {

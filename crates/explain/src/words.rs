@@ -89,13 +89,17 @@ fn trimmed(text: String) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// How far an interval reaches to either side: `+-1.2 %`; beyond 100 % as a factor, since no rate
-/// is below 0: `within a factor of 6.1`. No interval is said to be nothing: narrower than what is
+/// Intervals of rates that reach further than this are told by their ends: no rate is below 0, and
+/// `+-60 %` would say other ends than there are.
+pub const SIDES_ALIKE: f64 = 0.5;
+
+/// How far an interval reaches to either side: `+-1.2 %`; beyond [`SIDES_ALIKE`] as a factor, which
+/// its sides share: `within a factor of 6.1`. No interval is said to be nothing: narrower than what is
 /// printed is `within 0.1 %`.
 pub(crate) fn reach(share: f64) -> String {
     match share {
         x if x < 0.0005 => "within 0.1 %".to_owned(),
-        x if x <= 1.0 => format!("+-{}", percent(x)),
+        x if x <= SIDES_ALIKE => format!("+-{}", percent(x)),
         x if x > 1000.0 => "within a factor of over 1000".to_owned(),
         x => format!("within a factor of {}", digits(1.0 + x)),
     }
@@ -217,6 +221,7 @@ mod tests {
         assert_eq!(percent(1e200), ">1000 %");
         assert_eq!(reach(5.14), "within a factor of 6.14");
         assert_eq!(reach(0.012), "+-1.2 %");
+        assert_eq!((reach(0.5), reach(0.65)), ("+-50 %".into(), "within a factor of 1.65".into()));
         assert_eq!(margin(0.7), "x0.59 and x1.70");
         assert_eq!(margin(0.03), "x0.971 and x1.030");
     }

@@ -451,6 +451,32 @@ fn writes_in_memory_are_a_lag_and_direct_ones_must_arrive() {
 }
 
 #[test]
+fn what_a_file_system_compressed_is_no_cache() {
+    let of = |data: &str, remark: &str| {
+        let mut bench = Bench::new(&format!(
+            "schema = 1\nname = \"t\"\nfile_size = \"1GiB\"\ndata = \"{data}\"\n[[phase]]\n\
+             name = \"read\"\ntime = \"10s\"\ndirect = true\n"
+        ))
+        .moved(0.03, 0.0);
+        bench.run.header.target.remarks = vec![remark.to_owned()];
+        bench.verdict()
+    };
+    let compresses =
+        "compressed (mount option compress=zstd): compressible data measures the processor";
+    let Verdict::Unknown { why } = of("zero", compresses) else {
+        panic!("{:?}", of("zero", compresses))
+    };
+    assert!(why.contains("compress=zstd"), "{why}");
+    // Where nothing can be compressed, or nothing compresses, what did not move was cached.
+    for other in [
+        of("incompressible", compresses),
+        of("zero", "btrfs: copy on write, blocks are not written in place"),
+    ] {
+        assert!(matches!(other, Verdict::Cached { .. }), "{other:?}");
+    }
+}
+
+#[test]
 fn a_flush_under_a_read_cell_is_named() {
     // What the studies' first cells suffered from.
     let bench = Bench::read(true).moved(1.0, 4.0);

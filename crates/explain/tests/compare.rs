@@ -158,6 +158,100 @@ fn no_verdict_stands_without_the_word_that_a_side_changed_its_level() {
     assert!(!headline.contains("level") && rows.is_empty(), "{headline}");
 }
 
+/// A device with two speeds, each for a time by chance, whatever else happens: visits 3 s apart.
+fn of_two_speeds(id: &'static str, seed: u64, slow: f64, dwell_s: f64) -> Run {
+    let mut run = Planted { cells: 4, visits: 10, seed, ..Planted::new(id) }.run();
+    let mut random = Random::new(seed ^ 0x5eed);
+    let mut is_slow = random.below(2) == 0;
+    let mut until = 0.0;
+    for (order, visit) in (0..).zip(&mut run.visits) {
+        visit.order = order;
+        visit.started_unix_ns = run.header.started_unix_ns + i64::from(order) * 3_000_000_000;
+        while f64::from(order) * 3.0 >= until {
+            is_slow = !is_slow;
+            until += dwell_s * random.exponential();
+        }
+        if is_slow {
+            let op = &mut visit.streams[0].ops[0];
+            op.requests = (op.requests as f64 * slow) as u64;
+        }
+    }
+    run
+}
+
+#[test]
+fn one_device_of_two_speeds_is_not_two_devices() {
+    let mut wrong = 0;
+    for seed in 0..60 {
+        let slow = [0.35, 0.5, 0.7][seed as usize % 3];
+        let (a, b) = (
+            of_two_speeds("r1", 2 * seed, slow, 40.0),
+            of_two_speeds("r2", 2 * seed + 1, slow, 40.0),
+        );
+        let seen = compare(&[View::new(&a), View::new(&b)], &Terms::default());
+        let against = &seen.against[0];
+        if against.verdict == Verdict::Different {
+            wrong += 1;
+        }
+    }
+    assert!(wrong <= 3, "{wrong} of 60 pairs of runs of one device are called different");
+    // What is further apart than its levels stays a difference.
+    let (a, mut b) = (of_two_speeds("r1", 5, 0.7, 40.0), of_two_speeds("r2", 6, 0.7, 40.0));
+    for visit in &mut b.visits {
+        visit.streams[0].ops[0].requests *= 10;
+    }
+    let seen = compare(&[View::new(&a), View::new(&b)], &Terms::default());
+    assert_eq!(seen.against[0].verdict, Verdict::Different, "{:#?}", seen.against[0].overall);
+}
+
+#[test]
+fn a_difference_that_changes_its_level_in_blocks_is_not_many_values() {
+    // Two devices of one kind, each at a speed of its own for a third of the blocks and more.
+    fn halves(block: u32, from: u32) -> f64 {
+        if block < from { 1.0 } else { 0.5 }
+    }
+    let blocks = |id, drift: fn(u32) -> f64| {
+        Planted { cells: 4, visits: 12, blocks: Some("g"), drift, ..Planted::new(id) }.run()
+    };
+    let late = blocks("r1", |block| halves(block, 10));
+    let early = blocks("r2", |block| halves(block, 2));
+    let seen = compare(&[View::new(&late), View::new(&early)], &Terms::default());
+    let against = &seen.against[0];
+    assert_eq!(against.verdict, Verdict::Inconclusive, "{}", against.headline());
+    assert!(against.overall.doubts.contains(&Doubt::Levels), "{:?}", against.overall);
+    assert!(!against.is_worse());
+    let json = serde_json::to_value(against).unwrap();
+    assert_eq!((&json["verdict"], &json["slower"]), (&"inconclusive".into(), &0.into()));
+    assert!(against.headline().contains("changed its speed"), "{}", against.headline());
+    // Where both change alike the ratio is what it was.
+    let b = Planted { cells: 4, visits: 12, blocks: Some("g"), ..Planted::new("r2") };
+    let b = Planted { drift: |block| halves(block, 10), ..b }.faster(1.2).run();
+    let seen = compare(&[View::new(&late), View::new(&b)], &Terms::default());
+    assert_eq!(seen.against[0].verdict, Verdict::Different, "{}", seen.against[0].headline());
+}
+
+#[test]
+fn the_ratio_over_all_is_the_mean_of_those_of_the_cells() {
+    // Cells were done after more or fewer visits, and later ones were slower.
+    let drift = |repeat: u32| 0.97_f64.powi(repeat as i32);
+    let of = |id, most: [u32; 4]| {
+        let mut run = Planted { cells: 4, visits: 9, drift, ..Planted::new(id) }.run();
+        run.visits.retain(|visit| visit.repeat < most[visit.cell as usize]);
+        run
+    };
+    let (a, b) = (of("r1", [3, 9, 4, 3]), of("r2", [9, 3, 3, 8]));
+    let seen = compare(&[View::new(&a), View::new(&b)], &Terms::default());
+    let against = &seen.against[0];
+    let logs = against.cells.iter().map(|row| row.outcome.ratio.unwrap().ratio.ln());
+    let mean = (logs.sum::<f64>() / 4.0).exp();
+    let told = against.overall.ratio.unwrap().ratio;
+    assert!((told / mean - 1.0).abs() < 1e-9, "x{told} over all, x{mean} by the cells");
+    for row in &against.cells {
+        let by_rates = row.other.per_second.unwrap() / row.reference.per_second.unwrap();
+        assert!((row.outcome.ratio.unwrap().ratio / by_rates - 1.0).abs() < 1e-9, "{row:?}");
+    }
+}
+
 /// How many of four cells are told of each side in ten blocks of which these are the drifts.
 fn told_in_blocks(drifts: [fn(u32) -> f64; 2], seed: u64) -> [usize; 2] {
     let [a, b] = [0, 1].map(|side| {

@@ -108,12 +108,11 @@ fn is_size(text: &str) -> bool {
 
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let mut drafts = Drafts::default();
+    // More lines of one machine and size may be repeats (`-x`), or set-ups that differ in what no line
+    // tells, such as the controller.
     let mut add =
         |row: &Row, version: Option<String>, settings: Vec<(String, String)>| -> Found<()> {
-            let draft = draft(row, version, settings)?;
-            // More lines of the same are repeats: `-x`.
-            let same = (&draft.host, &draft.version, draft.size, &row.files);
-            drafts.add(format!("{same:?}"), draft);
+            drafts.push(draft(row, version, settings)?);
             Ok(())
         };
     let mut rows = 0usize;

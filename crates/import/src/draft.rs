@@ -1,6 +1,6 @@
 //! What a parser found, before it becomes a record.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::{Debug, Write as _};
 
 use xxhash_rust::xxh3::Xxh3;
@@ -13,40 +13,20 @@ pub(crate) const RESULT: &str = "result ";
 /// Most lines about settings of a run.
 pub(crate) const SETTINGS_MAX: usize = 100_000;
 
-/// Runs of one text, in its order; repeats of one put together.
+/// Runs of one text, in its order. Two that look like repeats stay two: a text does not tell whether the
+/// set-up between them was the same, so only the user can (`--together`).
 ///
 /// What is beyond the limits is counted and not kept, so that it takes no room until it is
 /// refused: [`crate::run::limits`].
 #[derive(Debug, Default)]
 pub(crate) struct Drafts {
     all: Vec<Draft>,
-    /// Which of them, and how many are put together there.
-    known: BTreeMap<String, (usize, usize)>,
     cells: usize,
     copies: Copies,
 }
 
 impl Drafts {
-    /// Adds a run, or its cells to those of the run before it with the same `key`.
-    pub(crate) fn add(&mut self, key: String, draft: Draft) {
-        if self.copies.have(&draft) || !self.has_room_for(&draft) {
-            return;
-        }
-        let known = self.known.entry(key).or_insert((self.all.len(), 0));
-        known.1 += 1;
-        match self.all.get_mut(known.0) {
-            Some(other) => {
-                other.cells.extend(draft.cells);
-                let results = draft.settings.into_iter().filter(|(n, _)| n.starts_with(RESULT));
-                for (name, value) in results {
-                    other.set(format!("repeat {}: {name}", known.1), value);
-                }
-            }
-            None => self.all.push(draft),
-        }
-    }
-
-    /// Adds a run that is no repeat of another.
+    /// Adds a run, unless it is a copy of one before it.
     pub(crate) fn push(&mut self, draft: Draft) {
         if !self.copies.have(&draft) && self.has_room_for(&draft) {
             self.all.push(draft);

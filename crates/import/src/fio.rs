@@ -25,6 +25,24 @@ pub(crate) const BOTH: &str = "No options are told. Where a job with reads and w
 /// fio's own defaults, in force where the options are recorded and name no other.
 const BLOCK: u64 = 4096;
 const ENGINE: &str = "psync";
+/// Engines that return when a request is done: fio caps their `iodepth` at one.
+const SYNCHRONOUS: [&str; 15] = [
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "mmap",
+    "splice",
+    "falloc",
+    "ftruncate",
+    "e4defrag",
+    "filecreate",
+    "filestat",
+    "filedelete",
+    "ime_sync",
+    "ime_psync",
+];
 /// The group of what was put together with another job: -1 in 32 bits.
 const NO_GROUP: u64 = u32::MAX as u64;
 
@@ -406,8 +424,34 @@ impl Job {
         self.option_or(&["numjobs"], 1, |value| value.parse().ok())
     }
 
-    fn depth(&self) -> Option<u32> {
+    /// What `iodepth` asks for.
+    fn asked_depth(&self) -> Option<u32> {
         self.option_or(&["iodepth"], 1, |value| value.parse().ok())
+    }
+
+    fn engine(&self) -> Option<String> {
+        self.option_or(&["ioengine"], ENGINE.to_owned(), |value| Some(value.to_owned()))
+    }
+
+    fn is_synchronous(&self) -> bool {
+        self.engine().is_some_and(|engine| SYNCHRONOUS.contains(&engine.as_str()))
+    }
+
+    /// Requests that a worker has in flight: of a synchronous engine fio caps them at one, whatever
+    /// `iodepth` asks for.
+    fn depth(&self) -> Option<u32> {
+        if self.is_synchronous() { self.asked_depth().map(|_| 1) } else { self.asked_depth() }
+    }
+
+    /// That more was asked for than the engine does.
+    fn capped(&self) -> Option<String> {
+        let asked = self.asked_depth().filter(|&asked| asked > 1 && self.is_synchronous())?;
+        Some(format!(
+            "job {}: engine `{}` is synchronous, so fio had 1 request in flight per job, not \
+             iodepth={asked}; for more use an asynchronous engine (libaio, io_uring)",
+            self.name,
+            self.engine()?
+        ))
     }
 
     /// Sets reads of `verify` apart: they are in no rate of what the job was to do.
@@ -588,6 +632,10 @@ fn cells(jobs: &[Job]) -> Vec<Cell> {
     };
     let by_block = varies(|job| job.block().map(|b| b.to_string()));
     let by_depth = varies(|job| job.depth().map(|d| d.to_string()));
+    // Asked for and not done: an axis of its own, so that no such cell is taken for one with so many
+    // in flight.
+    let is_capped = jobs.iter().any(|job| job.capped().is_some());
+    let by_asked = is_capped && varies(|job| job.asked_depth().map(|d| d.to_string()));
     let by_clones = varies(|job| job.clones().map(|n| n.to_string()));
     let of_group = |group: &Vec<&Job>| {
         let mut cell = Cell::default();
@@ -610,13 +658,16 @@ fn cells(jobs: &[Job]) -> Vec<Cell> {
                 let text = format!("job {} ended with error {}", job.name, job.error);
                 cell.warnings.push(("fio-error".to_owned(), text));
             }
+            if let Some(text) = job.capped() {
+                cell.warnings.push(("depth-capped".to_owned(), text));
+            }
             cell.streams.push(Stream {
                 name: job.name.clone(),
                 op: job.op(),
                 block: job.block(),
                 threads,
                 queue_depth: job.depth(),
-                engine: job.option_or(&["ioengine"], ENGINE.to_owned(), |v| Some(v.to_owned())),
+                engine: job.engine(),
                 direct: job.option("direct").is_some_and(|v| v == "1"),
                 ops: job.figures.take(),
             });
@@ -628,6 +679,10 @@ fn cells(jobs: &[Job]) -> Vec<Cell> {
             }
             if let Some(depth) = only.depth().filter(|_| by_depth) {
                 cell.coordinates.push(axis("queue_depth", depth));
+            }
+            let asked = only.asked_depth().filter(|_| by_asked && only.is_synchronous());
+            if let Some(asked) = asked {
+                cell.coordinates.push(axis("iodepth", asked));
             }
             if let Some(clones) = only.clones().filter(|_| by_clones) {
                 cell.coordinates.push(axis("threads", clones));

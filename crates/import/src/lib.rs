@@ -29,7 +29,7 @@ mod tool;
 mod xdd;
 
 pub use error::{ImportError, Problem};
-pub use run::{Origin, together};
+pub use run::{Origin, alike, together};
 pub use tool::{Tool, recognise};
 
 use record::Run;

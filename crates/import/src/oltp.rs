@@ -2,7 +2,7 @@
 //! result: they differ between versions, so that only transactions compare.
 
 use crate::draft::{Cell, Draft, Drafts, Figure, RESULT, Stream};
-use crate::sysbench::{head, histogram, outputs, tail, test};
+use crate::sysbench::{head, histogram, outputs, tail, threads};
 use crate::text::{Found, Line, Reader, Text};
 
 const OTHERS: [&str; 6] = [
@@ -19,7 +19,7 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let mut drafts = Drafts::default();
     for output in outputs(text) {
         let draft = one(&output)?;
-        drafts.add(test(&draft), draft);
+        drafts.push(draft);
     }
     drafts.all().ok_or_else(|| text.ended("the output of a run"))
 }
@@ -29,10 +29,8 @@ fn one(text: &Text) -> Found<Draft> {
     let mut draft =
         Draft { suite: "sysbench-oltp".to_owned(), version: head.version, ..Draft::default() };
     for line in &text.lines {
-        let text = line.text.trim();
-        let tells = ["Running ", "Doing ", "Using ", "Maximum number of requests"];
-        if tells.iter().any(|t| text.starts_with(t)) && !text.starts_with("Running the test") {
-            draft.set("test", text);
+        if let Some((name, value)) = setting(line)? {
+            draft.set(name, value);
         }
     }
     let mut reader = text.reader();
@@ -54,6 +52,7 @@ fn one(text: &Text) -> Found<Draft> {
     let (requests, rate) = paired(&mut reader, "transactions:")?;
     draft.settings.extend(others(&mut reader)?);
     let tail = tail(&mut reader, histogram(text)?)?;
+    let threads = threads(&mut draft, head.threads, &tail);
     draft.settings.extend(tail.told);
     let figure = Figure {
         requests: Some(requests),
@@ -62,8 +61,8 @@ fn one(text: &Text) -> Found<Draft> {
         ..Figure::of("transaction")
     };
     let stream = Stream {
-        threads: head.threads,
-        queue_depth: head.threads.map(|_| 1),
+        threads,
+        queue_depth: threads.map(|_| 1),
         ops: vec![figure],
         ..Stream::of("transaction")
     };
@@ -74,6 +73,33 @@ fn one(text: &Text) -> Found<Draft> {
         ..Cell::default()
     });
     Ok(draft)
+}
+
+/// The one place where 0.4 says how many requests it was to make.
+const LIMIT: &str = "Maximum number of requests for OLTP test is limited to ";
+
+/// What a line above the results says of how the test was set: name and value.
+fn setting<'a>(line: &'a Line<'a>) -> Found<Option<(&'static str, &'a str)>> {
+    let text = line.text.trim();
+    if let Some(most) = text.strip_prefix(LIMIT) {
+        line.whole(most, "a number of requests")?;
+        return Ok(Some(("max-requests", most)));
+    }
+    let is_test = text.starts_with("Doing ")
+        || text.starts_with("Running ") && !text.starts_with("Running the test");
+    if is_test {
+        return Ok(Some(("test", text)));
+    }
+    let using = text.strip_prefix("Using ").or_else(|| text.strip_prefix("Not using "));
+    let Some(rest) = using else { return Ok(None) };
+    let parts = [
+        ("distribution", "distribution"),
+        ("starting transactions", "transactions begin with"),
+        ("auto_inc", "auto_inc"),
+        ("test tables", "tables"),
+    ];
+    let found = parts.iter().find(|(mark, _)| rest.contains(mark));
+    Ok(Some((found.map_or("option", |(_, name)| *name), text)))
 }
 
 /// The counts below the transactions, in the words of the version. Of them the errors are told:

@@ -241,9 +241,15 @@ pub fn together(runs: Vec<Run>) -> Result<Run, ImportError> {
     let Some(mut whole) = runs.next() else {
         return Err(ImportError::new("-", None, Problem::Empty));
     };
+    // As it was before it took anything of the others: of thousands each is held against it.
+    let first = &whole.header.clone();
+    let mut visits = vec![0_u32; whole.cells.len()];
+    for visit in &whole.visits {
+        visits.get_mut(visit.cell as usize).into_iter().for_each(|count| *count += 1);
+    }
     for (k, mut run) in runs.enumerate() {
         let job = take_name(&whole, &mut run);
-        let (first, other) = (&whole.header, &run.header);
+        let other = &run.header;
         let file = |h: &RunHeader| h.imported.as_ref().map_or_else(String::new, |i| i.file.clone());
         let fail =
             |what: String| Err(ImportError::new(&file(other), None, Problem::NoRepeat(what)));
@@ -269,17 +275,36 @@ pub fn together(runs: Vec<Run>) -> Result<Run, ImportError> {
         if let (Some(mine), Some(theirs)) = (&mut whole.header.imported, &run.header.imported) {
             mine.settings.push((format!("repeat {}", k + 2), theirs.file.clone()));
             mine.settings.extend(job.map(|name| (format!("repeat {}: job", k + 2), name)));
+            let results = theirs.settings.iter().filter(|(name, _)| name.starts_with(RESULT));
+            let of_this = |(name, value): &(String, String)| {
+                (format!("repeat {}: {name}", k + 2), value.clone())
+            };
+            mine.settings.extend(results.map(of_this));
         }
         whole.header.warnings.extend(run.header.warnings.iter().cloned());
         for mut visit in run.visits {
-            let before = whole.visits.iter().filter(|v| v.cell == visit.cell).count();
-            visit.repeat = u32::try_from(before).unwrap_or(u32::MAX);
+            if let Some(before) = visits.get_mut(visit.cell as usize) {
+                visit.repeat = *before;
+                *before += 1;
+            }
             visit.order = u32::try_from(whole.visits.len()).unwrap_or(u32::MAX);
             whole.visits.push(visit);
         }
     }
     whole.header.visits_planned = u32::try_from(whole.visits.len()).unwrap_or(u32::MAX);
     Ok(whole)
+}
+
+/// How many of the runs of one output are of the same test as another of them: by all that it tells,
+/// they may be repeats.
+pub fn alike(runs: &[Run]) -> usize {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for run in runs.iter().filter(|_| runs.len() > 1) {
+        let header = &run.header;
+        let key = (tool_of(header), &header.suite, place(header), settings(header), &run.cells);
+        *counts.entry(format!("{key:?}")).or_default() += 1;
+    }
+    counts.values().filter(|&&count| count > 1).sum()
 }
 
 /// Gives the only job of fio the name of the first's, if it differs in nothing else that its place
@@ -310,22 +335,24 @@ fn tool_of(header: &RunHeader) -> &str {
     header.imported.as_ref().map_or("", |imported| &imported.tool)
 }
 
+/// Where something was measured, and by which version: names and values, empty where unknown.
+fn place(header: &RunHeader) -> [(&'static str, String); 6] {
+    let target = &header.target;
+    let version = header.imported.as_ref().and_then(|imported| imported.version.clone());
+    let number = |n: u64| if n == 0 { String::new() } else { n.to_string() };
+    [
+        ("target", target.given.clone()),
+        ("host", header.machine.host.clone()),
+        ("file system", target.file_system.clone().unwrap_or_default()),
+        ("size in bytes", number(target.size_bytes)),
+        ("number of files", number(target.files.into())),
+        ("version", version.unwrap_or_default()),
+    ]
+}
+
 /// What is known of both and is not the same: its name, and both values.
 fn elsewhere(first: &RunHeader, other: &RunHeader) -> Option<(String, String, String)> {
-    let of = |header: &RunHeader| {
-        let target = &header.target;
-        let version = header.imported.as_ref().and_then(|imported| imported.version.clone());
-        let number = |n: u64| if n == 0 { String::new() } else { n.to_string() };
-        [
-            ("target", target.given.clone()),
-            ("host", header.machine.host.clone()),
-            ("file system", target.file_system.clone().unwrap_or_default()),
-            ("size in bytes", number(target.size_bytes)),
-            ("number of files", number(target.files.into())),
-            ("version", version.unwrap_or_default()),
-        ]
-    };
-    let pairs = of(first).into_iter().zip(of(other));
+    let pairs = place(first).into_iter().zip(place(other));
     let known = pairs.filter(|((_, mine), (_, theirs))| !mine.is_empty() && !theirs.is_empty());
     let mut found = known.map(|((what, mine), (_, theirs))| (what.to_owned(), mine, theirs));
     found.find(|(_, a, b)| a != b)
@@ -365,26 +392,29 @@ fn meant(name: &str, value: &str) -> Option<String> {
     SIZES.contains(&name).then(|| text::bytes(value))?.map(|bytes| bytes.to_string())
 }
 
+/// Settings by name and meaning, as written.
+type Settings = BTreeMap<(String, String), String>;
+
+/// What a run was asked for.
+fn settings(header: &RunHeader) -> Settings {
+    let all = header.imported.iter().flat_map(|imported| imported.settings.iter().cloned());
+    let is_fio = tool_of(header) == Tool::Fio.name();
+    let is_result = |name: &str| name.starts_with(RESULT) || name.starts_with("repeat ");
+    let known = all.filter_map(|(name, value)| {
+        // fio has options of each of its jobs.
+        let option = name.rsplit('.').next().unwrap_or(&name);
+        if is_result(&name) || OWN.contains(&option) {
+            return None;
+        }
+        let meant = meant(option, &value).filter(|_| is_fio);
+        Some(((name, meant.unwrap_or_else(|| value.clone())), value))
+    });
+    known.collect()
+}
+
 /// A setting that is not the same, or that one has and the other has not: its name, and both values.
 fn asked(first: &RunHeader, other: &RunHeader) -> Option<(String, String, String)> {
-    // By name and meaning, as written.
-    type Settings = BTreeMap<(String, String), String>;
-    let of = |header: &RunHeader| -> Settings {
-        let all = header.imported.iter().flat_map(|imported| imported.settings.iter().cloned());
-        let is_fio = tool_of(header) == Tool::Fio.name();
-        let is_result = |name: &str| name.starts_with(RESULT) || name.starts_with("repeat ");
-        let known = all.filter_map(|(name, value)| {
-            // fio has options of each of its jobs.
-            let option = name.rsplit('.').next().unwrap_or(&name);
-            if is_result(&name) || OWN.contains(&option) {
-                return None;
-            }
-            let meant = meant(option, &value).filter(|_| is_fio);
-            Some(((name, meant.unwrap_or_else(|| value.clone())), value))
-        });
-        known.collect()
-    };
-    let (mine, theirs) = (of(first), of(other));
+    let (mine, theirs) = (settings(first), settings(other));
     let odd = |settings: &Settings, other: &Settings| {
         settings.keys().find(|key| !other.contains_key(*key)).map(|(name, _)| name.clone())
     };

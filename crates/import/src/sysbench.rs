@@ -3,7 +3,7 @@
 //! 0.4 counts operations and prints one rate that leaves syncs out; 1.x prints a rate for each
 //! kind and no counts. Latency is of all events together, syncs included: where there were
 //! several kinds it stands with an operation `event`, which is in no rate. Several outputs in
-//! one file are repeats.
+//! one file are several runs.
 
 use crate::draft::{self, Cell, Draft, Drafts, Figure, Latency, RESULT, Stream};
 use crate::text::{self, Found, Line, Reader, Text};
@@ -66,15 +66,9 @@ pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let mut drafts = Drafts::default();
     for output in outputs(text) {
         let draft = one(&output)?;
-        drafts.add(test(&draft), draft);
+        drafts.push(draft);
     }
     drafts.all().ok_or_else(|| text.ended("the output of a run"))
-}
-
-/// What outputs of the same test with the same settings share.
-pub(crate) fn test(draft: &Draft) -> String {
-    let settings = draft.settings.iter().filter(|(name, _)| !name.starts_with(RESULT));
-    format!("{:?}", (&draft.suite, &draft.version, settings.collect::<Vec<_>>()))
 }
 
 /// What stands above the results.
@@ -111,6 +105,8 @@ pub(crate) struct Tail {
     pub elapsed_ns: Option<u64>,
     pub events: Option<u64>,
     pub latency: Latency,
+    /// How many threads there were, by the events of one of them.
+    pub threads: Option<u32>,
     /// What has no place among the figures, as it is printed: the sum of latencies, and how evenly
     /// the threads shared the work.
     pub told: Vec<(String, String)>,
@@ -154,16 +150,41 @@ pub(crate) fn tail(reader: &mut Reader, histogram: Option<Bins>) -> Found<Tail> 
     if let Some(sum) = sum.filter(|_| events > 0) {
         latency.mean = Some(sum / events as f64);
     }
+    let mut threads = None;
     reader.find("Threads fairness:")?;
     for label in ["events (avg/stddev):", LAST] {
         let (line, word) = reader.want(label)?;
         let (mean, sd) =
             word.split_once('/').ok_or_else(|| line.unfit("a mean and a deviation"))?;
-        line.number(mean.trim(), "a mean")?;
+        let mean = line.number(mean.trim(), "a mean")?;
         line.number(sd.trim(), "a deviation")?;
+        if label != LAST {
+            threads = shared_by(events, mean);
+        }
         tell(label.trim_end_matches(':'), word);
     }
-    Ok(Tail { elapsed_ns, events: Some(events), latency, told })
+    Ok(Tail { elapsed_ns, events: Some(events), latency, threads, told })
+}
+
+/// How many threads made these events, if each made so many on average: the mean is printed with four
+/// decimals. `None` where no whole number fits, or a neighbour would print the same mean.
+fn shared_by(events: u64, mean: f64) -> Option<u32> {
+    let threads = (events as f64 / mean).round();
+    let fits = |threads: f64| threads >= 1.0 && (events as f64 / threads - mean).abs() <= 1e-4;
+    let is_one = fits(threads) && !fits(threads - 1.0) && !fits(threads + 1.0);
+    (is_one && threads <= f64::from(u32::MAX)).then_some(threads as u32)
+}
+
+/// The threads as the head says, else as the events of one of them do, with a remark.
+pub(crate) fn threads(draft: &mut Draft, head: Option<u32>, tail: &Tail) -> Option<u32> {
+    let found = head.or(tail.threads);
+    if let Some(count) = found.filter(|_| head.is_none()) {
+        draft.remark(format!(
+            "The line `Number of threads:` is not in the file: {count} by the events of all threads \
+             and of one."
+        ));
+    }
+    found
 }
 
 /// 1.1 ends with the latency: neither time nor events.
@@ -172,7 +193,7 @@ fn tail_of_1_1(reader: &mut Reader, histogram: Option<Bins>) -> Found<Tail> {
     let Some((line, word)) = sum else { return Err(reader.ended("`sum:`")) };
     line.number(word, "the sum of latencies")?;
     let told = vec![(format!("{RESULT}{SUM}"), word.to_owned())];
-    Ok(Tail { elapsed_ns: None, events: None, latency, told })
+    Ok(Tail { elapsed_ns: None, events: None, latency, threads: None, told })
 }
 
 /// A line and what is told on it.
@@ -321,6 +342,7 @@ fn one(text: &Text) -> Found<Draft> {
         true => tail(&mut reader, histogram)?,
         false => tail_of_1_1(&mut reader, histogram)?,
     };
+    let threads = threads(&mut draft, head.threads, &tail);
     draft.settings.extend(tail.told);
     let data: Vec<_> = rates.iter().filter(|f| f.op != "fsync").map(|f| f.op.clone()).collect();
     match rates.as_mut_slice() {
@@ -353,7 +375,7 @@ fn one(text: &Text) -> Found<Draft> {
         name: name.clone(),
         op,
         block,
-        threads: head.threads,
+        threads,
         // Each thread waits for its request, but for asynchronous mode, which does not say.
         queue_depth: engine.as_ref().filter(|e| !e.contains("async")).map(|_| 1),
         engine,

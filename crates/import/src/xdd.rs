@@ -6,18 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::draft::{CELLS_MAX, Cell, Draft, Drafts, Figure, Latency, Stream, size_axis};
-use crate::sysbench;
 use crate::text::{Fault, Found, Line, Text, ns};
 
 const MB: f64 = 1e6;
 
-/// Outputs one behind the other of the same test with the same settings are repeats.
+/// Outputs one behind the other are runs of their own.
 pub(crate) fn read(text: &Text) -> Found<Vec<Draft>> {
     let mut drafts = Drafts::default();
     for lines in text.lines.split_inclusive(|line| mark(line) == Some("COMBINED")) {
         if drafts.is_empty() || lines.iter().any(begins) {
             let draft = one(text, lines)?;
-            drafts.add(test(&draft), draft);
+            drafts.push(draft);
         }
     }
     drafts.all().ok_or_else(|| text.ended("the line `COMBINED`"))
@@ -33,15 +32,6 @@ fn mark<'a>(line: &'a Line) -> Option<&'a str> {
 fn begins(line: &Line) -> bool {
     let marks = ["What", "TARGET_PASS", "TARGET_AVERAGE", "COMBINED"];
     line.after("XDD Version").is_some() || mark(line).is_some_and(|word| marks.contains(&word))
-}
-
-/// What outputs of the same test with the same settings share.
-fn test(draft: &Draft) -> String {
-    let first = draft.cells.first().map(|cell| {
-        let streams = cell.streams.iter().map(|s| (&s.name, &s.op, s.block, s.queue_depth));
-        (&cell.phase, &cell.coordinates, streams.collect::<Vec<_>>())
-    });
-    format!("{:?}", (sysbench::test(draft), &draft.target, first))
 }
 
 /// An output: each ends with its line `COMBINED`.

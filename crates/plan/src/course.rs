@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::Purpose;
 use stats::Random;
 use stats::interval::{Interval, moderated, pooled_scale};
+use stats::memory::{self, Rows};
 use stats::{outlier, steady};
 use suite::PILOT;
 use suite::model::Steady;
@@ -90,6 +91,10 @@ pub(crate) struct Cell {
     failed: u32,
     /// Stream by stream.
     ln_rates: Vec<Vec<f64>>,
+    /// The same visits from inside.
+    rows: Vec<Vec<Rows>>,
+    /// Stream by stream the least half-width of its interval, as its visits have something in common.
+    least: Vec<Option<f64>>,
     vetoes: BTreeSet<Veto>,
     took: Nanos,
     /// What its visits took that cannot be shortened.
@@ -119,6 +124,11 @@ impl Cell {
         for (rates, rate) in self.ln_rates.iter_mut().zip(&made.ln_rates) {
             rates.extend(rate.filter(|rate| made.ok && rate.is_finite()));
         }
+        self.rows.resize(made.rows.len().max(self.rows.len()), Vec::new());
+        for ((own, rows), rate) in self.rows.iter_mut().zip(&made.rows).zip(&made.ln_rates) {
+            own.extend((made.ok && rate.is_some()).then(|| rows.clone()));
+        }
+        self.least = self.rows.iter().map(|rows| memory::half_width(rows, CONFIDENCE)).collect();
     }
 
     pub(crate) fn visits(&self) -> u32 {
@@ -434,7 +444,7 @@ impl Course {
     }
 
     /// How many cells and pilots the phases from `phase` on have that are played in rounds.
-    fn in_rounds(&self, phase: usize) -> impl Iterator<Item = (u64, u64)> {
+    pub(crate) fn in_rounds(&self, phase: usize) -> impl Iterator<Item = (u64, u64)> {
         self.schedule.phases.iter().skip(phase).filter_map(|phase| match &phase.way {
             Way::Rounds { pilots } => Some((phase.cells.len() as u64, pilots.len() as u64)),
             _ => None,
@@ -572,6 +582,9 @@ impl Course {
             let found = moderated(&of_name, CONFIDENCE).into_iter().zip(&of_name);
             for (&(place, stream), (interval, rates)) in members.iter().zip(found) {
                 let is_odd = scale.is_some_and(|s| !outlier::in_grid(rates, s).is_empty());
+                let least = phase.cells.get(place).and_then(|index| self.cells.get(index));
+                let least = least.and_then(|cell| *cell.least.get(stream)?);
+                let interval = interval.map(|found| found.no_narrower(least));
                 known[place][stream] = Known { interval, rates: rates.len(), is_odd };
             }
         }

@@ -23,6 +23,7 @@ pub use schedule::Schedule;
 
 use record::Purpose;
 use serde::{Deserialize, Serialize};
+use stats::memory::Rows;
 use units::{Bytes, Nanos};
 
 /// One visit to be made.
@@ -76,6 +77,9 @@ pub struct Made {
     /// For each stream of its cell the natural logarithm of its rate in requests per second;
     /// `None` if nothing completed.
     pub ln_rates: Vec<Option<f64>>,
+    /// For each stream its rate over the visit: how much visits that follow each other closely have
+    /// in common shows in it. Empty where that is not known.
+    pub rows: Vec<Rows>,
     /// Why its cell may not end early, if so.
     pub veto: Option<Veto>,
     /// Time it took: the wait before it, its ramp and its measured part. On the device's clock,

@@ -102,6 +102,21 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// How long a device that does not become idle may be waited for before each visit, so that there
+    /// is time for all visits that are wanted at least: half of the time to spare, in equal parts. The
+    /// other half is for what takes longer than planned.
+    pub fn wait_most(&self) -> Nanos {
+        let course = self.begin();
+        let wanted = self.rounds.visits_min;
+        let needed = course.sum(self.in_rounds_from(0)).times(wanted).at(WHOLE);
+        let spare = self.rounds.time_max.saturating_sub(needed + course.pilots_from(0));
+        let counts =
+            course.in_rounds(0).map(|(cells, pilots)| (cells * u64::from(wanted)) + pilots);
+        Nanos::new(spare.get() / 2 / counts.sum::<u64>().max(1))
+    }
+}
+
 impl Course {
     /// Mean wait before a visit so far.
     pub fn mean_wait(&self) -> Nanos {

@@ -49,6 +49,7 @@ fn made(visit: &PlannedVisit, took: Nanos) -> Made {
         purpose: Purpose::Measure,
         ok: true,
         ln_rates: vec![Some(1.0)],
+        rows: Vec::new(),
         veto: None,
         took,
         waited: Nanos::ZERO,

@@ -7,6 +7,7 @@ use plan::{CellStanding, Made, PlannedVisit, RoundOf, Schedule, Short, Standing,
 use proptest::prelude::*;
 use record::{Blocks, Purpose};
 use stats::Random;
+use stats::memory::Rows;
 use stats::random::derive_seed;
 use suite::model::Suite;
 use suite::{CheckContext, check, parse};
@@ -62,6 +63,7 @@ impl World {
             purpose: visit.purpose,
             ok: true,
             ln_rates: vec![Some(10.0 + (self.noise)(visit.cell) * noise)],
+            rows: Vec::new(),
             veto: (self.veto)(visit),
             took: waited + ramp + measured,
             waited,
@@ -236,6 +238,26 @@ fn waits_for_an_idle_device_do_not_eat_the_visits_that_an_interval_needs() {
     let cut = visits[20..].iter().map(|visit| visit.time_permille);
     assert!(cut.flatten().all(|permille| (250..500).contains(&permille)), "{visits:?}");
     assert!(visits[20..].iter().all(|visit| visit.time_permille.is_some()));
+}
+
+#[test]
+fn a_device_that_is_never_idle_leaves_time_for_every_visit() {
+    // One cell in each phase, three visits of 2.5 s to each and two pilots: 35 s of the minute. Waits
+    // of 30 s, as a device that is never idle would have them, left time for one visit of three.
+    for (first, second) in [(1, 1), (4, 2)] {
+        let time = 30 * (first + second);
+        let rounds = format!("visits_min = 3\nvisits_max = 3\ntime_max = \"{time}s\"");
+        let suite = suite(first, second, &rounds);
+        let schedule = schedule(&suite, 7);
+        let wait = schedule.wait_most();
+        assert!(wait > Nanos::ZERO && wait < Nanos::secs(30), "{wait}");
+        let enough = |wait: Nanos| {
+            let world = World { took: WHOLE + wait, ..QUIET };
+            let (visits, _) = world.play(&schedule);
+            counts(&visits).values().all(|n| *n == 3)
+        };
+        assert!(!enough(Nanos::secs(30)) && enough(wait), "{wait}");
+    }
 }
 
 #[test]
@@ -601,4 +623,25 @@ fn sides_of_a_comparison_stay_in_step_over_blocks_of_others() {
     };
     assert_eq!(b, of(&[0, 1, 3, 4, 6]));
     assert_eq!(again, of(&[2, 5]));
+}
+
+/// Visits that agree, 0.5 s apart, and whose rows show noise that lasts longer than that.
+#[test]
+fn close_visits_that_agree_by_lasting_noise_do_not_end_a_cell() {
+    let visits_of = |lasts: bool| {
+        let mut course = schedule(&suite(1, 1, "pilot = false"), 1).begin();
+        let mut visits = 0u32;
+        while let Some(visit) = course.next().filter(|visit| visit.cell == 0) {
+            let at = |row: u32| f64::from(visits) * 2.5 + f64::from(row) * 0.1;
+            let rate = |row: u32| 1e4 * (1.0 + if lasts { 0.1 * at(row).sin() } else { 0.0 });
+            let rows: Vec<f64> = (0..20).map(rate).collect();
+            let rates = vec![Some(10.0 + 0.001 * f64::from(visits % 2))];
+            let rows = vec![Rows::new(at(0), 0.1, &rows)];
+            course.add(&Made { rows, ln_rates: rates, ..QUIET.visit(&visit) });
+            visits += 1;
+        }
+        visits
+    };
+    assert_eq!(visits_of(false), 3);
+    assert!(visits_of(true) > 3, "three visits do not know the level of noise that lasts");
 }

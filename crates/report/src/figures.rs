@@ -25,6 +25,8 @@ pub struct Figures {
     pub elapsed_ns: u64,
     /// What rates are of: time, requests, bytes; see [`VisitRecord::rated_ns`].
     rated: (u64, u64, u64),
+    /// Time and requests that the rate of each visit is of, by its number, cell and repeat.
+    each: BTreeMap<(u32, u32, u32), (u64, u64)>,
     /// Completed in full.
     pub requests: u64,
     /// Moved by those.
@@ -70,7 +72,8 @@ impl Figures {
     pub fn over(visits: &[&VisitRecord]) -> Self {
         let elapsed_ns = total(visits.iter().map(|visit| visit.elapsed_ns));
         let rated_ns = total(visits.iter().map(|visit| visit.rated_ns()));
-        Self { elapsed_ns, rated: (rated_ns, 0, 0), ..Self::default() }
+        let each = visits.iter().map(|visit| (number_of(visit), (visit.rated_ns(), 0)));
+        Self { elapsed_ns, rated: (rated_ns, 0, 0), each: each.collect(), ..Self::default() }
     }
 
     /// Counts in what an operation did; its time is counted apart.
@@ -92,6 +95,9 @@ impl Figures {
         let (_, requests, bytes) = &mut self.rated;
         *requests = requests.saturating_add(op.requests_rated());
         *bytes = bytes.saturating_add(op.bytes_rated());
+        if let Some((_, requests)) = self.each.get_mut(&number_of(visit)) {
+            *requests = requests.saturating_add(op.requests_rated());
+        }
         self.errors = self.errors.saturating_add(total(op.errors.iter().map(|&(_, n)| n)));
         self.short = self.short.saturating_add(op.short);
     }
@@ -113,7 +119,7 @@ impl Figures {
 
     /// Completed requests per second of the time in which the load was under way: over several
     /// visits the ratio of the sums. `None` when no time was measured. What another tool reported
-    /// is the mean over the visits for which it did.
+    /// is the geometric mean over the visits for which it did.
     pub fn iops(&self) -> Option<f64> {
         let (time, requests, _) = self.rated;
         self.told_or(&self.told.iops, per_second(requests, time))
@@ -125,8 +131,21 @@ impl Figures {
         self.told_or(&self.told.bytes, per_second(bytes, time))
     }
 
-    /// All requests by the time until the last of them was back: the arithmetic of tools that wait
-    /// for it with the clock running.
+    /// Of one visit all requests by the time until the last of them was back: the arithmetic of tools
+    /// that wait for it with the clock running. Of several visits their mean, as in every other table.
+    pub fn iops_of_visits(&self) -> Option<f64> {
+        self.told_or(&self.told.iops, self.mean_of_several().or_else(|| self.iops_of_all()))
+    }
+
+    /// Bytes per second likewise.
+    pub fn bytes_per_second_of_visits(&self) -> Option<f64> {
+        let (_, requests, bytes) = self.rated;
+        let several = self.mean_of_several().filter(|_| requests > 0);
+        let several = several.map(|rate| rate * bytes as f64 / requests as f64);
+        self.told_or(&self.told.bytes, several.or_else(|| self.bytes_per_second_of_all()))
+    }
+
+    /// All requests by all the time until the last of each visit was back, for who prints both.
     pub fn iops_of_all(&self) -> Option<f64> {
         self.told_or(&self.told.iops, per_second(self.requests, self.elapsed_ns))
     }
@@ -134,6 +153,12 @@ impl Figures {
     /// Bytes per second likewise.
     pub fn bytes_per_second_of_all(&self) -> Option<f64> {
         self.told_or(&self.told.bytes, per_second(self.bytes, self.elapsed_ns))
+    }
+
+    /// Geometric mean of the rates of several visits.
+    fn mean_of_several(&self) -> Option<f64> {
+        let rates = self.each.values().filter_map(|&(time, requests)| per_second(requests, time));
+        if self.each.len() < 2 { None } else { geometric_mean(&rates.collect::<Vec<_>>()) }
     }
 
     fn told_or(&self, told: &[(u32, Option<f64>)], counted: Option<f64>) -> Option<f64> {
@@ -222,7 +247,7 @@ impl Figures {
     }
 }
 
-/// The mean over visits of the sums in each. Of a visit in which one rate is not known the sum is
+/// The geometric mean over visits of the sums in each, which is that of intervals and comparisons. Of a visit in which one rate is not known the sum is
 /// not, either.
 fn mean_of_visits(rates: &[(u32, Option<f64>)]) -> Option<f64> {
     let mut visits: BTreeMap<u32, Option<f64>> = BTreeMap::new();
@@ -231,7 +256,22 @@ fn mean_of_visits(rates: &[(u32, Option<f64>)]) -> Option<f64> {
         *sum = sum.zip(*rate).map(|(sum, rate)| sum + rate);
     }
     let known: Vec<f64> = visits.into_values().flatten().collect();
-    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    match known.as_slice() {
+        // What it was told as, to the last digit.
+        [only] => Some(*only),
+        all => geometric_mean(all).or(all.first().map(|_| 0.0)),
+    }
+}
+
+/// Of those above 0, which alone have a logarithm; none where there are none.
+fn geometric_mean(rates: &[f64]) -> Option<f64> {
+    let logs: Vec<f64> = rates.iter().filter(|rate| **rate > 0.0).map(|rate| rate.ln()).collect();
+    (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+}
+
+/// What tells a visit from others of its run.
+fn number_of(visit: &VisitRecord) -> (u32, u32, u32) {
+    (visit.order, visit.cell, visit.repeat)
 }
 
 fn per_second(n: u64, ns: u64) -> Option<f64> {

@@ -382,7 +382,12 @@ impl RunError {
             Self::TooShort { size: Bytes::ZERO, .. } => {
                 Some("name a file with data in it".to_owned())
             }
-            Self::TooShort { size, .. } => Some(format!("use `--size {}`", size.exact())),
+            Self::TooShort { size, wanted, .. } => Some(format!(
+                "name a longer file, or one that is not there: it is made with {} and filled; `--size \
+                 {}` reads no more than this one has",
+                wanted.exact(),
+                size.exact()
+            )),
             Self::NoRoom { .. } => Some("name another place with `--target`".to_owned()),
             Self::NoRoomForSuite { .. } => Some(
                 "name another place with `--target`, or make it smaller: `--scale 0.1`".to_owned(),

@@ -35,6 +35,8 @@ pub(crate) struct Found {
     pub as_it_is: bool,
     /// The size of a scratch file that the suite asks for, where there is less room.
     pub asked: Option<Bytes>,
+    /// The size of a file that the suite asks for, where one that is read as it is has less.
+    pub shorter: Option<Bytes>,
 }
 
 impl Found {
@@ -56,8 +58,9 @@ impl Found {
         };
         let as_it_is = !matches!(ground, Ground::Memory);
         let capacity = (size > Bytes::ZERO).then_some(size);
-        let (records, unit, asked) = (Vec::new(), None, None);
-        Self { ground, record, records, capacity, unit, as_it_is, asked }
+        let records = Vec::new();
+        let (unit, asked, shorter) = (None, None, None);
+        Self { ground, record, records, capacity, unit, as_it_is, asked, shorter }
     }
 }
 
@@ -168,6 +171,8 @@ pub(crate) fn find_paths(
     }
     let as_it_is = are_read_as_they_are(host, order, &seen, &wanted)?;
     fit_size(order, &seen, source, &wanted, as_it_is)?;
+    let is_short = as_it_is && !order.size_given && seen.iter().any(|one| is_shorter(one, &wanted));
+    let shorter = is_short.then_some(wanted.files.size);
     let each = wanted.files.count;
     let files: Vec<Vec<PathBuf>> =
         seen.iter().map(|one| file_paths(&one.target.path.resolved, each)).collect();
@@ -195,8 +200,14 @@ pub(crate) fn find_paths(
         alignment.unit().or_else(sector)
     });
     let unit = units.flatten().max();
-    let records: Vec<TargetRecord> =
+    let mut records: Vec<TargetRecord> =
         seen.iter().map(|one| record(host, one, &wanted, each, as_it_is)).collect();
+    for (record, permits) in records.iter_mut().zip(permits.chunks(each.max(1) as usize)) {
+        if permits.iter().any(Permit::cuts) {
+            let size = wanted.files.size;
+            record.remarks.push(format!("cut to {size} for this run: what lay beyond is lost"));
+        }
+    }
     let targets: Vec<Target> = seen.iter().map(|one| one.target.clone()).collect();
     let Some((target, record)) = together(&targets).zip(record_of_all(&records)) else {
         return Err(stack::TargetError::Empty.into());
@@ -225,7 +236,7 @@ pub(crate) fn find_paths(
     };
     let ground = Ground::Paths(Box::new(paths));
     let records = if several { records } else { Vec::new() };
-    Ok(Found { ground, record, records, capacity, unit, as_it_is, asked })
+    Ok(Found { ground, record, records, capacity, unit, as_it_is, asked, shorter })
 }
 
 /// A scratch file goes with the run. Under a link it would be a file elsewhere that goes, maybe one
@@ -464,6 +475,11 @@ fn fit_size(
         }
     }
     Ok(())
+}
+
+/// Whether an existing file has less than the suite asks for.
+fn is_shorter(one: &Seen, wanted: &Suite) -> bool {
+    one.is_file() && wanted.files.count == 1 && one.there() < wanted.files.size
 }
 
 /// Each file of a target judged by itself.

@@ -1,6 +1,7 @@
 //! What a stored visit means for the visits to come.
 
 use explain::view::counted;
+use explain::visits::within;
 use explain::{closing, drift, freeze, halt};
 use plan::{Made, Veto, VisitKey};
 use record::{Purpose, VisitEnd, VisitRecord};
@@ -23,6 +24,7 @@ pub(crate) fn made(visit: &VisitRecord, lead: Nanos, twin: bool) -> Made {
         purpose: visit.purpose,
         ok,
         ln_rates: (0..visit.streams.len()).map(|stream| ln_rate(visit, stream)).collect(),
+        rows: (0..visit.streams.len()).map(|stream| within(visit, Some(stream))).collect(),
         veto: if pilot { None } else { veto(visit) },
         took: Nanos::new(took),
         waited: Nanos::new(visit.waited_ns),

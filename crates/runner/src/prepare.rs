@@ -418,7 +418,11 @@ pub fn prepare(order: &Order) -> Result<Prepared, RunError> {
     };
     let suite = checked(&source, found.capacity)?;
     let suite_text = suite::resolved_text(&source)?;
-    finish(order, &host, found, suite, suite_text)
+    let laps = suite::laps(&source, &suite);
+    let mut prepared = finish(order, &host, found, suite, suite_text)?;
+    let warn = |text| Warning::new("size-alone", text);
+    prepared.header.warnings.extend(laps.into_iter().map(warn));
+    Ok(prepared)
 }
 
 /// Paths, of which there may be several; a twin is measured alone.
@@ -497,6 +501,7 @@ fn finish(
     let mut passes = fill::passes(&suite);
     let mut warnings: Vec<Warning> = suite.phases.iter().filter_map(too_few_rounds).collect();
     warnings.extend(found.asked.map(|asked| smaller(asked, suite.files.size)));
+    warnings.extend(found.shorter.map(|wanted| shorter(wanted, suite.files.size)));
     let mut remarks = Vec::new();
     if let Some(cut) = suite.files.cut() {
         // Who asks for a last request that is short means to reach the end.
@@ -785,6 +790,15 @@ fn smaller(asked: Bytes, size: Bytes) -> Warning {
          suite gives in bytes or requests stay as they are, and a cache may hold more of it"
     );
     Warning::new("scratch-smaller", text)
+}
+
+/// A file that is there is taken as whole, and may have been cut by another run.
+fn shorter(wanted: Bytes, size: Bytes) -> Warning {
+    let text = format!(
+        "what is read has {size}, the suite asks for {wanted}: a cache may hold more of it. Name a \
+         longer file, or one that is not there, which is made and filled"
+    );
+    Warning::new("target-short", text)
 }
 
 /// Whether there is a file system where one is needed, with room for the files that are made.

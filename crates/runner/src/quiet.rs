@@ -34,6 +34,8 @@ pub(crate) struct Level {
 #[derive(Clone, Debug)]
 pub(crate) struct Quiet {
     window: Nanos,
+    /// Longest wait that leaves time for the visits to come.
+    most: Nanos,
     ran_out: u32,
     last: Option<Last>,
 }
@@ -70,9 +72,10 @@ pub(crate) trait World {
 
 impl Quiet {
     /// * `visit`: measured time of a visit; short ones are not waited for longer than they last.
-    pub(crate) fn new(visit: Nanos) -> Self {
+    /// * `most`: longest wait before each that leaves time for those that are wanted.
+    pub(crate) fn new(visit: Nanos, most: Nanos) -> Self {
         let window = Nanos::new(visit.get() / 2).min(WINDOW_MAX).max(LOOK_MIN);
-        Self { window, ran_out: 0, last: None }
+        Self { window, most, ran_out: 0, last: None }
     }
 
     /// A visit was made; `modified`: it may have changed what is stored.
@@ -113,7 +116,9 @@ impl Quiet {
         } else {
             Nanos::new(self.window.get().saturating_mul(WINDOWS))
         };
+        // Less than a window shows nobody whether it is idle.
         let limit = limit.min(Nanos::new(self.window.get().saturating_mul(WINDOWS)));
+        let limit = limit.min(self.most.max(self.window));
         let look = Nanos::new(self.window.get() / LOOKS).max(LOOK_MIN);
         // A window may be shorter than a second; the least that is let pass is not.
         let in_window = |bytes: u64| {
@@ -173,6 +178,8 @@ fn busiest(first: &[Level], last: &[Level]) -> Option<(String, u64)> {
 mod tests {
     use super::*;
     use record::{Bitmap, LedgerEntry, Purpose, VisitEnd};
+
+    const PLENTY: Nanos = Nanos::secs(1_000_000);
 
     /// A device that writes so many bytes a second until a moment.
     struct Device {
@@ -246,16 +253,16 @@ mod tests {
 
     #[test]
     fn a_quiet_device_is_waited_for_one_window() {
-        let mut quiet = Quiet::new(Nanos::secs(2));
+        let mut quiet = Quiet::new(Nanos::secs(2), PLENTY);
         let found = quiet.wait(&mut device(0, Nanos::ZERO));
         assert_eq!(found, Waited { waited: Nanos::secs(1), quiet: Some(true), busy: None });
-        let mut short = Quiet::new(Nanos::millis(200));
+        let mut short = Quiet::new(Nanos::millis(200), PLENTY);
         assert_eq!(short.wait(&mut device(0, Nanos::ZERO)).waited, Nanos::millis(100));
     }
 
     #[test]
     fn what_is_still_written_is_waited_for() {
-        let mut quiet = Quiet::new(Nanos::secs(2));
+        let mut quiet = Quiet::new(Nanos::secs(2), PLENTY);
         let found = quiet.wait(&mut device(100 << 20, Nanos::secs(7)));
         assert_eq!(found.quiet, Some(true));
         assert!(found.waited >= Nanos::millis(7_900) && found.waited <= Nanos::millis(8_200));
@@ -263,7 +270,7 @@ mod tests {
 
     #[test]
     fn after_reads_on_a_device_that_wrote_nothing_nothing_is_waited_for() {
-        let mut quiet = Quiet::new(Nanos::secs(2));
+        let mut quiet = Quiet::new(Nanos::secs(2), PLENTY);
         quiet.after(&visit(1 << 30, 4096), false);
         let found = quiet.wait(&mut device(0, Nanos::ZERO));
         assert_eq!(found, Waited { waited: Nanos::ZERO, quiet: Some(true), busy: None });
@@ -279,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_log_of_someone_else_is_no_reason_to_wait() {
-        let mut quiet = Quiet::new(Nanos::secs(2));
+        let mut quiet = Quiet::new(Nanos::secs(2), PLENTY);
         quiet.after(&visit(1 << 30, 1 << 30), true);
         // 1 % of 2 GiB/s are 20 MiB/s.
         let found = quiet.wait(&mut device(15 << 20, Nanos::secs(1000)));
@@ -288,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_device_that_never_is_idle_is_waited_for_less_and_named_once() {
-        let mut quiet = Quiet::new(Nanos::secs(2));
+        let mut quiet = Quiet::new(Nanos::secs(2), PLENTY);
         let mut world = device(50 << 20, Nanos::secs(1_000_000));
         let waits: Vec<Waited> = (0..4).map(|_| quiet.wait(&mut world)).collect();
         let seconds: Vec<u64> = waits.iter().map(|w| w.waited.get() / 1_000_000_000).collect();
@@ -303,8 +310,20 @@ mod tests {
     }
 
     #[test]
+    fn a_device_that_never_is_idle_leaves_time_for_the_visits() {
+        let mut quiet = Quiet::new(Nanos::secs(2), Nanos::secs(5));
+        let mut world = device(50 << 20, Nanos::secs(1_000_000));
+        let waits: Vec<Waited> = (0..3).map(|_| quiet.wait(&mut world)).collect();
+        let seconds: Vec<u64> = waits.iter().map(|w| w.waited.get() / 1_000_000_000).collect();
+        assert_eq!(seconds, [5, 5, 2]);
+        let mut none = Quiet::new(Nanos::secs(2), Nanos::ZERO);
+        assert_eq!(none.wait(&mut world).waited, Nanos::secs(1), "a window is needed to see it");
+        assert_eq!(none.wait(&mut device(0, Nanos::ZERO)).quiet, Some(true));
+    }
+
+    #[test]
     fn the_user_can_stop_it_and_nobody_need_be_able_to_look() {
-        let mut quiet = Quiet::new(Nanos::secs(2));
+        let mut quiet = Quiet::new(Nanos::secs(2), PLENTY);
         let mut world = device(50 << 20, Nanos::secs(1_000_000));
         world.stops_at = Nanos::secs(3);
         let found = quiet.wait(&mut world);

@@ -222,6 +222,18 @@ pub enum TargetError {
         /// The directory that would hold it.
         parent: String,
     },
+    /// A device's name whose directory is not there either: nothing is created in `/dev`.
+    #[error("there is no device {given}")]
+    NoDevice {
+        /// As named.
+        given: String,
+    },
+    /// A directory by its name, which ends with a slash, and not there.
+    #[error("{given} is a directory by its name, and does not exist")]
+    NoDirectory {
+        /// As named.
+        given: String,
+    },
     /// No words at all.
     #[error("the target's path is empty; wanted a file, a directory or a device")]
     Empty,
@@ -261,6 +273,10 @@ impl TargetError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoParent { parent, .. } => Some(format!("create {parent} first")),
+            Self::NoDevice { .. } => Some("`lsblk` lists the devices there are".to_owned()),
+            Self::NoDirectory { given } => Some(format!(
+                "create it first (`mkdir {given}`), or leave out the slash to name a file"
+            )),
             Self::DanglingLink { to, .. } => {
                 Some(format!("name {to} itself if it is to be created"))
             }
@@ -381,6 +397,9 @@ fn look_at(given: &Path, handle: Arc<Handle>) -> io::Result<PathFacts> {
 
 fn missing(path: &Path) -> Result<PathFacts, TargetError> {
     let given = path.display().to_string();
+    if names_directory(path) {
+        return Err(TargetError::NoDirectory { given });
+    }
     if let Ok(to) = std::fs::read_link(path) {
         return Err(TargetError::DanglingLink { given, to: to.display().to_string() });
     }
@@ -389,8 +408,12 @@ fn missing(path: &Path) -> Result<PathFacts, TargetError> {
         Some(parent) => parent,
         None => Path::new("/"),
     };
-    let no_parent =
-        || TargetError::NoParent { given: given.clone(), parent: parent.display().to_string() };
+    let no_parent = || match path.starts_with("/dev") && !path.starts_with("/dev/shm") {
+        true => TargetError::NoDevice { given: given.clone() },
+        false => {
+            TargetError::NoParent { given: given.clone(), parent: parent.display().to_string() }
+        }
+    };
     // `x/..` has a parent and no name: there is nothing to create.
     let name = path.file_name().ok_or_else(no_parent)?;
     let not_held = |source: io::Error| match source.kind() {
@@ -409,6 +432,13 @@ fn missing(path: &Path) -> Result<PathFacts, TargetError> {
         return Err(elsewhere(path, &resolved));
     }
     Ok(facts(path, resolved, PathKind::Missing, Bytes::ZERO, Arc::new(handle)))
+}
+
+/// Whether only a directory can have that name: `x/`, `x/.`. The parts of a path do not have the
+/// slash any more.
+fn names_directory(path: &Path) -> bool {
+    let name = path.as_os_str().as_encoded_bytes();
+    name.ends_with(b"/") || name.ends_with(b"/.")
 }
 
 fn kind(metadata: &std::fs::Metadata) -> PathKind {

@@ -160,15 +160,7 @@ impl Changes {
             let least = if *place == 0 || *place == last { OUTER_MIN } else { INNER_MIN };
             last == 0 || part.end - part.start >= least
         });
-        let mut segments: Vec<Segment> = Vec::new();
-        for (_, part) in long {
-            match segments.last_mut() {
-                Some(before) if (part.mean - before.mean).abs() < RATIO_MIN.ln() => {
-                    *before = segment(series, before.start, part.end);
-                }
-                _ => segments.push(*part),
-            }
-        }
+        let mut segments = one_where_alike(series, long.map(|(_, part)| *part));
         // Short ones all through: nothing is known.
         if segments.is_empty() {
             segments.push(segment(series, 0, series.len()));
@@ -194,6 +186,8 @@ impl Changes {
             }
             *part = segment(series, part.start, part.end);
         }
+        // What set two apart may have been the value between: then they are one.
+        let segments = one_where_alike(series, segments.into_iter());
         let steps = segments.windows(2).map(|pair| self.step(series, &pair[0], &pair[1]));
         Levels { steps: steps.collect(), segments }
     }
@@ -233,6 +227,20 @@ impl Changes {
     pub fn points(&self) -> impl Iterator<Item = usize> {
         self.segments.iter().skip(1).map(|segment| segment.start)
     }
+}
+
+/// Neighbours that are closer than [`RATIO_MIN`] taken together.
+fn one_where_alike(series: &[f64], parts: impl Iterator<Item = Segment>) -> Vec<Segment> {
+    let mut apart: Vec<Segment> = Vec::new();
+    for part in parts {
+        match apart.last_mut() {
+            Some(before) if (part.mean - before.mean).abs() < RATIO_MIN.ln() => {
+                *before = segment(series, before.start, part.end);
+            }
+            _ => apart.push(part),
+        }
+    }
+    apart
 }
 
 /// Cuts a series of logarithms where its level changes.

@@ -49,6 +49,15 @@ impl Interval {
         self.half_width.exp_m1()
     }
 
+    /// No narrower than the visits have something in common: see [`crate::memory::half_width`].
+    ///
+    /// * `share`: what that returns.
+    #[must_use]
+    pub fn no_narrower(self, share: Option<f64>) -> Self {
+        let least = share.map_or(0.0, f64::ln_1p);
+        Self { half_width: self.half_width.max(least), ..self }
+    }
+
     /// Whether it is as narrow as wanted: `share` 0.05 asks for +-5 %.
     pub fn is_within(&self, share: f64) -> bool {
         self.half_width <= share.ln_1p()

@@ -7,6 +7,7 @@ pub mod exposure;
 pub mod histogram;
 pub mod history;
 pub mod interval;
+pub mod memory;
 pub mod multiple;
 pub mod outlier;
 pub mod paired;

@@ -46,14 +46,31 @@ pub enum Verdict {
 /// grid without any noise, as on a simulator's clock, flags by the share alone.
 pub fn in_grid(ln_rates: &[f64], s0: f64) -> Vec<usize> {
     let finite: Vec<f64> = ln_rates.iter().copied().filter(|value| value.is_finite()).collect();
-    let Some(middle) = median(&finite).filter(|_| finite.len() >= VALUES_MIN) else {
+    if finite.len() < VALUES_MIN {
         return Vec::new();
-    };
-    let is_odd = |value: f64| {
+    }
+    let is_odd = |value: f64, middle: f64| {
         let far = value - middle;
         let beyond = far > GRID_SHARE.ln_1p() || far < (-GRID_SHARE).ln_1p();
         beyond && far.abs() > GRID_SCORE * s0
     };
+    // Between two halves that lie apart is nothing to be odd to: one of them is usual, that of the first
+    // value where nothing else decides.
+    let [lower, upper] = middles(&finite);
+    let middle = match is_odd(upper, lower) {
+        false => f64::midpoint(lower, upper),
+        true => {
+            let odd = |middle: f64| finite.iter().filter(|value| is_odd(**value, middle)).count();
+            let first = (finite[0] - lower).abs() > (finite[0] - upper).abs();
+            match odd(lower).cmp(&odd(upper)) {
+                std::cmp::Ordering::Less => lower,
+                std::cmp::Ordering::Greater => upper,
+                std::cmp::Ordering::Equal if first => upper,
+                std::cmp::Ordering::Equal => lower,
+            }
+        }
+    };
+    let is_odd = |value: f64| is_odd(value, middle);
     positions(ln_rates, |value| value.is_finite() && is_odd(value))
 }
 
@@ -112,6 +129,14 @@ pub fn median(values: &[f64]) -> Option<f64> {
         1 => Some(upper),
         _ => Some(f64::midpoint(sorted[sorted.len() / 2 - 1], upper)),
     }
+}
+
+/// The two values in the middle, or the same twice. At least one value is there.
+fn middles(values: &[f64]) -> [f64; 2] {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let upper = sorted.len() / 2;
+    [sorted[sorted.len().div_ceil(2).saturating_sub(1)], sorted[upper]]
 }
 
 fn positions(values: &[f64], is_odd: impl Fn(f64) -> bool) -> Vec<usize> {
@@ -220,6 +245,19 @@ fn grubbs_critical(n: usize, alpha: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_two_halves_one_is_usual() {
+        let halves = |low_first: bool| {
+            let value = |k: usize| if (k % 2 == 0) == low_first { 8.0 } else { 9.0 };
+            (0..10).map(value).collect::<Vec<f64>>()
+        };
+        assert_eq!(in_grid(&halves(true), 0.01), [1, 3, 5, 7, 9]);
+        assert_eq!(in_grid(&halves(false), 0.01), [1, 3, 5, 7, 9]);
+        // As before where one half is larger, or near.
+        assert_eq!(in_grid(&[8.0, 8.0, 9.0, 8.0], 0.01), [2]);
+        assert_eq!(in_grid(&[8.0, 8.05, 8.0, 8.05], 0.01), [0; 0]);
+    }
 
     /// Of the PostgreSQL disk study: fsyncs a second of the hardware array, in order.
     const FSYNCS: [f64; 5] = [3170.57, 7606.69, 8379.83, 7627.63, 7523.14];

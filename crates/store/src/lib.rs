@@ -101,8 +101,10 @@ impl Drop for Store {
             let _ = std::fs::remove_file(&self.path);
             return;
         }
-        let is_short = !self.reads_only && self.opened.elapsed() < TIDY_AFTER;
-        let keep_log = self.keeps_log || is_short;
+        let is_short = self.opened.elapsed() < TIDY_AFTER;
+        // A log that was removed is found by nobody else: what it holds must go to the file now.
+        let is_for_later = !self.reads_only && is_short && log_path(&self.path).exists();
+        let keep_log = self.keeps_log || is_for_later;
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep_log);
     }
 }

@@ -29,6 +29,7 @@ impl Store {
     /// The same for whom each run counts by itself: its id, and its line or what is wrong with it. A
     /// run of which only a part is left has a line, too.
     pub fn lines(&self) -> Result<Vec<(String, Line)>, StoreError> {
+        self.is_there()?;
         let query = "SELECT *,
                  (SELECT count(DISTINCT cell || '/' || repeat) FROM visit
                       WHERE run = number AND end <> 'interrupted' AND purpose = 'measure')
@@ -90,6 +91,8 @@ impl Store {
     ///
     /// * `id`: as [`Self::create_run`] and [`Self::resolve`] give it.
     pub fn load(&self, id: &str) -> Result<Run, StoreError> {
+        // Who reads a run back after it ended says where it is stored.
+        self.is_there()?;
         let number = self.number(id)?;
         // Deferred: it takes its snapshot at the first read and holds it.
         let snapshot = self.connection.unchecked_transaction().map_err(|e| self.sql(e))?;

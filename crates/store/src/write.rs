@@ -46,7 +46,6 @@ impl Store {
     /// Stores whole runs, all or none, on the disk when this returns. As with
     /// [`Self::create_run`], their ids are new: returned in the order of the runs.
     pub fn add_runs(&mut self, runs: &[Run]) -> Result<Vec<String>, StoreError> {
-        self.is_there()?;
         self.synchronous("FULL")?;
         let added = self.transaction(|t| {
             let add = |run: &Run| {
@@ -63,7 +62,6 @@ impl Store {
 
     /// Adds a visit, in one transaction that is on the disk when this returns.
     pub fn add_visit(&mut self, id: &str, visit: &VisitRecord) -> Result<(), StoreError> {
-        self.is_there()?;
         let run = self.number(id)?;
         let known: (bool, bool) = self
             .connection
@@ -147,7 +145,6 @@ impl Store {
 
     /// Says how the run stands.
     pub fn set_state(&mut self, id: &str, state: RunState) -> Result<(), StoreError> {
-        self.is_there()?;
         let run = self.number(id)?;
         self.change_header(run, "UPDATE run SET state = ?2 WHERE number = ?1", kept(state))
     }
@@ -217,6 +214,7 @@ impl Store {
         &mut self,
         work: impl FnOnce(&Transaction) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
+        self.is_there()?;
         let path = &self.path;
         let failed = |error| StoreError::sql(path, error);
         // Immediate: a transaction that reads first and then finds another writer would fail at
@@ -227,6 +225,8 @@ impl Store {
             .map_err(failed)?;
         let done = work(&transaction).map_err(failed)?;
         transaction.commit().map_err(failed)?;
+        // SQLite does not tell that the file was removed meanwhile.
+        self.is_there()?;
         Ok(done)
     }
 }

@@ -50,6 +50,7 @@ impl SuiteSource {
             axes: phase.axes.clone(),
             own: phase.own.clone(),
         };
+        let mixed = self.has_times();
         let overrides = self.overrides.iter();
         for over in overrides.filter(|o| o.phase.as_ref().is_none_or(|name| *name == phase.name)) {
             let of_streams = over.path.first().is_some_and(|field| field == STREAMS);
@@ -60,6 +61,7 @@ impl SuiteSource {
                 continue;
             }
             match &over.stream {
+                None if mixed && is_time_of_all(over) => layered.apply_time(over)?,
                 None => layered.apply(over, None)?,
                 Some(name) => {
                     if let Some(index) = layered.streams.iter().position(|s| s.name == *name) {
@@ -71,6 +73,35 @@ impl SuiteSource {
         layered.settle_axes()?;
         Ok(layered)
     }
+
+    /// Whether the text gives some stream a time.
+    fn has_times(&self) -> bool {
+        self.phases.iter().any(|phase| {
+            let mut base = Table::default();
+            layer::apply(&mut base, &self.defaults);
+            layer::apply(&mut base, &phase.fields);
+            let by_axis =
+                phase.axes.iter().any(|axis| axis.path.first().is_some_and(|f| f == TIME));
+            by_axis
+                || layered_streams(phase, base).iter().any(|stream| is_set(&stream.fields, TIME))
+        })
+    }
+}
+
+const TIME: &str = "time";
+
+/// Whether an override gives one time to all streams of all phases.
+fn is_time_of_all(over: &Override) -> bool {
+    let timed = |node: &Node| !matches!(&node.value, Value::String(word) if word == "none");
+    over.phase.is_none()
+        && over.stream.is_none()
+        && matches!(over.path.as_slice(), [field] if field == TIME)
+        && matches!(&over.value, Setting::Value(node) if timed(node))
+}
+
+fn is_set(fields: &Table, field: &str) -> bool {
+    let off = |node: &Node| matches!(&node.value, Value::String(word) if raw::unset_word(field) == Some(word.as_str()));
+    fields.get(field).is_some_and(|node| !off(node))
 }
 
 /// * `base`: the fields of the phase and what lies below.
@@ -87,6 +118,27 @@ fn layered_streams(phase: &PhaseSource, base: Table) -> Vec<LayeredStream> {
 }
 
 impl Layered {
+    /// A time for all: not for streams of a suite that measures others by time, which end by what they
+    /// moved. They prepare what those measure, as by reading all of a region once, and cut short they
+    /// would leave another state behind than the suite is about.
+    fn apply_time(&mut self, over: &Override) -> Located<()> {
+        let by_amount = |stream: &LayeredStream| {
+            let amount = is_set(&stream.fields, "bytes") || is_set(&stream.fields, "operations");
+            amount && !is_set(&stream.fields, TIME)
+        };
+        let timed: Vec<usize> = self
+            .streams
+            .iter()
+            .enumerate()
+            .filter(|(_, stream)| !by_amount(stream))
+            .map(|(index, _)| index)
+            .collect();
+        if timed.len() == self.streams.len() {
+            return self.apply(over, None);
+        }
+        timed.into_iter().try_for_each(|index| self.apply(over, Some(index)))
+    }
+
     fn apply(&mut self, over: &Override, stream: Option<usize>) -> Located<()> {
         match &over.value {
             Setting::Value(node) => self.apply_value(over, stream, node),

@@ -726,3 +726,23 @@ fn long_suites_are_read_up_to_a_limit() {
     let error = resolved_text(&read(&text)).unwrap_err();
     assert!(error.to_string().contains("is too long, wanted at most `20MiB`"), "{error}");
 }
+
+/// Reading a region through prepares what is measured after it: cut short it leaves a cache half full.
+#[test]
+fn a_time_for_all_leaves_whole_what_ends_by_amount_beside_what_ends_by_time() {
+    let text = "schema = 1\nname = \"x\"\nmethod = \"classic\"\nfile_size = \"64MiB\"\n\
+                [defaults]\noperation = \"read\"\nblock_size = \"4KiB\"\n\
+                [[phase]]\nname = \"warm\"\nbytes = \"64MiB\"\n\
+                [[phase]]\nname = \"read\"\ntime = \"10s\"\n";
+    let times = |text: &str| {
+        let mut source = read(text);
+        source.set_time(Nanos::secs(5)).unwrap();
+        let suite = checked(&source);
+        let cells = suite.phases.iter().flat_map(|phase| &phase.cells);
+        cells.map(|cell| cell.streams[0].stop.time).collect::<Vec<_>>()
+    };
+    assert_eq!(times(text), [None, Some(Nanos::secs(5))]);
+    // Named, or where nothing has a time of its own, it is meant.
+    let bytes_only = text.replace("time = \"10s\"", "bytes = \"64MiB\"");
+    assert_eq!(times(&bytes_only), [Some(Nanos::secs(5)); 2]);
+}

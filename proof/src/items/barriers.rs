@@ -243,6 +243,7 @@ fn played(spec: &ModelSpec, in_flight: u32, seed: u64) -> Option<QueueCell> {
         block_bytes: 4096,
         in_flight,
         seen,
+        held: seen,
         rate: requests as f64 / elapsed,
         above: (seen - below).max(0.0),
         ends: 0.0,

@@ -188,7 +188,7 @@ fn histories(lot: &Lot) -> Vec<Claim> {
 
 /// What one second of a record holds.
 #[derive(Clone, Copy)]
-enum Second {
+pub(super) enum Second {
     /// A rate, in requests.
     Rate(f64),
     /// Nothing completed.
@@ -244,7 +244,7 @@ fn visits(lot: &Lot) -> Vec<Claim> {
     ]
 }
 
-const CELLS: usize = 30;
+pub(super) const CELLS: usize = 30;
 const ROUNDS: usize = 4;
 
 fn runs(lot: &Lot) -> Vec<Claim> {
@@ -359,7 +359,7 @@ fn run(random: &mut Random, effect: impl Fn(f64) -> f64) -> Option<drift::RunDri
     drift::drift(&View::new(&record(visits))).parts.into_iter().next()
 }
 
-fn visit(cell: u32, repeat: u32, order: u32, seconds: &[Second]) -> VisitRecord {
+pub(super) fn visit(cell: u32, repeat: u32, order: u32, seconds: &[Second]) -> VisitRecord {
     let mut completions = Bitmap::zeros(seconds.len() as u64 * 1_000);
     let mut rows = Vec::new();
     let mut requests = 0;
@@ -426,7 +426,7 @@ fn visit(cell: u32, repeat: u32, order: u32, seconds: &[Second]) -> VisitRecord 
     }
 }
 
-fn record(visits: Vec<VisitRecord>) -> Run {
+pub(super) fn record(visits: Vec<VisitRecord>) -> Run {
     let cells = (0..CELLS as u32).map(|index| CellRecord {
         index,
         phase: "read".to_owned(),

@@ -11,8 +11,10 @@ mod factors;
 mod freezes;
 mod gaps;
 mod histograms;
+mod levels;
 mod outliers;
 mod rounds;
+mod speeds;
 mod steady;
 mod visits;
 
@@ -24,11 +26,13 @@ pub const ALL: &[&[Proof]] = &[
     outliers::PROOFS,
     compare::PROOFS,
     control::PROOFS,
+    speeds::PROOFS,
     freezes::PROOFS,
     gaps::PROOFS,
     barriers::PROOFS,
     factors::PROOFS,
     cache::PROOFS,
     changes::PROOFS,
+    levels::PROOFS,
     histograms::PROOFS,
 ];

@@ -90,6 +90,7 @@ fn play(schedule: &Schedule, device: Device<'_>, tells: bool) -> (Vec<Ended>, Na
             purpose: Purpose::Measure,
             ok: true,
             ln_rates: vec![Some(ln_rate)],
+            rows: Vec::new(),
             veto: (stalled && tells).then_some(Veto::Stall),
             took: VISIT,
             waited: Nanos::ZERO,

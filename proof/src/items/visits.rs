@@ -2,12 +2,13 @@
 
 use stats::Random;
 use stats::interval::{BORROWED_DF, Interval, moderated, plain, pooled_scale, student_quantile};
+use stats::memory::{Rows, half_width};
 use stats::ramp::mser5;
 use stats::within::{SAMPLE, looks, within};
 use units::Nanos;
 
 use crate::Bound::{AtLeast, AtMost, Within};
-use crate::processes::{Autoregressive, Process};
+use crate::processes::{Autoregressive, Lasting, Process};
 use crate::{Claim, Lot, Proof};
 
 /// See [`crate::items`].
@@ -21,6 +22,12 @@ pub const PROOFS: &[Proof] = &[
         name: "visits-coverage",
         about: "a cell of visits of 2 s, 3 to 10, ended when its interval is within 5 %",
         run: visits_coverage,
+    },
+    Proof {
+        name: "visits-memory",
+        about: "one cell visited again and again, on devices whose noise lasts 0.1 to 10 s, drawn at \
+                random with its size and its share of white noise; every visit 0.5 s after the last",
+        run: memory,
     },
     Proof {
         name: "visits-grid",
@@ -232,6 +239,87 @@ fn visits_coverage(lot: &Lot) -> Vec<Claim> {
     let text = "visits, stalls, no veto: truth inside";
     claims.push(Claim::share(text, AtLeast(0.915), counts.held, runs).of_broken());
     claims
+}
+
+/// How a cell that is alone in its suite is measured.
+#[derive(Clone, Copy)]
+struct Alone {
+    name: &'static str,
+    /// Half-width to end at.
+    share: f64,
+    /// Of 100 ms, in a visit.
+    rows: usize,
+}
+
+fn memory(lot: &Lot) -> Vec<Claim> {
+    let runs = lot.effort.times(10_000, 400);
+    let mut claims = Vec::new();
+    let ways = [
+        Alone { name: "+-5 %", share: 0.05, rows: SAMPLES },
+        Alone { name: "+-2 %", share: 0.02, rows: SAMPLES },
+        Alone { name: "visits of 200 ms", share: 0.05, rows: 2 },
+    ];
+    for way in ways {
+        let [ours, broken] =
+            [true, false].map(|widened| of_memory(lot, way, (0.1, 10.0), widened, runs));
+        let text = format!("memory of 0.1 to 10 s, {}: truth inside", way.name);
+        claims.push(Claim::share(text, AtLeast(0.93), ours.held, runs));
+        let text = format!("memory of 0.1 to 10 s, {}: visits, mean", way.name);
+        claims.push(Claim::number(text, AtMost(9.5), ours.visits_mean()));
+        let text = format!("memory of 0.1 to 10 s, {}, plain t: truth inside", way.name);
+        claims.push(Claim::share(text, AtLeast(0.93), broken.held, runs).of_broken());
+        let long = of_memory(lot, way, (3.0, 10.0), true, runs);
+        let text = format!("memory of 3 to 10 s, {}: truth inside", way.name);
+        claims.push(Claim::share(text, AtLeast(LONG), long.held, runs));
+    }
+    let white = of_memory(lot, ways[0], (0.001, 0.002), true, runs);
+    let text = "no memory, +-5 %: visits, mean";
+    claims.push(Claim::number(text, AtMost(4.2), white.visits_mean()));
+    claims
+}
+
+/// Of memories nearly as long as all visits together, whose level the visits cannot know.
+const LONG: f64 = 0.85;
+
+/// Cells alone on devices drawn at random: memory (evenly in its logarithm, within these bounds),
+/// scatter of 100 ms (2 to 10 %), and the share of it that is white.
+fn of_memory(
+    lot: &Lot,
+    way: Alone,
+    (least, most): (f64, f64),
+    widened: bool,
+    runs: usize,
+) -> Counts {
+    const PAUSE: f64 = 0.5;
+    let mut counts = Counts::default();
+    for run in 0..runs {
+        let mut random = lot.random(&[6, run as u64]);
+        let seconds = least * (most / least).powf(random.unit());
+        let (white, scatter) = (0.9 * random.unit(), 0.02 * 5f64.powf(random.unit()));
+        let mut noise = Lasting::new(seconds, &mut random);
+        let (mut values, mut visits, mut now) = (Vec::new(), Vec::new(), 0.0);
+        let interval = |values: &[f64], visits: &[Rows]| {
+            let least = half_width(visits, CONFIDENCE).filter(|_| widened);
+            Some(plain(values, CONFIDENCE)?.no_narrower(least))
+        };
+        while values.len() < VISITS_MAX {
+            let mut row = || {
+                let own = white.sqrt() * random.normal();
+                1.0 + scatter * ((1.0 - white).sqrt() * noise.mean(0.1, &mut random) + own)
+            };
+            let rates: Vec<f64> = (0..way.rows).map(|_| row()).collect();
+            values.push((rates.iter().sum::<f64>() / rates.len() as f64).ln());
+            visits.push(Rows::new(now, 0.1, &rates));
+            now += 0.1 * way.rows as f64 + PAUSE;
+            noise.pass(PAUSE, &mut random);
+            let found = interval(&values, &visits).filter(|_| values.len() >= VISITS_MIN);
+            if found.is_some_and(|found| found.is_within(way.share)) {
+                break;
+            }
+        }
+        counts.add(interval(&values, &visits), 0.0, VISITS_MAX);
+    }
+    counts
 }
 
 #[derive(Clone, Copy, Debug, Default)]

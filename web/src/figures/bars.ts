@@ -2,7 +2,18 @@
 
 import * as format from '../format';
 import * as model from '../model';
-import { beside, categories, spot, tooltip, xAxis, yAxis, type Datum, type Render } from '../chart';
+import {
+  FONT,
+  beside,
+  breadth,
+  categories,
+  spot,
+  tooltip,
+  xAxis,
+  yAxis,
+  type Datum,
+  type Render,
+} from '../chart';
 import { ofLoad, ofOne } from '../palette';
 import { isLog, some, teller, type Context, type Drawing, type Figure, type Panel } from './figure';
 
@@ -36,41 +47,98 @@ function chosen(context: Context): model.PageCell[][] {
   });
 }
 
-/** Ends of intervals on bars: where the library puts those is worked out again. */
-function whiskers(
-  found: (model.Value | null)[],
-  place: { at: number; of: number; across: boolean; name: string; color: string; halo: string },
+/** How bars of one colour are placed, as the library does it. */
+interface Layout {
+  at: number;
+  of: number;
+  across: boolean;
+  numbered: boolean;
+  /** Where the axis begins. */
+  min: number;
+}
+
+/** Letters of a number on a bar, and the room around it. */
+const LETTERS_OF_NUMBER = 11;
+const SPARE = 5;
+
+/** A number on a bar: at its foot if it fits there whole, else beyond its end, else nowhere. */
+function numberOn(
+  text: string,
+  box: { x: number; y: number; width: number; height: number },
+  bar: { foot: number; clear: number; end: number; middle: number; width: number },
+  { across, colors }: { across: boolean; colors: Context['colors'] },
 ) {
-  const points = found.flatMap((one, k): [number, number, number][] =>
-    one && one.low !== null && one.high !== null ? [[k, one.low, one.high]] : [],
-  );
-  const { at, of, across, name, color, halo } = place;
+  const long = breadth(text) * LETTERS_OF_NUMBER;
+  const length = across ? long : LETTERS_OF_NUMBER;
+  const thick = across ? LETTERS_OF_NUMBER : long;
+  if (thick > bar.width * (1 + BETWEEN)) return [];
+  const within = Math.abs(bar.clear - bar.foot) >= length + 2 * SPARE && thick <= bar.width;
+  // Beyond the plot there is a little room for it.
+  const room = across ? box.x + box.width + SPARE - bar.end : bar.end - box.y + SPARE;
+  if (!within && room < length + SPARE) return [];
+  const from = (within ? bar.foot : bar.end) + (across ? SPARE : -SPARE);
+  const style = {
+    text,
+    x: across ? from : bar.middle,
+    y: across ? bar.middle : from,
+    fill: within ? (colors.dark ? '#10151b' : '#ffffff') : colors.ink,
+    font: `${LETTERS_OF_NUMBER}px ${FONT}`,
+    textAlign: across ? 'left' : 'center',
+    textVerticalAlign: across ? 'middle' : 'bottom',
+  };
+  return [{ type: 'text', style, silent: true }];
+}
+
+/** Ends of intervals and numbers on bars: where the library puts those is worked out again. */
+function onBars(
+  name: string,
+  found: (model.Value | null)[],
+  { at, of, across, numbered, min }: Layout,
+  colors: Context['colors'],
+) {
+  const points = found.flatMap((one, k) => (one ? [{ k, one }] : []));
   const render: Render = (params, api) => {
-    const [k, low, high] = points[params.dataIndex] ?? [0, 0, 0];
+    const point = points[params.dataIndex];
+    if (!point) return null;
+    const { k, one } = point;
     const full = across ? api.size([0, 1])[1] : api.size([1, 0])[0];
     const width = Math.min((full * (1 - APART)) / (of + (of - 1) * BETWEEN), BAR_MAX);
     const start = -(of * width + (of - 1) * width * BETWEEN) / 2;
     const off = start + at * width * (1 + BETWEEN) + width / 2;
     const end = (value: number): [number, number] => {
-      const [x, y] = spot(params, api, [k, value], across);
+      const [x, y] = spot(params, api, [k, Math.max(value, min)], across);
       return across ? [x, y + off] : [x + off, y];
     };
-    const [a, b] = [end(low), end(high)];
+    const [low, high] = [end(one.low ?? one.value), end(one.high ?? one.value)];
     const cap = ([x, y]: [number, number]): [number, number, number, number] =>
       across ? [x, y - 4, x, y + 4] : [x - 4, y, x + 4, y];
+    const isPlain = one.low === null || one.high === null;
     // On a halo: ends within a dark bar are seen, too.
-    const children = [
-      { stroke: halo, lineWidth: 3.4 },
-      { stroke: color, lineWidth: 1.4 },
+    const lines = [
+      { stroke: colors.panel, lineWidth: 3.4 },
+      { stroke: colors.ink, lineWidth: 1.4 },
     ].flatMap((style) =>
-      [[...a, ...b], cap(a), cap(b)].map(([x1, y1, x2, y2]) => ({
+      [[...low, ...high], cap(low), cap(high)].map(([x1, y1, x2, y2]) => ({
         type: 'line',
         shape: { x1, y1, x2, y2 },
         style,
         silent: true,
       })),
     );
-    return { type: 'group', silent: true, children };
+    const along = (place: [number, number]) => place[across ? 0 : 1];
+    const tip = end(one.value);
+    const box = params.coordSys;
+    const foot = across ? box.x : box.y + box.height;
+    const [nearest, furthest] = across ? [Math.min, Math.max] : [Math.max, Math.min];
+    const bar = {
+      foot,
+      clear: nearest(along(low), along(tip)),
+      end: furthest(along(high), along(tip)),
+      middle: tip[across ? 1 : 0],
+      width,
+    };
+    const text = numbered ? numberOn(format.short(one.value), box, bar, { across, colors }) : [];
+    return { type: 'group', silent: true, children: [...(isPlain ? [] : lines), ...text] };
   };
   return {
     type: 'custom',
@@ -80,7 +148,12 @@ function whiskers(
     z: 5,
     tooltip: { show: false },
     encode: across ? { x: [1, 2], y: 0 } : { x: 0, y: [1, 2] },
-    data: points,
+    // A logarithmic axis has no place for nothing: it would not be drawn at all.
+    data: points.map(({ k, one }) => [
+      k,
+      Math.max(one.low ?? one.value, min),
+      Math.max(one.high ?? one.value, min),
+    ]),
   };
 }
 
@@ -96,16 +169,26 @@ export interface Group {
   bars: (Bar | null)[];
 }
 
-/** What the scale has to reach. */
-const reached = (groups: Group[]): number[] =>
-  groups.flatMap(({ bars }) =>
-    bars.flatMap((one) => (one ? [one.value, one.low ?? one.value] : [])),
-  );
+/** The shortest bar or interval is drawn whole, unless its end is less than so much of all bars. */
+const LEAST = 1 / 100;
+
+/**
+ * Least and most that a logarithmic scale has to reach. It has no place for nothing: a bar or an
+ * interval that ends there ends with the axis.
+ */
+function reach(groups: Group[]): { least: number; most: number } | null {
+  const all = groups.flatMap(({ bars }) => bars.flatMap((one) => one ?? []));
+  const values = all.map(({ value }) => value).filter((value) => value > 0);
+  if (values.length === 0) return null;
+  const floor = Math.min(...values) * LEAST;
+  const lows = all.flatMap(({ low }) => (low !== null && low >= floor && low > 0 ? [low] : []));
+  return { least: Math.min(...values, ...lows), most: Math.max(...values) };
+}
 
 /** Whether bars lie so far apart that the short ones cannot be seen on a linear scale. */
 export function areFar(groups: Group[]): boolean {
-  const values = reached(groups);
-  return Math.max(...values) / Math.min(...values) > 30;
+  const found = reach(groups);
+  return found !== null && found.most / found.least > 30;
 }
 
 /** Groups of bars with intervals, as a drawing; `null` where there is none to draw. */
@@ -122,28 +205,19 @@ export function grouped(
   groups: Group[],
 ): Panel | null {
   const { colors } = context;
-  const { title, summary, axis, names, wide, log } = what;
-  const values = reached(groups);
-  if (values.length === 0) return null;
+  const { title, summary, axis, names, wide } = what;
+  if (groups.every(({ bars }) => bars.every((one) => !one))) return null;
+  const found = reach(groups);
+  const log = what.log && found !== null;
+  const min = log ? 10 ** Math.floor(Math.log10(found.least) - 0.2) : 0;
   const room = Math.min(wide ? WIDE : 420, innerWidth - 80);
   const across = names.join('').length > (LETTERS * room) / WIDE || room / names.length < NAME_MIN;
-  const number = (one: model.Value) => {
-    const within = across || one.low !== null;
-    return {
-      show: true,
-      position: across ? 'insideLeft' : within ? 'insideBottom' : 'top',
-      color: !within ? colors.ink : colors.dark ? '#10151b' : '#ffffff',
-      fontSize: 11,
-      formatter: format.short(one.value),
-    };
-  };
   const numbered = across ? groups.length < 3 : names.length * groups.length <= 16;
   const bar = (one: Bar | null): Datum | null =>
     one && {
-      value: one.value,
+      value: Math.max(one.value, min),
       place: model.address(one.place),
       ...(one.color ? { itemStyle: { color: one.color } } : {}),
-      ...(numbered ? { label: number(one) } : {}),
     };
   const series = groups.flatMap(({ name, color, bars }, at) => [
     {
@@ -156,16 +230,8 @@ export function grouped(
       emphasis: { focus: 'series' },
       data: bars.map(bar),
     },
-    whiskers(bars, {
-      at,
-      of: groups.length,
-      across,
-      name,
-      color: colors.ink,
-      halo: colors.panel,
-    }),
+    onBars(name, bars, { at, of: groups.length, across, numbered, min }, colors),
   ]);
-  const min = log ? 10 ** Math.floor(Math.log10(Math.min(...values)) - 0.2) : 0;
   // Else bars of a logarithmic axis begin at 1.
   const from = log ? { startValue: min } : {};
   const under = Math.max(NAME_MIN, Math.floor(room / Math.max(names.length, 1)));

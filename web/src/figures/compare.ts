@@ -4,6 +4,7 @@ import * as format from '../format';
 import * as model from '../model';
 import {
   beside,
+  breadth,
   categories,
   tooltip,
   whiskers,
@@ -94,9 +95,6 @@ const FEW = 30;
 /** Width of a panel that has all of the page, and of one beside another. */
 const WIDE = 1000;
 const NARROW = 420;
-/** How wide a field's number is, by the size of its letters. */
-const breadth = (text: string): number =>
-  [...text].reduce((sum, one) => sum + (one === '.' ? 0.35 : one === '×' ? 0.84 : 0.66), 0);
 const FAR = [1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1e3, 1e4];
 const CLOSE = [0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2];
 

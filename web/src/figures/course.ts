@@ -255,6 +255,7 @@ export const time: Figure = {
     'The rate of one cell, visit after visit; what lies between visits is left out. A grey field is a visit, a dotted line one that does not count.',
     'Red: nothing came back from the device. Amber: the measuring process itself did not run, so nothing is known of the device. Dashed amber lines are changes of level, with the ratio.',
     'A thin line with ▼ at the start of a visit: what was done to caches before it, such as writing back (flush) and forgetting the files (purge).',
+    'A line ends with the load: what was still in flight then came back later, and an interval that the load did not fill has no rate of its own.',
     'Where there are more intervals than points, a shade spans the slowest and the fastest of each point: no extreme is lost.',
   ],
   controls: ['course'],

@@ -62,7 +62,7 @@ const FEW = 6;
 function curves(context: Context, has: (cell: model.PageCell) => boolean): Curve[] {
   const { page, state, colors } = context;
   const several = page.runs.length > 1;
-  const all = page.runs.flatMap((run, at) => {
+  const all = page.runs.map((run, at) => {
     const cells = model.grid(run).filter(has);
     const size = model.focus(state, cells);
     const own =
@@ -95,8 +95,14 @@ function curves(context: Context, has: (cell: model.PageCell) => boolean): Curve
       };
     });
   });
-  return all;
+  // By turns: where not all are drawn at once, there is one of every run beside those of the others.
+  const most = Math.max(0, ...all.map((own) => own.length));
+  return Array.from({ length: most }, (_, k) => all.flatMap((own) => own[k] ?? [])).flat();
 }
+
+/** Curves that are drawn at once: as many of every run. */
+const each = ({ page }: Context): number =>
+  Math.max(1, Math.floor(LINES_MAX / page.runs.length)) * Math.min(page.runs.length, LINES_MAX);
 
 const legendOf = (found: Curve[]): Entry[] => found.map(({ name, look }) => ({ name, look }));
 
@@ -138,7 +144,7 @@ function drawDistribution(context: Context): Drawing {
   const { colors } = context;
   const has = (cell: model.PageCell) => cell.quantiles.length >= 2;
   const all = curves(context, has).flatMap(flushed);
-  const part = some(context, 'distribution', all, { what: 'curves', each: LINES_MAX });
+  const part = some(context, 'distribution', all, { what: 'curves', each: each(context) });
   const found = part.drawn;
   const table: Drawing['table'] = { head: ['run', 'series', 'share', 'latency_ns'], rows: [] };
   const below = ({ quantiles }: Curve) => quantiles.filter(([share]) => share < 1);
@@ -224,7 +230,7 @@ function drawExposure(context: Context): Drawing {
   const { colors } = context;
   const has = (cell: model.PageCell) => cell.exposure.length >= 2;
   const all = curves(context, has);
-  const part = some(context, 'exposure', all, { what: 'curves', each: LINES_MAX });
+  const part = some(context, 'exposure', all, { what: 'curves', each: each(context) });
   const found = part.drawn;
   const table: Drawing['table'] = { head: ['run', 'series', 'wait_ns', 'chance'], rows: [] };
   const told = ({ cell }: Curve) => falling(cell.exposure).filter(([, share]) => share >= 1e-6);

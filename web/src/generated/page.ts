@@ -383,9 +383,14 @@ export interface Cap {
    */
   cells: number;
   /**
-   * The highest of a cell, which is less than the cap where that was not reached.
+   * The highest of a cell.
    */
   highest: number;
+  /**
+   * What that cell makes at least, as far as noise lets tell (97.5 % on this side): a cap that was
+   * not reached is above it.
+   */
+  highest_low: number;
   rate: Ranged;
   /**
    * It was reached, not only extrapolated.

@@ -303,6 +303,10 @@ fn verdict(outcome: &Outcome) -> String {
                     ", too few requests a visit".to_owned()
                 }
                 None if outcome.doubts.contains(&Doubt::Standstills) => ", standstills".to_owned(),
+                None if outcome.doubts.contains(&Doubt::Levels) => ", levels".to_owned(),
+                None if outcome.doubts.contains(&Doubt::Single) => {
+                    return "no verdict: single values".to_owned();
+                }
                 None => String::new(),
             };
             // The margin is within its interval: it may be by next to nothing, or by much.

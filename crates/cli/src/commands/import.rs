@@ -46,7 +46,7 @@ pub struct ImportArgs {
     /// What was measured, as listings shall name it, instead of what the tool says
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// All of it are repeats of one test: make one run
+    /// All of it, of one file or of several, are repeats of one test: make one run
     #[arg(long)]
     together: bool,
     /// Show what was read, and store nothing
@@ -114,7 +114,12 @@ struct Taker<'a> {
 impl<'a> Taker<'a> {
     fn each(&mut self) -> Result<(), Failure> {
         for (number, file) in self.args.files.iter().enumerate() {
-            let taken = self.read(file).and_then(|(runs, is_copy)| self.take(&runs, is_copy));
+            let taken = self.read(file).and_then(|(runs, is_copy)| {
+                if let Some(told) = alike_told(file, &runs) {
+                    self.output.warning(&told);
+                }
+                self.take(&runs, is_copy)
+            });
             if let Err(failure) = taken {
                 self.tell_of_others(number);
                 return Err(failure);
@@ -219,6 +224,20 @@ fn same_content(args: &ImportArgs, file: &Path, first: &Path) -> Result<String, 
         return Err(Failure::new(ExitCode::Usage, message).hint(hint));
     }
     Ok(format!("{file} holds the same bytes as {first}: the two are one measurement"))
+}
+
+/// What looks like repeats may be set-ups that differ in what the tool does not tell: an interval over
+/// both would be of neither.
+fn alike_told(file: &Path, runs: &[Run]) -> Option<String> {
+    let alike = import::alike(runs);
+    let file = if is_stdin(file) { "stdin".into() } else { file.display().to_string() };
+    (alike > 0).then(|| {
+        format!(
+            "{file} holds {alike} outputs that differ in their figures alone: each is a run of its own, \
+             since nothing in them tells whether the set-up was the same. If they are repeats of one \
+             test, import the file with --together"
+        )
+    })
 }
 
 fn is_stdin(file: &Path) -> bool {

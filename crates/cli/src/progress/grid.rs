@@ -302,7 +302,7 @@ impl Square {
             (false, Some(now), _) => text::count(now) + "...",
             (false, None, 0) => "-".to_owned(),
             (false, None, _) => match self.half_width {
-                Some(half) => format!("{} {}", text::count(rate), text::plus_minus(half)),
+                Some(half) => text::known_to(rate, half),
                 None => text::count(rate),
             },
         };

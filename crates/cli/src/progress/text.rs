@@ -24,12 +24,18 @@ pub fn count(value: f64) -> String {
     format!("{value:.digits$}{letter}")
 }
 
-/// Half an interval in ln rate, as a share: `±11%`.
-pub fn plus_minus(half_width: f64) -> String {
+/// A rate with its interval: `17.9k ±11%`; of a wide one the ends, low to high: `9.1k-35.2k`.
+///
+/// * `half_width`: half the interval in ln rate.
+pub fn known_to(rate: f64, half_width: f64) -> String {
     match half_width.exp_m1() * 100.0 {
-        share @ ..9.95 => format!("±{share:.1}%"),
-        share @ ..999.5 => format!("±{share:.0}%"),
-        _ => "±?".to_owned(),
+        share @ ..9.95 => format!("{} ±{share:.1}%", count(rate)),
+        share @ ..50.0 => format!("{} ±{share:.0}%", count(rate)),
+        share if share.is_finite() => {
+            let factor = half_width.exp();
+            format!("{}-{}", count(rate / factor), count(rate * factor))
+        }
+        _ => format!("{} ±?", count(rate)),
     }
 }
 
@@ -142,7 +148,7 @@ pub fn waiting(waiting: &[Waiting]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Later, count, eta, plus_minus, sparkline, waiting};
+    use super::{Later, count, eta, known_to, sparkline, waiting};
     use runner::Waiting;
     use units::Nanos;
 
@@ -177,8 +183,19 @@ mod tests {
 
     #[test]
     fn half_an_interval_is_a_share() {
-        let texts = [0.0123, 0.0952, 0.3, 2.2, 9.0, f64::INFINITY, f64::NAN].map(plus_minus);
-        assert_eq!(texts, ["±1.2%", "±10%", "±35%", "±803%", "±?", "±?", "±?"]);
+        let halves = [0.0123, 0.0952, 0.3, 2.2, f64::INFINITY, f64::NAN];
+        let texts = halves.map(|half| known_to(1000.0, half));
+        let [mean, none] = [count(1000.0), count(111.0)];
+        assert_eq!(
+            texts[..3],
+            [format!("{mean} ±1.2%"), format!("{mean} ±10%"), format!("{mean} ±35%")]
+        );
+        assert_eq!(
+            texts[3],
+            format!("{none}-{}", count(9025.0)),
+            "never below 0, as ±803% would be"
+        );
+        assert_eq!(texts[4..], [format!("{mean} ±?"), format!("{mean} ±?")]);
     }
 
     #[test]

@@ -28,9 +28,9 @@ fn every_later_command_takes_every_sample() {
     for name in names() {
         let file = sample(&name);
         // What was read is what is stored.
-        let dry = world.ok(&["import", "--dry-run", &file]);
+        let dry = world.ok(&["import", "--together", "--dry-run", &file]);
         assert!(dry.err.contains("nothing was stored"), "{name}: {}", dry.err);
-        let words = ["import", &file, "--json"];
+        let words = ["import", "--together", &file, "--json"];
         let told: serde_json::Value = serde_json::from_str(&world.ok(&words).out).unwrap();
         assert_eq!(told["schema"], "plimsoll.imported/1");
         let runs = told["runs"].as_array().unwrap();
@@ -62,7 +62,7 @@ fn every_later_command_takes_every_sample() {
         assert_eq!(refused.code, 2, "{name}: {refused:?}");
         assert!(refused.err.contains("it was imported"), "{name}: {}", refused.err);
         // Again, so that there are two to compare.
-        let again = world.ok(&["import", &file]);
+        let again = world.ok(&["import", "--together", &file]);
         assert!(again.err.contains("was imported before"), "{name}: {}", again.err);
         let compared = world.ok(&["compare", id, "last"]).out;
         assert!(compared.contains("imported"), "{name}: {compared}");
@@ -167,6 +167,31 @@ fn repeats_become_one_run() {
     assert_eq!(done.code, 2);
     assert!(done.err.contains("no repeat of"), "{}", done.err);
     assert_eq!(world.ok(&["list"]).out.lines().count(), 2);
+}
+
+#[test]
+fn set_ups_of_one_page_are_runs_of_their_own() {
+    let world = World::new();
+    let names = ["bonnie-1.96-sas6ir.txt", "bonnie-1.96-h800.txt", "bonnie-1.96-wal.txt"];
+    let page = names.map(|name| std::fs::read_to_string(sample(name)).unwrap()).join("\n");
+    std::fs::write(world.path("page.txt"), page).unwrap();
+    let done = world.ok(&["import", "page.txt"]);
+    assert_eq!(done.out.matches("4 cells, 4 visits from page.txt").count(), 3, "{}", done.out);
+    assert!(done.err.contains("3 outputs that differ in their figures alone"), "{}", done.err);
+    assert!(done.err.contains("--together"), "{}", done.err);
+    // Single values: the ratio, and what it would take.
+    let said = world.ok(&["compare", "r1", "r2"]).out;
+    assert!(said.contains("No verdict from single values"), "{said}");
+    assert!(said.contains("scatter by less than"), "{said}");
+    let done = world.ok(&["import", "--together", "page.txt"]);
+    assert!(done.out.contains("4 cells, 12 visits from page.txt"), "{}", done.out);
+    assert!(!done.err.contains("figures alone"), "{}", done.err);
+    // One mean in bonnie++'s table and in ours: the geometric one, as in intervals and comparisons.
+    let both = world.ok(&["table", "last"]).out;
+    assert!(both.contains("80288") && !both.contains("80889"), "{both}");
+    assert!(both.contains("78.4"), "{both}");
+    let one = world.ok(&["import", &sample("pgbench-15.txt")]);
+    assert!(!one.err.contains("figures alone"), "{}", one.err);
 }
 
 #[test]

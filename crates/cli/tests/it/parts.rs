@@ -337,6 +337,32 @@ fn command_of<'a>(done: &'a Done, goes_on: &str) -> Vec<&'a str> {
 }
 
 #[test]
+fn a_run_under_way_is_not_removed_and_that_is_a_refusal() {
+    let world = World::new();
+    list(&world, &["suite = \"one.toml\"\nset = { time = \"20s\" }"]);
+    let running = start(&world, &["run", "list.toml", "--target", "null:"], "to make");
+    let done = world.run(&["rm", "last", "--yes"]);
+    assert_eq!(done.code, 3, "{done:#?}");
+    assert!(done.err.contains("is under way in another process"), "{done:#?}");
+    interrupted(running);
+    world.ok(&["rm", "last", "--yes"]);
+}
+
+#[test]
+fn a_directory_that_is_not_there_stops_a_list_before_its_first_part() {
+    let world = World::new();
+    list(&world, &["suite = \"one.toml\"", "suite = \"one.toml\""]);
+    let done = world.run(&["run", "list.toml", "--target", "bench/"]);
+    assert_eq!(done.code, 5, "{done:#?}");
+    assert!(
+        done.err.contains("bench/ is a directory by its name, and does not exist"),
+        "{done:#?}"
+    );
+    assert!(done.err.contains("mkdir bench/"), "{done:#?}");
+    assert!(!world.path("bench").exists(), "nothing was made");
+}
+
+#[test]
 fn ctrl_c_in_a_part_stores_it_and_says_how_to_go_on() {
     let world = World::new();
     let long = "suite = \"one.toml\"\nset = { read = { time = \"700ms\", threads = [1, 2] } }";

@@ -48,6 +48,19 @@ fn a_dry_run_tells_what_it_will_know_and_makes_nothing() {
 }
 
 #[test]
+fn a_size_that_leaves_the_amounts_of_a_suite_is_told() {
+    let amount = "schema = 1\nname = \"amount\"\nfile_size = \"8GiB\"\n[[phase]]\nname = \"w\"\n\
+                  operation = \"write\"\nbytes = \"8GiB\"\n";
+    let text = "title = \"amounts\"\n[stack]\ntarget = [\"null:\", \"memory:256MiB\"]\n\
+                [measure]\nsuites = [\"./amount.toml\"]\nsize = \"256MiB\"\n";
+    let world = world(text);
+    std::fs::write(world.path("amount.toml"), amount).unwrap();
+    let done = world.ok(&["study", "targets.toml", "--dry-run"]);
+    let said = words(&done.out);
+    assert!(said.contains("moves 8 GiB in a visit over 256 MiB of its files, 32 times"), "{said}");
+}
+
+#[test]
 fn its_runs_know_their_levels_and_explain_finds_the_factor() {
     let world = world(TARGETS);
     let said = world.ok(&["study", "targets.toml"]);

@@ -3,6 +3,7 @@
 mod across;
 mod fit;
 mod generator;
+mod ladder;
 mod queue;
 mod words;
 
@@ -16,7 +17,10 @@ pub use self::across::{
 };
 pub use self::fit::{Fit, Law, NoFit, Point, Ranged, Term, fit};
 pub use self::generator::{Generator, generator};
-pub use self::queue::{LayerQueue, Place, QueueCell, QueueVerdict, queues, where_is_the_queue};
+pub use self::ladder::Ladder;
+pub use self::queue::{
+    BlockQueue, LayerQueue, Place, PlaceShare, QueueCell, QueueVerdict, queues, where_is_the_queue,
+};
 use crate::gap::{self, Kind, SweepCell};
 use crate::view::View;
 
@@ -30,6 +34,8 @@ const KNEE_BLOCK: u64 = 4096;
 /// near, and nothing tells the two apart.
 const CELLS_MIN: usize = 3;
 const BLOCK_SIZES_MIN: usize = 2;
+/// Of what was asked to be in flight, so much has to be.
+const IN_FLIGHT_MIN: f64 = 0.7;
 /// A fall with more in flight that counts: with visits, and without.
 const FALLS: [f64; 2] = [0.05, 0.15];
 
@@ -44,8 +50,11 @@ pub struct Cap {
     pub block_sizes: u32,
     /// It was reached, not only extrapolated.
     pub reached: bool,
-    /// The highest of a cell, which is less than the cap where that was not reached.
+    /// The highest of a cell.
     pub highest: f64,
+    /// What that cell makes at least, as far as noise lets tell (97.5 % on this side): a cap that was
+    /// not reached is above it.
+    pub highest_low: f64,
 }
 
 /// What ends a cell's rate.
@@ -83,6 +92,14 @@ pub struct Barrier {
     pub fit: Option<Fit>,
     /// Why there is none.
     pub no_fit: Option<NoFit>,
+    /// Without a fit: what each block size says by itself.
+    pub ladders: Vec<Ladder>,
+    /// All requests came one at a time: then nothing but the time of a request limits.
+    pub one_at_a_time: Option<OneAtATime>,
+    /// The suite sets a rate or pauses in every cell, so no limit shows.
+    pub paced: bool,
+    /// Cells that are in none of this: far fewer were in flight than asked for.
+    pub few_in_flight: u32,
     /// Mean error of a fit that was withheld for it.
     pub withheld: Option<f64>,
     /// `A`: requests per second.
@@ -106,6 +123,15 @@ pub struct Barrier {
     pub queue: QueueVerdict,
     /// Whether the load generator itself is the limit.
     pub generator: Generator,
+}
+
+/// How long requests take that come one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct OneAtATime {
+    /// The smallest block size, and the seconds that one takes.
+    pub smallest: (u64, f64),
+    /// The largest, likewise.
+    pub largest: (u64, f64),
 }
 
 /// The barriers of a run, phase by phase.
@@ -133,7 +159,10 @@ pub fn barriers(view: &View<'_>, null_rate: Option<f64>) -> Barriers {
     let mut queues = queues(view);
     let list = groups(view).into_iter().map(|group| {
         let cells = queues.remove(&group.name).unwrap_or_default();
-        let mut barrier = of_points(&group.name, &group.op, &group.points, seed);
+        let (points, few) = in_flight_as_asked(group.points, &cells);
+        let mut barrier = of_points(&group.name, &group.op, &points, seed);
+        barrier.few_in_flight = few;
+        barrier.paced = !cells.is_empty() && cells.iter().all(|cell| cell.paced);
         barrier.few_requests = group.few_requests;
         barrier.queue = where_is_the_queue(&cells);
         barrier.generator =
@@ -141,6 +170,22 @@ pub fn barriers(view: &View<'_>, null_rate: Option<f64>) -> Barriers {
         barrier
     });
     Barriers { barriers: list.collect() }
+}
+
+/// Without points where far fewer were in flight than asked for: what more of them do, they cannot say.
+/// A synchronous engine is like that, and any that waits for each request. How many were left out.
+fn in_flight_as_asked(points: Vec<Point>, cells: &[QueueCell]) -> (Vec<Point>, u32) {
+    let far = |point: &Point| {
+        let is_it = |cell: &&QueueCell| {
+            (cell.block_bytes, cell.in_flight) == (point.block_bytes, point.in_flight)
+        };
+        let cell = cells.iter().find(is_it);
+        cell.is_some_and(|cell| !cell.paced && cell.seen < IN_FLIGHT_MIN * cell.in_flight as f64)
+    };
+    let all = points.len();
+    let points: Vec<Point> = points.into_iter().filter(|point| !far(point)).collect();
+    let few = u32::try_from(all - points.len()).unwrap_or(u32::MAX);
+    (points, few)
 }
 
 /// The points of a run, group by group, gaps left out.
@@ -189,6 +234,10 @@ fn of_points(group: &str, op: &str, points: &[Point], seed: u64) -> Barrier {
         op: op.to_owned(),
         fit: None,
         no_fit: None,
+        ladders: Vec::new(),
+        one_at_a_time: None,
+        paced: false,
+        few_in_flight: 0,
         withheld: None,
         iops: None,
         bandwidth: None,
@@ -202,7 +251,11 @@ fn of_points(group: &str, op: &str, points: &[Point], seed: u64) -> Barrier {
         generator: Generator::Unknown,
     };
     match fit(points, seed) {
-        Err(why) => barrier.no_fit = Some(why),
+        Err(why) => {
+            barrier.no_fit = Some(why);
+            barrier.ladders = ladder::ladders(points);
+            barrier.one_at_a_time = ladder::one_at_a_time(points);
+        }
         Ok(fit) if fit.error_mean > ERROR_MAX => barrier.withheld = Some(fit.error_mean),
         Ok(fit) => {
             let (iops, bandwidth) = caps(points, &fit);
@@ -240,6 +293,7 @@ fn mean(values: &[f64]) -> f64 {
 /// what is in flight adds less than 5 % where it is the largest term.
 fn caps(points: &[Point], fit: &Fit) -> (Cap, Cap) {
     let near = |ratio: f64| ratio.ln().abs() <= NEAR;
+    let down = (-unsure(points)).exp();
     let cap = |at: usize, rate: Ranged, seen: &dyn Fn(&Point) -> f64| {
         let at_it: Vec<u64> = points
             .iter()
@@ -265,6 +319,7 @@ fn caps(points: &[Point], fit: &Fit) -> (Cap, Cap) {
             block_sizes: count(block_sizes),
             reached: stands || saturates,
             highest: points.iter().map(seen).fold(0.0, f64::max),
+            highest_low: points.iter().map(|p| seen(p) * down).fold(0.0, f64::max),
         }
     };
     let iops = |point: &Point| mean(&point.ln_rates).exp();
@@ -298,6 +353,22 @@ fn retrograde(points: &[Point]) -> Vec<Retrograde> {
         }
     }
     falls
+}
+
+/// So far may the mean of any one of the cells lie above what it is, as ln: the highest of many is the
+/// one that chance made high. Where no cell was visited twice nothing tells, and it is what is near.
+fn unsure(points: &[Point]) -> f64 {
+    let several = || points.iter().map(|p| &p.ln_rates).filter(|own| own.len() > 1);
+    let squares = |own: &Vec<f64>| own.iter().map(|x| (x - mean(own)).powi(2)).sum::<f64>();
+    let free: usize = several().map(|own| own.len() - 1).sum();
+    if free == 0 {
+        return NEAR;
+    }
+    let sigma = (several().map(squares).sum::<f64>() / free as f64).sqrt();
+    let fewest = points.iter().map(|p| p.ln_rates.len()).min().unwrap_or(1).max(1);
+    let chance = 0.025 / points.len().max(1) as f64;
+    let student = stats::interval::student_quantile(1.0 - chance, free as f64);
+    student.map_or(NEAR, |student| student * sigma / (fewest as f64).sqrt())
 }
 
 /// Squared standard error of the mean; `None` below three visits.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use suite::model::{Pacing, Stream};
 use units::Nanos;
 
-use crate::ends::{ends, seen as in_flight};
+use crate::ends::{SHARE_MIN, ends, seen as in_flight, slots};
 use crate::gap;
 use crate::view::{View, VisitView};
 
@@ -47,6 +47,10 @@ pub struct QueueCell {
     /// Requests completed per second.
     #[serde(skip)]
     pub rate: f64,
+    /// Requests in flight on average over all the time that the counters of the layers run over: the
+    /// ramp, the load, and the end in which what is in flight runs dry.
+    #[serde(skip)]
+    pub held: f64,
     /// Of those, above all block devices.
     pub above: f64,
     /// By which share its visits' start and end may make rates wrong; 0 where visits are long.
@@ -80,12 +84,40 @@ pub enum Place {
     },
 }
 
+/// How much of the waiting that was added is in one place.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PlaceShare {
+    /// Where.
+    pub place: Place,
+    /// Of the added waiting.
+    pub share: f64,
+}
+
+/// Where requests of one block size wait.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BlockQueue {
+    /// Bytes per request.
+    pub block_bytes: u64,
+    /// Places with a tenth of the added waiting and more, the largest first.
+    pub shares: Vec<PlaceShare>,
+}
+
+impl BlockQueue {
+    /// The place that has most of it, if one has.
+    pub fn place(&self) -> Option<&Place> {
+        self.shares.first().filter(|one| one.share >= HOLDS).map(|one| &one.place)
+    }
+}
+
 /// Where the queue is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct QueueVerdict {
     /// The layer in which most of the waiting is that was added with what was added in flight;
     /// `None` if none has it, nothing waits, or nobody counted.
     pub place: Option<Place>,
+    /// Where no single layer has it: what waits where, by block size. Two limits in two layers look
+    /// like this, as of requests in one and of bytes in another.
+    pub by_block: Vec<BlockQueue>,
     /// Its share of that waiting; with one number in flight, of all that was in flight.
     pub share: f64,
     /// Fewest and most in flight that were compared.
@@ -134,13 +166,16 @@ pub fn queues(view: &View<'_>) -> BTreeMap<String, Vec<QueueCell>> {
         let pacing = || planned.iter().flat_map(|cell| &cell.streams);
         let open = pacing().any(|stream| matches!(stream.pacing, Pacing::Open { .. }));
         // What waits for its turn is in no layer. Only while all places are taken does anything.
-        let seen = if open { seen.min(load.in_flight as f64) } else { seen };
+        let most = if open { load.in_flight as f64 } else { f64::INFINITY };
+        let seen = seen.min(most);
+        let held = middle(cell.visits.iter().map(|visit| held(visit, slots(cell)))).min(most);
         groups.entry(group).or_default().push(QueueCell {
             block_bytes: load.block_bytes,
             in_flight: load.in_flight,
             seen,
             rate: middle(cell.visits.iter().map(|visit| visit.requests_per_second)),
-            above: (seen - top).max(0.0),
+            held,
+            above: (held - top).max(0.0),
             ends: ends(cell).map_or(0.0, |found| found.share),
             paced: pacing().any(is_paced),
             open,
@@ -158,9 +193,22 @@ fn is_paced(stream: &Stream) -> bool {
 
 fn waiting(visit: &VisitView<'_>, depth: u32) -> f64 {
     let layer = visit.visit.ledger.iter().filter(|entry| entry.depth == depth);
-    // The counters run over the ramp, too.
-    let counted = visit.visit.elapsed_ns.saturating_add(visit.visit.ramp_ns);
-    layer.map(|entry| entry.queue_ms as f64 * 1e6).sum::<f64>() / counted as f64
+    layer.map(|entry| entry.queue_ms as f64 * 1e6).sum::<f64>() / counted_ns(visit)
+}
+
+/// The time that the counters run over: from the start of the ramp until the last request is done.
+fn counted_ns(visit: &VisitView<'_>) -> f64 {
+    visit.visit.elapsed_ns.saturating_add(visit.visit.ramp_ns) as f64
+}
+
+/// Requests in flight over the same time as the counters. A mean over the load alone is higher, since
+/// fewer are in flight while a visit runs dry: the difference is no waiting in any layer.
+fn held(visit: &VisitView<'_>, slots: f64) -> f64 {
+    let in_flight = in_flight(visit);
+    let measured = in_flight * visit.visit.rated_ns() as f64;
+    // Requests that were done in the ramp are in no sum, but as many were in flight as later.
+    let ramped = in_flight.min(if slots > 0.0 { slots } else { in_flight });
+    (measured + ramped * visit.visit.ramp_ns as f64) / counted_ns(visit)
 }
 
 fn middle(values: impl Iterator<Item = f64>) -> f64 {
@@ -191,49 +239,122 @@ pub fn where_is_the_queue(cells: &[QueueCell]) -> QueueVerdict {
         cells: counted.iter().map(|cell| (*cell).clone()).collect(),
         ..QueueVerdict::default()
     };
-    let blocks: BTreeSet<u64> = counted.iter().map(|cell| cell.block_bytes).collect();
-    let mut above = 0.0;
-    let mut layers: BTreeMap<u32, (f64, Vec<String>)> = BTreeMap::new();
-    let (mut added, mut in_all) = (0.0, 0.0);
-    for block in blocks {
-        let of_block = || counted.iter().filter(|cell| cell.block_bytes == block);
-        let few = of_block().min_by_key(|cell| cell.in_flight);
-        let most = of_block().max_by_key(|cell| cell.in_flight);
-        let (Some(few), Some(most)) = (few, most) else { continue };
+    // Where visits have few requests for so many in flight, most of what counters see is how a visit
+    // fills up and runs dry.
+    let enough: Vec<&QueueCell> = counted.into_iter().filter(|c| c.ends < SHARE_MIN).collect();
+    let blocks: BTreeSet<u64> = enough.iter().map(|cell| cell.block_bytes).collect();
+    let growths: Vec<Growth> =
+        blocks.into_iter().filter_map(|block| Growth::of(block, &enough)).collect();
+    let Some(all) = Growth::sum(&growths) else { return verdict };
+    verdict.compared = Some(all.compared);
+    let is_open = enough.iter().any(|cell| cell.open);
+    if let Some((share, place)) = all.waits().then(|| all.most()).flatten() {
+        verdict.share = share;
+        let found = share >= HOLDS;
+        verdict.open_loop = found && place == Place::Above && is_open;
+        verdict.place = (found && !verdict.open_loop).then_some(place);
+    }
+    if is_open {
+        return verdict;
+    }
+    let by_block: Vec<BlockQueue> =
+        growths.iter().filter(|one| one.waits()).map(Growth::shares).collect();
+    // One place for all, unless some block size has another one of its own.
+    let elsewhere = by_block
+        .iter()
+        .filter_map(BlockQueue::place)
+        .any(|place| verdict.place.as_ref() != Some(place));
+    if verdict.place.is_none() || elsewhere {
+        verdict.place = None;
+        verdict.by_block = by_block;
+    }
+    verdict
+}
+
+/// What was added in flight at one block size, and how much of it waits where.
+struct Growth {
+    block_bytes: u64,
+    compared: (u64, u64),
+    in_all: f64,
+    added: f64,
+    /// By distance from the target; `None` is above all of them.
+    places: BTreeMap<Option<u32>, (f64, Vec<String>)>,
+}
+
+impl Growth {
+    /// `None` where one request alone is all there was: it is served, and waits nowhere.
+    fn of(block_bytes: u64, cells: &[&QueueCell]) -> Option<Self> {
+        let of_block = || cells.iter().filter(|cell| cell.block_bytes == block_bytes);
+        let few = of_block().min_by_key(|cell| cell.in_flight)?;
+        let most = of_block().max_by_key(|cell| cell.in_flight)?;
         if most.in_flight <= 1 {
-            // One alone is served, and waits nowhere.
-            continue;
+            return None;
         }
         let alone = few.in_flight == most.in_flight;
         let faster = most.rate / few.rate;
         let faster = if faster.is_finite() && faster > 0.0 { faster } else { 1.0 };
         let base = |value: f64| if alone { 0.0 } else { value * faster };
-        in_all += most.seen;
-        above += most.above - base(few.above);
-        added += most.seen - base(few.seen);
+        let above = most.above - base(few.above);
+        let mut places = BTreeMap::from([(None, (above, Vec::new()))]);
         for layer in &most.layers {
             let before = few.layers.iter().find(|l| l.depth == layer.depth);
-            let sum = layers.entry(layer.depth).or_insert((0.0, layer.devices.clone()));
-            sum.0 += layer.own - base(before.map_or(0.0, |l| l.own));
+            let own = layer.own - base(before.map_or(0.0, |l| l.own));
+            places.insert(Some(layer.depth), (own, layer.devices.clone()));
         }
-        verdict.compared = Some((few.in_flight, most.in_flight));
+        Some(Self {
+            block_bytes,
+            compared: (few.in_flight, most.in_flight),
+            in_all: most.held,
+            added: most.held - base(few.held),
+            places,
+        })
     }
-    if added.is_nan() || added <= 0.5 || added < WAITS * in_all {
-        return verdict;
+
+    /// Over all block sizes.
+    fn sum(growths: &[Self]) -> Option<Self> {
+        let last = growths.last()?;
+        let mut all = Self { in_all: 0.0, added: 0.0, places: BTreeMap::new(), ..*last };
+        for one in growths {
+            all.in_all += one.in_all;
+            all.added += one.added;
+            for (depth, (own, devices)) in &one.places {
+                all.places.entry(*depth).or_insert((0.0, devices.clone())).0 += own;
+            }
+        }
+        Some(all)
     }
-    let deepest = layers.keys().next_back().copied();
-    let mut places = vec![(above, Place::Above)];
-    for (depth, (sum, devices)) in layers {
-        let has_members = Some(depth) != deepest;
-        places.push((sum, Place::Devices { depth, devices, has_members }));
+
+    /// Whether anything waits that is worth a word.
+    fn waits(&self) -> bool {
+        self.added > 0.5 && self.added >= WAITS * self.in_all
     }
-    if let Some((sum, place)) = places.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)) {
-        verdict.share = sum / added;
-        let found = verdict.share >= HOLDS;
-        verdict.open_loop = found && place == Place::Above && counted.iter().any(|cell| cell.open);
-        verdict.place = (found && !verdict.open_loop).then_some(place);
+
+    fn place(&self, depth: Option<u32>, devices: &[String]) -> Place {
+        let Some(depth) = depth else { return Place::Above };
+        let has_members = self.places.keys().next_back() != Some(&Some(depth));
+        Place::Devices { depth, devices: devices.to_vec(), has_members }
     }
-    verdict
+
+    /// Where most of it is, and its share.
+    fn most(&self) -> Option<(f64, Place)> {
+        let most = self.places.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0));
+        most.map(|(depth, (own, devices))| (own / self.added, self.place(*depth, devices)))
+    }
+
+    /// All places with a share worth a word, the largest first.
+    fn shares(&self) -> BlockQueue {
+        let mut shares: Vec<PlaceShare> = self
+            .places
+            .iter()
+            .map(|(depth, (own, devices))| PlaceShare {
+                place: self.place(*depth, devices),
+                share: own / self.added,
+            })
+            .filter(|one| one.share >= WAITS)
+            .collect();
+        shares.sort_by(|a, b| b.share.total_cmp(&a.share));
+        BlockQueue { block_bytes: self.block_bytes, shares }
+    }
 }
 
 #[cfg(test)]
@@ -264,6 +385,7 @@ mod tests {
             block_bytes: 4096,
             in_flight,
             seen: above + own.iter().sum::<f64>(),
+            held: above + own.iter().sum::<f64>(),
             rate: 1000.0,
             above,
             ends: 0.0,
@@ -292,6 +414,68 @@ mod tests {
             assert_eq!(place, wanted);
             assert!(verdict.off.is_empty());
         }
+    }
+
+    #[test]
+    fn two_limits_in_two_layers_are_both_named() {
+        // Small requests wait in the array, large ones at its member.
+        let of = |block_bytes: u64, in_flight, own: &[f64]| QueueCell {
+            block_bytes,
+            ..cell(in_flight, 0.2, own)
+        };
+        let verdict = where_is_the_queue(&[
+            of(4096, 1, &[0.3, 0.5]),
+            of(4096, 40, &[37.0, 2.0]),
+            of(1 << 20, 1, &[0.1, 0.7]),
+            of(1 << 20, 40, &[1.0, 38.0]),
+        ]);
+        assert_eq!(verdict.place, None);
+        let depths: Vec<Option<u32>> = verdict
+            .by_block
+            .iter()
+            .map(|one| match one.place() {
+                Some(Place::Devices { depth, .. }) => Some(*depth),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(depths, [Some(0), Some(1)], "{verdict:?}");
+        // Both in one block size: neither has most, and both are named.
+        let verdict =
+            where_is_the_queue(&[cell(1, 0.2, &[0.3, 0.5]), cell(40, 0.5, &[21.0, 18.5])]);
+        assert_eq!((verdict.place.as_ref(), verdict.by_block.len()), (None, 1));
+        assert_eq!(verdict.by_block[0].shares.len(), 2, "{verdict:?}");
+    }
+
+    #[test]
+    fn visits_with_few_requests_for_so_many_in_flight_decide_no_layer() {
+        let few =
+            |in_flight, above, own: &[f64]| QueueCell { ends: 1.0, ..cell(in_flight, above, own) };
+        let verdict = where_is_the_queue(&[few(1, 0.2, &[0.8]), few(40, 32.0, &[8.0])]);
+        assert_eq!((verdict.place, verdict.by_block.len()), (None, 0));
+        assert_eq!(verdict.cells.len(), 2);
+    }
+
+    #[test]
+    fn the_time_in_which_a_visit_runs_dry_is_no_waiting_above_the_device() {
+        use record::{LedgerEntry, TargetKind};
+        // 40 in flight for 10 s and then a second with half of them: 430 request seconds in 11 s, all of
+        // them in the device, of which a mean over the 10 s makes 43.
+        let visit = |order: u32| {
+            let mut visit = crate::freeze::tests::visit(order, "read", &[]);
+            (visit.ramp_ns, visit.elapsed_ns) = (0, 11_000_000_000);
+            visit.load_ns = Some(10_000_000_000);
+            let op = &mut visit.streams[0].ops[0];
+            (op.requests, op.latency_ns_sum) = (100_000, 430_000_000_000);
+            let entry = LedgerEntry { device: "sda".into(), queue_ms: 430_000, ..<_>::default() };
+            visit.ledger = vec![entry];
+            visit
+        };
+        let mut run = crate::freeze::tests::run(TargetKind::File, vec![visit(0), visit(1)]);
+        run.cells[0].streams[0].queue_depth = 40;
+        let groups = queues(&View::new(&run));
+        let cell = &groups.values().next().unwrap()[0];
+        assert!((cell.held - 430.0 / 11.0).abs() < 1e-6, "{cell:?}");
+        assert!(cell.above < 1e-6, "{cell:?}");
     }
 
     #[test]

@@ -210,7 +210,33 @@ pub(super) fn findings(view: &View<'_>, plan: &Plan, cell: &CellView<'_>) -> Vec
     if found.is_empty() {
         found.push(Verdict::Unknown { why: too_little(all, cell) });
     }
+    if let Some(why) = compressed(view.run, plan) {
+        let is_short = |verdict: &Verdict| {
+            matches!(
+                verdict,
+                Verdict::WriteLag { .. } | Verdict::PartlyCached { .. } | Verdict::Cached { .. }
+            )
+        };
+        if found.iter().any(is_short) {
+            found.retain(|verdict| !is_short(verdict));
+            found.push(Verdict::Unknown { why });
+        }
+    }
     found.into_iter().map(finding).collect()
+}
+
+/// Why devices may have moved less than was asked for without any cache.
+fn compressed(run: &Run, plan: &Plan) -> Option<String> {
+    let how = run.header.target.remarks.iter().find_map(|remark| {
+        let (how, _) = remark.strip_prefix("compressed (")?.split_once("): ")?;
+        Some(how)
+    })?;
+    plan.is_compressible().then(|| {
+        format!(
+            "the file system compresses ({how}) and the data can be compressed, so the devices move \
+             less than is asked for, cache or not; a suite with `data = \"incompressible\"` tells"
+        )
+    })
 }
 
 /// Why what was asked for is not to be compared with counters.

@@ -1,7 +1,7 @@
 //! What the cells ask for, from the suite's text as it was played.
 
 use record::{CellRecord, Run};
-use suite::model::{Cell, Operation, Spread, Stream, Suite, SyncAtEnd, WriteThrough};
+use suite::model::{Cell, Data, Operation, Spread, Stream, Suite, SyncAtEnd, WriteThrough};
 
 /// The suite of a run; empty where its text cannot be read back.
 pub(super) struct Plan {
@@ -47,6 +47,12 @@ impl Plan {
             stream.region.length.get().saturating_mul(of_each.into())
         });
         regions.max().unwrap_or(0)
+    }
+
+    /// Whether a file system that compresses can make what is written smaller, as far as is known.
+    pub(super) fn is_compressible(&self) -> bool {
+        let data = self.suite.as_ref().map(|suite| suite.files.data);
+        !matches!(data, Some(Data::Incompressible | Data::SelfDescribing))
     }
 
     /// Whether all streams asked for direct I/O; `None` if nobody knows.

@@ -375,20 +375,27 @@ impl WriteCache {
             size(self.at_bytes)
         };
         let (about, whose) = (size(self.size_bytes), whose(self.buffered));
+        let visits = |n: u32| crate::words::count(u64::from(n), "later visit");
         let is = match (self.refills, self.stayed) {
             (true, _) => {
                 format!(
                     "a write cache of about {about}, {whose}; it was there again after a pause, so it refills"
                 )
             }
+            (false, 0) if self.slow_after > 0 => format!(
+                "clean space or I/O credits used up, or wear, or a cache of about {about} ({whose}) that had no time to drain: \
+                 {} to the cell {} as slow; a visit after a pause of some minutes would tell which",
+                visits(self.slow_after),
+                if self.slow_after == 1 { "was" } else { "were" }
+            ),
             (false, 0) => format!(
-                "a write cache of about {about}, {whose}; seen once; a second visit after a pause would show \
-                 whether it refills, or is wear"
+                "a write cache of about {about}, {whose}, or clean space or I/O credits used up, or wear: seen once; a second \
+                 visit after a pause would show whether it refills"
             ),
             (false, n) => format!(
-                "clean space used up, or wear, rather than a cache: it was not there again in {n} later {} \
-                 that wrote as much",
-                if n == 1 { "visit" } else { "visits" }
+                "clean space or I/O credits used up, or wear, rather than a cache: it was not there again in {} that wrote \
+                 as much",
+                visits(n)
             ),
         };
         format!(

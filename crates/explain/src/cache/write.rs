@@ -49,6 +49,9 @@ pub struct WriteCache {
     pub refills: bool,
     /// Later visits to the cell that wrote as much and were as slow throughout: it did not.
     pub stayed: u32,
+    /// Later visits to the cell that were as slow, however much they wrote: it did not come back by
+    /// itself. Without a pause a cache would not either.
+    pub slow_after: u32,
 }
 
 /// The first drop of every visit that writes, the fill included.
@@ -76,10 +79,13 @@ pub(crate) fn write_caches(view: &View<'_>) -> Vec<WriteCache> {
             let rate = written as f64 / (visit.elapsed_ns as f64 / 1e9);
             let later = visit.cell == cache.cell && visit.order > cache.order;
             let nearer = rate < (cache.before * cache.after).sqrt();
-            later && visit.end == VisitEnd::Complete && written >= cache.at_bytes_high && nearer
+            later && visit.end == VisitEnd::Complete && written > 0 && nearer
         };
-        let stayed = view.run.visits.iter().filter(slow).count();
-        cache.stayed = u32::try_from(stayed).unwrap_or(u32::MAX);
+        let as_much = |visit: &&VisitRecord| written_bytes(visit) >= cache.at_bytes_high;
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let stayed = view.run.visits.iter().filter(slow).filter(as_much).count();
+        let slow_after = view.run.visits.iter().filter(slow).count();
+        (cache.stayed, cache.slow_after) = (count(stayed), count(slow_after));
     }
     found
 }
@@ -139,5 +145,59 @@ fn of_visit(view: &View<'_>, visit: &VisitRecord) -> Option<WriteCache> {
         buffered: !stream.backend.direct && super::has_page_cache(view),
         refills: false,
         stayed: 0,
+        slow_after: 0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{Run, TargetKind};
+
+    use super::*;
+    use crate::freeze::tests::{MS, run, visit};
+
+    /// Writes of 4 KiB, so many each 100 ms.
+    fn writes(order: u32, rows: &[u64]) -> VisitRecord {
+        let mut visit = visit(order, "write", &[]);
+        let op = &mut visit.streams[0].ops[0];
+        let row = |n: &u64| SeriesRow { requests: *n, bytes: n * 4096, tail: vec![] };
+        op.series = record::Series { interval_ns: 100 * MS, rows: rows.iter().map(row).collect() };
+        op.requests = rows.iter().sum();
+        op.bytes = op.requests * 4096;
+        visit.elapsed_ns = rows.len() as u64 * 100 * MS;
+        visit
+    }
+
+    fn told(visits: Vec<VisitRecord>) -> (WriteCache, String) {
+        let run: Run = run(TargetKind::File, visits);
+        let mut found = write_caches(&View::new(&run));
+        assert_eq!(found.len(), 1, "{found:?}");
+        let cache = found.remove(0);
+        let said = cache.sentence();
+        (cache, said)
+    }
+
+    #[test]
+    fn a_fall_that_later_visits_kept_is_not_called_a_cache() {
+        let rows = |n: usize, of: u64| (0..n).map(|k| of + k as u64 % 3).collect::<Vec<u64>>();
+        let falls = || writes(0, &[rows(40, 1000), rows(60, 200)].concat());
+        let (cache, said) = told(vec![falls()]);
+        assert_eq!((cache.slow_after, cache.refills), (0, false));
+        assert!(
+            said.contains("or clean space or I/O credits used up, or wear: seen once;"),
+            "{said}"
+        );
+        // Rounds that wrote less than the cache would hold, each as slow.
+        let (cache, said) =
+            told(vec![falls(), writes(1, &rows(30, 200)), writes(2, &rows(30, 200))]);
+        assert_eq!((cache.slow_after, cache.stayed), (2, 0), "{cache:?}");
+        assert!(
+            said.contains("no time to drain: 2 later visits to the cell were as slow"),
+            "{said}"
+        );
+        assert!(!said.contains("a write cache of"), "{said}");
+        // Fast again.
+        let (cache, _) = told(vec![falls(), writes(1, &rows(30, 1000))]);
+        assert_eq!(cache.slow_after, 0);
+    }
 }

@@ -73,6 +73,12 @@ impl Evidence {
         }
     }
 
+    /// The same about another middle, which more visits tell than the scatter is from.
+    pub fn about(self, middle: f64) -> Self {
+        let contrast = self.contrast.map(|contrast| Contrast { middle, ..contrast });
+        Self { contrast, bare: self.bare.map(|_| middle), ..self }
+    }
+
     /// The same where the start and the end of visits may move the difference by so much.
     pub fn off_by(self, offset: f64) -> Self {
         Self { contrast: self.contrast.map(|contrast| contrast.off_by(offset)), offset, ..self }

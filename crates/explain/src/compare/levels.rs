@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use record::VisitRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
+use stats::history::history;
 use stats::outlier::median;
 
-use super::pairs::Pair;
-use super::{Design, Row, row_of};
+use super::pairs::{CellOf, Matched, Pair};
+use super::{CellComparison, Design, Row, row_of};
 use crate::drift::{self, Step};
 use crate::steady::{self, WriteCliff};
 use crate::view::{CellView, View};
@@ -16,6 +17,14 @@ use crate::view::{CellView, View};
 /// So much of the way the difference of two sides goes at least with a change of one: the other may
 /// have changed as well.
 const WITH: f64 = 1.0 / 3.0;
+/// Of so many visits one at either end may be odd, and says nothing of levels.
+const ODD_OF: usize = 10;
+/// A change of the differences' level is one where chance makes it this rarely.
+const LEVEL_CHANCE: f64 = 0.003;
+/// Fewest blocks of a level.
+const LEVEL_BLOCKS: usize = 2;
+/// The search takes the square of the blocks.
+const BLOCKS_MAX: usize = 300;
 
 /// A change of level within a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
@@ -96,6 +105,79 @@ fn since_start(view: &View<'_>, unix_ns: i64) -> u64 {
 
 fn writes(row: &CellView<'_>) -> bool {
     row.visits.iter().flat_map(|visit| visit.counted()).any(|op| op.op == "write" && op.bytes > 0)
+}
+
+/// How far apart the levels of a side lie in a row that has changes, in logarithms: what they are told as,
+/// and its visits, since a change between two others is told too small. Of many visits the odd one at
+/// either end tells nothing. 0 of a row that stayed on one level.
+fn span(changes: &[LevelChange], row: &CellView<'_>) -> f64 {
+    if changes.is_empty() {
+        return 0.0;
+    }
+    let (mut level, mut least, mut most) = (0.0_f64, 0.0_f64, 0.0_f64);
+    for change in changes.iter().filter(|change| change.ratio > 0.0) {
+        level += change.ratio.ln();
+        (least, most) = (least.min(level), most.max(level));
+    }
+    let mut visits = row.ln_rates();
+    visits.sort_unstable_by(f64::total_cmp);
+    let left_out = visits.len() / ODD_OF;
+    let ends = visits.get(left_out).zip(visits.iter().rev().nth(left_out));
+    ends.map_or(0.0, |(low, high)| high - low).max(most - least)
+}
+
+/// By how much the ratio of each row may be off, in logarithms, since a side was not on one level: for how
+/// long a device stays on which is not known from one run, so the rate of either side may be anywhere
+/// between them. A side in which no change was seen may have been on one of the other's throughout.
+pub(super) fn reaches(matched: &Matched<'_>, rows: &[CellComparison]) -> Vec<f64> {
+    if matched.design == Design::Blocks {
+        return reaches_of_blocks(matched);
+    }
+    let side = |of: fn(&CellComparison) -> &[LevelChange], row: CellOf| {
+        let spans = rows.iter().zip(&matched.pairs).map(|(told, pair)| span(of(told), row(pair)));
+        with_usual(spans.collect())
+    };
+    let a = side(|row| &row.reference_changes, |pair| &pair.a);
+    let b = side(|row| &row.other_changes, |pair| &pair.b);
+    a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect()
+}
+
+/// Where most rows changed, one cause moved all, and a row in which too few visits show it changed as far
+/// as is usual among the others.
+fn with_usual(spans: Vec<f64>) -> Vec<f64> {
+    let usual = median(&spans).unwrap_or(0.0);
+    spans.into_iter().map(|span| if span > 0.0 { span } else { usual }).collect()
+}
+
+/// In blocks what falls on both sides alike is in no ratio. But where the difference of the two changed its
+/// level, one of them did, and the blocks are not so many independent values as they seem.
+fn reaches_of_blocks(matched: &Matched<'_>) -> Vec<f64> {
+    let of_all = span_of_differences(&matched.overall().blocks);
+    let own = matched.pairs.iter().map(|pair| {
+        span_of_differences(&pair.differences().map(|(_, far)| far).collect::<Vec<_>>())
+    });
+    own.map(|own| own.max(of_all)).collect()
+}
+
+/// How far apart the levels of differences lie that were made one after the other; 0 on one level.
+fn span_of_differences(differences: &[f64]) -> f64 {
+    if differences.len() > BLOCKS_MAX {
+        return 0.0;
+    }
+    let changes = history(differences, LEVEL_CHANCE, LEVEL_BLOCKS);
+    let levels = changes.iter().flat_map(|change| [change.before, change.after]);
+    let (least, most) = levels.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), level| {
+        (least.min(level), most.max(level))
+    });
+    (most - least).max(0.0)
+}
+
+/// The same of the mean over the rows that `counts` names. One cause moves all of them, so their
+/// reaches do not average out.
+pub(super) fn reach_of_mean(reaches: &[f64], counts: &dyn Fn(usize) -> bool) -> f64 {
+    let each = reaches.iter().enumerate().filter(|(row, _)| counts(*row));
+    let each: Vec<f64> = each.map(|(_, reach)| *reach).collect();
+    each.iter().sum::<f64>() / each.len().max(1) as f64
 }
 
 /// Of a pair: the reference's changes and the other side's. In blocks only those with which the

@@ -118,7 +118,7 @@ fn rounds(a: &CellView<'_>, b: &CellView<'_>) -> Vec<(u32, f64, f64)> {
 }
 
 /// One side of a pair.
-type CellOf = for<'p, 'a> fn(&'p Pair<'a>) -> &'p CellView<'a>;
+pub(super) type CellOf = for<'p, 'a> fn(&'p Pair<'a>) -> &'p CellView<'a>;
 
 impl Matched<'_> {
     /// Of every pair, variances moderated across those of its phase that are alike.
@@ -157,7 +157,8 @@ impl Matched<'_> {
     /// Of the geometric mean over all cells: one value a block, or one a round and side.
     ///
     /// Cells are not independent of one another: what moves one in a round moves its neighbours.
-    /// So the spread between rounds is the error, not that between cells.
+    /// So the spread between rounds is the error, not that between cells. The mean is that of the cells'
+    /// ratios, each over all its visits: rounds that some cells lack tell of the spread alone.
     pub fn overall(&self) -> Evidence {
         self.overall_of(&|_| true)
     }
@@ -186,7 +187,17 @@ impl Matched<'_> {
                     let rounds = mean_by_round(cells);
                     Side::of(&rounds, plain(&rounds, RATE_CONFIDENCE))
                 };
-                Evidence::of_means(&side(|r| r.1), &side(|r| r.2))
+                let middles = self.evidence().into_iter().enumerate();
+                let middles = middles.filter(|(row, _)| counts(*row));
+                let middles: Option<Vec<f64>> =
+                    middles.map(|(_, evidence)| evidence.middle()).collect();
+                let evidence = Evidence::of_means(&side(|r| r.1), &side(|r| r.2));
+                match middles {
+                    Some(all) if !all.is_empty() => {
+                        evidence.about(all.iter().sum::<f64>() / all.len() as f64)
+                    }
+                    _ => evidence,
+                }
             }
         };
         evidence.off_by(offset)

@@ -502,6 +502,9 @@ fn verdict(outcome: &Outcome, a: &str, b: &str, over: &str) -> String {
             format!("Same: {b} is between {margin} of {a}, {ratio} {over}.")
         }
         Verdict::Same => format!("Same: {a} and {b} are within {margin}, {ratio} {over}."),
+        Verdict::Inconclusive if outcome.doubts.contains(&Doubt::Single) => {
+            format!("No verdict from single values: {ratio} {over}. {}", open(outcome, a, b))
+        }
         Verdict::Inconclusive => format!("Inconclusive: {ratio} {over}. {}", open(outcome, a, b)),
     }
 }
@@ -544,9 +547,16 @@ fn open(outcome: &Outcome, a: &str, b: &str) -> String {
                 other's. Measure longer visits (--set time=...)."
             .to_owned();
     }
+    if has(Doubt::Levels) {
+        return format!(
+            "A device changed its speed within a run, and how long it keeps which is not known: {a} and \
+             {b} may be as far apart by that alone. Measure both in blocks (`plimsoll compare --live`) \
+             for many times as long as it stays at one speed, or rule out what changes it \
+             (throttling, neighbours, burst credits)."
+        );
+    }
     if has(Doubt::Single) {
-        return "A single value on a side has no interval: repeat both, at least 3 times each."
-            .to_owned();
+        return single_told(outcome, a, b);
     }
     if has(Doubt::FewBlocks) {
         let more = more.unwrap_or_else(|| "more".to_owned());
@@ -580,6 +590,46 @@ fn open(outcome: &Outcome, a: &str, b: &str) -> String {
         ),
     };
     known + &next
+}
+
+/// Repeats that a side takes at least.
+const REPEATS_MIN: usize = 3;
+
+/// What single values say, and what it would take to say more.
+fn single_told(outcome: &Outcome, a: &str, b: &str) -> String {
+    let why = "A single value on a side has no interval: repeat both, at least 3 times each.";
+    let Some(ratio) = outcome.ratio.map(|ratio| ratio.ratio).filter(|ratio| *ratio > 0.0) else {
+        return why.to_owned();
+    };
+    let beyond = ratio.ln().abs() > outcome.margin.ln_1p();
+    let apart = (ratio.ln().abs() - outcome.margin.ln_1p()).abs();
+    // The reach of a difference of two means, as Welch's t has it where both scatter alike.
+    let degrees = 2.0 * (REPEATS_MIN as f64 - 1.0);
+    let confidence = if beyond { 0.975 } else { 0.95 };
+    let Some(t) = stats::interval::student_quantile(confidence, degrees) else {
+        return why.to_owned();
+    };
+    let scatter = apart / (t * (2.0 / REPEATS_MIN as f64).sqrt());
+    let (way, what) = match (ratio < 1.0, beyond) {
+        (true, true) => (percent(1.0 - ratio) + " slower than", "such a difference is shown"),
+        (false, true) => (percent(ratio - 1.0) + " faster than", "such a difference is shown"),
+        (_, false) => ("within the margin of".to_owned(), "that they are the same is shown"),
+    };
+    format!(
+        "By these values {b} is {way} {a}, but {}{} With {REPEATS_MIN} values on each side {what} if \
+         repeats of one side scatter by less than {} (standard deviation).",
+        why.chars().next().map_or('a', |c| c.to_ascii_lowercase()),
+        why.get(1..).unwrap_or_default(),
+        scattered(scatter),
+    )
+}
+
+/// A standard deviation of logarithms: `12.0 %`; a large one as a factor.
+fn scattered(deviation: f64) -> String {
+    match deviation.exp() {
+        factor if factor < 2.0 => share(factor - 1.0),
+        factor => format!("a factor of {factor:.1}"),
+    }
 }
 
 fn margin_told(outcome: &Outcome, floor: Option<&Floor>, what: &str, imported: bool) -> String {
@@ -688,7 +738,7 @@ impl super::Rate {
     pub fn text(&self) -> String {
         let Some(rate) = self.per_second else { return "nothing".to_owned() };
         let reach = self.low.zip(self.high).map(|(low, high)| match high / rate - 1.0 {
-            up if up > 1.0 => format!(" [{}, {}]", iops(low), iops(high)),
+            up if up > words::SIDES_ALIKE => format!(" [{}, {}]", iops(low), iops(high)),
             up => format!(" {}", words::reach(up.max(1.0 - low / rate))),
         });
         format!("{}{}", iops(rate), reach.unwrap_or_default())

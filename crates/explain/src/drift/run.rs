@@ -6,36 +6,38 @@
 //! nothing to change, the visits of a cell could change places: whatever is said of the run must
 //! be rarer than that among the same rates dealt out anew, each within its cell.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use stats::Random;
 use stats::paired::Estimate;
 use stats::trend::theil_sen;
 
+use super::levels::{Fit, SEGMENT_RUN, cells_min};
 use super::{
     CONFIDENCE, POINTS_MIN, Point, RunDrift, Slope, Step, by_cell, is_at_break, range, thinned,
 };
 
-/// Fewest visits of a level over the run.
-const SEGMENT_RUN: usize = 5;
-/// So many of the cells must have moved the same way for a change to be the run's.
-const SHARED_MIN: f64 = 0.8;
-/// As many of all cells must have visits on both sides.
-const ON_BOTH_SIDES_MIN: f64 = 0.5;
 /// A device's noise commonly lasts from tens of milliseconds to some tenths of a second.
 const VISIT_MIN_NS: u64 = 200_000_000;
 /// The same where visits of a cell follow each other without others between: then what disturbs one
 /// has no time to pass.
 const VISIT_MIN_ADJACENT_NS: u64 = 1_000_000_000;
-/// Levels closer than this ratio are one.
-const RATIO_MIN: f64 = 1.03;
 /// Rates dealt out anew, so often.
 const DEALS: usize = 999;
 /// Fewer ways to deal leave more than one in twenty to chance, or nearly: ten cells of two
 /// visits, four of three, two of five and one of seven have enough.
 const WAYS_MIN: f64 = 1000.0;
-/// Of runs without a change one in a hundred is said to have one.
-const STEP_CHANCE: f64 = 0.01;
+/// Of runs without a change one in a hundred is said to have one: half of these a change that stays, the
+/// others one that ends.
+const STEP_CHANCE: f64 = 0.005;
+/// More changes than this in one run are no levels.
+const STEPS_MAX: usize = 12;
+/// So many steps that a straight line says as well are a drift: more of them would not make it none.
+const STAIRS: usize = 4;
+/// So many first visits of a level that ends are tried, and so many pairs of a first and a last one: the
+/// rest of a long run goes without.
+const STARTS_MAX: usize = 120;
+const PAIRS_MAX: usize = 30_000;
 /// No cell is quieter than this, as a share of its rate: its weight would be without end.
 const SIGMA_MIN: f64 = 1e-4;
 /// What the other cells say of a cell's noise weighs as much as so many visits of its own.
@@ -111,21 +113,9 @@ fn run_drift(points: &[Point], phases: Vec<String>) -> Option<RunDrift> {
     if told.too_short {
         return Some(told);
     }
-    let mut cuts = Vec::new();
-    cut(points, 0, &mut cuts);
-    cuts.sort_by_key(|&(place, _)| place);
-    if !cuts.is_empty() && is_slow(points, &cuts) {
-        cuts.clear();
-    }
-    let step = |&(place, ratio): &(usize, f64)| {
-        // It may have come within the last visit of before, or within the first one of after.
-        let start = |point: &Point| (point.hours * 3.6e12) as u64;
-        let (last, first) = (points.get(place.checked_sub(1)?)?, points.get(place)?);
-        let at_ns = start(first).saturating_add(first.elapsed_ns);
-        let at_break = is_at_break(points, place, 2);
-        Some(Step { from_ns: start(last), at_ns, before: 1.0, after: ratio, at_break })
-    };
-    let last = cuts.last().map_or(0, |&(place, _)| place);
+    let fit = changes(points).filter(|fit| !is_slow(points, fit));
+    let cuts = fit.as_ref().map_or(&[][..], Fit::cuts);
+    let last = cuts.last().copied().unwrap_or(0);
     let rest = points.get(last..).unwrap_or_default();
     let is_stair = is_stair(rest);
     let slope = |of: &dyn Fn(&Point) -> f64| {
@@ -133,11 +123,34 @@ fn run_drift(points: &[Point], phases: Vec<String>) -> Option<RunDrift> {
     };
     Some(RunDrift {
         breaks: parts(rest),
-        steps: cuts.iter().filter_map(step).collect(),
+        steps: fit.iter().flat_map(|fit| steps(points, fit)).collect(),
         per_hour: slope(&|point| point.hours),
         per_gib_written: slope(&|point| point.gib),
         ..told
     })
+}
+
+/// Changes that all cells share, each by the levels next to it.
+fn steps(points: &[Point], fit: &Fit) -> Vec<Step> {
+    let step = |at: usize| {
+        // It may have come within the last visit of before, or within the first one of after.
+        let start = |point: &Point| (point.hours * 3.6e12) as u64;
+        let (low, high) = fit.bounds(at);
+        let (last, first) = (points.get(low.checked_sub(1)?)?, points.get(high)?);
+        let at_ns = start(first).saturating_add(first.elapsed_ns);
+        let at_break = (low..=high).any(|place| is_at_break(points, place, 2));
+        let size = fit.size(at);
+        Some(Step {
+            from_ns: start(last),
+            at_ns,
+            before: 1.0,
+            after: size.middle.exp(),
+            ratio_low: Some(size.low.exp()),
+            ratio_high: Some(size.high.exp()),
+            at_break,
+        })
+    };
+    (0..fit.cuts().len()).filter_map(step).collect()
 }
 
 /// How often the run was broken off between the first and the last of these.
@@ -244,6 +257,53 @@ impl Deal {
         best
     }
 
+    /// First visit of a level that ends within the run, and the first after it, where one such level
+    /// explains most, and how much. A level of fewer cells than are said to be all is none.
+    fn best_window(&self) -> Option<(usize, usize, f64)> {
+        let n = self.y.len();
+        let last = n.checked_sub(2 * SEGMENT_RUN)?;
+        let starts = last.checked_sub(SEGMENT_RUN)? + 1;
+        let every = starts.div_ceil(STARTS_MAX);
+        let longest = PAIRS_MAX / starts.div_ceil(every);
+        let cells_min = cells_min(self.places.len());
+        let mut within = vec![0usize; self.places.len()];
+        let mut best: Option<(usize, usize, f64)> = None;
+        for start in (SEGMENT_RUN..=last).step_by(every) {
+            within.fill(0);
+            let (mut products, mut squares, mut cells) = (0.0, 0.0, 0);
+            for place in start..(n - SEGMENT_RUN).min(start + longest) {
+                let cell = self.cell[place];
+                let (all, weight) = (self.places[cell].len() as f64, self.weight[cell]);
+                let of = |within: usize| within as f64 * (all - within as f64) / all;
+                squares += weight * (of(within[cell] + 1) - of(within[cell]));
+                products += weight * self.y[place];
+                cells += usize::from(within[cell] == 0);
+                within[cell] += 1;
+                let short = place + 1 - start < SEGMENT_RUN || cells < cells_min;
+                if short || squares <= 1e-9 * weight {
+                    continue;
+                }
+                let gain = products * products / squares;
+                if best.is_none_or(|(_, _, most)| gain > most) {
+                    best = Some((start, place + 1, gain));
+                }
+            }
+        }
+        best
+    }
+
+    /// Whether so much is rare among the same rates dealt out anew.
+    fn is_rare(&self, gain: f64, most: impl Fn(&Self) -> Option<f64>) -> bool {
+        let allowed = (STEP_CHANCE * (DEALS + 1) as f64) as usize;
+        let mut random = Random::new(SEED);
+        let mut as_large = 1;
+        (0..DEALS).all(|_| {
+            let chance = most(&self.anew(&mut random));
+            as_large += usize::from(chance.is_some_and(|chance| chance >= gain * (1.0 - 1e-9)));
+            as_large <= allowed
+        })
+    }
+
     /// Sums of weighted products of x and y.
     fn products(&self, x: &[f64]) -> f64 {
         let each = x.iter().zip(&self.y).zip(&self.cell);
@@ -251,56 +311,68 @@ impl Deal {
     }
 }
 
-/// Steps that all cells share, from the largest on: place of the first visit after, and ratio.
-fn cut(points: &[Point], first: usize, cuts: &mut Vec<(usize, f64)>) {
-    let Some(deal) = Deal::of(points) else { return };
-    let Some((place, gain)) = deal.best_cut() else { return };
-    let Some(ratio) = shared(&points[..place], &points[place..]) else { return };
-    if ratio.ln().abs() < RATIO_MIN.ln() {
-        return;
+/// Levels that all cells share: changes are looked for in what those found before leave, and sizes are
+/// those of all changes together.
+fn changes(points: &[Point]) -> Option<Fit> {
+    let mut fit: Option<Fit> = None;
+    for _ in 0..STEPS_MAX {
+        let known = fit.as_ref().map_or(&[][..], Fit::cuts);
+        let stairs = fit.as_ref().map_or_else(|| vec![0.0; points.len()], Fit::stairs);
+        let rest: Vec<Point> = points
+            .iter()
+            .zip(&stairs)
+            .map(|(point, level)| Point { ln_rate: point.ln_rate - level, ..*point })
+            .collect();
+        let mut cuts = known.to_vec();
+        for cut in next_cuts(&rest) {
+            if cuts.iter().all(|known| known.abs_diff(cut) >= SEGMENT_RUN) {
+                cuts.push(cut);
+            }
+        }
+        let grown = Fit::settled(points, cuts).filter(|grown| grown.cuts().len() > known.len());
+        let Some(grown) = grown else { break };
+        let is_drift = grown.cuts().len() >= STAIRS && is_slow(points, &grown);
+        fit = Some(grown);
+        if is_drift {
+            break;
+        }
     }
-    let mut random = Random::new(SEED);
-    let as_large = |_: &usize| {
-        deal.anew(&mut random).best_cut().is_some_and(|(_, chance)| chance >= gain * (1.0 - 1e-9))
-    };
-    let as_large = (0..DEALS).filter(as_large).count();
-    if (as_large + 1) as f64 > STEP_CHANCE * (DEALS + 1) as f64 {
-        return;
-    }
-    cuts.push((first + place, ratio));
-    cut(&points[..place], first, cuts);
-    cut(&points[place..], first + place, cuts);
+    fit
 }
 
-/// Ratio of the rates in two parts of the run, if most cells that are in both moved that way.
-fn shared(before: &[Point], after: &[Point]) -> Option<f64> {
-    let (before, after) = (by_cell(before), by_cell(after));
-    let mean = |own: &[Point]| own.iter().map(|p| p.ln_rate).sum::<f64>() / own.len() as f64;
-    let mut moved: Vec<f64> =
-        before.iter().filter_map(|(cell, own)| Some(mean(after.get(cell)?) - mean(own))).collect();
-    // Phases that came one after the other have few cells on both sides of a moment.
-    let all = before.keys().chain(after.keys()).collect::<BTreeSet<_>>().len();
-    if (moved.len() as f64) < ON_BOTH_SIDES_MIN * all as f64 {
-        return None;
-    }
-    moved.sort_unstable_by(f64::total_cmp);
-    let middle = *moved.get(moved.len() / 2)?;
-    let same = moved.iter().filter(|m| m.signum() == middle.signum()).count();
-    (same as f64 >= SHARED_MIN * moved.len() as f64).then(|| middle.exp())
+/// Where one more change that stays, or one that ends, explains most, if it is none by chance.
+fn next_cuts(points: &[Point]) -> Vec<usize> {
+    let Some(deal) = Deal::of(points) else { return Vec::new() };
+    let (one, two) = (deal.best_cut(), deal.best_window());
+    let stays = || {
+        let (place, gain) = one?;
+        let most = |dealt: &Deal| dealt.best_cut().map(|(_, most)| most);
+        deal.is_rare(gain, most).then(|| vec![place])
+    };
+    let until = || {
+        let (from, to, gain) = two?;
+        let most = |dealt: &Deal| dealt.best_window().map(|(_, _, most)| most);
+        deal.is_rare(gain, most).then(|| vec![from, to])
+    };
+    // Two numbers more have to be worth it.
+    let left = squares(&deal, &vec![0.0; points.len()]);
+    let gains = [one.map_or(0.0, |(_, gain)| gain), two.map_or(0.0, |(.., gain)| gain)];
+    let penalty = penalty((left - gains[0].max(gains[1])).max(0.0), &deal);
+    let found = match gains[1] - gains[0] > penalty {
+        true => until().or_else(stays),
+        false => stays().or_else(until),
+    };
+    found.unwrap_or_default()
 }
 
 /// Whether a straight line over time, or over what was written, says it as well: a slow drift is cut
 /// into stairs by whoever looks for steps only.
-fn is_slow(points: &[Point], cuts: &[(usize, f64)]) -> bool {
+fn is_slow(points: &[Point], fit: &Fit) -> bool {
     let Some(deal) = Deal::of(points) else { return false };
-    let mut stairs = vec![0.0; points.len()];
-    for &(place, ratio) in cuts {
-        stairs[place..].iter_mut().for_each(|level| *level += ratio.ln());
-    }
-    let stairs = squares(&deal, &stairs);
+    let stairs = squares(&deal, &fit.stairs());
     let Some(line) = line(points, &deal) else { return false };
     let penalty = penalty(line.min(stairs), &deal);
-    line + penalty <= stairs + cuts.len() as f64 * penalty
+    line + penalty <= stairs + fit.cuts().len() as f64 * penalty
 }
 
 /// Whether one step says clearly more than any straight line, although not of most cells: a line
@@ -553,6 +625,65 @@ mod tests {
             of(&points).too_short
         };
         assert!(alone(500_000_000) && !alone(1_000_000_000) && !of(&halved(500_000_000)).too_short);
+    }
+
+    /// Thirty cells in six rounds, with this common level from visit to visit.
+    fn grid(seed: u64, level: impl Fn(u32) -> f64) -> Vec<Point> {
+        let mut random = Random::new(seed);
+        let mut order: Vec<usize> = (0..30).collect();
+        let mut points = Vec::new();
+        for number in 0..180u32 {
+            if number % 30 == 0 {
+                random.shuffle(&mut order);
+            }
+            let cell = order[(number % 30) as usize];
+            let ln_rate = 9.0 + cell as f64 / 10.0 + level(number) + 0.03 * random.normal();
+            let hours = f64::from(number) / 1200.0;
+            let elapsed_ns = 2_000_000_000;
+            points.push(Point {
+                cell,
+                order: number,
+                elapsed_ns,
+                hours,
+                gib: 0.0,
+                ln_rate,
+                part: 0,
+            });
+        }
+        points
+    }
+
+    fn ratios(points: &[Point]) -> Vec<f64> {
+        of(points).steps.iter().map(|step| step.ratio().ln()).collect()
+    }
+
+    #[test]
+    fn a_fall_that_comes_back_has_the_size_of_both() {
+        let low = 0.35f64.ln();
+        for (seed, (from, to)) in (0..).zip([(20, 30), (60, 80), (90, 100), (30, 150), (150, 160)])
+        {
+            let points = grid(seed, |n| if (from..to).contains(&n) { low } else { 0.0 });
+            let found = ratios(&points);
+            let near = |wanted: f64| move |seen: &f64| (seen - wanted).abs() < 0.05;
+            let [fall, rise] = found[..] else { panic!("{from} to {to}: {found:?}") };
+            assert!(near(low)(&fall) && near(-low)(&rise), "{from} to {to}: {found:?}");
+            for step in of(&points).steps {
+                let (low, high) = (step.ratio_low.unwrap(), step.ratio_high.unwrap());
+                assert!(low < step.ratio() && step.ratio() < high, "{step:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn two_changes_close_together_are_two() {
+        let points = grid(3, |n| match n {
+            0..80 => 0.0,
+            80..92 => -0.7,
+            _ => -1.2,
+        });
+        let found = ratios(&points);
+        let [first, second] = found[..] else { panic!("{found:?}") };
+        assert!((first + 0.7).abs() < 0.06 && (second + 0.5).abs() < 0.06, "{found:?}");
     }
 
     #[test]

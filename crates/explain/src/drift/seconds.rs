@@ -139,6 +139,8 @@ impl Seconds {
             at_ns: start(step.high),
             before: self.rate(before),
             after: self.rate(after),
+            ratio_low: None,
+            ratio_high: None,
             at_break: false,
         }
     }

@@ -104,8 +104,8 @@ impl RunDrift {
                          different meanwhile is the first suspect."
                     }
                     false => {
-                        "Something outside the cells happened then: other load, heat, a cache or \
-                         clean space used up."
+                        "Something outside the cells happened then: other load, heat, a cache, \
+                         clean space or I/O credits used up."
                     }
                 };
                 let who = match self.cells {
@@ -116,7 +116,7 @@ impl RunDrift {
                     "{who} {} into the run: to {} of the rate before ({on}). {why} Do not compare \
                      visits from before with visits from after.",
                     step.when(""),
-                    words::percent(step.ratio())
+                    step.sized()
                 )
             })
             .collect();
@@ -244,6 +244,19 @@ impl Step {
     }
 }
 
+impl Step {
+    /// `35 % [33 %, 37 %]`: the rate after by the one before, with its interval where that is known.
+    fn sized(&self) -> String {
+        let percent = words::percent;
+        match self.ratio_low.zip(self.ratio_high) {
+            Some((low, high)) => {
+                format!("{} [{}, {}]", percent(self.ratio()), percent(low), percent(high))
+            }
+            None => percent(self.ratio()),
+        }
+    }
+}
+
 /// The first of many changes, and how many more there are.
 pub(crate) fn some_steps(steps: &[String]) -> String {
     const NAMED: usize = 4;
@@ -285,7 +298,15 @@ mod tests {
 
     #[test]
     fn what_was_found_comes_before_what_is_unknown() {
-        let step = Step { from_ns: 2, at_ns: 3, before: 1740.0, after: 470.0, at_break: false };
+        let step = Step {
+            from_ns: 2,
+            at_ns: 3,
+            before: 1740.0,
+            after: 470.0,
+            ratio_low: None,
+            ratio_high: None,
+            at_break: false,
+        };
         let visit = VisitDrift {
             cell: 0,
             cell_name: "warm-8".to_owned(),

@@ -27,6 +27,8 @@ const ALPHA: f64 = 0.05;
 /// Signs are drawn, not all tried, beyond this many pairs.
 const EXACT_PAIRS: usize = 12;
 const DRAWS: usize = 4000;
+/// Degrees of freedom that a line over the levels must leave.
+const TREND_DF_MIN: f64 = 2.0;
 const SEED: u64 = 0xfac7;
 /// 97.5 % of the normal distribution and 80 % of it: an effect of so many standard errors is found
 /// four times in five.
@@ -75,6 +77,9 @@ pub enum JudgedBy {
     /// How repeats of one combination differ among each other, by Student's t. Where there are too
     /// few runs for the labels: a base that comes again, and each other level once.
     Repeats,
+    /// How far runs are from a power of the level, where it is a number and each was measured too
+    /// rarely for the labels to show anything.
+    Trend,
 }
 
 /// What one factor does.
@@ -185,7 +190,10 @@ pub fn factors(design: &[Observation]) -> Factors {
     for factor in estimable {
         let pairs = table.pairs(factor);
         let effect = effect(&table, factor, &pairs);
-        match effect.map(|effect| by_repeats(&table, &pairs, noise, effect)) {
+        let effect = effect
+            .map(|effect| by_repeats(&table, &pairs, noise, effect))
+            .map(|effect| by_trend(&table, factor, effect));
+        match effect {
             Some(effect) => effects.push((factor, pairs, effect)),
             None => refused.push(Refusal::NoPairs(table.names[factor].clone())),
         }
@@ -318,6 +326,54 @@ fn by_repeats(table: &Table, pairs: &[Pair], noise: Option<(f64, f64)>, effect: 
     }
 }
 
+/// Judges a factor whose levels are numbers by the line of ln value over ln level, where neither labels nor
+/// repeats could show anything: four runs with 1, 2, 4 and 8 disks tell that more disks are faster.
+fn by_trend(table: &Table, factor: usize, effect: Effect) -> Effect {
+    let numbers: Option<Vec<f64>> = table.levels[factor]
+        .iter()
+        .map(|level| level.parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0))
+        .collect();
+    let Some(numbers) = numbers.filter(|_| effect.p_least > ALPHA) else { return effect };
+    let contexts = table.contexts(factor);
+    let (mut xx, mut xy, mut yy, mut runs) = (0.0, 0.0, 0.0, 0);
+    for context in &contexts {
+        let x: Vec<f64> =
+            context.iter().map(|&run| numbers[table.rows[run][factor]].ln()).collect();
+        let y: Vec<f64> = context.iter().map(|&run| table.values[run]).collect();
+        let (x_mean, y_mean) = (mean(&x), mean(&y));
+        for (x, y) in x.iter().zip(&y) {
+            let (x, y) = (x - x_mean, y - y_mean);
+            (xx, xy, yy) = (xx + x * x, xy + x * y, yy + y * y);
+        }
+        runs += context.len();
+    }
+    let df = runs as f64 - contexts.len() as f64 - 1.0;
+    let Some(t) = student_quantile(0.975, df).filter(|_| df >= TREND_DF_MIN && xx > 0.0) else {
+        return effect;
+    };
+    let slope = xy / xx;
+    let error = ((yy - slope * xy).max(0.0) / df / xx).sqrt();
+    let ends = numbers.first().zip(numbers.last()).map_or(0.0, |(first, last)| (last / first).ln());
+    let levels = &table.levels[factor];
+    let (Some(from), Some(to)) = (levels.first(), levels.last()) else { return effect };
+    let p = if error > 0.0 { 2.0 * design::student_tail(slope.abs() / error, df) } else { 0.0 };
+    // No line is no acquittal: so few runs say nothing then.
+    if p > ALPHA {
+        return effect;
+    }
+    Effect {
+        from: from.clone(),
+        to: to.clone(),
+        ratio: (slope * ends).exp(),
+        low: Some(((slope - t * error) * ends).exp()),
+        high: Some(((slope + t * error) * ends).exp()),
+        p,
+        p_least: 0.0,
+        judged_by: JudgedBy::Trend,
+        ..effect
+    }
+}
+
 /// Chance of so large an effect if the labels of this factor meant nothing: they are shuffled among
 /// runs that are alike in everything else, block included. All ways are tried where each such set
 /// is one pair and there are at most 12; otherwise 4000 are drawn.
@@ -379,7 +435,15 @@ fn permutation(table: &Table, factor: usize) -> f64 {
 fn least(table: &Table, factor: usize) -> f64 {
     let levels = table.levels[factor].len();
     let (mut ln_ways, mut even) = (0.0, true);
-    for set in table.contexts(factor) {
+    let contexts = table.contexts(factor);
+    // Where each level is there once in a single set, any order of the labels has the same spread.
+    if let [only] = contexts.as_slice()
+        && only.len()
+            == only.iter().map(|&row| table.rows[row][factor]).collect::<BTreeSet<_>>().len()
+    {
+        return 1.0;
+    }
+    for set in contexts {
         let mut counts = vec![0u32; levels];
         for &row in &set {
             counts[table.rows[row][factor]] += 1;

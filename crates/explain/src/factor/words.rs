@@ -138,13 +138,17 @@ fn effect_words(effect: &Effect) -> Vec<String> {
     let by = match effect.judged_by {
         JudgedBy::Labels => "",
         JudgedBy::Repeats => ", held against how repeats of one combination differ",
+        JudgedBy::Trend => ", by how far the runs are from a line over the levels",
     };
     let share =
         effect.share.map_or(String::new(), |share| format!(", {} of the variance", percent(share)));
+    let over = match effect.judged_by {
+        JudgedBy::Trend => "all levels".to_owned(),
+        _ => count(u64::from(effect.pairs), "pair"),
+    };
     let mut sentences = vec![format!(
-        "{factor}: {verdict}. From {from} to {to} it is x{ratio:.2}{range} over {} (adjusted p \
+        "{factor}: {verdict}. From {from} to {to} it is x{ratio:.2}{range} over {over} (adjusted p \
          {:.3}{by}{share}).",
-        count(u64::from(effect.pairs), "pair"),
         effect.p_adjusted
     )];
     for interaction in &effect.interactions {
@@ -203,6 +207,22 @@ mod tests {
         let said = found.sentences().join("\n");
         assert!(said.contains("fs: acquitted, whatever it does is less than 5 %"), "{said}");
         assert!(said.contains("held against how repeats of one combination differ"), "{said}");
+    }
+
+    #[test]
+    fn four_runs_at_four_numbers_tell_a_trend_and_noise_is_none() {
+        let levels = ["1", "2", "4", "8"];
+        let found = factors(&runs(&levels, &[1.0, 2.01, 3.98, 8.03]));
+        let effect = &found.effects[0];
+        assert!(effect.matters && effect.low.unwrap() > 7.0, "{effect:?}");
+        let said = found.sentences().join("\n");
+        assert!(said.contains("depth: it matters. From 1 to 8 it is x8.0"), "{said}");
+        // No trend, so none is said to matter, nor is anything excluded that four runs cannot exclude.
+        let found = factors(&runs(&levels, &[1.0, 1.2, 0.9, 1.05]));
+        assert!(!found.effects[0].matters, "{found:?}");
+        // Names have no order: in a single run of each nothing could show.
+        let found = factors(&runs(&["a", "b", "c", "d"], &[1.0, 2.0, 4.0, 8.0]));
+        assert!(found.sentences()[0].contains("too few runs to say"), "{found:?}");
     }
 
     #[test]

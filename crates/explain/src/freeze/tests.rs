@@ -510,6 +510,15 @@ fn the_flush_at_the_end_is_no_stall_and_no_change() {
 }
 
 #[test]
+fn where_there_is_no_device_none_is_said_to_stand_still() {
+    let mut run = run(TargetKind::Twin, vec![visit(0, "read", &[]), visit(1, "read", &[])]);
+    run.header.target.given = "null:".to_owned();
+    let said = found(&run).sentences().join("\n");
+    assert!(said.contains("There is no device"), "{said}");
+    assert!(!said.contains("The device"), "{said}");
+}
+
+#[test]
 fn what_waits_for_a_flush_stands_still() {
     // One in the middle.
     let within = run(TargetKind::File, vec![visit(0, "write", &[(4_000, 2_000)])]);

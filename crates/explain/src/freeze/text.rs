@@ -80,8 +80,13 @@ impl Freezes {
         if all.events() == 0 {
             return format!(
                 "{} never stood still for 100 ms or more in {watched} of measuring. In so long it \
-                 can be excluded (95 %) only that it stands still more often than {}.",
-                if self.lost_visits > 0 { "Otherwise the device" } else { "The device" },
+                 can be excluded (95 %) only that {} still more often than {}.",
+                match (self.no_device, self.lost_visits) {
+                    (true, _) => "There is no device; this machine and the load generator",
+                    (false, 0) => "The device",
+                    (false, _) => "Otherwise the device",
+                },
+                if self.no_device { "they stand" } else { "it stands" },
                 frequency(often.high, load_ns)
             );
         }
@@ -99,6 +104,7 @@ impl Freezes {
         let alone = self.events.iter().all(|event| event.one_at_a_time);
         let who = match all.of_host {
             0 if alone => "With one request in flight nothing came back for a while",
+            0 if self.no_device => "This machine or the load generator stood still",
             0 => "The device stood still",
             n if n == all.events() => "The host, not the device, stood still",
             _ => "Nothing came back for a while",

@@ -282,15 +282,21 @@ pub fn of_view(view: &View<'_>) -> (Vec<SweepCell>, Context) {
 }
 
 /// What cells that are measured against each other have in common: the phase and the values of all
-/// axes but block size and load. `None` for a cell whose requests are not alike.
+/// axes but block size and load; where each cell has a name of its own, what they do. `None` for a cell
+/// whose requests are not alike.
 pub(crate) fn group_of(cell: &CellView<'_>) -> Option<String> {
     cell.load()?;
     let others = cell
         .cell
         .coordinates
         .iter()
-        .filter(|(axis, _)| !matches!(axis.as_str(), "block_size" | "threads" | "queue_depth"));
-    let names = std::iter::once(cell.cell.phase.as_str());
+        // With the name of the stream in front it is that of the only one.
+        .filter(|(axis, _)| {
+            let field = axis.rsplit('.').next();
+            !matches!(field, Some("block_size" | "threads" | "queue_depth"))
+        });
+    let name = cell.grid.as_ref().map_or(cell.cell.phase.as_str(), |grid| grid.name.as_str());
+    let names = std::iter::once(name);
     Some(names.chain(others.map(|(_, value)| value.as_str())).collect::<Vec<_>>().join(" "))
 }
 

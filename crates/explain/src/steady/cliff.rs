@@ -292,9 +292,9 @@ impl WriteCliff {
             words::bandwidth(self.after),
             words::size(self.after_bytes),
             if self.after_bytes as f64 >= LASTS * self.after {
-                "A cache or clean space was used up; claims about writes need the rate after it."
+                "A cache, clean space or I/O credits were used up; claims about writes need the rate after it."
             } else {
-                "A cache or clean space was used up, or the device was slow for a while: less than a \
+                "A cache, clean space or I/O credits were used up, or the device was slow for a while: less than a \
                  minute was seen of it. More writes tell."
             }
         )

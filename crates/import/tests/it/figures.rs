@@ -260,7 +260,9 @@ fn sysbench_says_how_its_threads_shared_the_work() {
     // Of repeats each says its own.
     let one = String::from_utf8(sample("sysbench-0.4-fileio-rndrw.txt")).unwrap();
     let two = one.replace("152.7710", "152.7711") + &one;
-    let run = super::try_import("two", two.as_bytes()).unwrap().remove(0);
+    let runs = super::try_import("two", two.as_bytes()).unwrap();
+    assert_eq!((runs.len(), import::alike(&runs)), (2, 2));
+    let run = import::together(runs).unwrap();
     assert_eq!(run.visits.len(), 2);
     assert_eq!(setting(&run, "repeat 2: result events (avg/stddev)"), "2500.7500/21.30");
 }
@@ -302,7 +304,7 @@ fn sysbench_oltp_has_transactions() {
     }
     let run = only("sysbench-0.4-oltp-mft.txt");
     assert_eq!(version(&run), None);
-    assert_eq!(run.cells[0].streams[0].threads, 0);
+    assert_eq!(run.cells[0].streams[0].threads, 32);
     assert_eq!(setting(&run, "result statements read"), "700098");
 }
 
@@ -385,8 +387,10 @@ fn bonnie_csv_says_what_its_table_says() {
 }
 
 #[test]
-fn bonnie_csv_of_several_rounds_is_repeats() {
-    let run = only("bonnie-1.96.csv");
+fn bonnie_csv_of_several_rounds_is_repeats_only_if_the_user_says_so() {
+    let runs = import("bonnie-1.96.csv");
+    assert_eq!((runs.len(), import::alike(&runs)), (2, 2));
+    let run = import::together(runs).unwrap();
     let rates: Vec<_> =
         ops(&run, "write-block").iter().map(|op| told(op).bytes_per_s.unwrap() / 1024.0).collect();
     assert_eq!(rates, [68_781.0, 69_102.0]);
@@ -395,6 +399,59 @@ fn bonnie_csv_of_several_rounds_is_repeats() {
     assert!(fast.visits.iter().all(|visit| visit.warnings.len() == 1));
     assert_eq!(reported(&fast, "rewrite", "rewrite").latency.max, Some(4_114_000));
     assert_eq!(fast.cells[3].streams[0].threads, 5);
+}
+
+/// The page of a study: three controllers, and nothing in the tables that tells one from another.
+#[test]
+fn tables_of_three_set_ups_on_one_page_are_three_runs() {
+    let names = ["bonnie-1.96-sas6ir.txt", "bonnie-1.96-h800.txt", "bonnie-1.96-wal.txt"];
+    let page = names.map(|name| String::from_utf8(sample(name)).unwrap());
+    let page = page.join("\nAnd the next controller:\n\n");
+    let runs = super::try_import("page", page.as_bytes()).unwrap();
+    let rate = |run: &Run| reported(run, "write-block", "write").bytes_per_s.unwrap() / 1024.0;
+    assert_eq!(runs.iter().map(rate).collect::<Vec<_>>(), [68_781.0, 92_822.0, 81_065.0]);
+    assert!(runs.iter().all(|run| (run.cells.len(), run.visits.len()) == (4, 4)));
+    assert_eq!(import::alike(&runs), 3, "they differ in their figures alone");
+    let whole = import::together(runs).unwrap();
+    assert_eq!((whole.cells.len(), whole.visits.len()), (4, 12));
+    assert_eq!(whole.visits[4].repeat, 1);
+    assert_eq!(import::alike(&[whole]), 0);
+}
+
+/// As published: the head with the number of threads is not on the page.
+#[test]
+fn sysbench_oltp_of_a_page_keeps_what_it_tells() {
+    let run = only("sysbench-0.4-oltp-mft.txt");
+    let settings = &run.header.imported.as_ref().unwrap().settings;
+    assert!(!settings.iter().any(|(name, _)| name == "test"), "{settings:?}");
+    assert_eq!(setting(&run, "max-requests"), "50000");
+    let stream = &run.cells[0].streams[0];
+    // 50007 events, 1562.7188 of each thread.
+    assert_eq!((stream.threads, stream.queue_depth), (32, 1));
+    let remarks = &run.header.imported.as_ref().unwrap().remarks;
+    assert!(remarks.iter().any(|text| text.contains("32 by the events")), "{remarks:?}");
+    // With its head, every line is a setting of its own.
+    let head = "sysbench 0.4.12:  multi-threaded system evaluation benchmark\n\n\
+                Running the test with following options:\nNumber of threads: 32\n\n\
+                Doing OLTP test.\nRunning mixed OLTP test\n\
+                Using Special distribution (12 iterations,  1 pct of values are returned in 75 pct cases)\n\
+                Using \"BEGIN\" for starting transactions\nUsing auto_inc on the id column\n";
+    let text = head.to_owned() + std::str::from_utf8(&sample("sysbench-0.4-oltp-mft.txt")).unwrap();
+    let run = super::try_import("x", text.as_bytes()).unwrap().remove(0);
+    assert_eq!(run.cells[0].streams[0].threads, 32);
+    assert_eq!(
+        setting(&run, "transactions begin with"),
+        "Using \"BEGIN\" for starting transactions"
+    );
+    assert_eq!(setting(&run, "auto_inc"), "Using auto_inc on the id column");
+    assert!(setting(&run, "distribution").contains("12 iterations"));
+    assert_eq!(setting(&run, "max-requests"), "50000");
+    assert!(run.header.imported.unwrap().remarks.is_empty());
+    // What no whole number of threads explains is not known.
+    let odd = String::from_utf8(sample("sysbench-0.4-oltp-mft.txt")).unwrap();
+    let odd = odd.replace("1562.7188", "1562.9");
+    let run = super::try_import("x", odd.as_bytes()).unwrap().remove(0);
+    assert_eq!(run.cells[0].streams[0].threads, 0);
 }
 
 /// A whole output of 2.00: its table rounds files a second otherwise than its line of CSV.

@@ -128,14 +128,15 @@ fn other(name: &str, pairs: &[(&str, &str)]) -> String {
 
 /// Side by side they would be targets, and their rates would add up.
 #[test]
-fn outputs_of_xdd_one_behind_the_other_are_repeats() {
+fn outputs_of_xdd_one_behind_the_other_are_runs() {
     let second = other("xdd.txt", &[("8469.235", "8470.235"), ("8440.602", "8441.602")]);
     let runs = taken(&(text("xdd.txt") + &second));
     let before = only("xdd.txt");
-    assert_eq!((runs.len(), runs[0].cells.clone()), (1, before.cells));
-    assert_eq!(runs[0].visits.len(), 6);
-    assert!(runs[0].visits.iter().all(|visit| visit.streams.len() == 1));
-    assert_eq!(codes(&runs[0]), [""; 0]);
+    assert_eq!((runs.len(), runs[1].cells.clone()), (2, before.cells));
+    let whole = import::together(runs).unwrap();
+    assert_eq!(whole.visits.len(), 6);
+    assert!(whole.visits.iter().all(|visit| visit.streams.len() == 1));
+    assert_eq!(codes(&whole), [""; 0]);
     // Of another target or size they are another run.
     let of = |target: &str| {
         text("xdd.txt").replace("Request size", &format!("Target device, {target}\nRequest size"))
@@ -723,7 +724,7 @@ fn two_versions_of_pgbench_are_two_runs() {
     assert_eq!(versions(&(newer.clone() + &older)), [told("15.20"), told("14.1")]);
     assert_eq!(versions(&(newer.clone() + &text("pgbench-9.6.txt"))), [told("15.20"), None]);
     let again = newer.replace("2172.354108", "2171.354108");
-    assert_eq!(versions(&(newer + &again)), [told("15.20")]);
+    assert_eq!(versions(&(newer + &again)), [told("15.20"), told("15.20")]);
 }
 
 /// A row that lost a number has each figure in its neighbour's place.
@@ -898,6 +899,32 @@ fn repeats_of_fio_may_have_other_names() {
     let pair = [terse.clone(), terse.replace(";ter;", ";other;")];
     let runs = pair.map(|text| taken(&text).remove(0));
     assert!(import::together(runs.to_vec()).is_err());
+}
+
+/// fio caps the depth of a synchronous engine at one, and `psync` is what it takes where none is named.
+#[test]
+fn a_synchronous_engine_of_fio_has_one_request_in_flight_whatever_iodepth_asks() {
+    let whole = text("fio-3.33-json-terse.txt");
+    let whole = whole.split_once('\n').unwrap().1;
+    let asked = "\"bs\" : \"4k\"";
+    assert!(whole.contains(asked) && !whole.contains("\"iodepth\""), "{whole}");
+    let with = |more: &str| {
+        let options = format!("{asked}, {more}\"iodepth\" : \"32\"");
+        let whole = whole.lines().filter(|line| !line.contains("\"ioengine\""));
+        taken(&whole.collect::<Vec<_>>().join("\n").replace(asked, &options)).remove(0)
+    };
+    for (more, depth, warned) in [
+        ("", 1, true),
+        ("\"ioengine\" : \"psync\", ", 1, true),
+        ("\"ioengine\" : \"mmap\", ", 1, true),
+        ("\"ioengine\" : \"libaio\", ", 32, false),
+        ("\"ioengine\" : \"io_uring\", ", 32, false),
+    ] {
+        let run = with(more);
+        assert_eq!(run.cells[0].streams[0].queue_depth, depth, "{more}");
+        let capped = run.visits[0].warnings.iter().chain(&run.header.warnings);
+        assert_eq!(capped.filter(|w| w.code == "depth-capped").count() > 0, warned, "{more}");
+    }
 }
 
 /// Each hint has to lead on.

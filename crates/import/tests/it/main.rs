@@ -14,6 +14,7 @@ mod fuzz;
 mod grids;
 mod held;
 mod layouts;
+mod own_names;
 mod suites;
 
 use std::path::{Path, PathBuf};

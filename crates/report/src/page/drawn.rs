@@ -73,17 +73,31 @@ pub fn intervals(stream: &StreamOfCell<'_>, visit: &VisitRecord) -> usize {
     ops.map(|op| op.series.rows.len()).max().unwrap_or(0)
 }
 
+/// Cuts a course to the intervals that the load filled, of which rates are. After the load there is
+/// only what was still in flight, of this stream or of others, and an interval that is not full
+/// holds some of that. A stream that completed nothing while the load went on has rows of nothing.
+///
+/// * `rows`: left as they are where no interval was filled but the first.
+fn cut_to_load(rows: &mut Vec<SeriesRow>, visit: &VisitRecord, interval: u64) {
+    let whole = usize::try_from(visit.rated_ns() / interval).unwrap_or(usize::MAX).max(1);
+    let streams = visit.streams.iter().flat_map(|stream| &stream.ops);
+    let longest = streams.map(|op| op.series.rows.len()).max().unwrap_or(0);
+    // A stream that ended by itself did not stand still.
+    if visit.load_ns.is_some() && rows.len() < longest {
+        rows.resize(longest, SeriesRow::default());
+    }
+    rows.truncate(whole);
+}
+
 /// The course of a visit, `merged` intervals to a point; the extremes of each point are kept.
 pub fn series(stream: &StreamOfCell<'_>, visit: &VisitRecord, merged: usize) -> Option<PageSeries> {
     let (interval, mut rows) = rows(stream, visit)?;
+    cut_to_load(&mut rows, visit, interval);
+    let end = visit.elapsed_ns.max(visit.rated_ns());
     let length = |k: usize| {
         let start = (k as u64).saturating_mul(interval);
-        visit.elapsed_ns.saturating_sub(start).min(interval)
+        end.saturating_sub(start).min(interval)
     };
-    // A rate over a sliver says nothing; its requests are in every number all the same.
-    while rows.len() > 1 && length(rows.len() - 1) < interval / 10 {
-        rows.pop();
-    }
     let merged = merged.min((rows.len() / POINTS_MIN).max(1));
     let rate = |requests: u64, ns: u64| match ns {
         0 => 0.0,

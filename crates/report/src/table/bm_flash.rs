@@ -131,7 +131,7 @@ fn table(streams: &[StreamOfCell]) -> String {
         let figures = stream.figures();
         if (figures.is_told() || figures.requests > 0)
             && let (Some(rate), Some(bytes)) =
-                (figures.iops_of_all(), figures.bytes_per_second_of_all())
+                (figures.iops_of_visits(), figures.bytes_per_second_of_visits())
         {
             cells.insert((block, threads), (iops(rate), bandwidth(bytes)));
         }

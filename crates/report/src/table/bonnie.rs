@@ -142,8 +142,8 @@ fn cell(streams: &[StreamOfCell], column: &Column, version: Version) -> Option<C
         _ => false,
     };
     let rate = match column.of {
-        Of::Bytes => figures.bytes_per_second_of_all().map(|rate| rate / 1024.0),
-        Of::Seeks | Of::Files => figures.iops_of_all(),
+        Of::Bytes => figures.bytes_per_second_of_visits().map(|rate| rate / 1024.0),
+        Of::Seeks | Of::Files => figures.iops_of_visits(),
     };
     let latency = shape::ops(stream)
         .iter()

@@ -1,8 +1,8 @@
 //! CrystalDiskMark's lines as its Linux relative KDiskMark prints them.
 //!
 //! Its MB/s is KiB a second divided by 1000, which is 2.3 % less than the millions of bytes that
-//! its own header promises; the latency is the mean. Every figure is the mean of the visits', not
-//! of all requests'.
+//! its own header promises; the latency is the mean. Latencies are the mean of the visits', not
+//! of all requests'; rates are the geometric mean, as in every other table.
 
 use std::fmt::Write;
 
@@ -66,9 +66,12 @@ fn line(stream: &StreamOfCell) -> Result<Option<String>, Misfit> {
         let all: Vec<f64> = visits.iter().map(value).collect::<Option<_>>()?;
         (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
     };
-    let (Some(rate), Some(iops)) = (mean(&Figures::bytes_per_second), mean(&Figures::iops)) else {
+    let figures = stream.figures();
+    let rates = (figures.bytes_per_second_of_visits(), figures.iops_of_visits());
+    let (Some(rate), Some(iops)) = rates else { return Ok(None) };
+    if visits.is_empty() {
         return Ok(None);
-    };
+    }
     let latency = mean(&Figures::latency_ns_mean)
         .map_or_else(|| format!("{:8}", ""), |ns| format!("{:8.2}", ns / 1000.0));
     Ok(Some(format!(

@@ -127,7 +127,7 @@ fn legend(judged: &Judged, streams: &[StreamOfCell]) -> String {
     said.push(match () {
         () if shown.is_empty() => return String::new(),
         () if judged.run.header.imported.is_some() => {
-            "rates: as the tool told them; of several visits the mean".to_owned()
+            "rates: as the tool told them; of several visits the geometric mean".to_owned()
         }
         () if !several => "rates: what completed in a visit, by its time".to_owned(),
         () if known > 0 => {
@@ -135,9 +135,14 @@ fn legend(judged: &Judged, streams: &[StreamOfCell]) -> String {
                 true => String::new(),
                 false => format!("; where there is none: {total}"),
             };
+            let mut intervals = shown.iter().filter_map(|stream| judged.interval(stream));
+            let wide = match intervals.any(CellInterval::is_wide) {
+                true => ", beyond 50 % from end to end in 1/s",
+                false => "",
+            };
             format!(
-                "rates: geometric mean of a cell's visits, +- its 95 % interval{apart}; latencies: \
-                 of all requests of all visits"
+                "rates: geometric mean of a cell's visits, +- its 95 % interval{wide}{apart}; \
+                 latencies: of all requests of all visits"
             )
         }
         () => format!("rates: {total}"),
@@ -453,11 +458,13 @@ fn figure_columns(judged: &Judged, lines: &[Line]) -> Vec<Column> {
     columns
 }
 
-/// Half-width in percent. Beyond 100 nothing is known but that.
+/// Half-width in percent; of a wide one its ends, low to high.
 fn width(interval: Option<&CellInterval>) -> String {
-    match interval.map(|interval| interval.half_width * 100.0) {
-        Some(width) if width > 100.0 => ">100".to_owned(),
-        width => known(width),
+    match interval {
+        Some(wide) if wide.is_wide() => {
+            format!("{}-{}", known(Some(wide.low)), known(Some(wide.high)))
+        }
+        interval => known(interval.map(|interval| interval.half_width * 100.0)),
     }
 }
 
@@ -580,8 +587,7 @@ fn place(stream: &StreamOfCell) -> String {
 
 /// A cell's phase and values.
 fn place_of(cell: &CellRecord) -> String {
-    CellView { cell, stream: None, counts: Vec::new(), bursts: Vec::new(), visits: Vec::new() }
-        .name()
+    CellView::bare(cell).name()
 }
 
 /// What was due and not issued in the visits to a cell: a line for each stream, since the numbers of

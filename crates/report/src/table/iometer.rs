@@ -61,13 +61,13 @@ struct Notes {
 fn row(run: &Run, stream: &StreamOfCell, notes: &mut Notes) -> Result<Vec<String>, Misfit> {
     let all = stream.figures();
     let name = plain(&stream.cell.phase);
-    let (Some(iops), Some(bytes)) = (all.iops_of_all(), all.bytes_per_second_of_all()) else {
+    let (Some(iops), Some(bytes)) = (all.iops_of_visits(), all.bytes_per_second_of_visits()) else {
         return Err(Misfit::new(format!("the rates of its phase {name} are not known")));
     };
     let of = |op: &str| {
         let figures = stream.figures_of(|name| name == op);
         // 0 where the specification has none of it.
-        format!("{:.2}", figures.iops_of_all().unwrap_or(0.0))
+        format!("{:.2}", figures.iops_of_visits().unwrap_or(0.0))
     };
     let number = |n: u32| known(run, n).map(|n| n.to_string()).unwrap_or_default();
     let ms = |ns: Option<f64>| ns.map(|ns| format!("{:.4}", ns / 1e6)).unwrap_or_default();

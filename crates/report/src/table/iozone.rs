@@ -92,8 +92,8 @@ fn grid(run: &Run, streams: &[&StreamOfCell], out: &mut String) -> Result<(), Mi
     let told = |value: fn(&Figures) -> bool| streams.iter().all(|s| value(&s.figures()));
     // -O and -N print other units; what was read in them is printed in them.
     let unit = match () {
-        () if told(|f| f.bytes_per_second_of_all().is_some()) => Unit::Kib,
-        () if told(|f| f.iops_of_all().is_some()) => Unit::Ops,
+        () if told(|f| f.bytes_per_second_of_visits().is_some()) => Unit::Kib,
+        () if told(|f| f.iops_of_visits().is_some()) => Unit::Ops,
         () if told(|f| f.latency_ns_mean().is_some()) => Unit::Micros,
         () => return Err(Misfit::new("its rates are not known")),
     };
@@ -101,8 +101,8 @@ fn grid(run: &Run, streams: &[&StreamOfCell], out: &mut String) -> Result<(), Mi
         let record = stream.plan.block_bytes.unwrap_or(0);
         let figures = stream.figures();
         let value = match unit {
-            Unit::Kib => figures.bytes_per_second_of_all().map(|rate| rate / 1024.0),
-            Unit::Ops => figures.iops_of_all(),
+            Unit::Kib => figures.bytes_per_second_of_visits().map(|rate| rate / 1024.0),
+            Unit::Ops => figures.iops_of_visits(),
             Unit::Micros => figures.latency_ns_mean().map(|ns| ns / 1e3),
         };
         let row = rows.entry((file_size(run, stream), record)).or_default();
@@ -142,7 +142,7 @@ enum Unit {
 fn throughput(run: &Run, stream: &StreamOfCell, out: &mut String) -> Result<(), Misfit> {
     let (Some(column), Some(rate)) = (
         column_of(stream).and_then(|column| COLUMNS.get(column)),
-        stream.figures().bytes_per_second_of_all(),
+        stream.figures().bytes_per_second_of_visits(),
     ) else {
         return Err(Misfit::new("its rates are not known"));
     };

@@ -45,7 +45,10 @@ impl Misfit {
     }
 }
 
-/// Of most.
+/// Of those that print rates alone.
+const MEAN: &str = "rates are the geometric mean of a cell's visits, as in our table; the original makes \
+                    one visit";
+/// Of those that print counts and times as well.
 const TOGETHER: &str = "rates are what completed in all visits of a cell by their time together; \
                         the original makes one visit";
 
@@ -55,35 +58,35 @@ pub const LAYOUTS: [Layout; 12] = [
         name: "bm-flash",
         about: "bm-flash's two tables: IOPS and BW, block size by threads",
         tool: "bm-flash",
-        figures: TOGETHER,
+        figures: MEAN,
         of: super::bm_flash::print,
     },
     Layout {
         name: "iometer",
         about: "IOMeter's results: IOps, MiBps and MBps, response times, CPU",
         tool: "iometer",
-        figures: TOGETHER,
+        figures: MEAN,
         of: super::iometer::print,
     },
     Layout {
         name: "bonnie",
         about: "bonnie++'s wide line: K/sec, %CP and latency of each phase",
         tool: "bonnie",
-        figures: TOGETHER,
+        figures: MEAN,
         of: super::bonnie::print,
     },
     Layout {
         name: "iozone",
         about: "IOZone's grid in kBytes/sec: record sizes by operations",
         tool: "iozone",
-        figures: TOGETHER,
+        figures: MEAN,
         of: super::iozone::print,
     },
     Layout {
         name: "orion",
         about: "Orion's summary, iops, mbps, lat and hist: small by large load",
         tool: "orion",
-        figures: TOGETHER,
+        figures: MEAN,
         of: super::orion::print,
     },
     Layout {
@@ -119,7 +122,7 @@ pub const LAYOUTS: [Layout; 12] = [
         name: "pg-test-fsync",
         about: "pg_test_fsync's list: ops/sec and usecs/op by method",
         tool: "pg-test-fsync",
-        figures: TOGETHER,
+        figures: MEAN,
         of: super::pg_test_fsync::print,
     },
     Layout {
@@ -133,7 +136,8 @@ pub const LAYOUTS: [Layout; 12] = [
         name: "crystaldiskmark",
         about: "CrystalDiskMark's lines, as KDiskMark prints them",
         tool: "",
-        figures: "the arithmetic mean of the visits' own, as the original takes it of its loops",
+        figures: "rates are the geometric mean of the visits, as in our table, where the original takes the \
+                  arithmetic one of its loops; latencies are that one",
         of: super::crystaldiskmark::print,
     },
 ];

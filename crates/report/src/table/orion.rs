@@ -123,7 +123,7 @@ fn load(stream: &StreamOfCell) -> u64 {
 }
 
 fn mbps(figures: &Figures) -> Option<f64> {
-    figures.bytes_per_second_of_all().map(|rate| rate / MIB)
+    figures.bytes_per_second_of_visits().map(|rate| rate / MIB)
 }
 
 /// The point with the largest value.
@@ -154,7 +154,7 @@ impl Matrix<'_> {
             let of_small = |title: &str, value: &dyn Fn(&Figures) -> Option<String>| {
                 table(title, &small, &rows, &|point| value(&self.small.get(&point)?.figures()))
             };
-            out += &of_small("iops.csv", &|f| f.iops_of_all().map(|iops| format!("{iops:.0}")));
+            out += &of_small("iops.csv", &|f| f.iops_of_visits().map(|iops| format!("{iops:.0}")));
             out += &table("mbps.csv", &columns, &rows, &|point| match point {
                 (_, 0) => (point == (0, 0)).then(|| "0.00".to_owned()),
                 _ => mbps(&self.large.get(&point)?.figures()).map(|mbps| format!("{mbps:.2}")),
@@ -181,7 +181,7 @@ impl Matrix<'_> {
             let _ = writeln!(out, "Maximum Large MBPS={rate:.2} {}", at(point));
         }
         let gap = if self.version == Version::Old { "" } else { "\n" };
-        if let Some((iops, point, stream)) = most(&self.small, Figures::iops_of_all) {
+        if let Some((iops, point, stream)) = most(&self.small, Figures::iops_of_visits) {
             let gap = if out.is_empty() { "" } else { gap };
             let _ = writeln!(out, "{gap}Maximum Small IOPS={iops:.0} {}", at(point));
             self.details(&mut out, stream, &at(point));
@@ -230,7 +230,7 @@ impl Matrix<'_> {
     /// Of the points with the best rate and with the least latency.
     fn histograms(&self) -> String {
         let least = |figures: &Figures| figures.latency_ns_mean().map(|ns| -ns);
-        let points = [most(&self.small, Figures::iops_of_all), most(&self.small, least)];
+        let points = [most(&self.small, Figures::iops_of_visits), most(&self.small, least)];
         let mut done: Vec<Point> = Vec::new();
         let mut out = String::new();
         for (_, point, stream) in points.into_iter().flatten() {

@@ -144,7 +144,7 @@ impl<'a> List<'a> {
 /// Commits a second, and microseconds a commit; `None` where it was not measured.
 fn rate(stream: &StreamOfCell, writes: f64) -> Option<(f64, f64)> {
     let figures: Figures = stream.figures();
-    let rate = figures.iops_of_all()? / writes;
+    let rate = figures.iops_of_visits()? / writes;
     if rate <= 0.0 {
         return None;
     }

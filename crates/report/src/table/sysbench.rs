@@ -64,10 +64,36 @@ fn in_version(run: &Run, version: Version) -> Result<String, Misfit> {
     }
     let is_unknown = |word: &str| word == NOT_KNOWN || word.ends_with("/-") || word.ends_with("=-");
     let words = |line: &str| line.split([' ', ',', '(', ')']).any(is_unknown);
+    if let Some(apart) = apart(&streams) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{apart}");
+    }
     if out.contains("(-/sec)") || out.lines().any(words) {
         out.push_str("(- is what is not known.)\n");
     }
     Ok(out)
+}
+
+/// From here on the two means of a cell are two different figures.
+const APART: f64 = 0.01;
+
+/// Rates that stand beside the counts and the time they are of are those; where the mean over the visits,
+/// which every other table shows, is another figure, it is said.
+fn apart(streams: &[StreamOfCell]) -> Option<String> {
+    let of_both = |stream: &StreamOfCell| {
+        let figures = stream.figures();
+        let (all, mean) = (figures.iops_of_all()?, figures.iops_of_visits()?);
+        let is_apart = (all / mean).ln().abs() > APART;
+        is_apart.then(|| format!("{}: {mean:.2}", shape::place(stream)))
+    };
+    let told: Vec<String> = streams.iter().filter_map(of_both).collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "(Rates are all requests by all time, as sysbench has it. The geometric mean of the visits, as in \
+             other tables, is another, in requests/s: {}.)",
+            told.join(", ")
+        )
+    })
 }
 
 /// What an imported output says beside its figures, as it was printed.

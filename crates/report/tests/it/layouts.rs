@@ -42,6 +42,24 @@ fn record(ops: Vec<OpRecord>, elapsed_ns: u64, cpu_percent: f64) -> StreamRecord
     record
 }
 
+/// A cell of visits far apart has one mean in the table of its suite and in ours.
+#[test]
+fn a_cell_has_one_mean_in_every_table() {
+    let mut planted = Planted::new("bm-flash");
+    let plan = sample::stream("read", "read", Some(4096), 1);
+    let at = [("block_size", "4KiB"), ("threads", "1")];
+    let cell = planted.cell("read", &at, plan);
+    for requests in [8100, 1000, 125] {
+        let ops = vec![op("read", requests, 4096, &[100.0])];
+        planted.visit(cell, 1_000_000_000, record(ops, 1_000_000_000, 1.0));
+    }
+    // The cube root of the product; all requests by all time would be 3075.
+    let classic = report::table::bm_flash(&planted.run);
+    assert!(classic.contains(" 1004 ") && !classic.contains("3075"), "{classic}");
+    let ours = report::table::grid(&planted.run);
+    assert!(ours.contains(" 1004 ") && !ours.contains("3075"), "{ours}");
+}
+
 struct Planted {
     run: Run,
 }
@@ -669,7 +687,7 @@ fn several_visits_are_told() {
     }
     let text = planted.print("pg-test-fsync");
     assert!(text.starts_with("5 seconds per test\n"), "{text}");
-    assert!(text.contains("(Up to 3 visits to a cell: rates are what completed in all"), "{text}");
+    assert!(text.contains("(Up to 3 visits to a cell: rates are the geometric mean of"), "{text}");
 }
 
 #[test]

@@ -84,6 +84,45 @@ fn thinning_out_keeps_the_extremes() {
 }
 
 #[test]
+fn a_course_ends_with_the_load_and_not_with_the_last_request_of_any_stream() {
+    let mut run = sample::rich();
+    let visit = run.visits.iter_mut().find(|visit| visit.cell == 2).unwrap();
+    let row = |requests: u64| SeriesRow { requests, bytes: requests, tail: vec![(100, requests)] };
+    // 2.53 s of load; one request that was in flight then came back at 2.71 s.
+    let steady = std::iter::repeat_n(100, 25);
+    let rows: Vec<SeriesRow> = steady.chain([31, 0, 1]).map(row).collect();
+    visit.elapsed_ns = 2_710_000_000;
+    visit.load_ns = Some(2_530_000_000);
+    visit.streams[0].ops[0].series = Series { interval_ns: 100_000_000, rows };
+    let rates = |run: &record::Run| {
+        let page = of(std::slice::from_ref(run));
+        let cell = page.runs[0].cells.iter().find(|cell| cell.key == "2.0").unwrap();
+        cell.visits[0].series.as_ref().unwrap().rate.clone()
+    };
+    assert_eq!(rates(&run), vec![1000.0; 25]);
+    // Of runs that do not tell the load from the rest, the interval that was not full is left out.
+    let visit = run.visits.iter_mut().find(|visit| visit.cell == 2).unwrap();
+    visit.load_ns = None;
+    visit.elapsed_ns = 2_530_000_000;
+    visit.streams[0].ops[0].series.rows.truncate(26);
+    assert_eq!(rates(&run), vec![1000.0; 25]);
+    // A stream that stood still while the load went on did nothing then.
+    let visit = run.visits.iter_mut().find(|visit| visit.cell == 2).unwrap();
+    visit.load_ns = Some(2_530_000_000);
+    let mut other = visit.streams[0].clone();
+    other.name = "other".into();
+    visit.streams[0].ops[0].series.rows.truncate(20);
+    visit.streams.push(other);
+    assert_eq!(rates(&run), [vec![1000.0; 20], vec![0.0; 5]].concat());
+    // A visit of less than an interval has the rate of what there is.
+    let visit = run.visits.iter_mut().find(|visit| visit.cell == 2).unwrap();
+    visit.streams.truncate(1);
+    visit.streams[0].ops[0].series.rows.truncate(1);
+    (visit.load_ns, visit.elapsed_ns) = (Some(40_000_000), 50_000_000);
+    assert_eq!(rates(&run), vec![2000.0]);
+}
+
+#[test]
 fn heat_has_every_request_of_the_course_in_a_band_of_the_cell() {
     let mut run = sample::rich();
     let visit = run.visits.iter_mut().find(|visit| visit.cell == 2).unwrap();

@@ -81,9 +81,11 @@ impl Prepared {
         };
         let schedule = Schedule::new(&suite, header.seed, &BTreeSet::new());
         let schedule = schedule.in_blocks(sides.as_ref());
+        let waits = schedule.wait_most();
+        let quiet = || Quiet::new(suite.rounds.visit_time, waits);
         let mut run = Running {
             course: schedule.begin(),
-            quiet: (suite.method == Method::Rounds).then(|| Quiet::new(suite.rounds.visit_time)),
+            quiet: (suite.method == Method::Rounds).then(quiet),
             passes: passes.len() as u32,
             planned: header.visits_planned,
             leads: leads(&suite),

@@ -182,7 +182,54 @@ fn a_size_beyond_the_file_is_refused_with_the_size_that_is_there() {
     let order = order(&place, "random-read", file.to_str().unwrap(), &["file_size=2MiB"]);
     let refused = prepare(&order).unwrap_err();
     assert!(matches!(refused, RunError::TooShort { .. }), "{refused}");
-    assert_eq!(refused.hint().as_deref(), Some("use `--size 1MiB`"));
+    let hint = refused.hint().unwrap();
+    let at = |words: &str| hint.find(words).unwrap_or_else(|| panic!("{hint}"));
+    assert!(at("name a longer file") < at("`--size 1MiB` reads no more"), "{hint}");
+}
+
+#[test]
+fn a_file_that_is_cut_and_one_that_is_short_are_told() {
+    let place = Place::new("cut");
+    let file = place.join("data");
+    let name = file.to_str().unwrap();
+    go(&place, &order(&place, "random-write", name, &["file_size=4MiB", "operations=64"])).unwrap();
+    if stack::mark_of(&file) != stack::Mark::Ours {
+        println!("skipped: no extended attributes here");
+        return;
+    }
+    let (_, run) = go(&place, &order(&place, "random-write", name, &SMALL)).unwrap();
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), 1 << 20);
+    let remarks = &run.header.target.remarks;
+    let cut = "cut to 1 MiB for this run: what lay beyond is lost";
+    assert!(remarks.iter().any(|remark| remark == cut), "{remarks:?}");
+    // Read as it is, it passed for whole.
+    let read = |sets: &[&str]| {
+        let mut order = order(&place, "random-read", name, sets);
+        order.size_given = false;
+        let prepared = prepare(&order).unwrap();
+        let warnings = prepared.header().warnings.iter();
+        let short = warnings.filter(|warning| warning.code == "target-short");
+        short.map(|warning| warning.text.clone()).collect::<Vec<_>>()
+    };
+    let told = read(&["file_size=64MiB"]);
+    assert!(
+        told.len() == 1 && told[0].contains("has 1 MiB, the suite asks for 64 MiB"),
+        "{told:?}"
+    );
+    assert_eq!(read(&["file_size=1MiB"]), Vec::<String>::new());
+}
+
+#[test]
+fn a_size_that_leaves_the_amounts_is_told_with_the_run() {
+    let place = Place::new("size-alone");
+    let text = "schema = 1\nname = \"t\"\nfile_size = \"8GiB\"\n[[phase]]\nname = \"w\"\n\
+                operation = \"write\"\nbytes = \"8GiB\"\n";
+    let told = |sets: &[&str]| {
+        let prepared = prepare(&order(&place, text, "null:", sets)).unwrap();
+        prepared.header().warnings.iter().any(|warning| warning.code == "size-alone")
+    };
+    assert!(told(&["file_size=256MiB"]));
+    assert!(!told(&[]) && !told(&["file_size=256MiB", "bytes=256MiB"]));
 }
 
 #[test]

@@ -46,6 +46,7 @@ fn told(facts: &Facts) -> Told {
         Subject::NewFile(place) | Subject::Directory(place) => Told { space: place.space, ..told },
         Subject::File(file) => Told {
             grows: size > file.size,
+            shrinks: shrinks(file, size),
             why: may_be_written(file),
             blind: blind(&file.users),
             ..told
@@ -56,6 +57,11 @@ fn told(facts: &Facts) -> Told {
 
 fn is_at(facts: &Facts) -> String {
     format!("{} is {}.", facts.given.display(), facts.resolved.display())
+}
+
+/// A file of ours gets exactly the length that is wanted; others are only ever made longer.
+fn shrinks(file: &FileFacts, size: Bytes) -> bool {
+    file.mark == Mark::Ours && size < file.size
 }
 
 fn may_be_written(file: &FileFacts) -> &'static str {
@@ -107,6 +113,11 @@ fn describe_row(row: &[Permit]) -> Vec<String> {
             if row.iter().any(|one| one.told.grows) {
                 said.push(format!("Extends those that are shorter than {size}."));
             }
+            if row.iter().any(|one| one.told.shrinks) {
+                said.push(format!(
+                    "Cuts those that are longer to {size}: what lies beyond is lost."
+                ));
+            }
             said
         }
         // A device is one, whatever else there is.
@@ -152,6 +163,9 @@ fn describe_write(facts: &Facts, size: Bytes, sentences: &mut Vec<String>) -> Ac
             sentences.push(format!("Overwrites {path} ({}), {why}.", file.size));
             if size > file.size {
                 sentences.push(format!("Extends it to {size}."));
+            }
+            if shrinks(file, size) {
+                sentences.push(format!("Cuts it to {size}: what lies beyond is lost."));
             }
             sentences.push("Creates and removes nothing.".to_owned());
             sentences.extend(blind(&file.users));

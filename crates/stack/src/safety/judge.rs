@@ -15,6 +15,9 @@ pub(super) fn judge_read(facts: &Facts, reasons: &mut Vec<RefusalReason>) {
     let path = facts.resolved.display().to_string();
     match &facts.subject {
         Subject::File(_) | Subject::Block(_) | Subject::Character => {}
+        Subject::NewFile(_) if is_device_name(facts) => {
+            reasons.push(RefusalReason::NoSuchDevice { path });
+        }
         Subject::NewFile(_) => reasons.push(RefusalReason::NothingToRead { path }),
         Subject::Directory(_) => {
             reasons.push(RefusalReason::WrongKind { path, kind: "directory".to_owned() });
@@ -34,6 +37,9 @@ pub(super) fn judge_write(
     let path = facts.resolved.display().to_string();
     match &facts.subject {
         Subject::File(file) => judge_file(&path, file, size, also, reasons),
+        Subject::NewFile(_) if is_device_name(facts) => {
+            reasons.push(RefusalReason::NoSuchDevice { path });
+        }
         Subject::NewFile(place) | Subject::Directory(place) => {
             judge_place(&path, place, reasons);
             judge_space(&path, place, size, also, Bytes::ZERO, reasons);
@@ -44,6 +50,12 @@ pub(super) fn judge_write(
             reasons.push(RefusalReason::WrongKind { path, kind: name.clone() });
         }
     }
+}
+
+/// Whether what is not there would be a device, by its place.
+fn is_device_name(facts: &Facts) -> bool {
+    let path = &facts.resolved;
+    path.starts_with("/dev") && !path.starts_with("/dev/shm")
 }
 
 fn judge_place(path: &str, place: &Place, reasons: &mut Vec<RefusalReason>) {

@@ -58,6 +58,8 @@ pub(super) struct Told {
     pub size: Bytes,
     /// An existing one is shorter than that.
     pub grows: bool,
+    /// An existing one is longer and is cut to that.
+    pub shrinks: bool,
     /// Why an existing one may be written.
     pub why: &'static str,
     /// Of the file system in which it is made.
@@ -123,6 +125,11 @@ impl Permit {
     /// What will be read, written, created and removed: one sentence each, for `--dry-run`.
     pub fn describe(&self) -> &[String] {
         &self.sentences
+    }
+
+    /// Whether an existing file is cut to a smaller length.
+    pub const fn cuts(&self) -> bool {
+        self.told.shrinks
     }
 
     /// Checks that an opened file or device is the one that was judged: paths can change their

@@ -104,6 +104,12 @@ pub enum RefusalReason {
         /// Where.
         place: String,
     },
+    /// A device's name, and no device.
+    #[error("{path} does not exist: there is no such device, and no file is made in /dev")]
+    NoSuchDevice {
+        /// The target.
+        path: String,
+    },
     /// Mounted or set read-only.
     #[error("{path} is on a read-only {what}")]
     ReadOnly {
@@ -221,6 +227,7 @@ impl RefusalReason {
             Self::WrongKind { .. } | Self::CharacterDevice { .. } | Self::NotStorage { .. } => {
                 "name a file or directory on the storage that is to be measured".to_owned()
             }
+            Self::NoSuchDevice { .. } => "`lsblk` lists the devices there are".to_owned(),
             Self::NotOurs { path, .. } => {
                 format!("if its contents may be lost, add --overwrite {path}; else name a new file")
             }

@@ -208,6 +208,22 @@ fn what_could_not_be_seen_is_said() {
 }
 
 #[test]
+fn a_file_that_is_cut_is_said_to_be() {
+    let larger = || FileFacts { size: Bytes::gib(8), allocated: Bytes::gib(8), ..file() };
+    let permit = allowed(WRITE, Subject::File(Box::new(larger())));
+    let cut = "Cuts it to 4 GiB: what lies beyond is lost.";
+    assert!(permit.cuts() && permit.describe().iter().any(|s| s == cut), "{permit:?}");
+    let two = [permit.clone(), permit];
+    let said = stack::describe_all(&two);
+    assert!(said.iter().any(|s| s.starts_with("Cuts those that are longer")), "{said:?}");
+    // Another's file keeps its length.
+    let others = FileFacts { mark: Mark::None, named: true, ..larger() };
+    let permit = allowed(WRITE, Subject::File(Box::new(others)));
+    assert!(!permit.cuts() && !permit.describe().iter().any(|s| s.contains("Cuts")), "{permit:?}");
+    assert!(!allowed(WRITE, Subject::File(Box::new(file()))).cuts(), "its length stays");
+}
+
+#[test]
 fn new_files_and_scratch_files_are_made() {
     let permit = allowed(WRITE, Subject::NewFile(place()));
     assert_eq!(permit.action, Action::Create);

@@ -242,11 +242,37 @@ fn a_missing_file_is_judged_by_its_directory() {
     if let Ok(permit) = permit {
         assert_eq!(permit.action, Action::Create);
     }
-    assert!(matches!(
-        judge(Path::new("/dev/sdmistyped"), &Consent::default()).unwrap_err().reasons().next(),
-        Some(RefusalReason::NotStorage { .. })
-    ));
     assert!(!scratch.0.join("new").exists(), "nothing was made");
+}
+
+#[test]
+fn a_mistyped_device_does_not_exist_and_that_is_all() {
+    let refusal = judge(Path::new("/dev/sdmistyped"), &Consent::default()).unwrap_err();
+    assert!(matches!(refusal.reasons().next(), Some(RefusalReason::NoSuchDevice { .. })));
+    let said = refusal.to_string();
+    assert!(said.contains("/dev/sdmistyped does not exist"), "{said}");
+    assert!(!said.contains("storage"), "where it would be is no news: {said}");
+    let error = inspect(&Host::this(), Path::new("/dev/mistyped/sda")).unwrap_err();
+    assert!(error.to_string().contains("no device /dev/mistyped/sda"), "{error}");
+    assert!(!error.hint().unwrap().contains("create"), "{error:?}");
+}
+
+#[test]
+fn a_directory_that_does_not_exist_is_no_file() {
+    let scratch = Scratch::new("directory");
+    for name in ["bench/", "bench/.", "bench//"] {
+        let path = scratch.0.join(name);
+        let error = inspect(&Host::this(), &path).unwrap_err();
+        assert!(matches!(error, TargetError::NoDirectory { .. }), "{name}: {error:?}");
+        assert!(error.to_string().contains("does not exist"), "{error}");
+    }
+    assert!(!scratch.0.join("bench").exists(), "nothing was made");
+    std::fs::create_dir(scratch.0.join("bench")).unwrap();
+    let there = inspect(&Host::this(), &scratch.0.join("bench/")).unwrap();
+    assert_eq!(there.path.kind, PathKind::Directory);
+    // A slash behind a file's name is no directory either.
+    std::fs::write(scratch.0.join("file"), "x").unwrap();
+    assert!(inspect(&Host::this(), &scratch.0.join("file/")).is_err());
 }
 
 /// A loop device over a file in a scratch directory; both go with it.

@@ -217,3 +217,45 @@ fn a_damaged_file_never_panics() {
     }
     assert!(failures > 30, "{failures}");
 }
+
+/// SQLite goes on with a file that was removed: whatever is asked of the store then must say so.
+#[test]
+fn a_store_that_was_removed_takes_and_gives_nothing() {
+    let gone = |what: &str, ask: &dyn Fn(&mut Store, &str) -> Result<(), StoreError>| {
+        let path = scratch("removed");
+        let id = filled(&path);
+        let mut store = Store::open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let said = ask(&mut store, &id);
+        assert!(matches!(said, Err(StoreError::Gone(_))), "{what}: {said:?}");
+    };
+    let warning = record::Warning::new("code", "text");
+    gone("a new run", &|s, _| s.create_run(&sample::header(), &sample::cells()).map(|_| ()));
+    gone("a visit", &|s, id| s.add_visit(id, &sample::visit(1)));
+    gone("a warning", &|s, id| s.add_warning(id, &warning));
+    gone("how many visits", &|s, id| s.set_visits_planned(id, 7));
+    gone("its end", &|s, id| s.set_state(id, record::RunState::Complete));
+    gone("the run", &|s, id| s.load(id).map(|_| ()));
+    gone("all runs", &|s, _| s.list().map(|_| ()));
+    gone("a calibration", &|s, _| {
+        s.add_calibration(&store::StoredCalibration {
+            machine: "m".to_owned(),
+            started_unix_ns: 0,
+            version: 1,
+            body: "{}".to_owned(),
+        })
+    });
+}
+
+/// What is only in the log is lost with the log, but for who has it open.
+#[test]
+fn a_log_that_was_removed_loses_nothing_at_the_end() {
+    let path = scratch("no_log");
+    let mut store = Store::open(&path).unwrap();
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    let log = path.with_file_name("plimsoll.db-wal");
+    std::fs::remove_file(&log).unwrap();
+    drop(store);
+    let store = Store::open(&path).unwrap();
+    assert!(store.load(&id).is_ok(), "{:?}", store.list());
+}

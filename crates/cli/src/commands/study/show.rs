@@ -145,6 +145,12 @@ pub fn plan(
     };
     let mut tells = prepared.study.tells();
     tells.extend(lacking(play, &steps));
+    tells.extend(not_installed(&steps));
+    for source in &prepared.suites {
+        let suite = suite::check(source, &suite::CheckContext::default())?;
+        let said = suite::laps(source, &suite);
+        tells.extend(said.iter().map(|text| format!("Suite {}, phase {text}.", source.name())));
+    }
     tells.extend(not_measured(prepared, play)?);
     if is_json {
         let mut document = document(prepared, &devices, &steps, None, Vec::new());
@@ -169,6 +175,18 @@ fn lacking(play: &Play<'_>, steps: &[(u32, Vec<Step>)]) -> Vec<String> {
         )
     });
     told.collect()
+}
+
+/// Programs without which the study does not begin.
+fn not_installed(steps: &[(u32, Vec<Step>)]) -> Option<String> {
+    let missing = stack::build::missing_programs(steps.iter().flat_map(|(_, steps)| steps));
+    (!missing.is_empty()).then(|| {
+        format!(
+            "Not installed here: {}. The study would not begin: install their packages, or take what \
+             needs them out of it.",
+            missing.join(", ")
+        )
+    })
 }
 
 /// Targets that a run would refuse, or could not use: each is left out when it is played.
@@ -520,6 +538,27 @@ fn document<'a>(
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_are_missing_are_named() {
+        let step = |program: &str| Step {
+            what: "do it".to_owned(),
+            stage: layout::Stage::FileSystem,
+            action: Action::Run { argv: vec![program.to_owned(), "-x".to_owned()] },
+            writes_to: vec![],
+            makes: vec![],
+            undo: vec![],
+            waits_for: None,
+            expect: vec![],
+        };
+        let here = [(1, vec![step("sh")])];
+        assert_eq!(not_installed(&here), None);
+        let lacks = [(1, vec![step("sh"), step("mkfs.nowhere")]), (2, vec![step("mkfs.nowhere")])];
+        let said = not_installed(&lacks).unwrap();
+        assert!(said.contains("Not installed here: mkfs.nowhere. "), "{said}");
+    }
+
     #[test]
     fn the_committed_schema_is_the_current_one() {
         crate::commands::assert_committed("plimsoll.study-1.schema.json", &super::schema());
