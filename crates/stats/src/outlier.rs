@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn of_two_halves_one_is_usual() {
         let halves = |low_first: bool| {
-            let value = |k: usize| if (k % 2 == 0) == low_first { 8.0 } else { 9.0 };
+            let value = |k: usize| if k.is_multiple_of(2) == low_first { 8.0 } else { 9.0 };
             (0..10).map(value).collect::<Vec<f64>>()
         };
         assert_eq!(in_grid(&halves(true), 0.01), [1, 3, 5, 7, 9]);
