@@ -89,7 +89,7 @@ pub fn spare_stores(path: &Path, in_use: Option<&Path>) -> Result<(), Failure> {
             "name another file: what has this name is taken for a part of that store",
         ),
         None if is_database(path) => refused(
-            "is a database, another store of results maybe".to_owned(),
+            "is a database, possibly another store of results".to_owned(),
             "name another file, or remove that one yourself",
         ),
         None => Ok(()),

@@ -237,7 +237,7 @@ pub enum RunError {
         holders: Vec<stack::Process>,
     },
     /// A reader has a lease, and would have to give it back first.
-    #[error("{path} is in use: a reader has a lease of it{}", by(holder.as_ref()))]
+    #[error("{path} is in use: a reader has a lease on it{}", by(holder.as_ref()))]
     Leased {
         /// Which.
         path: PathBuf,

@@ -85,7 +85,7 @@ pub(crate) fn remove(path: &Path, owner: u64) -> Result<bool, RunError> {
     let refuse = |why: String| Err(RunError::NotOurs { path: path.to_path_buf(), why });
     let found = rustix::fs::fstat(&file).map_err(|errno| cannot()(errno.into()))?;
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile || found.st_nlink > 1 {
-        return refuse("it is no regular file with this name alone".to_owned());
+        return refuse("it is not a regular file with a single name".to_owned());
     }
     match stack::mark_of_open(&file) {
         Mark::Ours if stack::scratch_owner_of_open(&file) == Some(owner) => {}

@@ -229,7 +229,7 @@ pub enum TargetError {
         given: String,
     },
     /// A directory by its name, which ends with a slash, and not there.
-    #[error("{given} is a directory by its name, and does not exist")]
+    #[error("{given} names a directory that does not exist")]
     NoDirectory {
         /// As named.
         given: String,
@@ -247,8 +247,8 @@ pub enum TargetError {
     },
     /// The kernel follows it elsewhere than its words say.
     #[error(
-        "{given} leads to something else than {resolved}, which is what it says: a link in /proc, or \
-         a mount over it"
+        "{given} leads to something else than its text says ({resolved}): it is a link in /proc, or \
+         something is mounted over it"
     )]
     Elsewhere {
         /// As named.

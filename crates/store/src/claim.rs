@@ -50,7 +50,7 @@ pub(crate) fn claim(store: &Path, run: &str) -> Result<Claim, StoreError> {
         match file.try_lock() {
             Ok(()) if beside::is_still(&path, &file) => {
                 if !is_signed(&mut file).map_err(failed)? {
-                    let why = "it holds something else than a lock".to_owned();
+                    let why = "it holds something other than a lock".to_owned();
                     return Err(beside::not_beside(path, why));
                 }
                 // Who it is, is only for messages: a full disk keeps nobody from a run.

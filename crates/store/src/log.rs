@@ -142,7 +142,7 @@ fn scan(mut log: impl Read) -> io::Result<Look> {
     let Some(header) = Header::of(&head) else {
         // SQLite takes none of it.
         let is_used = fill(&mut log, &mut [0])? > 0;
-        let why = "its head does not fit its checksum".to_owned();
+        let why = "its header has a wrong checksum".to_owned();
         return Ok(if is_used { Look::of(Verdict::Damaged(why)) } else { Look::NOTHING });
     };
     let mut frame = vec![0; FRAME + header.page];
@@ -250,17 +250,19 @@ impl Scan {
         let Some(bad) = &self.bad else { return Verdict::Sound };
         let first = bad.number;
         if bad.fits && bad.is_commit {
-            return Verdict::Damaged(format!("frame {first} does not belong to it by its salts"));
+            return Verdict::Damaged(format!(
+                "frame {first} does not belong to it: its salts differ"
+            ));
         }
         match (bad.kin, self.proof, self.later_commit.or(self.later)) {
             (_, Some(proof), _) => Verdict::Damaged(format!(
-                "frame {first} does not fit its checksum, and frame {proof} behind it does"
+                "frame {first} has a wrong checksum, and frame {proof} behind it a right one"
             )),
             (Kin::Of | Kin::Pending, None, Some(_)) if self.later_commit.is_some() => {
-                Verdict::Doubt(format!("frame {first} does not fit its checksum"))
+                Verdict::Doubt(format!("frame {first} has a wrong checksum"))
             }
             (Kin::Of, None, _) if bad.is_commit && bad.is_whole => {
-                Verdict::Doubt(format!("frame {first} does not fit its checksum"))
+                Verdict::Doubt(format!("frame {first} has a wrong checksum"))
             }
             (Kin::Before | Kin::Neither, None, Some(later)) => Verdict::Doubt(format!(
                 "frame {first} does not belong to it, and frame {later} does"

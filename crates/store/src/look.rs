@@ -244,7 +244,7 @@ fn journal(main: &Main, side: &Side, is_logged: bool) -> Result<(), Fault> {
     }
     // What SQLite makes with a journal it has made before the first transaction goes to the log.
     if is_logged || !main.is_in_the_making() {
-        let why = "it is taken for a journal, which would be rolled back into the store";
+        let why = "SQLite would take it for a journal and roll it back into the store";
         return Err((why, "none: a store keeps a log"));
     }
     let is_journal = side.start.starts_with(&JOURNAL) || side.start.starts_with(&[0; 8]);
@@ -258,10 +258,7 @@ const LOG: &str = "a log of this store, or none";
 
 fn log(main: &Main, side: &Side, _: bool) -> Result<(), Fault> {
     let Some(head) = main.head() else {
-        return Err((
-            "it is not empty, and there is no store that it is of",
-            "no log without a store",
-        ));
+        return Err(("it is not empty, and there is no store for it", "no log without a store"));
     };
     match log::page_size(&side.start) {
         // Cut short in its first bytes, nothing is in it.

@@ -368,7 +368,7 @@ impl Store {
         }
         for ((part, what), (found, written)) in PARTS.iter().zip(found.0.iter().zip(seal.sums.0)) {
             if parts.contains(part) && *found != written {
-                let why = format!("their checksum is {found:016x}, written was {written:016x}");
+                let why = format!("their checksum is {found:016x}, but {written:016x} was written");
                 return Err(StoreError::bad(&self.path, what, id, why));
             }
         }
@@ -387,7 +387,7 @@ impl Store {
             return Ok(());
         }
         let count = |(made, warned)| format!("{made} visits and {warned} warnings");
-        let why = format!("there are {}, written were {}", count(found), count(written));
+        let why = format!("there are {}, but {} were written", count(found), count(written));
         Err(StoreError::bad(&self.path, "number of visits", id, why))
     }
 
@@ -458,7 +458,7 @@ impl Store {
             let found = of_columns(CALIBRATION.name, row, 0..CALIBRATION.columns);
             let written: Option<i64> = row.get(CALIBRATION.columns).map_err(failed)?;
             if written != Some(found.map_err(failed)?.cast_signed()) {
-                return bad(number, "its checksum is another than what was written");
+                return bad(number, "its checksum differs from the one that was written");
             }
             seen += 1;
         }

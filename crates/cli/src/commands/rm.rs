@@ -48,7 +48,9 @@ pub fn rm(args: &RmArgs, common: &Common, output: &Output) -> Result<(), Failure
             // A damaged one has to go, too; what it says of files is not believed.
             Err(error @ StoreError::BadValue { .. }) => {
                 output.warning(&error.to_string());
-                output.note(&format!("what {id} may have left outside the store stays"));
+                output.note(&format!(
+                    "files that {id} may have left outside the store are not removed"
+                ));
             }
             run => runs.push(run?),
         }

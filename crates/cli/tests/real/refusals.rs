@@ -376,8 +376,8 @@ fn processes_out_of_sight_may_use_a_device() {
     let user = ["unshare", "--user", "--map-root-user"];
     let ways: [(&[&str], &str); 3] = [
         (&namespace, "does not show all processes"),
-        (&rights, "could not be looked into"),
-        (&user, "could not be looked into"),
+        (&rights, "could not be examined"),
+        (&user, "could not be examined"),
     ];
     for (how, wanted) in ways {
         let able = std::process::Command::new(how[0]).args(&how[1..]).arg("true").status();

@@ -319,7 +319,8 @@ impl Barrier {
         let lines: Vec<String> = lines.iter().map(of).collect();
         (!lines.is_empty()).then(|| {
             format!(
-                "{}: requests wait in several layers: {}. Where there is more than one limit, raising                  one leads to the other.",
+                "{}: requests wait in several layers: {}. Where there is more than one limit, raising \
+                 one leads to the other.",
                 self.group,
                 lines.join("; ")
             )

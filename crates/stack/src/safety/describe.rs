@@ -203,7 +203,7 @@ fn room(space: Option<Space>, size: Bytes) -> Option<String> {
 fn blind(users: &Users) -> Option<String> {
     (users.unseen > 0).then(|| {
         format!(
-            "Whether {} other processes have it open could not be seen (for want of rights).",
+            "Could not check whether {} other processes have it open (not enough rights).",
             users.unseen
         )
     })

@@ -138,8 +138,8 @@ fn blind(users: &Users) -> Option<String> {
     }
     let unseen = match users.unseen {
         0 => None,
-        1 => Some("1 process could not be looked into".to_owned()),
-        count => Some(format!("{count} processes could not be looked into")),
+        1 => Some("1 process could not be examined".to_owned()),
+        count => Some(format!("{count} processes could not be examined")),
     };
     let hidden = users.may_be_hidden.then(|| {
         "/proc does not show all processes (another PID namespace, such as a container's, or hidepid)"

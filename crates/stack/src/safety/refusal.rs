@@ -202,7 +202,7 @@ pub enum RefusalReason {
         found: String,
     },
     /// Its users cannot be found out.
-    #[error("{path} may be in use by others; what cannot be checked: {what}")]
+    #[error("{path} may be in use by others: cannot check {what}")]
     Unchecked {
         /// The target.
         path: String,

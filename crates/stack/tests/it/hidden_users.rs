@@ -52,7 +52,7 @@ fn processes_that_may_not_be_looked_into_are_not_taken_for_free() {
     let found = without(MAY_LOOK, || reasons(&device));
     assert!(is_unchecked(&found), "a device has no leases: {found:?}");
     let said = found.iter().map(ToString::to_string).collect::<String>();
-    assert!(said.contains("could not be looked into"), "{said}");
+    assert!(said.contains("could not be examined"), "{said}");
     // Of our own file the kernel knows the writers.
     let file = lab.scratch.file("file", &[7; 4096]);
     assert!(settled(&file).is_empty());
