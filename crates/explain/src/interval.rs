@@ -519,11 +519,21 @@ impl CellInterval {
 
     /// `3.94 K to 10.7 K requests/s`.
     pub(crate) fn ends(&self) -> String {
-        format!("{} to {} requests/s", rate(self.low), rate(self.high))
+        self.range(" to ")
+    }
+
+    /// Both ends, each with its unit where they differ by more than a letter can be overlooked.
+    fn range(&self, between: &str) -> String {
+        let (low, high) = (rate(self.low), rate(self.high));
+        let letter = |text: &str| text.split_once(' ').map(|(_, letter)| letter.to_owned());
+        match letter(&low) == letter(&high) {
+            true => format!("{low}{between}{high} requests/s"),
+            false => format!("{low} requests/s{between}{high} requests/s"),
+        }
     }
 
     fn rate_sentence(&self) -> String {
-        let (mean, low, high) = (rate(self.mean), rate(self.low), rate(self.high));
+        let (mean, range) = (rate(self.mean), self.range(" and "));
         // Both ends follow.
         let width = match self.low > 0.0 && !self.is_wide() {
             true => format!(" {}", self.reach()),
@@ -532,12 +542,12 @@ impl CellInterval {
         match self.basis {
             Basis::Visits => format!(
                 "{mean} requests/s{width}: {} visits spread over the run put their geometric mean \
-                 between {low} and {high}; such intervals hold it {} times in 100.",
+                 between {range}; such intervals hold it {} times in 100.",
                 self.visits,
                 (self.confidence * 100.0).round()
             ),
             Basis::OneVisit => format!(
-                "{mean} requests/s{width} within one visit, between {low} and {high}: excludes \
+                "{mean} requests/s{width} within one visit, between {range}: excludes \
                  run-to-run variation, which is often larger. Only further visits show that."
             ),
         }
@@ -552,10 +562,9 @@ impl CellInterval {
         Some(format!(
             "Nothing came back for a while {times} in {} visits, for {longest} at most, {took} of \
              their time: whether a visit meets that is chance, and from so few nobody knows how often it comes. \
-             The rate may be anything between {} and {}; longer visits tell (--set time=...).",
+             The rate may be anything between {}; longer visits tell (--set time=...).",
             self.values.len(),
-            rate(self.low),
-            rate(self.high)
+            self.range(" and "),
         ))
     }
 

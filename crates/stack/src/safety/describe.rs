@@ -46,7 +46,7 @@ fn told(facts: &Facts) -> Told {
         Subject::NewFile(place) | Subject::Directory(place) => Told { space: place.space, ..told },
         Subject::File(file) => Told {
             grows: size > file.size,
-            shrinks: shrinks(file, size),
+            shrinks: facts.access != Access::Read && shrinks(file, size),
             why: may_be_written(file),
             blind: blind(&file.users),
             ..told
