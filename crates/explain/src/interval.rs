@@ -519,15 +519,17 @@ impl CellInterval {
 
     /// `3.94 K to 10.7 K requests/s`.
     pub(crate) fn ends(&self) -> String {
-        self.range(" to ")
+        let ends = self.range(" to ");
+        if ends.ends_with("/s") { ends } else { format!("{ends} requests/s") }
     }
 
-    /// Both ends, each with its unit where they differ by more than a letter can be overlooked.
+    /// Both ends, each with its unit where one is in thousands and the other is not: `between 52.3 and
+    /// 59.5 K` is read as thousands twice.
     fn range(&self, between: &str) -> String {
         let (low, high) = (rate(self.low), rate(self.high));
         let letter = |text: &str| text.split_once(' ').map(|(_, letter)| letter.to_owned());
-        match letter(&low) == letter(&high) {
-            true => format!("{low}{between}{high} requests/s"),
+        match low == "0" || letter(&low) == letter(&high) {
+            true => format!("{low}{between}{high}"),
             false => format!("{low} requests/s{between}{high} requests/s"),
         }
     }
@@ -842,6 +844,16 @@ mod tests {
         The visits, in the order made: 3.17 K, 7.61 K, 8.38 K, 7.63 K, 7.52 K; their median is 7.61 K.
         No stall of 100 ms or more in 10.0 s measured: one every 3.3 s or rarer could still have been missed.
         ");
+    }
+
+    #[test]
+    fn ends_in_other_units_each_have_theirs() {
+        let of = |low: f64, high: f64| {
+            let found = first(steady(0, &[317, 761, 838, 763, 752])).unwrap();
+            CellInterval { low, high, ..found }.ends()
+        };
+        assert_eq!(of(52.3, 59_500.0), "52.3 requests/s to 59.5 K requests/s");
+        assert_eq!(of(3_940.0, 10_700.0), "3.94 K to 10.7 K requests/s");
     }
 
     #[test]

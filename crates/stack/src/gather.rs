@@ -16,7 +16,7 @@ use crate::mounts::{DeviceNumber, Mount, mount_of, mounts};
 use crate::overlays::Overlays;
 use crate::safety::same::{Root, Table};
 use crate::safety::{
-    Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Place, Subject, Users,
+    Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Lease, Place, Subject, Users,
 };
 use crate::shared::{self, Loop};
 use crate::signature::probe;
@@ -246,12 +246,26 @@ fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file:
         .map(|(what, _)| what.to_owned());
     file.swap = swaps(host).iter().any(|swap| is_it(swap));
     file.unchecked = unchecked(host);
+    file.mounted = mounted_from(host, &everywhere, &alike.ids);
+    let mapped_on = target.mount.iter().map(|mount| mount.device).collect();
+    let (files, once) = (alike.ids, alike.once);
+    let names: Vec<PathBuf> = std::iter::once(target.path.stable()).chain(alike.upper).collect();
+    let elsewhere = Elsewhere::of(&names, &everywhere);
+    let wanted = Wanted { files, once: once.clone(), devices: Vec::new(), mapped_on, elsewhere };
+    file.users = users_of_file(host, &names, &wanted);
     for one in shared::loops(host, &overlays) {
+        // It would have the file open for writing, and the kernel says that nobody has.
+        if !one.is_sure && !one.read_only && file.users.lease == Lease::Free {
+            continue;
+        }
         let fits = one.window.may_be_over(file.size.get());
+        let has_one_of = |ids: &[FileId]| {
+            let alike = one.alike.as_ref();
+            alike.is_some_and(|alike| alike.ids.iter().any(|id| ids.contains(id)))
+        };
         match &one.on {
-            Root::File(id) if *id == alike.holds || alike.ids.contains(id) => {
-                file.loops.push(one.name);
-            }
+            // Or set up before an overlay copied the file to its upper directory.
+            Root::File(id) if ids.contains(id) || has_one_of(&once) => file.loops.push(one.name),
             // The file of a captured machine is not there to have a length.
             Root::Named(name) if (fits || !host.is_this()) && is_it(name) => {
                 file.loops.push(one.name);
@@ -262,13 +276,6 @@ fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file:
             Root::File(_) | Root::Named(_) | Root::Device(_) => {}
         }
     }
-    file.mounted = mounted_from(host, &everywhere, &alike.ids);
-    let mapped_on = target.mount.iter().map(|mount| mount.device).collect();
-    let (files, once) = (alike.ids, alike.once);
-    let names: Vec<PathBuf> = std::iter::once(target.path.stable()).chain(alike.upper).collect();
-    let elsewhere = Elsewhere::of(&names, &everywhere);
-    let wanted = Wanted { files, once, devices: Vec::new(), mapped_on, elsewhere };
-    file.users = users_of_file(host, &names, &wanted);
 }
 
 /// Where one of the files is mounted as a file system, without a loop device: erofs, and what FUSE serves.

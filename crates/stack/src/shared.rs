@@ -36,6 +36,10 @@ pub(crate) struct Loop {
     /// The numbers of that file.
     pub alike: Option<Alike>,
     pub window: Window,
+    /// The kernel was asked, and not only a name that may be another's by now.
+    pub is_sure: bool,
+    /// It has its file open for reading alone.
+    pub read_only: bool,
 }
 
 impl Loop {
@@ -220,6 +224,8 @@ fn loop_device(host: &Host, overlays: &Overlays, name: String) -> Option<Loop> {
     let setting = |what| host.number(settings.join(what)).unwrap_or(0);
     let (offset, limit) = (setting("offset"), setting("sizelimit"));
     let mut window = Window { size: size_of(host, &name), offset, limit };
+    let read_only = host.number(block::class(&name).join("ro")) != Some(0);
+    let on = |name, on, window, is_sure| Loop { name, on, alike: None, window, is_sure, read_only };
     // Names of more than a page are not shown.
     let path = block::loop_file(host, &name).unwrap_or_else(|| PathBuf::from(&name));
     let asked = host.answer(&format!("loop-status.{name}"), || {
@@ -230,28 +236,30 @@ fn loop_device(host: &Host, overlays: &Overlays, name: String) -> Option<Loop> {
     if let Some([device, inode, special, offset, limit]) = asked.ok().and_then(|t| numbers(&t)) {
         window = Window { offset, limit, ..window };
         if special != 0 {
-            let on = Root::Device(DeviceNumber::from_dev(special));
-            return Some(Loop { name, on, alike: None, window });
+            let below = Root::Device(DeviceNumber::from_dev(special));
+            return Some(on(name, below, window, true));
         }
         let id = FileId { device: DeviceNumber::from_dev(device), inode };
-        return Some(over_file(overlays, name, &path, id, window));
+        let (holds, alike) = over_file(overlays, &path, id);
+        return Some(Loop { alike, ..on(name, holds, window, true) });
     }
     // By its name, which may be another's meanwhile, or of another mount namespace.
     let below = path.to_str().and_then(|path| block::named(host, path));
     if let Some(number) = below.and_then(|below| block::number_of(host, &below)) {
-        return Some(Loop { name, on: Root::Device(number), alike: None, window });
+        return Some(on(name, Root::Device(number), window, false));
     }
     match std::fs::metadata(host.path(&path)) {
         Ok(found) if path.is_absolute() && found.is_file() && window.may_be_over(found.len()) => {
-            Some(over_file(overlays, name, &path, FileId::of(&found), window))
+            let (holds, alike) = over_file(overlays, &path, FileId::of(&found));
+            Some(Loop { alike, ..on(name, holds, window, false) })
         }
-        _ => Some(Loop { name, on: Root::Named(path), alike: None, window }),
+        _ => Some(on(name, Root::Named(path), window, false)),
     }
 }
 
-fn over_file(overlays: &Overlays, name: String, path: &Path, id: FileId, window: Window) -> Loop {
+fn over_file(overlays: &Overlays, path: &Path, id: FileId) -> (Root, Option<Alike>) {
     let alike = overlays.alike_somewhere(path, id);
-    Loop { name, on: Root::File(alike.holds), alike: Some(alike), window }
+    (Root::File(alike.holds), Some(alike))
 }
 
 fn numbers(text: &str) -> Option<[u64; 5]> {

@@ -439,6 +439,29 @@ fn a_loop_device_over_a_file_unseen_may_be_over_that_one() {
 }
 
 #[test]
+fn a_loop_device_that_may_write_is_over_no_file_that_nobody_writes() {
+    needs_root!("losetup", "mount", "unshare");
+    let mut lab = Lab::new("no-node-file");
+    lab.ok(&format!("{WRITE} ours"));
+    let other = lab.sparse("other.img", 1);
+    let device = lab.attach(&other, &[]);
+    fs::remove_file(&other).unwrap();
+    let said = without_node(&lab, &device, "ours");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    lab.detach(&device);
+    // One that only reads has no file open for writing.
+    let link = lab.path("link");
+    fs::hard_link(lab.path("ours"), &link).unwrap();
+    let device = lab.attach(&link, &["--read-only"]);
+    fs::remove_file(&link).unwrap();
+    let said = without_node(&lab, &device, "ours");
+    let text = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(said.status.code(), Some(3), "{text}");
+    let name = device.trim_start_matches("/dev/");
+    assert!(text.contains(&format!("whether {name} lies on it")), "{text}");
+}
+
+#[test]
 fn a_file_of_the_same_name_in_another_place_is_not_under_the_loop_device() {
     needs_root!("losetup", "mount", "unshare");
     let mut lab = Lab::new("same-name");

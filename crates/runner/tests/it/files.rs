@@ -207,6 +207,8 @@ fn a_file_that_is_cut_and_one_that_is_short_are_told() {
         let mut order = order(&place, "random-read", name, sets);
         order.size_given = false;
         let prepared = prepare(&order).unwrap();
+        let remarks = &prepared.header().target.remarks;
+        assert!(!remarks.iter().any(|remark| remark.contains("cut to")), "{remarks:?}");
         let warnings = prepared.header().warnings.iter();
         let short = warnings.filter(|warning| warning.code == "target-short");
         short.map(|warning| warning.text.clone()).collect::<Vec<_>>()
@@ -217,6 +219,7 @@ fn a_file_that_is_cut_and_one_that_is_short_are_told() {
         "{told:?}"
     );
     assert_eq!(read(&["file_size=1MiB"]), Vec::<String>::new());
+    assert_eq!(read(&["file_size=512KiB"]), Vec::<String>::new());
 }
 
 #[test]

@@ -348,6 +348,10 @@ fn a_read_only_loop_device_over_what_an_overlay_shows_is_over_the_lower_file() {
     let Some(device) = run("losetup", &words).map(PathBuf::from) else { return };
     lab.undo.later("losetup", &["-d".as_ref(), &device]);
     assert!(is_loop_file(&reasons(&lower)), "{:?}", reasons(&lower));
+    // Copied to the upper directory since: the device still has the lower file.
+    drop(fs::OpenOptions::new().append(true).open(&shown).unwrap());
+    assert!(overlay.at("u/image").exists());
+    assert!(is_loop_file(&reasons(&lower)), "{:?}", reasons(&lower));
     drop(lab);
 }
 
