@@ -12,8 +12,8 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use stack::{
-    Access, Action, ConfirmError, DeviceNumber, Handle, Host, Imprint, Mark, PathFacts, Permit,
-    Refusal, RefusalReason,
+    Access, Action, ConfirmError, Consent, DeviceNumber, Handle, Host, Imprint, Mark, PathFacts,
+    Permit, Refusal, RefusalReason,
 };
 use units::Bytes;
 
@@ -93,12 +93,16 @@ pub(crate) fn destroyed(permit: &Permit, paths: &Paths) -> Result<File, RunError
         return Err(ConfirmError::Changed { path, seen, wanted }.into());
     }
     permit.confirm_contents(&device)?;
-    judge_device(permit, paths, &|| Ok(stack::look_again(&permit.path, permit.held())?))?;
+    judge_device(permit, &paths.consent, paths, &|| {
+        Ok(stack::look_again(&permit.path, permit.held())?)
+    })?;
     Ok(device)
 }
 
-/// The last look at devices, right before they are first opened for writing.
+/// The last look at devices, right before they are first opened for writing. What is on them was
+/// looked at when they were claimed, and may be of another side of the comparison by now.
 pub(crate) fn before_writing(paths: &Paths) -> Result<(), RunError> {
+    let consent = Consent { even_though_signature: true, ..paths.consent.clone() };
     for permit in paths.permits.iter().filter(|permit| permit.action == Action::Destroy) {
         let look = || {
             let facts = stack::look(&permit.path)?;
@@ -106,7 +110,7 @@ pub(crate) fn before_writing(paths: &Paths) -> Result<(), RunError> {
             facts.held.get().iter().for_each(|held| held.set_claimed());
             Ok(facts)
         };
-        judge_device(permit, paths, &look)?;
+        judge_device(permit, &consent, paths, &look)?;
     }
     Ok(())
 }
@@ -152,16 +156,17 @@ fn patiently<T>(busy: Errno, attempt: impl Fn() -> std::io::Result<T>) -> std::i
 /// monitors drives has one open for a moment.
 fn judge_device(
     permit: &Permit,
+    consent: &Consent,
     paths: &Paths,
     look: &dyn Fn() -> Result<PathFacts, RunError>,
 ) -> Result<(), RunError> {
     for _ in 0..LOOKS {
-        match judge(permit, paths, look()?) {
+        match judge(permit, consent, paths, look()?) {
             Err(RunError::Refused(refusal)) if is_written(&refusal) => std::thread::sleep(MOMENT),
             judged => return judged,
         }
     }
-    judge(permit, paths, look()?)
+    judge(permit, consent, paths, look()?)
 }
 
 fn is_written(refusal: &Refusal) -> bool {
@@ -190,14 +195,19 @@ fn look_again(permit: &Permit, held: &Handle, paths: &Paths) -> Result<Imprint, 
 
 /// By all rules but that of space, which was judged for all files together.
 fn judge_again(permit: &Permit, paths: &Paths) -> Result<(), RunError> {
-    judge(permit, paths, stack::look_again(&permit.path, permit.held())?)
+    judge(permit, &paths.consent, paths, stack::look_again(&permit.path, permit.held())?)
 }
 
-fn judge(permit: &Permit, paths: &Paths, facts: PathFacts) -> Result<(), RunError> {
+fn judge(
+    permit: &Permit,
+    consent: &Consent,
+    paths: &Paths,
+    facts: PathFacts,
+) -> Result<(), RunError> {
     let host = Host::this();
     let target = stack::Target::from_facts(&host, facts);
     let access = Access::Write { size: Bytes::ZERO, also: Bytes::ZERO };
-    let facts = stack::gather(&host, &target, access, &paths.consent, &paths.own);
+    let facts = stack::gather(&host, &target, access, consent, &paths.own);
     let again = stack::decide(&facts)?;
     if again.action == permit.action { Ok(()) } else { Err(permit.exchanged().into()) }
 }
