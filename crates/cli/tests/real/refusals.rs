@@ -467,7 +467,8 @@ fn a_file_of_the_same_name_in_another_place_is_not_under_the_loop_device() {
     let mut lab = Lab::new("same-name");
     fs::create_dir(lab.path("d")).unwrap();
     let image = lab.sparse("d/f", 8);
-    let device = lab.attach(&image, &[]);
+    // One that may write would have the file open for writing, which the kernel denies.
+    let device = lab.attach(&image, &["--read-only"]);
     // Now the name is another file's.
     lab.mount(&["-t", "tmpfs", "none"], "d");
     for (mib, wanted) in [(8, Some(3)), (2, Some(0))] {
