@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::common::Scratch;
+use crate::same_bytes::refusal;
 use stack::{
     Access, Consent, Host, Own, PathKind, Permit, Refusal, RefusalReason, decide, gather, inspect,
 };
@@ -224,15 +225,7 @@ fn the_store_is_our_own_through_an_overlay_and_as_a_loop_device() {
     let text = |name: &str| scratch.0.join(name).display().to_string();
     let own = |store: PathBuf| Own { store: Some(store), ..Own::default() };
     let refused = |path: &Path, own: &Own| {
-        let consent = Consent {
-            overwrite: vec![path.to_owned()],
-            destroy: vec![path.to_owned()],
-            even_though_signature: true,
-            ..Consent::default()
-        };
-        let host = Host::this();
-        let target = inspect(&host, path).unwrap();
-        let refusal = decide(&gather(&host, &target, WRITE, &consent, own)).unwrap_err();
+        let refusal = refusal(path, own).unwrap();
         assert!(refusal.to_string().contains("the store of results"), "{refusal}");
     };
     let store = scratch.file("st.db", &[7; 1 << 20]);

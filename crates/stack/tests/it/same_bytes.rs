@@ -8,13 +8,13 @@ use std::process::{Child, Command, Stdio};
 
 use crate::common::Scratch;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
-use stack::{Access, Consent, Host, Own, RefusalReason, decide, gather, inspect};
+use stack::{Access, Consent, Host, Own, Refusal, RefusalReason, decide, gather, inspect};
 use units::Bytes;
 
 const WRITE: Access = Access::Write { size: Bytes::ZERO, also: Bytes::ZERO };
 
-/// The reasons against writing a target that the user named in every way there is.
-pub fn reasons(path: &Path) -> Vec<RefusalReason> {
+/// What speaks against writing a target that the user named in every way there is, if anything does.
+pub fn refusal(path: &Path, own: &Own) -> Option<Refusal> {
     let consent = Consent {
         overwrite: vec![path.to_owned()],
         destroy: vec![path.to_owned()],
@@ -23,10 +23,13 @@ pub fn reasons(path: &Path) -> Vec<RefusalReason> {
     };
     let host = Host::this();
     let target = inspect(&host, path).unwrap();
-    match decide(&gather(&host, &target, WRITE, &consent, &Own::default())) {
-        Ok(_) => Vec::new(),
-        Err(refusal) => refusal.reasons().cloned().collect(),
-    }
+    decide(&gather(&host, &target, WRITE, &consent, own)).err()
+}
+
+/// The reasons in it.
+pub fn reasons(path: &Path) -> Vec<RefusalReason> {
+    let refusal = refusal(path, &Own::default());
+    refusal.iter().flat_map(|refusal| refusal.reasons().cloned()).collect()
 }
 
 /// Processes elsewhere open every loop device for a moment; those go away.
