@@ -323,6 +323,10 @@ export interface Barrier {
    */
   bound: BoundCell[];
   /**
+   * Cells that are in none of this: far fewer were in flight than asked for.
+   */
+  few_in_flight: number;
+  /**
    * Cells that are in none of this: too few requests for so many in flight.
    */
   few_requests: number;
@@ -349,13 +353,25 @@ export interface Barrier {
    */
   knee_in_flight: number | null;
   /**
+   * Without a fit: what each block size says by itself.
+   */
+  ladders: Ladder[];
+  /**
    * Why there is none.
    */
   no_fit: NoFit | null;
   /**
+   * All requests came one at a time: then nothing but the time of a request limits.
+   */
+  one_at_a_time: OneAtATime | null;
+  /**
    * `read`, `write`, ...
    */
   op: string;
+  /**
+   * The suite sets a rate or pauses in every cell, so no limit shows.
+   */
+  paced: boolean;
   queue: QueueVerdict;
   /**
    * Where more in flight gives less.
@@ -479,9 +495,52 @@ export interface Law {
   sharpness: number;
 }
 /**
+ * Whether more in flight still add to the rate, at one block size.
+ */
+export interface Ladder {
+  /**
+   * Bytes per request.
+   */
+  block_bytes: number;
+  /**
+   * From so many in flight on it is reached: twice as many and more add less than 5 %. `None` where
+   * it still rises with the most in flight.
+   */
+  from: number | null;
+  /**
+   * The most requests in flight.
+   */
+  most: number;
+  rate: Ranged;
+}
+/**
+ * How long requests take that come one at a time.
+ */
+export interface OneAtATime {
+  /**
+   * The largest, likewise.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  largest: [number, number];
+  /**
+   * The smallest block size, and the seconds that one takes.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  smallest: [number, number];
+}
+/**
  * Where the queue is.
  */
 export interface QueueVerdict {
+  /**
+   * Where no single layer has it: what waits where, by block size. Two limits in two layers look
+   * like this, as of requests in one and of bytes in another.
+   */
+  by_block: BlockQueue[];
   /**
    * Every cell that has counters.
    */
@@ -514,6 +573,29 @@ export interface QueueVerdict {
   place: Place | null;
   /**
    * Its share of that waiting; with one number in flight, of all that was in flight.
+   */
+  share: number;
+}
+/**
+ * Where requests of one block size wait.
+ */
+export interface BlockQueue {
+  /**
+   * Bytes per request.
+   */
+  block_bytes: number;
+  /**
+   * Places with a tenth of the added waiting and more, the largest first.
+   */
+  shares: PlaceShare[];
+}
+/**
+ * How much of the waiting that was added is in one place.
+ */
+export interface PlaceShare {
+  place: Place;
+  /**
+   * Of the added waiting.
    */
   share: number;
 }
