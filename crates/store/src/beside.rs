@@ -10,6 +10,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::StoreError;
+use crate::held::{self, Looked};
 
 /// Of Linux, on all architectures that Plimsoll is built for but arm, whose own `O_NOFOLLOW` differs.
 #[cfg(not(any(target_arch = "arm", target_arch = "aarch64")))]
@@ -61,16 +62,24 @@ pub(crate) fn open(path: &Path, store: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Opens what is there for reading, and only if it is a file.
+/// Opens a lock for reading, and only if it is a file.
 pub(crate) fn read(path: &Path) -> io::Result<File> {
     must_be_file(&std::fs::symlink_metadata(path)?)?;
     read_as(path, O_NOFOLLOW | O_NONBLOCK)
 }
 
-/// The same of a store, whose name may be a link.
-pub(crate) fn read_through(path: &Path) -> io::Result<File> {
-    must_be_file(&std::fs::metadata(path)?)?;
-    read_as(path, O_NONBLOCK)
+/// Opens a file of SQLite's beside a store for reading.
+pub(crate) fn look_at(path: &Path) -> io::Result<Looked> {
+    let found = std::fs::symlink_metadata(path)?;
+    must_be_file(&found)?;
+    Looked::open(&found, || read_as(path, O_NOFOLLOW | O_NONBLOCK))?.hold()
+}
+
+/// What may be a store, and whose name may be a link. Whoever finds that it is a database holds it.
+pub(crate) fn look_through(path: &Path) -> io::Result<Looked> {
+    let found = std::fs::metadata(path)?;
+    must_be_file(&found)?;
+    Looked::open(&found, || read_as(path, O_NONBLOCK))
 }
 
 fn read_as(path: &Path, flags: i32) -> io::Result<File> {
@@ -88,13 +97,9 @@ fn must_be_file(found: &Metadata) -> io::Result<()> {
 
 /// Whether the name is still that of an open file, and of no link to it.
 pub(crate) fn is_still(path: &Path, file: &File) -> bool {
-    let held = file.metadata().map(|found| id(&found));
-    let named = std::fs::symlink_metadata(path).map(|found| id(&found));
+    let held = file.metadata().map(|found| held::id(&found));
+    let named = std::fs::symlink_metadata(path).map(|found| held::id(&found));
     matches!((held, named), (Ok(held), Ok(named)) if held == named)
-}
-
-fn id(found: &Metadata) -> (u64, u64) {
-    (found.dev(), found.ino())
 }
 
 fn refuse(found: &Metadata, path: &Path, store: &Path) -> Result<(), StoreError> {

@@ -177,6 +177,17 @@ pub enum StoreError {
         /// How that shows.
         why: String,
     },
+    /// The log beside it is of another copy of the store, or of another store: together they are
+    /// neither.
+    #[error("the store {} is not opened: its log {} is of another copy or another store: {why}", path.display(), log.display())]
+    OtherLog {
+        /// The store.
+        path: PathBuf,
+        /// What has the name of its log.
+        log: PathBuf,
+        /// How that shows.
+        why: String,
+    },
     /// The file that marks a run as under way cannot be made.
     #[error("cannot lock {}", path.display())]
     CannotClaim {
@@ -244,6 +255,14 @@ impl StoreError {
                      {store} and {log} away. Then `mv {log} {log}.damaged` goes on with what is in \
                      {store} itself, and `sqlite3 {store} 'PRAGMA wal_checkpoint(TRUNCATE)'` with that \
                      and what the log has before the damage"
+                ));
+            }
+            Self::OtherLog { path, log, .. } => {
+                let (store, log) = (path.display(), log.display());
+                return Some(format!(
+                    "nothing was changed. If a plimsoll works on {store}, wait until it ends. Else \
+                     `mv {log} {log}.old` goes on with what is in {store} itself. What the log has can \
+                     be read only with the file that it was written for"
                 ));
             }
             Self::CannotClaim { .. } => "the lock lies beside the store; check its directory",

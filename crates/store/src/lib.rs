@@ -10,8 +10,11 @@ mod blob;
 mod calibration;
 mod claim;
 mod error;
+mod held;
+mod locks;
 mod log;
 mod look;
+mod mark;
 mod migrate;
 mod names;
 mod outside;
@@ -20,6 +23,7 @@ mod resolve;
 mod seal;
 mod write;
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -72,6 +76,9 @@ pub struct Store {
     keeps_log: bool,
     /// The log and its index, and which files they were when it was opened for writing.
     sides: Vec<(PathBuf, FileId)>,
+    /// The file as it was when its log was last seen to be its own.
+    seen: Cell<Option<log::Stamp>>,
+    _user: held::User,
 }
 
 /// Device and inode.
@@ -144,10 +151,16 @@ impl Store {
         }
         never_a_store(path)?;
         let verdict = look::look(path)?;
-        if let Verdict::Damaged(why) = verdict {
+        let damage = match &verdict {
+            Verdict::Damaged(why) => Some(why.clone()),
+            Verdict::Behind => Some("the store has more than can be read of it".to_owned()),
+            Verdict::Sound | Verdict::Doubt(_) => None,
+        };
+        if let Some(why) = damage {
             let log = log_path(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
             return Err(StoreError::LogDamaged { path: path.to_owned(), log, why });
         }
+        let user = held::User::new();
         let is_new = !path.exists();
         let connection = Connection::open_with_flags(
             no_uri(path),
@@ -159,8 +172,18 @@ impl Store {
         let opened = Instant::now();
         let path = path.to_owned();
         let (file, reads_only, keeps_log, sides) = (None, false, false, Vec::new());
-        let mut store =
-            Self { connection, path, opened, file, reads_only, is_new, keeps_log, sides };
+        let mut store = Self {
+            connection,
+            path,
+            opened,
+            file,
+            reads_only,
+            is_new,
+            keeps_log,
+            sides,
+            seen: Cell::new(None),
+            _user: user,
+        };
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
         // Before any pragma that writes: the file may be someone else's.
         let found = store.schema()?;
@@ -187,6 +210,7 @@ impl Store {
         let store = match look::look(path)? {
             Verdict::Sound => Self::read_soundly(path)?,
             Verdict::Doubt(_) | Verdict::Damaged(_) => Self::read_carefully(path)?,
+            Verdict::Behind => Self::connect_read_only(path, Reading::FileAlone)?,
         };
         let known = migrate::KNOWN;
         match store.schema()? {
@@ -232,6 +256,7 @@ impl Store {
 
     fn connect_read_only(path: &Path, reading: Reading) -> Result<Self, StoreError> {
         let alone = reading == Reading::Alone;
+        let user = held::User::new();
         // Who opens it for reading alone makes the log's index and may not remove it. Where the file
         // may not be written SQLite opens it for reading by itself.
         let connection = if reading == Reading::FileAlone {
@@ -247,7 +272,18 @@ impl Store {
         let path = path.to_owned();
         let (file, reads_only, is_new) = (None, true, false);
         let (keeps_log, sides) = (alone, Vec::new());
-        let store = Self { connection, path, opened, file, reads_only, is_new, keeps_log, sides };
+        let store = Self {
+            connection,
+            path,
+            opened,
+            file,
+            reads_only,
+            is_new,
+            keeps_log,
+            sides,
+            seen: Cell::new(None),
+            _user: user,
+        };
         let set = |timeout: Duration| -> rusqlite::Result<()> {
             store.connection.busy_timeout(timeout)?;
             if alone {
@@ -317,12 +353,22 @@ impl Store {
     /// Whether the file of that name is still the one that was opened: SQLite goes on with one that
     /// nobody can open any more.
     pub(crate) fn is_there(&self) -> Result<(), StoreError> {
-        match self.file {
-            Some(file) if file_id(&self.path) != Some(file) => {
-                Err(StoreError::Gone(self.path.clone()))
-            }
-            _ => Ok(()),
+        let Some(file) = self.file else { return Ok(()) };
+        if file_id(&self.path) == Some(file) && self.is_bound() {
+            return Ok(());
         }
+        Err(StoreError::Gone(self.path.clone()))
+    }
+
+    /// Whether the log is still the file's: somebody may have copied another into it.
+    fn is_bound(&self) -> bool {
+        let now = std::fs::metadata(&self.path).ok().as_ref().and_then(log::stamp);
+        if now.is_some() && now == self.seen.get() {
+            return true;
+        }
+        let is_other = matches!(look::look(&self.path), Err(StoreError::OtherLog { .. }));
+        self.seen.set(now.filter(|_| !is_other));
+        !is_other
     }
 
     /// Takes the log and its index away from a name that is another file's by now, or nobody's: they
@@ -330,6 +376,12 @@ impl Store {
     fn leave(&mut self) {
         // SQLite would remove what has their names, whosever it is.
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        // A file that something was copied into keeps the log beside it: who opens it is told of it. And
+        // who opened the file that has the name by now may have taken over what is beside it.
+        let is_same = self.file.is_some() && self.file == file_id(&self.path);
+        if is_same || self.sides.iter().any(|(_, side)| locks::others_have(*side)) {
+            return;
+        }
         for (path, own) in &self.sides {
             let named = std::fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()));
             if named.is_ok_and(|named| named == *own) {

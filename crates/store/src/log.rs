@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::mark::{Mark, Marks};
 use crate::{beside, log_path};
 
 const HEADER: usize = 32;
@@ -32,7 +33,7 @@ const TICK: Duration = Duration::from_millis(50);
 pub fn doubt(store: &Path) -> Option<String> {
     let store = store.canonicalize().ok()?;
     let why = match patient(&store).verdict {
-        Verdict::Sound => return None,
+        Verdict::Sound | Verdict::Behind => return None,
         Verdict::Doubt(why) | Verdict::Damaged(why) => why,
     };
     Some(format!(
@@ -51,6 +52,8 @@ pub(crate) enum Verdict {
     Doubt(String),
     /// What was committed once is not read any more.
     Damaged(String),
+    /// The same, and the store has what is not read: what is read must not be put over it.
+    Behind,
 }
 
 /// What is known of a log.
@@ -59,13 +62,15 @@ pub(crate) struct Look {
     pub(crate) verdict: Verdict,
     /// The beginning of the newest page 1 that was committed.
     pub(crate) start: Option<[u8; START]>,
+    pub(crate) marks: Marks,
 }
 
 impl Look {
-    const NOTHING: Self = Self { verdict: Verdict::Sound, start: None };
+    const NOTHING: Self = Self::of(Verdict::Sound);
 
     const fn of(verdict: Verdict) -> Self {
-        Self { verdict, start: None }
+        let marks = Marks { is_used: false, read: Vec::new(), unread: Vec::new() };
+        Self { verdict, start: None, marks }
     }
 }
 
@@ -91,10 +96,10 @@ pub(crate) fn patient(store: &Path) -> Look {
 static LAST: Mutex<Option<(Stamp, Look)>> = Mutex::new(None);
 
 /// Device, inode, length, times of the last changes.
-type Stamp = [i128; 5];
+pub(crate) type Stamp = [i128; 5];
 
 /// `None` while the next change might bear the same time.
-fn stamp(found: &Metadata) -> Option<Stamp> {
+pub(crate) fn stamp(found: &Metadata) -> Option<Stamp> {
     let nanos = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
     let changed = nanos(found.ctime(), found.ctime_nsec());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
@@ -112,7 +117,7 @@ fn stamp(found: &Metadata) -> Option<Stamp> {
 
 fn look(store: &Path) -> Look {
     let unread = |error: io::Error| Look::of(Verdict::Doubt(format!("it cannot be read: {error}")));
-    let file = match beside::read(&log_path(store)) {
+    let file = match beside::look_at(&log_path(store)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Look::NOTHING,
         Err(error) => return unread(error),
@@ -150,13 +155,13 @@ fn scan(mut log: impl Read) -> io::Result<Look> {
     loop {
         let length = fill(&mut log, &mut frame)?;
         if length == 0 {
-            return Ok(Look { verdict: scan.verdict(), start: scan.start });
+            return Ok(Look { verdict: scan.verdict(), start: scan.start, marks: scan.marks });
         }
         scan.add(frame.get(..length).unwrap_or_default());
     }
 }
 
-fn fill(from: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn fill(from: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
         match from.read(rest) {
@@ -183,11 +188,16 @@ struct Scan {
     /// The first frame of this log behind that, and the first that ends a transaction.
     later: Option<u32>,
     later_commit: Option<u32>,
+    /// The first whole frame behind it that was never of a log in this file.
+    strange: Option<u32>,
     /// A frame behind it that ends a transaction and fits the one before: both were once written whole.
     proof: Option<u32>,
     /// The beginning of page 1, not yet committed and committed.
     written: Option<[u8; START]>,
     start: Option<[u8; START]>,
+    /// Not yet committed, and all else.
+    mark: Option<Mark>,
+    marks: Marks,
 }
 
 struct Bad {
@@ -202,9 +212,23 @@ struct Bad {
 impl Scan {
     fn new(header: Header) -> Self {
         let sums = [header.sum; 2];
-        let (bad, later, later_commit, proof) = (None, None, None, None);
-        let (written, start) = (None, None);
-        Self { header, number: 0, sums, bad, later, later_commit, proof, written, start }
+        let (bad, later, later_commit, proof, strange) = (None, None, None, None, None);
+        let (written, start, mark, marks) = (None, None, None, Marks::default());
+        let number = 0;
+        Self {
+            header,
+            number,
+            sums,
+            bad,
+            later,
+            later_commit,
+            strange,
+            proof,
+            written,
+            start,
+            mark,
+            marks,
+        }
     }
 
     fn add(&mut self, frame: &[u8]) {
@@ -216,11 +240,22 @@ impl Scan {
         let fits = sum.is_some() && sum == stored;
         let is_commit = big_endian(frame, 4).is_some_and(|pages| pages != 0);
         self.sums = [stored.unwrap_or_default(), sum.unwrap_or_default()];
+        let takes = self.bad.is_none() && kin == Kin::Of && fits;
+        if let Some(mark) = frame.get(FRAME..).and_then(Mark::of_page) {
+            match takes {
+                true => self.mark = Some(mark),
+                false if kin == Kin::Of => self.marks.unread.push(mark),
+                false => {}
+            }
+        }
         match self.bad {
-            None if kin == Kin::Of && fits => self.take(frame, is_commit),
+            None if takes => self.take(frame, is_commit),
             None => {
                 let (number, is_whole) = (self.number, sum.is_some());
                 self.bad = Some(Bad { number, kin, is_whole, is_commit, fits });
+            }
+            Some(_) if kin == Kin::Neither && frame.len() == FRAME + self.header.page => {
+                self.strange = self.strange.or(Some(self.number));
             }
             Some(_) if kin != Kin::Of || sum.is_none() => {}
             Some(_) => {
@@ -241,6 +276,8 @@ impl Scan {
         }
         if is_commit {
             self.start = self.written.or(self.start);
+            self.marks.is_used = true;
+            self.marks.read.extend(self.mark.take());
         }
     }
 
@@ -261,9 +298,13 @@ impl Scan {
             (Kin::Of | Kin::Pending, None, Some(_)) if self.later_commit.is_some() => {
                 Verdict::Doubt(format!("frame {first} has a wrong checksum"))
             }
-            (Kin::Of, None, _) if bad.is_commit && bad.is_whole => {
+            // Of a pending frame that ends a transaction only the last write is missing.
+            (Kin::Of | Kin::Pending, None, _) if bad.is_commit && bad.is_whole => {
                 Verdict::Doubt(format!("frame {first} has a wrong checksum"))
             }
+            (Kin::Of | Kin::Pending, None, _) if self.strange.is_some() => Verdict::Doubt(format!(
+                "frame {first} has a wrong checksum, and what follows is none"
+            )),
             (Kin::Before | Kin::Neither, None, Some(later)) => Verdict::Doubt(format!(
                 "frame {first} does not belong to it, and frame {later} does"
             )),

@@ -4,14 +4,13 @@
 //! database, puts a log into it, and removes both. And it does so before anybody can ask whose
 //! database it is.
 
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
 use crate::log::{self, Look, START, Verdict, big_endian};
-use crate::{StoreError, beside, log_path, migrate};
+use crate::mark::{Bond, Marks, OfFile};
+use crate::{StoreError, beside, log_path, mark, migrate};
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
 const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
@@ -77,9 +76,29 @@ fn once(store: &Path, real: &Path) -> Result<Verdict, StoreError> {
     match main {
         Main::Absent | Main::Empty | Main::Foreign => Ok(Verdict::Sound),
         Main::Blank(_) | Main::Store(_) => {
-            let Look { verdict, start } = log::patient(real);
+            let Look { verdict, start, marks } = log::patient(real);
             newest((store, real), &main, start.as_ref())?;
-            Ok(verdict)
+            bound((store, real), &main, &marks).map(|is_behind| match is_behind {
+                true => Verdict::Behind,
+                false => verdict,
+            })
+        }
+    }
+}
+
+/// Refuses the log of another store; whether the file has more than can be read of the log.
+fn bound((store, real): (&Path, &Path), main: &Main, log: &Marks) -> Result<bool, StoreError> {
+    let is_marked = |head: &Head| i64::from(head.version) >= mark::MARKED;
+    let file = match main.head().is_some_and(is_marked) {
+        true if log.is_used => OfFile::read(real),
+        _ => OfFile::None,
+    };
+    match Bond::of(file, log) {
+        Bond::Own => Ok(false),
+        Bond::Behind => Ok(true),
+        Bond::Other(why) => {
+            let (path, log) = (store.to_owned(), log_path(real));
+            Err(StoreError::OtherLog { path, log, why })
         }
     }
 }
@@ -139,12 +158,15 @@ struct Head {
 
 impl Main {
     fn read(path: &Path) -> io::Result<Self> {
-        let file = match beside::read_through(path) {
+        let mut file = match beside::look_through(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::Absent),
             file => file?,
         };
         let mut bytes = Vec::with_capacity(START);
-        (&file).take(START as u64).read_to_end(&mut bytes)?;
+        (&mut file).take(START as u64).read_to_end(&mut bytes)?;
+        if bytes.starts_with(MAGIC) {
+            file = file.hold()?;
+        }
         Ok(Self::of(&bytes, Some(file.metadata()?.len())))
     }
 
@@ -207,26 +229,15 @@ struct Side {
 impl Side {
     /// `None` where there is none, or nothing in it.
     fn read(path: &Path) -> io::Result<Option<Self>> {
-        let file = match beside::read(path) {
+        let mut file = match beside::look_at(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
         let bytes = file.metadata()?.len();
         let mut start = [0; 56];
-        read_start(&file, &mut start)?;
+        log::fill(&mut file, &mut start)?;
         Ok((bytes > 0).then_some(Self { bytes, start }))
     }
-}
-
-fn read_start(file: &File, start: &mut [u8]) -> io::Result<()> {
-    let mut length = 0;
-    while let Some(rest) = start.get_mut(length..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, length as u64)? {
-            0 => break,
-            more => length += more,
-        }
-    }
-    Ok(())
 }
 
 /// What was seen, and what is wanted.

@@ -3,10 +3,10 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::{Store, StoreError, seal};
+use crate::{Store, StoreError, mark, seal};
 
 /// In order; only ever added to.
-const MIGRATIONS: [&str; 16] = [
+const MIGRATIONS: [&str; 17] = [
     include_str!("../migrations/0001_runs.sql"),
     include_str!("../migrations/0002_rounds.sql"),
     include_str!("../migrations/0003_looks.sql"),
@@ -23,6 +23,7 @@ const MIGRATIONS: [&str; 16] = [
     include_str!("../migrations/0014_load.sql"),
     include_str!("../migrations/0015_checksums.sql"),
     include_str!("../migrations/0016_seals.sql"),
+    include_str!("../migrations/0017_marks.sql"),
 ];
 /// The schema this program reads and writes.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
@@ -73,6 +74,9 @@ impl Store {
         }
         if version < SEALED {
             seal_all(&transaction).map_err(failed)?;
+        }
+        if version >= mark::MARKED {
+            mark::touch(&transaction).map_err(failed)?;
         }
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
         transaction.pragma_update(None, "user_version", KNOWN).map_err(failed)?;

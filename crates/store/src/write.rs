@@ -5,7 +5,7 @@ use record::{
 use rusqlite::{Transaction, TransactionBehavior, named_params, params};
 use serde::Serialize;
 
-use crate::{Store, StoreError, blob, claim, seal};
+use crate::{Store, StoreError, blob, claim, mark, seal};
 
 /// How the columns hold a u64: the i64 of the same bits.
 const fn bits(n: u64) -> i64 {
@@ -201,7 +201,7 @@ impl Store {
             })
         })?;
         // Only space: what fails here is tried again at the next removal.
-        let _ = self.connection.execute_batch("PRAGMA incremental_vacuum");
+        let _ = self.transaction(|t| t.execute_batch("PRAGMA incremental_vacuum"));
         drop(claims);
         Ok(())
     }
@@ -224,6 +224,7 @@ impl Store {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failed)?;
         let done = work(&transaction).map_err(failed)?;
+        mark::touch(&transaction).map_err(failed)?;
         transaction.commit().map_err(failed)?;
         // SQLite does not tell that the file was removed meanwhile.
         self.is_there()?;

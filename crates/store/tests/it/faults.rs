@@ -85,7 +85,7 @@ fn tables_of_others_under_our_mark_are_refused_without_a_word_of_sql() {
     drop(other);
     refused_untouched(&path);
     let version = rusqlite::Connection::open(&path).unwrap();
-    version.pragma_update(None, "user_version", 16).unwrap();
+    version.pragma_update(None, "user_version", 17).unwrap();
     drop(version);
     let store = Store::open_read_only(&path).unwrap();
     let error = store.list().unwrap_err();

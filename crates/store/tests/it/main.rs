@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests; the lint only knows functions marked as such")]
 
 mod beside;
+mod bound;
 mod calibrations;
 mod claims;
 mod faults;

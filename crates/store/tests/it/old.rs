@@ -7,7 +7,7 @@ use store::{Store, StoreError};
 use crate::{sample, scratch, tidy};
 
 /// The schema of today.
-const KNOWN: i64 = 16;
+const KNOWN: i64 = 17;
 
 /// What a store held before there were studies.
 fn before_studies() -> record::Run {
@@ -186,9 +186,43 @@ fn a_store_of_schema_15_opens() {
 fn a_store_of_schema_16_opens() {
     let path = scratch("a_store_of_schema_16");
     std::fs::copy(data("store-v16.db"), &path).unwrap();
+    let refused = Store::open_read_only(&path).unwrap_err();
+    assert!(matches!(refused, StoreError::Older { found: 16, known: KNOWN, .. }), "{refused:?}");
+    let store = Store::open(&path).unwrap();
+    assert!(store.load("r1").unwrap() == sample::with_load());
+    assert!(store.load("r2").unwrap() == sample::imported("r2"));
+}
+
+#[test]
+fn a_store_of_schema_17_opens() {
+    let path = scratch("a_store_of_schema_17");
+    std::fs::copy(data("store-v17.db"), &path).unwrap();
     let store = Store::open_read_only(&path).unwrap();
     assert!(store.load("r1").unwrap() == sample::with_load());
     assert!(store.load("r2").unwrap() == sample::imported("r2"));
+}
+
+/// Before there were marks nothing said whose a log is.
+#[test]
+fn a_store_of_schema_16_is_opened_with_its_log() {
+    let path = scratch("a_store_of_schema_16_with_log");
+    std::fs::copy(data("store-v16.db"), &path).unwrap();
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.execute_batch("DELETE FROM run WHERE number = 2").unwrap();
+    let log = path.with_file_name("plimsoll.db-wal");
+    let left = [&path, &log].map(|path| std::fs::read(path).unwrap());
+    drop(raw);
+    for path in [&path, &log].into_iter().zip(&left) {
+        std::fs::write(path.0, path.1).unwrap();
+    }
+    let refused = Store::open_read_only(&path).unwrap_err();
+    assert!(matches!(refused, StoreError::Older { found: 16, .. }), "{refused:?}");
+    assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 1);
+    assert_eq!(Store::open_read_only(&path).unwrap().list().unwrap().len(), 1);
+    // Beside a copy that has marks it is another's.
+    std::fs::write(&log, &left[1]).unwrap();
+    let refused = Store::open(&path).unwrap_err();
+    assert!(matches!(refused, StoreError::OtherLog { .. }), "{refused:?}");
 }
 
 /// What could be read when the seals came is sealed: from then on a change shows.
@@ -213,7 +247,7 @@ fn what_was_stored_before_there_were_seals_is_sealed_as_found() {
 #[test]
 #[ignore = "writes tests/data; only for a new schema"]
 fn write_the_file_of_this_version() {
-    let path = data("store-v16.db");
+    let path = data("store-v17.db");
     assert!(!path.exists(), "old files are never written again");
     let mut store = Store::open(&path).unwrap();
     let run = sample::with_load();

@@ -1,0 +1,96 @@
+//! Files of a store, opened to be looked at.
+//!
+//! Closing any descriptor of a file ends every lock that the process has on it (POSIX), whoever in the
+//! process took it. SQLite's locks keep other processes from removing a log that is in use. So what
+//! was opened here stays open as long as this process has a store open.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::FileId;
+
+struct Held {
+    /// Open stores, and files that are looked at just now.
+    users: usize,
+    files: Vec<(FileId, Arc<File>)>,
+}
+
+static HELD: Mutex<Held> = Mutex::new(Held { users: 0, files: Vec::new() });
+
+fn held() -> MutexGuard<'static, Held> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As long as there is one, nothing is closed.
+#[derive(Debug)]
+pub(crate) struct User(());
+
+impl User {
+    pub(crate) fn new() -> Self {
+        held().users += 1;
+        Self(())
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        let mut held = held();
+        held.users = held.users.saturating_sub(1);
+        if held.users == 0 {
+            held.files.clear();
+        }
+    }
+}
+
+pub(crate) fn id(found: &Metadata) -> FileId {
+    (found.dev(), found.ino())
+}
+
+/// An open file, read from its beginning.
+#[derive(Debug)]
+pub(crate) struct Looked {
+    file: Arc<File>,
+    at: u64,
+    _user: User,
+}
+
+impl Looked {
+    /// * `found`: of the name, to find what is open already.
+    pub(crate) fn open(
+        found: &Metadata,
+        open: impl FnOnce() -> io::Result<File>,
+    ) -> io::Result<Self> {
+        let user = User::new();
+        let known = held().files.iter().find(|(known, _)| *known == id(found)).cloned();
+        let file = match known {
+            Some((_, file)) => file,
+            None => Arc::new(open()?),
+        };
+        Ok(Self { file, at: 0, _user: user })
+    }
+
+    /// Keeps it open: it may be one that SQLite has locks on.
+    pub(crate) fn hold(self) -> io::Result<Self> {
+        let id = id(&self.metadata()?);
+        let mut held = held();
+        if !held.files.iter().any(|(_, known)| Arc::ptr_eq(known, &self.file)) {
+            held.files.push((id, Arc::clone(&self.file)));
+        }
+        drop(held);
+        Ok(self)
+    }
+
+    pub(crate) fn metadata(&self) -> io::Result<Metadata> {
+        self.file.metadata()
+    }
+}
+
+impl Read for Looked {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read_at(bytes, self.at)?;
+        self.at += length as u64;
+        Ok(length)
+    }
+}

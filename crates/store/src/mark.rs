@@ -1,0 +1,210 @@
+//! Which log is of which store.
+//!
+//! SQLite puts whatever has the log's name into the file: nothing in it says whose log it is. A
+//! backup in the place of a store whose log is still there would become a mix of both. So each
+//! transaction sets a random mark and keeps the one before. A log is the file's own if it begins with
+//! what the file has, or if the file was brought up to a transaction in it.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags, Transaction, params};
+
+use crate::escaped;
+
+/// From this schema on stores have marks.
+pub(crate) const MARKED: i64 = 17;
+
+/// Random bytes.
+pub(crate) type Bytes = [u8; 16];
+/// Before the first mark there was none.
+const NONE: Bytes = [0; 16];
+
+const WHAT: &str = "plimsoll store mark";
+/// How the only row begins: lengths of record and of key, the key, the record's head (its length, no
+/// key, a text of 19 bytes, twice 16 bytes), the text.
+const ROW: &[u8] = b"\x38\x01\x05\x00\x33\x2c\x2cplimsoll store mark";
+
+/// The mark in a page of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) now: Bytes,
+    before: Bytes,
+}
+
+impl Mark {
+    /// `None` of any other page.
+    pub(crate) fn of_page(page: &[u8]) -> Option<Self> {
+        // The leaf of a table, with one row, where its pointer says.
+        let &[13, _, _, 0, 1, _, _, _, high, low] = page.first_chunk()? else {
+            return None;
+        };
+        let row = page.get(usize::from(u16::from_be_bytes([high, low]))..)?.strip_prefix(ROW)?;
+        let (now, rest) = row.split_first_chunk()?;
+        Some(Self { now: *now, before: *rest.first_chunk()? })
+    }
+}
+
+/// The marks in a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks {
+    /// Something was committed in it that SQLite reads.
+    pub(crate) is_used: bool,
+    /// Those that were committed, in their order.
+    pub(crate) read: Vec<Mark>,
+    /// Those behind damage, which SQLite does not read.
+    pub(crate) unread: Vec<Mark>,
+}
+
+/// The mark in the file, without its log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OfFile {
+    /// It is of an older schema, or nothing is in it.
+    None,
+    Now(Bytes),
+    /// It cannot be read: while a log is put into the file, and where that was cut short.
+    Unknown,
+}
+
+impl OfFile {
+    pub(crate) fn read(path: &Path) -> Self {
+        let uri = format!("file:{}?immutable=1", escaped(path));
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_URI;
+        let read = || -> rusqlite::Result<Self> {
+            let file = Connection::open_with_flags(uri, flags)?;
+            let version = file.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))?;
+            if version < MARKED {
+                return Ok(Self::None);
+            }
+            file.query_row("SELECT now FROM mark", [], |row| row.get(0)).map(Self::Now)
+        };
+        read().unwrap_or(Self::Unknown)
+    }
+}
+
+/// Whose a log is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Bond {
+    /// The file's, or nothing is in it.
+    Own,
+    /// The file's, which has more than can be read of the log.
+    Behind,
+    /// Another's, and how that shows.
+    Other(String),
+}
+
+impl Bond {
+    pub(crate) fn of(file: OfFile, log: &Marks) -> Self {
+        let first = log.read.first();
+        if !log.is_used {
+            return Self::Own;
+        }
+        match (file, first) {
+            (OfFile::Unknown, _) | (OfFile::None, None) => Self::Own,
+            (OfFile::None, Some(first)) if first.before == NONE => Self::Own,
+            (OfFile::None, Some(first)) => Self::Other(format!(
+                "the store has no mark yet, and the log goes on from mark {}",
+                short(first.before)
+            )),
+            (OfFile::Now(now), None) => Self::Other(format!(
+                "the store has mark {}, and the log has none: plimsoll did not write it, or before \
+                 this store had marks",
+                short(now)
+            )),
+            (OfFile::Now(now), Some(first)) => {
+                let has = |marks: &[Mark]| marks.iter().any(|mark| mark.now == now);
+                if first.before == now || has(&log.read) {
+                    Self::Own
+                } else if has(&log.unread) {
+                    Self::Behind
+                } else {
+                    Self::Other(format!(
+                        "the store has mark {}, and the log goes on from mark {}",
+                        short(now),
+                        short(first.before)
+                    ))
+                }
+            }
+        }
+    }
+}
+
+/// For people: enough to see that two differ.
+fn short(mark: Bytes) -> String {
+    mark.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Sets the next mark: part of every transaction that writes.
+pub(crate) fn touch(t: &Transaction) -> rusqlite::Result<()> {
+    let next = "UPDATE mark SET before = now, now = randomblob(16)";
+    if t.prepare_cached(next)?.execute([])? == 0 {
+        // Somebody removed it.
+        let first = "INSERT INTO mark VALUES (1, ?1, randomblob(16), ?2)";
+        t.execute(first, params![WHAT, NONE])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn mark(now: u8, before: u8) -> Mark {
+        Mark { now: [now; 16], before: [before; 16] }
+    }
+
+    fn log(read: &[Mark], unread: &[Mark]) -> Marks {
+        Marks { is_used: true, read: read.to_vec(), unread: unread.to_vec() }
+    }
+
+    #[test]
+    fn whose_a_log_is() {
+        let own = log(&[mark(5, 4), mark(6, 5), mark(7, 6)], &[mark(9, 8)]);
+        for now in 4..=7 {
+            assert_eq!(Bond::of(OfFile::Now([now; 16]), &own), Bond::Own, "{now}");
+        }
+        assert_eq!(Bond::of(OfFile::Now([9; 16]), &own), Bond::Behind);
+        assert_eq!(Bond::of(OfFile::Unknown, &own), Bond::Own);
+        let other = |file, log: &Marks| matches!(Bond::of(file, log), Bond::Other(_));
+        for now in [1, 3, 8, 10] {
+            assert!(other(OfFile::Now([now; 16]), &own), "{now}");
+        }
+        assert!(other(OfFile::None, &own), "a store without marks has another's log");
+        // A store that was made, or got its marks, in this log.
+        let new = log(&[mark(5, 0), mark(6, 5)], &[]);
+        assert_eq!(Bond::of(OfFile::None, &new), Bond::Own);
+        assert!(other(OfFile::Now([4; 16]), &new));
+        // Of a store before there were marks, and beside one that has them.
+        assert_eq!(Bond::of(OfFile::None, &log(&[], &[])), Bond::Own);
+        assert!(other(OfFile::Now([4; 16]), &log(&[], &[])));
+        assert_eq!(Bond::of(OfFile::Now([4; 16]), &Marks::default()), Bond::Own);
+    }
+
+    /// Whatever page SQLite makes of the row, it is found, and nothing else is.
+    #[test]
+    fn a_mark_is_found_in_its_page() {
+        let folder = std::env::temp_dir().join(format!("plimsoll-mark-{}", std::process::id()));
+        let path = folder.join("plimsoll.db");
+        let mut store = crate::Store::open(&path).unwrap();
+        for _ in 0..3 {
+            store.transaction(|_| Ok(())).unwrap();
+        }
+        let row = |sql: &str| -> (i64, Bytes, Bytes) {
+            let row = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+            store.connection.query_row(sql, [], row).unwrap()
+        };
+        let sql = "SELECT rootpage, now, before FROM mark, sqlite_schema WHERE name = 'mark'";
+        let (root, now, before) = row(sql);
+        store.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let found: Vec<_> = (1..)
+            .zip(bytes.chunks(4096))
+            .filter_map(|(number, page)| Mark::of_page(page).map(|mark| (number, mark)))
+            .collect();
+        assert_eq!(found, [(root, Mark { now, before })]);
+        assert_eq!(OfFile::read(&path), OfFile::Now(now));
+        drop(store);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

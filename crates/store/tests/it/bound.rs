@@ -1,0 +1,282 @@
+//! A log beside a store that it is not of: of another copy of that store, or of another store. It is
+//! never put into the file.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use store::{Store, StoreError};
+
+use crate::{sample, scratch, tidy};
+
+/// Content of the file and of its log.
+type Pair = (Vec<u8>, Vec<u8>);
+
+fn log(store: &Path) -> PathBuf {
+    PathBuf::from(format!("{}-wal", store.display()))
+}
+
+fn pair(store: &Path) -> Pair {
+    (std::fs::read(store).unwrap(), std::fs::read(log(store)).unwrap_or_default())
+}
+
+/// As if nothing but these had been left by who was killed.
+fn put(store: &Path, file: &[u8], its_log: &[u8]) {
+    let folder = store.parent().unwrap();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        std::fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    std::fs::write(store, file).unwrap();
+    if !its_log.is_empty() {
+        std::fs::write(log(store), its_log).unwrap();
+    }
+}
+
+fn add(store: &mut Store) {
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    store.add_visit(&id, &sample::visit(0)).unwrap();
+}
+
+/// A store with so many runs in its file, and more in a log that a killed process left.
+fn killed(path: &Path, in_file: usize, in_log: usize) -> Pair {
+    put(path, &[], &[]);
+    let mut store = Store::open(path).unwrap();
+    (0..in_file).for_each(|_| add(&mut store));
+    tidy(path);
+    (0..in_log).for_each(|_| add(&mut store));
+    pair(path)
+}
+
+fn runs(path: &Path) -> usize {
+    Store::open_read_only(path).unwrap().list().unwrap().len()
+}
+
+fn files(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = std::fs::read_dir(store.parent().unwrap()).unwrap();
+    entries
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+        .collect()
+}
+
+/// Refused both ways, with no file changed, and the hint's command goes on.
+fn refused(what: &str, path: &Path) {
+    let before = files(path);
+    type Open = fn(&Path) -> Result<Store, StoreError>;
+    for open in [Store::open as Open, Store::open_read_only] {
+        let outcome = open(path).map(|store| store.list().map(|runs| runs.len()));
+        assert!(files(path) == before, "{what}: {outcome:?}");
+        let error = outcome.unwrap_err();
+        assert!(matches!(error, StoreError::OtherLog { .. }), "{what}: {error:?}");
+        assert!(error.to_string().contains("plimsoll.db-wal"), "{what}: {error}");
+        let hint = error.hint().unwrap();
+        let command = format!("mv {0} {0}.old", log(path).display());
+        assert!(hint.contains(&command), "{what}: {hint}");
+    }
+}
+
+#[test]
+fn a_log_of_another_copy_is_not_put_into_a_store() {
+    let path = scratch("a_log_of_another_copy");
+    let other = killed(&path, 2, 2);
+    let (early, _) = killed(&path, 1, 0);
+    put(&path, &early, &[]);
+    let mut store = Store::open(&path).unwrap();
+    add(&mut store);
+    tidy(&path);
+    add(&mut store);
+    let (file, its_log) = pair(&path);
+    drop(store);
+    let copies = [("an earlier copy", &early, &its_log), ("another store", &other.0, &its_log)];
+    let swapped = [("another's log", &file, &other.1)];
+    for (what, file, its_log) in copies.into_iter().chain(swapped) {
+        put(&path, file, its_log);
+        refused(what, &path);
+        std::fs::rename(log(&path), path.with_file_name("moved")).unwrap();
+        assert_eq!(runs(&path), if what == "an earlier copy" { 1 } else { 2 }, "{what}");
+    }
+    put(&path, &file, &its_log);
+    assert_eq!(runs(&path), 3);
+    put(&path, &file, &its_log);
+    drop(Store::open(&path).unwrap());
+    assert_eq!(runs(&path), 3);
+}
+
+/// Wherever putting the log into the file was cut short, the log is the file's own.
+#[test]
+fn a_log_that_is_partly_in_the_file_is_its_own() {
+    let path = scratch("partly_in_the_file");
+    put(&path, &[], &[]);
+    let mut store = Store::open(&path).unwrap();
+    add(&mut store);
+    let (_, first) = pair(&path);
+    (0..2).for_each(|_| add(&mut store));
+    // A reader keeps the log from beginning anew.
+    let reader = rusqlite::Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN; SELECT * FROM run").unwrap();
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    add(&mut store);
+    raw.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).unwrap();
+    let (all, its_log) = pair(&path);
+    assert!(all.len() > 4096 && its_log.len() > first.len());
+    assert!(its_log[..first.len()] == first, "it did not begin anew");
+    drop(reader);
+    drop(store);
+    // Only the first pages of the file, then all of them.
+    for pages in [1, 2, 20, all.len() / 4096] {
+        put(&path, &all[..pages * 4096], &its_log);
+        assert_eq!(runs(&path), 4, "{pages}");
+        put(&path, &all[..pages * 4096], &its_log);
+        assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 4, "{pages}");
+    }
+}
+
+/// The file has a transaction whose end in the log was changed: the log without it is not put over it.
+#[test]
+fn a_damaged_log_is_not_put_over_what_the_file_has() {
+    let path = scratch("damaged_and_in_the_file");
+    put(&path, &[], &[]);
+    let mut store = Store::open(&path).unwrap();
+    (0..2).for_each(|_| add(&mut store));
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).unwrap();
+    let (file, mut its_log) = pair(&path);
+    drop(store);
+    let last = its_log.len() - 100;
+    its_log[last] ^= 1;
+    put(&path, &file, &its_log);
+    let before = files(&path);
+    let read = Store::open_read_only(&path).unwrap();
+    assert_eq!(read.list().unwrap().len(), 2);
+    assert!(read.load("r2").is_ok());
+    drop(read);
+    assert!(files(&path) == before);
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::LogDamaged { .. }), "{error:?}");
+    assert!(files(&path) == before);
+    std::fs::rename(log(&path), path.with_file_name("moved")).unwrap();
+    assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 2);
+}
+
+/// A backup is put in the place of a store in which a run stores, by `mv` or by `cp`.
+#[test]
+fn a_backup_that_replaces_a_store_in_use_stays_as_it_is() {
+    let path = scratch("a_backup_replaces");
+    let (backup, _) = killed(&path, 1, 0);
+    for is_copied in [false, true] {
+        put(&path, &backup, &[]);
+        let mut store = Store::open(&path).unwrap();
+        add(&mut store);
+        tidy(&path);
+        add(&mut store);
+        if is_copied {
+            std::fs::write(&path, &backup).unwrap();
+        } else {
+            let new = path.with_file_name("new");
+            std::fs::write(&new, &backup).unwrap();
+            std::fs::rename(&new, &path).unwrap();
+        }
+        // Another program that opens it before the run has noticed.
+        for open in [Store::open, Store::open_read_only] {
+            let error = open(&path).unwrap_err();
+            assert!(matches!(error, StoreError::OtherLog { .. }), "{is_copied}: {error:?}");
+        }
+        let error = store.create_run(&sample::header(), &[]).unwrap_err();
+        assert!(matches!(error, StoreError::Gone(_)), "{is_copied}: {error:?}");
+        drop(store);
+        assert!(std::fs::read(&path).unwrap() == backup, "{is_copied}");
+        if is_copied {
+            refused("what the run left", &path);
+            std::fs::remove_file(log(&path)).unwrap();
+        }
+        assert_eq!(runs(&path), 1, "{is_copied}");
+    }
+}
+
+const STORE: &str = "PLIMSOLL_TEST_BOUND_STORE";
+
+/// Not a test by itself: the process beside the one that opens.
+#[test]
+#[ignore = "run as a child of the next tests"]
+fn child_that_writes() {
+    let Some(path) = std::env::var_os(STORE) else { return };
+    let mut store = Store::open(path.as_ref()).unwrap();
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    for n in 0.. {
+        store.add_warning(&id, &record::Warning::new("w", "x".repeat(9000))).unwrap();
+        if n % 50 == 0 {
+            // Readers that come and go keep it from beginning anew by itself.
+            tidy(path.as_ref());
+        }
+        println!("\nstored {n}");
+    }
+}
+
+fn writer(path: &Path) -> Child {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "bound::child_that_writes", "--ignored", "--nocapture"])
+        .env(STORE, path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "stored 0"));
+    // Read on, or it stops writing.
+    std::thread::spawn(move || lines.for_each(drop));
+    child
+}
+
+/// The log begins anew, and goes into the file, while it is looked at.
+#[test]
+fn another_process_that_writes_keeps_nobody_out() {
+    let path = scratch("another_writes");
+    let mut child = writer(&path);
+    for round in 0..200 {
+        let read = Store::open_read_only(&path);
+        assert!(read.is_ok(), "{round}: {read:?}");
+        assert_eq!(read.unwrap().list().unwrap().len(), 1);
+        if round % 10 == 0 {
+            let mut store = Store::open(&path).unwrap();
+            store.add_warning("r1", &record::Warning::new("w", "from another")).unwrap();
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 1);
+    assert!(Store::open(&path).unwrap().load("r1").is_ok());
+}
+
+/// Locks that this process has on a file, as the kernel lists them.
+fn own_locks(path: &Path) -> usize {
+    use std::os::unix::fs::MetadataExt;
+    let inode = format!(":{} ", std::fs::metadata(path).unwrap().ino());
+    let own = format!(" {} ", std::process::id());
+    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    locks.lines().filter(|line| line.contains(&inode) && line.contains(&own)).count()
+}
+
+/// The locks are the process's: closing any descriptor of the file would end them all.
+#[test]
+fn looking_at_a_store_ends_no_lock_on_it() {
+    let path = scratch("ends_no_lock");
+    let other = path.with_file_name("other.db");
+    let raw = rusqlite::Connection::open(&other).unwrap();
+    raw.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).unwrap();
+    raw.execute_batch("CREATE TABLE x (y)").unwrap();
+    if own_locks(&other) == 0 {
+        return eprintln!("skipped: /proc/locks does not show locks on this file system");
+    }
+    let mut store = Store::open(&path).unwrap();
+    add(&mut store);
+    let index = PathBuf::from(format!("{}-shm", path.display()));
+    let before = [1, 1];
+    assert_eq!([&path, &index].map(|path| own_locks(path)), before);
+    drop(Store::open_read_only(&path).unwrap());
+    assert_eq!(store::taken(&path, None), Some(store::Taken::Store));
+    assert!(store::doubt(&path).is_none());
+    assert_eq!([&path, &index].map(|path| own_locks(path)), before);
+    drop(Store::open(&path).unwrap());
+    assert_eq!([&path, &index].map(|path| own_locks(path)), before);
+    add(&mut store);
+}
