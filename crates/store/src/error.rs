@@ -188,6 +188,16 @@ pub enum StoreError {
         /// How that shows.
         why: String,
     },
+    /// There is none, but its log is still there, and has what was stored last.
+    #[error("the store {} is gone, and its log {} is still there with what was stored last", path.display(), log.display())]
+    Lost {
+        /// The store.
+        path: PathBuf,
+        /// Its log.
+        log: PathBuf,
+        /// Where in the log the store's first page is, and its length, if the log has all pages.
+        whole: Option<(u64, u64)>,
+    },
     /// The file that marks a run as under way cannot be made.
     #[error("cannot lock {}", path.display())]
     CannotClaim {
@@ -256,6 +266,17 @@ impl StoreError {
                      {store} itself, and `sqlite3 {store} 'PRAGMA wal_checkpoint(TRUNCATE)'` with that \
                      and what the log has before the damage"
                 ));
+            }
+            Self::Lost { path, log, whole } => {
+                let (store, log) = (path.display(), log.display());
+                let back = match whole {
+                    None => format!("put {store} back, if there is a copy as new as the log"),
+                    Some((at, bytes)) => format!(
+                        "the log has all of it: `dd if={log} of={store} bs=1 skip={at} count={bytes}` \
+                         brings it back"
+                    ),
+                };
+                return Some(format!("{back}; or `mv {log} {log}.old` begins a new store"));
             }
             Self::OtherLog { path, log, .. } => {
                 let (store, log) = (path.display(), log.display());

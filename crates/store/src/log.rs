@@ -4,6 +4,7 @@
 //! after was never committed, or so it must assume. Where bytes of the log were changed, whatever
 //! was stored behind them is lost without a word. Here that is found, and said.
 
+use std::collections::BTreeSet;
 use std::fs::Metadata;
 use std::io::{self, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
@@ -63,6 +64,9 @@ pub(crate) struct Look {
     /// The beginning of the newest page 1 that was committed.
     pub(crate) start: Option<[u8; START]>,
     pub(crate) marks: Marks,
+    /// Where in the log that page is, and how long it is, if every page of the store is in the log: the
+    /// store can be had from it alone.
+    pub(crate) whole: Option<(u64, u64)>,
 }
 
 impl Look {
@@ -70,7 +74,7 @@ impl Look {
 
     const fn of(verdict: Verdict) -> Self {
         let marks = Marks { is_used: false, read: Vec::new(), unread: Vec::new() };
-        Self { verdict, start: None, marks }
+        Self { verdict, start: None, marks, whole: None }
     }
 }
 
@@ -155,7 +159,7 @@ fn scan(mut log: impl Read) -> io::Result<Look> {
     loop {
         let length = fill(&mut log, &mut frame)?;
         if length == 0 {
-            return Ok(Look { verdict: scan.verdict(), start: scan.start, marks: scan.marks });
+            return Ok(scan.done());
         }
         scan.add(frame.get(..length).unwrap_or_default());
     }
@@ -198,6 +202,30 @@ struct Scan {
     /// Not yet committed, and all else.
     mark: Option<Mark>,
     marks: Marks,
+    pages: Pages,
+}
+
+/// Which pages are in a log.
+#[derive(Default)]
+struct Pages {
+    seen: BTreeSet<u32>,
+    /// The frame of the newest page 1.
+    first: u32,
+    /// As of the last commit: that frame, if all pages were there.
+    whole: Option<u32>,
+}
+
+impl Pages {
+    fn add(&mut self, page: u32, frame: u32, size: u32) {
+        self.seen.insert(page);
+        if page == 1 {
+            self.first = frame;
+        }
+        if size > 0 {
+            let count = self.seen.range(..=size).count();
+            self.whole = (u32::try_from(count) == Ok(size)).then_some(self.first);
+        }
+    }
 }
 
 struct Bad {
@@ -228,7 +256,18 @@ impl Scan {
             start,
             mark,
             marks,
+            pages: Pages::default(),
         }
+    }
+
+    fn done(self) -> Look {
+        let page = self.header.page as u64;
+        let at = |frame: u32| {
+            let before = u64::from(frame - 1) * (FRAME as u64 + page);
+            (HEADER as u64 + before + FRAME as u64, page)
+        };
+        let verdict = self.verdict();
+        Look { verdict, start: self.start, whole: self.pages.whole.map(at), marks: self.marks }
     }
 
     fn add(&mut self, frame: &[u8]) {
@@ -271,7 +310,9 @@ impl Scan {
     }
 
     fn take(&mut self, frame: &[u8], is_commit: bool) {
-        if big_endian(frame, 0) == Some(1) {
+        let page = big_endian(frame, 0).unwrap_or_default();
+        self.pages.add(page, self.number, big_endian(frame, 4).unwrap_or_default());
+        if page == 1 {
             self.written = frame.get(FRAME..).and_then(|page| page.first_chunk().copied());
         }
         if is_commit {

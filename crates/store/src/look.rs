@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::log::{self, Look, START, Verdict, big_endian};
 use crate::mark::{Bond, Marks, OfFile};
-use crate::{StoreError, beside, log_path, mark, migrate};
+use crate::{StoreError, beside, held, locks, log_path, mark, migrate};
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
 const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
@@ -74,9 +74,10 @@ fn once(store: &Path, real: &Path) -> Result<Verdict, StoreError> {
         }
     }
     match main {
-        Main::Absent | Main::Empty | Main::Foreign => Ok(Verdict::Sound),
+        Main::Absent | Main::Empty => lost((store, real)).map(|()| Verdict::Sound),
+        Main::Foreign => Ok(Verdict::Sound),
         Main::Blank(_) | Main::Store(_) => {
-            let Look { verdict, start, marks } = log::patient(real);
+            let Look { verdict, start, marks, .. } = log::patient(real);
             newest((store, real), &main, start.as_ref())?;
             bound((store, real), &main, &marks).map(|is_behind| match is_behind {
                 true => Verdict::Behind,
@@ -84,6 +85,25 @@ fn once(store: &Path, real: &Path) -> Result<Verdict, StoreError> {
             })
         }
     }
+}
+
+/// Refuses to make a store where one was lost whose log is still there, with something in it, or whose
+/// user is.
+fn lost((store, real): (&Path, &Path)) -> Result<(), StoreError> {
+    let index = beside::side(real, "-shm");
+    let in_use = std::fs::symlink_metadata(&index).map(|found| held::id(&found));
+    if in_use.is_ok_and(locks::others_have) {
+        let why = "another process uses it for a store that was removed".to_owned();
+        return Err(StoreError::NotBeside { path: index, why, wanted: "nothing without a store" });
+    }
+    let Look { verdict, marks, whole, .. } = log::patient(real);
+    if verdict == Verdict::Sound && (!marks.is_used || marks.is_new()) {
+        // SQLite removes it.
+        return Ok(());
+    }
+    let is_whole = verdict == Verdict::Sound && marks.begins_anew();
+    let (path, log, whole) = (store.to_owned(), log_path(real), whole.filter(|_| is_whole));
+    Err(StoreError::Lost { path, log, whole })
 }
 
 /// Refuses the log of another store; whether the file has more than can be read of the log.
@@ -268,10 +288,12 @@ fn journal(main: &Main, side: &Side, is_logged: bool) -> Result<(), Fault> {
 const LOG: &str = "a log of this store, or none";
 
 fn log(main: &Main, side: &Side, _: bool) -> Result<(), Fault> {
+    let page = log::page_size(&side.start);
     let Some(head) = main.head() else {
-        return Err(("it is not empty, and there is no store for it", "no log without a store"));
+        let why = "it is not a log of SQLite's, and there is no store for it";
+        return page.map(drop).ok_or((why, "no log without a store"));
     };
-    match log::page_size(&side.start) {
+    match page {
         // Cut short in its first bytes, nothing is in it.
         None if side.bytes < 32 && is_zero(&side.start) => Ok(()),
         None => Err(("it is not a log of SQLite's", LOG)),
@@ -375,8 +397,12 @@ mod tests {
         head[..4].copy_from_slice(&0x377f_0682u32.to_be_bytes());
         head[8..12].copy_from_slice(&4096u32.to_be_bytes());
         assert!(log(&store, &side(9000, &head)).is_ok());
-        for main in [Main::Absent, Main::Empty, blank, rollback] {
+        for main in [blank, rollback] {
             assert!(log(&main, &side(9000, &head)).is_err(), "{main:?}");
+        }
+        for main in [Main::Absent, Main::Empty] {
+            assert!(log(&main, &side(9000, &head)).is_ok(), "what is in it decides");
+            assert!(log(&main, &side(9000, b"my notes")).is_err());
         }
         head[10] = 0x20;
         assert!(log(&store, &side(9000, &head)).is_err(), "another page size");

@@ -55,6 +55,18 @@ pub(crate) struct Marks {
     pub(crate) unread: Vec<Mark>,
 }
 
+impl Marks {
+    /// Whether a store was made in it, and then nothing was stored.
+    pub(crate) fn is_new(&self) -> bool {
+        matches!(self.read.as_slice(), [only] if only.before == NONE) && self.unread.is_empty()
+    }
+
+    /// Whether it goes on from nothing, as far as that shows.
+    pub(crate) fn begins_anew(&self) -> bool {
+        self.read.first().is_none_or(|first| first.before == NONE)
+    }
+}
+
 /// The mark in the file, without its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OfFile {

@@ -194,6 +194,80 @@ fn a_backup_that_replaces_a_store_in_use_stays_as_it_is() {
     }
 }
 
+/// The store was removed and its log was not.
+#[test]
+fn a_log_without_its_store_is_refused_if_something_would_be_lost() {
+    let path = scratch("a_log_without_its_store");
+    let lost = |its_log: &[u8]| {
+        put(&path, &[], its_log);
+        std::fs::remove_file(&path).unwrap();
+        let before = files(&path);
+        let errors = [Store::open, Store::open_read_only].map(|open| open(&path).map(drop));
+        assert!(errors[0].is_ok() || files(&path) == before, "{errors:?}");
+        errors[0].as_ref().err().map(|error| {
+            assert!(matches!(error, StoreError::Lost { .. }), "{error:?}");
+            assert!(matches!(errors[1], Err(StoreError::Lost { .. })), "{errors:?}");
+            error.hint().unwrap()
+        })
+    };
+    let run = |command: &str| {
+        assert!(Command::new("sh").args(["-c", command]).status().unwrap().success(), "{command}");
+    };
+    let commands = |hint: &str| -> Vec<String> {
+        hint.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    // All of the store is in the log.
+    put(&path, &[], &[]);
+    let mut store = Store::open(&path).unwrap();
+    let (_, new) = pair(&path);
+    (0..2).for_each(|_| add(&mut store));
+    let (_, all) = pair(&path);
+    tidy(&path);
+    add(&mut store);
+    let (_, part) = pair(&path);
+    drop(store);
+    let hint = lost(&all).unwrap();
+    let [back, anew] = commands(&hint).try_into().unwrap();
+    run(&back);
+    assert_eq!(runs(&path), 2);
+    lost(&all).unwrap();
+    run(&anew);
+    assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 0);
+    // Only what came last.
+    let [anew] = commands(&lost(&part).unwrap()).try_into().unwrap();
+    run(&anew);
+    assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 0);
+    // No run was ever in it, or nothing of it counts.
+    for nothing in [&new[..], &new[..new.len() - 4120], &new[..3000], &new[..32], &[]] {
+        assert_eq!(lost(nothing), None, "{}", nothing.len());
+        let mut store = Store::open(&path).unwrap();
+        add(&mut store);
+        drop(store);
+        assert_eq!(runs(&path), 1);
+    }
+    // Damaged: what was in it cannot be known.
+    let mut bad = all;
+    bad[9000] ^= 1;
+    assert_eq!(commands(&lost(&bad).unwrap()).len(), 1);
+}
+
+/// A process that goes on with a removed store shares what lies beside it with whoever makes a new one.
+#[test]
+fn no_store_is_made_beside_an_index_in_use() {
+    let path = scratch("an_index_in_use");
+    let mut child = writer(&path);
+    std::process::Command::new("kill").args(["-STOP", &child.id().to_string()]).status().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let _ = std::fs::remove_file(log(&path));
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::NotBeside { .. }), "{error:?}");
+    assert!(!path.exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    add(&mut Store::open(&path).unwrap());
+    assert_eq!(runs(&path), 1);
+}
+
 const STORE: &str = "PLIMSOLL_TEST_BOUND_STORE";
 
 /// Not a test by itself: the process beside the one that opens.
