@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::log::Verdict;
 
@@ -65,7 +65,6 @@ enum Reading {
 pub struct Store {
     connection: Connection,
     path: PathBuf,
-    opened: Instant,
     /// Which file it was when it was opened; `None` before that is known.
     file: Option<FileId>,
     /// Nothing is ever added to it: what was there for others to find is there in any case.
@@ -76,6 +75,8 @@ pub struct Store {
     keeps_log: bool,
     /// The log and its index, and which files they were when it was opened for writing.
     sides: Vec<(PathBuf, FileId)>,
+    /// How long the log was when it was last tried to put it into the file.
+    tried: Cell<u64>,
     /// The file as it was when its log was last seen to be its own.
     seen: Cell<Option<log::Stamp>>,
     _user: held::User,
@@ -88,8 +89,8 @@ fn file_id(path: &Path) -> Option<FileId> {
     std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// Who had the store open for longer tidies up when closing.
-const TIDY_AFTER: Duration = Duration::from_secs(2);
+/// So much more in the log, and it is put into the file.
+const LOG_MAX: u64 = 4 << 20;
 
 impl Drop for Store {
     fn drop(&mut self) {
@@ -97,9 +98,6 @@ impl Drop for Store {
             self.leave();
             return;
         }
-        // Moving the log into the file and syncing both takes some ten ms: nothing after a run of
-        // minutes, but most of a run of one request. Short ones leave the log for the next to
-        // move (SQLite does at 4 MiB, whoever writes).
         // Who only reads tidies up as well: the log's index that it made is of use to nobody. SQLite
         // does so only where nobody else has the store open.
         if self.is_new && self.is_unused() && self.is_alone() {
@@ -108,10 +106,9 @@ impl Drop for Store {
             let _ = std::fs::remove_file(&self.path);
             return;
         }
-        let is_short = self.opened.elapsed() < TIDY_AFTER;
-        // A log that was removed is found by nobody else: what it holds must go to the file now.
-        let is_for_later = !self.reads_only && is_short && log_path(&self.path).exists();
-        let keep_log = self.keeps_log || is_for_later;
+        // Others that have it open keep SQLite from doing so, but need not have anything of the log.
+        self.empty_log();
+        let keep_log = self.keeps_log || !self.is_log_sound();
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep_log);
     }
 }
@@ -169,18 +166,17 @@ impl Store {
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )
         .map_err(|error| StoreError::sql(path, error))?;
-        let opened = Instant::now();
         let path = path.to_owned();
         let (file, reads_only, keeps_log, sides) = (None, false, false, Vec::new());
         let mut store = Self {
             connection,
             path,
-            opened,
             file,
             reads_only,
             is_new,
             keeps_log,
             sides,
+            tried: Cell::new(0),
             seen: Cell::new(None),
             _user: user,
         };
@@ -190,7 +186,7 @@ impl Store {
         // Again, before the first write: SQLite has the log open by now, and keeps it.
         beside::check(&store.path)?;
         store.settle_modes_patiently(found).map_err(|e| store.sql(e))?;
-        store.migrate()?;
+        store.migrate(found)?;
         if let Verdict::Doubt(_) = verdict {
             // What it has is put into the file, so that the doubt is about nothing that is there. Who
             // else has it open keeps that from being done, and then it is done another time.
@@ -268,19 +264,18 @@ impl Store {
             Connection::open_with_flags(no_uri(path), flags)
         };
         let connection = connection.map_err(|error| StoreError::sql(path, error))?;
-        let opened = Instant::now();
         let path = path.to_owned();
         let (file, reads_only, is_new) = (None, true, false);
         let (keeps_log, sides) = (alone, Vec::new());
         let store = Self {
             connection,
             path,
-            opened,
             file,
             reads_only,
             is_new,
             keeps_log,
             sides,
+            tried: Cell::new(0),
             seen: Cell::new(None),
             _user: user,
         };
@@ -320,17 +315,31 @@ impl Store {
             // There is nothing to lose yet: these lines write one page, and a file that is empty
             // or has that page alone is taken for a new one.
             self.connection.pragma_update(None, "synchronous", "OFF")?;
-            // Only takes before the first table, and lets `remove` give space back.
-            self.connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-            // Before there is a log: by the file alone it is known whose it is.
-            self.connection.pragma_update(None, "application_id", migrate::APPLICATION_ID)?;
+            self.mark_as_ours()?;
         }
         self.connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        self.connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
         // In WAL mode NORMAL is enough against kill -9: what was committed is in the page cache,
         // which outlives the process. It syncs nothing at a commit, so starting and ending a run
         // costs no wait for the disk. `add_visit` asks for more.
         self.connection.pragma_update(None, "synchronous", "NORMAL")?;
         self.connection.pragma_update(None, "foreign_keys", true)
+    }
+
+    /// Writes the first page, unless another process has done so meanwhile: what is written after it has
+    /// made the store would be in a log without a mark.
+    fn mark_as_ours(&self) -> rusqlite::Result<()> {
+        let asked = |what: &str| self.connection.query_row(what, [], |row| row.get::<_, i64>(0));
+        if asked("PRAGMA page_count")? == 0 {
+            // Only takes before the first page, and lets `remove` give space back.
+            self.connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        }
+        let first = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+        if asked("PRAGMA application_id")? == 0 {
+            // Before there is a log: by the file alone it is known whose it is.
+            self.connection.pragma_update(None, "application_id", migrate::APPLICATION_ID)?;
+        }
+        first.commit()
     }
 
     /// The file it is in.
@@ -369,6 +378,40 @@ impl Store {
         let is_other = matches!(look::look(&self.path), Err(StoreError::OtherLog { .. }));
         self.seen.set(now.filter(|_| !is_other));
         !is_other
+    }
+
+    /// Puts the log into the file, as far as nobody reads from it: so that the file alone, which is what
+    /// people copy, has all that is stored. One that may be damaged stays as it is.
+    pub(crate) fn empty_log(&self) {
+        let length = self.log_length();
+        if length == 0 || self.reads_only || self.keeps_log || !self.is_log_sound() {
+            return;
+        }
+        // Nobody is waited for: who reads now, or whoever comes next, does it later.
+        if self.connection.busy_timeout(Duration::ZERO).is_ok() {
+            let empty = "PRAGMA wal_checkpoint(TRUNCATE)";
+            let _ = self.connection.query_row(empty, [], |_| Ok(()));
+        }
+        let _ = self.connection.busy_timeout(BUSY_TIMEOUT);
+        self.tried.set(self.log_length());
+    }
+
+    /// The same during longer work, now and then. SQLite would do it by itself, and put damage into the
+    /// file as well.
+    pub(crate) fn limit_log(&self) {
+        if self.log_length() >= self.tried.get().saturating_add(LOG_MAX) {
+            self.empty_log();
+        }
+    }
+
+    fn log_length(&self) -> u64 {
+        let real = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        std::fs::metadata(log_path(&real)).map_or(0, |found| found.len())
+    }
+
+    /// Whether what is in the log may be put into the file.
+    fn is_log_sound(&self) -> bool {
+        self.log_length() == 0 || matches!(look::look(&self.path), Ok(Verdict::Sound))
     }
 
     /// Takes the log and its index away from a name that is another file's by now, or nobody's: they

@@ -57,8 +57,11 @@ impl Store {
     }
 
     /// Applies what is missing, all in one transaction.
-    pub(crate) fn migrate(&mut self) -> Result<(), StoreError> {
-        if self.schema()? == KNOWN {
+    ///
+    /// * `found`: the schema before anything was written. Who took the file for a new one may have
+    ///   written to the log of a store that another process made meanwhile, and sets a mark behind it.
+    pub(crate) fn migrate(&mut self, found: i64) -> Result<(), StoreError> {
+        if found == KNOWN && self.schema()? == KNOWN {
             return Ok(());
         }
         let path = self.path.clone();

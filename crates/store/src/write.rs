@@ -146,7 +146,11 @@ impl Store {
     /// Says how the run stands.
     pub fn set_state(&mut self, id: &str, state: RunState) -> Result<(), StoreError> {
         let run = self.number(id)?;
-        self.change_header(run, "UPDATE run SET state = ?2 WHERE number = ?1", kept(state))
+        self.change_header(run, "UPDATE run SET state = ?2 WHERE number = ?1", kept(state))?;
+        if state != RunState::Running {
+            self.empty_log();
+        }
+        Ok(())
     }
 
     /// Says how many visits the plan has, when that changed: more repeats, or cells found to be
@@ -188,8 +192,7 @@ impl Store {
         }
         // What the log holds goes to the file, if that has room for it: then the log begins anew, and
         // on a full disk there is space in it for what follows.
-        let emptied = self.connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()));
-        drop(emptied);
+        self.empty_log();
         self.transaction(|t| {
             let mut delete = t.prepare("DELETE FROM run WHERE number = ?1")?;
             numbers.iter().try_for_each(|run| delete.execute([run]).map(|_| ()))?;
@@ -228,6 +231,7 @@ impl Store {
         transaction.commit().map_err(failed)?;
         // SQLite does not tell that the file was removed meanwhile.
         self.is_there()?;
+        self.limit_log();
         Ok(done)
     }
 }

@@ -255,15 +255,14 @@ fn a_log_without_its_store_is_refused_if_something_would_be_lost() {
 #[test]
 fn no_store_is_made_beside_an_index_in_use() {
     let path = scratch("an_index_in_use");
-    let mut child = writer(&path);
-    std::process::Command::new("kill").args(["-STOP", &child.id().to_string()]).status().unwrap();
+    let child = writer(&path);
+    std::process::Command::new("kill").args(["-STOP", &child.0.id().to_string()]).status().unwrap();
     std::fs::remove_file(&path).unwrap();
     let _ = std::fs::remove_file(log(&path));
     let error = Store::open(&path).unwrap_err();
     assert!(matches!(error, StoreError::NotBeside { .. }), "{error:?}");
     assert!(!path.exists());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(child);
     add(&mut Store::open(&path).unwrap());
     assert_eq!(runs(&path), 1);
 }
@@ -287,7 +286,17 @@ fn child_that_writes() {
     }
 }
 
-fn writer(path: &Path) -> Child {
+/// Ends with the test, however that ends.
+struct Other(Child);
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+fn writer(path: &Path) -> Other {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "bound::child_that_writes", "--ignored", "--nocapture"])
         .env(STORE, path)
@@ -298,14 +307,14 @@ fn writer(path: &Path) -> Child {
     assert!(lines.any(|line| line.unwrap() == "stored 0"));
     // Read on, or it stops writing.
     std::thread::spawn(move || lines.for_each(drop));
-    child
+    Other(child)
 }
 
 /// The log begins anew, and goes into the file, while it is looked at.
 #[test]
 fn another_process_that_writes_keeps_nobody_out() {
     let path = scratch("another_writes");
-    let mut child = writer(&path);
+    let child = writer(&path);
     for round in 0..200 {
         let read = Store::open_read_only(&path);
         assert!(read.is_ok(), "{round}: {read:?}");
@@ -315,8 +324,7 @@ fn another_process_that_writes_keeps_nobody_out() {
             store.add_warning("r1", &record::Warning::new("w", "from another")).unwrap();
         }
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(child);
     assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 1);
     assert!(Store::open(&path).unwrap().load("r1").is_ok());
 }
@@ -353,4 +361,82 @@ fn looking_at_a_store_ends_no_lock_on_it() {
     drop(Store::open(&path).unwrap());
     assert_eq!([&path, &index].map(|path| own_locks(path)), before);
     add(&mut store);
+}
+
+/// What people copy is the file.
+#[test]
+fn the_file_alone_has_what_was_stored() {
+    let path = scratch("the_file_alone");
+    let copy = path.with_file_name("copy.db");
+    let in_copy = || {
+        std::fs::copy(&path, &copy).unwrap();
+        let runs = Store::open_read_only(&copy).unwrap().list().unwrap().len();
+        std::fs::remove_file(&copy).unwrap();
+        runs
+    };
+    let mut store = Store::open(&path).unwrap();
+    add(&mut store);
+    store.set_state("r1", record::RunState::Complete).unwrap();
+    assert_eq!(in_copy(), 1, "a run that ended, of a store that is still open");
+    add(&mut store);
+    drop(store);
+    assert_eq!(in_copy(), 2, "a store that was closed");
+    // Somebody who has it open and reads nothing just now.
+    let idle = rusqlite::Connection::open(&path).unwrap();
+    let count = || idle.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0));
+    count().unwrap();
+    add(&mut Store::open(&path).unwrap());
+    assert_eq!(in_copy(), 3, "one that another has open");
+    // Somebody who reads keeps what he reads, and nobody waits for him.
+    idle.execute_batch("BEGIN").unwrap();
+    assert_eq!(count().unwrap(), 3);
+    let mut store = Store::open(&path).unwrap();
+    add(&mut store);
+    store.set_state("r4", record::RunState::Complete).unwrap();
+    drop(store);
+    assert_eq!(count().unwrap(), 3);
+    idle.execute_batch("COMMIT").unwrap();
+    drop(idle);
+    assert_eq!(in_copy(), 4);
+}
+
+/// The disk changes the log under a process that writes: the file stays as it is.
+#[test]
+fn a_log_that_is_damaged_meanwhile_is_not_put_into_the_file() {
+    let path = scratch("damaged_meanwhile");
+    let mut store = Store::open(&path).unwrap();
+    add(&mut store);
+    tidy(&path);
+    let file = std::fs::read(&path).unwrap();
+    (0..3).for_each(|_| add(&mut store));
+    let mut bytes = std::fs::read(log(&path)).unwrap();
+    bytes[9000] ^= 1;
+    std::fs::write(log(&path), &bytes).unwrap();
+    store.set_state("r2", record::RunState::Complete).unwrap();
+    // More than SQLite itself keeps in a log.
+    for _ in 0..6 {
+        let long = record::Warning::new("w", "x".repeat(1 << 20));
+        store.add_warning("r3", &long).unwrap();
+    }
+    drop(store);
+    assert!(std::fs::read(&path).unwrap() == file);
+    assert!(store::doubt(&path).is_some());
+    drop(Store::open_read_only(&path));
+    assert!(std::fs::read(&path).unwrap() == file);
+}
+
+/// A log does not grow for as long as a run goes on.
+#[test]
+fn a_long_log_goes_into_the_file() {
+    let path = scratch("a_long_log");
+    let mut store = Store::open(&path).unwrap();
+    add(&mut store);
+    let long = record::Warning::new("w", "x".repeat(1 << 20));
+    for _ in 0..12 {
+        store.add_warning("r1", &long).unwrap();
+        let length = std::fs::metadata(log(&path)).unwrap().len();
+        assert!(length < 6 << 20, "{length}");
+    }
+    drop(store);
+    assert_eq!(runs(&path), 1);
 }

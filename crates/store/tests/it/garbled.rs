@@ -6,7 +6,7 @@ use std::path::Path;
 use record::{Run, RunSummary};
 use store::{Store, StoreError, StoredCalibration};
 
-use crate::{sample, scratch, tidy};
+use crate::{kill, sample, scratch};
 
 /// All that is ever read of a store.
 type Answers = (Vec<RunSummary>, Vec<Run>, Vec<Run>, Vec<String>, Option<StoredCalibration>);
@@ -21,7 +21,7 @@ fn answers(path: &Path) -> Result<Answers, StoreError> {
     Ok((listed, runs, outlines, named, store.calibration("machine")?))
 }
 
-fn fill(path: &Path) {
+fn fill(path: &Path) -> Store {
     let mut store = Store::open(path).unwrap();
     let mut header = sample::header();
     let id = store.create_run(&header, &sample::cells()).unwrap();
@@ -39,7 +39,7 @@ fn fill(path: &Path) {
     header.suite = "another".to_owned();
     let id = store.create_run(&header, &sample::cells()).unwrap();
     store.add_visit(&id, &sample::visit(0)).unwrap();
-    store.set_state(&id, record::RunState::Complete).unwrap();
+    store
 }
 
 /// A stream of numbers from a seed.
@@ -71,9 +71,10 @@ fn garble(bytes: &mut [u8], way: usize, numbers: &mut Numbers) {
 /// How many copies were another, said so, or doubted; the others gave the same answers.
 fn play(test: &str, garbles_log: bool, copies: usize) -> (usize, usize) {
     let path = scratch(test);
-    fill(&path);
-    if !garbles_log {
-        tidy(&path);
+    let store = fill(&path);
+    match garbles_log {
+        true => kill(store),
+        false => drop(store),
     }
     let log = path.with_file_name("plimsoll.db-wal");
     let (good, good_log) = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap_or_default());
@@ -125,7 +126,7 @@ fn a_garbled_log_gives_the_same_answers_or_says_so() {
 #[test]
 fn a_log_that_was_cut_short_by_a_kill_is_no_doubt() {
     let path = scratch("a_log_cut_short");
-    fill(&path);
+    kill(fill(&path));
     let log = path.with_file_name("plimsoll.db-wal");
     let whole = std::fs::read(&log).unwrap();
     for step in 0..50 {

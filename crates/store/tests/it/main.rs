@@ -8,7 +8,7 @@ mod calibrations;
 mod claims;
 mod faults;
 mod garbled;
-mod kill;
+mod killed;
 mod old;
 mod runs;
 mod sample;
@@ -28,4 +28,14 @@ fn scratch(test: &str) -> PathBuf {
 fn tidy(store: &std::path::Path) {
     let raw = rusqlite::Connection::open(store).unwrap();
     raw.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+}
+
+/// Ends as if its process had been killed: all that it stored stays in the log.
+fn kill(store: store::Store) {
+    let file = store.path().to_owned();
+    let beside = |end: &str| PathBuf::from(format!("{}{end}", file.display()));
+    let left = ["", "-wal"].map(|end| (beside(end), std::fs::read(beside(end)).unwrap()));
+    drop(store);
+    let _ = std::fs::remove_file(beside("-shm"));
+    left.iter().for_each(|(path, bytes)| std::fs::write(path, bytes).unwrap());
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use store::{Store, StoreError};
 
-use crate::{sample, scratch, tidy};
+use crate::{kill, sample, scratch, tidy};
 
 /// Name and content of every file.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
@@ -32,11 +32,16 @@ fn side(store: &Path, end: &str) -> PathBuf {
 }
 
 fn filled(path: &Path) {
+    drop(open_filled(path));
+}
+
+fn open_filled(path: &Path) -> Store {
     let mut store = Store::open(path).unwrap();
     for _ in 0..3 {
         let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
         store.add_visit(&id, &sample::visit(0)).unwrap();
     }
+    store
 }
 
 type Open = fn(&Path) -> Result<Store, StoreError>;
@@ -178,7 +183,7 @@ fn a_stale_journal_is_not_rolled_back_into_a_store() {
     assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 3);
     // All of a store may be in its log, and the file is as one that is being made.
     put_back(&path, &Files::new());
-    filled(&path);
+    kill(open_filled(&path));
     let small = [&[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7][..], &[0; 504]].concat();
     for journal in [&journal, &small] {
         std::fs::write(side(&path, "-journal"), journal).unwrap();
@@ -221,7 +226,7 @@ fn a_store_that_was_killed_while_it_was_made_opens() {
 #[test]
 fn a_store_whose_file_has_no_mark_yet_is_known_by_its_log() {
     let path = scratch("known_by_its_log");
-    filled(&path);
+    kill(open_filled(&path));
     let mut bytes = std::fs::read(&path).unwrap();
     assert_eq!(bytes.len(), 4096, "all of it is in the log");
     bytes[68..72].fill(0);
@@ -254,7 +259,7 @@ fn a_log_of_another_page_size_is_refused() {
 
 /// A store with most of what it has in its log, and the log.
 fn logged(path: &Path) -> (PathBuf, Vec<u8>) {
-    filled(path);
+    kill(open_filled(path));
     let log = side(path, "-wal");
     let _ = std::fs::remove_file(side(path, "-shm"));
     let bytes = std::fs::read(&log).unwrap();
@@ -302,7 +307,7 @@ fn what_is_before_the_damage_is_read() {
     let log = side(&path, "-wal");
     let at = usize::try_from(std::fs::metadata(&log).unwrap().len()).unwrap();
     (0..3).for_each(|_| drop(store.create_run(&sample::header(), &sample::cells()).unwrap()));
-    drop(store);
+    kill(store);
     let mut bytes = std::fs::read(&log).unwrap();
     bytes[at + 1000] ^= 1;
     std::fs::write(&log, bytes).unwrap();
@@ -349,10 +354,11 @@ fn the_rest_of_a_transaction_that_failed_is_no_doubt() {
     raw.execute_batch("ROLLBACK").unwrap();
     assert!(length() > before + 40 * 4096, "it was in the log");
     assert_eq!(store::doubt(&path), None, "not written over");
-    Store::open(&path).unwrap().add_warning("r1", &record::Warning::new("a", "b")).unwrap();
+    let mut store = Store::open(&path).unwrap();
+    store.add_warning("r1", &record::Warning::new("a", "b")).unwrap();
     assert!(length() > before + 40 * 4096, "most of it still is");
     assert_eq!(store::doubt(&path), None, "written over at its beginning");
-    drop(raw);
+    drop((store, raw));
 }
 
 /// Another file has the store's name: the log of the one before is not put into it.

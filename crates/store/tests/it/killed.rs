@@ -26,7 +26,7 @@ fn a_killed_process_loses_no_finished_visit() {
     let path = scratch("a_killed_process");
     for (round, visits) in [(0, 0), (1, 3), (2, 11)] {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "kill::child_that_adds_visits", "--ignored", "--nocapture"])
+            .args(["--exact", "killed::child_that_adds_visits", "--ignored", "--nocapture"])
             .env(STORE, &path)
             .stdout(Stdio::piped())
             .spawn()
