@@ -130,12 +130,15 @@ pub(crate) fn make(
         give_length(&file, path, size, true, owner)?;
         match link(&file, directory, name) {
             Ok(()) => return Ok(file),
-            Err(Errno::EXIST) => return Err(file_error("create", path)(Errno::EXIST.into())),
+            Err(Errno::EXIST) => return Err(appeared(directory, name, path)),
             // This file system wants names from the beginning.
             Err(_) => {}
         }
     }
-    let file = create(directory, name, 0o600).map_err(file_error("create", path))?;
+    let file = create(directory, name, 0o600).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => appeared(directory, name, path),
+        _ => file_error("create", path)(error),
+    })?;
     let made = own::own(path, &file, owner)?;
     let prepare = || {
         let mark = stack::mark_value_growing(&file, size).map_err(file_error("examine", path))?;
@@ -148,6 +151,19 @@ pub(crate) fn make(
         let _ = made.remove();
     })?;
     Ok(file)
+}
+
+/// What is wrong with a name that was free when it was judged: two runs that begin in one directory
+/// at one moment want the same one.
+fn appeared(directory: &OwnedFd, name: &OsStr, path: &Path) -> RunError {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let there = rustix::fs::openat(directory, name, flags, Mode::empty()).map(File::from).ok();
+    // Not by locking it: that could come before its maker does.
+    let (path, holder) = (path.to_path_buf(), there.as_ref().and_then(stack::lock_holder));
+    match holder {
+        Some(_) => RunError::InUse { path, holder },
+        None => RunError::Appeared { path },
+    }
 }
 
 /// Makes an empty file with a name; it must not exist, and no link of that name is followed.

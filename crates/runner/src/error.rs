@@ -228,6 +228,12 @@ pub enum RunError {
         /// Whose run it is, as far as that can be seen.
         holder: Option<stack::Process>,
     },
+    /// There was nothing of that name when it was judged.
+    #[error("{path} was made by another process since the check")]
+    Appeared {
+        /// Which.
+        path: PathBuf,
+    },
     /// Another has a device for itself since it was judged.
     #[error("{path} is in use since the check{}", by_all(holders))]
     Claimed {
@@ -464,6 +470,10 @@ impl RunError {
             Self::Claimed { .. } | Self::Leased { .. } => {
                 Some("wait for that process or end it first, or name another target".to_owned())
             }
+            Self::Appeared { .. } => Some(
+                "nothing of it was written; run again to have it checked, or name another target"
+                    .to_owned(),
+            ),
             Self::InUse { .. } => {
                 Some("wait for that run (`plimsoll list`), or name another target".to_owned())
             }
@@ -523,6 +533,8 @@ impl RunError {
             | Self::SameTarget { .. }
             | Self::TwinMemory { .. }
             | Self::Confirm(_)
+            | Self::InUse { .. }
+            | Self::Appeared { .. }
             | Self::Claimed { .. }
             | Self::Leased { .. }
             | Self::NoRoom { .. }

@@ -373,8 +373,47 @@ fn a_second_writer_of_the_same_file_is_refused() {
     held.lock().unwrap();
     let mut store = store::Store::open(&place.join("store.db")).unwrap();
     let ended = late.run(&mut store, &mut |_: runner::Event<'_>| {}, &runner::Interrupt::default());
-    assert!(matches!(ended, Err(RunError::InUse { .. })), "{ended:?}");
+    let error = ended.unwrap_err();
+    assert!(matches!(error, RunError::InUse { .. }), "{error:?}");
+    assert_eq!(error.kind(), runner::ErrorKind::Refused);
     assert_eq!(store.list().unwrap().len(), 1, "nothing of it is stored");
+}
+
+/// Both were judged before either made its file.
+#[test]
+fn of_two_runs_that_make_one_file_the_second_says_who_has_it() {
+    use runner::ErrorKind;
+    let place = Place::new("both");
+    for (target, name) in [("", "plimsoll-scratch.dat"), ("new", "new")] {
+        let target = place.join(target);
+        let order = order(&place, "random-write", target.to_str().unwrap(), &SMALL);
+        let mut store = store::Store::open(&place.join("store.db")).unwrap();
+        let mut late = || {
+            let late = prepare(&order).unwrap();
+            let held = std::fs::File::create(place.join(name)).unwrap();
+            held.lock().unwrap();
+            (late, held)
+        };
+        for is_held in [true, false] {
+            let (late, held) = late();
+            if !is_held {
+                drop(held);
+            }
+            let nothing = &mut |_: runner::Event<'_>| {};
+            let ended = late.run(&mut store, nothing, &runner::Interrupt::default()).unwrap_err();
+            assert_eq!(ended.kind(), ErrorKind::Refused, "{ended:?}");
+            assert!(ended.hint().is_some());
+            match (&ended, is_held) {
+                (RunError::InUse { holder: Some(holder), .. }, true) => {
+                    assert_eq!(holder.id, std::process::id());
+                }
+                (RunError::Appeared { .. }, false) => {}
+                _ => panic!("{is_held}: {ended:?}"),
+            }
+            std::fs::remove_file(place.join(name)).unwrap();
+        }
+        assert!(store.list().unwrap().is_empty(), "nothing of it is stored");
+    }
 }
 
 #[test]
