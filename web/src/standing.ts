@@ -18,6 +18,8 @@ export function word({ standing, visits_made: made, visits_planned: planned }: L
       return 'complete';
     case 'imported':
       return 'imported';
+    case 'damaged':
+      return 'damaged';
     default:
       return `${standing} after ${made} of ${planned} visits`;
   }

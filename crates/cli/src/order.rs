@@ -1,10 +1,13 @@
 //! From arguments to suites, settings and stores.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
+use record::{Run, RunSummary};
 use runner::Settings;
-use store::Store;
+use store::{Store, StoreError};
 use suite::{Found, Part, Parts, SuiteSource};
 use units::Nanos;
 
@@ -263,6 +266,49 @@ pub fn on(suite: &str, target: &str) -> String {
     }
 }
 
+/// The damaged runs that this command has named.
+static NAMED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+fn name_damaged(id: &str, error: &StoreError, output: &Output) {
+    let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+    if named.insert(id.to_owned()) {
+        output.warning(&format!("{id} is left out: {error}"));
+        output.hint(&format!("`plimsoll rm {id}` removes it; other runs are read as before"));
+    }
+}
+
+/// Every run that can be read, newest last; the others are named, once in a command.
+pub fn readable(store: &Store, output: &Output) -> Result<Vec<RunSummary>, StoreError> {
+    let (runs, damaged) = store.readable()?;
+    damaged.iter().for_each(|(id, error)| name_damaged(id, error, output));
+    Ok(runs)
+}
+
+/// What somebody wants of a run among others; `None` of one that is damaged, which is named.
+pub fn unless_damaged<T>(
+    id: &str,
+    read: Result<T, StoreError>,
+    output: &Output,
+) -> Result<Option<T>, StoreError> {
+    match read {
+        Err(error @ StoreError::BadValue { .. }) => {
+            name_damaged(id, &error, output);
+            Ok(None)
+        }
+        read => read.map(Some),
+    }
+}
+
+/// Runs of a group, but for those that are damaged.
+pub fn load_group(store: &Store, ids: &[String], output: &Output) -> Result<Vec<Run>, StoreError> {
+    let load = |id: &String| unless_damaged(id, store.load(id), output).transpose();
+    let runs: Vec<Run> = ids.iter().filter_map(load).collect::<Result<_, _>>()?;
+    match ids.first() {
+        Some(first) if runs.is_empty() => Ok(vec![store.load(first)?]),
+        _ => Ok(runs),
+    }
+}
+
 /// The store for looking things up; brought up to date if it is an old one.
 pub fn store_to_read(common: &Common) -> Result<Store, Failure> {
     let path = store_path(common)?;
@@ -272,7 +318,7 @@ pub fn store_to_read(common: &Common) -> Result<Store, Failure> {
             Err(Failure::new(ExitCode::Usage, message).hint("`plimsoll run` makes it"))
         }
         _ => match Store::open_read_only(&path) {
-            Err(store::StoreError::Older { .. }) => Ok(Store::open(&path)?),
+            Err(StoreError::Older { .. }) => Ok(Store::open(&path)?),
             opened => Ok(opened?),
         },
     }

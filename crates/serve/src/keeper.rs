@@ -348,8 +348,8 @@ impl Keeper {
         let is_settled = outside.is_settled();
         let (began, work) = (Instant::now(), Work::begin());
         let is_same = self.seen.as_ref().is_some_and(|s| s.outside.is_same_file(&outside));
-        let listed = Store::open_read_only(&self.path)
-            .and_then(|store| self.listed(&store, store.list()?, is_same));
+        let listed =
+            Store::open_read_only(&self.path).and_then(|store| self.listed(&store, is_same));
         let cost = work.done();
         self.budget.spend(began, cost);
         let least = if listed.is_err() { REST_MIN } else { Duration::ZERO };
@@ -403,16 +403,11 @@ impl Keeper {
     /// store, so it is read again only when that line is another one.
     ///
     /// * `is_same`: the store is the one that was seen before.
-    fn listed(
-        &self,
-        store: &Store,
-        runs: Vec<RunSummary>,
-        is_same: bool,
-    ) -> Result<Vec<Listed>, StoreError> {
+    fn listed(&self, store: &Store, is_same: bool) -> Result<Vec<Listed>, StoreError> {
         let seen = self.seen.iter().filter(|_| is_same).flat_map(|seen| &seen.runs);
         let known: HashMap<&str, &Listed> =
             seen.map(|listed| (listed.run.id.as_str(), listed)).collect();
-        let told = |run: RunSummary| match known.get(run.id.as_str()) {
+        let read = |run: RunSummary| match known.get(run.id.as_str()) {
             Some(listed) if listed.run == run => Ok((*listed).clone()),
             _ => match store.outline(&run.id) {
                 Ok(outline) => Ok(Listed::new(run, &outline)),
@@ -422,7 +417,12 @@ impl Keeper {
                 Err(_) => Ok(Listed::unread(run)),
             },
         };
-        runs.into_iter().map(told).collect()
+        let line = |(id, line)| match line {
+            Ok(run) => read(run),
+            // Why is said to whoever opens it.
+            Err(_) => Ok(Listed::damaged(id)),
+        };
+        store.lines()?.into_iter().map(line).collect()
     }
 
     /// The runs as they are told, each with the version that it changed with.

@@ -64,6 +64,18 @@ impl Store {
         Ok(lines.into_values().collect())
     }
 
+    /// Every run on a line that can be read, newest last, and of the others what is wrong with them.
+    pub fn readable(&self) -> Result<(Vec<RunSummary>, Vec<(String, StoreError)>), StoreError> {
+        let (mut runs, mut damaged) = (Vec::new(), Vec::new());
+        for (id, line) in self.lines()? {
+            match line {
+                Ok(run) => runs.push(run),
+                Err(error) => damaged.push((id, error)),
+            }
+        }
+        Ok((runs, damaged))
+    }
+
     fn check_summary(&self, id: &str, row: &Row) -> Result<(), StoreError> {
         let failed = |error| self.sql(error);
         let run = (id, row.get("number").map_err(failed)?);

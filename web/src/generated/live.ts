@@ -53,7 +53,8 @@ export interface LiveRun {
   part: PartOf | null;
   /**
    * How it stands, in the word of all heads: `running` while a process works on it, else `killed`,
-   * `complete`, `out of time`, `interrupted`, `failed` or `imported`.
+   * `complete`, `out of time`, `interrupted`, `failed` or `imported`; `damaged` of one that cannot be
+   * read, of which only the id is known.
    */
   standing: string;
   /**

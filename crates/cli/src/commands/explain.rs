@@ -89,10 +89,13 @@ fn load(
     }
     let store = order::store_to_read(common)?;
     let ids = match &args.group {
-        Some(group) => of_group(&store, group)?,
+        Some(group) => of_group(&store, group, output)?,
         None => named(&store, &args.runs)?,
     };
-    let runs = ids.iter().map(|id| store.load(id)).collect::<Result<Vec<Run>, _>>()?;
+    let runs = match args.group {
+        Some(_) => order::load_group(&store, &ids, output)?,
+        None => ids.iter().map(|id| store.load(id)).collect::<Result<Vec<Run>, _>>()?,
+    };
     let context = context(&store, &runs, output)?;
     Ok((runs, context))
 }
@@ -124,11 +127,11 @@ pub fn named(store: &Store, words: &[String]) -> Result<Vec<String>, Failure> {
     Ok(ids)
 }
 
-/// The runs of a list of suites, by their place in it.
+/// The runs of a list of suites that can be read, by their place in it.
 ///
 /// * `group`: as stored, or `last`: of the newest run that is part of a list.
-pub fn of_group(store: &Store, group: &str) -> Result<Vec<String>, Failure> {
-    let runs = store.list()?;
+pub fn of_group(store: &Store, group: &str, output: &Output) -> Result<Vec<String>, Failure> {
+    let runs = order::readable(store, output)?;
     let parts = || runs.iter().filter_map(|run| Some((run.part.as_ref()?, &run.id)));
     let group = match group {
         "last" => parts().next_back().map_or(group, |(part, _)| part.group.as_str()),

@@ -68,7 +68,7 @@ pub struct ReportArgs {
 
 pub fn report(args: &ReportArgs, common: &Common, output: &Output) -> Result<(), Failure> {
     let store = order::store_to_read(common)?;
-    let runs = load(args, &store)?;
+    let runs = load(args, &store, output)?;
     if args.json {
         return output.print(&json(&draw(args, &store, &runs, output)?)?);
     }
@@ -102,9 +102,9 @@ fn counted(ids: &[&str]) -> String {
 }
 
 /// The runs, the baseline first.
-fn load(args: &ReportArgs, store: &Store) -> Result<Vec<Run>, Failure> {
+fn load(args: &ReportArgs, store: &Store, output: &Output) -> Result<Vec<Run>, Failure> {
     let mut ids = match &args.group {
-        Some(group) => explain::of_group(store, group)?,
+        Some(group) => explain::of_group(store, group, output)?,
         None => explain::named(store, &args.runs)?,
     };
     if let Some(word) = &args.baseline {
@@ -115,7 +115,10 @@ fn load(args: &ReportArgs, store: &Store) -> Result<Vec<Run>, Failure> {
         };
         ids[..=at].rotate_right(1);
     }
-    Ok(ids.iter().map(|id| store.load(id)).collect::<Result<Vec<Run>, _>>()?)
+    Ok(match args.group {
+        Some(_) => order::load_group(store, &ids, output)?,
+        None => ids.iter().map(|id| store.load(id)).collect::<Result<Vec<Run>, _>>()?,
+    })
 }
 
 fn draw(args: &ReportArgs, store: &Store, runs: &[Run], output: &Output) -> Result<Page, Failure> {

@@ -97,11 +97,12 @@ fn tell_next(header: &RunHeader, output: &Output) {
 }
 
 fn newest_unfinished(store: &Store, output: &Output) -> Result<String, Failure> {
-    let runs = store.list()?;
+    let runs = order::readable(store, output)?;
     let mut found: Vec<&str> = Vec::new();
     for run in runs.iter().rev().filter(|run| run.state != RunState::Complete && !run.live) {
         // A side of a comparison cannot go on alone, and must not stand before one that can.
-        if store.load(&run.id)?.header.blocks.is_none() {
+        let read = order::unless_damaged(&run.id, store.load(&run.id), output)?;
+        if read.is_some_and(|run| run.header.blocks.is_none()) {
             found.push(&run.id);
         }
     }

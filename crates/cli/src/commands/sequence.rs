@@ -175,7 +175,7 @@ impl<'a> Sequence<'a> {
 
     /// Goes on with a sequence that has runs in the store.
     fn join(&mut self, group: &str, common: &Common, of: u32) -> Result<(), Failure> {
-        let runs = order::store_to_read(common)?.list()?;
+        let runs = order::readable(&order::store_to_read(common)?, &self.output)?;
         let mut parts = runs.iter().filter_map(|run| run.part.as_ref());
         let Some(found) = parts.find(|part| part.group == group) else {
             let message = format!("no run belongs to the group {group}");

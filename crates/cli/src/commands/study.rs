@@ -336,7 +336,7 @@ fn report(args: &ReportArgs, common: &Common, output: Output) -> Result<ExitCode
     let store_path = order::store_path(common)?;
     let store = order::store_to_read(common)?;
     let name = prepared.study.name.clone();
-    let all = store.list()?;
+    let all = order::readable(&store, &output)?;
     let parts = || {
         all.iter()
             .filter_map(|run| Some((run.part.as_ref()?, run)))
@@ -359,8 +359,8 @@ fn report(args: &ReportArgs, common: &Common, output: Output) -> Result<ExitCode
         return Err(no_runs(args, &name, &groups));
     }
     found.sort_by_key(|(part, _)| part.number);
-    let runs: Vec<record::Run> =
-        found.iter().map(|(_, run)| store.load(&run.id)).collect::<Result<_, _>>()?;
+    let ids: Vec<String> = found.iter().map(|(_, run)| run.id.clone()).collect();
+    let runs = order::load_group(&store, &ids, &output)?;
     let state = group.as_deref().and_then(played);
     let prepared = match &state {
         Some(state) => as_played(prepared, &state.begins, &output)?,
@@ -516,11 +516,12 @@ fn remove_scratch(found: &Unfinished, store: &Path, output: &Output) -> Result<(
     }
     let store = Store::open(store)?;
     let key = found.state.begins.key.as_str();
-    let of_it = store.list()?.into_iter().filter(|run| {
+    let of_it = order::readable(&store, output)?.into_iter().filter(|run| {
         let is_part = run.part.as_ref().is_some_and(|part| part.group == key);
         is_part && run.state != record::RunState::Complete && !run.live
     });
-    let runs: Vec<record::Run> = of_it.map(|run| store.load(&run.id)).collect::<Result<_, _>>()?;
+    let ids: Vec<String> = of_it.map(|run| run.id).collect();
+    let runs = order::load_group(&store, &ids, output)?;
     super::rm::remove_files(&store, &runs, output)
 }
 

@@ -490,8 +490,6 @@ fn a_store_that_goes_away_is_told_and_read_again_when_it_is_back() {
     // Another store under the same name.
     let other = World::new();
     other.ok(&["run", "random-write", "--target", "null:", "--time", "50ms", "--classic"]);
-    // Short runs leave the log beside the file; who reads puts it back.
-    other.ok(&["list"]);
     std::fs::rename(other.store(), &store).unwrap();
     let now = events.find(|event| event["whole"] == true).unwrap();
     assert_eq!(now["runs"].as_array().unwrap().len(), 1);
@@ -500,6 +498,27 @@ fn a_store_that_goes_away_is_told_and_read_again_when_it_is_back() {
     std::fs::write(&store, "no store at all").unwrap();
     let trouble = events.find(|event| !event["trouble"].is_null()).unwrap();
     assert!(trouble["trouble"]["error"].as_str().unwrap().contains("store"), "{trouble}");
+}
+
+/// One run that cannot be read is shown as such, and keeps no other from being shown.
+#[test]
+fn a_damaged_run_hides_no_other_from_the_page() {
+    let world = World::with_two_runs();
+    let served = Served::on_any_port(&world);
+    let mut events = served.listen();
+    events.next().unwrap();
+    if !crate::written::harm(&world.store(), "c.execute('DELETE FROM run WHERE number = 1')") {
+        println!("skipped: no python3 with sqlite3");
+        return;
+    }
+    let told = wait_for(&mut events, "r1", |run| run["standing"] == "damaged");
+    assert_eq!(told["suite"], "");
+    let live = served.json("/api/runs");
+    assert_eq!(live["runs"].as_array().unwrap().len(), 2, "{live}");
+    assert_eq!(live["trouble"], Value::Null);
+    assert_eq!(served.get("/api/page/r2", "").status, 200);
+    let refused = served.get("/api/page/r1", "");
+    assert!(refused.status == 503 && refused.body.contains("its row is lost"), "{}", refused.body);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 
-use crate::world::World;
+use crate::world::{Done, World};
 
 const REFUSED: i32 = 3;
 
@@ -203,7 +203,7 @@ fn a_run_with_changed_numbers_is_refused_and_can_go() {
 }
 
 /// Python's SQLite, for what nobody does by our program. `false` where there is none.
-fn harm(store: &std::path::Path, script: &str) -> bool {
+pub fn harm(store: &std::path::Path, script: &str) -> bool {
     let script =
         format!("import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); {script}; c.commit()");
     let done = std::process::Command::new("python3").args(["-c", &script]).arg(store).output();
@@ -230,6 +230,45 @@ fn a_damaged_run_hides_no_other() {
     world.ok(&["show", "last"]);
     world.ok(&["rm", "r2", "--yes"]);
     assert_eq!(world.ok(&["list"]).err, "");
+}
+
+/// Nothing that looks through all runs is stopped by one of them, which it names once.
+#[test]
+fn a_damaged_run_stops_nothing_that_is_about_others() {
+    let world = World::with_two_runs();
+    let study = "title = \"a study\"\n[stack]\ntarget = [\"null:\", \"memory:16MiB\"]\n[measure]\n\
+                 suites = [\"random-read\"]\nrepeats = 2\ntime = \"20ms\"\nquick = true\n";
+    std::fs::write(world.path("study.toml"), study).unwrap();
+    if !harm(&world.store(), "c.execute('DELETE FROM run WHERE number = 2')") {
+        println!("skipped: no python3 with sqlite3");
+        return;
+    }
+    let named = |done: &Done| {
+        let count = done.err.matches("warning: r2 is left out: ").count();
+        assert_eq!(count, 1, "{done:?}");
+        assert!(done.err.contains("plimsoll rm r2"), "{done:?}");
+    };
+    named(&world.ok(&["study", "study.toml"]));
+    for words in [
+        &["explain", "--group", "last"][..],
+        &["report", "--group", "last", "--json"],
+        &["study", "report", "study.toml"],
+        &["compare", "--group", "last", "last"],
+    ] {
+        let done = world.run(words);
+        assert!(done.code != 6, "{words:?}: {done:?}");
+        named(&done);
+    }
+    let done = world.run(&["resume"]);
+    assert!(done.code == 2 && done.err.contains("no run is left to go on with"), "{done:?}");
+    named(&done);
+    // One of the group whose visits are damaged.
+    let script = "c.execute('DROP TRIGGER visit_is_kept'); \
+                  c.execute('UPDATE visit SET repeat = 7 WHERE run = 4')";
+    assert!(harm(&world.store(), script));
+    let done = world.ok(&["explain", "--group", "last"]);
+    named(&done);
+    assert_eq!(done.err.matches("warning: r4 is left out: ").count(), 1, "{done:?}");
 }
 
 #[test]

@@ -54,7 +54,8 @@ pub struct LiveRun {
     /// Wall clock at the start, ns since 1970; null where nobody tells.
     pub started_unix_ns: Option<i64>,
     /// How it stands, in the word of all heads: `running` while a process works on it, else `killed`,
-    /// `complete`, `out of time`, `interrupted`, `failed` or `imported`.
+    /// `complete`, `out of time`, `interrupted`, `failed` or `imported`; `damaged` of one that cannot be
+    /// read, of which only the id is known.
     pub standing: String,
     /// How many visits count, as `plimsoll list` says.
     pub visits_made: u32,

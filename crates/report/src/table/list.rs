@@ -1,5 +1,5 @@
 use explain::visits::Visits;
-use record::{PartOf, Run, RunSummary};
+use record::{PartOf, Run, RunState, RunSummary};
 use serde::{Serialize, Serializer};
 
 use crate::text::{Columns, cut, plain, utc};
@@ -29,6 +29,24 @@ impl Listed {
         let (made, planned) = (summary.visits_made, summary.visits_planned);
         let visits = Visits { made, planned, ..Visits::default() };
         Self { run: summary, standing: standing.to_owned(), visits }
+    }
+
+    /// A run of which nothing can be read.
+    pub fn damaged(id: String) -> Self {
+        let run = RunSummary {
+            id,
+            suite: String::new(),
+            target: String::new(),
+            imported: None,
+            started_unix_ns: None,
+            state: RunState::Failed,
+            live: false,
+            visits_made: 0,
+            visits_planned: 0,
+            warnings: 0,
+            part: None,
+        };
+        Self { run, standing: "damaged".to_owned(), visits: Visits::default() }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::commands::explain::of_group;
 use crate::commands::suites::counted;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::order;
 use crate::output::{Output, json};
 
 /// The runs of a group by the number of their part; of a part that was played again the last.
@@ -90,7 +91,7 @@ fn document(
 ) -> Result<(ExitCode, Document), Failure> {
     let mut groups: Vec<Group> = Vec::new();
     for word in &args.runs {
-        let group = load(store, word)?;
+        let group = load(store, word, output)?;
         if groups.iter().any(|known| known.name == group.name) {
             let message = format!("group {} is named twice", group.name);
             let hint = "a group is always the same as itself; `plimsoll list` shows the others";
@@ -143,10 +144,10 @@ fn of_part(part: &Part, cells: bool) -> String {
     format!("{title}\n{line}\n{}\n", text(&part.comparison, &part.runs, cells))
 }
 
-fn load(store: &Store, word: &str) -> Result<Group, Failure> {
+fn load(store: &Store, word: &str, output: &Output) -> Result<Group, Failure> {
     let mut group = Group { name: word.to_owned(), list: String::new(), runs: BTreeMap::new() };
-    for id in of_group(store, word)? {
-        let run = store.load(&id)?;
+    let ids = of_group(store, word, output)?;
+    for run in order::load_group(store, &ids, output)? {
         let Some(part) = run.header.part.clone() else { continue };
         group.name = part.group;
         group.list = part.list;

@@ -42,12 +42,13 @@ impl<'a> Measurer<'a> {
 
     /// The run at that place that did not come to its end.
     fn begun(&self, group: &str, number: u32) -> Result<Option<Run>, RunError> {
-        let runs = self.store.list()?;
+        let runs = order::readable(self.store, &self.output)?;
         let of_place = runs.iter().rev().find(|run| {
             let here = run.part.as_ref().filter(|p| p.group == group && p.number == number);
             here.is_some() && run.state != RunState::Complete && !run.live
         });
-        of_place.map(|run| Ok(self.store.load(&run.id)?)).transpose()
+        let Some(run) = of_place else { return Ok(None) };
+        Ok(order::unless_damaged(&run.id, self.store.load(&run.id), &self.output)?)
     }
 }
 
@@ -77,7 +78,7 @@ impl Crew for Measurer<'_> {
     }
 
     fn complete(&self, key: &str) -> Result<BTreeSet<u32>, RunError> {
-        let runs = self.store.list()?;
+        let runs = order::readable(self.store, &self.output)?;
         let complete = runs.iter().filter(|run| run.state == RunState::Complete);
         let parts = complete.filter_map(|run| run.part.as_ref());
         Ok(parts.filter(|part| part.group == key).map(|part| part.number).collect())

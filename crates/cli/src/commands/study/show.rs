@@ -19,6 +19,7 @@ use super::crew::settings;
 use crate::commands::suites::duration;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::order;
 use crate::output::{Output, json};
 
 /// In the commands of a plan, where the key of the study will be.
@@ -387,7 +388,7 @@ pub fn ended(
     is_json: bool,
     output: &Output,
 ) -> Result<(), Failure> {
-    let made = made(ended, store)?;
+    let made = made(ended, store, output)?;
     if is_json {
         let document = document(prepared, &[], &[], Some(ended), made);
         return output.print(&json(&document)?);
@@ -422,9 +423,9 @@ pub fn ended(
 }
 
 /// The runs of the study by stack, in their order.
-fn made(ended: &Ended, store: &Store) -> Result<Vec<(u32, RunOf)>, Failure> {
+fn made(ended: &Ended, store: &Store, output: &Output) -> Result<Vec<(u32, RunOf)>, Failure> {
     let mut found: BTreeMap<u32, (u32, RunOf)> = BTreeMap::new();
-    for run in store.list()? {
+    for run in order::readable(store, output)? {
         let Some(part) = run.part.as_ref().filter(|part| part.group == ended.key) else { continue };
         let stack = part.study.as_ref().map_or(0, |study| study.stack);
         let number = part.number;
