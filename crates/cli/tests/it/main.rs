@@ -10,6 +10,7 @@ mod import;
 mod input;
 mod known;
 mod layout;
+mod left;
 mod live;
 #[path = "../../../stack/tests/it/common.rs"]
 #[expect(dead_code, reason = "the tests of `stack` need more of it")]

@@ -12,6 +12,8 @@ mod exchanged;
 mod faults;
 mod hangs;
 mod lab;
+#[path = "../it/left.rs"]
+mod left;
 mod left_behind;
 mod limits;
 mod live;

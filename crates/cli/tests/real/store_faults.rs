@@ -60,6 +60,7 @@ fn a_damaged_log_is_kept_by_all_that_read() {
     for _ in 0..3 {
         lab.ok("run random-read --target null: --time 20ms --store s.db");
     }
+    crate::left::leave_log(&lab.path("s.db"));
     let log = lab.path("s.db-wal");
     let mut bytes = fs::read(&log).unwrap();
     let last = 32 + ((bytes.len() - 32) / 4120 - 8) * 4120 + 100;
