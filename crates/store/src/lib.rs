@@ -419,8 +419,9 @@ impl Store {
     fn leave(&mut self) {
         // SQLite would remove what has their names, whosever it is.
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
-        // A file that something was copied into keeps the log beside it: who opens it is told of it. And
-        // who opened the file that has the name by now may have taken over what is beside it.
+        // A file that something was copied into keeps the log beside it: whoever opens it next gets an
+        // error that names it. And who opened the file that has the name by now may have taken over what
+        // is beside it.
         let is_same = self.file.is_some() && self.file == file_id(&self.path);
         if is_same || self.sides.iter().any(|(_, side)| locks::others_have(*side)) {
             return;

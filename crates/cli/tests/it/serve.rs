@@ -511,8 +511,8 @@ fn a_damaged_run_hides_no_other_from_the_page() {
         println!("skipped: no python3 with sqlite3");
         return;
     }
-    let told = wait_for(&mut events, "r1", |run| run["standing"] == "damaged");
-    assert_eq!(told["suite"], "");
+    let shown = wait_for(&mut events, "r1", |run| run["standing"] == "damaged");
+    assert_eq!(shown["suite"], "");
     let live = served.json("/api/runs");
     assert_eq!(live["runs"].as_array().unwrap().len(), 2, "{live}");
     assert_eq!(live["trouble"], Value::Null);
