@@ -388,14 +388,14 @@ fn of_two_runs_that_make_one_file_the_second_says_who_has_it() {
         let target = place.join(target);
         let order = order(&place, "random-write", target.to_str().unwrap(), &SMALL);
         let mut store = store::Store::open(&place.join("store.db")).unwrap();
-        let mut late = || {
+        let begin = || {
             let late = prepare(&order).unwrap();
             let held = std::fs::File::create(place.join(name)).unwrap();
             held.lock().unwrap();
             (late, held)
         };
         for is_held in [true, false] {
-            let (late, held) = late();
+            let (late, held) = begin();
             if !is_held {
                 drop(held);
             }
