@@ -3,7 +3,9 @@
 
 mod alignment;
 mod block;
+mod born;
 pub mod build;
+mod elsewhere;
 mod gather;
 mod held;
 mod host;

@@ -14,11 +14,11 @@ use crate::same_bytes::{
     Elsewhere, Lab, Undo, is_held, is_mapped, is_root, is_written, python, reasons, run, settled,
 };
 
-fn is_unchecked(found: &[RefusalReason]) -> bool {
+pub fn is_unchecked(found: &[RefusalReason]) -> bool {
     found.iter().any(|reason| matches!(reason, RefusalReason::Unchecked { .. }))
 }
 
-fn is_loop_file(found: &[RefusalReason]) -> bool {
+pub fn is_loop_file(found: &[RefusalReason]) -> bool {
     found.iter().any(|reason| matches!(reason, RefusalReason::LoopFile { .. }))
 }
 
@@ -82,7 +82,7 @@ if number is None:
     os._exit(0)
 ctypes.CDLL(None).syscall(number, 0)
 ";
-const IMPORTS: &str = "import ctypes,mmap,os,sys,threading,time\n";
+pub const IMPORTS: &str = "import ctypes,mmap,os,sys,threading,time\n";
 
 fn first_thread_ends(open: &str, path: &Path) -> Option<Elsewhere> {
     python(&format!("{IMPORTS}{open}\n{FIRST_THREAD_ENDS}"), &[path])
@@ -171,13 +171,13 @@ fn a_private_map_of_a_device_is_a_use_of_it() {
 
 /// An overlay `m` over `l` and `u`, in a file system of its own: an upper directory must not be on
 /// an overlay itself.
-struct Overlay {
-    _undo: Undo,
-    base: PathBuf,
+pub struct Overlay {
+    pub undo: Undo,
+    pub base: PathBuf,
 }
 
 impl Overlay {
-    fn new(lab: &Lab) -> Option<Self> {
+    pub fn new(lab: &Lab) -> Option<Self> {
         let mut undo = Undo::default();
         let base = lab.path("base");
         fs::create_dir(&base).unwrap();
@@ -186,21 +186,21 @@ impl Overlay {
         for name in ["l", "u", "w", "m"] {
             fs::create_dir(base.join(name)).unwrap();
         }
-        Some(Self { _undo: undo, base })
+        Some(Self { undo, base })
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub fn at(&self, name: &str) -> PathBuf {
         self.base.join(name)
     }
 
-    fn mount(&mut self) -> Option<()> {
+    pub fn mount(&mut self) -> Option<()> {
         let at = |name: &str| self.at(name).display().to_string();
         let options = format!("lowerdir={},upperdir={},workdir={}", at("l"), at("u"), at("w"));
         let merged = self.at("m");
         let words =
             ["-t", "overlay", "none", "-o", &options, merged.to_str().unwrap()].map(Path::new);
         run("mount", &words)?;
-        self._undo.later("umount", &["-l".as_ref(), &merged]);
+        self.undo.later("umount", &["-l".as_ref(), &merged]);
         Some(())
     }
 }
