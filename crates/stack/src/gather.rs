@@ -13,7 +13,7 @@ use crate::block;
 use crate::born::Likeness;
 use crate::elsewhere::Elsewhere;
 use crate::host::{Host, unescape};
-use crate::locks::openers;
+use crate::locks::{Opening, openers};
 use crate::mounts::{DeviceNumber, Mount, mount_of, mounts};
 use crate::overlays::{Alike, Overlays};
 use crate::safety::same::{Root, Table};
@@ -24,7 +24,7 @@ use crate::shared::{self, Loop};
 use crate::signature::probe;
 use crate::target::{FileId, PathKind, Space, Target, is_memory_or_network, names, under};
 use crate::users::{
-    SeenMount, Wanted, all_mounts, file_at, reach, unchecked, users, users_of_file,
+    SeenMount, Wanted, all_mounts, file_at, lease_holders, reach, unchecked, users, users_of_file,
 };
 
 /// Where Plimsoll's own files are: the disk under them is never written.
@@ -149,6 +149,8 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
             };
             if writes {
                 look_around(host, target, consent, own, &mut file);
+            } else if host.is_this() {
+                file.users.leases = lease_holders(&[target.path.stable()], Opening::ToRead);
             }
             Subject::File(Box::new(file))
         }

@@ -7,22 +7,28 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Statx, StatxFlags};
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, RawDir, Statx, StatxFlags};
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::born::{Born, Likeness};
 use crate::elsewhere::Elsewhere;
 use crate::host::Host;
+use crate::locks::{Opening, lease_holder};
 use crate::mounts::{DeviceNumber, Mount, mounts, parse};
 use crate::safety::{Lease, Process, Users};
 use crate::target::FileId;
 
 /// The magic number of overlays for `statfs(2)`.
 pub(crate) const OVERLAY_MAGIC: u64 = 0x794C_7630;
+/// A lease that is there at so many looks is no other's look.
+const LEASE_LOOKS: u32 = 4;
+/// Between two of them.
+const LEASE_MOMENT: Duration = Duration::from_millis(20);
 /// The magic number of sysfs for `statfs(2)`.
 const SYSFS_MAGIC: u64 = 0x6265_6572;
 
@@ -181,12 +187,16 @@ pub(crate) fn users(host: &Host, wanted: &Wanted) -> Users {
 /// * `names`: of the file, and of that which holds its bytes, if that is another.
 pub(crate) fn users_of_file(host: &Host, names: &[PathBuf], wanted: &Wanted) -> Users {
     let mut found = users(host, wanted);
+    if host.is_this() {
+        found.leases = lease_holders(names, Opening::ToWrite);
+    }
     if !found.writers.is_empty() {
         found.lease = Lease::Taken;
     }
-    if !host.is_this() || found.lease == Lease::Taken {
+    if !found.leases.is_empty() || !host.is_this() || found.lease == Lease::Taken {
         return found;
     }
+    found.may_not_read = names.iter().any(|name| is_own_unreadable(name));
     let own = || own_id(host).map(|own| Scan::new(host, wanted).open(own)) == Some(Sight::Yes);
     found.lease = lease(names, wanted);
     if found.lease == Lease::Taken && !own() {
@@ -194,6 +204,29 @@ pub(crate) fn users_of_file(host: &Host, names: &[PathBuf], wanted: &Wanted) -> 
         found = users(host, wanted);
         found.lease = if found.writers.is_empty() { lease(names, wanted) } else { Lease::Taken };
         found.hidden_writer = found.writers.is_empty() && found.lease == Lease::Taken;
+    }
+    found
+}
+
+/// Whether the file is of this process's user, who may not read it.
+fn is_own_unreadable(path: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let is_own = std::fs::metadata(path).is_ok_and(|found| found.uid() == own);
+    is_own && rustix::fs::accessat(CWD, path, Access::READ_OK, AtFlags::EACCESS).is_err()
+}
+
+/// Who has a lease of the file, under any of its names.
+pub(crate) fn lease_holders(names: &[PathBuf], opening: Opening) -> Vec<Process> {
+    let mut found: Vec<Process> = Vec::new();
+    for name in names {
+        // Who looks at a file in the same way has one for a moment.
+        let look = |at: u32| {
+            std::thread::sleep(LEASE_MOMENT * at.min(1));
+            lease_holder(name, opening)
+        };
+        let looks: Option<Vec<Process>> = (0..LEASE_LOOKS).map(look).collect();
+        let last = looks.and_then(|mut looks| looks.pop());
+        found.extend(last.filter(|one| found.iter().all(|known| known.id != one.id)));
     }
     found
 }
@@ -210,6 +243,9 @@ fn lease(names: &[PathBuf], wanted: &Wanted) -> Lease {
 
 fn lease_of(path: &Path, wanted: &Wanted) -> Lease {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    if lease_holder(path, Opening::ToRead).is_some() {
+        return Lease::Unknown;
+    }
     let Ok(file) = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path) else {
         return Lease::Unknown;
     };
