@@ -346,10 +346,8 @@ impl Overlays {
     /// The file that an overlay shows under a name, and whether it is in the upper directory.
     fn below(&self, name: &Name) -> Option<(Name, bool)> {
         let overlay = self.overlay_of(name)?;
-        let mount = self.mount_of(name)?;
-        let rest = plain(mount.root.join(name.path.strip_prefix(&mount.point).ok()?));
-        let rest = rest.strip_prefix("/").unwrap_or(&rest);
-        let at = |layer: &Layer| Name { of: layer.name.of, path: layer.name.path.join(rest) };
+        let rest = self.in_overlay(name)?;
+        let at = |layer: &Layer| Name { of: layer.name.of, path: layer.name.path.join(&rest) };
         let first = overlay.layers.iter().position(|layer| stat(&self.at(&at(layer))).is_ok())?;
         let below = at(overlay.layers.get(first)?);
         // By now another directory may have the name of the layer.
@@ -368,6 +366,62 @@ impl Overlays {
             (Some(one), Some(other)) => one.has_birth_of(&other),
             _ => true,
         }
+    }
+
+    /// Whether two files that are to be made will be one: what is made in an overlay is made in its upper
+    /// directory.
+    ///
+    /// * `one`, `other`: canonical paths, as this process sees them.
+    pub fn make_one(&self, one: &Path, other: &Path) -> bool {
+        let here = |path: &Path| Name { of: 0, path: path.to_owned() };
+        let (one, other) = (here(one), here(other));
+        let is_in_overlay = |name: &Name| self.overlay_of(name).is_some();
+        if one.path.file_name() != other.path.file_name()
+            || !(is_in_overlay(&one) || is_in_overlay(&other))
+        {
+            return false;
+        }
+        let (place, others) = (self.made_at(one.clone()), self.made_at(other.clone()));
+        // Where the upper directory cannot be found, what it shows of itself is compared.
+        let born = |name: &Name| {
+            let above = self.at(&Name { of: name.of, path: name.path.parent()?.to_owned() });
+            Some((Born::of(&above)?.at?, id_of(&stat(&above).ok()?).device))
+        };
+        let is_like = || match (born(&one), born(&other)) {
+            (Some((at, device)), Some((others, other))) => at == others && device != other,
+            _ => false,
+        };
+        match (place, others) {
+            (Some(one), Some(other)) => one == other,
+            _ => is_like(),
+        }
+    }
+
+    /// The place where a file that is to be made has its bytes; `None` where that cannot be found.
+    fn made_at(&self, name: Name) -> Option<(DeviceNumber, PathBuf)> {
+        let above = |name: &Name| name.path.parent().map(Path::to_owned);
+        let mut name = name;
+        for _ in 0..ABOVE_MAX {
+            let Some(overlay) = self.overlay_of(&name) else { break };
+            let layer = &overlay.layers.first().filter(|_| overlay.has_upper)?.name;
+            let below = Name { of: layer.of, path: layer.path.join(self.in_overlay(&name)?) };
+            // The directory may be another one's by now. It is made if it is not there.
+            let both = (above(&name)?, above(&below)?);
+            let (shown, upper) =
+                (Name { of: name.of, path: both.0 }, Name { of: below.of, path: both.1 });
+            if !self.have_one_birth(&shown, &upper) {
+                return None;
+            }
+            name = below;
+        }
+        self.place(&name)
+    }
+
+    /// The path below the root of the overlay that it is in.
+    fn in_overlay(&self, name: &Name) -> Option<PathBuf> {
+        let mount = self.mount_of(name)?;
+        let rest = plain(mount.root.join(name.path.strip_prefix(&mount.point).ok()?));
+        Some(rest.strip_prefix("/").map(Path::to_owned).unwrap_or(rest))
     }
 
     /// What overlays show of a file in one of their directories; and whether another of their

@@ -132,6 +132,8 @@ pub fn targets_that_share_bytes(host: &Host, targets: &[Target]) -> Option<(usiz
             below.contains(&Root::File(file.holds)) || loops.iter().any(is_over)
         }
         (Bytes::Device(one), Bytes::Device(other)) => table.share(one, other),
+        (Bytes::New(one), Bytes::New(other)) => overlays.make_one(one, other),
+        (Bytes::New(_), _) | (_, Bytes::New(_)) => false,
     };
     let pairs = (0..all.len()).flat_map(|one| (one + 1..all.len()).map(move |other| (one, other)));
     pairs.into_iter().find(|&(one, other)| match (all.get(one), all.get(other)) {
@@ -146,6 +148,8 @@ enum Bytes {
     File(Box<Alike>),
     /// By the kernel's name.
     Device(String),
+    /// In a file that is to be made.
+    New(PathBuf),
 }
 
 impl Bytes {
@@ -154,6 +158,7 @@ impl Bytes {
             PathKind::File { id, .. } => {
                 Some(Self::File(Box::new(overlays.alike(&target.path.resolved, id))))
             }
+            PathKind::Missing => Some(Self::New(target.path.resolved.clone())),
             PathKind::BlockDevice { .. } => target.top().map(|top| Self::Device(top.name.clone())),
             _ => None,
         }

@@ -63,6 +63,7 @@ fn renamed(overlay: &mut Overlay) -> Option<(PathBuf, PathBuf)> {
     fill(&overlay.at("l"), &overlay.at("u"));
     overlay.mount()?;
     let (lower, upper) = (overlay.at("was-l"), overlay.at("was-u"));
+    std::thread::sleep(Duration::from_millis(30));
     fs::rename(overlay.at("l"), &lower).unwrap();
     fs::rename(overlay.at("u"), &upper).unwrap();
     Some((lower, upper))
@@ -79,6 +80,8 @@ fn replaced(overlay: &mut Overlay) -> Option<(PathBuf, PathBuf)> {
 }
 
 fn relative(overlay: &mut Overlay) -> Option<(PathBuf, PathBuf)> {
+    // The directories of these names above the mount point were made at another moment.
+    std::thread::sleep(Duration::from_millis(30));
     let (lower, upper) = (overlay.at("side/l"), overlay.at("side/u"));
     for place in [&lower, &upper, &overlay.at("side/w")] {
         fs::create_dir_all(place).unwrap();
@@ -194,6 +197,8 @@ fn loop_devices_through_an_overlay_that_lost_its_directories_are_over_its_files(
         assert!(share(&above, &below), "{way}: two loop devices");
         assert!(share(&above, &upper.join("image")), "{way}: a loop device and its file");
         assert!(share(&merged.join("other"), &upper.join("other")), "{way}: two files");
+        assert!(share(&merged.join("new"), &upper.join("new")), "{way}: two names of a new file");
+        assert!(!share(&merged.join("new"), &upper.join("newer")), "{way}: two new files");
         assert!(!share(&apart, &below), "{way}: another file");
         assert!(!share(&apart, &upper.join("image")), "{way}: another file");
         drop(lab);
