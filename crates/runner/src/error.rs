@@ -242,8 +242,8 @@ pub enum RunError {
         /// Who has it open, as far as that can be seen.
         holders: Vec<stack::Process>,
     },
-    /// A reader has a lease, and would have to give it back first.
-    #[error("{path} is in use: a reader has a lease on it{}", by(holder.as_ref()))]
+    /// Another process has a lease, and would have to give it back first.
+    #[error("{path} is in use: another process has a lease on it{}", by(holder.as_ref()))]
     Leased {
         /// Which.
         path: PathBuf,

@@ -596,6 +596,10 @@ impl Files {
             if !matches!(permit.action, Action::Read | Action::Destroy) {
                 let Some(identity) = identity else { continue };
                 let held = identity.hold(&permit.path)?;
+                if let Some(holder) = stack::lease_of(&permit.path) {
+                    let (path, holder) = (permit.path.clone(), Some(holder));
+                    return Err(RunError::Leased { path, holder });
+                }
                 let file = own::open_held(&held, &permit.path)
                     .map_err(file_error("open for writing", &permit.path))?;
                 identity.confirm(&file, &permit.path)?;

@@ -38,12 +38,17 @@ impl Identity {
 /// * `files`: of each target, all that it consists of.
 pub(crate) fn are_distinct(targets: &[Target], files: &[Vec<PathBuf>]) -> Result<(), RunError> {
     let mut met: Vec<(Identity, &PathBuf)> = Vec::new();
-    for path in files.iter().flatten() {
-        let Some(identity) = Identity::of(path)? else { continue };
-        if let Some((_, first)) = met.iter().find(|(known, _)| *known == identity) {
-            return Err(same(first, path, "is the same as"));
+    for (at, all) in files.iter().enumerate() {
+        for path in all {
+            let Some(identity) = Identity::of(path)? else { continue };
+            // As it was given: by its own path a link would be the same as itself.
+            let given = targets.get(at).map(|target| &target.path.given);
+            let named = given.filter(|_| all.len() == 1).unwrap_or(path);
+            if let Some((_, first)) = met.iter().find(|(known, _)| *known == identity) {
+                return Err(same(first, named, "is the same as"));
+            }
+            met.push((identity, named));
         }
-        met.push((identity, path));
     }
     for (at, target) in targets.iter().enumerate() {
         let PathKind::BlockDevice { .. } = target.path.kind else { continue };
@@ -133,6 +138,9 @@ mod tests {
             let error = place.distinct(&bad).unwrap_err();
             assert!(matches!(error, RunError::SameTarget { .. }), "{bad:?}: {error}");
         }
+        let error = place.distinct(&["a", "soft"]).unwrap_err().to_string();
+        let both = ["soft", "a"].map(|name| place.0.join(name).display().to_string());
+        assert!(error.starts_with(&both.join(" is the same as ")), "{error}");
         for good in [["a", "b"], ["a", "new"], ["d/x", "d/y"], ["x", "d/x"]] {
             place.distinct(&good).unwrap();
         }

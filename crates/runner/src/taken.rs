@@ -129,7 +129,7 @@ fn claim(held: &Handle, path: &Path) -> Result<File, RunError> {
 fn open_for_writing(held: &Handle, path: &Path) -> Result<File, RunError> {
     match patiently(Errno::WOULDBLOCK, || held.open_with(OFlags::WRONLY)) {
         Err(error) if is(&error, Errno::WOULDBLOCK) => {
-            let holder = held.to_read().and_then(stack::lease_holder);
+            let holder = held.lease_holder();
             Err(RunError::Leased { path: path.to_path_buf(), holder })
         }
         opened => opened.map_err(file_error("open for writing", path)),

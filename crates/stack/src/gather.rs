@@ -10,10 +10,12 @@ use rustix::io::Errno;
 use units::Bytes;
 
 use crate::block;
+use crate::born::Likeness;
+use crate::elsewhere::Elsewhere;
 use crate::host::{Host, unescape};
-use crate::locks::openers;
+use crate::locks::{Opening, openers};
 use crate::mounts::{DeviceNumber, Mount, mount_of, mounts};
-use crate::overlays::Overlays;
+use crate::overlays::{Alike, Overlays};
 use crate::safety::same::{Root, Table};
 use crate::safety::{
     Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Lease, Place, Subject, Users,
@@ -22,7 +24,7 @@ use crate::shared::{self, Loop};
 use crate::signature::probe;
 use crate::target::{FileId, PathKind, Space, Target, is_memory_or_network, names, under};
 use crate::users::{
-    Elsewhere, SeenMount, Wanted, all_mounts, file_at, reach, unchecked, users, users_of_file,
+    SeenMount, Wanted, all_mounts, file_at, lease_holders, reach, unchecked, users, users_of_file,
 };
 
 /// Where Plimsoll's own files are: the disk under them is never written.
@@ -49,17 +51,15 @@ impl Own {
         program.chain(store).map(|(what, path)| (what, canonical(path)))
     }
 
-    /// The files of these that are there, each by every number under which it is seen.
-    fn files(&self, overlays: &Overlays) -> Vec<(&'static str, FileId)> {
+    /// The files of these that are there, each with every number under which it is seen.
+    fn files(&self, overlays: &Overlays) -> Vec<(&'static str, Alike)> {
         let mut found = Vec::new();
         for (what, path) in self.all() {
             let all = if what == STORE { beside(&path) } else { vec![path] };
             for path in all {
                 let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
                 let alike = metadata.map(|seen| overlays.alike(&path, FileId::of(&seen)));
-                let ids =
-                    alike.into_iter().flat_map(|alike| alike.ids.into_iter().chain([alike.holds]));
-                found.extend(ids.map(|id| (what, id)));
+                found.extend(alike.map(|alike| (what, alike)));
             }
         }
         found
@@ -149,6 +149,8 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
             };
             if writes {
                 look_around(host, target, consent, own, &mut file);
+            } else if host.is_this() {
+                file.users.leases = lease_holders(&[target.path.stable()], Opening::ToRead);
             }
             Subject::File(Box::new(file))
         }
@@ -228,14 +230,18 @@ fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file:
     let alike = overlays.alike(path, file.id);
     let ids: Vec<FileId> = alike.ids.iter().copied().chain([alike.holds]).collect();
     let is_it = |other: &Path| {
-        other == path || std::fs::metadata(other).is_ok_and(|m| ids.contains(&FileId::of(&m)))
+        let may_be =
+            |id| ids.contains(&id) || overlays.alike(other, id).like(&alike) == Likeness::Yes;
+        other == path || file_at(other).is_some_and(may_be)
     };
     let own_files = own.files(&overlays);
     // The store is one file with others beside it (`-wal`), or a directory of them.
     file.own = own
         .all()
         .find(|(what, mine)| {
-            own_files.iter().any(|(whose, id)| whose == what && ids.contains(id))
+            own_files
+                .iter()
+                .any(|(whose, file)| whose == what && file.like(&alike) == Likeness::Yes)
                 || is_it(mine)
                 || path.starts_with(mine)
                 || path
@@ -246,31 +252,54 @@ fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file:
         .map(|(what, _)| what.to_owned());
     file.swap = swaps(host).iter().any(|swap| is_it(swap));
     file.unchecked = unchecked(host);
-    file.mounted = mounted_from(host, &everywhere, &alike.ids);
+    file.mounted = mounted_from(host, &everywhere, &overlays, &[&alike]);
     let mapped_on = target.mount.iter().map(|mount| mount.device).collect();
-    let (files, once) = (alike.ids, alike.once);
-    let names: Vec<PathBuf> = std::iter::once(target.path.stable()).chain(alike.upper).collect();
-    let elsewhere = Elsewhere::of(&names, &everywhere);
-    let wanted = Wanted { files, once: once.clone(), devices: Vec::new(), mapped_on, elsewhere };
+    let (files, once) = (alike.ids.clone(), alike.once.clone());
+    let stable = target.path.stable();
+    let elsewhere = Elsewhere::of(std::iter::once((&alike, Some(stable.clone()))), &overlays);
+    let names: Vec<PathBuf> = std::iter::once(stable).chain(alike.upper.clone()).collect();
+    let wanted = Wanted { files, once, devices: Vec::new(), mapped_on, elsewhere };
     file.users = users_of_file(host, &names, &wanted);
-    for one in shared::loops(host, &overlays) {
+    loops_over(host, &overlays, &alike, &is_it, file);
+}
+
+/// Loop devices that lie on a file, or may: fills `loops` and `unchecked`.
+fn loops_over(
+    host: &Host,
+    overlays: &Overlays,
+    alike: &Alike,
+    is_it: &dyn Fn(&Path) -> bool,
+    file: &mut FileFacts,
+) {
+    let ids: Vec<FileId> = alike.ids.iter().copied().chain([alike.holds]).collect();
+    for one in shared::loops(host, overlays) {
         // It would have the file open for writing, and the kernel says that nobody has.
-        if !one.is_sure && !one.read_only && file.users.lease == Lease::Free {
+        let is_guess = !one.is_sure || one.is_unknown() && !alike.is_vague;
+        if is_guess && !one.read_only && file.users.lease == Lease::Free {
             continue;
         }
         let fits = one.window.may_be_over(file.size.get());
-        let has_one_of = |ids: &[FileId]| {
-            let alike = one.alike.as_ref();
-            alike.is_some_and(|alike| alike.ids.iter().any(|id| ids.contains(id)))
-        };
+        let over = one.alike.as_ref();
+        let has_one_of =
+            |ids: &[FileId]| over.is_some_and(|over| over.ids.iter().any(|id| ids.contains(id)));
+        let likeness = over.map_or(Likeness::No, |over| over.like(alike));
+        // Another file of the same file system.
+        let is_apart = one.id.is_some_and(|id| ids.iter().any(|own| own.device == id.device));
         match &one.on {
             // Or set up before an overlay copied the file to its upper directory.
-            Root::File(id) if ids.contains(id) || has_one_of(&once) => file.loops.push(one.name),
-            // The file of a captured machine is not there to have a length.
-            Root::Named(name) if (fits || !host.is_this()) && is_it(name) => {
+            Root::File(id)
+                if ids.contains(id) || has_one_of(&alike.once) || likeness == Likeness::Yes =>
+            {
                 file.loops.push(one.name);
             }
-            Root::Named(_) if fits && host.is_this() => {
+            // The file of a captured machine is not there to have a length.
+            Root::Named(name) if !one.is_sure && (fits || !host.is_this()) && is_it(name) => {
+                file.loops.push(one.name);
+            }
+            Root::Named(_) if fits && host.is_this() && !is_apart => {
+                file.unchecked.push(format!("whether {} lies on it", one.name));
+            }
+            Root::File(_) if likeness == Likeness::Unknown => {
                 file.unchecked.push(format!("whether {} lies on it", one.name));
             }
             Root::File(_) | Root::Named(_) | Root::Device(_) => {}
@@ -279,12 +308,21 @@ fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file:
 }
 
 /// Where one of the files is mounted as a file system, without a loop device: erofs, and what FUSE serves.
-fn mounted_from(host: &Host, everywhere: &[SeenMount], files: &[FileId]) -> Vec<String> {
+fn mounted_from(
+    host: &Host,
+    everywhere: &[SeenMount],
+    overlays: &Overlays,
+    files: &[&Alike],
+) -> Vec<String> {
     let mut found = Vec::new();
     for seen in everywhere.iter().filter(|seen| host.is_this() && seen.mount.device.major == 0) {
         let source = Path::new(&seen.mount.source);
-        let is_it = || file_at(&reach(seen.process, source)).is_some_and(|id| files.contains(&id));
-        if source.is_absolute() && is_it() {
+        let is_one = |id| {
+            let shown = || overlays.alike_somewhere(source, id).unwrap_or_else(|| Alike::alone(id));
+            files.iter().any(|file| file.ids.contains(&id) || file.holds == id)
+                || files.iter().any(|file| file.like(&shown()) == Likeness::Yes)
+        };
+        if source.is_absolute() && file_at(&reach(seen.process, source)).is_some_and(is_one) {
             push(&mut found, shown_at(seen));
         }
     }
@@ -365,9 +403,9 @@ fn block_facts(
     let table = shared::table(host, &loops);
     let twins = Twins::of(&table, &loops, &facts.name);
     facts.unchecked.extend(unknown_loops(host, &table, &loops, &twins, &facts.name));
-    facts.users = users_of_device(host, &table, &facts, &twins);
+    facts.users = users_of_device(host, (&table, &overlays), &facts, &twins);
     let ours = target.path.held.get().is_some_and(|held| held.is_claimed());
-    device_uses(host, &table, (&loops, &everywhere), &twins, ours, &mut facts);
+    device_uses(host, &table, (&loops, &everywhere, &overlays), &twins, ours, &mut facts);
     own_bytes(host, own, &overlays, &twins, &mut facts);
     let is_known = !(facts.mounts.is_empty() && facts.swaps.is_empty() && facts.holders.is_empty());
     if host.is_this() && !is_known && !ours && is_claimed(&target.path.stable()) {
@@ -404,15 +442,15 @@ struct Twins {
     below: Vec<String>,
     /// The files that it lies on.
     files: Vec<FileId>,
-    /// Numbers under which these may have been mapped once.
-    once: Vec<FileId>,
+    /// The same with all that is known of them.
+    alike: Vec<Alike>,
 }
 
 impl Twins {
     fn of(table: &Table, loops: &[Loop], name: &str) -> Self {
         let roots = table.below(name);
         let below = roots.iter().flat_map(|root| table.names_of(root)).map(str::to_owned);
-        let (mut files, mut once) = (Vec::new(), Vec::new());
+        let (mut files, mut all) = (Vec::new(), Vec::new());
         for root in &roots {
             let Root::File(id) = root else { continue };
             push(&mut files, *id);
@@ -420,14 +458,14 @@ impl Twins {
             for alike in loops.iter().filter(|one| one.on == *root).filter_map(|l| l.alike.as_ref())
             {
                 alike.ids.iter().for_each(|id| push(&mut files, *id));
-                alike.once.iter().for_each(|id| push(&mut once, *id));
+                push(&mut all, alike.clone());
             }
         }
         Self {
             all: table.sharing(name).into_iter().map(str::to_owned).collect(),
             below: below.collect(),
             files,
-            once,
+            alike: all,
         }
     }
 
@@ -438,11 +476,18 @@ impl Twins {
 }
 
 /// Who has the bytes open for writing, under any name of them.
-fn users_of_device(host: &Host, table: &Table, facts: &BlockFacts, twins: &Twins) -> Users {
+fn users_of_device(
+    host: &Host,
+    (table, overlays): (&Table, &Overlays),
+    facts: &BlockFacts,
+    twins: &Twins,
+) -> Users {
     let numbers = twins.all.iter().filter_map(|name| table.get(name)).map(|known| known.number);
     let devices = std::iter::once(facts.number).chain(numbers).collect();
-    let (files, once) = (twins.files.clone(), twins.once.clone());
-    users(host, &Wanted { files, once, devices, ..Wanted::default() })
+    let once = twins.alike.iter().flat_map(|alike| alike.once.iter().copied()).collect();
+    let elsewhere = Elsewhere::of(twins.alike.iter().map(|alike| (alike, None)), overlays);
+    let files = twins.files.clone();
+    users(host, &Wanted { files, once, devices, elsewhere, ..Wanted::default() })
 }
 
 /// What cannot be told of loop devices whose file cannot be seen: lengths rule most of them out.
@@ -462,8 +507,15 @@ fn unknown_loops(
         if mine.contains(&one.name.as_str()) {
             return Some(format!("which file {} lies on", one.name));
         }
-        let may_be = windows().any(|window| window.window.may_share(&one.window))
-            || sizes().any(|size| one.window.may_be_over(size));
+        // Other numbers of one file system are other files.
+        let is_apart = |known: &Loop| match (known.id, one.id) {
+            (Some(known), Some(id)) => known.device == id.device,
+            _ => false,
+        };
+        let may_be = windows()
+            .any(|known| known.window.may_share(&one.window) && !is_apart(known))
+            // What was asked lies on a file, and not on a device.
+            || !one.is_sure && sizes().any(|size| one.window.may_be_over(size));
         may_be.then(|| format!("whether {} has the same bytes", one.name))
     });
     said.collect()
@@ -476,7 +528,7 @@ fn unknown_loops(
 fn device_uses(
     host: &Host,
     table: &Table,
-    (loops, everywhere): (&[Loop], &[SeenMount]),
+    (loops, everywhere, overlays): (&[Loop], &[SeenMount], &Overlays),
     twins: &Twins,
     ours: bool,
     facts: &mut BlockFacts,
@@ -497,7 +549,8 @@ fn device_uses(
             push(&mut facts.mounts, DeviceUse { device, by: shown_at(seen) });
         }
     }
-    for by in mounted_from(host, everywhere, &twins.files) {
+    let files: Vec<&Alike> = twins.alike.iter().collect();
+    for by in mounted_from(host, everywhere, overlays, &files) {
         push(&mut facts.mounts, DeviceUse { device: format!("the file of {}", facts.name), by });
     }
     for name in &related {
@@ -593,7 +646,12 @@ fn own_bytes(host: &Host, own: &Own, overlays: &Overlays, twins: &Twins, facts: 
     if !host.is_this() || twins.files.is_empty() {
         return;
     }
-    let known = own.files(overlays).into_iter().filter(|(_, id)| twins.files.contains(id));
+    let is_below = |file: &Alike| {
+        let has = |id: &FileId| twins.files.contains(id);
+        let is_like = |alike: &Alike| alike.like(file) == Likeness::Yes;
+        file.ids.iter().chain([&file.holds]).any(has) || twins.alike.iter().any(is_like)
+    };
+    let known = own.files(overlays).into_iter().filter(|(_, file)| is_below(file));
     for (what, _) in known {
         let by = format!("{} and {what}", facts.name);
         push(&mut facts.system, DeviceUse { device: "the same file".to_owned(), by });

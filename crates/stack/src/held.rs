@@ -12,8 +12,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use crate::locks::{Opening, lease_holder};
 use crate::mark;
 use crate::mounts::DeviceNumber;
+use crate::safety::Process;
 
 /// A handle that goes with facts and permits until the run has taken the target. Let go once, it
 /// is closed for all copies: an open file keeps its file system mounted.
@@ -119,9 +121,23 @@ impl Handle {
         if is_there { by_number } else { self.name.clone() }
     }
 
-    /// Opens what is held. Never waits.
+    /// The process that has a lease of the file, and would have to give it back before it is written.
+    pub fn lease_holder(&self) -> Option<Process> {
+        self.metadata().ok().filter(Metadata::is_file)?;
+        lease_holder(&self.stable_path(), Opening::ToWrite)
+    }
+
+    /// Opens what is held. Never waits, and does not ask others for a lease that they have of it: the
+    /// signal for that ends who does not expect it.
     pub fn open_with(&self, flags: OFlags) -> io::Result<File> {
+        let opening = match flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC) {
+            true => Opening::ToWrite,
+            false => Opening::ToRead,
+        };
         let path = self.stable_path();
+        if self.metadata()?.is_file() && lease_holder(&path, opening).is_some() {
+            return Err(Errno::WOULDBLOCK.into());
+        }
         // Of the descriptor's own link the last part has to be followed.
         let links = if path == self.name { OFlags::NOFOLLOW } else { OFlags::empty() };
         let flags = flags | links | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;

@@ -3,7 +3,9 @@
 
 mod alignment;
 mod block;
+mod born;
 pub mod build;
+mod elsewhere;
 mod gather;
 mod held;
 mod host;
@@ -30,7 +32,7 @@ pub use held::{Handle, Held, Imprint};
 pub use host::Host;
 pub use ledger::{Counters, DeviceCounters, Difference, Ledger, UnknownCounters, difference};
 pub use link::slowest_link;
-pub use locks::{lease_holder, lock_holder, openers};
+pub use locks::{lease_of, lock_holder, openers};
 pub use machine::machine;
 pub use mark::{
     MARK_NAME, Mark, keeps_marks, mark_of, mark_of_held, mark_of_open, mark_of_scratch, mark_value,

@@ -1,11 +1,15 @@
 //! Overlays show files of other directories under numbers of their own: which of them are one file.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use rustix::thread::{CapabilitySet, capabilities};
+
+use crate::born::{Born, Likeness, may_have_number};
 use crate::host::Host;
 use crate::mounts::{DeviceNumber, Mount, mount_of};
 use crate::target::FileId;
-use crate::users::{SeenMount, file_at, id_of, reach, stat};
+use crate::users::{OVERLAY_MAGIC, SeenMount, file_at, id_of, reach, stat};
 
 /// Names of one file that are followed.
 const NAMES_MAX: usize = 64;
@@ -43,6 +47,8 @@ struct Overlay {
     /// Those that can be found, the upper one first.
     layers: Vec<Layer>,
     has_upper: bool,
+    /// Upper files may have their data in a lower file that cannot be found by their names.
+    may_hide: bool,
     /// Where it is mounted.
     shown: Vec<(usize, Mount)>,
 }
@@ -52,6 +58,37 @@ struct Overlay {
 pub(crate) struct Overlays {
     namespaces: Vec<Namespace>,
     all: Vec<Overlay>,
+}
+
+/// What has the number of a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    Overlay {
+        /// Its files may have their data in a file that was made at another moment.
+        may_hide: bool,
+    },
+    /// Something else that is mounted.
+    Other,
+    /// Nothing that is mounted: an overlay until recently, a subvolume, a part of an overlay.
+    Unknown,
+}
+
+/// What has which number, by the mount tables.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mounted {
+    overlays: BTreeMap<DeviceNumber, bool>,
+    others: BTreeSet<DeviceNumber>,
+}
+
+impl Mounted {
+    pub fn on(&self, device: DeviceNumber) -> On {
+        match self.overlays.get(&device) {
+            Some(&may_hide) => On::Overlay { may_hide },
+            // Overlays are without a block device.
+            None if device.major != 0 || self.others.contains(&device) => On::Other,
+            None => On::Unknown,
+        }
+    }
 }
 
 /// The numbers of one file, by overlays.
@@ -65,12 +102,58 @@ pub(crate) struct Alike {
     pub once: Vec<FileId>,
     /// Names of the files in upper directories that hold the bytes.
     pub upper: Vec<PathBuf>,
+    /// The number by which it was looked for.
+    pub id: FileId,
+    /// What it has under all names; `None` where it cannot be reached.
+    pub born: Option<Born>,
+    /// An overlay shows it, and the file that holds the bytes cannot be found.
+    pub is_vague: bool,
+    /// It may show the data of a file that was made at another moment.
+    pub may_hide: bool,
 }
 
 impl Alike {
     /// What is in no overlay.
     pub fn alone(id: FileId) -> Self {
-        Self { holds: id, ids: vec![id], once: Vec::new(), upper: Vec::new() }
+        Self {
+            holds: id,
+            ids: vec![id],
+            once: Vec::new(),
+            upper: Vec::new(),
+            id,
+            born: None,
+            is_vague: false,
+            may_hide: false,
+        }
+    }
+
+    /// Whether both are one file, or one has the data of the other.
+    pub fn like(&self, other: &Self) -> Likeness {
+        if self.holds == other.holds || self.ids.contains(&other.id) || other.ids.contains(&self.id)
+        {
+            return Likeness::Yes;
+        }
+        // Other numbers of one file system are other files.
+        let (Some(born), Some(others)) = (self.born, other.born) else { return Likeness::No };
+        if self.id.device == other.id.device {
+            return Likeness::No;
+        }
+        let hides = (self.may_hide || other.may_hide)
+            && born.length == others.length
+            && may_have_number(self.id.inode, other.id.inode);
+        match hides {
+            true => Likeness::Yes,
+            false if self.is_vague || other.is_vague => born.like(&others),
+            false => Likeness::No,
+        }
+    }
+
+    /// Takes the other's numbers for its own, since both are one file.
+    pub fn join(&mut self, other: &Self) {
+        self.holds = other.holds;
+        other.ids.iter().for_each(|id| push(&mut self.ids, *id));
+        other.once.iter().for_each(|id| push(&mut self.once, *id));
+        other.upper.iter().for_each(|name| push(&mut self.upper, name.clone()));
     }
 }
 
@@ -98,6 +181,7 @@ impl Overlays {
                         device,
                         layers: Vec::new(),
                         has_upper: false,
+                        may_hide: false,
                         shown: vec![(of, mount.clone())],
                     }),
                 }
@@ -119,6 +203,19 @@ impl Overlays {
         let upper = first.value("upperdir").map(PathBuf::from);
         let is_upper = |layer: &Layer| upper.as_ref().is_some_and(|u| layer.name.path.ends_with(u));
         overlay.has_upper &= overlay.layers.first().is_some_and(is_upper);
+        let is_lost =
+            overlay.layers.len() < lower_layers(first).len() + usize::from(upper.is_some());
+        overlay.may_hide = is_lost || has_metacopy(first);
+    }
+
+    /// What has which number.
+    pub fn mounted(&self) -> Mounted {
+        let mut found = Mounted::default();
+        for mount in self.namespaces.iter().flat_map(|namespace| &namespace.mounts) {
+            found.others.insert(mount.device);
+        }
+        found.overlays = self.all.iter().map(|one| (one.device, one.may_hide)).collect();
+        found
     }
 
     fn layer(&self, shown: &[(usize, Mount)], path: &Path) -> Option<Layer> {
@@ -160,33 +257,52 @@ impl Overlays {
     /// * `path`: canonical, as this process sees it.
     pub fn alike(&self, path: &Path, id: FileId) -> Alike {
         let is_here = self.namespaces.first().is_some_and(|first| first.process.is_none());
-        if self.all.is_empty() || !is_here {
+        if !is_here {
             return Alike::alone(id);
         }
         self.alike_by(Name { of: 0, path: path.to_owned() }, id)
     }
 
-    /// The numbers of a file whose path is of some namespace, such as that under a loop device.
-    pub fn alike_somewhere(&self, path: &Path, id: FileId) -> Alike {
-        if self.all.is_empty() {
-            return Alike::alone(id);
-        }
+    /// The numbers of a file whose path is of some namespace, such as that under a loop device; `None`
+    /// where the path leads to no such file.
+    pub fn alike_somewhere(&self, path: &Path, id: FileId) -> Option<Alike> {
         let names = (0..self.namespaces.len()).map(|of| Name { of, path: path.to_owned() });
         let name = names.into_iter().find(|name| file_at(&self.at(name)) == Some(id));
-        name.map_or_else(|| Alike::alone(id), |name| self.alike_by(name, id))
+        name.map(|name| self.alike_by(name, id))
+    }
+
+    /// Whether a directory above a path shows that what has the number is no overlay: a subvolume, whose
+    /// number is in no mount table.
+    pub fn is_no_overlay(&self, device: DeviceNumber, path: &Path) -> bool {
+        let has = |path: &Path| {
+            let is_it = stat(path).is_ok_and(|found| id_of(&found).device == device);
+            is_it
+                && rustix::fs::statfs(path).is_ok_and(|found| found.f_type as u64 != OVERLAY_MAGIC)
+        };
+        let names = (0..self.namespaces.len())
+            .flat_map(|of| path.ancestors().skip(1).map(move |above| (of, above)));
+        let mut places = names.map(|(of, above)| self.at(&Name { of, path: above.to_owned() }));
+        path.is_absolute() && places.any(|place| has(&place))
     }
 
     fn alike_by(&self, name: Name, id: FileId) -> Alike {
         let mut found = Alike::alone(id);
+        found.born = Born::of(&self.at(&name));
         let mut names = vec![name];
         let mut next = 0;
         while let Some(name) = names.get(next).cloned() {
             if next > NAMES_MAX {
                 break;
             }
-            if let Some((below, is_upper)) = self.below(&name)
-                && let Some(id) = file_at(&self.at(&below))
-            {
+            let overlay = self.overlay_of(&name);
+            let below = overlay.and_then(|_| self.below(&name));
+            let below = below.and_then(|(b, is_upper)| Some((file_at(&self.at(&b))?, b, is_upper)));
+            found.is_vague |= overlay.is_some() && below.is_none();
+            found.may_hide |= overlay.is_some_and(|overlay| overlay.may_hide)
+                && below
+                    .as_ref()
+                    .is_none_or(|(_, b, is_upper)| *is_upper && lacks_data(&self.at(b)));
+            if let Some((id, below, is_upper)) = below {
                 if next == 0 {
                     found.holds = self.deepest(&below, id);
                 }
@@ -229,13 +345,83 @@ impl Overlays {
 
     /// The file that an overlay shows under a name, and whether it is in the upper directory.
     fn below(&self, name: &Name) -> Option<(Name, bool)> {
-        let mount = self.mount_of(name).filter(|mount| mount.file_system == "overlay")?;
-        let overlay = self.all.iter().find(|overlay| overlay.device == mount.device)?;
-        let rest = plain(mount.root.join(name.path.strip_prefix(&mount.point).ok()?));
-        let rest = rest.strip_prefix("/").unwrap_or(&rest);
-        let at = |layer: &Layer| Name { of: layer.name.of, path: layer.name.path.join(rest) };
+        let overlay = self.overlay_of(name)?;
+        let rest = self.in_overlay(name)?;
+        let at = |layer: &Layer| Name { of: layer.name.of, path: layer.name.path.join(&rest) };
         let first = overlay.layers.iter().position(|layer| stat(&self.at(&at(layer))).is_ok())?;
-        Some((at(overlay.layers.get(first)?), first == 0 && overlay.has_upper))
+        let below = at(overlay.layers.get(first)?);
+        // By now another directory may have the name of the layer.
+        let is_it = self.have_one_birth(name, &below);
+        is_it.then_some((below, first == 0 && overlay.has_upper))
+    }
+
+    fn overlay_of(&self, name: &Name) -> Option<&Overlay> {
+        let mount = self.mount_of(name).filter(|mount| mount.file_system == "overlay")?;
+        self.all.iter().find(|overlay| overlay.device == mount.device)
+    }
+
+    /// Whether both may be one file by the time when they were made, which an overlay passes on.
+    fn have_one_birth(&self, one: &Name, other: &Name) -> bool {
+        match (Born::of(&self.at(one)), Born::of(&self.at(other))) {
+            (Some(one), Some(other)) => one.has_birth_of(&other),
+            _ => true,
+        }
+    }
+
+    /// Whether two files that are to be made will be one: what is made in an overlay is made in its upper
+    /// directory.
+    ///
+    /// * `one`, `other`: canonical paths, as this process sees them.
+    pub fn make_one(&self, one: &Path, other: &Path) -> bool {
+        let here = |path: &Path| Name { of: 0, path: path.to_owned() };
+        let (one, other) = (here(one), here(other));
+        let is_in_overlay = |name: &Name| self.overlay_of(name).is_some();
+        if one.path.file_name() != other.path.file_name()
+            || !(is_in_overlay(&one) || is_in_overlay(&other))
+        {
+            return false;
+        }
+        let (place, others) = (self.made_at(one.clone()), self.made_at(other.clone()));
+        // Where the upper directory cannot be found, what it shows of itself is compared.
+        let born = |name: &Name| {
+            let above = self.at(&Name { of: name.of, path: name.path.parent()?.to_owned() });
+            Some((Born::of(&above)?.at?, id_of(&stat(&above).ok()?).device))
+        };
+        let is_like = || match (born(&one), born(&other)) {
+            (Some((at, device)), Some((others, other))) => at == others && device != other,
+            _ => false,
+        };
+        match (place, others) {
+            (Some(one), Some(other)) => one == other,
+            _ => is_like(),
+        }
+    }
+
+    /// The place where a file that is to be made has its bytes; `None` where that cannot be found.
+    fn made_at(&self, name: Name) -> Option<(DeviceNumber, PathBuf)> {
+        let above = |name: &Name| name.path.parent().map(Path::to_owned);
+        let mut name = name;
+        for _ in 0..ABOVE_MAX {
+            let Some(overlay) = self.overlay_of(&name) else { break };
+            let layer = &overlay.layers.first().filter(|_| overlay.has_upper)?.name;
+            let below = Name { of: layer.of, path: layer.path.join(self.in_overlay(&name)?) };
+            // The directory may be another one's by now. It is made if it is not there.
+            let both = (above(&name)?, above(&below)?);
+            let (shown, upper) =
+                (Name { of: name.of, path: both.0 }, Name { of: below.of, path: both.1 });
+            if !self.have_one_birth(&shown, &upper) {
+                return None;
+            }
+            name = below;
+        }
+        self.place(&name)
+    }
+
+    /// The path below the root of the overlay that it is in.
+    fn in_overlay(&self, name: &Name) -> Option<PathBuf> {
+        let mount = self.mount_of(name)?;
+        let rest = plain(mount.root.join(name.path.strip_prefix(&mount.point).ok()?));
+        Some(rest.strip_prefix("/").map(Path::to_owned).unwrap_or(rest))
     }
 
     /// What overlays show of a file in one of their directories; and whether another of their
@@ -265,6 +451,8 @@ impl Overlays {
                     let name = Name { of: *of, path };
                     file_at(&self.at(&name)).map(|_| name)
                 });
+                // Another directory of the overlay may have the name by now.
+                let shown = shown.filter(|shown| is_masked || self.have_one_birth(name, shown));
                 found.extend(shown.map(|shown| (shown, is_masked)));
             }
         }
@@ -279,6 +467,23 @@ impl Overlays {
             Some((id_of(&found), name.path.strip_prefix(above).ok()?.to_owned()))
         };
         above.filter_map(known).collect()
+    }
+}
+
+/// Whether a file in an upper directory has its data in a lower one, or this process may not know.
+fn lacks_data(path: &Path) -> bool {
+    let has = |name: &str| rustix::fs::lgetxattr(path, name, &mut [0_u8; 0]).is_ok();
+    let may_ask =
+        capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_ADMIN));
+    !may_ask || has("trusted.overlay.metacopy") || has("user.overlay.metacopy")
+}
+
+/// Whether upper files may be without data: by an option, or as the kernel does it without one.
+fn has_metacopy(mount: &Mount) -> bool {
+    let by_default = || std::fs::read("/sys/module/overlay/parameters/metacopy");
+    match mount.value("metacopy") {
+        Some(value) => value == "on",
+        None => by_default().is_ok_and(|found| found.starts_with(b"Y")),
     }
 }
 

@@ -12,9 +12,10 @@ use record::stack::Segment;
 use rustix::fs::OFlags;
 
 use crate::block::{self, KERNEL_SECTOR};
+use crate::born::Likeness;
 use crate::host::Host;
 use crate::mounts::DeviceNumber;
-use crate::overlays::{Alike, Overlays};
+use crate::overlays::{Alike, Mounted, On, Overlays};
 use crate::probe::mapper_tables;
 use crate::safety::same::{How, Known, Part, Root, Table, Window};
 use crate::target::{FileId, PathKind, Target};
@@ -33,6 +34,8 @@ pub(crate) struct Loop {
     pub name: String,
     /// What it lies on: of overlays the file that holds the bytes.
     pub on: Root,
+    /// The number of that file, as the kernel gives it.
+    pub id: Option<FileId>,
     /// The numbers of that file.
     pub alike: Option<Alike>,
     pub window: Window,
@@ -52,7 +55,35 @@ impl Loop {
 /// Loop devices, with what each lies on.
 pub(crate) fn loops(host: &Host, overlays: &Overlays) -> Vec<Loop> {
     let names = host.names("/sys/class/block").into_iter();
-    names.filter_map(|name| loop_device(host, overlays, name)).collect()
+    let mounted = overlays.mounted();
+    let mut all: Vec<Loop> =
+        names.filter_map(|name| loop_device(host, (overlays, &mounted), name)).collect();
+    join(&mut all);
+    all
+}
+
+/// Loop devices over one file, where an overlay shows it and no name leads to what holds the bytes.
+fn join(all: &mut [Loop]) {
+    for at in 1..all.len() {
+        let (before, rest) = all.split_at_mut(at);
+        let Some(one) = rest.first_mut() else { continue };
+        let Some(mut alike) = one.alike.clone() else { continue };
+        for other in before.iter_mut() {
+            let Some(others) = other.alike.as_mut().filter(|_| other.on != one.on) else {
+                continue;
+            };
+            match alike.like(others) {
+                Likeness::Yes => {
+                    alike.join(others);
+                    others.join(&alike);
+                    one.on = Root::File(alike.holds);
+                }
+                Likeness::Unknown => one.on = Root::Named(PathBuf::from(&one.name)),
+                Likeness::No => {}
+            }
+        }
+        one.alike = Some(alike);
+    }
 }
 
 /// All block devices of a machine, with what each lies on.
@@ -91,11 +122,18 @@ pub fn targets_that_share_bytes(host: &Host, targets: &[Target]) -> Option<(usiz
     let all: Vec<Option<Bytes>> =
         targets.iter().map(|target| Bytes::of(target, &overlays)).collect();
     let share = |one: &Bytes, other: &Bytes| match (one, other) {
-        (Bytes::File(one), Bytes::File(other)) => one == other,
+        (Bytes::File(one), Bytes::File(other)) => one.like(other) == Likeness::Yes,
         (Bytes::File(file), Bytes::Device(name)) | (Bytes::Device(name), Bytes::File(file)) => {
-            table.below(name).contains(&Root::File(*file))
+            let below = table.below(name);
+            let is_over = |one: &Loop| {
+                let is_it = |alike: &Alike| alike.like(file) == Likeness::Yes;
+                below.contains(&one.on) && one.alike.as_ref().is_some_and(is_it)
+            };
+            below.contains(&Root::File(file.holds)) || loops.iter().any(is_over)
         }
         (Bytes::Device(one), Bytes::Device(other)) => table.share(one, other),
+        (Bytes::New(one), Bytes::New(other)) => overlays.make_one(one, other),
+        (Bytes::New(_), _) | (_, Bytes::New(_)) => false,
     };
     let pairs = (0..all.len()).flat_map(|one| (one + 1..all.len()).map(move |other| (one, other)));
     pairs.into_iter().find(|&(one, other)| match (all.get(one), all.get(other)) {
@@ -107,17 +145,20 @@ pub fn targets_that_share_bytes(host: &Host, targets: &[Target]) -> Option<(usiz
 /// Where a target has its bytes.
 enum Bytes {
     /// By the file that holds them.
-    File(FileId),
+    File(Box<Alike>),
     /// By the kernel's name.
     Device(String),
+    /// In a file that is to be made.
+    New(PathBuf),
 }
 
 impl Bytes {
     fn of(target: &Target, overlays: &Overlays) -> Option<Self> {
         match target.path.kind {
             PathKind::File { id, .. } => {
-                Some(Self::File(overlays.alike(&target.path.resolved, id).holds))
+                Some(Self::File(Box::new(overlays.alike(&target.path.resolved, id))))
             }
+            PathKind::Missing => Some(Self::New(target.path.resolved.clone())),
             PathKind::BlockDevice { .. } => target.top().map(|top| Self::Device(top.name.clone())),
             _ => None,
         }
@@ -215,7 +256,11 @@ fn of_segment(host: &Host, segment: &Segment) -> Vec<Part> {
 }
 
 /// A loop device is one by its number; `None` where nothing is attached.
-fn loop_device(host: &Host, overlays: &Overlays, name: String) -> Option<Loop> {
+fn loop_device(
+    host: &Host,
+    (overlays, mounted): (&Overlays, &Mounted),
+    name: String,
+) -> Option<Loop> {
     let settings = block::class(&name).join("loop");
     let is_loop = name.starts_with("loop") && host.exists(&settings);
     if !is_loop || block::number_of(host, &name)?.major != LOOP_MAJOR {
@@ -225,7 +270,10 @@ fn loop_device(host: &Host, overlays: &Overlays, name: String) -> Option<Loop> {
     let (offset, limit) = (setting("offset"), setting("sizelimit"));
     let mut window = Window { size: size_of(host, &name), offset, limit };
     let read_only = host.number(block::class(&name).join("ro")) != Some(0);
-    let on = |name, on, window, is_sure| Loop { name, on, alike: None, window, is_sure, read_only };
+    let on = |name, on, window, is_sure| {
+        let (id, alike) = (None, None);
+        Loop { name, on, id, alike, window, is_sure, read_only }
+    };
     // Names of more than a page are not shown.
     let path = block::loop_file(host, &name).unwrap_or_else(|| PathBuf::from(&name));
     let asked = host.answer(&format!("loop-status.{name}"), || {
@@ -240,8 +288,8 @@ fn loop_device(host: &Host, overlays: &Overlays, name: String) -> Option<Loop> {
             return Some(on(name, below, window, true));
         }
         let id = FileId { device: DeviceNumber::from_dev(device), inode };
-        let (holds, alike) = over_file(overlays, &path, id);
-        return Some(Loop { alike, ..on(name, holds, window, true) });
+        let (below, alike) = over_file(overlays, mounted, &path, id);
+        return Some(Loop { id: Some(id), alike, ..on(name, below, window, true) });
     }
     // By its name, which may be another's meanwhile, or of another mount namespace.
     let below = path.to_str().and_then(|path| block::named(host, path));
@@ -250,16 +298,28 @@ fn loop_device(host: &Host, overlays: &Overlays, name: String) -> Option<Loop> {
     }
     match std::fs::metadata(host.path(&path)) {
         Ok(found) if path.is_absolute() && found.is_file() && window.may_be_over(found.len()) => {
-            let (holds, alike) = over_file(overlays, &path, FileId::of(&found));
-            Some(Loop { alike, ..on(name, holds, window, false) })
+            let (below, alike) = over_file(overlays, mounted, &path, FileId::of(&found));
+            Some(Loop { alike, ..on(name, below, window, false) })
         }
         _ => Some(on(name, Root::Named(path), window, false)),
     }
 }
 
-fn over_file(overlays: &Overlays, path: &Path, id: FileId) -> (Root, Option<Alike>) {
-    let alike = overlays.alike_somewhere(path, id);
-    (Root::File(alike.holds), Some(alike))
+/// A file that an overlay shows, or showed when it was mounted, may hold its bytes in any other file, unless
+/// a name leads to it.
+fn over_file(
+    overlays: &Overlays,
+    mounted: &Mounted,
+    path: &Path,
+    id: FileId,
+) -> (Root, Option<Alike>) {
+    match overlays.alike_somewhere(path, id) {
+        Some(alike) => (Root::File(alike.holds), Some(alike)),
+        None if mounted.on(id.device) == On::Other || overlays.is_no_overlay(id.device, path) => {
+            (Root::File(id), Some(Alike::alone(id)))
+        }
+        None => (Root::Named(path.to_owned()), None),
+    }
 }
 
 fn numbers(text: &str) -> Option<[u64; 5]> {

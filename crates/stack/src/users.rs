@@ -2,24 +2,33 @@
 //! that links, bind mounts, overlays and nodes outside `/dev` hide nobody.
 
 use std::collections::{BTreeSet, HashMap};
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Statx, StatxFlags};
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, RawDir, Statx, StatxFlags};
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 
+use crate::born::{Born, Likeness};
+use crate::elsewhere::Elsewhere;
 use crate::host::Host;
+use crate::locks::{Opening, lease_holder};
 use crate::mounts::{DeviceNumber, Mount, mounts, parse};
 use crate::safety::{Lease, Process, Users};
 use crate::target::FileId;
 
 /// The magic number of overlays for `statfs(2)`.
-const OVERLAY_MAGIC: u64 = 0x794C_7630;
+pub(crate) const OVERLAY_MAGIC: u64 = 0x794C_7630;
+/// A lease that is there at so many looks is no other's look.
+const LEASE_LOOKS: u32 = 4;
+/// Between two of them.
+const LEASE_MOMENT: Duration = Duration::from_millis(20);
 /// The magic number of sysfs for `statfs(2)`.
 const SYSFS_MAGIC: u64 = 0x6265_6572;
 
@@ -32,43 +41,10 @@ pub(crate) struct Wanted {
     pub once: Vec<FileId>,
     /// Block devices.
     pub devices: Vec<DeviceNumber>,
-    /// What to look for in overlays that are mounted no more, or not where it can be seen.
+    /// What to look for in overlays that names do not lead through.
     pub elsewhere: Elsewhere,
     /// Numbers that memory maps give for the files' file systems, where they differ from `stat`'s.
     pub mapped_on: Vec<DeviceNumber>,
-}
-
-/// A file that an overlay shows has the numbers of the overlay, and was made when the file was that holds
-/// its bytes.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Elsewhere {
-    /// When they were made.
-    births: Vec<Timestamp>,
-    /// Of all mounts that can be seen.
-    mounted: BTreeSet<DeviceNumber>,
-}
-
-/// Seconds and nanoseconds.
-type Timestamp = (i64, u32);
-
-impl Elsewhere {
-    /// * `names`: of the files.
-    pub fn of(names: &[PathBuf], mounts: &[SeenMount]) -> Self {
-        let births = names.iter().filter_map(|name| birth(name)).collect();
-        Self { births, mounted: mounts.iter().map(|seen| seen.mount.device).collect() }
-    }
-
-    /// Whether that may be the device of an overlay that is mounted nowhere. All are without one.
-    fn may_be_on(&self, device: DeviceNumber) -> bool {
-        device.major == 0 && !self.births.is_empty() && !self.mounted.contains(&device)
-    }
-}
-
-fn birth(path: &Path) -> Option<Timestamp> {
-    let mask = StatxFlags::BTIME;
-    let found = rustix::fs::statx(CWD, path, AtFlags::STATX_DONT_SYNC, mask).ok()?;
-    let time = found.stx_btime;
-    (found.stx_mask & mask.bits() != 0).then_some((time.tv_sec, time.tv_nsec))
 }
 
 impl Wanted {
@@ -166,8 +142,7 @@ pub(crate) fn unchecked(host: &Host) -> Vec<String> {
 /// A regular file by its numbers.
 pub(crate) fn file_at(path: &Path) -> Option<FileId> {
     let found = stat(path).ok()?;
-    let is_file = FileType::from_raw_mode(u32::from(found.stx_mode)) == FileType::RegularFile;
-    is_file.then_some(id_of(&found))
+    is_regular(&found).then_some(id_of(&found))
 }
 
 pub(crate) fn id_of(found: &Statx) -> FileId {
@@ -212,12 +187,16 @@ pub(crate) fn users(host: &Host, wanted: &Wanted) -> Users {
 /// * `names`: of the file, and of that which holds its bytes, if that is another.
 pub(crate) fn users_of_file(host: &Host, names: &[PathBuf], wanted: &Wanted) -> Users {
     let mut found = users(host, wanted);
+    if host.is_this() {
+        found.leases = lease_holders(names, Opening::ToWrite);
+    }
     if !found.writers.is_empty() {
         found.lease = Lease::Taken;
     }
-    if !host.is_this() || found.lease == Lease::Taken {
+    if !found.leases.is_empty() || !host.is_this() || found.lease == Lease::Taken {
         return found;
     }
+    found.may_not_read = names.iter().any(|name| is_own_unreadable(name));
     let own = || own_id(host).map(|own| Scan::new(host, wanted).open(own)) == Some(Sight::Yes);
     found.lease = lease(names, wanted);
     if found.lease == Lease::Taken && !own() {
@@ -225,6 +204,29 @@ pub(crate) fn users_of_file(host: &Host, names: &[PathBuf], wanted: &Wanted) -> 
         found = users(host, wanted);
         found.lease = if found.writers.is_empty() { lease(names, wanted) } else { Lease::Taken };
         found.hidden_writer = found.writers.is_empty() && found.lease == Lease::Taken;
+    }
+    found
+}
+
+/// Whether the file is of this process's user, who may not read it.
+fn is_own_unreadable(path: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let is_own = std::fs::metadata(path).is_ok_and(|found| found.uid() == own);
+    is_own && rustix::fs::accessat(CWD, path, Access::READ_OK, AtFlags::EACCESS).is_err()
+}
+
+/// Who has a lease of the file, under any of its names.
+pub(crate) fn lease_holders(names: &[PathBuf], opening: Opening) -> Vec<Process> {
+    let mut found: Vec<Process> = Vec::new();
+    for name in names {
+        // Who looks at a file in the same way has one for a moment.
+        let look = |at: u32| {
+            std::thread::sleep(LEASE_MOMENT * at.min(1));
+            lease_holder(name, opening)
+        };
+        let looks: Option<Vec<Process>> = (0..LEASE_LOOKS).map(look).collect();
+        let last = looks.and_then(|mut looks| looks.pop());
+        found.extend(last.filter(|one| found.iter().all(|known| known.id != one.id)));
     }
     found
 }
@@ -241,6 +243,9 @@ fn lease(names: &[PathBuf], wanted: &Wanted) -> Lease {
 
 fn lease_of(path: &Path, wanted: &Wanted) -> Lease {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    if lease_holder(path, Opening::ToRead).is_some() {
+        return Lease::Unknown;
+    }
     let Ok(file) = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path) else {
         return Lease::Unknown;
     };
@@ -340,6 +345,19 @@ impl Sight {
     }
 }
 
+/// What a look at a descriptor showed.
+enum Looked {
+    No,
+    /// Of a regular file or a device.
+    Is(Likeness),
+    /// It could not be looked at, for want of rights.
+    Forbidden,
+}
+
+fn is_regular(found: &Statx) -> bool {
+    FileType::from_raw_mode(u32::from(found.stx_mode)) == FileType::RegularFile
+}
+
 /// A look at all processes.
 struct Scan<'a> {
     host: &'a Host,
@@ -349,6 +367,8 @@ struct Scan<'a> {
     /// Mapped files that were looked at, by what maps say of them. Numbers alone do not do: subvolumes
     /// of one btrfs have the same.
     mapped: HashMap<(DeviceNumber, u64, Vec<u8>), Sight>,
+    /// The same of files of overlays.
+    shown: HashMap<(DeviceNumber, u64, Vec<u8>), Sight>,
     /// Which devices that are mounted nowhere are overlays.
     overlays: HashMap<DeviceNumber, bool>,
 }
@@ -356,7 +376,8 @@ struct Scan<'a> {
 impl<'a> Scan<'a> {
     fn new(host: &'a Host, wanted: &'a Wanted) -> Self {
         let can_compare = host.is_this() && own_id(host) == Some(std::process::id());
-        Self { host, wanted, can_compare, mapped: HashMap::new(), overlays: HashMap::new() }
+        let (mapped, shown, overlays) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { host, wanted, can_compare, mapped, shown, overlays }
     }
 
     /// Whether it has any of it open for writing, and whether it has mapped any.
@@ -368,8 +389,9 @@ impl<'a> Scan<'a> {
         (open, mapped)
     }
 
-    fn open(&self, id: u32) -> Sight {
-        self.open_in_any(id, &self.threads(id))
+    fn open(&mut self, id: u32) -> Sight {
+        let threads = self.threads(id);
+        self.open_in_any(id, &threads)
     }
 
     /// The other threads of a process. Most have none, which the number of links shows at once.
@@ -386,7 +408,7 @@ impl<'a> Scan<'a> {
 
     /// In the process's table of open files, and in those of threads that have their own. The first
     /// thread may have ended, and its table with it.
-    fn open_in_any(&self, id: u32, threads: &[u32]) -> Sight {
+    fn open_in_any(&mut self, id: u32, threads: &[u32]) -> Sight {
         let mut found = self.open_in(&format!("/proc/{id}/fd"));
         let mut tables = vec![id];
         for &thread in threads {
@@ -406,7 +428,7 @@ impl<'a> Scan<'a> {
         found
     }
 
-    fn open_in(&self, path: &str) -> Sight {
+    fn open_in(&mut self, path: &str) -> Sight {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = match rustix::fs::open(self.host.path(path), flags, Mode::empty()) {
             Ok(directory) => directory,
@@ -415,49 +437,75 @@ impl<'a> Scan<'a> {
         };
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut entries = RawDir::new(&directory, &mut buffer);
+        let mut found = Sight::No;
         while let Some(entry) = entries.next() {
             let Ok(entry) = entry else { break };
             let name = entry.file_name();
             if name.to_bytes().starts_with(b".") {
                 continue;
             }
+            let writes = || is_writer(self.host, path, &name.to_string_lossy());
             match self.descriptor(&directory, name) {
-                Sight::No => {}
+                Looked::No => {}
                 // The rest of the table is not to be seen either.
-                Sight::Unseen => return Sight::Unseen,
-                Sight::Yes if is_writer(self.host, path, &name.to_string_lossy()) => {
-                    return Sight::Yes;
-                }
-                Sight::Yes => {}
+                Looked::Forbidden => return Sight::Unseen,
+                Looked::Is(Likeness::Yes) if writes() => return Sight::Yes,
+                Looked::Is(Likeness::Unknown) if writes() => found = Sight::Unseen,
+                Looked::Is(_) => {}
             }
         }
-        Sight::No
+        found
     }
 
     /// Whether a descriptor is of any of it, for whatever.
-    fn descriptor(&self, directory: &OwnedFd, name: &CStr) -> Sight {
-        let mask = StatxFlags::TYPE | StatxFlags::INO;
+    fn descriptor(&mut self, directory: &OwnedFd, name: &CStr) -> Looked {
+        let mask = StatxFlags::TYPE | StatxFlags::INO | Born::MASK;
         match rustix::fs::statx(directory, name, AtFlags::STATX_DONT_SYNC, mask) {
-            Ok(found) if self.wanted.is(&found) => Sight::Yes,
+            Ok(found) if self.wanted.is(&found) => Looked::Is(Likeness::Yes),
+            Ok(found) if is_regular(&found) => {
+                let on = id_of(&found).device;
+                if !self.wanted.elsewhere.may_be_on(on) {
+                    return Looked::No;
+                }
+                let ask = || {
+                    let flags = OFlags::PATH | OFlags::CLOEXEC;
+                    let file = rustix::fs::openat(directory, name, flags, Mode::empty());
+                    file.and_then(rustix::fs::fstatfs)
+                };
+                let is_overlay = self.is_overlay(on, ask);
+                // Who may write has a copy of the data.
+                Looked::Is(self.wanted.elsewhere.has(&found, is_overlay, false))
+            }
             Err(error) if is_forbidden(error) => self.forbidden(directory, name),
             // Closed meanwhile, or of a server that does not answer.
-            Ok(_) | Err(_) => Sight::No,
+            Ok(_) | Err(_) => Looked::No,
         }
     }
 
     /// Either the process may not be looked into, or a FUSE file system answers its own user only,
     /// who is asked for nothing but which file system it is.
-    fn forbidden(&self, directory: &OwnedFd, name: &CStr) -> Sight {
+    fn forbidden(&self, directory: &OwnedFd, name: &CStr) -> Looked {
         let nothing = StatxFlags::empty();
         match rustix::fs::statx(directory, name, AtFlags::STATX_DONT_SYNC, nothing) {
             Ok(found) => {
                 let on = id_of(&found).device;
                 let may_be = self.wanted.files.iter().any(|file| file.device == on);
-                if may_be { Sight::Unseen } else { Sight::No }
+                if may_be { Looked::Forbidden } else { Looked::No }
             }
-            Err(error) if is_forbidden(error) => Sight::Unseen,
-            Err(_) => Sight::No,
+            Err(error) if is_forbidden(error) => Looked::Forbidden,
+            Err(_) => Looked::No,
         }
+    }
+
+    /// * `ask`: of a file on it.
+    fn is_overlay(
+        &mut self,
+        device: DeviceNumber,
+        ask: impl FnOnce() -> rustix::io::Result<rustix::fs::StatFs>,
+    ) -> bool {
+        let known = self.wanted.elsewhere.is_overlay(device);
+        let asked = || ask().is_ok_and(|found| found.f_type as u64 == OVERLAY_MAGIC);
+        known.unwrap_or_else(|| *self.overlays.entry(device).or_insert_with(asked))
     }
 
     /// The memory of a process is that of its threads, and outlives the first of them.
@@ -490,8 +538,14 @@ impl<'a> Scan<'a> {
     }
 
     fn is_mapped(&mut self, id: u32, mapped: &Mapped) -> Sight {
-        if self.wanted.elsewhere.may_be_on(mapped.device) && self.is_unmounted(id, mapped) {
-            return Sight::Yes;
+        if self.wanted.elsewhere.may_be_on(mapped.device) {
+            let key = (mapped.device, mapped.inode, mapped.path.to_vec());
+            let known = self.shown.get(&key).copied();
+            let found = known.unwrap_or_else(|| self.is_elsewhere(id, mapped));
+            self.shown.insert(key, found);
+            if found != Sight::No {
+                return found;
+            }
         }
         if self.wanted.may_map(mapped.device, mapped.inode) || self.wanted.is_like(mapped) {
             return self.look_at_map(id, mapped);
@@ -509,13 +563,29 @@ impl<'a> Scan<'a> {
         found
     }
 
-    /// Whether it is one of the files by an overlay that is mounted no more.
-    fn is_unmounted(&mut self, id: u32, mapped: &Mapped) -> bool {
+    /// Whether it is one of the files by an overlay that names do not lead through.
+    fn is_elsewhere(&mut self, id: u32, mapped: &Mapped) -> Sight {
         let path = self.host.path(format!("/proc/{id}/map_files/{}", mapped.range));
-        let is_overlay = self.overlays.entry(mapped.device).or_insert_with(|| {
-            rustix::fs::statfs(&path).is_ok_and(|found| found.f_type as u64 == OVERLAY_MAGIC)
-        });
-        *is_overlay && birth(&path).is_some_and(|at| self.wanted.elsewhere.births.contains(&at))
+        let mask = StatxFlags::TYPE | StatxFlags::INO | Born::MASK;
+        let look = |path: &Path| rustix::fs::statx(CWD, path, AtFlags::STATX_DONT_SYNC, mask);
+        // Only processes with rights over all others may follow the link; others go by the name.
+        let by_name = || {
+            let name = Path::new(OsStr::from_bytes(mapped.path));
+            let path = self.host.path(reach(Some(id), name));
+            let found = look(&path).ok().filter(|found| found.stx_ino == mapped.inode)?;
+            Some((path, found))
+        };
+        let Some((path, found)) = look(&path).ok().map(|found| (path, found)).or_else(by_name)
+        else {
+            return Sight::No;
+        };
+        let is_overlay = self.is_overlay(mapped.device, || rustix::fs::statfs(&path));
+        let may_hide = self.wanted.elsewhere.may_hide(mapped.device);
+        match self.wanted.elsewhere.has(&found, is_overlay, may_hide) {
+            Likeness::Yes => Sight::Yes,
+            Likeness::Unknown => Sight::Unseen,
+            Likeness::No => Sight::No,
+        }
     }
 
     fn look_at_map(&self, id: u32, mapped: &Mapped) -> Sight {

@@ -85,6 +85,29 @@ fn a_file_that_somebody_writes() {
 }
 
 #[test]
+fn a_link_is_named_as_it_was_given() {
+    let lab = Lab::new("two-names");
+    fs::write(lab.path("n1"), vec![7; 1 << 20]).unwrap();
+    symlink("n1", lab.path("n2")).unwrap();
+    refused(&lab, "n1 --target n2 --overwrite n1", &["n2 is the same as n1"]);
+}
+
+#[test]
+fn two_names_of_a_new_file_of_an_overlay() {
+    needs_root!();
+    let mut lab = Lab::new("overlay-names");
+    let base = lab.mount(&["-t", "tmpfs", "none"], "base");
+    for name in ["l", "u", "w"] {
+        fs::create_dir(base.join(name)).unwrap();
+    }
+    let at = |name: &str| base.join(name).display().to_string();
+    let options = format!("lowerdir={},upperdir={},workdir={}", at("l"), at("u"), at("w"));
+    lab.mount(&["-t", "overlay", "none", "-o", &options], "m");
+    refused(&lab, "m/new --target base/u/new", &["base/u/new shares bytes with m/new"]);
+    assert!(!base.join("u/new").exists());
+}
+
+#[test]
 fn the_store_itself() {
     let lab = Lab::new("own-store");
     lab.ok("run random-read --target null: --time 20ms");

@@ -436,8 +436,8 @@ fn a_file_that_a_reader_has_a_lease_of_is_refused_with_who() {
     let place = Place::new("exchanged-lease");
     let target = place.join("t.dat");
     precious(&target);
-    let script = "import fcntl, os, signal, sys, time\n\
-                  signal.signal(signal.SIGIO, signal.SIG_IGN)\n\
+    // By the default action of `SIGIO` it ends when the kernel asks for the lease.
+    let script = "import fcntl, os, sys, time\n\
                   fd = os.open(sys.argv[1], os.O_RDONLY)\n\
                   fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)\n\
                   print('ready', flush=True)\n\
@@ -467,4 +467,7 @@ fn a_file_that_a_reader_has_a_lease_of_is_refused_with_who() {
     assert!(error.to_string().contains(&who), "{error}");
     assert!(error.hint().is_some());
     assert!(is_untouched(&target));
+    assert!(child.0.try_wait().unwrap().is_none(), "it was ended");
+    // It comes after the target was judged.
+    drop(child);
 }

@@ -77,6 +77,8 @@ pub struct Users {
     pub writers: Vec<Process>,
     /// That have it mapped, running programs among them.
     pub mappers: Vec<Process>,
+    /// That have a lease of it: opening it would send them a signal, which ends who does not expect it.
+    pub leases: Vec<Process>,
     /// How many processes could not be looked into, for want of rights.
     pub unseen: usize,
     /// There may be processes that `/proc` does not show: those outside of a PID namespace, and those of
@@ -84,6 +86,8 @@ pub struct Users {
     pub may_be_hidden: bool,
     /// What the kernel says of writers, whoever they are.
     pub lease: Lease,
+    /// The kernel was not asked, since this process may not read the file, though it is its user's.
+    pub may_not_read: bool,
     /// The kernel says that somebody has it open for writing, and none of the processes does.
     pub hidden_writer: bool,
 }

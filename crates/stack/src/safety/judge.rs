@@ -5,7 +5,7 @@ use units::Bytes;
 use super::facts::{
     BlockFacts, DeviceUse, Facts, FileFacts, Lease, Place, Process, Subject, Users,
 };
-use super::refusal::RefusalReason;
+use super::refusal::{NOT_READABLE, RefusalReason};
 use super::space::{OWN_RESERVE, space_reserve, suggest_scratch_size};
 use crate::mark::Mark;
 use crate::signature::{Family, Signature};
@@ -14,7 +14,8 @@ use crate::target::Space;
 pub(super) fn judge_read(facts: &Facts, reasons: &mut Vec<RefusalReason>) {
     let path = facts.resolved.display().to_string();
     match &facts.subject {
-        Subject::File(_) | Subject::Block(_) | Subject::Character => {}
+        Subject::File(file) => judge_leases(&path, &file.users, reasons),
+        Subject::Block(_) | Subject::Character => {}
         Subject::NewFile(_) if is_device_name(facts) => {
             reasons.push(RefusalReason::NoSuchDevice { path });
         }
@@ -99,8 +100,18 @@ fn judge_space(
     }
 }
 
+fn list(all: &[Process]) -> String {
+    all.iter().map(Process::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn judge_leases(path: &str, users: &Users, reasons: &mut Vec<RefusalReason>) {
+    if !users.leases.is_empty() {
+        let by = list(&users.leases);
+        reasons.push(RefusalReason::Leased { path: path.to_owned(), by });
+    }
+}
+
 fn judge_users(path: &str, users: &Users, reasons: &mut Vec<RefusalReason>) {
-    let list = |all: &[Process]| all.iter().map(Process::to_string).collect::<Vec<_>>().join(", ");
     if !users.writers.is_empty() {
         let by = list(&users.writers);
         reasons.push(RefusalReason::OpenWriter { path: path.to_owned(), by });
@@ -109,6 +120,7 @@ fn judge_users(path: &str, users: &Users, reasons: &mut Vec<RefusalReason>) {
         let by = "a process that is not visible from here, or by the kernel".to_owned();
         reasons.push(RefusalReason::OpenWriter { path: path.to_owned(), by });
     }
+    judge_leases(path, users, reasons);
     if !users.mappers.is_empty() {
         let by = list(&users.mappers);
         reasons.push(RefusalReason::Mapped { path: path.to_owned(), by });
@@ -145,7 +157,9 @@ fn blind(users: &Users) -> Option<String> {
         "/proc does not show all processes (another PID namespace, such as a container's, or hidepid)"
             .to_owned()
     });
-    let all: Vec<String> = unseen.into_iter().chain(hidden).collect();
+    let unreadable = users.may_not_read && (unseen.is_some() || hidden.is_some());
+    let unreadable = unreadable.then(|| NOT_READABLE.to_owned());
+    let all: Vec<String> = unseen.into_iter().chain(hidden).chain(unreadable).collect();
     (!all.is_empty()).then(|| format!("who else has it open ({})", all.join("; ")))
 }
 

@@ -4,6 +4,10 @@ use std::fmt;
 
 use units::Bytes;
 
+/// Why the kernel was not asked for the writers of a file of one's own.
+pub(super) const NOT_READABLE: &str =
+    "it may not be read, so the kernel was not asked for its writers";
+
 /// One rule that forbids.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -59,6 +63,14 @@ pub enum RefusalReason {
     /// Open for writing elsewhere.
     #[error("{path} is open for writing by {by}")]
     OpenWriter {
+        /// The target.
+        path: String,
+        /// Which.
+        by: String,
+    },
+    /// Others want to be asked before it is opened.
+    #[error("{path} is in use: {by} has a lease on it")]
+    Leased {
         /// The target.
         path: String,
         /// Which.
@@ -235,7 +247,7 @@ impl RefusalReason {
                 format!("check which one is meant; {flag} must name {path}")
             }
             Self::HardLinks { .. } => "name a file that has no other name".to_owned(),
-            Self::OpenWriter { .. } | Self::Mapped { .. } => {
+            Self::OpenWriter { .. } | Self::Leased { .. } | Self::Mapped { .. } => {
                 "wait for that process or end it first, or name another file".to_owned()
             }
             Self::Swap { device, .. } => format!("`swapoff {device}` first, if that is meant"),
@@ -259,9 +271,12 @@ impl RefusalReason {
             Self::Held { by, .. } => format!("name {by} itself, or take it apart first"),
             Self::Signature { .. } => "if it may be lost, add --even-though signature".to_owned(),
             Self::Unchecked { what, .. } => {
-                let how = match what.contains("no procfs") || what.contains("no sysfs") {
-                    true => "mount procfs at /proc and sysfs at /sys",
-                    false => "run as root with all rights, outside of containers",
+                let how = if what.contains("no procfs") || what.contains("no sysfs") {
+                    "mount procfs at /proc and sysfs at /sys"
+                } else if what.contains(NOT_READABLE) {
+                    "allow its owner to read it (`chmod u+r`)"
+                } else {
+                    "run as root with all rights, outside of containers"
                 };
                 format!("{how}; if nobody can be using it, add --even-though unchecked")
             }

@@ -2,23 +2,25 @@
 //! over what overlays show, images mounted as files, and processes that may not be looked into.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::fs::{CWD, FileType, Mode};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
-use stack::{Host, RefusalReason, inspect, targets_that_share_bytes};
+use stack::{
+    Access, Consent, Host, Own, RefusalReason, decide, gather, inspect, targets_that_share_bytes,
+};
 
 use crate::same_bytes::{
     Elsewhere, Lab, Undo, is_held, is_mapped, is_root, is_written, python, reasons, run, settled,
 };
 
-fn is_unchecked(found: &[RefusalReason]) -> bool {
+pub fn is_unchecked(found: &[RefusalReason]) -> bool {
     found.iter().any(|reason| matches!(reason, RefusalReason::Unchecked { .. }))
 }
 
-fn is_loop_file(found: &[RefusalReason]) -> bool {
+pub fn is_loop_file(found: &[RefusalReason]) -> bool {
     found.iter().any(|reason| matches!(reason, RefusalReason::LoopFile { .. }))
 }
 
@@ -59,6 +61,13 @@ fn processes_that_may_not_be_looked_into_are_not_taken_for_free() {
     let rights = MAY_LOOK | CapabilitySet::LEASE;
     let found = without(rights, || settled(&file));
     assert!(found.is_empty(), "{found:?}");
+    // Unless it may not be read, which its owner can change.
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o200)).unwrap();
+    let rights = rights | CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+    let found = without(rights, || reasons(&file));
+    let hint = found.iter().find(|_| is_unchecked(&found)).and_then(RefusalReason::hint);
+    assert!(hint.is_some_and(|hint| hint.contains("chmod u+r")), "{found:?}");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     // Of another user's it does not say.
     std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
     assert!(is_unchecked(&without(rights, || reasons(&file))));
@@ -82,7 +91,7 @@ if number is None:
     os._exit(0)
 ctypes.CDLL(None).syscall(number, 0)
 ";
-const IMPORTS: &str = "import ctypes,mmap,os,sys,threading,time\n";
+pub const IMPORTS: &str = "import ctypes,mmap,os,sys,threading,time\n";
 
 fn first_thread_ends(open: &str, path: &Path) -> Option<Elsewhere> {
     python(&format!("{IMPORTS}{open}\n{FIRST_THREAD_ENDS}"), &[path])
@@ -171,13 +180,13 @@ fn a_private_map_of_a_device_is_a_use_of_it() {
 
 /// An overlay `m` over `l` and `u`, in a file system of its own: an upper directory must not be on
 /// an overlay itself.
-struct Overlay {
-    _undo: Undo,
-    base: PathBuf,
+pub struct Overlay {
+    pub undo: Undo,
+    pub base: PathBuf,
 }
 
 impl Overlay {
-    fn new(lab: &Lab) -> Option<Self> {
+    pub fn new(lab: &Lab) -> Option<Self> {
         let mut undo = Undo::default();
         let base = lab.path("base");
         fs::create_dir(&base).unwrap();
@@ -186,21 +195,21 @@ impl Overlay {
         for name in ["l", "u", "w", "m"] {
             fs::create_dir(base.join(name)).unwrap();
         }
-        Some(Self { _undo: undo, base })
+        Some(Self { undo, base })
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub fn at(&self, name: &str) -> PathBuf {
         self.base.join(name)
     }
 
-    fn mount(&mut self) -> Option<()> {
+    pub fn mount(&mut self) -> Option<()> {
         let at = |name: &str| self.at(name).display().to_string();
         let options = format!("lowerdir={},upperdir={},workdir={}", at("l"), at("u"), at("w"));
         let merged = self.at("m");
         let words =
             ["-t", "overlay", "none", "-o", &options, merged.to_str().unwrap()].map(Path::new);
         run("mount", &words)?;
-        self._undo.later("umount", &["-l".as_ref(), &merged]);
+        self.undo.later("umount", &["-l".as_ref(), &merged]);
         Some(())
     }
 }
@@ -305,6 +314,10 @@ fn loop_devices_over_one_file_of_an_overlay_are_one_device() {
     };
     assert!(share(&shown, &upper), "two names of one file");
     assert!(!share(&shown, &overlay.at("u/another")));
+    // So are two names of a file that is to be made.
+    assert!(share(&overlay.at("m/new"), &overlay.at("u/new")));
+    assert!(!share(&overlay.at("m/new"), &overlay.at("u/newer")));
+    assert!(!share(&overlay.at("m/new"), &overlay.at("l/new")));
     let Some(over_shown) = lab.attach(&shown) else { return };
     assert!(is_loop_file(&reasons(&upper)), "{:?}", reasons(&upper));
     let Some(over_upper) = lab.attach(&upper) else { return };
@@ -425,4 +438,55 @@ fn an_image_that_is_mounted_without_a_loop_device_is_mounted() {
     let Some(device) = lab.attach(&image) else { return };
     let found = reasons(&device);
     assert!(is_held(&found), "the device over it: {found:?}");
+}
+
+/// A process with a lease of a file: one that keeps the default action of `SIGIO`, which ends it.
+fn leaser(path: &Path, kind: &str) -> Option<Elsewhere> {
+    let open = if kind == "F_RDLCK" { "O_RDONLY" } else { "O_RDWR" };
+    let script = format!(
+        "{IMPORTS}import fcntl\nf=os.open(sys.argv[1],os.{open})\n\
+         fcntl.fcntl(f,fcntl.F_SETLEASE,fcntl.{kind})\nprint('ready',flush=True)\ntime.sleep(600)"
+    );
+    python(&script, &[path])
+}
+
+fn is_leased(found: &[RefusalReason], by: &Elsewhere) -> bool {
+    let who = format!("(pid {})", by.0.id());
+    found.iter().any(|one| matches!(one, RefusalReason::Leased { by, .. } if by.contains(&who)))
+}
+
+#[test]
+fn who_has_a_lease_of_a_file_is_found_and_not_ended() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("leases");
+    let Some(mut overlay) = Overlay::new(&lab) else { return };
+    fs::write(overlay.at("u/file"), vec![7; 8192]).unwrap();
+    if overlay.mount().is_none() {
+        return;
+    }
+    let file = lab.scratch.file("file", &[7; 8192]);
+    let (shown, upper) = (overlay.at("m/file"), overlay.at("u/file"));
+    for kind in ["F_RDLCK", "F_WRLCK"] {
+        for (target, leased) in
+            [(&file, &file), (&upper, &upper), (&shown, &upper), (&shown, &shown)]
+        {
+            let Some(mut holder) = leaser(leased, kind) else { continue };
+            let found = reasons(target);
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert_eq!(holder.0.try_wait().unwrap(), None, "{kind}, {leased:?}: it was ended");
+            assert!(is_leased(&found, &holder), "{kind}, {target:?} {leased:?}: {found:?}");
+            // A reader ends the lease of a writer only.
+            let host = Host::this();
+            let facts = inspect(&host, target).map(|target| {
+                gather(&host, &target, Access::Read, &Consent::default(), &Own::default())
+            });
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert_eq!(holder.0.try_wait().unwrap(), None, "{kind}, {leased:?}: ended by a reader");
+            assert_eq!(decide(&facts.unwrap()).is_err(), kind == "F_WRLCK", "{leased:?}");
+            drop(holder);
+            assert!(settled(target).is_empty(), "{kind}, {target:?}");
+        }
+    }
 }

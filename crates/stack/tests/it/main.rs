@@ -12,6 +12,7 @@ mod common;
 mod decisions;
 mod hidden_users;
 mod links;
+mod lost_layers;
 mod names;
 mod probe;
 mod same_bytes;

@@ -493,3 +493,47 @@ fn our_own_open_file_is_no_others() {
     let _held = OpenOptions::new().write(true).open(&file).unwrap();
     assert!(settled(&file).is_empty());
 }
+
+#[test]
+fn a_loop_device_over_one_partition_is_apart_from_what_is_beside_it() {
+    if !is_root() {
+        return;
+    }
+    let mut lab = Lab::new("beside");
+    let disk = lab.disk("disk");
+    let Some(whole) = lab.attach(&disk) else { return };
+    let script = "printf 'label: gpt\nstart=2048,size=40960\nstart=43008,size=40960\n' \
+                  | sfdisk -q --no-reread --no-tell-kernel \"$0\" && partx -a \"$0\"";
+    if run("sh", &["-c".as_ref(), script.as_ref(), &whole]).is_none() {
+        return;
+    }
+    lab.undo.later("partx", &["-d".as_ref(), &whole]);
+    let part = |number| PathBuf::from(format!("{}p{number}", whole.display()));
+    if run("mkfs.ext4", &["-q".as_ref(), &part(2)]).is_none() {
+        return;
+    }
+    let over = |offset: u64, size: u64| {
+        let words = [
+            "--find",
+            "--show",
+            &format!("--offset={}", offset * 512),
+            &format!("--sizelimit={}", size * 512),
+        ]
+        .map(PathBuf::from);
+        let words: Vec<&Path> = words.iter().map(PathBuf::as_path).chain([&*whole]).collect();
+        run("losetup", &words).map(PathBuf::from)
+    };
+    let Some(_) = lab.mounted(&part(2), "mnt") else { return };
+    let found = settled(&part(1));
+    assert!(found.is_empty(), "a partition beside one that is mounted: {found:?}");
+    let Some(first) = over(2048, 40960) else { return };
+    lab.undo.later("losetup", &["-d".as_ref(), &first]);
+    let found = settled(&first);
+    assert!(found.is_empty(), "all of that partition: {found:?}");
+    let Some(wider) = over(2048, 40968) else { return };
+    lab.undo.later("losetup", &["-d".as_ref(), &wider]);
+    let found = reasons(&wider);
+    assert!(is_held(&found), "it reaches into the one that is mounted: {found:?}");
+    let _writer = process("exec 3<>\"$1\"", &[&part(1)]);
+    assert!(is_held(&reasons(&first)), "the partition is open for writing");
+}
