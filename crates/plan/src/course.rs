@@ -228,7 +228,10 @@ impl Course {
             repeat: due.key.repeat,
             purpose: due.purpose,
             seed,
-            ramp: self.ramp.filter(|_| due.purpose == Purpose::Measure),
+            ramp: match due.purpose {
+                Purpose::Measure => self.schedule.ramp_of(due.key, self.ramp),
+                Purpose::Pilot => None,
+            },
             time_permille: (due.purpose == Purpose::Measure && self.time_permille < WHOLE)
                 .then_some(self.time_permille),
         })

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use record::Blocks;
+use stats::Random;
 use stats::random::derive_seed;
 use suite::model::{Cell, Method, Rounds, Steady, Suite};
 use units::{Bytes, Nanos};
@@ -14,6 +15,11 @@ use crate::{CellStanding, Course, Left, Made, PlannedVisit, VisitKey};
 const VISIT: u64 = 1;
 const PILOT: u64 = 3;
 const ROUND: u64 = 4;
+const JITTER: u64 = 5;
+
+/// Ramps are longer by up to this share of a visit, so that visits do not keep step with a device
+/// that pauses as regularly as they begin.
+const JITTER_SHARE: u64 = 5;
 
 /// What a run is to do: phases in order, each played in its own way.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +31,8 @@ pub struct Schedule {
     pub(crate) least: Vec<Nanos>,
     /// Of that, the measured time that may be shortened.
     pub(crate) timed: Vec<Nanos>,
+    /// The ramp of each cell whose visits begin at random moments; zero for the others.
+    pub(crate) ramps: Vec<Nanos>,
     /// What the measured time of a visit to a slow device may be longer than that.
     pub(crate) extra: Vec<Nanos>,
     /// Names of the streams of each cell of the suite.
@@ -89,13 +97,26 @@ impl Schedule {
         let settles = suite.phases.iter();
         let settles = settles.flat_map(|p| std::iter::repeat_n(p.settle, p.cells.len()));
         let played = suite.cells_as_played();
-        let least = played.iter().zip(settles).map(|(cell, settle)| cell.least_duration() + settle);
-        let least = least.collect();
         let timed: Vec<Nanos> = played.iter().map(timed).collect();
+        let mut ramps: Vec<Nanos> = played.iter().map(ramp).collect();
+        for (index, ramp) in (0u32..).zip(&mut ramps) {
+            let in_rounds = |phase: &PhaseSchedule| {
+                matches!(phase.way, Way::Rounds { .. }) && phase.cells.contains(&index)
+            };
+            if !phases.iter().any(in_rounds) {
+                *ramp = Nanos::ZERO;
+            }
+        }
+        let least = played.iter().zip(settles).zip(ramps.iter().zip(&timed));
+        let least = least.map(|((cell, settle), (&ramp, &timed))| {
+            cell.least_duration() + settle + Nanos::new(jitter_most(ramp, timed).get() / 2)
+        });
+        let least = least.collect();
         let extra = played.iter().zip(&timed).map(|(cell, &timed)| extra(cell, timed)).collect();
         let names = |cell: &Cell| cell.streams.iter().map(|stream| stream.name.clone()).collect();
         let streams = suite.cells().map(names).collect();
-        Self { seed, rounds: suite.rounds, phases, least, timed, extra, streams, blocks: None }
+        let rounds = suite.rounds;
+        Self { seed, rounds, phases, least, timed, ramps, extra, streams, blocks: None }
     }
 
     /// As one side of a comparison in blocks: rounds that are blocks of others are passed over, and
@@ -148,6 +169,20 @@ impl Schedule {
         derive_seed(self.seed, &[PILOT, u64::from(cell)])
     }
 
+    /// The ramp of a visit, longer by a random time; `None` if it is the cell's own.
+    ///
+    /// * `asked`: what the pilots ask for.
+    pub(crate) fn ramp_of(&self, key: VisitKey, asked: Option<Nanos>) -> Option<Nanos> {
+        let own = self.ramps.get(key.cell as usize).copied().unwrap_or(Nanos::ZERO);
+        if own == Nanos::ZERO {
+            return asked;
+        }
+        let ramp = own.max(asked.unwrap_or(Nanos::ZERO));
+        let most = jitter_most(ramp, self.timed_of(key.cell)).get();
+        let labels = [JITTER, u64::from(key.cell), u64::from(key.repeat)];
+        Some(ramp + Nanos::new(Random::new(derive_seed(self.seed, &labels)).below(most.max(1))))
+    }
+
     pub(crate) fn round_seed(&self, phase: usize, round: u32) -> u64 {
         derive_seed(self.seed, &[ROUND, phase as u64, u64::from(round)])
     }
@@ -179,6 +214,20 @@ impl Schedule {
 fn timed(cell: &Cell) -> Nanos {
     let times = cell.streams.iter().map(|s| s.stop.time.filter(|_| s.stop.by_time()));
     times.collect::<Option<Vec<_>>>().and_then(|times| times.into_iter().max()).unwrap_or_default()
+}
+
+/// The ramp of a cell all of whose streams have the same one and end by time.
+fn ramp(cell: &Cell) -> Nanos {
+    let mut ramps = cell.streams.iter().map(|s| Some(s.stop.ramp).filter(|_| s.stop.by_time()));
+    let first = ramps.next().flatten().unwrap_or_default();
+    // Cells that rest play whole turns.
+    let is_one = !cell.rests() && ramps.all(|ramp| ramp == Some(first));
+    if is_one { first } else { Nanos::ZERO }
+}
+
+/// The longest that a ramp is made longer by: what a pause can hide in is the ramp, so no longer than that.
+fn jitter_most(ramp: Nanos, timed: Nanos) -> Nanos {
+    ramp.min(Nanos::new((ramp + timed).get() / JITTER_SHARE))
 }
 
 /// What slow requests may add to the measured time of a cell.

@@ -43,21 +43,21 @@ struct World {
     took: Nanos,
 }
 
-const QUIET: World = World { seed: 5, noise: |_| 0.01, veto: |_| None, took: Nanos::millis(2_500) };
+const QUIET: World = World { seed: 5, noise: |_| 0.01, veto: |_| None, took: WHOLE };
 
-/// A visit that nothing had to be waited for.
-const WHOLE: Nanos = Nanos::millis(2_500);
+/// A visit that nothing had to be waited for: a ramp of 500 ms, up to as much on top, and 2 s measured.
+const WHOLE: Nanos = Nanos::millis(2_750);
 
 impl World {
     fn visit(&self, visit: &PlannedVisit) -> Made {
         let labels = [u64::from(visit.cell), u64::from(visit.repeat)];
         let noise = Random::new(derive_seed(self.seed, &labels)).normal();
         let pilot = visit.purpose == Purpose::Pilot;
-        // What is more than 2.5 s of it is the wait; a ramp of 500 ms, and 2 s measured.
+        // What is more than that is the wait.
         let waited = if pilot { Nanos::ZERO } else { self.took.saturating_sub(WHOLE) };
         let permille = u64::from(visit.time_permille.unwrap_or(1000));
         let measured = if pilot { Nanos::secs(10) } else { Nanos::millis(2 * permille) };
-        let ramp = if pilot { Nanos::ZERO } else { Nanos::millis(500) };
+        let ramp = if pilot { Nanos::ZERO } else { Nanos::millis(750) };
         Made {
             key: visit.key(),
             purpose: visit.purpose,
@@ -126,7 +126,8 @@ fn quiet_cells_end_first_and_noisy_ones_at_the_cap() {
     let (visits, made) = World { noise, ..QUIET }.play(&schedule);
     let counts = counts(&visits);
     assert_eq!((counts[&0], counts[&1]), (10, 10));
-    assert!((2..20).all(|cell| counts[&cell] == 3), "{counts:?}");
+    // Two noisy cells of three visits may look like a second speed of the device; of five they do not.
+    assert!((2..20).all(|cell| counts[&cell] <= 5), "{counts:?}");
     let standing = schedule.standing(&made);
     assert_eq!(standing[0].standing, Standing::NotConverged(Why::Cap));
     assert_eq!(standing[5].standing, Standing::Converged);
@@ -185,30 +186,37 @@ fn pilots_come_first_in_their_phase_and_set_its_ramp() {
     assert_eq!(pilots(0..12), [0, 5, 11]);
     assert_eq!(pilots(12..24), [12, 17, 23]);
     assert_eq!(visits.iter().filter(|v| v.purpose == Purpose::Pilot).count(), 6);
+    let mut ramps = BTreeSet::new();
     for visit in visits.iter().filter(|v| v.purpose == Purpose::Measure) {
-        // Cells 11 and 23 asked for most.
-        assert_eq!(visit.ramp, Some(Nanos::millis(1500)));
+        // Cells 11 and 23 asked for most. A fifth of a visit of 3.5 s may come on top.
+        let ramp = visit.ramp.unwrap();
+        assert!(ramp >= Nanos::millis(1500) && ramp < Nanos::millis(2200), "{ramp}");
+        ramps.insert(ramp);
     }
+    assert!(ramps.len() > 60, "of {} visits: {ramps:?}", visits.len());
     let seeds: BTreeSet<u64> = visits.iter().map(|visit| visit.seed).collect();
     assert_eq!(seeds.len(), visits.len(), "a pilot shares a seed with a visit");
 }
 
 #[test]
 fn ramps_leave_time_for_three_visits_of_every_cell() {
-    // Pilots ask for 1.5 s. 72 visits of 2.5 s and three pilots each phase: 240 s.
+    // Pilots ask for 1.5 s. 72 visits of 2.75 s and three pilots each phase: 258 s.
     let of = |time: &str| {
         let suite = suite(12, 12, &format!("pilot = true\ntime_max = \"{time}\""));
         let mut course = schedule(&suite, 7).begin();
         while let Some(visit) = course.next().filter(|v| v.purpose == Purpose::Pilot) {
             course.add(&QUIET.visit(&visit));
         }
-        (course.next().unwrap().ramp, course.ramp_cut())
+        let (ramp, cut) = (course.next().unwrap().ramp.unwrap(), course.ramp_cut());
+        let least = cut.map_or(Nanos::millis(1500), |(_, cut)| cut);
+        assert!(ramp >= least && ramp < least + Nanos::millis(700), "{ramp}");
+        cut
     };
     let millis = Nanos::millis;
     // Of 36 s to spare three quarters are for ramps: 375 ms for each visit.
-    assert_eq!(of("276s"), (Some(millis(875)), Some((millis(1500), millis(875)))));
-    assert_eq!(of("240s"), (Some(millis(500)), Some((millis(1500), millis(500)))));
-    assert_eq!(of("20min"), (Some(millis(1500)), None));
+    assert_eq!(of("294s"), Some((millis(1500), millis(875))));
+    assert_eq!(of("258s"), Some((millis(1500), millis(500))));
+    assert_eq!(of("20min"), None);
 }
 
 #[test]
@@ -225,14 +233,14 @@ fn a_slow_first_phase_leaves_the_second_its_three_visits() {
 
 #[test]
 fn waits_for_an_idle_device_do_not_eat_the_visits_that_an_interval_needs() {
-    // 120 visits of 2.5 s are planned, 300 s; each is waited for 2 s. Two rounds and a half would
+    // 120 visits of 2.75 s are planned, 330 s; each is waited for 2 s. Two rounds and a half would
     // be all.
-    let suite = suite(20, 20, "pilot = false\ntime_max = \"400s\"");
-    let slow = World { took: Nanos::millis(4_500), ..QUIET };
+    let suite = suite(20, 20, "pilot = false\ntime_max = \"430s\"");
+    let slow = World { took: Nanos::millis(4_750), ..QUIET };
     let (visits, made) = slow.play(&schedule(&suite, 7));
     assert!(counts(&visits).values().all(|&n| n == 3), "{:?}", counts(&visits));
     let took = made.iter().fold(Nanos::ZERO, |sum, made| sum + made.took);
-    assert!(took <= Nanos::secs(400) && took > Nanos::secs(380), "{took}");
+    assert!(took <= Nanos::secs(430) && took > Nanos::secs(410), "{took}");
     // The first round knows of no waits yet.
     assert!(visits[..20].iter().all(|visit| visit.time_permille.is_none()));
     let cut = visits[20..].iter().map(|visit| visit.time_permille);
@@ -262,8 +270,8 @@ fn a_device_that_is_never_idle_leaves_time_for_every_visit() {
 
 #[test]
 fn what_is_to_spare_is_shared_with_the_phases_to_come() {
-    // Five visits of 2.5 s to each of 40 cells are 500 s; three are wanted at least.
-    let suite = suite(20, 20, "pilot = false\ntime_max = \"510s\"");
+    // Five visits of 2.75 s to each of 40 cells are 550 s; three are wanted at least.
+    let suite = suite(20, 20, "pilot = false\ntime_max = \"560s\"");
     let noisy = World { noise: |_| 0.3, ..QUIET };
     let visits = noisy.play(&schedule(&suite, 7)).0;
     assert!(counts(&visits).values().all(|&n| n == 5), "{:?}", counts(&visits));
@@ -272,7 +280,7 @@ fn what_is_to_spare_is_shared_with_the_phases_to_come() {
     let mut course = schedule(&suite, 7).begin();
     let mut visits = Vec::new();
     while let Some(visit) = course.next() {
-        let took = if visit.cell < 20 { WHOLE } else { Nanos::millis(4_000) };
+        let took = if visit.cell < 20 { WHOLE } else { Nanos::millis(4_250) };
         course.add(&World { took, ..noisy }.visit(&visit));
         visits.push(visit);
     }
@@ -295,11 +303,11 @@ fn too_short_a_time_is_known_before_the_first_visit() {
     let short = |time: &str| {
         schedule(&suite(20, 10, &format!("pilot = false\ntime_max = \"{time}\"")), 7).short()
     };
-    assert_eq!(short("225s"), None);
-    let needed = Nanos::secs(225);
+    assert_eq!(short("248s"), None);
+    let needed = Nanos::millis(247_500);
     let cut = |time_permille, rounds| Some(Short { wanted: 3, time_permille, rounds, needed });
-    assert_eq!(short("160s"), cut(638, None));
-    assert_eq!(short("90s"), cut(250, None));
+    assert_eq!(short("160s"), cut(513, None));
+    assert_eq!(short("113s"), cut(252, None));
     assert_eq!(short("80s"), cut(250, Some(2)));
     assert_eq!(short("75s"), cut(250, Some(2)));
 }
@@ -419,7 +427,8 @@ fn an_outlier_of_one_stream_asks_for_more_visits() {
     });
     assert_eq!(visits[3], 10);
     assert_eq!(standing[3].vetoes, [Veto::Outlier]);
-    assert!(standing[0].vetoes.is_empty() && visits[0] <= 4, "{visits:?}");
+    // What one of 15 visits met, any of them could have met: the others are not known to 5 % either.
+    assert!(standing[0].vetoes.is_empty() && visits[0] > 4, "{visits:?}");
 }
 
 #[test]
@@ -442,8 +451,8 @@ fn a_failed_visit_that_is_left_out_is_made_again_under_its_number() {
 
 #[test]
 fn no_more_time_is_left_than_there_is() {
-    // 30 cells of 2.5 s, three visits at least: 225 s, of which the time allows less.
-    for (time, visits) in [("160s", 90), ("80s", 80)] {
+    // 30 cells of 2.75 s, three visits at least: 247.5 s, of which the time allows less.
+    for (time, visits) in [("160s", 90), ("80s", 64)] {
         let suite = suite(20, 10, &format!("pilot = false\ntime_max = \"{time}\""));
         let schedule = schedule(&suite, 7);
         let left = schedule.left(&[]);
@@ -467,7 +476,7 @@ fn what_is_left_narrows() {
     let schedule = schedule(&suite, 7);
     let fresh = schedule.left(&[]);
     assert_eq!((fresh.visits, fresh.visits_most), (75, 250));
-    assert_eq!(fresh.time, Nanos::millis(75 * 2_500));
+    assert_eq!(fresh.time, Nanos::millis(75 * 2_750));
     let (_, made) = World { noise: |_| 0.06, ..QUIET }.play(&schedule);
     let mut most = fresh.visits_most;
     for n in 1..=made.len() {
@@ -592,7 +601,7 @@ fn sides_of_a_comparison_measure_alike_however_long_one_is_waited_for() {
         controls: Vec::new(),
         is_control: false,
     };
-    let suite = suite(20, 20, "pilot = false\ntime_max = \"400s\"");
+    let suite = suite(20, 20, "pilot = false\ntime_max = \"430s\"");
     let slow = World { took: Nanos::millis(4_500), ..QUIET };
     let (visits, _) = slow.play(&schedule(&suite, 7).in_blocks(Some(&blocks)));
     assert!(visits.iter().all(|visit| visit.time_permille.is_none()), "{visits:?}");

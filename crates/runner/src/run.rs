@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use engine::verify::Verifier;
-use plan::{Course, PlannedVisit, Round, RoundOf};
+use plan::{Course, PlannedVisit, Round, RoundOf, Standing, Why};
 use record::{Blocks, CellRecord, RunState, Warning};
 use store::{Claim, Store};
 use suite::model::{Cell, Suite};
@@ -38,6 +38,8 @@ pub struct Outcome {
     pub failed_visits: u32,
     /// Visits in which requests did not come back.
     pub hanging_visits: u32,
+    /// Visits that there was no time for, of those that every cell was to have at least.
+    pub visits_without_time: u32,
     /// Reads found something else than was written.
     pub mismatches: bool,
     /// Cells that cannot be measured here.
@@ -205,6 +207,17 @@ impl Running<'_> {
         self.close(ended)
     }
 
+    /// A side of a comparison ends when enough is known: it lacks none.
+    fn without_time(&mut self) -> u32 {
+        if self.sides.is_some() {
+            return 0;
+        }
+        let least = self.suite.rounds.visits_min;
+        let cells = self.course.standing().into_iter();
+        let late = cells.filter(|cell| cell.standing == Standing::NotConverged(Why::Time));
+        late.map(|cell| least.saturating_sub(cell.visits)).fold(0, u32::saturating_add)
+    }
+
     /// Ends it although its plan has more visits: these are enough, it is complete. One that ended
     /// already ended as it did.
     pub fn end_as_complete(mut self) -> Result<Outcome, RunError> {
@@ -315,6 +328,9 @@ impl Running<'_> {
         warned.and(told)?;
         stored?;
         self.outcome.state = state;
+        if state == RunState::Complete {
+            self.outcome.visits_without_time = self.without_time();
+        }
         Ok(self.outcome)
     }
 }

@@ -10,6 +10,8 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use crate::speeds::least_variance;
+
 /// Degrees of freedom that a cell borrows from a large grid; see [`borrowed_df`].
 pub const BORROWED_DF: f64 = 4.0;
 
@@ -82,7 +84,7 @@ pub fn student_quantile(p: f64, df: f64) -> Option<f64> {
 /// * `confidence`: `0.95`.
 /// * `None` below two visits or for a confidence outside `(0.0, 1.0)`.
 pub fn plain(ln_rates: &[f64], confidence: f64) -> Option<Interval> {
-    interval(&Moments::of(ln_rates), None, confidence)
+    interval(&Moments::of(ln_rates), None, 0.0, confidence)
 }
 
 /// The usual standard deviation of a single visit's ln rate in a grid: s0.
@@ -103,7 +105,9 @@ pub fn pooled_scale(cells: &[Vec<f64>]) -> Option<f64> {
 /// * Aligned with `cells`; `None` for one with fewer than two visits.
 ///
 /// Method: variance `(d0 s0^2 + d s^2) / (d0 + d)` with `d0 + d` degrees of freedom, where `d` and
-/// `s` are the cell's own, `s0` is [`pooled_scale`] and `d0` [`borrowed_df`].
+/// `s` are the cell's own, `s0` is [`pooled_scale`] and `d0` [`borrowed_df`]. No less than the variance that a
+/// second speed gives to every visit ([`crate::speeds::least_variance`]): a cell whose few visits all met
+/// one of two speeds knows nothing of the other, but the grid does.
 pub fn moderated(cells: &[Vec<f64>], confidence: f64) -> Vec<Option<Interval>> {
     moderated_among(cells, &|_| true, confidence)
 }
@@ -121,7 +125,13 @@ pub fn moderated_among(
     let lenders: Vec<Moments> =
         moments.iter().enumerate().filter(|(k, _)| is_alike(*k)).map(|(_, cell)| *cell).collect();
     let prior = prior(&lenders);
-    let of = |(k, cell)| interval(cell, prior.filter(|_| is_alike(k)), confidence);
+    let alike: Vec<&[f64]> =
+        (0..).zip(cells).filter(|(k, _)| is_alike(*k)).map(|(_, cell)| cell.as_slice()).collect();
+    let least = prior.and_then(|prior| least_variance(&alike, prior.variance.sqrt()));
+    let of = |(k, cell): (usize, &Moments)| match is_alike(k) {
+        true => interval(cell, prior, least.unwrap_or(0.0), confidence),
+        false => interval(cell, None, 0.0, confidence),
+    };
     moments.iter().enumerate().map(of).collect()
 }
 
@@ -189,7 +199,8 @@ fn prior(cells: &[Moments]) -> Option<Prior> {
     Some(Prior { variance: s0 * s0, df: borrowed_df(n) })
 }
 
-fn interval(cell: &Moments, prior: Option<Prior>, confidence: f64) -> Option<Interval> {
+/// * `least`: variance that it has at least.
+fn interval(cell: &Moments, prior: Option<Prior>, least: f64, confidence: f64) -> Option<Interval> {
     if !cell.is_known() {
         return None;
     }
@@ -201,6 +212,7 @@ fn interval(cell: &Moments, prior: Option<Prior>, confidence: f64) -> Option<Int
             ((prior.df * prior.variance + own * cell.variance) / df, df)
         }
     };
+    let variance = variance.max(least);
     let t = student_quantile(f64::midpoint(1.0, confidence), df)?;
     let half_width = t * (variance / cell.n as f64).sqrt();
     Some(Interval { mean: cell.mean, half_width, variance, df, visits: cell.n })

@@ -14,6 +14,7 @@ pub mod paired;
 pub mod poisson;
 pub mod ramp;
 pub mod random;
+pub mod speeds;
 pub mod steady;
 pub mod trend;
 pub mod within;

@@ -45,13 +45,18 @@ pub enum Verdict {
 /// Flagged is what is more than [`GRID_SCORE`] scales *and* [`GRID_SHARE`] from the median. So a
 /// grid without any noise, as on a simulator's clock, flags by the share alone.
 pub fn in_grid(ln_rates: &[f64], s0: f64) -> Vec<usize> {
+    far_in_grid(ln_rates, s0, GRID_SHARE)
+}
+
+/// The same with another share instead of [`GRID_SHARE`].
+pub(crate) fn far_in_grid(ln_rates: &[f64], s0: f64, share: f64) -> Vec<usize> {
     let finite: Vec<f64> = ln_rates.iter().copied().filter(|value| value.is_finite()).collect();
     if finite.len() < VALUES_MIN {
         return Vec::new();
     }
     let is_odd = |value: f64, middle: f64| {
         let far = value - middle;
-        let beyond = far > GRID_SHARE.ln_1p() || far < (-GRID_SHARE).ln_1p();
+        let beyond = far > share.ln_1p() || far < (-share).ln_1p();
         beyond && far.abs() > GRID_SCORE * s0
     };
     // Between two halves that lie apart is nothing to be odd to: one of them is usual, that of the first

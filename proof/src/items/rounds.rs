@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plan::{Made, Schedule, Standing, Veto, Why};
+use plan::{CellStanding, Made, Schedule, Standing, Veto, Why};
 use record::Purpose;
 use stats::Random;
 use stats::interval::plain;
+use stats::memory::Rows;
 use suite::{CheckContext, check, parse};
 use units::{Bytes, Nanos};
 
@@ -30,6 +31,18 @@ pub const PROOFS: &[Proof] = &[
         run: quiet,
     },
     Proof {
+        name: "rounds-speeds",
+        about: "grids on a device with a second speed of 0.3 to 0.8 for 1 to 10 s in the mean, 3 to 40 % of \
+                the time, drawn at random; cells of which any visit met it",
+        run: speeds,
+    },
+    Proof {
+        name: "rounds-in-step",
+        about: "grids and a cell alone on a device that pauses as regularly as visits of 2.5 s begin, or twice, \
+                three times or half as often, for 5 to 35 % of the time, drawn at random",
+        run: in_step,
+    },
+    Proof {
         name: "rounds-budget",
         about: "84 noisy cells in two phases and time for four rounds and a half",
         run: budget,
@@ -40,6 +53,18 @@ const CELLS: u32 = 84;
 const VISITS_MAX: u32 = 10;
 const CONFIDENCE: f64 = 0.95;
 const VISIT: Nanos = Nanos::millis(2_500);
+
+/// A phase of so many cells.
+fn one_phase(cells: u32, rounds: &str, seed: u64) -> Option<Schedule> {
+    let threads: Vec<String> = (1..=cells).map(|n| n.to_string()).collect();
+    let text = format!(
+        "schema = 1\nname = \"grid\"\n[rounds]\npilot = false\ntime_max = \"10h\"\n{rounds}\n[defaults]\ntime = 2\n\
+         [[phase]]\nname = \"read\"\ngrid.threads = [{}]\n",
+        threads.join(", ")
+    );
+    let suite = check(&parse(&text, "grid.toml").ok()?, &CheckContext::default()).ok()?;
+    Some(Schedule::new(&suite, seed, &BTreeSet::new()))
+}
 
 /// Two phases of 42 cells, as bm-flash has them.
 fn schedule(rounds: &str, seed: u64) -> Option<Schedule> {
@@ -214,6 +239,234 @@ fn quiet(lot: &Lot) -> Vec<Claim> {
         within += ended.iter().filter(|cell| cell.early() && cell.visits <= 4).count();
     }
     vec![Claim::share("cells that end within four visits", AtLeast(0.98), within, cells)]
+}
+
+/// Rates of 100 ms each over the measured part of a visit that begins at a moment, in seconds.
+type Clocked<'a> = &'a mut dyn FnMut(f64, f64) -> Vec<f64>;
+
+const TIMED: f64 = 2.0;
+
+/// Plays a schedule on a device that has a clock. What became of each cell, with its visits' ln rates and rows.
+///
+/// * `random_ramps`: or all of one length.
+fn play_clocked(
+    schedule: &Schedule,
+    device: Clocked<'_>,
+    random_ramps: bool,
+) -> Vec<(CellStanding, Vec<f64>)> {
+    const RAMP: f64 = 0.5;
+    let mut course = schedule.begin();
+    let mut seen: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    let mut now = 0.0;
+    while let Some(visit) = course.next() {
+        let asked = visit.ramp.filter(|_| random_ramps);
+        let ramp = asked.map_or(RAMP, |ramp| ramp.get() as f64 / 1e9);
+        let rates = device(now + ramp, TIMED);
+        let ln_rate = (rates.iter().sum::<f64>() / rates.len() as f64).ln();
+        let rows = vec![Rows::new(now + ramp, TIMED / rates.len() as f64, &rates)];
+        seen.entry(visit.cell).or_default().push(ln_rate);
+        now += ramp + TIMED;
+        let nanos = |seconds: f64| Nanos::new((seconds * 1e9) as u64);
+        course.add(&Made {
+            key: visit.key(),
+            purpose: Purpose::Measure,
+            ok: true,
+            ln_rates: vec![Some(ln_rate)],
+            rows,
+            veto: None,
+            took: nanos(ramp + TIMED),
+            waited: Nanos::ZERO,
+            measured: nanos(TIMED),
+            written: Bytes::ZERO,
+            ramp: None,
+        });
+    }
+    let standing = course.standing().into_iter();
+    let with = |cell: CellStanding| {
+        let rates = seen.remove(&cell.cell).unwrap_or_default();
+        (cell, rates)
+    };
+    standing.map(with).collect()
+}
+
+/// How many intervals held, of how many, and visits made.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    cells: usize,
+    held: usize,
+    /// By Student's t on each cell's own visits.
+    alone: usize,
+    visits: usize,
+}
+
+impl Held {
+    fn add(&mut self, cell: &CellStanding, ln_rates: &[f64], truth: f64) {
+        let mean = ln_rates.iter().sum::<f64>() / ln_rates.len() as f64;
+        let half = cell.half_width.unwrap_or(f64::INFINITY);
+        let own = ln_rates.get(..3).and_then(|first| plain(first, CONFIDENCE));
+        self.cells += 1;
+        self.visits += ln_rates.len();
+        self.held += usize::from((mean - truth).abs() <= half);
+        self.alone += usize::from(own.is_none_or(|own| (own.mean - truth).abs() <= own.half_width));
+    }
+
+    fn visits_mean(&self) -> f64 {
+        self.visits as f64 / self.cells as f64
+    }
+}
+
+/// Works at one of two speeds, each for a random time.
+struct TwoSpeeds {
+    ratio: f64,
+    slow: f64,
+    fast: f64,
+    is_slow: bool,
+    left: f64,
+    now: f64,
+}
+
+impl TwoSpeeds {
+    fn new(random: &mut Random) -> Self {
+        let (ratio, share) = (0.3 + 0.5 * random.unit(), 0.03 + 0.37 * random.unit());
+        let slow = 10f64.powf(random.unit());
+        let fast = slow * (1.0 - share) / share;
+        let is_slow = random.unit() < share;
+        let left = if is_slow { slow } else { fast } * random.exponential();
+        Self { ratio, slow, fast, is_slow, left, now: 0.0 }
+    }
+
+    /// Its mean rate from a moment on.
+    fn rate(&mut self, start: f64, seconds: f64, random: &mut Random) -> f64 {
+        self.pass(start - self.now, random);
+        let slow = self.pass(seconds, random) / seconds;
+        1.0 - slow * (1.0 - self.ratio)
+    }
+
+    /// Seconds of so many in which it was slow.
+    fn pass(&mut self, seconds: f64, random: &mut Random) -> f64 {
+        self.now += seconds;
+        let (mut rest, mut slow) = (seconds, 0.0);
+        while rest > 0.0 {
+            let part = rest.min(self.left);
+            slow += if self.is_slow { part } else { 0.0 };
+            rest -= part;
+            self.left -= part;
+            if self.left <= 0.0 {
+                self.is_slow = !self.is_slow;
+                self.left = if self.is_slow { self.slow } else { self.fast } * random.exponential();
+            }
+        }
+        slow
+    }
+
+    /// What an endless row of visits comes to.
+    fn truth(&self, random: &mut Random) -> f64 {
+        const VISITS: u32 = 20_000;
+        let mut same = Self { now: 0.0, ..*self };
+        let mut visit = |n: u32| same.rate(f64::from(n) * 2.75, TIMED, random).ln();
+        (0..VISITS).map(&mut visit).sum::<f64>() / f64::from(VISITS)
+    }
+}
+
+fn speeds(lot: &Lot) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    // Of few cells there are few visits, in which the second speed's share is little known.
+    for (cells, bound) in [(4, 0.90), (8, 0.90), (12, 0.93), (21, 0.93), (84, 0.93)] {
+        let runs = lot.effort.times(20_000, 1200) / cells as usize;
+        let (mut all, mut clean) = (Held::default(), Held::default());
+        for number in 0..runs as u64 {
+            let mut random = lot.random(&[u64::from(cells), number]);
+            let Some(schedule) = one_phase(cells, "", random.bits()) else { continue };
+            let mut two = TwoSpeeds::new(&mut random);
+            let truth = two.truth(&mut random);
+            let mut met = false;
+            let mut noisy =
+                |random: &mut Random, rate: f64| vec![rate * (0.02 * random.normal()).exp()];
+            let ended = play_clocked(
+                &schedule,
+                &mut |start, seconds| {
+                    let rate = two.rate(start, seconds, &mut random);
+                    met |= rate < 0.9;
+                    noisy(&mut random, rate)
+                },
+                true,
+            );
+            for (cell, ln_rates) in ended.iter().filter(|_| met) {
+                all.add(cell, ln_rates, truth);
+            }
+            let ended = play_clocked(&schedule, &mut |_, _| noisy(&mut random, 1.0), true);
+            for (cell, ln_rates) in &ended {
+                clean.add(cell, ln_rates, 0.0);
+            }
+        }
+        let text = format!("{cells} cells, two speeds: truth inside");
+        claims.push(Claim::share(text, AtLeast(bound), all.held, all.cells));
+        let text = format!("{cells} cells, two speeds, plain t of three visits: truth inside");
+        claims.push(Claim::share(text, AtLeast(bound), all.alone, all.cells).of_broken());
+        let text = format!("{cells} cells, one speed: visits, mean");
+        claims.push(Claim::number(text, AtMost(3.3), clean.visits_mean()));
+    }
+    claims
+}
+
+/// Stands still, or is slower, for a part of every period.
+struct Periodic {
+    period: f64,
+    pause: f64,
+    /// Share of its rate that a pause takes.
+    deep: f64,
+    phase: f64,
+}
+
+impl Periodic {
+    fn in_step(random: &mut Random) -> Self {
+        let times = [1.0, 2.0, 3.0, 0.5][random.below(4) as usize];
+        let period = 2.5 / times;
+        let pause = period * (0.05 + 0.3 * random.unit());
+        let (deep, phase) = (0.3 + 0.7 * random.unit(), period * random.unit());
+        Self { period, pause, deep, phase }
+    }
+
+    fn rate(&self, start: f64, seconds: f64) -> f64 {
+        let paused = |at: f64| {
+            let periods = (at + self.phase) / self.period;
+            periods.floor() * self.pause + (periods.fract() * self.period).min(self.pause)
+        };
+        1.0 - self.deep * (paused(start + seconds) - paused(start)) / seconds
+    }
+
+    fn truth(&self) -> f64 {
+        (1.0 - self.deep * self.pause / self.period).ln()
+    }
+}
+
+fn in_step(lot: &Lot) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for cells in [1, 4, 21] {
+        let runs = lot.effort.times(10_000, 600) / cells as usize;
+        let [ours, fixed] = [true, false].map(|random_ramps| {
+            let mut all = Held::default();
+            for number in 0..runs as u64 {
+                let mut random = lot.random(&[u64::from(cells), number]);
+                let Some(schedule) = one_phase(cells, "", random.bits()) else { continue };
+                let device = Periodic::in_step(&mut random);
+                let rate = &mut |start: f64, seconds: f64| {
+                    let row = seconds / 20.0;
+                    let rate = |n: u32| device.rate(start + f64::from(n) * row, row);
+                    (0..20).map(|n| rate(n) * (1.0 + 0.03 * random.normal())).collect()
+                };
+                for (cell, ln_rates) in play_clocked(&schedule, rate, random_ramps) {
+                    all.add(&cell, &ln_rates, device.truth());
+                }
+            }
+            all
+        });
+        let text = format!("{cells} cells, pauses in step with visits: truth inside");
+        claims.push(Claim::share(text, AtLeast(0.93), ours.held, ours.cells));
+        let text = format!("{cells} cells, the same, ramps of one length: truth inside");
+        claims.push(Claim::share(text, AtLeast(0.93), fixed.held, fixed.cells).of_broken());
+    }
+    claims
 }
 
 fn budget(lot: &Lot) -> Vec<Claim> {

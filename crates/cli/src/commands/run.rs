@@ -183,6 +183,12 @@ fn trouble(outcome: &Outcome, code: ExitCode) -> Option<String> {
     Some(match code {
         ExitCode::Mismatch => format!("run {run} found other data than was written"),
         ExitCode::Target => format!("run {run} ended early: the target failed"),
+        ExitCode::Incomplete if outcome.failed_visits == 0 && outcome.hanging_visits == 0 => {
+            format!(
+                "run {run} had no time for {} of the visits that every cell needs at least",
+                outcome.visits_without_time
+            )
+        }
         ExitCode::Incomplete => format!(
             "visits of run {run} that failed: {}, in which requests did not come back: {}",
             outcome.failed_visits, outcome.hanging_visits
@@ -229,7 +235,12 @@ pub fn code(outcome: &Outcome, signal: Option<ExitCode>) -> ExitCode {
     match (outcome.state, signal) {
         (RunState::Interrupted, signal) => signal.unwrap_or(ExitCode::Interrupted),
         (RunState::Failed, _) => ExitCode::Target,
-        _ if outcome.failed_visits > 0 || outcome.hanging_visits > 0 => ExitCode::Incomplete,
+        _ if outcome.failed_visits > 0
+            || outcome.hanging_visits > 0
+            || outcome.visits_without_time > 0 =>
+        {
+            ExitCode::Incomplete
+        }
         _ => ExitCode::Ok,
     }
 }

@@ -121,6 +121,7 @@ impl Prepared {
                 state: RunState::Running,
                 failed_visits: 0,
                 hanging_visits: 0,
+                visits_without_time: 0,
                 mismatches: false,
                 impossible_cells: 0,
             },
