@@ -4,8 +4,8 @@ use device::Model;
 use device::model::{Caps, Law, ModelSpec, StageSpec};
 use engine::{Drive, Limits, Shared, Visit, merge};
 use explain::barrier::{
-    CapKind, CapOfRun, LayerQueue, Place, Point, QueueCell, Ranged, Seat, elasticities, fit,
-    where_is_the_queue,
+    CapKind, CapOfRun, Law as FittedLaw, LayerQueue, Place, Point, QueueCell, Ranged, Seat, Term,
+    elasticities, fit, where_is_the_queue,
 };
 use stats::Random;
 use suite::model::{
@@ -22,6 +22,12 @@ pub const PROOFS: &[Proof] = &[
         name: "barriers-layer",
         about: "grids of stacks with the cap at one layer, each layer in sizes 1 to 16, noise 3 %",
         run: layer,
+    },
+    Proof {
+        name: "barriers-caps",
+        about: "laws drawn at random (caps, time of a request, sharpness of corners) on grids of three shapes, \
+                noise 1 to 5 %: caps that end some cell, by the law and by the fit",
+        run: caps,
     },
     Proof {
         name: "barriers-elasticity",
@@ -115,6 +121,106 @@ fn layer(lot: &Lot) -> Vec<Claim> {
     claims.push(Claim::share("wrong layer, all", Bound::AtMost(0.01), all_wrong, all));
     let naive = "wrong or several layers, by best figures of two runs that differ by 5 %";
     claims.push(Claim::share(naive, Bound::AtMost(0.01), naive_wrong, all).of_broken());
+    claims
+}
+
+/// Block sizes, numbers in flight, and visits of each cell.
+struct Shape {
+    name: &'static str,
+    blocks: &'static [u64],
+    loads: &'static [u64],
+    visits: usize,
+}
+
+const SHAPES: [Shape; 4] = [
+    Shape {
+        name: "9 block sizes, 5 loads",
+        blocks: &[4, 8, 16, 32, 64, 128, 256, 512, 1024],
+        loads: &[1, 4, 16, 64, 256],
+        visits: 3,
+    },
+    Shape {
+        name: "4 block sizes, 3 loads",
+        blocks: &[4, 16, 64, 256],
+        loads: &[1, 8, 64],
+        visits: 3,
+    },
+    Shape {
+        name: "3 block sizes, 3 loads",
+        blocks: &[4, 64, 1024],
+        loads: &[1, 16, 256],
+        visits: 3,
+    },
+    Shape {
+        name: "9 block sizes, 5 loads, one visit",
+        blocks: &[4, 8, 16, 32, 64, 128, 256, 512, 1024],
+        loads: &[1, 4, 16, 64, 256],
+        visits: 1,
+    },
+];
+
+fn any_law(random: &mut Random) -> FittedLaw {
+    let mut between = |low: f64, high: f64| low * (high / low).powf(random.unit());
+    let bandwidth = between(100e6, 5e9);
+    FittedLaw {
+        iops: between(3e3, 3e5),
+        bandwidth,
+        latency_seconds: between(50e-6, 1e-3),
+        request_bandwidth: bandwidth * between(0.3, 2.3),
+        sharpness: between(1.5, 12.0),
+    }
+}
+
+fn caps(lot: &Lot) -> Vec<Claim> {
+    let trials = lot.effort.times(1000, 60);
+    let mut claims = Vec::new();
+    let (mut all, mut far) = (0, 0);
+    for (number, shape) in (0u64..).zip(&SHAPES) {
+        let (mut held, mut naive, mut of_shape) = (0, 0, 0);
+        for trial in 0..trials as u64 {
+            let mut random = lot.random(&[number, trial]);
+            let law = any_law(&mut random);
+            let noise = 0.01 + 0.04 * random.unit();
+            let cells =
+                shape.blocks.iter().flat_map(|b| shape.loads.iter().map(move |n| (b << 10, *n)));
+            let points: Vec<Point> = cells
+                .map(|(block_bytes, in_flight)| {
+                    let rate = law.rate(block_bytes, in_flight).ln();
+                    let ln_rates =
+                        (0..shape.visits).map(|_| rate + noise * random.normal()).collect();
+                    Point { block_bytes, in_flight, ln_rates }
+                })
+                .collect();
+            let Ok(found) = fit(&points, trial) else { continue };
+            let binds = |law: &FittedLaw, term| {
+                points.iter().any(|point| law.binds(point.block_bytes, point.in_flight) == term)
+            };
+            let of_law = [
+                (Term::Iops, found.iops, law.iops),
+                (Term::Bandwidth, found.bandwidth, law.bandwidth),
+            ];
+            for (term, cap, truth) in of_law {
+                if !binds(&law, term) || !binds(&found.law, term) {
+                    continue;
+                }
+                let off = (cap.value / truth).ln().abs();
+                let is_held = (cap.low..=cap.high).contains(&truth);
+                of_shape += 1;
+                held += usize::from(is_held);
+                naive += usize::from(off <= 2.0 * found.error_mean / (points.len() as f64).sqrt());
+                far += usize::from(!is_held && off > 0.2);
+            }
+        }
+        all += of_shape;
+        let text = format!("{}: truth inside", shape.name);
+        // Of one visit each, nothing tells noise from how far the law is off.
+        let least = if shape.visits > 1 { 0.93 } else { 0.91 };
+        claims.push(Claim::share(text, Bound::AtLeast(least), held, of_shape));
+        let text = format!("{}, by the scatter of all cells: truth inside", shape.name);
+        claims.push(Claim::share(text, Bound::AtLeast(least), naive, of_shape).of_broken());
+    }
+    let text = "more than 20 % off and outside of the interval";
+    claims.push(Claim::share(text, Bound::AtMost(0.005), far, all));
     claims
 }
 

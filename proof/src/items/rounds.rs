@@ -361,7 +361,7 @@ impl TwoSpeeds {
 
     /// What an endless row of visits comes to.
     fn truth(&self, random: &mut Random) -> f64 {
-        const VISITS: u32 = 20_000;
+        const VISITS: u32 = 5_000;
         let mut same = Self { now: 0.0, ..*self };
         let mut visit = |n: u32| same.rate(f64::from(n) * 2.75, TIMED, random).ln();
         (0..VISITS).map(&mut visit).sum::<f64>() / f64::from(VISITS)
@@ -372,7 +372,7 @@ fn speeds(lot: &Lot) -> Vec<Claim> {
     let mut claims = Vec::new();
     // Of few cells there are few visits, in which the second speed's share is little known.
     for (cells, bound) in [(4, 0.90), (8, 0.90), (12, 0.93), (21, 0.93), (84, 0.93)] {
-        let runs = lot.effort.times(20_000, 1200) / cells as usize;
+        let runs = lot.effort.times(12_000, 1200) / cells as usize;
         let (mut all, mut clean) = (Held::default(), Held::default());
         for number in 0..runs as u64 {
             let mut random = lot.random(&[u64::from(cells), number]);
@@ -380,7 +380,7 @@ fn speeds(lot: &Lot) -> Vec<Claim> {
             let mut two = TwoSpeeds::new(&mut random);
             let truth = two.truth(&mut random);
             let mut met = false;
-            let mut noisy =
+            let noisy =
                 |random: &mut Random, rate: f64| vec![rate * (0.02 * random.normal()).exp()];
             let ended = play_clocked(
                 &schedule,

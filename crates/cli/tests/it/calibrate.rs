@@ -45,7 +45,7 @@ fn a_dry_run_says_how_long_a_night_is() {
     let model = world.model();
     let out = world.ok(&["calibrate", "--target", &model, "--long", "--dry-run"]).out;
     assert!(out.contains("Makes 7200 visits to 12 cells"), "{out}");
-    assert!(out.contains("Takes at least 300 min"), "{out}");
+    assert!(out.contains("Takes at least 330 min"), "{out}");
     assert!(!world.store().exists());
 }
 

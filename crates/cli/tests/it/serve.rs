@@ -461,7 +461,9 @@ fn a_run_without_time_for_all_is_called_as_other_listings_call_it() {
     ] {
         words.extend(["--set", set]);
     }
-    world.ok(&words);
+    let late = world.run(&words);
+    assert_eq!(late.code, 4, "{}", late.err);
+    assert!(late.err.contains("had no time for"), "{}", late.err);
     world.ok(&MANY);
     let list: Value = serde_json::from_str(&world.ok(&["list", "--json"]).out).unwrap();
     assert_eq!(list["runs"][0]["standing"], "out of time");

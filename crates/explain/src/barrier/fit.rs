@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::Random;
+use stats::interval::student_quantile;
 use stats::random::derive_seed;
 
 /// A residual counts no more than this, so that gaps do not drag the fit.
@@ -22,6 +23,12 @@ const CORNERS: [f64; 6] = [-0.7, -0.3, -0.1, 0.1, 0.3, 0.7];
 /// As well: by the likelihood ratio of 95 %, and where no more than so much of a rate is at stake.
 const AS_WELL: f64 = 1.92;
 const ERROR_MIN: f64 = 0.001;
+/// Standard deviation of normal noise by the mean of its absolute values.
+const OF_MEAN: f64 = 1.2533;
+/// Standard error of a median by that of a mean.
+const OF_MEDIAN: f64 = 1.2533;
+/// Of the law.
+const PARAMETERS: f64 = 5.0;
 /// Step at which a descent ends, and that of one that only says whether a law fits as well.
 const FINE: f64 = 2e-4;
 const ROUGH: f64 = 4e-3;
@@ -398,7 +405,8 @@ fn with_errors(points: &[&Point], logs: Logs, seed: u64) -> Fit {
     }
 }
 
-/// Intervals of `A` and `W` that hold those of other corners under which the law fits as well. Where a cap
+/// Intervals of `A` and `W` that hold those of other corners under which the law fits as well, each as wide as
+/// that of the fitted one. Where a cap
 /// is seen only beside another limit, as in a single block size, how round the corner between them is
 /// decides what is taken for it, and no visit tells.
 fn with_corners(data: &Data, logs: Logs, found: [Ranged; 2]) -> [Ranged; 2] {
@@ -412,9 +420,10 @@ fn with_corners(data: &Data, logs: Logs, found: [Ranged; 2]) -> [Ranged; 2] {
         if data.loss(&other) > limit {
             continue;
         }
-        for (cap, ln) in wide.iter_mut().zip(other.0) {
-            cap.low = cap.low.min(ln.exp());
-            cap.high = cap.high.max(ln.exp());
+        for ((cap, own), ln) in wide.iter_mut().zip(&found).zip(other.0) {
+            let half = (own.high / own.low).ln() / 2.0;
+            cap.low = cap.low.min((ln - half).exp());
+            cap.high = cap.high.max((ln + half).exp());
         }
     }
     wide
@@ -452,13 +461,18 @@ fn wider(one: [Ranged; 2], other: [Ranged; 2]) -> [Ranged; 2] {
 }
 
 /// Without visits: how far the points are from the law, by the number of points that the cap
-/// binds. A mean of m values of which |residual| is known has a standard error of
-/// `1.25 |residual| / sqrt(m)`.
+/// binds. The law was fitted to these points, so they are nearer to it than new ones would be. The fit makes
+/// absolute residuals least, as a median does.
 fn by_scatter(points: &[&Point], logs: &Logs, error_mean: f64) -> [Ranged; 2] {
+    let n = points.len() as f64;
+    let df = (n - PARAMETERS).max(1.0);
+    let fitted = (n / df).sqrt();
+    let quantile = student_quantile(0.975, df).unwrap_or(2.0);
     [0, 1].map(|at| {
-        let binds = |p: &&&Point| logs.shares(&Spot::of(p.block_bytes, p.in_flight))[at] > 0.5;
+        let binds = |p: &&&Point| logs.shares(&Spot::of(p.block_bytes, p.in_flight))[at] > BINDS;
         let m = points.iter().filter(binds).count().max(1) as f64;
-        ranged(logs.0[at], 2.0 * 1.2533 * error_mean / m.sqrt())
+        let scatter = OF_MEAN * error_mean * fitted;
+        ranged(logs.0[at], quantile * OF_MEDIAN * scatter / m.sqrt())
     })
 }
 
