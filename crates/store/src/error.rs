@@ -4,6 +4,9 @@ use rusqlite::ErrorCode;
 
 use crate::blob::BlobError;
 
+/// `SQLITE_IOERR_SHMSIZE`.
+const INDEX_SIZE: i32 = 4874;
+
 /// Why the store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -313,6 +316,9 @@ impl StoreError {
         {
             return Self::Damaged { path, source: Box::new(error) };
         }
+        // No room for the log's index, which SQLite calls an error of the device.
+        let is_index = error.sqlite_error().is_some_and(|e| e.extended_code == INDEX_SIZE);
+        let code = if is_index { Some(ErrorCode::DiskFull) } else { code };
         let source = Box::new(error);
         match code {
             Some(ErrorCode::DiskFull) => Self::DiskFull { path, source },

@@ -182,7 +182,7 @@ impl Store {
         };
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
         // Before any pragma that writes: the file may be someone else's.
-        let found = store.schema()?;
+        let found = store.schema().map_err(|error| store.or_read_only(error))?;
         // Again, before the first write: SQLite has the log open by now, and keeps it.
         beside::check(&store.path)?;
         store.settle_modes_patiently(found).map_err(|e| store.sql(e))?;
@@ -216,13 +216,34 @@ impl Store {
         }
     }
 
+    /// Where the file can be read and not written, SQLite says that it cannot open the log's index.
+    fn or_read_only(&self, error: StoreError) -> StoreError {
+        match error {
+            StoreError::CannotOpen { path, source }
+                if self.connection.is_readonly("main").unwrap_or(false) =>
+            {
+                match source.downcast() {
+                    Ok(source) => StoreError::ReadOnly { path, source },
+                    Err(source) => StoreError::CannotOpen { path, source },
+                }
+            }
+            error => error,
+        }
+    }
+
     fn read_soundly(path: &Path) -> Result<Self, StoreError> {
         let store = Self::connect_read_only(path, Reading::Shared)?;
         match store.schema() {
             // Reading a write-ahead log needs its index beside it. Where that cannot be made
             // and there is no log left over, the file alone is the whole store.
-            Err(StoreError::CannotOpen { .. } | StoreError::ReadOnly { .. })
-                if path.is_file() && !log_path(path).exists() =>
+            // No room for it is one such case.
+            Err(
+                StoreError::CannotOpen { .. }
+                | StoreError::ReadOnly { .. }
+                | StoreError::Io { .. }
+                | StoreError::DiskFull { .. },
+            ) if path.is_file()
+                && std::fs::metadata(log_path(path)).map_or(true, |log| log.len() == 0) =>
             {
                 Self::connect_read_only(path, Reading::FileAlone)
             }

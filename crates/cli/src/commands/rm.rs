@@ -41,7 +41,7 @@ pub fn rm(args: &RmArgs, common: &Common, output: &Output) -> Result<(), Failure
         }
         ids
     };
-    let mut store = Store::open(&order::store_path(common)?)?;
+    let mut store = Store::open(&order::store_path(common)?).map_err(no_room)?;
     let mut runs = Vec::with_capacity(ids.len());
     for id in &ids {
         match store.load(id) {

@@ -105,7 +105,7 @@ fn a_slow_device_is_visited_longer() {
 #[test]
 fn a_slow_device_is_not_visited_longer_where_cells_would_have_too_few_visits() {
     let place = Place::new("rounds-slow-short");
-    let sets = ["threads=1,2,3", "rounds.least_operations=4000", "rounds.time_max=23s"];
+    let sets = ["threads=1,2,3", "rounds.least_operations=4000", "rounds.time_max=25s"];
     let (_, run) = go(&place, &rounds(&place, "", &sets)).unwrap();
     assert_eq!(counts(&run), BTreeMap::from([(0, 3), (1, 3), (2, 3)]));
     // The first round does not know yet how slow it is.
@@ -114,7 +114,7 @@ fn a_slow_device_is_not_visited_longer_where_cells_would_have_too_few_visits() {
     let times: Vec<u64> = later.iter().map(|visit| visit.elapsed_ns).collect();
     assert!(times.iter().all(|&ns| ns < 2_000_000_000), "{times:?}");
     let took: u64 = measured(&run).map(|visit| visit.ramp_ns + visit.elapsed_ns).sum();
-    assert!(took < 23_500_000_000, "{took}");
+    assert!(took < 25_500_000_000, "{took}");
 }
 
 #[test]
@@ -126,7 +126,9 @@ fn pilots_that_find_no_ramp_leave_it_as_it_is() {
     assert!(pilots.clone().all(|v| v.ramp_ns == 0 && v.elapsed_ns >= 9_900_000_000));
     assert_eq!(pilots.count(), 3);
     let ramps: Vec<u64> = measured(&run).map(|visit| visit.ramp_ns).collect();
-    assert!(ramps.iter().all(|&ramp| ramp == ramps[0] && ramp >= 100_000_000), "{ramps:?}");
+    // Each is longer by a random time.
+    let (least, most) = (*ramps.iter().min().unwrap(), *ramps.iter().max().unwrap());
+    assert!(least >= 100_000_000 && most > least && most <= 2 * least, "{ramps:?}");
     assert!(run.header.warnings.is_empty(), "{:?}", run.header.warnings);
 }
 
@@ -343,10 +345,10 @@ fn a_budget_that_runs_out_is_said() {
     let noise = "[model.noise]\nvisit_shift = 0.3\n";
     let order = rounds(&place, noise, &["threads=1,2,3", "rounds.time_max=20s"]);
     let (_, run) = go(&place, &order).unwrap();
-    assert_eq!(measured(&run).count(), 9, "three rounds, of 7.5 s if they were whole");
+    assert_eq!(measured(&run).count(), 9, "three rounds, of 8.25 s if they were whole");
     let [cut, late] = run.header.warnings.as_slice() else { panic!("{:?}", run.header.warnings) };
     assert_eq!((cut.code.as_str(), late.code.as_str()), ("visit-cut", "not-converged"));
-    let wanted = "visits measure 1.72 s and no longer, where 2 s or more were meant, since every cell is to \
+    let wanted = "visits measure 1.47 s and no longer, where 2 s or more were meant, since every cell is to \
          have 3 of them within 20 s";
     assert!(cut.text.contains(wanted), "{}", cut.text);
     let wanted = "3 of 3 cells are not known to 5 %: it takes more visits, and the time of 20 s had no room \
