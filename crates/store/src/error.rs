@@ -188,6 +188,16 @@ pub enum StoreError {
         /// How that shows.
         why: String,
     },
+    /// Something is copied over it just now, or it was cut: its log is not put into that.
+    #[error("the store {} is not opened: {why}. It is being copied, or was cut; its log {} is kept", path.display(), log.display())]
+    NotWhole {
+        /// The store.
+        path: PathBuf,
+        /// Its log.
+        log: PathBuf,
+        /// What is missing.
+        why: String,
+    },
     /// There is none, but its log is still there, and has what was stored last.
     #[error("the store {} is gone, and its log {} is still there with what was stored last", path.display(), log.display())]
     Lost {
@@ -207,6 +217,12 @@ pub enum StoreError {
         #[source]
         source: std::io::Error,
     },
+}
+
+/// Whether SQLite found that pages contradict each other, or that it is no database.
+pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
 impl StoreError {
@@ -284,6 +300,14 @@ impl StoreError {
                     "nothing was changed. If a plimsoll works on {store}, wait until it ends. Else \
                      `mv {log} {log}.old` goes on with what is in {store} itself. What the log has can \
                      be read only with the file that it was written for"
+                ));
+            }
+            Self::NotWhole { path, log, .. } => {
+                let (store, log) = (path.display(), log.display());
+                return Some(format!(
+                    "nothing was changed. If somebody copies a file to {store}, wait until that ends. \
+                     Else copy {store} and {log} away, put a whole copy of the store in its place, \
+                     and `mv {log} {log}.old` goes on with that"
                 ));
             }
             Self::CannotClaim { .. } => "the lock lies beside the store; check its directory",
