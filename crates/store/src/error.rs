@@ -23,6 +23,14 @@ pub enum StoreError {
     /// A directory, where a file is wanted.
     #[error("{} is a directory, wanted a file", .0.display())]
     IsDirectory(PathBuf),
+    /// No store can have that name.
+    #[error("{} cannot be the name of a store: {why}", path.display())]
+    BadName {
+        /// The name.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Removed or exchanged while it was open.
     #[error("the store {} went away: it was removed or exchanged while it was in use", .0.display())]
     Gone(PathBuf),
@@ -239,6 +247,7 @@ impl StoreError {
                 let file = path.join("plimsoll.db");
                 return Some(format!("name a file in it: `--store {}`", file.display()));
             }
+            Self::BadName { .. } => "name another file with `--store FILE`",
             Self::Gone(_) => {
                 "what was measured since then is lost, and what was before unless there is a copy; \
                  measure again"

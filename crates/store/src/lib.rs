@@ -129,12 +129,12 @@ pub fn default_path(lookup: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf
 }
 
 /// Refuses pipes and devices before they are opened: opening a pipe waits for someone at its other
-/// end, without a word.
+/// end, without a word. And names that no store can have.
 fn never_a_store(path: &Path) -> Result<(), StoreError> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(StoreError::IsDirectory(path.to_owned())),
         Ok(found) if !found.is_file() => Err(StoreError::NotAStore(path.to_owned())),
-        _ => Ok(()),
+        _ => names::check(path),
     }
 }
 
@@ -142,13 +142,13 @@ impl Store {
     /// Opens a store for reading and writing; makes it, and the directories above it, if there
     /// is none; brings an older schema up to date. A file that is not a store is left untouched.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        never_a_store(path)?;
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent).map_err(|source| StoreError::CannotOpen {
                 path: path.to_owned(),
                 source: Box::new(source),
             })?;
         }
-        never_a_store(path)?;
         let verdict = look::look(path)?;
         let damage = match &verdict {
             Verdict::Damaged(why) => Some(why.clone()),
@@ -190,6 +190,10 @@ impl Store {
         beside::check(&store.path)?;
         store.settle_modes_patiently(found).map_err(|e| store.sql(e))?;
         store.migrate(found)?;
+        if (1..mark::MARKED).contains(&found) {
+            // So that the file has a mark as soon as may be.
+            store.empty_log();
+        }
         if let Verdict::Doubt(_) = verdict {
             // What it has is put into the file, so that the doubt is about nothing that is there. Who
             // else has it open keeps that from being done, and then it is done another time.

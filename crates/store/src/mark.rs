@@ -10,6 +10,7 @@ use std::io;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, Transaction, params};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::log::{START, big_endian};
 use crate::{beside, escaped, migrate};
@@ -21,6 +22,29 @@ pub(crate) const MARKED: i64 = 17;
 pub(crate) type Bytes = [u8; 16];
 /// Before the first mark there was none.
 const NONE: Bytes = [0; 16];
+/// Of page 1: all that is about the file, with how often it was changed and how long it is.
+const HEADER: usize = 100;
+
+/// What the first mark of a store has before it: zeros, and behind these what its file was then if it
+/// was brought up to date. So the log is bound to that file.
+fn born(first: &[u8; START]) -> Bytes {
+    let sum = xxh3_64(first.split_at(HEADER).0).to_be_bytes();
+    let mut born = NONE;
+    born.iter_mut().skip(8).zip(sum).for_each(|(byte, new)| *byte = new);
+    born
+}
+
+/// Binds the first mark to the file as it is without its log.
+pub(crate) fn bear(t: &Transaction, path: &Path) -> rusqlite::Result<()> {
+    let read = || -> io::Result<[u8; START]> {
+        let mut first = [0; START];
+        beside::look_through(path)?.hold()?.read_at(&mut first, 0)?;
+        Ok(first)
+    };
+    // What SQLite reads can be read.
+    let Ok(first) = read() else { return Ok(()) };
+    t.execute("UPDATE mark SET before = ?1", [born(&first)]).map(drop)
+}
 
 const WHAT: &str = "plimsoll store mark";
 /// How the only row begins: lengths of record and of key, the key, the record's head (its length, no
@@ -72,15 +96,16 @@ impl Marks {
 
     /// Whether it goes on from nothing, as far as that shows.
     pub(crate) fn begins_anew(&self) -> bool {
-        self.read.first().is_none_or(|first| first.before == NONE)
+        self.read.first().is_none_or(|first| first.before.starts_with(&[0; 8]))
     }
 }
 
 /// The mark in the file, without its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OfFile {
-    /// It is of an older schema, or nothing is in it.
-    None,
+    /// It is of an older schema, or nothing is in it; what a log that begins with it has before its
+    /// first mark.
+    None(Bytes),
     Now(Bytes),
     /// It cannot be read, or is not where the log has it.
     Unknown,
@@ -108,8 +133,16 @@ impl Facts {
         let bytes = file.metadata()?.len();
         let mut first = [0; START];
         file.read_at(&mut first, 0)?;
-        let mut facts = Self { bytes, page, first, mark: OfFile::None };
+        let mut facts = Self { bytes, page, first, mark: OfFile::Unknown };
+        let logged = log.read.first().map_or(NONE, |first| first.before);
+        // It got its mark in this log, of which only the first pages are in the file yet.
+        let is_begun = log.begins_anew() && facts.is_partly(log);
         if facts.version() < MARKED {
+            facts.mark = OfFile::None(match facts.version() {
+                _ if is_begun => logged,
+                0 => NONE,
+                _ => born(&first),
+            });
             return Ok(facts);
         }
         let Some(number) = log.page else {
@@ -121,8 +154,7 @@ impl Facts {
         let read = file.read_at(&mut content, at);
         facts.mark = match read.ok().and_then(|()| Mark::of_page(&content)) {
             Some(mark) => OfFile::Now(mark.now),
-            // It got its mark in this log, of which only the first pages are in the file yet.
-            None if log.begins_anew() && facts.is_partly(log) => OfFile::None,
+            None if is_begun => OfFile::None(logged),
             None => OfFile::Unknown,
         };
         Ok(facts)
@@ -160,7 +192,7 @@ impl Facts {
         let same = |first: &&[u8; START]| word(first, VERSION) == self.word(VERSION);
         let cookies: Vec<_> = log.firsts.iter().filter(same).map(|f| word(f, COOKIE)).collect();
         let own = self.word(COOKIE);
-        if self.mark == OfFile::None || cookies.is_empty() || cookies.contains(&own) {
+        if matches!(self.mark, OfFile::None(_)) || cookies.is_empty() || cookies.contains(&own) {
             return None;
         }
         let logged = cookies.first().copied().unwrap_or_default();
@@ -204,9 +236,9 @@ impl Bond {
         }
         match (file, first) {
             (OfFile::Unknown, _) => Self::Other("the store's mark cannot be read".to_owned()),
-            (OfFile::None, None) => Self::Own,
-            (OfFile::None, Some(first)) if first.before == NONE => Self::Own,
-            (OfFile::None, Some(first)) => Self::Other(format!(
+            (OfFile::None(_), None) => Self::Own,
+            (OfFile::None(born), Some(first)) if first.before == born => Self::Own,
+            (OfFile::None(_), Some(first)) => Self::Other(format!(
                 "the store has no mark yet, and the log goes on from mark {}",
                 short(first.before)
             )),
@@ -274,13 +306,14 @@ mod tests {
             assert!(other(OfFile::Now([now; 16]), &own), "{now}");
         }
         assert!(other(OfFile::Unknown, &own), "what cannot be read");
-        assert!(other(OfFile::None, &own), "a store without marks has another's log");
+        assert!(other(OfFile::None(NONE), &own), "a store without marks has another's log");
         // A store that was made, or got its marks, in this log.
         let new = log(&[mark(5, 0), mark(6, 5)], &[]);
-        assert_eq!(Bond::of(OfFile::None, &new), Bond::Own);
+        assert_eq!(Bond::of(OfFile::None(NONE), &new), Bond::Own);
         assert!(other(OfFile::Now([4; 16]), &new));
+        assert!(other(OfFile::None([1; 16]), &new), "of another file");
         // Of a store before there were marks, and beside one that has them.
-        assert_eq!(Bond::of(OfFile::None, &log(&[], &[])), Bond::Own);
+        assert_eq!(Bond::of(OfFile::None(NONE), &log(&[], &[])), Bond::Own);
         assert!(other(OfFile::Now([4; 16]), &log(&[], &[])));
         assert_eq!(Bond::of(OfFile::Now([4; 16]), &Marks::default()), Bond::Own);
     }
