@@ -6,11 +6,11 @@
 //! nothing is ever written into a file that was there, or through a link.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat_with};
@@ -120,7 +120,7 @@ fn place(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
     let Some(mut file) = unnamed(path) else {
         return place_named(path, bytes, force);
     };
-    fill(&mut file, bytes)?;
+    fill_like(&mut file, bytes, path)?;
     if !force {
         return match give_name(&file, path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -157,7 +157,7 @@ fn place_named(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
     let (mut file, temporary) = create_temporary(path)?;
     // While it is locked nobody takes it for a leftover.
     let _ = file.try_lock();
-    let placed = fill(&mut file, bytes).and_then(|()| match force {
+    let placed = fill_like(&mut file, bytes, path).and_then(|()| match force {
         true => fs::rename(&temporary, path),
         false => place_new(&temporary, path),
     });
@@ -237,6 +237,25 @@ fn remove_own(file: &File, path: &Path) -> io::Result<()> {
         true => fs::remove_file(path),
         false => Ok(()),
     }
+}
+
+/// Whoever could not read the file that is replaced can not read the new one, at no moment.
+fn fill_like(file: &mut File, bytes: &[u8], replaced: &Path) -> io::Result<()> {
+    let replaced = fs::symlink_metadata(replaced).ok().filter(Metadata::is_file);
+    let Some(old) = replaced else { return fill(file, bytes) };
+    // Programs with the rights of their owner are not made.
+    let mode = old.mode() & 0o777;
+    file.set_permissions(Permissions::from_mode(mode & !0o077))?;
+    let own = file.metadata()?;
+    let is_group = own.gid() == old.gid() || fchown(&*file, None, Some(old.gid())).is_ok();
+    if own.uid() != old.uid() {
+        // Only root may.
+        let _ = fchown(&*file, Some(old.uid()), None);
+    }
+    // Another group may do what all others may.
+    let of_group = if is_group { 0o070 } else { (mode & 0o007) << 3 };
+    file.set_permissions(Permissions::from_mode(mode & (0o707 | of_group)))?;
+    fill(file, bytes)
 }
 
 fn fill(file: &mut File, bytes: &[u8]) -> io::Result<()> {

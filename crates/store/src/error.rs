@@ -26,6 +26,14 @@ pub enum StoreError {
     /// A directory, where a file is wanted.
     #[error("{} is a directory, wanted a file", .0.display())]
     IsDirectory(PathBuf),
+    /// No store can have that name.
+    #[error("{} cannot be the name of a store: {why}", path.display())]
+    BadName {
+        /// The name.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Removed or exchanged while it was open.
     #[error("the store {} went away: it was removed or exchanged while it was in use", .0.display())]
     Gone(PathBuf),
@@ -191,6 +199,16 @@ pub enum StoreError {
         /// How that shows.
         why: String,
     },
+    /// Something is copied over it just now, or it was cut: its log is not put into that.
+    #[error("the store {} is not opened: {why}. It is being copied, or was cut; its log {} is kept", path.display(), log.display())]
+    NotWhole {
+        /// The store.
+        path: PathBuf,
+        /// Its log.
+        log: PathBuf,
+        /// What is missing.
+        why: String,
+    },
     /// There is none, but its log is still there, and has what was stored last.
     #[error("the store {} is gone, and its log {} is still there with what was stored last", path.display(), log.display())]
     Lost {
@@ -212,6 +230,12 @@ pub enum StoreError {
     },
 }
 
+/// Whether SQLite found that pages contradict each other, or that it is no database.
+pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
 impl StoreError {
     /// What the user could do about it.
     pub fn hint(&self) -> Option<String> {
@@ -226,6 +250,7 @@ impl StoreError {
                 let file = path.join("plimsoll.db");
                 return Some(format!("name a file in it: `--store {}`", file.display()));
             }
+            Self::BadName { .. } => "name another file with `--store FILE`",
             Self::Gone(_) => {
                 "what was measured since then is lost, and what was before unless there is a copy; \
                  measure again"
@@ -287,6 +312,14 @@ impl StoreError {
                     "nothing was changed. If a plimsoll works on {store}, wait until it ends. Else \
                      `mv {log} {log}.old` goes on with what is in {store} itself. What the log has can \
                      be read only with the file that it was written for"
+                ));
+            }
+            Self::NotWhole { path, log, .. } => {
+                let (store, log) = (path.display(), log.display());
+                return Some(format!(
+                    "nothing was changed. If somebody copies a file to {store}, wait until that ends. \
+                     Else copy {store} and {log} away, put a whole copy of the store in its place, \
+                     and `mv {log} {log}.old` goes on with that"
                 ));
             }
             Self::CannotClaim { .. } => "the lock lies beside the store; check its directory",

@@ -82,6 +82,10 @@ impl Looked {
         Ok(self)
     }
 
+    pub(crate) fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        self.file.read_exact_at(bytes, at)
+    }
+
     pub(crate) fn metadata(&self) -> io::Result<Metadata> {
         self.file.metadata()
     }

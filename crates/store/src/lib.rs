@@ -79,6 +79,8 @@ pub struct Store {
     tried: Cell<u64>,
     /// The file as it was when its log was last seen to be its own.
     seen: Cell<Option<log::Stamp>>,
+    /// SQLite found pages that contradict each other: log and file may not fit each other.
+    is_hurt: Cell<bool>,
     _user: held::User,
 }
 
@@ -108,7 +110,7 @@ impl Drop for Store {
         }
         // Others that have it open keep SQLite from doing so, but need not have anything of the log.
         self.empty_log();
-        let keep_log = self.keeps_log || !self.is_log_sound();
+        let keep_log = self.keeps_log || self.is_hurt.get() || !self.is_log_sound();
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep_log);
     }
 }
@@ -127,12 +129,12 @@ pub fn default_path(lookup: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf
 }
 
 /// Refuses pipes and devices before they are opened: opening a pipe waits for someone at its other
-/// end, without a word.
+/// end, without a word. And names that no store can have.
 fn never_a_store(path: &Path) -> Result<(), StoreError> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(StoreError::IsDirectory(path.to_owned())),
         Ok(found) if !found.is_file() => Err(StoreError::NotAStore(path.to_owned())),
-        _ => Ok(()),
+        _ => names::check(path),
     }
 }
 
@@ -140,13 +142,13 @@ impl Store {
     /// Opens a store for reading and writing; makes it, and the directories above it, if there
     /// is none; brings an older schema up to date. A file that is not a store is left untouched.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        never_a_store(path)?;
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent).map_err(|source| StoreError::CannotOpen {
                 path: path.to_owned(),
                 source: Box::new(source),
             })?;
         }
-        never_a_store(path)?;
         let verdict = look::look(path)?;
         let damage = match &verdict {
             Verdict::Damaged(why) => Some(why.clone()),
@@ -178,6 +180,7 @@ impl Store {
             sides,
             tried: Cell::new(0),
             seen: Cell::new(None),
+            is_hurt: Cell::new(false),
             _user: user,
         };
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
@@ -187,6 +190,10 @@ impl Store {
         beside::check(&store.path)?;
         store.settle_modes_patiently(found).map_err(|e| store.sql(e))?;
         store.migrate(found)?;
+        if (1..mark::MARKED).contains(&found) {
+            // So that the file has a mark as soon as may be.
+            store.empty_log();
+        }
         if let Verdict::Doubt(_) = verdict {
             // What it has is put into the file, so that the doubt is about nothing that is there. Who
             // else has it open keeps that from being done, and then it is done another time.
@@ -298,6 +305,7 @@ impl Store {
             sides,
             tried: Cell::new(0),
             seen: Cell::new(None),
+            is_hurt: Cell::new(false),
             _user: user,
         };
         let set = |timeout: Duration| -> rusqlite::Result<()> {
@@ -392,11 +400,20 @@ impl Store {
 
     /// Whether the log is still the file's: somebody may have copied another into it.
     fn is_bound(&self) -> bool {
-        let now = std::fs::metadata(&self.path).ok().as_ref().and_then(log::stamp);
+        let found = std::fs::metadata(&self.path).ok();
+        let now = found.as_ref().and_then(log::stamp);
         if now.is_some() && now == self.seen.get() {
             return true;
         }
-        let is_other = matches!(look::look(&self.path), Err(StoreError::OtherLog { .. }));
+        // Nothing is in it while it is replaced, and it was never so since it was opened.
+        let is_other = found.is_none_or(|found| found.len() == 0)
+            || matches!(
+                look::look(&self.path),
+                Err(StoreError::OtherLog { .. }
+                    | StoreError::NotWhole { .. }
+                    | StoreError::Lost { .. }
+                    | StoreError::NotAStore(_))
+            );
         self.seen.set(now.filter(|_| !is_other));
         !is_other
     }
@@ -405,7 +422,8 @@ impl Store {
     /// people copy, has all that is stored. One that may be damaged stays as it is.
     pub(crate) fn empty_log(&self) {
         let length = self.log_length();
-        if length == 0 || self.reads_only || self.keeps_log || !self.is_log_sound() {
+        let keeps = self.reads_only || self.keeps_log || self.is_hurt.get();
+        if length == 0 || keeps || !self.is_log_sound() {
             return;
         }
         // Nobody is waited for: who reads now, or whoever comes next, does it later.
@@ -471,6 +489,7 @@ impl Store {
     }
 
     fn sql(&self, error: rusqlite::Error) -> StoreError {
+        self.is_hurt.set(self.is_hurt.get() || error::is_corrupt(&error));
         StoreError::sql(&self.path, error)
     }
 }

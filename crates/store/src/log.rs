@@ -73,7 +73,14 @@ impl Look {
     const NOTHING: Self = Self::of(Verdict::Sound);
 
     const fn of(verdict: Verdict) -> Self {
-        let marks = Marks { is_used: false, read: Vec::new(), unread: Vec::new() };
+        let marks = Marks {
+            is_used: false,
+            read: Vec::new(),
+            unread: Vec::new(),
+            page: None,
+            lacks: None,
+            firsts: BTreeSet::new(),
+        };
         Self { verdict, start: None, marks, whole: None }
     }
 }
@@ -213,6 +220,8 @@ struct Pages {
     first: u32,
     /// As of the last commit: that frame, if all pages were there.
     whole: Option<u32>,
+    /// As of the last commit: the last page that the file must have.
+    lacks: Option<u32>,
 }
 
 impl Pages {
@@ -224,6 +233,7 @@ impl Pages {
         if size > 0 {
             let count = self.seen.range(..=size).count();
             self.whole = (u32::try_from(count) == Ok(size)).then_some(self.first);
+            self.lacks = (1..=size).rev().find(|page| !self.seen.contains(page));
         }
     }
 }
@@ -260,7 +270,8 @@ impl Scan {
         }
     }
 
-    fn done(self) -> Look {
+    fn done(mut self) -> Look {
+        self.marks.lacks = self.pages.lacks;
         let page = self.header.page as u64;
         let at = |frame: u32| {
             let before = u64::from(frame - 1) * (FRAME as u64 + page);
@@ -282,7 +293,10 @@ impl Scan {
         let takes = self.bad.is_none() && kin == Kin::Of && fits;
         if let Some(mark) = frame.get(FRAME..).and_then(Mark::of_page) {
             match takes {
-                true => self.mark = Some(mark),
+                true => {
+                    self.mark = Some(mark);
+                    self.marks.page = self.marks.page.or(big_endian(frame, 0));
+                }
                 false if kin == Kin::Of => self.marks.unread.push(mark),
                 false => {}
             }
@@ -317,6 +331,7 @@ impl Scan {
         }
         if is_commit {
             self.start = self.written.or(self.start);
+            self.marks.firsts.extend(self.start);
             self.marks.is_used = true;
             self.marks.read.extend(self.mark.take());
         }

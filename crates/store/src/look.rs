@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::log::{self, Look, START, Verdict, big_endian};
-use crate::mark::{Bond, Marks, OfFile};
-use crate::{StoreError, beside, held, locks, log_path, mark, migrate};
+use crate::mark::{Bond, Facts, Marks};
+use crate::{StoreError, beside, held, locks, log_path, migrate};
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
 const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
@@ -106,20 +106,23 @@ fn lost((store, real): (&Path, &Path)) -> Result<(), StoreError> {
     Err(StoreError::Lost { path, log, whole })
 }
 
-/// Refuses the log of another store; whether the file has more than can be read of the log.
+/// Refuses the log of another store, and a store that is not whole; whether the file has more than can
+/// be read of the log.
 fn bound((store, real): (&Path, &Path), main: &Main, log: &Marks) -> Result<bool, StoreError> {
-    let is_marked = |head: &Head| i64::from(head.version) >= mark::MARKED;
-    let file = match main.head().is_some_and(is_marked) {
-        true if log.is_used => OfFile::read(real),
-        _ => OfFile::None,
-    };
-    match Bond::of(file, log) {
-        Bond::Own => Ok(false),
-        Bond::Behind => Ok(true),
-        Bond::Other(why) => {
-            let (path, log) = (store.to_owned(), log_path(real));
-            Err(StoreError::OtherLog { path, log, why })
-        }
+    let Some(head) = main.head().filter(|_| log.is_used) else { return Ok(false) };
+    let (path, its_log) = (store.to_owned(), log_path(real));
+    let other = |why| StoreError::OtherLog { path: path.clone(), log: its_log.clone(), why };
+    let part = |why| StoreError::NotWhole { path: path.clone(), log: its_log.clone(), why };
+    let facts = Facts::read(real, head.page, log).map_err(|error| part(error.to_string()))?;
+    if let Some(why) = facts.is_renumbered(log) {
+        return Err(other(why));
+    }
+    let bond = Bond::of(facts.mark, log);
+    match (bond, facts.lacks(log)) {
+        (Bond::Other(why), None) => Err(other(why)),
+        (_, Some(why)) => Err(part(why)),
+        (Bond::Own, None) => Ok(false),
+        (Bond::Behind, None) => Ok(true),
     }
 }
 

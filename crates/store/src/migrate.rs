@@ -64,6 +64,10 @@ impl Store {
         if found == KNOWN && self.schema()? == KNOWN {
             return Ok(());
         }
+        if (1..mark::MARKED).contains(&found) {
+            // Then the next log begins with the file.
+            self.empty_log();
+        }
         let path = self.path.clone();
         let failed = |error| StoreError::sql(&path, error);
         let transaction = self
@@ -77,6 +81,9 @@ impl Store {
         }
         if version < SEALED {
             seal_all(&transaction).map_err(failed)?;
+        }
+        if (1..mark::MARKED).contains(&version) {
+            mark::bear(&transaction, &path).map_err(failed)?;
         }
         if version >= mark::MARKED {
             mark::touch(&transaction).map_err(failed)?;

@@ -4,14 +4,14 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::{beside, look};
+use crate::{StoreError, beside, look};
 
 /// Why nothing else may be written under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// It is a store.
     Store,
-    /// SQLite, or a lock of ours, has it beside the store of that name, or will have it.
+    /// SQLite, a lock of ours, or the journals of studies, have it beside the store of that name, or will have it.
     Beside(PathBuf),
 }
 
@@ -25,9 +25,38 @@ pub fn taken(path: &Path, in_use: Option<&Path>) -> Option<Taken> {
     if is_store(&path) {
         return Some(Taken::Store);
     }
-    let store = path.with_file_name(beside_what(path.file_name()?)?);
     // SQLite puts its own beside what a link leads to, and that may have another name.
-    is_store(&store).then_some(Taken::Beside(store))
+    beside_of(&path).filter(|store| is_store(store)).map(Taken::Beside)
+}
+
+/// What the file of this name would lie beside.
+fn beside_of(path: &Path) -> Option<PathBuf> {
+    Some(path.with_file_name(beside_what(path.file_name()?)?))
+}
+
+/// As long as a name may be on Linux, and the longest that is added to a store's: `-r4294967295.lock`.
+const NAME_MAX: usize = 255;
+const ADDED_MAX: usize = 17;
+
+/// Refuses a name that no store can have.
+pub(crate) fn check(path: &Path) -> Result<(), StoreError> {
+    let bad = |why| Err(StoreError::BadName { path: path.to_owned(), why });
+    if path.as_os_str().as_bytes().ends_with(b"/") {
+        return bad("it ends in a slash, as only a directory's does".to_owned());
+    }
+    let real = real(path);
+    let length = real.file_name().unwrap_or_default().len();
+    let most = NAME_MAX - ADDED_MAX;
+    if length > most {
+        return bad(format!(
+            "it has {length} bytes, wanted at most {most}: the names of its log and of its locks are \
+             longer, and {NAME_MAX} is the most that a name may have"
+        ));
+    }
+    match beside_of(&real).filter(|store| look::is_store(store)) {
+        Some(store) => bad(format!("it is a name of the store of results {}", store.display())),
+        None => Ok(()),
+    }
 }
 
 /// The path with no link in it; of what is not there yet, in the directory as it is.
@@ -52,7 +81,9 @@ fn beside_what(name: &OsStr) -> Option<OsString> {
         let rest = rest.get(..rest.len() - digits)?;
         rest.strip_suffix(b"-r").filter(|_| digits > 0)
     });
-    let store = ends.filter_map(|end| bytes.strip_suffix(end.as_bytes())).next().or(lock);
+    let journals = bytes.strip_suffix(b".studies");
+    let side = ends.filter_map(|end| bytes.strip_suffix(end.as_bytes())).next();
+    let store = side.or(lock).or(journals);
     store.filter(|store| !store.is_empty()).map(|store| OsString::from_vec(store.to_vec()))
 }
 
@@ -63,7 +94,14 @@ mod tests {
     #[test]
     fn what_a_name_lies_beside() {
         let of = |name: &str| beside_what(OsStr::new(name)).map(|of| of.into_string().unwrap());
-        for name in ["s.db-wal", "s.db-shm", "s.db-journal", "s.db-r1.lock", "s.db-r170.lock"] {
+        for name in [
+            "s.db-wal",
+            "s.db-shm",
+            "s.db-journal",
+            "s.db-r1.lock",
+            "s.db-r170.lock",
+            "s.db.studies",
+        ] {
             assert_eq!(of(name).as_deref(), Some("s.db"), "{name}");
         }
         for name in ["s.db", "-wal", "s.db-wal2", "s.db-r.lock", "s.db-x1.lock", "s.db-r1.locks"] {

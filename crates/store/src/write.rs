@@ -5,7 +5,7 @@ use record::{
 use rusqlite::{Transaction, TransactionBehavior, named_params, params};
 use serde::Serialize;
 
-use crate::{Store, StoreError, blob, claim, mark, seal};
+use crate::{Store, StoreError, blob, claim, error, mark, seal};
 
 /// How the columns hold a u64: the i64 of the same bits.
 const fn bits(n: u64) -> i64 {
@@ -218,8 +218,11 @@ impl Store {
         work: impl FnOnce(&Transaction) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         self.is_there()?;
-        let path = &self.path;
-        let failed = |error| StoreError::sql(path, error);
+        let (path, is_hurt) = (&self.path, &self.is_hurt);
+        let failed = |error| {
+            is_hurt.set(is_hurt.get() || error::is_corrupt(&error));
+            StoreError::sql(path, error)
+        };
         // Immediate: a transaction that reads first and then finds another writer would fail at
         // once instead of waiting.
         let transaction = self

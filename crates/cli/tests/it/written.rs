@@ -1,7 +1,7 @@
 //! Files that commands write for the user: new ones whole, old ones only by `--force`, none through
 //! a link.
 
-use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown, symlink};
 
 use crate::left::leave_log;
 use crate::world::{Done, World};
@@ -83,6 +83,30 @@ fn another_name_of_a_replaced_file_keeps_what_it_has() {
     }
 }
 
+/// Whoever could not read the old file cannot read the new one, and its owner still can.
+#[test]
+fn a_replaced_file_keeps_mode_and_owner() {
+    let world = with_a_run();
+    let path = world.path("w/plimsoll.1");
+    let is_root = rustix::process::geteuid().is_root();
+    for (mode, kept) in [(0o600, 0o600), (0o640, 0o640), (0o666, 0o666), (0o4755, 0o755)] {
+        for words in writers(&world, true) {
+            let _ = std::fs::remove_file(&path);
+            std::fs::write(&path, "mine").unwrap();
+            if is_root {
+                chown(&path, Some(1234), Some(1235)).unwrap();
+            }
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let old = std::fs::metadata(&path).unwrap();
+            world.ok(&words);
+            let new = std::fs::metadata(&path).unwrap();
+            assert_ne!(new.len(), 4, "{words:?}");
+            assert_eq!(new.mode() & 0o7777, kept, "{words:?}");
+            assert_eq!((new.uid(), new.gid()), (old.uid(), old.gid()), "{words:?}");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_file_stays_what_it_is() {
     let world = with_a_run();
@@ -120,7 +144,7 @@ fn names_of_stores_are_not_written() {
     }
     let here = world.dir.to_string_lossy().into_owned();
     for store in [own.as_str(), "w/plimsoll.1"] {
-        for end in ["-wal", "-shm", "-journal", "-r7.lock"] {
+        for end in ["-wal", "-shm", "-journal", "-r7.lock", ".studies"] {
             let name = format!("{store}{end}");
             let is_there = world.path(&name).exists();
             for words in [

@@ -1,7 +1,7 @@
 //! Names beside the store that somebody took beforehand: nothing is written through them.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use store::{Store, StoreError};
 
@@ -150,4 +150,56 @@ fn foreign_files_are_refused_where_everybody_may_write() {
             clear(name);
         }
     }
+}
+
+/// A store of such a name would be taken for a part of the other store.
+#[test]
+fn no_store_has_a_name_of_another_store() {
+    let path = scratch("a_name_of_another_store");
+    let run = |store: &mut Store| store.create_run(&sample::header(), &[]).unwrap();
+    run(&mut Store::open(&path).unwrap());
+    for end in ["-wal", "-shm", "-journal", "-r9.lock", ".studies"] {
+        let name = PathBuf::from(format!("{}{end}", path.display()));
+        let taken = store::taken(&name, None);
+        assert_eq!(taken, Some(store::Taken::Beside(path.clone())), "{end}");
+        for open in [Store::open, Store::open_read_only] {
+            let error = open(&name).unwrap_err();
+            assert!(matches!(error, StoreError::BadName { .. }), "{end}: {error:?}");
+            assert!(!name.exists(), "{end}");
+        }
+        // Without that store it is a name like any other.
+        let free = path.with_file_name(format!("free.db{end}"));
+        run(&mut Store::open(&free).unwrap());
+    }
+}
+
+#[test]
+fn a_name_that_leaves_no_room_for_a_log_is_refused() {
+    let path = scratch("too_long_a_name");
+    for length in [239, 247, 248, 250, 251, 252, 255, 256, 300] {
+        let name = path.with_file_name("x".repeat(length));
+        for open in [Store::open, Store::open_read_only] {
+            let error = open(&name).unwrap_err();
+            assert!(matches!(error, StoreError::BadName { .. }), "{length}: {error:?}");
+            assert!(error.to_string().contains(&length.to_string()), "{error}");
+            assert!(!name.exists(), "{length}");
+        }
+    }
+    let longest = path.with_file_name("x".repeat(238));
+    let mut store = Store::open(&longest).unwrap();
+    let id = store.create_run(&sample::header(), &[]).unwrap();
+    drop(store.claim(&id).unwrap());
+}
+
+#[test]
+fn a_name_that_ends_in_a_slash_is_no_file() {
+    let path = scratch("a_slash");
+    for name in ["x/", "new/x//"] {
+        let name = PathBuf::from(format!("{}/{name}", path.parent().unwrap().display()));
+        for open in [Store::open, Store::open_read_only] {
+            let error = open(&name).unwrap_err();
+            assert!(matches!(error, StoreError::BadName { .. }), "{error:?}");
+        }
+    }
+    assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
 }

@@ -51,3 +51,28 @@ fn a_damaged_one_is_replaced() {
         assert_eq!(store.calibration("db2").unwrap(), Some(of("db2", 1, "{}")), "{harm}");
     }
 }
+
+/// A name in the index differs from that in the row: the newest is found all the same.
+#[test]
+fn a_damaged_index_hides_none() {
+    let path = scratch("calibrations_index");
+    let mut store = Store::open(&path).unwrap();
+    for n in 1..=2 {
+        store.add_calibration(&of("db-with-a-long-name", n, "{}")).unwrap();
+    }
+    drop(store);
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'calibration_by_machine'";
+    let root: u32 = raw.query_row(root, [], |row| row.get(0)).unwrap();
+    drop(raw);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let page = &mut bytes[(root as usize - 1) * 4096..root as usize * 4096];
+    // The newest is written last, in front of the other.
+    let name = b"db-with-a-long-name";
+    let at = page.windows(name.len()).position(|window| window == name).unwrap();
+    page[at + name.len() - 1] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let store = Store::open_read_only(&path).unwrap();
+    let newest = store.calibration("db-with-a-long-name").unwrap();
+    assert_eq!(newest, Some(of("db-with-a-long-name", 2, "{}")));
+}

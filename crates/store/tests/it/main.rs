@@ -6,6 +6,7 @@ mod beside;
 mod bound;
 mod calibrations;
 mod claims;
+mod copied;
 mod faults;
 mod garbled;
 mod killed;

@@ -225,6 +225,45 @@ fn a_store_of_schema_16_is_opened_with_its_log() {
     assert!(matches!(refused, StoreError::OtherLog { .. }), "{refused:?}");
 }
 
+/// Before it was brought up to date a store had no mark: what its file had then tells.
+#[test]
+fn a_log_that_brought_a_store_up_to_date_is_that_stores() {
+    let path = scratch("brought_up_to_date");
+    let log = path.with_file_name("plimsoll.db-wal");
+    std::fs::copy(data("store-v16.db"), &path).unwrap();
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.execute_batch("PRAGMA foreign_keys = ON; DELETE FROM run WHERE number = 2").unwrap();
+    drop(raw);
+    let other = std::fs::read(&path).unwrap();
+    std::fs::copy(data("store-v16.db"), &path).unwrap();
+    // Somebody who reads keeps the log from the file.
+    let reader = rusqlite::Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN; SELECT * FROM run").unwrap();
+    let count = |row: &rusqlite::Row| row.get::<_, i64>(0);
+    assert_eq!(reader.query_row("SELECT count(*) FROM run", [], count).unwrap(), 2);
+    let store = Store::open(&path).unwrap();
+    let left = [&path, &log].map(|path| std::fs::read(path).unwrap());
+    drop((store, reader));
+    assert!(left[0] == std::fs::read(data("store-v16.db")).unwrap());
+    for (file, is_own) in [(&other, false), (&left[0], true)] {
+        for open in [Store::open_read_only, Store::open] {
+            let _ = std::fs::remove_file(path.with_file_name("plimsoll.db-shm"));
+            std::fs::write(&path, file).unwrap();
+            std::fs::write(&log, &left[1]).unwrap();
+            let outcome = open(&path).map(|store| store.list().unwrap().len());
+            match outcome {
+                Ok(runs) => assert!(is_own && runs == 2),
+                Err(error) => {
+                    assert!(!is_own, "{error:?}");
+                    assert!(matches!(error, StoreError::OtherLog { .. }), "{error:?}");
+                    assert!(std::fs::read(&path).unwrap() == *file);
+                    assert!(std::fs::read(&log).unwrap() == left[1]);
+                }
+            }
+        }
+    }
+}
+
 /// What could be read when the seals came is sealed: from then on a change shows.
 #[test]
 fn what_was_stored_before_there_were_seals_is_sealed_as_found() {
