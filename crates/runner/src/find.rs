@@ -161,6 +161,7 @@ pub(crate) fn find_paths(
         asked = asked.or(cut);
     }
     let wanted = checked(source, None)?;
+    are_free_to_look_at(&seen, wanted.files.count)?;
     let character = seen.iter().find(|one| one.is_character());
     if let Some(one) = character {
         of_characters(one, &seen, &wanted)?;
@@ -512,6 +513,7 @@ fn judge(
             let why = "it is a directory, wanted a file".to_owned();
             return Err(RunError::NotOurs { path: this.path.resolved.clone(), why });
         }
+        ask_nobody(&this.path.resolved)?;
         if !as_it_is {
             spare_stores(&this.path.resolved, &order.settings.store_path)?;
         }
@@ -519,6 +521,22 @@ fn judge(
         permits.push(stack::decide(&facts)?.holding(&this.path));
     }
     Ok(permits)
+}
+
+/// Before anything of the targets is opened, also by a dry run.
+fn are_free_to_look_at(seen: &[Seen], each: u32) -> Result<(), RunError> {
+    let files = seen.iter().filter(|one| !one.is_device() && !one.is_character());
+    let mut paths = files.flat_map(|one| file_paths(&one.target.path.resolved, each));
+    paths.try_for_each(|path| ask_nobody(&path))
+}
+
+/// Refuses a file of which another process has a lease to write: whatever opens it, if only to read,
+/// sends that process a signal, which ends it unless it expects one.
+pub(crate) fn ask_nobody(path: &Path) -> Result<(), RunError> {
+    match stack::write_lease_of(path) {
+        Some(holder) => Err(RunError::Leased { path: path.to_path_buf(), holder: Some(holder) }),
+        None => Ok(()),
+    }
 }
 
 /// What SQLite finds beside a store it takes for its own, and removes it. A store that is not in use is

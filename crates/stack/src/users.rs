@@ -215,6 +215,14 @@ fn is_own_unreadable(path: &Path) -> bool {
     is_own && rustix::fs::accessat(CWD, path, Access::READ_OK, AtFlags::EACCESS).is_err()
 }
 
+/// The process that has a lease to write of a file: opening the file in any way would send it a signal,
+/// which by default ends it.
+///
+/// * `path`: of the file, which is not opened.
+pub fn write_lease_of(path: &Path) -> Option<Process> {
+    lease_holders(&[path.to_owned()], Opening::ToRead).pop()
+}
+
 /// Who has a lease of the file, under any of its names.
 pub(crate) fn lease_holders(names: &[PathBuf], opening: Opening) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();

@@ -11,6 +11,7 @@ mod exchanged;
 mod faults;
 mod files;
 mod help;
+mod leased;
 mod models;
 mod phases;
 mod resume;
