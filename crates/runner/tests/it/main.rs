@@ -16,5 +16,6 @@ mod models;
 mod phases;
 mod resume;
 mod rounds;
+mod seconds;
 mod targets;
 mod whole;
