@@ -78,9 +78,24 @@ fn who_has_a_lease_to_write_is_not_asked_for_it() {
         let mut order = order(&place, suite, target.to_str().unwrap(), &SMALL);
         order.settings.consent.overwrite = vec![target.clone()];
         let Some(mut user) = User::of(&target, LEASE) else { return };
-        let error = prepare(&order).unwrap_err();
+        let error = prepare(&order).map(drop).unwrap_err();
         user.is_named_and_alive(&error);
         let error = go(&place, &order).unwrap_err();
+        user.is_named_and_alive(&error);
+    }
+}
+
+/// Whether that is a store is looked at, too.
+#[test]
+fn who_has_a_lease_of_what_the_target_would_lie_beside_is_not_asked_for_it() {
+    let place = Place::new("leased-beside");
+    let beside = place.join("t.dat");
+    fs::write(&beside, vec![0x5a; 1 << 20]).unwrap();
+    for end in ["-wal", "-r7.lock"] {
+        let target = PathBuf::from(format!("{}{end}", beside.display()));
+        let order = order(&place, "random-write", target.to_str().unwrap(), &SMALL);
+        let Some(mut user) = User::of(&beside, LEASE) else { return };
+        let error = prepare(&order).map(drop).unwrap_err();
         user.is_named_and_alive(&error);
     }
 }
@@ -157,6 +172,6 @@ fn a_scratch_file_that_is_left_and_used_is_not_removed() {
         user.is_named_and_alive(error);
         assert!(scratch.exists());
         drop(user);
-        assert_eq!(runner::remove_left_behind(&header).removed, [scratch.clone()]);
+        assert_eq!(runner::remove_left_behind(&header).removed, std::slice::from_ref(&scratch));
     }
 }
