@@ -1,7 +1,9 @@
 //! Targets looked at and judged: which files, how large, whether they may be written.
 
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -161,6 +163,7 @@ pub(crate) fn find_paths(
         asked = asked.or(cut);
     }
     let wanted = checked(source, None)?;
+    are_free_to_look_at(&seen, wanted.files.count)?;
     let character = seen.iter().find(|one| one.is_character());
     if let Some(one) = character {
         of_characters(one, &seen, &wanted)?;
@@ -512,6 +515,7 @@ fn judge(
             let why = "it is a directory, wanted a file".to_owned();
             return Err(RunError::NotOurs { path: this.path.resolved.clone(), why });
         }
+        ask_nobody(&this.path.resolved)?;
         if !as_it_is {
             spare_stores(&this.path.resolved, &order.settings.store_path)?;
         }
@@ -521,9 +525,27 @@ fn judge(
     Ok(permits)
 }
 
+/// Before anything of the targets is opened, also by a dry run.
+fn are_free_to_look_at(seen: &[Seen], each: u32) -> Result<(), RunError> {
+    let files = seen.iter().filter(|one| !one.is_device() && !one.is_character());
+    let mut paths = files.flat_map(|one| file_paths(&one.target.path.resolved, each));
+    paths.try_for_each(|path| ask_nobody(&path))
+}
+
+/// Refuses a file of which another process has a lease to write: whatever opens it, if only to read,
+/// sends that process a signal, which ends it unless it expects one.
+pub(crate) fn ask_nobody(path: &Path) -> Result<(), RunError> {
+    match stack::write_lease_of(path) {
+        Some(holder) => Err(RunError::Leased { path: path.to_path_buf(), holder: Some(holder) }),
+        None => Ok(()),
+    }
+}
+
 /// What SQLite finds beside a store it takes for its own, and removes it. A store that is not in use is
 /// data like any other, which only `--overwrite` gives up.
 fn spare_stores(path: &Path, in_use: &Path) -> Result<(), RunError> {
+    // What it would lie beside is opened, too.
+    before_dashes(path).iter().try_for_each(|beside| ask_nobody(beside))?;
     let what = match store::taken(path, Some(in_use)) {
         Some(store::Taken::Beside(store)) => {
             format!("a name of the store of results {}", store.display())
@@ -534,6 +556,14 @@ fn spare_stores(path: &Path, in_use: &Path) -> Result<(), RunError> {
     };
     let path = path.display().to_string();
     Err(stack::Refusal::from(stack::RefusalReason::Own { path, what }).into())
+}
+
+/// The path up to each dash in its last part: names beside a store follow from its own so.
+fn before_dashes(path: &Path) -> Vec<PathBuf> {
+    let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
+    let dashes = name.iter().enumerate().filter(|(at, byte)| *at > 0 && **byte == b'-');
+    let starts = dashes.filter_map(|(at, _)| name.get(..at));
+    starts.map(|start| path.with_file_name(OsStr::from_bytes(start))).collect()
 }
 
 /// One file is the path itself; of several each gets its number.

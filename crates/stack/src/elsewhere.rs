@@ -1,13 +1,13 @@
 //! Users by an overlay that cannot be followed by names: it is mounted no more, or its directories
 //! have other names by now.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::Statx;
 
 use crate::born::{Born, Likeness, may_have_number};
 use crate::mounts::DeviceNumber;
-use crate::overlays::{Alike, Mounted, On, Overlays};
+use crate::overlays::{Alike, Hides, Mounted, On, Overlays};
 use crate::target::FileId;
 use crate::users::id_of;
 
@@ -57,20 +57,26 @@ impl Elsewhere {
         }
     }
 
-    /// Whether an overlay may show data of a file that was made at another moment.
-    pub fn may_hide(&self, overlay: DeviceNumber) -> bool {
+    /// Where the data may be of what an overlay shows.
+    pub fn hides(&self, overlay: DeviceNumber) -> Hides {
         match self.mounted.on(overlay) {
-            On::Overlay { may_hide } => may_hide,
-            On::Other => false,
-            On::Unknown => true,
+            On::Overlay { hides } => hides,
+            On::Other => Hides::No,
+            On::Unknown => Hides::Anywhere,
         }
+    }
+
+    /// Whether an overlay shows under that name a file without data of a lower directory.
+    pub fn is_unlike(&self, overlay: DeviceNumber, path: &Path) -> bool {
+        self.mounted.is_unlike(overlay, path)
     }
 
     /// Whether a file is one of them.
     ///
     /// * `found`: asked for what `Born` needs, and for its number.
-    /// * `may_hide`: its data may be those of a file that was made at another moment.
-    pub fn has(&self, found: &Statx, is_overlay: bool, may_hide: bool) -> Likeness {
+    /// * `hides`: where its data may be in a file that was made at another moment.
+    /// * `is_unlike`: nothing but the length of such a file is passed on.
+    pub fn has(&self, found: &Statx, is_overlay: bool, hides: &Hides, is_unlike: bool) -> Likeness {
         let id = id_of(found);
         let born = Born::seen(found);
         let likeness = |file: &Wanted| {
@@ -80,13 +86,12 @@ impl Elsewhere {
             if !is_overlay && !file.is_vague {
                 return Likeness::No;
             }
-            let hides = |own: &FileId| may_have_number(id.inode, own.inode);
-            if is_overlay
-                && may_hide
-                && file.born.length == born.length
-                && file.ids.iter().any(hides)
-            {
-                return Likeness::Yes;
+            let is_hidden = || file.ids.iter().any(|own| hides.may_be_on(own.device));
+            if is_overlay && file.born.length == born.length && is_hidden() {
+                let has_number = |own: &FileId| may_have_number(id.inode, own.inode);
+                if is_unlike || file.ids.iter().any(has_number) {
+                    return Likeness::Yes;
+                }
             }
             match file.born.like(&born) {
                 Likeness::No if file.born.at.is_some() && file.born.has_birth_of(&born) => {

@@ -50,3 +50,4 @@ pub use signature::{Family, ReadAt, Signature, probe};
 pub use target::{
     FileId, Nature, PathFacts, PathKind, Space, Target, TargetError, inspect, look, look_again,
 };
+pub use users::write_lease_of;

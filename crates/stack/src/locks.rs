@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 use crate::born::{Born, Likeness};
 use crate::mounts::DeviceNumber;
 use crate::safety::Process;
+use crate::target::FileId;
 use crate::users::{OVERLAY_MAGIC, file_at};
 
 /// The process that holds the `flock` lock of an open file, as far as the kernel tells: not where
@@ -59,6 +60,17 @@ pub(crate) fn lease_holder(path: &Path, opening: Opening) -> Option<Process> {
             });
         is_it.then(|| process(lease.id))?
     })
+}
+
+/// The process that has a lease of a file with one of these numbers.
+pub(crate) fn lease_holder_of(files: &[FileId]) -> Option<Process> {
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    let own = std::process::id();
+    let of_others = leases(&locks, Opening::ToWrite).filter(|lease| lease.id != own);
+    let is_one = |lease: &Lease| {
+        files.iter().any(|file| (file.device, file.inode) == (lease.device, lease.inode))
+    };
+    of_others.filter(is_one).find_map(|lease| process(lease.id))
 }
 
 fn is_shown(real: &Born, shown: &Born) -> bool {

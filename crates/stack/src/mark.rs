@@ -2,6 +2,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use rustix::io::Errno;
 use serde::Serialize;
@@ -50,9 +51,41 @@ pub fn mark_value(file: &File) -> io::Result<Vec<u8>> {
 ///
 /// A run that was killed leaves the value of [`mark_value`]; its file is ours as long as no
 /// signature of anything else is found on it.
+///
+/// Waits until a later write gets another time: up to a second where the file system keeps whole
+/// seconds only, a few ms elsewhere. Where that does not come, as by the clock of another machine,
+/// the value is one that no file has, and the file has to be named to be overwritten.
 pub fn mark_value_released(file: &File) -> io::Result<Vec<u8>> {
     let metadata = file.metadata()?;
-    Ok(released(&metadata).into_bytes())
+    let is_past = wait_until(next_time(&metadata));
+    // What was written meanwhile has a later time, as the kernel's clock goes.
+    let metadata = file.metadata()?;
+    let is_past = is_past && SystemTime::now() >= next_time(&metadata);
+    Ok(if is_past { released(&metadata) } else { never(&metadata) }.into_bytes())
+}
+
+/// How long the kernel's clock of files may stand still.
+const TICK: Duration = Duration::from_millis(20);
+/// No clock of this machine is waited for any longer.
+const WAIT_MAX: Duration = Duration::from_millis(1100);
+
+/// The moment from which on a write gives the file another time than it has.
+fn next_time(metadata: &Metadata) -> SystemTime {
+    let whole = metadata.mtime_nsec() == 0 && metadata.ctime_nsec() == 0;
+    let step = if whole { Duration::from_secs(1) } else { Duration::ZERO };
+    metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH) + step + TICK
+}
+
+/// Whether that moment has come, maybe after a wait.
+fn wait_until(moment: SystemTime) -> bool {
+    match moment.duration_since(SystemTime::now()) {
+        Ok(left) if left > WAIT_MAX => false,
+        Ok(left) => {
+            std::thread::sleep(left);
+            true
+        }
+        Err(_) => true,
+    }
 }
 
 /// The value for a file that a run cuts to nothing and lets its writes extend again: set before it
@@ -119,6 +152,11 @@ fn value(metadata: &Metadata) -> String {
 fn released(metadata: &Metadata) -> String {
     let (seconds, ns) = (metadata.mtime(), metadata.mtime_nsec());
     format!("{} written={seconds}.{ns:09}", value(metadata))
+}
+
+/// The value for a file of which it cannot be known whether others write to it next.
+fn never(metadata: &Metadata) -> String {
+    format!("{} written=unknown", value(metadata))
 }
 
 /// What the mark of the file at `path` says. Reads the file's ends if a run did not end in order.

@@ -11,6 +11,8 @@ use crate::mounts::{DeviceNumber, Mount, mount_of};
 use crate::target::FileId;
 use crate::users::{OVERLAY_MAGIC, SeenMount, file_at, id_of, reach, stat};
 
+/// The magic numbers of btrfs and bcachefs for `statfs(2)`.
+const SUBVOLUMES: [u64; 2] = [0x9123_683E, 0xCA45_1A4E];
 /// Names of one file that are followed.
 const NAMES_MAX: usize = 64;
 /// Directories above a mount point in which the relative name of a layer is looked for.
@@ -47,8 +49,8 @@ struct Overlay {
     /// Those that can be found, the upper one first.
     layers: Vec<Layer>,
     has_upper: bool,
-    /// Upper files may have their data in a lower file that cannot be found by their names.
-    may_hide: bool,
+    /// Where files may have their data that cannot be found by their names.
+    hides: Hides,
     /// Where it is mounted.
     shown: Vec<(usize, Mount)>,
 }
@@ -60,12 +62,60 @@ pub(crate) struct Overlays {
     all: Vec<Overlay>,
 }
 
-/// What has the number of a file system.
+/// Where the data of a file may be that an overlay shows by a file without data: in a file that was made
+/// at another moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Hides {
+    /// In the file of that name only.
+    #[default]
+    No,
+    /// On file systems of the overlay's directories.
+    On(Vec<Within>),
+    /// A directory is not known.
+    Anywhere,
+}
+
+/// A file system of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Within {
+    Device(DeviceNumber),
+    /// Its subvolumes have numbers of their own, which are of no block device.
+    Subvolumes,
+}
+
+impl Hides {
+    pub fn is_no(&self) -> bool {
+        *self == Self::No
+    }
+
+    /// Whether the data may be in a file of that file system.
+    pub fn may_be_on(&self, device: DeviceNumber) -> bool {
+        match self {
+            Self::No => false,
+            Self::On(layers) => {
+                layers.contains(&Within::Device(device))
+                    || device.major == 0 && layers.contains(&Within::Subvolumes)
+            }
+            Self::Anywhere => true,
+        }
+    }
+
+    /// In any place of either.
+    fn join(&mut self, other: &Self) {
+        match (&mut *self, other) {
+            (_, Self::No) | (Self::Anywhere, _) => {}
+            (Self::On(own), Self::On(others)) => others.iter().for_each(|one| push(own, *one)),
+            (Self::No | Self::On(_), other) => *self = other.clone(),
+        }
+    }
+}
+
+/// What has the number of a file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum On {
     Overlay {
-        /// Its files may have their data in a file that was made at another moment.
-        may_hide: bool,
+        /// Where its files may have their data.
+        hides: Hides,
     },
     /// Something else that is mounted.
     Other,
@@ -76,18 +126,32 @@ pub(crate) enum On {
 /// What has which number, by the mount tables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mounted {
-    overlays: BTreeMap<DeviceNumber, bool>,
+    overlays: BTreeMap<DeviceNumber, Hides>,
+    /// Of overlays with files without data: a mount's root and point, and a lower directory from here.
+    lower: Vec<(DeviceNumber, (PathBuf, PathBuf), PathBuf)>,
     others: BTreeSet<DeviceNumber>,
 }
 
 impl Mounted {
     pub fn on(&self, device: DeviceNumber) -> On {
         match self.overlays.get(&device) {
-            Some(&may_hide) => On::Overlay { may_hide },
+            Some(hides) => On::Overlay { hides: hides.clone() },
             // Overlays are without a block device.
             None if device.major != 0 || self.others.contains(&device) => On::Other,
             None => On::Unknown,
         }
+    }
+}
+
+impl Mounted {
+    /// Whether an overlay shows under that name a file without data of a lower directory.
+    pub fn is_unlike(&self, device: DeviceNumber, path: &Path) -> bool {
+        let of = self.lower.iter().filter(|(overlay, ..)| *overlay == device);
+        let mut below = of.filter_map(|(_, (root, point), layer)| {
+            let rest = root.join(path.strip_prefix(point).ok()?);
+            Some(layer.join(rest.strip_prefix("/").unwrap_or(&rest)))
+        });
+        below.any(|below| stat(&below).is_ok() && lacks_data(&below))
     }
 }
 
@@ -108,8 +172,10 @@ pub(crate) struct Alike {
     pub born: Option<Born>,
     /// An overlay shows it, and the file that holds the bytes cannot be found.
     pub is_vague: bool,
-    /// It may show the data of a file that was made at another moment.
-    pub may_hide: bool,
+    /// Where the data may be that it shows.
+    pub hides: Hides,
+    /// It shows them by a file of a lower directory, which gives it a number and a moment of its own.
+    pub is_unlike: bool,
 }
 
 impl Alike {
@@ -123,7 +189,8 @@ impl Alike {
             id,
             born: None,
             is_vague: false,
-            may_hide: false,
+            hides: Hides::No,
+            is_unlike: false,
         }
     }
 
@@ -138,14 +205,20 @@ impl Alike {
         if self.id.device == other.id.device {
             return Likeness::No;
         }
-        let hides = (self.may_hide || other.may_hide)
-            && born.length == others.length
-            && may_have_number(self.id.inode, other.id.inode);
+        let hides = (self.hides_in(other) || other.hides_in(self)) && born.length == others.length;
         match hides {
-            true => Likeness::Yes,
-            false if self.is_vague || other.is_vague => born.like(&others),
-            false => Likeness::No,
+            true if may_have_number(self.id.inode, other.id.inode) => Likeness::Yes,
+            // Nothing else of the data's file is passed on.
+            true if self.is_unlike || other.is_unlike => Likeness::Unknown,
+            _ if self.is_vague || other.is_vague => born.like(&others),
+            _ => Likeness::No,
         }
+    }
+
+    /// Whether its data may be in the other.
+    fn hides_in(&self, other: &Self) -> bool {
+        let ids = other.ids.iter().chain([&other.holds]);
+        ids.into_iter().any(|id| self.hides.may_be_on(id.device))
     }
 
     /// Takes the other's numbers for its own, since both are one file.
@@ -181,13 +254,21 @@ impl Overlays {
                         device,
                         layers: Vec::new(),
                         has_upper: false,
-                        may_hide: false,
+                        hides: Hides::No,
                         shown: vec![(of, mount.clone())],
                     }),
                 }
             }
         }
         all.iter_mut().for_each(|overlay| found.find_layers(overlay));
+        let overlays: Vec<DeviceNumber> = all.iter().map(|overlay| overlay.device).collect();
+        for overlay in &mut all {
+            // The data of an overlay's overlay are further below.
+            let is_nested = overlay.layers.iter().any(|one| overlays.contains(&one.id.device));
+            if is_nested && !overlay.hides.is_no() {
+                overlay.hides = Hides::Anywhere;
+            }
+        }
         found.all = all;
         found
     }
@@ -205,7 +286,21 @@ impl Overlays {
         overlay.has_upper &= overlay.layers.first().is_some_and(is_upper);
         let is_lost =
             overlay.layers.len() < lower_layers(first).len() + usize::from(upper.is_some());
-        overlay.may_hide = is_lost || has_metacopy(first);
+        overlay.hides = match (is_lost, has_metacopy(first)) {
+            (true, _) => Hides::Anywhere,
+            (false, true) => {
+                Hides::On(overlay.layers.iter().map(|layer| self.within(layer)).collect())
+            }
+            (false, false) => Hides::No,
+        };
+    }
+
+    fn within(&self, layer: &Layer) -> Within {
+        let found = rustix::fs::statfs(self.at(&layer.name));
+        match found.is_ok_and(|found| SUBVOLUMES.contains(&(found.f_type as u64))) {
+            true => Within::Subvolumes,
+            false => Within::Device(layer.id.device),
+        }
     }
 
     /// What has which number.
@@ -214,7 +309,15 @@ impl Overlays {
         for mount in self.namespaces.iter().flat_map(|namespace| &namespace.mounts) {
             found.others.insert(mount.device);
         }
-        found.overlays = self.all.iter().map(|one| (one.device, one.may_hide)).collect();
+        for overlay in self.all.iter().filter(|overlay| !overlay.hides.is_no()) {
+            for layer in overlay.layers.iter().skip(usize::from(overlay.has_upper)) {
+                let layer = self.at(&layer.name);
+                found.lower.extend(overlay.shown.iter().map(|(_, mount)| {
+                    (overlay.device, (mount.root.clone(), mount.point.clone()), layer.clone())
+                }));
+            }
+        }
+        found.overlays = self.all.iter().map(|one| (one.device, one.hides.clone())).collect();
         found
     }
 
@@ -298,10 +401,11 @@ impl Overlays {
             let below = overlay.and_then(|_| self.below(&name));
             let below = below.and_then(|(b, is_upper)| Some((file_at(&self.at(&b))?, b, is_upper)));
             found.is_vague |= overlay.is_some() && below.is_none();
-            found.may_hide |= overlay.is_some_and(|overlay| overlay.may_hide)
-                && below
-                    .as_ref()
-                    .is_none_or(|(_, b, is_upper)| *is_upper && lacks_data(&self.at(b)));
+            let lacks = below.as_ref().is_none_or(|(_, b, _)| lacks_data(&self.at(b)));
+            if let Some(overlay) = overlay.filter(|overlay| lacks && !overlay.hides.is_no()) {
+                found.hides.join(&overlay.hides);
+                found.is_unlike |= below.as_ref().is_some_and(|(_, _, is_upper)| !is_upper);
+            }
             if let Some((id, below, is_upper)) = below {
                 if next == 0 {
                     found.holds = self.deepest(&below, id);
@@ -470,7 +574,7 @@ impl Overlays {
     }
 }
 
-/// Whether a file in an upper directory has its data in a lower one, or this process may not know.
+/// Whether a file in a directory of an overlay has its data in a lower one, or this process may not know.
 fn lacks_data(path: &Path) -> bool {
     let has = |name: &str| rustix::fs::lgetxattr(path, name, &mut [0_u8; 0]).is_ok();
     let may_ask =

@@ -18,8 +18,9 @@ use rustix::thread::{CapabilitySet, capabilities};
 use crate::born::{Born, Likeness};
 use crate::elsewhere::Elsewhere;
 use crate::host::Host;
-use crate::locks::{Opening, lease_holder};
+use crate::locks::{Opening, lease_holder, lease_holder_of};
 use crate::mounts::{DeviceNumber, Mount, mounts, parse};
+use crate::overlays::Hides;
 use crate::safety::{Lease, Process, Users};
 use crate::target::FileId;
 
@@ -189,6 +190,11 @@ pub(crate) fn users_of_file(host: &Host, names: &[PathBuf], wanted: &Wanted) -> 
     let mut found = users(host, wanted);
     if host.is_this() {
         found.leases = lease_holders(names, Opening::ToWrite);
+        // What an overlay shows has leases of its own, which opening the file below does not end.
+        let above = lasting(&|| lease_holder_of(&wanted.files));
+        let is_known = |one: &Process| found.leases.iter().any(|known| known.id == one.id);
+        let above = above.filter(|one| !is_known(one));
+        found.leases.extend(above);
     }
     if !found.writers.is_empty() {
         found.lease = Lease::Taken;
@@ -215,20 +221,32 @@ fn is_own_unreadable(path: &Path) -> bool {
     is_own && rustix::fs::accessat(CWD, path, Access::READ_OK, AtFlags::EACCESS).is_err()
 }
 
+/// The process that has a lease to write of a file: opening the file in any way would send it a signal,
+/// which by default ends it.
+///
+/// * `path`: of the file, which is not opened.
+pub fn write_lease_of(path: &Path) -> Option<Process> {
+    lease_holders(&[path.to_owned()], Opening::ToRead).pop()
+}
+
 /// Who has a lease of the file, under any of its names.
 pub(crate) fn lease_holders(names: &[PathBuf], opening: Opening) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();
     for name in names {
-        // Who looks at a file in the same way has one for a moment.
-        let look = |at: u32| {
-            std::thread::sleep(LEASE_MOMENT * at.min(1));
-            lease_holder(name, opening)
-        };
-        let looks: Option<Vec<Process>> = (0..LEASE_LOOKS).map(look).collect();
-        let last = looks.and_then(|mut looks| looks.pop());
+        let last = lasting(&|| lease_holder(name, opening));
         found.extend(last.filter(|one| found.iter().all(|known| known.id != one.id)));
     }
     found
+}
+
+/// Who has a lease at all looks: who looks at a file in the same way has one for a moment.
+fn lasting(look: &dyn Fn() -> Option<Process>) -> Option<Process> {
+    let looks = (0..LEASE_LOOKS).map(|at| {
+        std::thread::sleep(LEASE_MOMENT * at.min(1));
+        look()
+    });
+    let looks: Option<Vec<Process>> = looks.collect();
+    looks.and_then(|mut looks| looks.pop())
 }
 
 /// The kernel's answer for all names together.
@@ -474,7 +492,7 @@ impl<'a> Scan<'a> {
                 };
                 let is_overlay = self.is_overlay(on, ask);
                 // Who may write has a copy of the data.
-                Looked::Is(self.wanted.elsewhere.has(&found, is_overlay, false))
+                Looked::Is(self.wanted.elsewhere.has(&found, is_overlay, &Hides::No, false))
             }
             Err(error) if is_forbidden(error) => self.forbidden(directory, name),
             // Closed meanwhile, or of a server that does not answer.
@@ -580,8 +598,11 @@ impl<'a> Scan<'a> {
             return Sight::No;
         };
         let is_overlay = self.is_overlay(mapped.device, || rustix::fs::statfs(&path));
-        let may_hide = self.wanted.elsewhere.may_hide(mapped.device);
-        match self.wanted.elsewhere.has(&found, is_overlay, may_hide) {
+        let elsewhere = &self.wanted.elsewhere;
+        let hides = elsewhere.hides(mapped.device);
+        let name = Path::new(OsStr::from_bytes(mapped.path));
+        let is_unlike = elsewhere.is_unlike(mapped.device, name);
+        match elsewhere.has(&found, is_overlay, &hides, is_unlike) {
             Likeness::Yes => Sight::Yes,
             Likeness::Unknown => Sight::Unseen,
             Likeness::No => Sight::No,

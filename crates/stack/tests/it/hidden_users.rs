@@ -441,7 +441,7 @@ fn an_image_that_is_mounted_without_a_loop_device_is_mounted() {
 }
 
 /// A process with a lease of a file: one that keeps the default action of `SIGIO`, which ends it.
-fn leaser(path: &Path, kind: &str) -> Option<Elsewhere> {
+pub fn leaser(path: &Path, kind: &str) -> Option<Elsewhere> {
     let open = if kind == "F_RDLCK" { "O_RDONLY" } else { "O_RDWR" };
     let script = format!(
         "{IMPORTS}import fcntl\nf=os.open(sys.argv[1],os.{open})\n\
@@ -450,7 +450,7 @@ fn leaser(path: &Path, kind: &str) -> Option<Elsewhere> {
     python(&script, &[path])
 }
 
-fn is_leased(found: &[RefusalReason], by: &Elsewhere) -> bool {
+pub fn is_leased(found: &[RefusalReason], by: &Elsewhere) -> bool {
     let who = format!("(pid {})", by.0.id());
     found.iter().any(|one| matches!(one, RefusalReason::Leased { by, .. } if by.contains(&who)))
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::hidden_users::{IMPORTS, Overlay, is_loop_file, is_unchecked};
+use crate::hidden_users::{IMPORTS, Overlay, is_leased, is_loop_file, is_unchecked, leaser};
 use crate::same_bytes::{
     Elsewhere, Lab, is_held, is_mapped, is_root, is_written, process, python, reasons, run, settled,
 };
@@ -377,4 +377,109 @@ fn loop_devices_over_files_of_subvolumes_and_in_memory_are_over_those_only() {
         check("removed");
         drop(lab);
     }
+}
+
+/// A file without data that became part of a lower layer has a number and a moment of its own.
+#[test]
+fn a_lower_file_is_used_through_a_lower_file_without_data() {
+    if !is_root() {
+        return;
+    }
+    let mut lab = Lab::new("lower-metacopy");
+    let Some(mut overlay) = Overlay::new(&lab) else { return };
+    files(&overlay.at("l"), &["mapped", "image", "other"]);
+    fs::write(overlay.at("l/longer"), vec![7; 2 << 20]).unwrap();
+    fs::create_dir_all(overlay.at("first")).unwrap();
+    let first = overlay.at("first");
+    let script = "mount -t overlay none -o \
+                  lowerdir=$0/l,upperdir=$0/u,workdir=$0/w,metacopy=on,redirect_dir=on $0/first";
+    if run("sh", &["-c".as_ref(), script.as_ref(), &overlay.base]).is_none() {
+        return;
+    }
+    fs::create_dir(first.join("q")).unwrap();
+    for name in ["mapped", "image"] {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        fs::set_permissions(first.join(name), mode).unwrap();
+        fs::rename(first.join(name), first.join("q").join(name)).unwrap();
+    }
+    run("umount", &[&first]).unwrap();
+    for layers in ["$0/u::$0/l", "$0/u:$0/l"] {
+        let script = format!(
+            "mount -t overlay none -o lowerdir={layers},metacopy=on,redirect_dir=follow $0/m"
+        );
+        if run("sh", &["-c".as_ref(), script.as_ref(), &overlay.base]).is_none() {
+            continue;
+        }
+        let merged = overlay.at("m");
+        overlay.undo.later("umount", &["-l".as_ref(), &merged]);
+        let Ok(data) = fs::read(merged.join("q/image")) else {
+            println!("skipped: {layers} does not follow");
+            continue;
+        };
+        assert_eq!(data.len(), 1 << 20);
+        let Some(one) = mapper(&merged.join("q/mapped")) else { return };
+        let found = reasons(&overlay.at("l/mapped"));
+        assert!(is_mapped(&found) || is_unchecked(&found), "{layers}: {found:?}");
+        drop(one);
+        let Some(_two) = reader(&mut lab, &merged.join("q/image")) else { return };
+        let found = reasons(&overlay.at("l/image"));
+        assert!(is_loop_file(&found) || is_unchecked(&found), "{layers}: {found:?}");
+        let found = settled(&overlay.at("l/longer"));
+        assert!(found.is_empty(), "{layers}: of another length: {found:?}");
+    }
+    drop(lab);
+}
+
+/// Each file system counts from 1.
+#[test]
+fn a_file_elsewhere_with_the_number_of_what_is_mapped_in_an_overlay_is_another() {
+    use std::os::unix::fs::MetadataExt;
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("same-number");
+    let Some(mut overlay) = Overlay::new(&lab) else { return };
+    let base = lab.path("elsewhere");
+    fs::create_dir(&base).unwrap();
+    if run("mount", &["-t".as_ref(), "tmpfs".as_ref(), "none".as_ref(), &base]).is_none() {
+        return;
+    }
+    overlay.undo.later("umount", &["-l".as_ref(), &base]);
+    ["l", "u", "w", "m"].iter().for_each(|name| fs::create_dir(base.join(name)).unwrap());
+    files(&overlay.at("l"), &["mapped"]);
+    files(&base, &["other"]);
+    if mount_with(&mut overlay, "metacopy=on,redirect_dir=on").is_none() {
+        return;
+    }
+    let number = |path: &Path| fs::metadata(path).unwrap().ino();
+    if number(&overlay.at("l/mapped")) != number(&base.join("other")) {
+        return println!("skipped: other numbers");
+    }
+    let Some(_one) = mapper(&overlay.at("m/mapped")) else { return };
+    assert!(is_mapped(&reasons(&overlay.at("l/mapped"))));
+    let found = settled(&base.join("other"));
+    assert!(found.is_empty(), "{found:?}");
+    drop(lab);
+}
+
+#[test]
+fn who_has_a_lease_of_what_an_overlay_shows_is_named_for_the_files_below() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("lease-above");
+    let Some(mut overlay) = Overlay::new(&lab) else { return };
+    files(&overlay.at("l"), &["low"]);
+    files(&overlay.at("u"), &["up"]);
+    if overlay.mount().is_none() {
+        return;
+    }
+    for (shown, below, kind) in
+        [("m/up", "u/up", "F_WRLCK"), ("m/up", "u/up", "F_RDLCK"), ("m/low", "l/low", "F_RDLCK")]
+    {
+        let Some(holder) = leaser(&overlay.at(shown), kind) else { return };
+        let found = reasons(&overlay.at(below));
+        assert!(is_leased(&found, &holder), "{below}, {kind}: {found:?}");
+    }
+    drop(lab);
 }

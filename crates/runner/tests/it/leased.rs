@@ -1,0 +1,177 @@
+//! Files that other processes want to be asked about, or use: nobody is ended by a look, and what is in
+//! use stays.
+
+use std::fs::{self, OpenOptions};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use record::RunHeader;
+use runner::{RunError, prepare};
+use rustix::fs::XattrFlags;
+
+use crate::help::{Place, go, order};
+
+const SMALL: [&str; 2] = ["file_size=1MiB", "operations=64"];
+
+/// By the default action of `SIGIO` it ends when the kernel asks for the lease.
+const LEASE: &str = "fd = os.open(sys.argv[1], os.O_RDWR)\n\
+                     fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n";
+const WRITER: &str = "fd = os.open(sys.argv[1], os.O_WRONLY)\n";
+const MAPPER: &str = "fd = os.open(sys.argv[1], os.O_RDONLY)\n\
+                      memory = mmap.mmap(fd, 4096, prot=mmap.PROT_READ)\n\
+                      os.close(fd)\n";
+
+/// Another process that uses a file. Ended when dropped.
+struct User(Child);
+
+impl User {
+    /// `None` (with the reason printed) where that cannot be had.
+    fn of(path: &Path, how: &str) -> Option<Self> {
+        let script = format!(
+            "import fcntl, mmap, os, sys, time\n{how}print('ready', flush=True)\ntime.sleep(60)\n"
+        );
+        let child = Command::new("python3")
+            .args(["-c", &script])
+            .arg(path)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(child) = child else {
+            println!("skipped: no python3");
+            return None;
+        };
+        let mut user = Self(child);
+        let said = user.0.stdout.as_mut().unwrap().read_exact(&mut [0; 5]);
+        if said.is_err() {
+            println!("skipped: no leases here");
+            return None;
+        }
+        Some(user)
+    }
+
+    #[track_caller]
+    fn is_named_and_alive(&mut self, error: &RunError) {
+        // The signal takes a moment.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(self.0.try_wait().unwrap().is_none(), "it was ended: {error}");
+        assert_eq!(error.kind(), runner::ErrorKind::Refused, "{error}");
+        let who = format!("(pid {})", self.0.id());
+        assert!(error.to_string().contains(&who), "{error}");
+        assert!(error.hint().is_some(), "{error}");
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn who_has_a_lease_to_write_is_not_asked_for_it() {
+    let place = Place::new("leased");
+    let target = place.join("t.dat");
+    for suite in ["random-write", "random-read"] {
+        fs::write(&target, vec![0x5a; 1 << 20]).unwrap();
+        let mut order = order(&place, suite, target.to_str().unwrap(), &SMALL);
+        order.settings.consent.overwrite = vec![target.clone()];
+        let Some(mut user) = User::of(&target, LEASE) else { return };
+        let error = prepare(&order).map(drop).unwrap_err();
+        user.is_named_and_alive(&error);
+        let error = go(&place, &order).unwrap_err();
+        user.is_named_and_alive(&error);
+    }
+}
+
+/// Whether that is a store is looked at, too.
+#[test]
+fn who_has_a_lease_of_what_the_target_would_lie_beside_is_not_asked_for_it() {
+    let place = Place::new("leased-beside");
+    let beside = place.join("t.dat");
+    fs::write(&beside, vec![0x5a; 1 << 20]).unwrap();
+    for end in ["-wal", "-r7.lock"] {
+        let target = PathBuf::from(format!("{}{end}", beside.display()));
+        let order = order(&place, "random-write", target.to_str().unwrap(), &SMALL);
+        let Some(mut user) = User::of(&beside, LEASE) else { return };
+        let error = prepare(&order).map(drop).unwrap_err();
+        user.is_named_and_alive(&error);
+    }
+}
+
+/// A scratch file as the killed run of that header would leave it; `None` where there are no marks.
+fn leave(header: &RunHeader, path: &Path) -> Option<()> {
+    let key = stats::random::derive_seed(header.seed, &[header.started_unix_ns as u64]);
+    let file =
+        OpenOptions::new().create(true).truncate(true).read(true).write(true).open(path).unwrap();
+    file.set_len(1 << 20).unwrap();
+    let mark = stack::mark_of_scratch(stack::mark_value(&file).unwrap(), key);
+    let marked = rustix::fs::fsetxattr(&file, stack::MARK_NAME, &mark, XattrFlags::empty());
+    if marked.is_err() {
+        println!("skipped: no extended attributes");
+    }
+    marked.ok()
+}
+
+/// A run in a directory, and the name of its scratch file, which is gone.
+fn ran_in_a_directory(place: &Place) -> (RunHeader, PathBuf) {
+    let directory = place.join("d");
+    fs::create_dir(&directory).unwrap();
+    let order = order(place, "random-write", directory.to_str().unwrap(), &SMALL);
+    let (_, run) = go(place, &order).unwrap();
+    let scratch = PathBuf::from(&run.header.target.resolved);
+    assert!(!scratch.exists());
+    (run.header, scratch)
+}
+
+#[test]
+fn a_scratch_file_that_is_left_and_leased_is_not_opened() {
+    let place = Place::new("leased-scratch");
+    let (header, scratch) = ran_in_a_directory(&place);
+    let Some(()) = leave(&header, &scratch) else { return };
+    let Some(mut user) = User::of(&scratch, LEASE) else { return };
+    let directory = place.join("d");
+    let next = order(&place, "random-write", directory.to_str().unwrap(), &SMALL);
+    let error = go(&place, &next).unwrap_err();
+    user.is_named_and_alive(&error);
+    let found = runner::remove_left_behind(&header);
+    assert!(found.removed.is_empty(), "{found:?}");
+    let [error] = &found.troubles[..] else { panic!("{found:?}") };
+    user.is_named_and_alive(error);
+    assert!(scratch.exists());
+    drop(user);
+    assert_eq!(runner::remove_left_behind(&header).removed, [scratch]);
+}
+
+/// One that the next run does not write is removed by it.
+#[test]
+fn a_stale_scratch_file_that_is_leased_is_not_opened() {
+    let place = Place::new("leased-stale");
+    let (header, scratch) = ran_in_a_directory(&place);
+    let stale = PathBuf::from(format!("{}.7", scratch.display()));
+    let Some(()) = leave(&header, &stale) else { return };
+    let next = order(&place, "random-write", place.join("d").to_str().unwrap(), &SMALL);
+    let Some(mut user) = User::of(&stale, LEASE) else { return };
+    go(&place, &next).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert!(user.0.try_wait().unwrap().is_none(), "it was ended");
+    assert!(stale.exists());
+}
+
+#[test]
+fn a_scratch_file_that_is_left_and_used_is_not_removed() {
+    let place = Place::new("used-scratch");
+    let (header, scratch) = ran_in_a_directory(&place);
+    for how in [WRITER, MAPPER] {
+        let Some(()) = leave(&header, &scratch) else { return };
+        let Some(mut user) = User::of(&scratch, how) else { return };
+        let found = runner::remove_left_behind(&header);
+        assert!(found.removed.is_empty(), "{found:?}");
+        let [error] = &found.troubles[..] else { panic!("{found:?}") };
+        user.is_named_and_alive(error);
+        assert!(scratch.exists());
+        drop(user);
+        assert_eq!(runner::remove_left_behind(&header).removed, std::slice::from_ref(&scratch));
+    }
+}
