@@ -19,6 +19,9 @@ const SCRATCH: &str = "plimsoll-scratch.dat";
 /// What a listing has of a run.
 pub type Line = Result<RunSummary, StoreError>;
 
+/// A run that cannot be read: its id, and what is wrong with it.
+pub type DamagedRun = (String, StoreError);
+
 impl Store {
     /// Every run on a line, newest last. One that is damaged fails all: what follows from which runs
     /// there are would not hold without it.
@@ -65,7 +68,7 @@ impl Store {
     }
 
     /// Every run on a line that can be read, newest last, and of the others what is wrong with them.
-    pub fn readable(&self) -> Result<(Vec<RunSummary>, Vec<(String, StoreError)>), StoreError> {
+    pub fn readable(&self) -> Result<(Vec<RunSummary>, Vec<DamagedRun>), StoreError> {
         let (mut runs, mut damaged) = (Vec::new(), Vec::new());
         for (id, line) in self.lines()? {
             match line {
