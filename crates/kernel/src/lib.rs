@@ -1,5 +1,10 @@
 //! System calls that no safe library wraps, each behind a safe function: what a loop device lies
 //! on, whether anybody has a file open for writing, and which threads have one table of open files.
+//! And the kernel's list of locks.
+
+mod locks;
+
+pub use locks::{Lock, LockKind, locks};
 
 use std::fs::File;
 use std::io;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use kernel::{Lock, LockKind};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 
 use crate::born::{Born, Likeness};
@@ -15,7 +16,11 @@ use crate::users::{OVERLAY_MAGIC, file_at};
 /// The process that holds the `flock` lock of an open file, as far as the kernel tells: not where
 /// the lock is another machine's, or this process sees another list of processes.
 pub fn lock_holder(file: &File) -> Option<Process> {
-    listed(file, "FLOCK")
+    let file = file.metadata().ok()?;
+    let named = (LockKind::Flock, file.dev(), file.ino());
+    let is_it = |lock: &Lock| (lock.kind, lock.device, lock.inode) == named;
+    let lock = kernel::locks().ok()?.into_iter().find(is_it)?;
+    process(u32::try_from(lock.process).ok()?)
 }
 
 /// What an opening would do to a lease: the kernel sends its holder a signal, which by default ends it.
@@ -40,9 +45,7 @@ pub fn lease_of(path: &Path) -> Option<Process> {
 /// * `path`: of the file, which is not opened. Opening what an overlay shows also opens the file in its
 ///   directory.
 pub(crate) fn lease_holder(path: &Path, opening: Opening) -> Option<Process> {
-    let locks = std::fs::read_to_string("/proc/locks").ok()?;
-    let mut found =
-        leases(&locks, opening).filter(|lease| lease.id != std::process::id()).peekable();
+    let mut found = leases(opening)?.peekable();
     found.peek()?;
     let file = file_at(path)?;
     let is_overlay =
@@ -64,13 +67,10 @@ pub(crate) fn lease_holder(path: &Path, opening: Opening) -> Option<Process> {
 
 /// The process that has a lease of a file with one of these numbers.
 pub(crate) fn lease_holder_of(files: &[FileId]) -> Option<Process> {
-    let locks = std::fs::read_to_string("/proc/locks").ok()?;
-    let own = std::process::id();
-    let of_others = leases(&locks, Opening::ToWrite).filter(|lease| lease.id != own);
     let is_one = |lease: &Lease| {
         files.iter().any(|file| (file.device, file.inode) == (lease.device, lease.inode))
     };
-    of_others.filter(is_one).find_map(|lease| process(lease.id))
+    leases(Opening::ToWrite)?.filter(is_one).find_map(|lease| process(lease.id))
 }
 
 fn is_shown(real: &Born, shown: &Born) -> bool {
@@ -86,21 +86,24 @@ struct Lease {
     inode: u64,
 }
 
-/// The leases that an opening would end.
-fn leases(locks: &str, opening: Opening) -> impl Iterator<Item = Lease> + '_ {
-    locks.lines().filter_map(move |line| {
-        let mut words = line.split_ascii_whitespace().skip(1);
-        let is_lease = words.next()? == "LEASE";
+impl Lease {
+    /// * `opening`: that would end it.
+    fn of(lock: Lock, opening: Opening) -> Option<Self> {
         // A lease that is being ended says what it will be.
-        let (state, kind) = (words.next()?, words.next()?);
-        let is_ended = opening == Opening::ToWrite || kind == "WRITE" || state != "ACTIVE";
-        let id = words.next()?.parse().ok()?;
-        let mut of = words.next()?.split(':');
-        let mut number = || u32::from_str_radix(of.next()?, 16).ok();
-        let device = DeviceNumber { major: number()?, minor: number()? };
-        let inode = of.next()?.parse().ok()?;
-        (is_lease && is_ended).then_some(Lease { id, device, inode })
-    })
+        let is_ended = opening == Opening::ToWrite || lock.exclusive || lock.ending;
+        (lock.kind == LockKind::Lease && is_ended).then_some(Self {
+            id: u32::try_from(lock.process).ok()?,
+            device: DeviceNumber::from_dev(lock.device),
+            inode: lock.inode,
+        })
+    }
+}
+
+/// The leases of other processes that an opening would end.
+fn leases(opening: Opening) -> Option<impl Iterator<Item = Lease>> {
+    let of_others =
+        move |lock| Lease::of(lock, opening).filter(|lease| lease.id != std::process::id());
+    Some(kernel::locks().ok()?.into_iter().filter_map(of_others))
 }
 
 /// Whether a process has such a file open.
@@ -112,25 +115,6 @@ fn has_open(id: u32, is_it: &dyn Fn(&Path) -> bool) -> bool {
 fn process(id: u32) -> Option<Process> {
     let name = std::fs::read_to_string(format!("/proc/{id}/comm")).ok()?;
     Some(Process { id, name: name.trim_end().to_owned() })
-}
-
-fn listed(file: &File, kind: &str) -> Option<Process> {
-    let metadata = file.metadata().ok()?;
-    let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
-    let wanted = format!("{major:02x}:{minor:02x}:{}", metadata.ino());
-    process(holder(&std::fs::read_to_string("/proc/locks").ok()?, kind, &wanted)?)
-}
-
-/// * `wanted`: the kind of lock.
-/// * `file`: device and inode, as the kernel writes them.
-fn holder(locks: &str, wanted: &str, file: &str) -> Option<u32> {
-    locks.lines().find_map(|line| {
-        let mut words = line.split_ascii_whitespace().skip(1);
-        // Who only waits has an arrow in front of the kind.
-        let kind = words.next()?;
-        let (id, of) = (words.nth(2)?, words.next()?);
-        (kind == wanted && of == file).then(|| id.parse().ok())?
-    })
 }
 
 /// The other processes that have a block device open in any way, as far as they can be seen.
@@ -166,31 +150,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_holder_is_found_and_not_who_waits() {
-        let locks = "1: FLOCK  ADVISORY  WRITE 708 00:17:1234 0 EOF\n\
-                     2: -> FLOCK  ADVISORY  WRITE 900 fd:00:77 0 EOF\n\
-                     2: POSIX  ADVISORY  WRITE 901 fd:00:77 0 EOF\n\
-                     3: FLOCK  ADVISORY  WRITE 902 fd:00:77 0 EOF\n\
-                     4: LEASE  ACTIVE    READ  903 fd:00:77 0 EOF\n";
-        assert_eq!(holder(locks, "LEASE", "fd:00:77"), Some(903));
-        assert_eq!(holder(locks, "FLOCK", "fd:00:77"), Some(902));
-        assert_eq!(holder(locks, "FLOCK", "00:17:1234"), Some(708));
-        assert_eq!(holder(locks, "FLOCK", "fd:00:7"), None);
-        assert_eq!(holder("4: FLOCK\n\nodd", "FLOCK", "fd:00:77"), None);
-    }
-
-    #[test]
     fn leases_are_found_that_an_opening_ends() {
-        let locks = "1: FLOCK  ADVISORY  WRITE 708 fd:00:77 0 EOF\n\
-                     2: LEASE  ACTIVE    READ  903 fd:0a:77 0 EOF\n\
-                     3: LEASE  ACTIVE    WRITE 904 00:31:77 0 EOF\n\
-                     4: LEASE  BREAKING  READ  905 fd:0a:78 0 EOF\n";
-        let of = |opening| leases(locks, opening).map(|one| one.id).collect::<Vec<_>>();
-        assert_eq!(of(Opening::ToRead), [904, 905]);
-        assert_eq!(of(Opening::ToWrite), [903, 904, 905]);
-        let first = leases(locks, Opening::ToWrite).next();
-        let device = DeviceNumber { major: 253, minor: 10 };
-        assert_eq!(first, Some(Lease { id: 903, device, inode: 77 }));
+        let lock = |kind, exclusive, ending| Lock {
+            kind,
+            process: 903,
+            device: 0xfd0a,
+            inode: 77,
+            exclusive,
+            ending,
+        };
+        let ends = |lock: &Lock| {
+            [Opening::ToRead, Opening::ToWrite].map(|how| Lease::of(lock.clone(), how).is_some())
+        };
+        assert_eq!(ends(&lock(LockKind::Flock, true, false)), [false, false]);
+        assert_eq!(ends(&lock(LockKind::Lease, false, false)), [false, true]);
+        assert_eq!(ends(&lock(LockKind::Lease, true, false)), [true, true]);
+        assert_eq!(ends(&lock(LockKind::Lease, false, true)), [true, true]);
+        let unseen = Lock { process: 0, ..lock(LockKind::Lease, true, false) };
+        assert_eq!(Lease::of(unseen, Opening::ToWrite).map(|lease| lease.id), Some(0));
     }
 
     #[test]

@@ -48,6 +48,17 @@ pub(crate) fn id(found: &Metadata) -> FileId {
     (found.dev(), found.ino())
 }
 
+/// Whether another process has a lock of SQLite's on that file. `false` where that cannot be known.
+pub(crate) fn others_have(file: FileId) -> bool {
+    let own = i64::from(std::process::id());
+    let is_one = |lock: &kernel::Lock| {
+        lock.kind == kernel::LockKind::Posix
+            && (lock.device, lock.inode) == file
+            && lock.process != own
+    };
+    kernel::locks().is_ok_and(|locks| locks.iter().any(is_one))
+}
+
 /// An open file, read from its beginning.
 #[derive(Debug)]
 pub(crate) struct Looked {

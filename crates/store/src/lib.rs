@@ -11,7 +11,6 @@ mod calibration;
 mod claim;
 mod error;
 mod held;
-mod locks;
 mod log;
 mod look;
 mod mark;
@@ -168,21 +167,8 @@ impl Store {
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )
         .map_err(|error| StoreError::sql(path, error))?;
-        let path = path.to_owned();
-        let (file, reads_only, keeps_log, sides) = (None, false, false, Vec::new());
-        let mut store = Self {
-            connection,
-            path,
-            file,
-            reads_only,
-            is_new,
-            keeps_log,
-            sides,
-            tried: Cell::new(0),
-            seen: Cell::new(None),
-            is_hurt: Cell::new(false),
-            _user: user,
-        };
+        let mut store = Self::of(connection, path, user);
+        store.is_new = is_new;
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| store.sql(e))?;
         // Before any pragma that writes: the file may be someone else's.
         let found = store.schema().map_err(|error| store.or_read_only(error))?;
@@ -220,6 +206,22 @@ impl Store {
             found if found == known => Ok(store),
             0 => Err(StoreError::Empty(path.to_owned())),
             found => Err(StoreError::Older { path: path.to_owned(), found, known }),
+        }
+    }
+
+    fn of(connection: Connection, path: &Path, user: held::User) -> Self {
+        Self {
+            connection,
+            path: path.to_owned(),
+            file: None,
+            reads_only: false,
+            is_new: false,
+            keeps_log: false,
+            sides: Vec::new(),
+            tried: Cell::new(0),
+            seen: Cell::new(None),
+            is_hurt: Cell::new(false),
+            _user: user,
         }
     }
 
@@ -292,22 +294,8 @@ impl Store {
             Connection::open_with_flags(no_uri(path), flags)
         };
         let connection = connection.map_err(|error| StoreError::sql(path, error))?;
-        let path = path.to_owned();
-        let (file, reads_only, is_new) = (None, true, false);
-        let (keeps_log, sides) = (alone, Vec::new());
-        let store = Self {
-            connection,
-            path,
-            file,
-            reads_only,
-            is_new,
-            keeps_log,
-            sides,
-            tried: Cell::new(0),
-            seen: Cell::new(None),
-            is_hurt: Cell::new(false),
-            _user: user,
-        };
+        let mut store = Self::of(connection, path, user);
+        (store.reads_only, store.keeps_log) = (true, alone);
         let set = |timeout: Duration| -> rusqlite::Result<()> {
             store.connection.busy_timeout(timeout)?;
             if alone {
@@ -462,7 +450,7 @@ impl Store {
         // error that names it. And who opened the file that has the name by now may have taken over what
         // is beside it.
         let is_same = self.file.is_some() && self.file == file_id(&self.path);
-        if is_same || self.sides.iter().any(|(_, side)| locks::others_have(*side)) {
+        if is_same || self.sides.iter().any(|(_, side)| held::others_have(*side)) {
             return;
         }
         for (path, own) in &self.sides {

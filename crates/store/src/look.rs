@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::log::{self, Look, START, Verdict, big_endian};
 use crate::mark::{Bond, Facts, Marks};
-use crate::{StoreError, beside, held, locks, log_path, migrate};
+use crate::{StoreError, beside, held, log_path, migrate};
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
 const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
@@ -92,7 +92,7 @@ fn once(store: &Path, real: &Path) -> Result<Verdict, StoreError> {
 fn lost((store, real): (&Path, &Path)) -> Result<(), StoreError> {
     let index = beside::side(real, "-shm");
     let in_use = std::fs::symlink_metadata(&index).map(|found| held::id(&found));
-    if in_use.is_ok_and(locks::others_have) {
+    if in_use.is_ok_and(held::others_have) {
         let why = "another process uses it for a store that was removed".to_owned();
         return Err(StoreError::NotBeside { path: index, why, wanted: "nothing without a store" });
     }

@@ -60,6 +60,16 @@ impl User {
         assert!(error.to_string().contains(&who), "{error}");
         assert!(error.hint().is_some(), "{error}");
     }
+
+    /// A scratch file that a killed run left is not removed.
+    #[track_caller]
+    fn keeps(&mut self, header: &RunHeader, scratch: &Path) {
+        let found = runner::remove_left_behind(header);
+        assert!(found.removed.is_empty(), "{found:?}");
+        assert_eq!(found.troubles.len(), 1, "{found:?}");
+        self.is_named_and_alive(&found.troubles[0]);
+        assert!(scratch.exists());
+    }
 }
 
 impl Drop for User {
@@ -135,11 +145,7 @@ fn a_scratch_file_that_is_left_and_leased_is_not_opened() {
     let next = order(&place, "random-write", directory.to_str().unwrap(), &SMALL);
     let error = go(&place, &next).unwrap_err();
     user.is_named_and_alive(&error);
-    let found = runner::remove_left_behind(&header);
-    assert!(found.removed.is_empty(), "{found:?}");
-    let [error] = &found.troubles[..] else { panic!("{found:?}") };
-    user.is_named_and_alive(error);
-    assert!(scratch.exists());
+    user.keeps(&header, &scratch);
     drop(user);
     assert_eq!(runner::remove_left_behind(&header).removed, [scratch]);
 }
@@ -166,11 +172,7 @@ fn a_scratch_file_that_is_left_and_used_is_not_removed() {
     for how in [WRITER, MAPPER] {
         let Some(()) = leave(&header, &scratch) else { return };
         let Some(mut user) = User::of(&scratch, how) else { return };
-        let found = runner::remove_left_behind(&header);
-        assert!(found.removed.is_empty(), "{found:?}");
-        let [error] = &found.troubles[..] else { panic!("{found:?}") };
-        user.is_named_and_alive(error);
-        assert!(scratch.exists());
+        user.keeps(&header, &scratch);
         drop(user);
         assert_eq!(runner::remove_left_behind(&header).removed, std::slice::from_ref(&scratch));
     }

@@ -332,10 +332,10 @@ fn another_process_that_writes_keeps_nobody_out() {
 /// Locks that this process has on a file, as the kernel lists them.
 fn own_locks(path: &Path) -> usize {
     use std::os::unix::fs::MetadataExt;
-    let inode = format!(":{} ", std::fs::metadata(path).unwrap().ino());
-    let own = format!(" {} ", std::process::id());
-    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
-    locks.lines().filter(|line| line.contains(&inode) && line.contains(&own)).count()
+    let found = std::fs::metadata(path).unwrap();
+    let own = (i64::from(std::process::id()), found.dev(), found.ino());
+    let locks = kernel::locks().unwrap_or_default();
+    locks.iter().filter(|lock| (lock.process, lock.device, lock.inode) == own).count()
 }
 
 /// The locks are the process's: closing any descriptor of the file would end them all.
