@@ -50,7 +50,9 @@ impl ExitCode {
             Self::Unexpected => "something unexpected, such as output that cannot be written",
             Self::Usage => "bad arguments, no such run, or a suite that makes no sense",
             Self::Refused => "refused because it would be unsafe; nothing was changed",
-            Self::Incomplete => "finished, but visits failed, never came back, or had no time",
+            Self::Incomplete => {
+                "finished, but visits failed, requests never came back, or time ran out"
+            }
             Self::Target => "the target cannot be used, or went away",
             Self::Store => "the store cannot be read or written",
             Self::Mismatch => "verification found data other than what was written",

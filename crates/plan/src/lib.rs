@@ -43,8 +43,8 @@ pub struct PlannedVisit {
     /// the order, so that a visit replays the same streams in a resumed run and under another
     /// order.
     pub seed: u64,
-    /// Its ramp at least: what the pilots of its phase ask for, and a random time on top, so that visits keep
-    /// step with nothing; `None` where the cell's own is right.
+    /// Its ramp at least: what the pilots of its phase ask for, and a random time on top, so that visits do not
+    /// stay in step with a device that pauses regularly; `None` where the cell's own is right.
     pub ramp: Option<Nanos>,
     /// Thousandths of its own measured time that there is time for, where not for all of it.
     pub time_permille: Option<u32>,
