@@ -37,6 +37,16 @@ pub enum StoreError {
     /// Removed or exchanged while it was open.
     #[error("the store {} went away: it was removed or exchanged while it was in use", .0.display())]
     Gone(PathBuf),
+    /// Renamed while it was open.
+    #[error("the store {} was moved to {} while it was in use", path.display(), to.display())]
+    Moved {
+        /// The store.
+        path: PathBuf,
+        /// The name that its file has now.
+        to: PathBuf,
+        /// Its log, if that could not be put into the file.
+        log: Option<PathBuf>,
+    },
     /// Made, but nothing is in it: the first run is making it just now, or was killed doing so.
     #[error("the store {} is empty", .0.display())]
     Empty(PathBuf),
@@ -254,6 +264,20 @@ impl StoreError {
             Self::Gone(_) => {
                 "what was measured since then is lost, and what was before unless there is a copy; \
                  measure again"
+            }
+            Self::Moved { to, log: None, .. } => {
+                return Some(format!(
+                    "all that was stored is in {to}; `plimsoll resume RUN --store {to}` goes on with a run",
+                    to = to.display()
+                ));
+            }
+            Self::Moved { to, log: Some(log), .. } => {
+                let (to, log) = (to.display(), log.display());
+                return Some(format!(
+                    "what was stored last is in {log}, and could not be put into {to}: somebody else \
+                     uses that, or changed it. When nobody uses {to} any more, `mv {log} {to}-wal` \
+                     brings it there"
+                ));
             }
             Self::Empty(_) => "`plimsoll run` puts something in",
             Self::Newer { .. } => {

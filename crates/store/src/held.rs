@@ -4,9 +4,12 @@
 //! process took it. SQLite's locks keep other processes from removing a log that is in use. So what
 //! was opened here stays open as long as this process has a store open.
 
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::FileId;
@@ -59,6 +62,21 @@ pub(crate) fn others_have(file: FileId) -> bool {
     kernel::locks().is_ok_and(|locks| locks.iter().any(is_one))
 }
 
+/// Whether another process has that file open and not that index, so that its log is another one. `None`
+/// where locks cannot be seen: this process has some.
+pub(crate) fn has_other_log(file: FileId, index: FileId) -> Option<bool> {
+    let own = i64::from(std::process::id());
+    let locks = kernel::locks().ok()?;
+    let holders = |of: FileId| -> BTreeSet<i64> {
+        let is_one = |lock: &&kernel::Lock| {
+            lock.kind == kernel::LockKind::Posix && (lock.device, lock.inode) == of
+        };
+        locks.iter().filter(is_one).map(|lock| lock.process).collect()
+    };
+    let (of_file, of_index) = (holders(file), holders(index));
+    of_file.contains(&own).then(|| of_file.difference(&of_index).any(|process| *process != own))
+}
+
 /// An open file, read from its beginning.
 #[derive(Debug)]
 pub(crate) struct Looked {
@@ -91,6 +109,19 @@ impl Looked {
         }
         drop(held);
         Ok(self)
+    }
+
+    /// The same file, from its beginning.
+    pub(crate) fn again(&self) -> Self {
+        Self { file: Arc::clone(&self.file), at: 0, _user: User::new() }
+    }
+
+    /// The name that it has now. `None` if it has none, or the one that the kernel knows leads to
+    /// another file.
+    pub(crate) fn name(&self) -> Option<PathBuf> {
+        let name = std::fs::read_link(format!("/proc/self/fd/{}", self.file.as_raw_fd())).ok()?;
+        let (own, named) = (self.metadata().ok()?, std::fs::symlink_metadata(&name).ok()?);
+        (id(&own) == id(&named)).then_some(name)
     }
 
     pub(crate) fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {

@@ -15,6 +15,7 @@ mod log;
 mod look;
 mod mark;
 mod migrate;
+mod moved;
 mod names;
 mod outside;
 mod read;
@@ -74,6 +75,8 @@ pub struct Store {
     keeps_log: bool,
     /// The log and its index, and which files they were when it was opened for writing.
     sides: Vec<(PathBuf, FileId)>,
+    /// File and log, to find them when they have other names.
+    opened: Option<moved::Opened>,
     /// How long the log was when it was last tried to put it into the file.
     tried: Cell<u64>,
     /// The file as it was when its log was last seen to be its own.
@@ -189,6 +192,7 @@ impl Store {
         }
         store.file = file_id(&store.path);
         store.sides = sides_of(&store.path);
+        store.opened = moved::Opened::of(&store.path);
         Ok(store)
     }
 
@@ -218,6 +222,7 @@ impl Store {
             is_new: false,
             keeps_log: false,
             sides: Vec::new(),
+            opened: None,
             tried: Cell::new(0),
             seen: Cell::new(None),
             is_hurt: Cell::new(false),
@@ -380,10 +385,11 @@ impl Store {
     /// nobody can open any more.
     pub(crate) fn is_there(&self) -> Result<(), StoreError> {
         let Some(file) = self.file else { return Ok(()) };
-        if file_id(&self.path) == Some(file) && self.is_bound() {
-            return Ok(());
+        match file_id(&self.path) == Some(file) {
+            true if self.is_bound() => Ok(()),
+            true => Err(StoreError::Gone(self.path.clone())),
+            false => Err(self.moved().unwrap_or_else(|| StoreError::Gone(self.path.clone()))),
         }
-        Err(StoreError::Gone(self.path.clone()))
     }
 
     /// Whether the log is still the file's: somebody may have copied another into it.
@@ -450,7 +456,8 @@ impl Store {
         // error that names it. And who opened the file that has the name by now may have taken over what
         // is beside it.
         let is_same = self.file.is_some() && self.file == file_id(&self.path);
-        if is_same || self.sides.iter().any(|(_, side)| held::others_have(*side)) {
+        let is_lost = self.opened.as_ref().is_some_and(moved::Opened::is_linked) && !self.save();
+        if is_same || is_lost || self.sides.iter().any(|(_, side)| held::others_have(*side)) {
             return;
         }
         for (path, own) in &self.sides {

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::held::Looked;
 use crate::mark::{Mark, Marks};
 use crate::{beside, log_path};
 
@@ -88,13 +89,22 @@ impl Look {
 /// Of the log beside a store, whose path leads through no link. What another process writes meanwhile
 /// is no damage: that is the same at each look.
 pub(crate) fn patient(store: &Path) -> Look {
-    let mut found = look(store);
+    patiently(|| look(store))
+}
+
+/// The same of a log that is open, whatever its name is.
+pub(crate) fn patient_of(log: &Looked) -> Look {
+    patiently(|| read(log.again()))
+}
+
+fn patiently(look: impl Fn() -> Look) -> Look {
+    let mut found = look();
     for _ in 1..LOOKS {
         if found.verdict == Verdict::Sound {
             return found;
         }
         std::thread::sleep(LOOK);
-        let again = look(store);
+        let again = look();
         if again == found {
             return found;
         }
@@ -126,8 +136,15 @@ pub(crate) fn stamp(found: &Metadata) -> Option<Stamp> {
     ])
 }
 
+fn unread(error: io::Error) -> Look {
+    Look::of(Verdict::Doubt(format!("it cannot be read: {error}")))
+}
+
+fn read(log: Looked) -> Look {
+    scan(BufReader::with_capacity(1 << 16, log)).unwrap_or_else(unread)
+}
+
 fn look(store: &Path) -> Look {
-    let unread = |error: io::Error| Look::of(Verdict::Doubt(format!("it cannot be read: {error}")));
     let file = match beside::look_at(&log_path(store)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Look::NOTHING,
@@ -139,7 +156,7 @@ fn look(store: &Path) -> Look {
         Some((known, look)) if Some(*known) == stamp => return look.clone(),
         _ => {}
     }
-    let found = scan(BufReader::with_capacity(1 << 16, file)).unwrap_or_else(unread);
+    let found = read(file);
     *last = stamp.map(|stamp| (stamp, found.clone()));
     found
 }

@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::held::Looked;
 use crate::log::{self, Look, START, Verdict, big_endian};
 use crate::mark::{Bond, Facts, Marks};
 use crate::{StoreError, beside, held, log_path, migrate};
@@ -111,19 +112,42 @@ fn lost((store, real): (&Path, &Path)) -> Result<(), StoreError> {
 fn bound((store, real): (&Path, &Path), main: &Main, log: &Marks) -> Result<bool, StoreError> {
     let Some(head) = main.head().filter(|_| log.is_used) else { return Ok(false) };
     let (path, its_log) = (store.to_owned(), log_path(real));
-    let other = |why| StoreError::OtherLog { path: path.clone(), log: its_log.clone(), why };
-    let part = |why| StoreError::NotWhole { path: path.clone(), log: its_log.clone(), why };
-    let facts = Facts::read(real, head.page, log).map_err(|error| part(error.to_string()))?;
+    let facts = Facts::read(real, head.page, log).map_err(|error| Unfit::Part(error.to_string()));
+    facts.and_then(|facts| fits(&facts, log)).map_err(|unfit| match unfit {
+        Unfit::Other(why) => StoreError::OtherLog { path, log: its_log, why },
+        Unfit::Part(why) => StoreError::NotWhole { path, log: its_log, why },
+    })
+}
+
+/// Why a log is not put into a file.
+enum Unfit {
+    /// It is of another one.
+    Other(String),
+    /// The file is not whole.
+    Part(String),
+}
+
+/// Whether the file has more than can be read of the log.
+fn fits(facts: &Facts, log: &Marks) -> Result<bool, Unfit> {
     if let Some(why) = facts.is_renumbered(log) {
-        return Err(other(why));
+        return Err(Unfit::Other(why));
     }
-    let bond = Bond::of(facts.mark, log);
-    match (bond, facts.lacks(log)) {
-        (Bond::Other(why), None) => Err(other(why)),
-        (_, Some(why)) => Err(part(why)),
+    match (Bond::of(facts.mark, log), facts.lacks(log)) {
+        (Bond::Other(why), None) => Err(Unfit::Other(why)),
+        (_, Some(why)) => Err(Unfit::Part(why)),
         (Bond::Own, None) => Ok(false),
         (Bond::Behind, None) => Ok(true),
     }
+}
+
+/// Whether a log may be put into a file, both of which are open, whatever their names are.
+pub(crate) fn is_own(file: &Looked, log: &Looked) -> bool {
+    let Look { verdict, marks, .. } = log::patient_of(log);
+    let Ok(Main::Store(head)) = Main::read_from(file.again()) else { return false };
+    let facts = || Facts::of(file, head.page, &marks).ok();
+    verdict == Verdict::Sound
+        && (!marks.is_used
+            || facts().is_some_and(|facts| matches!(fits(&facts, &marks), Ok(false))))
 }
 
 /// Refuses a store by the newest page 1 there is: what is in the log counts.
@@ -181,10 +205,13 @@ struct Head {
 
 impl Main {
     fn read(path: &Path) -> io::Result<Self> {
-        let mut file = match beside::look_through(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::Absent),
-            file => file?,
-        };
+        match beside::look_through(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::Absent),
+            file => Self::read_from(file?),
+        }
+    }
+
+    fn read_from(mut file: Looked) -> io::Result<Self> {
         let mut bytes = Vec::with_capacity(START);
         (&mut file).take(START as u64).read_to_end(&mut bytes)?;
         if bytes.starts_with(MAGIC) {

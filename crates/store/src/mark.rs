@@ -12,6 +12,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, Transaction, params};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::held::Looked;
 use crate::log::{START, big_endian};
 use crate::{beside, escaped, migrate};
 
@@ -127,9 +128,17 @@ const COOKIE: usize = 40;
 const VERSION: usize = 60;
 
 impl Facts {
-    /// Plain reads: SQLite reads a mark wherever it is, and nothing where the file is cut.
     pub(crate) fn read(path: &Path, page: u32, log: &Marks) -> io::Result<Self> {
-        let file = beside::look_through(path)?.hold()?;
+        let mut facts = Self::of(&beside::look_through(path)?.hold()?, page, log)?;
+        if facts.version() >= MARKED && log.page.is_none() {
+            facts.mark = OfFile::read(path);
+        }
+        Ok(facts)
+    }
+
+    /// Plain reads: SQLite reads a mark wherever it is, and nothing where the file is cut. Without a log
+    /// that has it, it is not known where the mark is.
+    pub(crate) fn of(file: &Looked, page: u32, log: &Marks) -> io::Result<Self> {
         let bytes = file.metadata()?.len();
         let mut first = [0; START];
         file.read_at(&mut first, 0)?;
@@ -145,10 +154,7 @@ impl Facts {
             });
             return Ok(facts);
         }
-        let Some(number) = log.page else {
-            facts.mark = OfFile::read(path);
-            return Ok(facts);
-        };
+        let Some(number) = log.page else { return Ok(facts) };
         let mut content = vec![0; usize::try_from(page).unwrap_or_default()];
         let at = u64::from(number.saturating_sub(1)) * u64::from(page);
         let read = file.read_at(&mut content, at);

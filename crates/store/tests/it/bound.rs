@@ -287,7 +287,7 @@ fn child_that_writes() {
 }
 
 /// Ends with the test, however that ends.
-struct Other(Child);
+pub(crate) struct Other(Child);
 
 impl Drop for Other {
     fn drop(&mut self) {
@@ -296,7 +296,7 @@ impl Drop for Other {
     }
 }
 
-fn writer(path: &Path) -> Other {
+pub(crate) fn writer(path: &Path) -> Other {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "bound::child_that_writes", "--ignored", "--nocapture"])
         .env(STORE, path)

@@ -10,6 +10,7 @@ mod copied;
 mod faults;
 mod garbled;
 mod killed;
+mod moved;
 mod old;
 mod runs;
 mod sample;

@@ -1,0 +1,78 @@
+//! A store that gets another name while it is open.
+//!
+//! SQLite goes on with file and log, whatever their names are. But the log stays under the old name, and
+//! nobody finds it beside the new one. So it is put into the file through the open connection.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::held::{self, Looked};
+use crate::{ALONE_TIMEOUT, BUSY_TIMEOUT, FileId, Store, StoreError, beside, log_path, look};
+
+/// File and log as they were opened.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    file: Looked,
+    log: Looked,
+    index: FileId,
+}
+
+impl Opened {
+    /// `None` where one of them cannot be opened to be looked at, or is not there.
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        let real = path.canonicalize().ok()?;
+        let index = std::fs::symlink_metadata(beside::side(&real, "-shm")).ok()?;
+        let file = beside::look_through(&real).ok()?.hold().ok()?;
+        let log = beside::look_at(&log_path(&real)).ok()?;
+        Some(Self { file, log, index: held::id(&index) })
+    }
+
+    /// Whether the file has a name, any: what is stored in it can be found again.
+    pub(crate) fn is_linked(&self) -> bool {
+        self.file.metadata().is_ok_and(|found| found.nlink() > 0)
+    }
+
+    /// Whether the log may be put into the file: it is the file's own, and nobody uses the file with
+    /// another log, as whoever opens it under its new name does.
+    fn is_sound(&self) -> bool {
+        let file = self.file.metadata().map(|found| held::id(&found));
+        let others = file.ok().and_then(|file| held::has_other_log(file, self.index));
+        others == Some(false) && look::is_own(&self.file, &self.log)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.log.metadata().is_ok_and(|found| found.len() == 0)
+    }
+}
+
+impl Store {
+    /// What to say if the file has another name by now. Before that, all that is stored goes into it.
+    pub(crate) fn moved(&self) -> Option<StoreError> {
+        let opened = self.opened.as_ref()?;
+        let to = opened.file.name()?;
+        let log = match self.save() {
+            true => None,
+            // A log without a name cannot be brought along. One that has the new name was, as when the
+            // directory is renamed.
+            false => Some(opened.log.name()?).filter(|log| *log != log_path(&to)),
+        };
+        Some(StoreError::Moved { path: self.path.clone(), to, log })
+    }
+
+    /// Puts the log into the file that it is of, whatever their names are; whether the file has all then.
+    pub(crate) fn save(&self) -> bool {
+        let Some(opened) = &self.opened else { return false };
+        if opened.is_empty() {
+            return true;
+        }
+        let keeps = self.reads_only || self.keeps_log || self.is_hurt.get();
+        if keeps || !opened.is_sound() || self.connection.busy_timeout(ALONE_TIMEOUT).is_err() {
+            return false;
+        }
+        // Frames in the log, and how many of them are in the file.
+        let counts = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
+        let done = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], counts);
+        let _ = self.connection.busy_timeout(BUSY_TIMEOUT);
+        done.is_ok_and(|(logged, put)| logged >= 0 && logged == put)
+    }
+}
