@@ -1,6 +1,8 @@
 //! What is said: results on stdout, everything else on stderr.
 
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 
 use clap::ValueEnum;
 
@@ -72,25 +74,17 @@ impl Output {
 
     /// As [`Self::print`], for what need not be text, and for what is coloured by ourselves.
     pub fn print_bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let mut out = io::stdout().lock();
-        match out.write_all(bytes).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Failure::caused(ExitCode::Unexpected, "cannot write to standard output", error))
-            }
-            _ => Ok(()),
-        }
+        printed(stdout().and_then(|mut out| out.write_all(bytes)))
     }
 
     /// As [`json`], piece by piece, for what would take much room as a whole.
     pub fn print_json(&self, value: &impl serde::Serialize) -> Result<(), Failure> {
-        let mut out = Escaped(io::BufWriter::new(io::stdout().lock()));
-        let written = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);
-        match written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Failure::caused(ExitCode::Unexpected, "cannot write to standard output", error))
-            }
-            _ => Ok(()),
-        }
+        printed(stdout().and_then(|out| {
+            let mut out = Escaped(io::BufWriter::new(out));
+            serde_json::to_writer_pretty(&mut out, value)?;
+            out.write_all(b"\n")?;
+            out.flush()
+        }))
     }
 
     /// Something worth knowing, in one line.
@@ -143,6 +137,26 @@ impl Output {
         } else {
             tell(&format!("{label}: {text}"));
         }
+    }
+}
+
+/// Standard output, with all its errors: [`io::stdout`] takes one that cannot be written for one that
+/// takes everything. Nothing else writes to it.
+fn stdout() -> io::Result<File> {
+    if kernel::was_stdout_closed() {
+        // What has its number by now is nobody's.
+        return Err(rustix::io::Errno::BADF.into());
+    }
+    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
+}
+
+/// Nobody listening any more is no failure.
+fn printed(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::caused(ExitCode::Unexpected, "cannot write to standard output", error))
+        }
+        _ => Ok(()),
     }
 }
 

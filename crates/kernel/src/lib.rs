@@ -1,10 +1,12 @@
 //! System calls that no safe library wraps, each behind a safe function: what a loop device lies
 //! on, whether anybody has a file open for writing, and which threads have one table of open files.
-//! And the kernel's list of locks.
+//! And the kernel's list of locks, and whether this process was started without standard output.
 
 mod locks;
+mod start;
 
 pub use locks::{Lock, LockKind, locks};
+pub use start::was_stdout_closed;
 
 use std::fs::File;
 use std::io;

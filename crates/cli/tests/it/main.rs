@@ -25,5 +25,6 @@ mod serve;
 mod signals;
 mod study;
 mod suites;
+mod unwritable;
 mod world;
 mod written;
