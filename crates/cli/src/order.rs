@@ -284,6 +284,24 @@ pub fn readable(store: &Store, output: &Output) -> Result<Vec<RunSummary>, Store
     Ok(runs)
 }
 
+/// The run that somebody means. Damaged ones that it may be are named and passed over.
+pub fn resolve(store: &Store, word: &str, output: &Output) -> Result<String, StoreError> {
+    let (id, damaged) = store.resolve_past(word)?;
+    damaged.iter().for_each(|(id, error)| name_damaged(id, error, output));
+    Ok(id)
+}
+
+/// The run that checks a comparison in blocks, in the same way.
+pub fn control_of(
+    store: &Store,
+    group: &str,
+    output: &Output,
+) -> Result<Option<String>, StoreError> {
+    let (id, damaged) = store.control_of(group)?;
+    damaged.iter().for_each(|(id, error)| name_damaged(id, error, output));
+    Ok(id)
+}
+
 /// What somebody wants of a run among others; `None` of one that is damaged, which is named.
 pub fn unless_damaged<T>(
     id: &str,

@@ -41,7 +41,7 @@ pub use crate::error::StoreError;
 pub use crate::log::doubt;
 pub use crate::names::{Taken, taken};
 pub use crate::outside::{Outside, is_live};
-pub use crate::read::Line;
+pub use crate::read::{DamagedRun, Line};
 
 /// How long a statement waits for another process to finish writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);

@@ -5,6 +5,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::read::DamagedRun;
 use crate::{Store, StoreError};
 
 /// What is summed up by itself, since it is read by itself.
@@ -397,30 +398,32 @@ impl Store {
             .map_err(|why| StoreError::bad(&self.path, "checksum", id, why.to_owned()))
     }
 
-    /// Compares the headers of all runs from that number on with their seals: before anything is
-    /// concluded from which runs there are.
-    pub(crate) fn check_headers(&self, from: i64) -> Result<(), StoreError> {
+    /// Compares the headers of all runs from that number on with their seals, before anything is
+    /// concluded from which runs there are: those that are not as they were written, and those that are
+    /// lost.
+    pub(crate) fn damaged_headers(&self, from: i64) -> Result<Vec<DamagedRun>, StoreError> {
         let failed = |error| self.sql(error);
         let mut statement = self
             .connection
-            .prepare_cached("SELECT * FROM run WHERE number >= ?1")
+            .prepare_cached("SELECT * FROM run WHERE number >= ?1 ORDER BY number")
             .map_err(failed)?;
         let mut rows = statement.query([from]).map_err(failed)?;
+        let mut damaged = Vec::new();
         while let Some(row) = rows.next().map_err(failed)? {
             let number: i64 = row.get(0).map_err(failed)?;
+            let id = format!("r{number}");
             let mut sums = Sums::default();
             sums.add(RUN, row).map_err(failed)?;
-            self.check_parts((&format!("r{number}"), number), &sums, &[Part::Header])?;
+            match self.check_parts((&id, number), &sums, &[Part::Header]) {
+                Err(error @ StoreError::BadValue { .. }) => damaged.push((id, error)),
+                checked => checked?,
+            }
         }
-        self.all_are_there(from)
-    }
-
-    /// That no run is lost that has a seal.
-    pub(crate) fn all_are_there(&self, from: i64) -> Result<(), StoreError> {
-        match self.lost()?.into_iter().find(|run| *run >= from) {
-            None => Ok(()),
-            Some(run) => Err(self.row_is_lost(&format!("r{run}"))),
+        for number in self.lost()?.into_iter().filter(|run| *run >= from) {
+            let id = format!("r{number}");
+            damaged.push((id.clone(), self.row_is_lost(&id)));
         }
+        Ok(damaged)
     }
 
     /// The numbers of runs whose rows are lost, and of which something else is left.

@@ -107,7 +107,7 @@ pub fn calibrate(
     let store_path = order::store_path(common)?;
     let settings = order::settings(&args.consent, &args.manner, store_path.clone());
     if let Some(word) = &args.from {
-        let id = whole_run(&order::store_to_read(common)?, word)?;
+        let id = whole_run(&order::store_to_read(common)?, word, &output)?;
         let signals = SignalWatch::start()?;
         let mut store = Store::open(&store_path)?;
         let null = play(prepare_null(&settings)?, &mut store, &output.quiet(true), &signals)?;
@@ -191,8 +191,8 @@ fn cut_short(null: &Outcome, output: &Output, signals: &SignalWatch) -> ExitCode
 }
 
 /// The run that `word` names, if a calibration can be made of it.
-fn whole_run(store: &Store, word: &str) -> Result<String, Failure> {
-    let run = store.load(&store.resolve(word)?)?;
+fn whole_run(store: &Store, word: &str, output: &Output) -> Result<String, Failure> {
+    let run = store.load(&order::resolve(store, word, output)?)?;
     let (id, header) = (run.header.id.clone(), &run.header);
     if header.suite != SUITE || header.blocks.is_some() {
         let message = format!("run {id} is of suite `{}`, wanted `{SUITE}`", header.suite);

@@ -96,7 +96,7 @@ pub fn compare(args: &CompareArgs, common: &Common, output: &Output) -> Result<E
     if args.group {
         return groups::groups(args, &store, output);
     }
-    let runs = load(args, &store)?;
+    let runs = load(args, &store, output)?;
     conclude(args, &store, &runs, output)
 }
 
@@ -137,23 +137,23 @@ pub fn comparison(
     let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
     let floor = calibrate::floor_of(store, runs, output)?;
     let terms = Terms { margin: args.margin.0, floor, confidence: args.confidence.0 };
-    let again = again(store, runs)?;
+    let again = again(store, runs, output)?;
     let again = again.as_ref().map(View::new);
     Ok(explain::compare::compare_checked(&views, again.as_ref(), &terms))
 }
 
 /// The run that holds the first of these against itself, if one does and is still there.
-fn again(store: &Store, runs: &[Run]) -> Result<Option<Run>, Failure> {
+fn again(store: &Store, runs: &[Run], output: &Output) -> Result<Option<Run>, Failure> {
     let blocks = runs.first().and_then(|run| run.header.blocks.as_ref());
     let Some(blocks) = blocks.filter(|blocks| !blocks.controls.is_empty()) else { return Ok(None) };
-    let id = store.control_of(&blocks.group)?;
-    id.map(|id| Ok(store.load(&id)?)).transpose()
+    let Some(id) = order::control_of(store, &blocks.group, output)? else { return Ok(None) };
+    Ok(order::unless_damaged(&id, store.load(&id), output)?)
 }
 
-fn load(args: &CompareArgs, store: &Store) -> Result<Vec<Run>, Failure> {
+fn load(args: &CompareArgs, store: &Store, output: &Output) -> Result<Vec<Run>, Failure> {
     let mut ids: Vec<String> = Vec::new();
     for word in &args.runs {
-        let id = store.resolve(word)?;
+        let id = order::resolve(store, word, output)?;
         if ids.contains(&id) {
             let message = format!("{id} is named twice, the second time as `{word}`");
             let hint = "a run is always the same as itself; `plimsoll list` shows the others";

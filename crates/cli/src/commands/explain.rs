@@ -90,7 +90,7 @@ fn load(
     let store = order::store_to_read(common)?;
     let ids = match &args.group {
         Some(group) => of_group(&store, group, output)?,
-        None => named(&store, &args.runs)?,
+        None => named(&store, &args.runs, output)?,
     };
     let runs = match args.group {
         Some(_) => order::load_group(&store, &ids, output)?,
@@ -114,10 +114,10 @@ pub fn context(store: &Store, runs: &[Run], output: &Output) -> Result<Context, 
     })
 }
 
-pub fn named(store: &Store, words: &[String]) -> Result<Vec<String>, Failure> {
+pub fn named(store: &Store, words: &[String], output: &Output) -> Result<Vec<String>, Failure> {
     let mut ids: Vec<String> = Vec::new();
     for word in words {
-        let id = store.resolve(word)?;
+        let id = order::resolve(store, word, output)?;
         if ids.contains(&id) {
             let message = format!("{id} is named twice, the second time as `{word}`");
             return Err(Failure::new(ExitCode::Usage, message).hint("name each run once"));

@@ -55,7 +55,7 @@ pub enum Format {
 
 pub fn export(args: &ExportArgs, common: &Common, output: &Output) -> Result<(), Failure> {
     let store = order::store_to_read(common)?;
-    let run = store.load(&store.resolve(&args.run)?)?;
+    let run = store.load(&order::resolve(&store, &args.run, output)?)?;
     let bytes = bytes(&run, args.format)?;
     match args.output.as_deref().filter(|path| *path != Path::new("-")) {
         None if args.format == Format::Parquet && io::stdout().is_terminal() => {

@@ -105,10 +105,10 @@ fn counted(ids: &[&str]) -> String {
 fn load(args: &ReportArgs, store: &Store, output: &Output) -> Result<Vec<Run>, Failure> {
     let mut ids = match &args.group {
         Some(group) => explain::of_group(store, group, output)?,
-        None => explain::named(store, &args.runs)?,
+        None => explain::named(store, &args.runs, output)?,
     };
     if let Some(word) = &args.baseline {
-        let baseline = store.resolve(word)?;
+        let baseline = order::resolve(store, word, output)?;
         let Some(at) = ids.iter().position(|id| *id == baseline) else {
             let message = format!("the baseline {baseline} is none of the runs");
             return Err(Failure::new(ExitCode::Usage, message).hint("name it among the runs, too"));

@@ -46,7 +46,7 @@ pub fn resume(args: &ResumeArgs, common: &Common, output: Output) -> Result<Exit
     let id = {
         let store = order::store_to_read(common)?;
         match &args.run {
-            Some(run) => store.resolve(run)?,
+            Some(run) => order::resolve(&store, run, &output)?,
             None => newest_unfinished(&store, &output)?,
         }
     };

@@ -36,7 +36,7 @@ pub struct ShowArgs {
 
 pub fn show(args: &ShowArgs, common: &Common, output: &Output) -> Result<(), Failure> {
     let store = order::store_to_read(common)?;
-    let run = store.load(&store.resolve(&args.run)?)?;
+    let run = store.load(&order::resolve(&store, &args.run, output)?)?;
     if args.json {
         return output.print(&json(&report::document(&run))?);
     }

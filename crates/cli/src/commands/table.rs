@@ -76,7 +76,7 @@ impl Layout {
 
 pub fn table(args: &TableArgs, common: &Common, output: &Output) -> Result<(), Failure> {
     let store = order::store_to_read(common)?;
-    let run = store.load(&store.resolve(&args.run)?)?;
+    let run = store.load(&order::resolve(&store, &args.run, output)?)?;
     if args.json {
         return output.print(&json(&report::document(&run))?);
     }

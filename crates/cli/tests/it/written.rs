@@ -295,6 +295,37 @@ fn a_damaged_run_stops_nothing_that_is_about_others() {
     assert_eq!(done.err.matches("warning: r4 is left out: ").count(), 1, "{done:?}");
 }
 
+/// What `last` and the names of suites mean is found among the others, and the damaged run is named. What
+/// cannot be taken back is not done to another run.
+#[test]
+fn a_damaged_run_is_passed_over_by_name() {
+    let world = World::with_two_runs();
+    world.ok(&["run", "random-write", "--target", "null:", "--time", "50ms", "--classic"]);
+    let script = "c.execute('DROP TRIGGER run_is_kept'); \
+                  c.execute(\"UPDATE run SET suite = 'x' WHERE number = 3\")";
+    if !harm(&world.store(), script) {
+        println!("skipped: no python3 with sqlite3");
+        return;
+    }
+    for words in [
+        &["show", "last"][..],
+        &["table", "last"],
+        &["export", "last", "--format", "json"],
+        &["explain", "last"],
+        &["report", "last", "last-1", "--json"],
+        &["compare", "last", "last-1"],
+    ] {
+        let done = world.ok(words);
+        assert_eq!(done.err.matches("warning: r3 is left out: ").count(), 1, "{words:?}: {done:?}");
+    }
+    let shown = world.ok(&["show", "last", "--json"]).out;
+    let document: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(document["run"]["id"], "r2", "{shown}");
+    let done = world.run(&["rm", "last", "--yes"]);
+    assert_eq!(done.code, 6, "{done:?}");
+    world.ok(&["show", "r2"]);
+}
+
 #[test]
 fn a_damaged_calibration_counts_as_none() {
     let world = World::with_two_runs();

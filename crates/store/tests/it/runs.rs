@@ -409,3 +409,60 @@ fn damaged_and_lost_runs_have_lines_and_can_go() {
         raw.query_row("SELECT count(DISTINCT visit) FROM op", [], |row| row.get(0)).unwrap();
     assert_eq!(visits, 2, "what hangs on visits went with them");
 }
+
+/// Names are looked for among the runs that can be read; the damaged ones that may be meant are said.
+#[test]
+fn damaged_runs_are_passed_over_by_names() {
+    let path = crate::scratch("damaged_names");
+    let mut store = Store::open(&path).unwrap();
+    for suite in ["bm-flash", "random-read", "random-write"] {
+        store.create_run(&named(suite), &sample::cells()).unwrap();
+    }
+    for is_control in [true, true] {
+        let mut header = sample::header();
+        let blocks = record::Blocks {
+            group: "group".to_owned(),
+            side: "a".to_owned(),
+            looks: 1,
+            controls: Vec::new(),
+            is_control,
+        };
+        header.blocks = Some(blocks);
+        store.create_run(&header, &sample::cells()).unwrap();
+    }
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    let harm = |run: u32| {
+        let sql =
+            "DROP TRIGGER IF EXISTS run_is_kept; UPDATE run SET seed = 'x' WHERE number = ";
+        raw.execute_batch(&format!("{sql}{run}")).unwrap();
+    };
+    let ids = |damaged: &[store::DamagedRun]| -> Vec<String> {
+        damaged.iter().map(|(id, _)| id.clone()).collect()
+    };
+    let named = |store: &Store, text: &str| {
+        let (id, damaged) = store.resolve_past(text).unwrap();
+        (id, ids(&damaged))
+    };
+    let found = |id: &str, damaged: &[&str]| {
+        (id.to_owned(), damaged.iter().map(|&id| id.to_owned()).collect::<Vec<_>>())
+    };
+    assert_eq!(named(&store, "last"), found("r3", &[]));
+    harm(1);
+    assert_eq!(named(&store, "last"), found("r3", &[]), "it is before the last");
+    assert_eq!(store.resolve("last").unwrap(), "r3");
+    assert_eq!(named(&store, "random-r"), found("r2", &["r1"]));
+    assert!(matches!(store.resolve_past("bm"), Err(StoreError::BadValue { .. })));
+    harm(3);
+    assert_eq!(named(&store, "last"), found("r2", &["r3"]));
+    assert_eq!(named(&store, "random"), found("r2", &["r1", "r3"]));
+    assert_eq!(named(&store, "r2"), found("r2", &[]));
+    assert!(matches!(store.resolve("last"), Err(StoreError::BadValue { .. })));
+    assert!(matches!(store.resolve_past("last-1"), Err(StoreError::BadValue { .. })));
+    let control = |store: &Store| store.control_of("group").map(|(id, bad)| (id, ids(&bad)));
+    assert_eq!(control(&store).unwrap().0.as_deref(), Some("r4"));
+    harm(4);
+    let (id, damaged) = control(&store).unwrap();
+    assert_eq!(id.as_deref(), Some("r5"));
+    assert!(damaged.contains(&"r4".to_owned()), "{damaged:?}");
+    assert_eq!(store.control_of("another").unwrap().0, None);
+}
