@@ -82,6 +82,14 @@ pub fn spare_stores(path: &Path, in_use: Option<&Path>) -> Result<(), Failure> {
     let refused = |what: String, hint: &str| {
         Err(Failure::new(ExitCode::Refused, format!("{} {what}", path.display())).hint(hint))
     };
+    // Before anything of it is looked at.
+    if let Some(holder) = stack::write_lease_of(path) {
+        let what = format!(
+            "is in use: another process has a lease on it: {} (pid {})",
+            holder.name, holder.id
+        );
+        return refused(what, "name another file, or wait until that process ends");
+    }
     match store::taken(path, in_use) {
         Some(Taken::Store) => refused("is a store of results".to_owned(), "name another file"),
         Some(Taken::Beside(store)) => refused(
@@ -100,8 +108,7 @@ pub fn spare_stores(path: &Path, in_use: Option<&Path>) -> Result<(), Failure> {
 fn is_database(path: &Path) -> bool {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     let mut head = [0; MAGIC.len()];
-    fs::metadata(path).is_ok_and(|found| found.is_file())
-        && File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
+    stack::open_regular(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
         && head == MAGIC
 }
 

@@ -501,9 +501,10 @@ impl RunError {
         }
     }
 
-    /// Whether nothing that was measured is there any more.
+    /// Whether nothing that was measured is in the store of that name any more.
     pub const fn lost_the_store(&self) -> bool {
-        matches!(self, Self::Store(store::StoreError::Gone(_)))
+        use store::StoreError::{Gone, Moved, Overwritten};
+        matches!(self, Self::Store(Gone(_) | Moved { .. } | Overwritten { .. }))
     }
 
     /// What kind of trouble, for exit codes.

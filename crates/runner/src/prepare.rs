@@ -1,9 +1,7 @@
 //! Decides everything, changes nothing.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use device::TwinSpec;
@@ -11,7 +9,6 @@ use plan::Schedule;
 use record::{
     Blocks, CellRecord, PartOf, RunHeader, RunState, StackTree, StreamPlan, TargetRecord, Warning,
 };
-use rustix::fs::OFlags;
 use stack::{Action, Consent, Host, Own, PathKind, Permit, Target};
 use stats::steady::LAST_HALF_ROUNDS_MIN;
 use suite::model::{
@@ -451,13 +448,7 @@ const MODEL_BYTES_MAX: u64 = 4 << 20;
 fn read_model(path: &Path) -> Result<(TwinSpec, String), RunError> {
     let bad = |why: String| RunError::Model { path: path.to_path_buf(), why };
     let mut text = String::new();
-    // A pipe that nobody writes to would be waited for.
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    let file = opened.map_err(|e| bad(e.to_string()))?;
-    if !file.metadata().is_ok_and(|found| found.is_file()) {
-        return Err(bad("it is no regular file".to_owned()));
-    }
+    let file = stack::open_regular(path).map_err(|e| bad(e.to_string()))?;
     file.take(MODEL_BYTES_MAX + 1).read_to_string(&mut text).map_err(|e| bad(e.to_string()))?;
     if text.len() as u64 > MODEL_BYTES_MAX {
         return Err(bad(format!("it is longer than the {MODEL_BYTES_MAX} bytes a model may have")));

@@ -47,6 +47,20 @@ pub(crate) fn check(store: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Refuses a store if another process has a lease on one of its files: SQLite opens them for writing.
+pub(crate) fn ask_nobody(store: &Path) -> Result<(), StoreError> {
+    let real = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+    for file in [real.clone()].into_iter().chain(SIDES.map(|end| side(&real, end))) {
+        let found = std::fs::metadata(&file).ok();
+        if let Some(process) = found.and_then(|found| held::leased(held::id(&found), true)) {
+            let name = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+            let holder = format!("{} (pid {process})", name.trim_end());
+            return Err(StoreError::Leased { path: store.to_owned(), file, holder });
+        }
+    }
+    Ok(())
+}
+
 /// Opens a file beside a store for reading and writing; makes it if it is not there. Nothing in it
 /// is changed.
 pub(crate) fn open(path: &Path, store: &Path) -> Result<File, StoreError> {

@@ -23,6 +23,16 @@ pub enum StoreError {
     /// A file, but of someone else.
     #[error("{} is not a plimsoll store", .0.display())]
     NotAStore(PathBuf),
+    /// Another process has a lease on one of its files, which opening that would end.
+    #[error("the store {} is not opened: another process has a lease on {}: {holder}", path.display(), file.display())]
+    Leased {
+        /// The store.
+        path: PathBuf,
+        /// It, or its log or the like.
+        file: PathBuf,
+        /// The process.
+        holder: String,
+    },
     /// A directory, where a file is wanted.
     #[error("{} is a directory, wanted a file", .0.display())]
     IsDirectory(PathBuf),
@@ -37,6 +47,16 @@ pub enum StoreError {
     /// Removed or exchanged while it was open.
     #[error("the store {} went away: it was removed or exchanged while it was in use", .0.display())]
     Gone(PathBuf),
+    /// Another file was copied over it while it was open.
+    #[error("the store {} was overwritten while it was in use: {why}", path.display())]
+    Overwritten {
+        /// The store.
+        path: PathBuf,
+        /// Its log, which is kept.
+        log: PathBuf,
+        /// How that shows.
+        why: String,
+    },
     /// Renamed while it was open.
     #[error("the store {} was moved to {} while it was in use", path.display(), to.display())]
     Moved {
@@ -256,6 +276,10 @@ impl StoreError {
             Self::NotAStore(_) => {
                 "nothing was changed in it; name another file with `--store FILE`"
             }
+            Self::Leased { .. } => {
+                "opening it would send that process a signal, which by default ends it; wait until it \
+                 gives the lease back, or name another store with `--store FILE`"
+            }
             Self::IsDirectory(path) => {
                 let file = path.join("plimsoll.db");
                 return Some(format!("name a file in it: `--store {}`", file.display()));
@@ -264,6 +288,14 @@ impl StoreError {
             Self::Gone(_) => {
                 "what was measured since then is lost, and what was before unless there is a copy; \
                  measure again"
+            }
+            Self::Overwritten { path, log, .. } => {
+                let (store, log) = (path.display(), log.display());
+                return Some(format!(
+                    "nothing was put into it. What was stored last is in {log}, and can be read only with \
+                     the file that it was written for. When nobody writes to {store} any more, \
+                     `mv {log} {log}.old` goes on with what is in {store} then"
+                ));
             }
             Self::Moved { to, log: None, .. } => {
                 return Some(format!(

@@ -62,6 +62,20 @@ pub(crate) fn others_have(file: FileId) -> bool {
     kernel::locks().is_ok_and(|locks| locks.iter().any(is_one))
 }
 
+/// The process that has a lease of that file, and would get a signal that ends it, unless it expects one.
+///
+/// * `to_write`: if it is opened for writing, too.
+pub(crate) fn leased(file: FileId, to_write: bool) -> Option<i64> {
+    let own = i64::from(std::process::id());
+    let is_one = |lock: &&kernel::Lock| {
+        lock.kind == kernel::LockKind::Lease
+            && (lock.device, lock.inode) == file
+            && (to_write || lock.exclusive || lock.ending)
+            && lock.process != own
+    };
+    kernel::locks().ok()?.iter().find(is_one).map(|lock| lock.process)
+}
+
 /// Whether another process has that file open and not that index, so that its log is another one. `None`
 /// where locks cannot be seen: this process has some.
 pub(crate) fn has_other_log(file: FileId, index: FileId) -> Option<bool> {

@@ -10,6 +10,7 @@ mod blob;
 mod calibration;
 mod claim;
 mod error;
+mod expected;
 mod held;
 mod log;
 mod look;
@@ -27,7 +28,7 @@ use std::cell::Cell;
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
@@ -77,8 +78,12 @@ pub struct Store {
     sides: Vec<(PathBuf, FileId)>,
     /// File and log, to find them when they have other names.
     opened: Option<moved::Opened>,
+    /// What the file may begin with.
+    expected: expected::Expected,
     /// How long the log was when it was last tried to put it into the file.
     tried: Cell<u64>,
+    /// When the file was written as this process put the log into it.
+    put: Cell<Option<SystemTime>>,
     /// The file as it was when its log was last seen to be its own.
     seen: Cell<Option<log::Stamp>>,
     /// SQLite found pages that contradict each other: log and file may not fit each other.
@@ -112,7 +117,10 @@ impl Drop for Store {
         }
         // Others that have it open keep SQLite from doing so, but need not have anything of the log.
         self.empty_log();
-        let keep_log = self.keeps_log || self.is_hurt.get() || !self.is_log_sound();
+        let keep_log = self.keeps_log
+            || self.is_hurt.get()
+            || !self.is_log_sound()
+            || self.log_length() > 0 && self.is_being_written();
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep_log);
     }
 }
@@ -136,7 +144,7 @@ fn never_a_store(path: &Path) -> Result<(), StoreError> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(StoreError::IsDirectory(path.to_owned())),
         Ok(found) if !found.is_file() => Err(StoreError::NotAStore(path.to_owned())),
-        _ => names::check(path),
+        _ => beside::ask_nobody(path).and_then(|()| names::check(path)),
     }
 }
 
@@ -193,6 +201,10 @@ impl Store {
         store.file = file_id(&store.path);
         store.sides = sides_of(&store.path);
         store.opened = moved::Opened::of(&store.path);
+        if let Some(opened) = &store.opened {
+            store.expected.begin(opened, &store.connection);
+        }
+        store.put.set(store.last_written());
         Ok(store)
     }
 
@@ -223,7 +235,9 @@ impl Store {
             keeps_log: false,
             sides: Vec::new(),
             opened: None,
+            expected: expected::Expected::default(),
             tried: Cell::new(0),
+            put: Cell::new(None),
             seen: Cell::new(None),
             is_hurt: Cell::new(false),
             _user: user,
@@ -385,31 +399,46 @@ impl Store {
     /// nobody can open any more.
     pub(crate) fn is_there(&self) -> Result<(), StoreError> {
         let Some(file) = self.file else { return Ok(()) };
-        match file_id(&self.path) == Some(file) {
-            true if self.is_bound() => Ok(()),
-            true => Err(StoreError::Gone(self.path.clone())),
-            false => Err(self.moved().unwrap_or_else(|| StoreError::Gone(self.path.clone()))),
+        if file_id(&self.path) != Some(file) {
+            return Err(self.moved().unwrap_or_else(|| StoreError::Gone(self.path.clone())));
         }
+        self.fault().map_or(Ok(()), |why| {
+            // Nothing is put into it, whatever happens to it next.
+            self.is_hurt.set(true);
+            let log = log_path(&self.path.canonicalize().unwrap_or_else(|_| self.path.clone()));
+            Err(StoreError::Overwritten { path: self.path.clone(), log, why })
+        })
     }
 
-    /// Whether the log is still the file's: somebody may have copied another into it.
-    fn is_bound(&self) -> bool {
+    /// How it shows that somebody copied another file into it: the log is not its own any more, or it
+    /// does not begin as this process, or another with the same log, wrote it.
+    fn fault(&self) -> Option<String> {
         let found = std::fs::metadata(&self.path).ok();
         let now = found.as_ref().and_then(log::stamp);
         if now.is_some() && now == self.seen.get() {
-            return true;
+            return None;
         }
-        // Nothing is in it while it is replaced, and it was never so since it was opened.
-        let is_other = found.is_none_or(|found| found.len() == 0)
-            || matches!(
-                look::look(&self.path),
-                Err(StoreError::OtherLog { .. }
-                    | StoreError::NotWhole { .. }
-                    | StoreError::Lost { .. }
-                    | StoreError::NotAStore(_))
-            );
-        self.seen.set(now.filter(|_| !is_other));
-        !is_other
+        let fault = self.fault_inside(found.is_none_or(|found| found.len() == 0));
+        self.seen.set(now.filter(|_| fault.is_none()));
+        fault
+    }
+
+    fn fault_inside(&self, is_empty: bool) -> Option<String> {
+        if is_empty {
+            // It never was since it was opened.
+            return Some("it is empty".to_owned());
+        }
+        let by_first = |opened| self.expected.fault(opened, &self.connection);
+        if let Some(why) = self.opened.as_ref().and_then(by_first) {
+            return Some(why.to_owned());
+        }
+        match look::look(&self.path) {
+            Err(StoreError::OtherLog { why, .. } | StoreError::NotWhole { why, .. }) => Some(why),
+            Err(error @ (StoreError::Lost { .. } | StoreError::NotAStore(_))) => {
+                Some(error.to_string())
+            }
+            _ => None,
+        }
     }
 
     /// Puts the log into the file, as far as nobody reads from it: so that the file alone, which is what
@@ -417,16 +446,36 @@ impl Store {
     pub(crate) fn empty_log(&self) {
         let length = self.log_length();
         let keeps = self.reads_only || self.keeps_log || self.is_hurt.get();
-        if length == 0 || keeps || !self.is_log_sound() {
+        if length == 0 || keeps || !self.is_log_sound() || self.is_being_written() {
             return;
         }
         // Nobody is waited for: who reads now, or whoever comes next, does it later.
         if self.connection.busy_timeout(Duration::ZERO).is_ok() {
             let empty = "PRAGMA wal_checkpoint(TRUNCATE)";
-            let _ = self.connection.query_row(empty, [], |_| Ok(()));
+            let is_busy = self.connection.query_row(empty, [], |row| row.get::<_, bool>(0));
+            if let (Ok(false), Some(opened)) = (is_busy, &self.opened) {
+                self.expected.put(opened, &self.connection);
+            }
         }
         let _ = self.connection.busy_timeout(BUSY_TIMEOUT);
         self.tried.set(self.log_length());
+        self.put.set(self.last_written());
+    }
+
+    fn last_written(&self) -> Option<SystemTime> {
+        std::fs::metadata(&self.path).and_then(|found| found.modified()).ok()
+    }
+
+    /// Whether somebody else writes to the file just now: another process that puts the log into it, or
+    /// one that copies something over it and has not reached what would show.
+    fn is_being_written(&self) -> bool {
+        let is_new = |written: SystemTime| written.elapsed().is_ok_and(|age| age < log::TICK);
+        let last = self.last_written();
+        if last == self.put.get() || !last.is_some_and(is_new) {
+            return false;
+        }
+        std::thread::sleep(2 * log::TICK);
+        self.last_written() != last || self.is_there().is_err()
     }
 
     /// The same during longer work, now and then. SQLite would do it by itself, and put damage into the
@@ -480,7 +529,9 @@ impl Store {
     fn is_alone(&self) -> bool {
         let told = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
         let mode = self.connection.query_row("PRAGMA journal_mode = DELETE", [], told);
-        mode.is_ok_and(|mode| mode == "delete") && self.file.is_some() && self.is_there().is_ok()
+        // What the file begins with is another by that.
+        let is_named = || self.file.is_some() && self.file == file_id(&self.path);
+        mode.is_ok_and(|mode| mode == "delete") && is_named()
     }
 
     fn sql(&self, error: rusqlite::Error) -> StoreError {

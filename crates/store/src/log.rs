@@ -16,8 +16,8 @@ use crate::held::Looked;
 use crate::mark::{Mark, Marks};
 use crate::{beside, log_path};
 
-const HEADER: usize = 32;
-const FRAME: usize = 24;
+pub(crate) const HEADER: usize = 32;
+pub(crate) const FRAME: usize = 24;
 /// With the lowest bit set the checksum is of big-endian words.
 const MAGIC: u32 = 0x377f_0682;
 /// The largest page that SQLite knows.
@@ -28,12 +28,14 @@ pub(crate) const START: usize = 112;
 const LOOKS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(20);
 /// The kernel's clock of files may stand still for so long.
-const TICK: Duration = Duration::from_millis(50);
+pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// What SQLite leaves out of the log beside a store, if that may have been stored: for people. `None`
 /// where nothing is wrong, or where there is no log.
 pub fn doubt(store: &Path) -> Option<String> {
     let store = store.canonicalize().ok()?;
+    // Whoever opens it then says what is wrong.
+    beside::ask_nobody(&store).ok()?;
     let why = match patient(&store).verdict {
         Verdict::Sound | Verdict::Behind => return None,
         Verdict::Doubt(why) | Verdict::Damaged(why) => why,

@@ -44,8 +44,13 @@ pub(crate) fn look(store: &Path) -> Result<Verdict, StoreError> {
     once(store, &real)
 }
 
-/// Whether a file is a store, as far as it bears our mark; what cannot be read is none.
+/// Whether a file is a store, as far as it bears our mark; what cannot be read is none. One that cannot be
+/// looked at without ending another process may be one.
 pub(crate) fn is_store(path: &Path) -> bool {
+    let found = std::fs::metadata(path);
+    if found.is_ok_and(|found| held::leased(held::id(&found), false).is_some()) {
+        return true;
+    }
     match Main::read(path) {
         Ok(Main::Store(_)) => true,
         // All that it has may be in the log.

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::held::{self, Looked};
+use crate::log::{self, START};
 use crate::{ALONE_TIMEOUT, BUSY_TIMEOUT, FileId, Store, StoreError, beside, log_path, look};
 
 /// File and log as they were opened.
@@ -38,6 +39,31 @@ impl Opened {
         let file = self.file.metadata().map(|found| held::id(&found));
         let others = file.ok().and_then(|file| held::has_other_log(file, self.index));
         others == Some(false) && look::is_own(&self.file, &self.log)
+    }
+
+    /// What the file begins with.
+    pub(crate) fn first(&self) -> Option<[u8; START]> {
+        let mut first = [0; START];
+        self.file.read_at(&mut first, 0).ok().map(|()| first)
+    }
+
+    /// The beginnings of page 1 that were committed to the log.
+    pub(crate) fn logged(&self) -> Vec<[u8; START]> {
+        log::patient_of(&self.log).marks.firsts.into_iter().collect()
+    }
+
+    pub(crate) fn log_length(&self) -> u64 {
+        self.log.metadata().map_or(0, |found| found.len())
+    }
+
+    /// Page 1 as the first frame behind that length has it: it is the first page of a transaction. `None`
+    /// where another frame is there, or none.
+    pub(crate) fn first_at(&self, before: u64) -> Option<[u8; START]> {
+        let (mut frame, mut first) = ([0; log::FRAME], [0; START]);
+        let at = before.max(log::HEADER as u64);
+        self.log.read_at(&mut frame, at).ok()?;
+        self.log.read_at(&mut first, at + log::FRAME as u64).ok()?;
+        (log::big_endian(&frame, 0) == Some(1)).then_some(first)
     }
 
     fn is_empty(&self) -> bool {

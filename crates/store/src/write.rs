@@ -219,6 +219,7 @@ impl Store {
     ) -> Result<T, StoreError> {
         self.is_there()?;
         let (path, is_hurt) = (&self.path, &self.is_hurt);
+        let opened = self.opened.as_ref().map(|opened| (opened, opened.log_length()));
         let failed = |error| {
             is_hurt.set(is_hurt.get() || error::is_corrupt(&error));
             StoreError::sql(path, error)
@@ -232,6 +233,9 @@ impl Store {
         let done = work(&transaction).map_err(failed)?;
         mark::touch(&transaction).map_err(failed)?;
         transaction.commit().map_err(failed)?;
+        if let Some((opened, before)) = opened {
+            self.expected.add(opened, before);
+        }
         // SQLite does not tell that the file was removed meanwhile.
         self.is_there()?;
         self.limit_log();

@@ -257,7 +257,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     if is_stdin(path) {
         io::stdin().lock().take(most).read_to_end(&mut bytes).map_err(failed)?;
     } else {
-        let file = input::open(path).map_err(failed)?;
+        let file = stack::open_regular(path).map_err(failed)?;
         let expected = file.metadata().map_err(failed)?.len().min(most);
         bytes.reserve_exact(usize::try_from(expected).unwrap_or(0));
         file.take(most).read_to_end(&mut bytes).map_err(failed)?;

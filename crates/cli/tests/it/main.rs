@@ -10,6 +10,7 @@ mod import;
 mod input;
 mod known;
 mod layout;
+mod leased;
 mod left;
 mod live;
 #[path = "../../../stack/tests/it/common.rs"]

@@ -126,3 +126,113 @@ fn after_a_damaged_page_the_log_stays() {
     assert!(std::fs::read(&path).unwrap() == file);
     assert!(std::fs::read(log(&path)).unwrap() == its_log);
 }
+
+/// Somebody writes another file over the store without cutting it (`rsync --inplace`), and has come as far
+/// as some pages: the next that is stored says so, and nothing of this store gets into that file.
+#[test]
+fn a_store_that_is_overwritten_in_place_is_noticed_at_the_next_commit() {
+    let path = scratch("overwritten_in_place");
+    let other = path.with_file_name("other.db");
+    let mut store = Store::open(&other).unwrap();
+    (0..5).for_each(|_| add(&mut store));
+    drop(store);
+    let other = std::fs::read(&other).unwrap();
+    for step in 0..10 {
+        let _ = std::fs::remove_file(&path);
+        let _ = std::fs::remove_file(log(&path));
+        let mut store = Store::open(&path).unwrap();
+        add(&mut store);
+        store.set_state("r1", record::RunState::Complete).unwrap();
+        let backup = std::fs::read(&path).unwrap();
+        for _ in 0..3 {
+            add(&mut store);
+        }
+        let (is_logged, pages) = (step % 2 == 0, [1, 2, 3, 20, 1_000_000][step / 2]);
+        store.set_state("r2", record::RunState::Complete).unwrap();
+        if is_logged {
+            add(&mut store);
+        }
+        for new in [&other, &backup] {
+            let whole = std::fs::read(&path).unwrap();
+            let mut mixed = whole.clone();
+            let length = new.len().min(pages * 4096);
+            mixed.resize(whole.len().max(length), 0);
+            mixed[..length].copy_from_slice(&new[..length]);
+            overwrite(&path, &mixed);
+            let error = store.add_warning("r1", &record::Warning::new("w", "x")).unwrap_err();
+            let is_said = matches!(error, StoreError::Overwritten { .. });
+            assert!(is_said, "{step}: {error:?}");
+            assert!(error.hint().unwrap().contains("plimsoll.db-wal"), "{step}: {error:?}");
+            assert!(std::fs::read(&path).unwrap() == mixed, "{step}");
+            overwrite(&path, &whole);
+        }
+        // It is never taken for its own again.
+        let mixed = [&other[..4096], &backup[4096..]].concat();
+        overwrite(&path, &mixed);
+        store.set_state("r2", record::RunState::Complete).unwrap_err();
+        drop(store);
+        assert!(std::fs::read(&path).unwrap() == mixed, "{step}");
+    }
+}
+
+/// In place, without cutting it before.
+fn overwrite(path: &Path, bytes: &[u8]) {
+    use std::os::unix::fs::FileExt;
+    // The kernel's clock of files stands still for some milliseconds.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(bytes, 0).unwrap();
+    file.set_len(bytes.len() as u64).unwrap();
+}
+
+/// While somebody writes to the file, no log is put into it: what would show may come later.
+#[test]
+fn a_log_waits_while_somebody_writes_to_the_file() {
+    let path = scratch("written_just_now");
+    let mut store = Store::open(&path).unwrap();
+    (0..2).for_each(|_| add(&mut store));
+    store.set_state("r1", record::RunState::Complete).unwrap();
+    add(&mut store);
+    let file = std::fs::read(&path).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (stop, path, file) = (&stop, &path, &file);
+        scope.spawn(move || {
+            let last = file.len() - 4096;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                use std::os::unix::fs::FileExt;
+                let open = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+                open.write_all_at(&file[last..], last as u64).unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        });
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        store.set_state("r3", record::RunState::Complete).unwrap();
+        drop(store);
+        assert!(std::fs::metadata(log(path)).unwrap().len() > 0);
+        assert!(std::fs::read(path).unwrap() == *file);
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 3);
+}
+
+/// Other processes store in it, and put the log into the file: that is no other file.
+#[test]
+fn what_other_processes_put_into_the_file_is_expected() {
+    let path = scratch("put_by_others");
+    let mut store = Store::open(&path).unwrap();
+    add(&mut store);
+    let child = crate::bound::writer(&path);
+    for n in 0..100 {
+        store.add_warning("r1", &record::Warning::new("w", "x")).unwrap();
+        if n % 3 == 0 {
+            tidy(&path);
+        }
+        if n % 10 == 0 {
+            drop(Store::open_read_only(&path).unwrap());
+        }
+    }
+    drop(child);
+    store.set_state("r1", record::RunState::Complete).unwrap();
+    assert_eq!(store.list().unwrap().len(), 2);
+}

@@ -1,0 +1,134 @@
+//! Files that people name and on which another process has a lease: opening them would end that process,
+//! unless it expects the signal.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::world::{Done, World};
+
+/// By the default action of `SIGIO` it ends when the kernel asks for the lease.
+struct Holder(Child);
+
+impl Holder {
+    /// `None` (with the reason printed) where leases cannot be had.
+    fn of(path: &Path, kind: &str) -> Option<Self> {
+        let script = format!(
+            "import fcntl, os, sys, time\n\
+             fd = os.open(sys.argv[1], os.O_RDWR if '{kind}' == 'F_WRLCK' else os.O_RDONLY)\n\
+             fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.{kind})\n\
+             print('ready', flush=True)\ntime.sleep(60)\n"
+        );
+        let mut command = Command::new("python3");
+        command.args(["-c", &script]).arg(path).stdout(Stdio::piped()).stderr(Stdio::null());
+        let Ok(child) = command.spawn() else {
+            println!("skipped: no python3");
+            return None;
+        };
+        let mut holder = Self(child);
+        if holder.0.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).is_err() {
+            println!("skipped: no leases here");
+            return None;
+        }
+        Some(holder)
+    }
+
+    #[track_caller]
+    fn lives(&mut self, what: &[&str], done: &Done) {
+        // The signal takes a moment.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(self.0.try_wait().unwrap().is_none(), "{what:?} ended it: {done:?}");
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_leased_file_is_neither_read_nor_looked_at() {
+    let world = World::with_two_runs();
+    std::fs::create_dir(world.path("w")).unwrap();
+    let list = "schema = 1\nname = \"l\"\n[[part]]\nsuite = \"leased.toml\"\n";
+    std::fs::write(world.path("list.toml"), list).unwrap();
+    let suite = "schema = 1\nname = \"a\"\n[[phase]]\nname = \"p\"\noperation = \"read\"\n";
+    for (name, text) in [("leased.toml", suite), ("w/plimsoll.1", "mine"), ("leased.db", "")] {
+        std::fs::write(world.path(name), text).unwrap();
+    }
+    for (name, lines) in [
+        (
+            "leased.toml",
+            &[
+                "import leased.toml",
+                "run ./leased.toml --target null:",
+                "run random-read --target model:leased.toml",
+                "suite show leased.toml",
+                "suite show list.toml",
+                "compare --live leased.toml leased.toml",
+                "study leased.toml --dry-run",
+            ][..],
+        ),
+        (
+            "w/plimsoll.1",
+            &[
+                "export r1 --format json -o w/plimsoll.1",
+                "export r1 --format json -o w/plimsoll.1 --force",
+                "report r1 -o w/plimsoll.1 --force",
+                "man --dir w --force",
+                "probe w --capture w/plimsoll.1",
+            ],
+        ),
+        (
+            "leased.db",
+            &[
+                "list --store leased.db",
+                "run random-read --target null: --time 50ms --store leased.db",
+                "list --store leased.db-wal",
+                "export r1 --format json -o leased.db-wal",
+                "report r1 -o leased.db-r1.lock --force",
+            ],
+        ),
+    ] {
+        let before = std::fs::read(world.path(name)).unwrap();
+        let Some(mut holder) = Holder::of(&world.path(name), "F_WRLCK") else { return };
+        for line in lines {
+            let words: Vec<_> = line.split(' ').collect();
+            let done = world.run(&words);
+            holder.lives(&words, &done);
+            assert_ne!(done.code, 0, "{words:?}: {done:?}");
+            if !line.contains("leased.db-") {
+                let who = format!("(pid {})", holder.0.id());
+                assert!(done.err.contains(&who), "{words:?}: {done:?}");
+            }
+        }
+        drop(holder);
+        assert!(std::fs::read(world.path(name)).unwrap() == before, "{name}");
+    }
+}
+
+/// Whoever reads with a lease is asked before somebody writes, also before a store is opened: SQLite opens
+/// it for writing.
+#[test]
+fn a_reader_s_lease_is_not_broken() {
+    let world = World::with_two_runs();
+    let store = world.store();
+    let Some(mut holder) = Holder::of(&store, "F_RDLCK") else { return };
+    for words in [&["list"][..], &["show", "r1"], &["rm", "r1"]] {
+        let done = world.run(words);
+        holder.lives(words, &done);
+        assert_eq!(done.code, 6, "{words:?}: {done:?}");
+    }
+    drop(holder);
+    world.ok(&["list"]);
+    // A new file in its place is not written into the old one.
+    let path = world.path("result");
+    std::fs::write(&path, "mine").unwrap();
+    let mut holder = Holder::of(&path, "F_RDLCK").unwrap();
+    let words = ["export", "r1", "--format", "json", "-o", "result", "--force"];
+    let done = world.ok(&words);
+    holder.lives(&words, &done);
+    assert_ne!(std::fs::read(&path).unwrap(), b"mine");
+}
