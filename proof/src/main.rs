@@ -1,18 +1,20 @@
 //! Runs the proofs and prints what they counted.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Instant;
 
 use clap::Parser;
-use proof::{Bound, Claim, Effort};
+use proof::{Bound, Claim, Effort, Proof};
 
-/// What stands above the tables.
+/// Above the tables.
 const PAGE: &str = "\
-# What the methods are held to
+# What the methods must achieve
 
-Made by `make proof`; do not edit. Each method of [method.md](method.md) is put before simulated devices and series whose
-truth is known, from fixed seeds, as often as the column *of* says, and must do what *wanted* says. Some claims are about
-methods known to be broken, put to the same test: those must fail, or the test has no teeth. `make test` runs a
-shorter count of the same.
+Made by `make proof`; do not edit. Each method of [method.md](method.md) is applied to simulated devices and series whose
+true values are known, from fixed seeds, as often as the column *of* says, and must achieve what *wanted* says. Some claims
+are about methods that are known to be broken. Those must fail: otherwise the test would prove nothing. `make test` runs a
+shorter form of the same.
 ";
 
 const HEAD: &str = "| claim | wanted | seen | of | |\n|---|---|---|---|---|\n";
@@ -26,7 +28,7 @@ struct Arguments {
     /// Only proofs whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
-    /// Write the page of the results to this file too.
+    /// Write the results to this page too. Results of proofs that are not run stay in it.
     #[arg(long)]
     write: Option<std::path::PathBuf>,
 }
@@ -35,12 +37,12 @@ struct Arguments {
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     let effort = if arguments.full { Effort::Full } else { Effort::Short };
-    let mut page = PAGE.to_owned();
+    let all = proof::proofs();
     let mut wrong = 0;
-    for proof in proof::proofs().iter().filter(|p| p.name.contains(&arguments.only)) {
+    for proof in all.iter().filter(|proof| proof.name.contains(&arguments.only)) {
         let start = Instant::now();
         println!("{}: {}", proof.name, proof.about);
-        page.push_str(&format!("\n## {}\n\n{}\n\n{HEAD}", proof.name, proof.about));
+        let mut section = format!("{}\n\n{HEAD}", proof.about);
         for claim in proof::run(proof, effort) {
             let right = claim.is_right(effort);
             wrong += usize::from(!right);
@@ -53,18 +55,37 @@ fn main() -> anyhow::Result<()> {
             };
             let trials = if claim.trials > 0 { claim.trials.to_string() } else { String::new() };
             println!("  {}: {seen} (wanted {wanted}): {verdict}", claim.what);
-            page.push_str(&format!(
+            section.push_str(&format!(
                 "| {} | {wanted} | {seen} | {trials} | {verdict} |\n",
                 claim.what
             ));
         }
         println!("  {:.1} s", start.elapsed().as_secs_f64());
-    }
-    if let Some(path) = arguments.write {
-        std::fs::write(path, page)?;
+        if let Some(path) = &arguments.write {
+            // Full proofs take minutes each: what is done is kept.
+            put(path, &all, proof.name, section)?;
+        }
     }
     anyhow::ensure!(wrong == 0, "{wrong} claims are not as they must be");
     Ok(())
+}
+
+/// Puts one section into the page, in the order of the proofs. Sections of proofs that are no more go.
+fn put(path: &Path, all: &[Proof], name: &str, section: String) -> anyhow::Result<()> {
+    let before = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        read => read?,
+    };
+    let mut sections: BTreeMap<&str, &str> =
+        before.split("\n## ").skip(1).filter_map(|part| part.split_once("\n\n")).collect();
+    sections.insert(name, &section);
+    let mut page = PAGE.to_owned();
+    for proof in all {
+        if let Some(section) = sections.get(proof.name) {
+            page.push_str(&format!("\n## {}\n\n{}\n", proof.name, section.trim_end()));
+        }
+    }
+    Ok(std::fs::write(path, page)?)
 }
 
 fn text(claim: &Claim) -> (String, String) {

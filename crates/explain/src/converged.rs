@@ -289,7 +289,13 @@ impl NotConverged {
         };
         [
             (self.unvisited, time),
-            (self.at_cap, format!("they had the {visits} that a cell may have")),
+            (
+                self.at_cap,
+                format!(
+                    "they had the {visits} that a cell may have; more help (without --quick, or \
+                     --set rounds.visits_max=...)"
+                ),
+            ),
             (self.failing, "as many visits failed as would have been enough".to_owned()),
             (
                 self.noisier,

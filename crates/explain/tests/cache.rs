@@ -753,7 +753,9 @@ fn what_stands_still_once_its_cache_is_full_has_its_size() {
     let found = written(|at| if at == 0 { 300 * MIB } else { 0 }).caches().write_caches;
     let [cache] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((cache.size_bytes, cache.after), (300 * MIB, 0.0), "{cache:?}");
-    assert!(cache.sentence().contains("300 MiB"), "{}", cache.sentence());
+    let text = cache.sentence();
+    assert!(text.contains("stopped after 2.93 GiB/s or more once 300 MiB"), "{text}");
+    assert!(text.contains(": a stall, or ") && !text.contains("0 B/s"), "{text}");
 }
 
 #[test]

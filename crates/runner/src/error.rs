@@ -74,7 +74,8 @@ pub enum RunError {
     },
     /// No room for a scratch file.
     #[error(
-        "no room for a scratch file in {directory}: {free} of {total} free, {reserve} stay free"
+        "no room for a scratch file in {directory}: {free} of {total} are free, wanted more than the \
+         {reserve} that must stay free (5 % or 1 GiB, whichever is more)"
     )]
     NoRoom {
         /// Where.
@@ -449,8 +450,13 @@ impl RunError {
             Self::File { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => Some(
                 "raise the limit of file sizes (`ulimit -f`), or use a smaller `--size`".into(),
             ),
-            Self::File { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
-                Some("run as a user who may write there, or name another place".to_owned())
+            Self::File { what, source, .. }
+                if source.kind() == std::io::ErrorKind::PermissionDenied =>
+            {
+                Some(match *what {
+                    "read" => "run as a user who may read it, or name another target".to_owned(),
+                    _ => "run as a user who may write there, or name another place".to_owned(),
+                })
             }
             // EMFILE
             Self::File { source, .. } if source.raw_os_error() == Some(24) => {

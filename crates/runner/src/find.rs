@@ -519,10 +519,28 @@ fn judge(
         if !as_it_is {
             spare_stores(&this.path.resolved, &order.settings.store_path)?;
         }
+        can_be_opened(&this.path.resolved, !as_it_is)?;
         let facts = stack::gather(host, this, access, &order.settings.consent, &own);
         permits.push(stack::decide(&facts)?.holding(&this.path));
     }
     Ok(permits)
+}
+
+/// Refuses a file or device, before a run is stored, that this user cannot open.
+fn can_be_opened(path: &Path, writes: bool) -> Result<(), RunError> {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    let can = |access| accessat(CWD, path, access, AtFlags::EACCESS);
+    let denied = |what| {
+        move |errno: rustix::io::Errno| {
+            let (path, source) = (path.to_path_buf(), errno.into());
+            RunError::File { what, path, source }
+        }
+    };
+    if can(Access::EXISTS).is_err() {
+        return Ok(());
+    }
+    can(Access::READ_OK).map_err(denied("read"))?;
+    if writes { can(Access::WRITE_OK).map_err(denied("write to")) } else { Ok(()) }
 }
 
 /// Before anything of the targets is opened, also by a dry run.

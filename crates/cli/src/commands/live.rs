@@ -671,7 +671,7 @@ impl Panel {
             Event::Begins { header, left, .. } => {
                 self.left.insert(label.to_owned(), left.visits);
                 self.say(&report::plain(&format!(
-                    "{label}  {} {} on {}: {} to make, {}",
+                    "{label}  {} {} on {}, {} to make, {}",
                     header.id,
                     header.suite,
                     header.target.resolved,

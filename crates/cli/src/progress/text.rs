@@ -59,7 +59,7 @@ pub fn begin(header: &RunHeader, done: usize, left: Left) -> String {
         (least, most) => format!("{least} to {most} visits"),
     };
     let mut text = format!(
-        "{} {} on {}: {resumed}{visits} to make, {}",
+        "{} {} on {}, {resumed}{visits} to make, {}",
         report::plain(&header.id),
         report::plain(&header.suite),
         report::plain(&header.target.resolved),

@@ -35,7 +35,7 @@ fn a_dry_run_tells_what_it_will_know_and_makes_nothing() {
         "memory against nothing",
         "Tells what target does",
         "2 stacks that differ, 0 builds, 5 runs in the store",
-        "measures null: as it is",
+        "measures null:, a simulated device",
         "as stack 1",
     ] {
         assert!(said.contains(wanted), "{wanted}: {said}");

@@ -41,6 +41,33 @@ fn too_few_open_files_is_said_with_the_way_out() {
     assert!(lab.path("data.499").exists() && !lab.path("data.500").exists());
 }
 
+/// Known before a run is stored, and to a dry run.
+#[test]
+fn a_target_that_this_user_cannot_open_is_no_run() {
+    needs_root!("setpriv");
+    let lab = Lab::new("unreadable");
+    fs::set_permissions(&lab.dir, fs::Permissions::from_mode(0o777)).unwrap();
+    fs::write(lab.path("data"), vec![0; 64 << 10]).unwrap();
+    for (mode, suite, what) in [
+        (0o000, "random-read", "cannot read"),
+        (0o444, "random-write --overwrite data", "cannot write to"),
+    ] {
+        fs::set_permissions(lab.path("data"), fs::Permissions::from_mode(mode)).unwrap();
+        for dry in ["", "--dry-run"] {
+            let words = format!("run {suite} --target data --size 64KiB {dry} --store store.db");
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", PLIMSOLL]);
+            command.args(words.split_whitespace()).current_dir(&lab.dir);
+            let said = Running::start(command, &lab.dir).end();
+            if said.code == Some(126) || said.code == Some(127) {
+                return eprintln!("skipped: the program is where other users cannot run it");
+            }
+            said.is(5, &[what, "/data: Permission denied", "\nhint: run as a user who may"]);
+            assert!(!lab.path("store.db").exists(), "{words}");
+        }
+    }
+}
+
 #[test]
 fn locked_memory_is_done_without_and_said() {
     needs_root!("setpriv");

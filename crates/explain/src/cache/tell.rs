@@ -23,7 +23,11 @@ impl Caches {
             let Some(worst) = alike.iter().max_by(|a, b| extent(a).total_cmp(&extent(b))) else {
                 continue;
             };
-            said.push(format!("{}: {}", cells(&alike, self.cells.len()), worst.verdict.sentence()));
+            let sentence = worst.verdict.sentence();
+            let is_one = alike.iter().all(|cell| cell.verdict.sentence() == sentence);
+            let figures =
+                if is_one { String::new() } else { format!(" (the figures: {})", worst.name) };
+            said.push(format!("{}{figures}: {sentence}", cells(&alike, self.cells.len())));
         }
         said.extend(self.besides());
         said.extend(self.rereads.iter().flat_map(Reread::sentences));
@@ -96,6 +100,9 @@ fn kind(cell: &CellCaches) -> (Reverse<u8>, Option<&str>) {
 
 /// `All 84 cells`, `2 of 84 cells (read 4KiB 1, read 4KiB 10)`.
 fn cells(alike: &[&CellCaches], all: usize) -> String {
+    if alike.len() == all && all == 2 {
+        return "Both cells".to_owned();
+    }
     if alike.len() == all && all > 1 {
         return format!("All {all} cells");
     }
@@ -398,12 +405,17 @@ impl WriteCache {
                 visits(n)
             ),
         };
+        let before = bandwidth(self.before);
+        let or_more = if self.before_is_least { " or more" } else { "" };
+        // What is full goes on, slowly; seldom it does not.
+        let (fell, is) = match self.after > 0.0 {
+            true => (format!("fell from {before}{or_more} to {}", bandwidth(self.after)), is),
+            false if self.refills => (format!("stopped after {before}{or_more}"), is),
+            false => (format!("stopped after {before}{or_more}"), format!("a stall, or {is}")),
+        };
         format!(
-            "Writes fell from {}{} to {} once {at} were written ({}, visit {}): {is}.",
-            bandwidth(self.before),
-            if self.before_is_least { " or more" } else { "" },
-            bandwidth(self.after),
-            self.phase,
+            "Writes {fell} once {at} were written ({}, visit {}): {is}.",
+            self.name,
             u64::from(self.repeat) + 1,
         )
     }

@@ -7,7 +7,7 @@ use stats::changepoint::changes;
 
 use crate::closing::load_ns;
 use crate::drift::written_bytes;
-use crate::view::View;
+use crate::view::{CellView, View};
 
 /// The rate must fall below this share of what it was.
 pub const DROP: f64 = 0.7;
@@ -23,6 +23,8 @@ pub struct WriteCache {
     pub cell: u32,
     /// Its phase.
     pub phase: String,
+    /// Its name.
+    pub name: String,
     /// Which visit of it.
     pub repeat: u32,
     /// Which visit of the run.
@@ -133,6 +135,7 @@ fn of_visit(view: &View<'_>, visit: &VisitRecord) -> Option<WriteCache> {
     Some(WriteCache {
         cell: visit.cell,
         phase: cell.phase.clone(),
+        name: CellView::bare(cell).name(),
         repeat: visit.repeat,
         order: visit.order,
         at_bytes: low.midpoint(high),

@@ -168,9 +168,9 @@ fn legend(judged: &Judged, streams: &[StreamOfCell]) -> String {
 fn heading(run: &Run) -> String {
     let header = &run.header;
     let target = &header.target;
-    let on = if target.given.is_empty() { "a target not told" } else { target.given.as_str() };
+    let on = if target.given.is_empty() { "an unknown target" } else { target.given.as_str() };
     let mut out =
-        format!("{} {} on {}: {}\n", plain(&header.id), plain(&header.suite), plain(on), head(run));
+        format!("{} {} on {}, {}\n", plain(&header.id), plain(&header.suite), plain(on), head(run));
     if let Some(imported) = &header.imported {
         let version = imported.version.as_ref().map(|v| format!(" {v}")).unwrap_or_default();
         let tool = format!("{}{version}", imported.tool);

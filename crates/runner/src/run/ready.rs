@@ -42,11 +42,15 @@ impl Running<'_> {
             self.waited = quiet.wait(&mut look);
         }
         if let Some((device, rate)) = self.waited.busy.take() {
+            let load = match rate.get() {
+                0 => "something else uses it".to_owned(),
+                _ => format!("something else writes {rate}/s to it"),
+            };
             self.warn(Warning::new(
                 "busy-device",
                 format!(
-                    "{device} does not become idle between visits: something writes {rate}/s to \
-                     it; what is measured here is measured beside that"
+                    "{device} does not become idle between visits: {load}, and rates \
+                     may be lower than on an idle device"
                 ),
             ))?;
         }

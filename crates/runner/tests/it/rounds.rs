@@ -324,7 +324,8 @@ fn cells_that_had_all_their_visits_are_counted_once_and_alike() {
     let [warning] = run.header.warnings.as_slice() else { panic!("{:?}", run.header.warnings) };
     let are = if marked == 1 { "is" } else { "are" };
     let wanted = format!(
-        "{marked} of 3 cells {are} not known to 5 %: they had the 3 visits that a cell may have"
+        "{marked} of 3 cells {are} not known to 5 %: they had the 3 visits that a cell may have; \
+         more help (without --quick, or --set rounds.visits_max=...)"
     );
     assert_eq!((warning.code.as_str(), &warning.text), ("not-converged", &wanted));
     assert_eq!(findings.not_converged.text(), Some(wanted));

@@ -275,7 +275,7 @@ fn plan_text(
         shown.push(one);
         match &one.stack {
             Stack::Plain(target) => {
-                let _ = writeln!(out, "      measures {} as it is", report::plain(target));
+                let _ = writeln!(out, "      {}", report::plain(&measures(target)));
             }
             Stack::Built(_) => {
                 let of = steps.iter().find(|(number, _)| *number == one.number);
@@ -294,6 +294,20 @@ fn plan_text(
         out.push_str(&report::wrapped("  - ", &report::plain(&line)));
     }
     out
+}
+
+/// What becomes of a target that is not built.
+fn measures(target: &str) -> String {
+    match TargetName::parse(target.as_ref()) {
+        Ok(TargetName::Path(path)) => match std::fs::metadata(&path) {
+            Ok(found) if found.is_dir() => format!("measures a scratch file in {target}"),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                format!("makes the file {target} and measures it: it does not exist")
+            }
+            _ => format!("measures {target}"),
+        },
+        _ => format!("measures {target}, a simulated device"),
+    }
 }
 
 /// What takes a stack down again: settings first, as it is done.
