@@ -159,10 +159,9 @@ fn appeared(directory: &OwnedFd, name: &OsStr, path: &Path) -> RunError {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let there = rustix::fs::openat(directory, name, flags, Mode::empty()).map(File::from).ok();
     // Not by locking it: that could come before its maker does.
-    let (path, holder) = (path.to_path_buf(), there.as_ref().and_then(stack::lock_holder));
-    match holder {
-        Some(_) => RunError::InUse { path, holder },
-        None => RunError::Appeared { path },
+    match there.as_ref().and_then(stack::lock_holder) {
+        Some(holder) => RunError::locked(path, Some(holder)),
+        None => RunError::Appeared { path: path.to_path_buf() },
     }
 }
 

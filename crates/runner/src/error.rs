@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use units::Bytes;
 
@@ -222,11 +222,19 @@ pub enum RunError {
         allowed: String,
     },
     /// Another run writes to it.
-    #[error("{path} is being written by another run{}", by(holder.as_ref()))]
+    #[error("{path} is being written by another run: {holder}")]
     InUse {
         /// Which.
         path: PathBuf,
-        /// Whose run it is, as far as that can be seen.
+        /// Whose run it is.
+        holder: stack::Process,
+    },
+    /// Another program has locked it.
+    #[error("{path} is in use: another process has a lock on it (flock){}", by(holder.as_ref()))]
+    Locked {
+        /// Which.
+        path: PathBuf,
+        /// Who, as far as that can be seen.
         holder: Option<stack::Process>,
     },
     /// There was nothing of that name when it was judged.
@@ -371,6 +379,15 @@ pub enum ErrorKind {
 }
 
 impl RunError {
+    /// Of a file that is locked: a run locks what it writes to, and so may anybody.
+    pub(crate) fn locked(path: &Path, holder: Option<stack::Process>) -> Self {
+        let path = path.to_path_buf();
+        match holder {
+            Some(holder) if stack::is_of_this_program(&holder) => Self::InUse { path, holder },
+            holder => Self::Locked { path, holder },
+        }
+    }
+
     /// What the user may do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -473,7 +490,7 @@ impl RunError {
             Self::Confirm(_) => {
                 Some("nothing of it was written; see who exchanges it, and run again".to_owned())
             }
-            Self::Claimed { .. } | Self::Leased { .. } => {
+            Self::Claimed { .. } | Self::Leased { .. } | Self::Locked { .. } => {
                 Some("wait for that process or end it first, or name another target".to_owned())
             }
             Self::Appeared { .. } => Some(
@@ -544,6 +561,7 @@ impl RunError {
             | Self::Appeared { .. }
             | Self::Claimed { .. }
             | Self::Leased { .. }
+            | Self::Locked { .. }
             | Self::NoRoom { .. }
             | Self::NoRoomForSuite { .. } => ErrorKind::Refused,
             Self::Store(_) => ErrorKind::Store,

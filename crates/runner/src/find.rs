@@ -1,9 +1,7 @@
 //! Targets looked at and judged: which files, how large, whether they may be written.
 
-use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -563,7 +561,7 @@ pub(crate) fn ask_nobody(path: &Path) -> Result<(), RunError> {
 /// data like any other, which only `--overwrite` gives up.
 fn spare_stores(path: &Path, in_use: &Path) -> Result<(), RunError> {
     // What it would lie beside is opened, too.
-    before_dashes(path).iter().try_for_each(|beside| ask_nobody(beside))?;
+    store::stores_of(path).iter().try_for_each(|beside| ask_nobody(beside))?;
     let what = match store::taken(path, Some(in_use)) {
         Some(store::Taken::Beside(store)) => {
             format!("a name of the store of results {}", store.display())
@@ -574,14 +572,6 @@ fn spare_stores(path: &Path, in_use: &Path) -> Result<(), RunError> {
     };
     let path = path.display().to_string();
     Err(stack::Refusal::from(stack::RefusalReason::Own { path, what }).into())
-}
-
-/// The path up to each dash in its last part: names beside a store follow from its own so.
-fn before_dashes(path: &Path) -> Vec<PathBuf> {
-    let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
-    let dashes = name.iter().enumerate().filter(|(at, byte)| *at > 0 && **byte == b'-');
-    let starts = dashes.filter_map(|(at, _)| name.get(..at));
-    starts.map(|start| path.with_file_name(OsStr::from_bytes(start))).collect()
 }
 
 /// One file is the path itself; of several each gets its number.

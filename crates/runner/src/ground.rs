@@ -796,9 +796,7 @@ pub(crate) fn file_error(
 /// One run at a time writes to a file: the second would measure the first, and neither would know.
 pub(crate) fn lock(file: &File, path: &Path) -> Result<(), RunError> {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).or_else(|error| match error {
-        rustix::io::Errno::WOULDBLOCK => {
-            Err(RunError::InUse { path: path.to_path_buf(), holder: stack::lock_holder(file) })
-        }
+        rustix::io::Errno::WOULDBLOCK => Err(RunError::locked(path, stack::lock_holder(file))),
         // No locks on this file system: the check for open writers has to do.
         _ => Ok(()),
     })

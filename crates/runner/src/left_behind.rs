@@ -80,7 +80,10 @@ pub(crate) fn remove(path: &Path, owner: u64) -> Result<bool, RunError> {
         opened => opened.map_err(cannot())?,
     };
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(false),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let error = RunError::locked(path, stack::lock_holder(&file));
+            return if matches!(error, RunError::InUse { .. }) { Ok(false) } else { Err(error) };
+        }
         // Without locks nobody knows whether a run uses it.
         locked => locked.map_err(|errno| cannot()(errno.into()))?,
     }

@@ -34,7 +34,7 @@ pub use host::Host;
 pub use input::open_regular;
 pub use ledger::{Counters, DeviceCounters, Difference, Ledger, UnknownCounters, difference};
 pub use link::slowest_link;
-pub use locks::{lease_of, lock_holder, openers};
+pub use locks::{is_of_this_program, lease_of, lock_holder, openers};
 pub use machine::machine;
 pub use mark::{
     MARK_NAME, Mark, keeps_marks, mark_of, mark_of_held, mark_of_open, mark_of_scratch, mark_value,

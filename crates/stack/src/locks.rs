@@ -1,8 +1,7 @@
 //! Who holds the lock or a lease of a file, and who has a device open.
 
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kernel::{Lock, LockKind};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
@@ -16,11 +15,50 @@ use crate::users::{OVERLAY_MAGIC, file_at};
 /// The process that holds the `flock` lock of an open file, as far as the kernel tells: not where
 /// the lock is another machine's, or this process sees another list of processes.
 pub fn lock_holder(file: &File) -> Option<Process> {
-    let file = file.metadata().ok()?;
-    let named = (LockKind::Flock, file.dev(), file.ino());
-    let is_it = |lock: &Lock| (lock.kind, lock.device, lock.inode) == named;
-    let lock = kernel::locks().ok()?.into_iter().find(is_it)?;
-    process(u32::try_from(lock.process).ok()?)
+    let id = FileId::of(&file.metadata().ok()?);
+    let is_it = |lock: &Lock| {
+        let of = FileId { device: DeviceNumber::from_dev(lock.device), inode: lock.inode };
+        lock.kind == LockKind::Flock && of == id
+    };
+    let listed = kernel::locks().ok()?.into_iter().find(is_it);
+    let listed = listed.and_then(|lock| u32::try_from(lock.process).ok()).filter(|&id| id > 0);
+    let has_it = |&process: &u32| has_open(process, &|open| file_at(open) == Some(id));
+    // A lock is the open file's: the process that took it may have ended, and left it to others. And files of
+    // btrfs and of overlays have other numbers in the kernel's list.
+    let holder = listed.filter(has_it).or_else(|| {
+        let mut all = others().into_iter().map(|(id, _)| id);
+        all.find(|&process| has_it(&process) && has_locked(process, id))
+    });
+    process(holder.or(listed)?)
+}
+
+/// Whether one of the process's descriptors of a file has the lock of it.
+fn has_locked(process: u32, file: FileId) -> bool {
+    let open = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    let mut of_it = open.into_iter().filter(|entry| file_at(&entry.path()) == Some(file));
+    of_it.any(|entry| {
+        let name = entry.file_name();
+        let about = Path::new("/proc").join(process.to_string()).join("fdinfo").join(name);
+        let about = std::fs::read_to_string(about).unwrap_or_default();
+        about.lines().any(|line| line.starts_with("lock:") && line.contains(" FLOCK "))
+    })
+}
+
+/// Whether a process is one of this program.
+pub fn is_of_this_program(process: &Process) -> bool {
+    const NAME: &str = "plimsoll";
+    let program = Path::new("/proc").join(process.id.to_string()).join("exe");
+    let is_same = || {
+        let own = file_at(Path::new("/proc/self/exe"));
+        own.is_some() && file_at(&program) == own
+    };
+    // Another copy or version of it; another user's program is not shown.
+    let named = std::fs::read_link(&program).ok();
+    let is_named = named.is_some_and(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.trim_end_matches(" (deleted)") == NAME)
+    });
+    process.id == std::process::id() || is_same() || is_named || process.name == NAME
 }
 
 /// What an opening would do to a lease: the kernel sends its holder a signal, which by default ends it.
@@ -119,6 +157,18 @@ fn process(id: u32) -> Option<Process> {
 
 /// The other processes that have a block device open in any way, as far as they can be seen.
 pub fn openers(device: DeviceNumber) -> Vec<Process> {
+    let process = |(id, path): (u32, PathBuf)| {
+        let mut open = std::fs::read_dir(path.join("fd")).ok()?.flatten();
+        open.any(|entry| is_open(&entry.path(), device)).then(|| {
+            let name = std::fs::read_to_string(path.join("comm")).unwrap_or_default();
+            Process { id, name: name.trim_end().to_owned() }
+        })
+    };
+    others().into_iter().filter_map(process).collect()
+}
+
+/// The other processes, each with its directory.
+fn others() -> Vec<(u32, PathBuf)> {
     let own = std::fs::read_link("/proc/self").unwrap_or_default();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let others = entries.map(|entry| entry.path()).filter(|path| !path.ends_with(&own));
@@ -126,14 +176,7 @@ pub fn openers(device: DeviceNumber) -> Vec<Process> {
         let id = path.file_name()?.to_str()?.parse().ok()?;
         Some((id, path))
     });
-    let process = |(id, path): (u32, std::path::PathBuf)| {
-        let mut open = std::fs::read_dir(path.join("fd")).ok()?.flatten();
-        open.any(|entry| is_open(&entry.path(), device)).then(|| {
-            let name = std::fs::read_to_string(path.join("comm")).unwrap_or_default();
-            Process { id, name: name.trim_end().to_owned() }
-        })
-    };
-    numbered.filter_map(process).collect()
+    numbered.collect()
 }
 
 fn is_open(descriptor: &std::path::Path, device: DeviceNumber) -> bool {

@@ -74,6 +74,12 @@ impl Wanted {
         self.is(found) || self.once.contains(&id_of(found))
     }
 
+    /// Whether a line of `/proc/PID/maps` has both numbers of one of the files as `stat` gives them.
+    fn has(&self, mapped: &Mapped) -> bool {
+        let id = FileId { device: mapped.device, inode: mapped.inode };
+        self.files.contains(&id) || self.once.contains(&id)
+    }
+
     /// Whether a line of `/proc/PID/maps` is of one of the files.
     fn may_map(&self, device: DeviceNumber, inode: u64) -> bool {
         self.files.iter().any(|file| {
@@ -597,6 +603,10 @@ impl<'a> Scan<'a> {
         else {
             return Sight::No;
         };
+        // Before Linux 6.8 maps have the number of the file below, which no name may lead to.
+        if self.wanted.is_mapped(&found) {
+            return Sight::Yes;
+        }
         let is_overlay = self.is_overlay(mapped.device, || rustix::fs::statfs(&path));
         let elsewhere = &self.wanted.elsewhere;
         let hides = elsewhere.hides(mapped.device);
@@ -614,6 +624,11 @@ impl<'a> Scan<'a> {
         let path = format!("/proc/{id}/map_files/{}", mapped.range);
         match stat(&self.host.path(&path)) {
             Ok(found) if self.wanted.is_mapped(&found) => Sight::Yes,
+            // Before Linux 6.8 maps have the number of the file below an overlay, and the link leads to what
+            // the overlay shows.
+            Ok(found) if self.wanted.has(mapped) && id_of(&found).device != mapped.device => {
+                Sight::Yes
+            }
             Ok(_) => Sight::No,
             // Only processes with rights over all others may follow the link.
             Err(_) if is_likely => Sight::Yes,

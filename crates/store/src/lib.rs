@@ -40,7 +40,7 @@ pub use crate::calibration::StoredCalibration;
 pub use crate::claim::Claim;
 pub use crate::error::StoreError;
 pub use crate::log::doubt;
-pub use crate::names::{Taken, taken};
+pub use crate::names::{Taken, stores_of, taken};
 pub use crate::outside::{Outside, is_live};
 pub use crate::read::{DamagedRun, Line};
 

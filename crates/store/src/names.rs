@@ -26,7 +26,20 @@ pub fn taken(path: &Path, in_use: Option<&Path>) -> Option<Taken> {
         return Some(Taken::Store);
     }
     // SQLite puts its own beside what a link leads to, and that may have another name.
-    beside_of(&path).filter(|store| is_store(store)).map(Taken::Beside)
+    stores_of(&path).into_iter().find(|store| is_store(store)).map(Taken::Beside)
+}
+
+/// What a file of this name would lie beside, or in a directory that lies beside it, if that were a store.
+///
+/// * `path`: without links.
+pub fn stores_of(path: &Path) -> Vec<PathBuf> {
+    let before = |path: &Path| {
+        // Earlier programs left the ending of a store's name out.
+        let is_journals = path.extension().is_some_and(|ending| ending == "studies");
+        is_journals.then(|| path.with_extension("db"))
+    };
+    let all = path.ancestors();
+    all.flat_map(|path| beside_of(path).into_iter().chain(before(path))).collect()
 }
 
 /// What the file of this name would lie beside.
@@ -107,5 +120,17 @@ mod tests {
         for name in ["s.db", "-wal", "s.db-wal2", "s.db-r.lock", "s.db-x1.lock", "s.db-r1.locks"] {
             assert_eq!(of(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn what_is_in_a_directory_beside_a_store_is_beside_it() {
+        let of = |path: &str| stores_of(Path::new(path));
+        assert_eq!(of("/a/s.db-wal"), [Path::new("/a/s.db")]);
+        let both = [Path::new("/a/s.db"), Path::new("/a/s.db.db")];
+        for path in ["/a/s.db.studies", "/a/s.db.studies/new", "/a/s.db.studies/b/c.log"] {
+            assert_eq!(of(path), both, "{path}");
+        }
+        assert_eq!(of("/a/s.studies/new"), [Path::new("/a/s"), Path::new("/a/s.db")]);
+        assert!(of("/a/s.db").is_empty() && of("/a/studies/new").is_empty());
     }
 }

@@ -391,7 +391,8 @@ fn of_several_targets_none_is_left_if_one_cannot_be_had() {
     for first in ["a", "d"] {
         let words = format!("run random-write --size 1MiB --time 50ms --target {first} --target b");
         let said = lab.run(&words);
-        said.is(3, &["b is being written by another run", "\nhint: wait"]);
+        let who = format!("(pid {})", std::process::id());
+        said.is(3, &["b is in use: another process has a lock on it", &who, "\nhint: wait"]);
         assert!(!lab.path("a").exists(), "{said}");
         assert_eq!(names(&lab), Vec::<String>::new(), "{said}");
     }

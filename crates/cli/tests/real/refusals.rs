@@ -117,6 +117,26 @@ fn the_store_itself() {
     assert_eq!(hash(&lab.path("store.db")), before);
 }
 
+/// Journals of studies are in that directory.
+#[test]
+fn what_lies_in_the_directory_of_a_stores_studies() {
+    let lab = Lab::new("own-studies");
+    lab.ok("run random-read --target null: --time 20ms");
+    lab.ok("run random-read --target null: --time 20ms --store other.db");
+    for name in ["store.db", "other.db"] {
+        let place = format!("{name}.studies");
+        fs::create_dir_all(lab.path(&place).join("deep")).unwrap();
+        symlink(&place, lab.path("link")).unwrap();
+        for target in [&place, &format!("{place}/new"), &format!("{place}/deep/new"), "link/new"] {
+            let what = format!("/{name}");
+            refused(&lab, target, &["a name of the store of results", &what]);
+        }
+        fs::remove_file(lab.path("link")).unwrap();
+    }
+    fs::create_dir(lab.path("any.studies")).unwrap();
+    lab.ok(&format!("{WRITE} any.studies/new"));
+}
+
 #[test]
 fn a_file_under_a_loop_device_and_a_swap_file() {
     needs_root!("losetup", "mkswap", "swapon");

@@ -404,7 +404,7 @@ fn of_two_runs_that_make_one_file_the_second_says_who_has_it() {
             assert_eq!(ended.kind(), ErrorKind::Refused, "{ended:?}");
             assert!(ended.hint().is_some());
             match (&ended, is_held) {
-                (RunError::InUse { holder: Some(holder), .. }, true) => {
+                (RunError::InUse { holder, .. }, true) => {
                     assert_eq!(holder.id, std::process::id());
                 }
                 (RunError::Appeared { .. }, false) => {}

@@ -17,6 +17,13 @@ const SMALL: [&str; 2] = ["file_size=1MiB", "operations=64"];
 /// By the default action of `SIGIO` it ends when the kernel asks for the lease.
 const LEASE: &str = "fd = os.open(sys.argv[1], os.O_RDWR)\n\
                      fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n";
+const LOCK: &str = "fd = os.open(sys.argv[1], os.O_RDONLY)\n\
+                    fcntl.flock(fd, fcntl.LOCK_EX)\n";
+/// By a process that has ended since: a lock is the open file's.
+const LOCK_LEFT: &str = "fd = os.open(sys.argv[1], os.O_RDONLY)\n\
+                         child = os.fork()\n\
+                         if child == 0:\n    fcntl.flock(fd, fcntl.LOCK_EX)\n    os._exit(0)\n\
+                         os.waitpid(child, 0)\n";
 const WRITER: &str = "fd = os.open(sys.argv[1], os.O_WRONLY)\n";
 const MAPPER: &str = "fd = os.open(sys.argv[1], os.O_RDONLY)\n\
                       memory = mmap.mmap(fd, 4096, prot=mmap.PROT_READ)\n\
@@ -101,7 +108,7 @@ fn who_has_a_lease_of_what_the_target_would_lie_beside_is_not_asked_for_it() {
     let place = Place::new("leased-beside");
     let beside = place.join("t.dat");
     fs::write(&beside, vec![0x5a; 1 << 20]).unwrap();
-    for end in ["-wal", "-r7.lock"] {
+    for end in ["-wal", "-r7.lock", ".studies"] {
         let target = PathBuf::from(format!("{}{end}", beside.display()));
         let order = order(&place, "random-write", target.to_str().unwrap(), &SMALL);
         let Some(mut user) = User::of(&beside, LEASE) else { return };
@@ -170,6 +177,29 @@ fn a_scratch_file_that_is_left_and_used_is_not_removed() {
     let place = Place::new("used-scratch");
     let (header, scratch) = ran_in_a_directory(&place);
     for how in [WRITER, MAPPER] {
+        let Some(()) = leave(&header, &scratch) else { return };
+        let Some(mut user) = User::of(&scratch, how) else { return };
+        user.keeps(&header, &scratch);
+        drop(user);
+        assert_eq!(runner::remove_left_behind(&header).removed, std::slice::from_ref(&scratch));
+    }
+}
+
+#[test]
+fn who_has_locked_a_target_is_named_and_is_no_run() {
+    let place = Place::new("locked");
+    let target = place.join("t.dat");
+    let ours = order(&place, "random-write", target.to_str().unwrap(), &SMALL);
+    go(&place, &ours).unwrap();
+    let (header, scratch) = ran_in_a_directory(&place);
+    for how in [LOCK, LOCK_LEFT] {
+        let Some(mut user) = User::of(&target, how) else { return };
+        let error = go(&place, &ours).unwrap_err();
+        user.is_named_and_alive(&error);
+        assert!(matches!(error, RunError::Locked { .. }), "{error}");
+        assert!(!error.to_string().contains("run"), "{error}");
+        drop(user);
+        go(&place, &ours).unwrap();
         let Some(()) = leave(&header, &scratch) else { return };
         let Some(mut user) = User::of(&scratch, how) else { return };
         user.keeps(&header, &scratch);

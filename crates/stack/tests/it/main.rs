@@ -13,6 +13,7 @@ mod decisions;
 mod hidden_users;
 mod links;
 mod lost_layers;
+mod mapped_writers;
 mod names;
 mod probe;
 mod same_bytes;
