@@ -1,9 +1,10 @@
 //! Files of fio as people have them: synchronous engines, jobs with names of their own.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use explain::barrier::{Barrier, Law, barriers};
-use explain::View;
+use explain::{View, gap, interval};
 use import::Origin;
 use record::Run;
 use stats::Random;
@@ -18,6 +19,12 @@ pub const PROOFS: &[Proof] = &[
         about: "files of fio with iodepth 1 to 64 on devices of 20 us to 5 ms, drawn at random: synchronous \
                 engines, asynchronous ones, both in one file, and clones of synchronous jobs",
         run: engines,
+    },
+    Proof {
+        name: "fio-names",
+        about: "files of fio with 8 to 32 jobs in 3 to 5 repeats, noise 1 to 6 %, each job of a name of its own; \
+                clean, or one cell at a third of its rate",
+        run: names,
     },
 ];
 
@@ -157,6 +164,14 @@ fn some<T: Copy>(random: &mut Random, all: &[T], least: usize) -> Vec<T> {
 
 fn one<T: Copy>(random: &mut Random, all: &[T]) -> T {
     all[random.below(all.len() as u64) as usize]
+}
+
+/// Four block sizes and more, each twice the one before: of sizes far apart a third of a rate is no gap
+/// that anyone could tell.
+fn doubling(random: &mut Random) -> Vec<u64> {
+    let count = 4 + random.below(5) as usize;
+    let start = random.below((BLOCKS_KIB.len() - count + 1) as u64) as usize;
+    BLOCKS_KIB[start..start + count].to_vec()
 }
 
 /// A device whose limits are seen with 64 in flight: four to forty times what one request at a time
@@ -339,4 +354,107 @@ fn engines(lot: &Lot) -> Vec<Claim> {
         }
     }
     claims
+}
+
+/// Files whose jobs make one grid, each with a name of its own.
+struct Grid {
+    file: File,
+    gap: Option<(u64, u64)>,
+}
+
+impl Grid {
+    fn any(with_gap: bool, random: &mut Random) -> Self {
+        let blocks = doubling(random);
+        let mut depths = some(random, &DEPTHS, 2);
+        depths.truncate(4);
+        let cells: Vec<(u64, u64)> =
+            blocks.iter().flat_map(|kib| depths.iter().map(move |depth| (*kib, *depth))).collect();
+        // The largest blocks have no neighbours on one side, and bandwidth alone promises them.
+        let inner: Vec<(u64, u64)> =
+            cells.iter().filter(|cell| cell.0 < cells[cells.len() - 1].0).copied().collect();
+        let gap = with_gap.then(|| one(random, &inner));
+        let engine = one(random, &ASYNCHRONOUS);
+        let style = random.below(4);
+        let jobs = cells.iter().enumerate().map(|(at, &(kib, depth))| Job {
+            name: match style {
+                0 => format!("rr-{kib}k-d{depth}"),
+                1 => format!("test.{at}"),
+                2 => format!("{:x}", random.bits()),
+                _ => format!("bs{kib} qd={depth}"),
+            },
+            engine,
+            kib,
+            iodepth: depth,
+            numjobs: 1,
+            offload: false,
+            gap: if gap == Some((kib, depth)) { 1.0 / 3.0 } else { 1.0 },
+        });
+        let file = File {
+            jobs: jobs.collect(),
+            law: any_law(random),
+            operation: one(random, &["randread", "randwrite"]),
+            noise: between(random, 0.01, 0.06),
+            timed: random.below(2) == 0,
+            repeats: 3 + random.below(3),
+        };
+        Self { file, gap }
+    }
+
+    /// All jobs of one name, as few do.
+    fn of_one_name(&self) -> File {
+        let jobs = self.file.jobs.iter().map(|job| Job { name: "j".to_owned(), ..job.clone() });
+        File { jobs: jobs.collect(), ..self.file.copy() }
+    }
+}
+
+/// Cells that are called slow by themselves.
+fn gaps(run: &Run) -> BTreeSet<(u64, u64)> {
+    let found = gap::gaps(&View::new(run)).flagged;
+    found.iter().map(|cell| (cell.block_bytes >> 10, cell.in_flight)).collect()
+}
+
+fn has_outlier(run: &Run) -> bool {
+    interval::cells(&View::new(run)).iter().flatten().any(|cell| !cell.outliers.is_empty())
+}
+
+/// As one who takes each name for a phase of its own.
+fn by_name_alone(run: &Run) -> Run {
+    let mut run = run.clone();
+    run.header.imported.iter_mut().for_each(|imported| imported.tool = "unknown".to_owned());
+    run
+}
+
+fn names(lot: &Lot) -> Vec<Claim> {
+    let trials = lot.effort.times(2000, 400);
+    let (mut found, mut same, mut others, mut found_alone) = (0, 0, 0, 0);
+    let (mut clean_gap, mut odd, mut odd_alone) = (0, 0, 0);
+    for trial in 0..trials as u64 {
+        let mut random = lot.random(&[1, trial]);
+        let grid = Grid::any(true, &mut random);
+        let noise = random.bits();
+        let [own, regular] =
+            [grid.file.copy(), grid.of_one_name()].map(|file| file.run(&mut Random::new(noise)));
+        let (Some(own), Some(regular)) = (own, regular) else { continue };
+        let (seen, wanted) = (gaps(&own), grid.gap.into_iter().collect::<BTreeSet<_>>());
+        found += usize::from(seen.is_superset(&wanted));
+        others += usize::from(seen.difference(&wanted).next().is_some());
+        same += usize::from(seen == gaps(&regular));
+        found_alone += usize::from(gaps(&by_name_alone(&own)).is_superset(&wanted));
+        let mut random = lot.random(&[2, trial]);
+        let Some(clean) = Grid::any(false, &mut random).file.run(&mut random) else { continue };
+        clean_gap += usize::from(!gaps(&clean).is_empty());
+        odd += usize::from(has_outlier(&clean));
+        odd_alone += usize::from(has_outlier(&by_name_alone(&clean)));
+    }
+    let share = |what: &str, bound, yes| Claim::share(what, bound, yes, trials);
+    vec![
+        share("a cell at a third of its rate: found", AtLeast(0.93), found),
+        share("the same cells as with one name for all jobs", AtLeast(0.98), same),
+        share("another cell called slow", AtMost(0.05), others),
+        share("clean: a cell called slow", AtMost(0.05), clean_gap),
+        share("clean: a file with a visit that lies apart", AtMost(0.05), odd),
+        share("each name for itself: the cell is found", AtLeast(0.93), found_alone).of_broken(),
+        share("each name for itself, clean: a visit lies apart", AtMost(0.05), odd_alone)
+            .of_broken(),
+    ]
 }
