@@ -59,6 +59,12 @@ pub const PROOFS: &[Proof] = &[
         run: times,
     },
     Proof {
+        name: "cache-compression",
+        about: "file systems that compress, or may: suites, block sizes, shares that moved, and links drawn at \
+                random",
+        run: compression,
+    },
+    Proof {
         name: "cache-writes",
         about: "a write cache of 1 GiB that fills at 1 GB/s and drains at a fifth of it",
         run: write_caches,
@@ -595,4 +601,101 @@ fn of_time(how: Timed, random: &mut stats::Random) -> Option<Said> {
         true if holds => Said::Bounds,
         _ => Said::Wrong,
     })
+}
+
+/// What the kernel, or nobody, says of compression.
+const COMPRESSED: [&str; 6] = [
+    "compressed (mount option compress=zstd:3): compressible data measures the processor",
+    "compressed (mount option compress-force=lzo): compressible data measures the processor",
+    "compressed (chattr +c): compressible data measures the processor",
+    "compressed (mount option compression=lz4): compressible data measures the processor",
+    "compressed (mount option compress_extension=*): compressible data measures the processor",
+    "zfs: may be compressed, the kernel does not say",
+];
+
+fn compression(lot: &Lot) -> Vec<Claim> {
+    let trials = lot.effort.times(1000, 60);
+    let (mut called, mut unseen, mut found, mut played) = (0, 0, 0, 0);
+    for trial in 0..trials as u64 {
+        let mut random = lot.random(&[8, trial]);
+        let Some(mut run) = compressed(&mut random) else { continue };
+        played += 1;
+        called += usize::from(names_cache(&run));
+        // The same run, and what it was made on not looked at.
+        let mut blind = run.clone();
+        blind.header.target.remarks.clear();
+        unseen += usize::from(names_cache(&blind));
+        // Nothing to compress: then what did not move was cached.
+        let text = &mut run.header.suite_text;
+        *text = text.replace("kind = \"zero\"", "kind = \"incompressible\"");
+        found += usize::from(names_cache(&run));
+    }
+    let share = |what: &str, bound, yes| Claim::share(what, bound, yes, played);
+    vec![
+        Claim::share("played", AtLeast(1.0), played, trials),
+        share("zeros on a file system that compresses: a cache is named", AtMost(0.05), called),
+        share(
+            "data that cannot be compressed, as little moved: a cache is named",
+            AtLeast(0.93),
+            found,
+        ),
+        share("by the counters alone, zeros: a cache is named", AtMost(0.05), unseen).of_broken(),
+    ]
+}
+
+/// Zeros written or read through a file system that compresses.
+fn compressed(random: &mut stats::Random) -> Option<Run> {
+    let one = |random: &mut stats::Random, all: &[&'static str]| {
+        all[random.below(all.len() as u64) as usize]
+    };
+    let operation = one(random, &["read", "write", "mixed"]);
+    let access = one(random, &["uniform", "sequential"]);
+    let block = one(random, &["4KiB", "16KiB", "128KiB", "1MiB"]);
+    let direct = random.below(2) == 0;
+    let mix = match operation {
+        "mixed" => "read_share = 0.7".to_owned(),
+        other => format!("operation = \"{other}\""),
+    };
+    let text = format!(
+        "schema = 1\nname = \"t\"\nfile_size = \"1GiB\"\ndata = \"zero\"\nmethod = \"classic\"\n[[phase]]\n\
+         name = \"p\"\n{mix}\naccess = \"{access}\"\nblock_size = \"{block}\"\ndirect = {direct}\n\
+         operations = 2000\n"
+    );
+    // What is read again is as fast as if a cache of that size held it.
+    let mut run = match random.below(4) {
+        0 => {
+            let text = suite::find_builtin("reread")?.text;
+            play(text, &["data=zero"], true, &spec(Some((128, 30)), 120), random.bits())?
+        }
+        _ => play(&text, &[], false, &spec(None, 100), random.bits())?,
+    };
+    let header = &mut run.header;
+    header.target.kind = TargetKind::File;
+    header.target.remarks = vec![
+        "btrfs: copy on write, blocks are not written in place".to_owned(),
+        one(random, &COMPRESSED).to_owned(),
+    ];
+    // By what a compressor leaves: 1 in 30 of zeros, more of other things.
+    let left = 0.9 * random.unit().powi(2);
+    let link = (random.below(2) == 0).then(|| record::Link {
+        name: "SATA 6 Gb/s".to_owned(),
+        bytes_per_second: 1_000_000 + random.below(1_000_000_000),
+    });
+    header.target.link = link;
+    for entry in run.visits.iter_mut().flat_map(|visit| &mut visit.ledger) {
+        entry.read_bytes = (entry.read_bytes as f64 * left) as u64;
+        entry.write_bytes = (entry.write_bytes as f64 * left) as u64;
+    }
+    Some(run)
+}
+
+/// Whether anything that is said is that of a cache.
+fn names_cache(run: &Run) -> bool {
+    let said = caches(&View::new(run));
+    let is_lag = |verdict: &Verdict| matches!(verdict, Verdict::WriteLag { .. });
+    let mut findings = said.cells.iter().flat_map(|cell| &cell.findings);
+    findings.any(|found| found.verdict.is_cached() || is_lag(&found.verdict))
+        || !said.write_caches.is_empty()
+        || said.rereads.iter().any(|reread| reread.found)
+        || said.sweeps.iter().any(|sweep| sweep.fit.is_some_and(|fit| fit.found))
 }
