@@ -26,7 +26,6 @@ use serde::Serialize;
 pub use self::reread::Reread;
 pub use self::sweep::{Sweep, SweepFit};
 pub use self::write::WriteCache;
-pub(crate) use self::write::write_caches;
 use crate::view::{CellView, View};
 
 /// All that a run says about caches.
@@ -40,6 +39,8 @@ pub struct Caches {
     pub sweeps: Vec<Sweep>,
     /// Visits in which writes became slower once so much had been written.
     pub write_caches: Vec<WriteCache>,
+    /// Why the run cannot tell how large a cache is; then it names none above.
+    pub blind: Option<String>,
     /// Bytes of cache in controllers and drives as the user declared them.
     pub declared_bytes: Option<u64>,
     /// What the links to the devices can carry, with its name.
@@ -239,17 +240,34 @@ fn has_page_cache(view: &View<'_>) -> bool {
     view.run.header.target.kind != record::TargetKind::Twin
 }
 
+/// Visits in which writes became slower once so much had been written, unless that tells of no cache.
+pub(crate) fn write_caches(view: &View<'_>) -> Vec<WriteCache> {
+    match ledger::compressed(view.run, &plan::Plan::of(view.run)) {
+        Some(_) => Vec::new(),
+        None => write::write_caches(view),
+    }
+}
+
 /// What a run says about caches.
 pub fn caches(view: &View<'_>) -> Caches {
     let plan = plan::Plan::of(view.run);
     let has_blocks = |cell: &&CellView<'_>| !plan.only_whole_files(cell.cell);
     let cells = view.grid().filter(|cell| !cell.visits.is_empty()).filter(has_blocks);
     let target = &view.run.header.target;
+    let cells = cells.map(|cell| judge(view, &plan, cell)).collect();
+    let rereads = reread::rereads(view, &plan);
+    let sweeps = sweep::sweeps(view, &plan);
+    let write_caches = write::write_caches(view);
+    // A cache below holds what was compressed, and a compressor has a speed of its own.
+    let any = !(rereads.is_empty() && sweeps.is_empty() && write_caches.is_empty());
+    let blind = ledger::compressed(view.run, &plan).filter(|_| any);
+    let is_blind = blind.is_some();
     Caches {
-        cells: cells.map(|cell| judge(view, &plan, cell)).collect(),
-        rereads: reread::rereads(view, &plan),
-        sweeps: sweep::sweeps(view, &plan),
-        write_caches: write::write_caches(view),
+        cells,
+        rereads: if is_blind { Vec::new() } else { rereads },
+        sweeps: if is_blind { Vec::new() } else { sweeps },
+        write_caches: if is_blind { Vec::new() } else { write_caches },
+        blind,
         declared_bytes: target.cache_bytes,
         link: target.link.as_ref().map(|link| (link.name.clone(), link.bytes_per_second)),
     }
@@ -264,7 +282,10 @@ fn judge(view: &View<'_>, plan: &plan::Plan, cell: &CellView<'_>) -> CellCaches 
         findings.extend(rules::residency(plan, cell));
         findings.extend(rules::direct(view, plan, cell));
         findings.extend(rules::size(view, plan, cell, device));
-        findings.extend(rules::link(view, cell));
+        // What was asked for is not what crossed the link.
+        if ledger::compressed(view.run, plan).is_none() {
+            findings.extend(rules::link(view, cell));
+        }
     }
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict.severity()));
     let verdict = findings.first().map_or_else(

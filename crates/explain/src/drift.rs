@@ -311,7 +311,7 @@ fn kept(
     for cliff in cliffs {
         seen.retain(|((order, cell), _)| *cell != cliff.cell || *order < cliff.order_first);
     }
-    for cache in crate::cache::write_caches(view) {
+    for cache in crate::cache::write::write_caches(view) {
         seen.retain(|(of, _)| *of != (cache.order, cache.cell));
     }
     let most = seen.iter().map(|(_, ln)| *ln).reduce(f64::max)?;

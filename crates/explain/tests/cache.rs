@@ -467,6 +467,9 @@ fn what_a_file_system_compressed_is_no_cache() {
         panic!("{:?}", of("zero", compresses))
     };
     assert!(why.contains("compress=zstd"), "{why}");
+    // Whether ZFS compresses the kernel does not say.
+    let zfs = of("zero", "zfs: may be compressed, the kernel does not say");
+    assert!(matches!(zfs, Verdict::Unknown { .. }), "{zfs:?}");
     // Where nothing can be compressed, or nothing compresses, what did not move was cached.
     for other in [
         of("incompressible", compresses),

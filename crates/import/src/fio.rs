@@ -25,8 +25,9 @@ pub(crate) const BOTH: &str = "No options are told. Where a job with reads and w
 /// fio's own defaults, in force where the options are recorded and name no other.
 const BLOCK: u64 = 4096;
 const ENGINE: &str = "psync";
-/// Engines that return when a request is done: fio caps their `iodepth` at one.
-const SYNCHRONOUS: [&str; 15] = [
+/// Engines that return when a request is done: fio caps their `iodepth` at one. Not those that are
+/// flagged as such in its source and queue all the same, as `libiscsi`.
+const SYNCHRONOUS: [&str; 32] = [
     "sync",
     "psync",
     "vsync",
@@ -40,9 +41,28 @@ const SYNCHRONOUS: [&str; 15] = [
     "filecreate",
     "filestat",
     "filedelete",
+    "dircreate",
+    "dirstat",
+    "dirdelete",
     "ime_sync",
     "ime_psync",
+    "ime_psyncv",
+    "dev-dax",
+    "libpmem",
+    "pmemblk",
+    "gfapi",
+    "http",
+    "libhdfs",
+    "libcufile",
+    "libhipfile",
+    "libzbc",
+    "mtd",
+    "net",
+    "netsplice",
+    "page_fault",
 ];
+/// Where `iodepth` counts whatever the engine: threads of their own submit.
+const OFFLOAD: &str = "offload";
 /// The group of what was put together with another job: -1 in 32 bits.
 const NO_GROUP: u64 = u32::MAX as u64;
 
@@ -434,7 +454,13 @@ impl Job {
     }
 
     fn is_synchronous(&self) -> bool {
-        self.engine().is_some_and(|engine| SYNCHRONOUS.contains(&engine.as_str()))
+        let is_on = |name: &str| self.option(name).is_some_and(|value| value != "0");
+        let waits = |engine: String| match engine.as_str() {
+            // Of a character device; of a block device it always does.
+            "sg" => is_on("direct") || is_on("sync"),
+            engine => SYNCHRONOUS.contains(&engine),
+        };
+        self.option("io_submit_mode") != Some(OFFLOAD) && self.engine().is_some_and(waits)
     }
 
     /// Requests that a worker has in flight: of a synchronous engine fio caps them at one, whatever

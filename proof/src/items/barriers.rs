@@ -39,6 +39,12 @@ pub const PROOFS: &[Proof] = &[
         about: "stacks played by the measuring loop on a virtual clock: where the queue is",
         run: queue,
     },
+    Proof {
+        name: "barriers-two",
+        about: "two limits in two layers, of requests or bytes, drawn at random, played by the measuring loop: where \
+                requests wait at each block size",
+        run: two,
+    },
 ];
 
 const LAYERS: [&str; 3] = ["host", "controllers", "disks"];
@@ -272,15 +278,14 @@ fn stack(cap: usize, iops: f64, shift: f64) -> ModelSpec {
     spec
 }
 
-fn visit(in_flight: u32, seed: u64) -> Visit {
+fn visit(block: Bytes, in_flight: u32, seed: u64) -> Visit {
     let size = Bytes::gib(1);
-    let classes =
-        vec![Class { op: Operation::Read, weight: 1.0, block_size: Bytes::kib(4), line: None }];
+    let classes = vec![Class { op: Operation::Read, weight: 1.0, block_size: block, line: None }];
     let stream = Stream {
         name: "read".to_owned(),
         access: Access::Uniform,
         mix: Mix { classes, choice: Choice::Dice },
-        align: Bytes::kib(4),
+        align: block,
         copy_to: None,
         directory: None,
         region: Region { start: Bytes::ZERO, length: size, spread: Spread::Concatenated },
@@ -316,8 +321,8 @@ fn visit(in_flight: u32, seed: u64) -> Visit {
 
 /// Plays one cell and reads the stages' counters as the kernel's would be read: the first stage is
 /// the host and has none, a device's queue has those below it in it.
-fn played(spec: &ModelSpec, in_flight: u32, seed: u64) -> Option<QueueCell> {
-    let visit = visit(in_flight, seed);
+fn played(spec: &ModelSpec, block: Bytes, in_flight: u32, seed: u64) -> Option<QueueCell> {
+    let visit = visit(block, in_flight, seed);
     let mut device = Model::new(spec, in_flight, seed).ok()?;
     let shared = Shared::new(&visit.streams);
     let mut drive = Drive::new(&visit, &visit.workers(), &shared, Limits::default()).ok()?;
@@ -346,7 +351,7 @@ fn played(spec: &ModelSpec, in_flight: u32, seed: u64) -> Option<QueueCell> {
     let below: f64 = layers.first().map_or(0.0, |layer| layer.within);
     let in_flight = u64::from(in_flight);
     Some(QueueCell {
-        block_bytes: 4096,
+        block_bytes: block.get(),
         in_flight,
         seen,
         held: seen,
@@ -366,8 +371,10 @@ fn queue(lot: &Lot) -> Vec<Claim> {
         for trial in 0..trials as u64 {
             let mut random = lot.random(&[cap as u64, trial]);
             let spec = stack(cap, 20_000.0 * (1.0 + random.unit()), NOISE);
-            let cells: Vec<QueueCell> =
-                [1, 8, 64].iter().filter_map(|&n| played(&spec, n, random.bits())).collect();
+            let cells: Vec<QueueCell> = [1, 8, 64]
+                .iter()
+                .filter_map(|&n| played(&spec, Bytes::kib(4), n, random.bits()))
+                .collect();
             let verdict = where_is_the_queue(&cells);
             off += verdict.off.len();
             all += 1;
@@ -389,4 +396,133 @@ fn queue(lot: &Lot) -> Vec<Claim> {
             3 * all,
         ),
     ]
+}
+
+/// A stack with a limit in each of two of its layers.
+struct Two {
+    spec: ModelSpec,
+    /// Layer and its limit.
+    limits: [(usize, Caps); 2],
+    blocks: Vec<u64>,
+    loads: Vec<u32>,
+}
+
+impl Two {
+    fn drawn(random: &mut Random) -> Self {
+        let between =
+            |random: &mut Random, low: f64, high: f64| low * (high / low).powf(random.unit());
+        let latency = between(random, 50e-6, 2e-3);
+        // Four to thirty requests in flight are at the limit, so 64 and more wait.
+        let iops = between(random, 4.0, 30.0) / latency;
+        let first = random.below(3) as usize;
+        let second = (first + 1 + random.below(2) as usize) % 3;
+        let all: Vec<u64> = (2..=8).map(|step| 1024u64 << step).collect();
+        let count = 2 + random.below(4) as usize;
+        let start = random.below((all.len() - count + 1) as u64) as usize;
+        let blocks = all[start..start + count].to_vec();
+        // Bytes end what is larger than a block size within the grid; or both count requests, one less
+        // than the other.
+        let other = match random.below(4) {
+            0 => Caps { iops: Some(iops * between(random, 0.3, 3.0)), bandwidth: None },
+            _ => {
+                let knee = between(random, blocks[0] as f64, blocks[count - 1] as f64);
+                Caps { iops: None, bandwidth: Some(Bytes::new((iops * knee) as u64)) }
+            }
+        };
+        let limits = [(first, Caps { iops: Some(iops), bandwidth: None }), (second, other)];
+        let law = Law {
+            iops: None,
+            bandwidth: None,
+            latency: Nanos::from_secs_f64(latency),
+            request_bandwidth: None,
+            sharpness: 5.0,
+        };
+        let mut spec = ModelSpec::from_law(law, None);
+        spec.noise.visit_shift = 0.005 + 0.03 * random.unit();
+        let of =
+            |layer: usize| limits.iter().find(|(at, _)| *at == layer).map(|(_, caps)| caps.clone());
+        spec.stages = (LAYERS.iter().enumerate())
+            .map(|(layer, name)| StageSpec {
+                name: (*name).to_owned(),
+                read: of(layer).unwrap_or_default(),
+                write: Caps::default(),
+                latency_share: if layer == 2 { 0.8 } else { 0.1 },
+            })
+            .collect();
+        let loads = vec![1, 8, 64 << random.below(3)];
+        Self { spec, limits, blocks, loads }
+    }
+
+    /// Layers whose limit ends requests of a size, or is within a fifth of the one that does.
+    fn waits(&self, block: u64) -> Vec<usize> {
+        let most = |caps: &Caps| {
+            let bytes = caps.bandwidth.map_or(f64::INFINITY, |b| b.get() as f64 / block as f64);
+            caps.iops.unwrap_or(f64::INFINITY).min(bytes)
+        };
+        let least = self.limits.iter().map(|(_, caps)| most(caps)).fold(f64::INFINITY, f64::min);
+        let near = self.limits.iter().filter(|(_, caps)| most(caps) <= 1.2 * least);
+        near.map(|(layer, _)| *layer).collect()
+    }
+}
+
+fn layer_of(place: &Place) -> usize {
+    match place {
+        Place::Above => 0,
+        Place::Devices { depth, .. } => *depth as usize + 1,
+    }
+}
+
+fn two(lot: &Lot) -> Vec<Claim> {
+    let trials = lot.effort.times(400, 40);
+    let (mut said, mut right, mut wrong, mut one_for_all) = (0, 0, 0, 0);
+    for trial in 0..trials as u64 {
+        let mut random = lot.random(&[trial]);
+        let stack = Two::drawn(&mut random);
+        let grid = stack.blocks.iter().flat_map(|b| stack.loads.iter().map(move |n| (*b, *n)));
+        let cells: Vec<QueueCell> = grid
+            .filter_map(|(b, n)| played(&stack.spec, Bytes::new(b), n, random.bits()))
+            .collect();
+        let verdict = where_is_the_queue(&cells);
+        let of_block = |block: u64| match &verdict.place {
+            Some(place) => Some(layer_of(place)),
+            None => {
+                let one = verdict.by_block.iter().find(|one| one.block_bytes == block);
+                one.and_then(|one| one.shares.first()).map(|first| layer_of(&first.place))
+            }
+        };
+        let found: Vec<(Option<usize>, Vec<usize>)> =
+            stack.blocks.iter().map(|&block| (of_block(block), stack.waits(block))).collect();
+        let is_right = |(found, wanted): &(Option<usize>, Vec<usize>)| {
+            found.is_some_and(|found| wanted.contains(&found))
+        };
+        said += usize::from(found.iter().all(|(found, _)| found.is_some()));
+        right += usize::from(found.iter().all(is_right));
+        wrong += usize::from(found.iter().any(|one| one.0.is_some() && !is_right(one)));
+        one_for_all += usize::from(naive(&cells, &stack));
+    }
+    vec![
+        Claim::share("it is said where requests wait", Bound::AtLeast(0.93), said, trials),
+        Claim::share("the right layer at every block size", Bound::AtLeast(0.93), right, trials),
+        Claim::share("a wrong layer at any", Bound::AtMost(0.05), wrong, trials),
+        Claim::share(
+            "the layer with most of all the waiting: right at every block size",
+            Bound::AtLeast(0.93),
+            one_for_all,
+            trials,
+        )
+        .of_broken(),
+    ]
+}
+
+/// The layer that holds most requests over all cells, for all block sizes.
+fn naive(cells: &[QueueCell], stack: &Two) -> bool {
+    let held = |layer: usize| -> f64 {
+        let of = |cell: &QueueCell| match layer {
+            0 => cell.above,
+            _ => cell.layers.get(layer - 1).map_or(0.0, |layer| layer.own),
+        };
+        cells.iter().map(of).sum()
+    };
+    let most = (0..LAYERS.len()).max_by(|&a, &b| held(a).total_cmp(&held(b)));
+    most.is_some_and(|most| stack.blocks.iter().all(|&block| stack.waits(block).contains(&most)))
 }

@@ -53,6 +53,18 @@ pub const PROOFS: &[Proof] = &[
         run: threshold,
     },
     Proof {
+        name: "cache-time",
+        about: "working-set --quick with --time 100 ms to 3 s: caches of 3 to 600 MiB, hits of 20 to 100 us, misses of \
+                1.8 to 8 times as long, and 50 to 1000 MB/s, drawn at random",
+        run: times,
+    },
+    Proof {
+        name: "cache-compression",
+        about: "file systems that compress, or may: suites, block sizes, shares that moved, and links drawn at \
+                random",
+        run: compression,
+    },
+    Proof {
         name: "cache-writes",
         about: "a write cache of 1 GiB that fills at 1 GB/s and drains at a fifth of it",
         run: write_caches,
@@ -203,8 +215,12 @@ fn play(text: &str, sets: &[&str], quick: bool, spec: &ModelSpec, seed: u64) -> 
     for set in sets {
         source.set(set).ok()?;
     }
-    let suite = suite::check(&source, &suite::CheckContext::default()).ok()?;
-    let header = header(&suite, suite::resolved_text(&source).ok()?, seed);
+    play_source(&source, spec, seed)
+}
+
+fn play_source(source: &suite::SuiteSource, spec: &ModelSpec, seed: u64) -> Option<Run> {
+    let suite = suite::check(source, &suite::CheckContext::default()).ok()?;
+    let header = header(&suite, suite::resolved_text(source).ok()?, seed);
     let mut run = Run { header, cells: Vec::new(), visits: Vec::new() };
     let mut model = Model::new(spec, 64, derive_seed(seed, &[1])).ok()?;
     for (phase, cell) in suite.phases.iter().flat_map(|p| p.cells.iter().map(move |c| (p, c))) {
@@ -509,4 +525,177 @@ fn write_caches(lot: &Lot) -> Vec<Claim> {
         Claim::share("the same: size within 20 %", AtLeast(0.95), near, times),
         Claim::share("no write cache: one found", AtMost(0.01), none, times),
     ]
+}
+
+/// How `working-set` gets its time.
+#[derive(Clone, Copy, PartialEq)]
+enum Timed {
+    /// By `--time`.
+    All,
+    /// Warming passes as well, as `--time` once did.
+    WarmingToo,
+}
+
+/// What is said of a cache: its size within a tenth, or within bounds; nothing of a size; or what is not so.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Said {
+    Near,
+    Bounds,
+    Wrong,
+}
+
+fn times(lot: &Lot) -> Vec<Claim> {
+    let trials = lot.effort.times(300, 24);
+    let mut claims = Vec::new();
+    for how in [Timed::All, Timed::WarmingToo] {
+        let (mut wrong, mut near, mut fits) = (0, 0, 0);
+        for trial in 0..trials as u64 {
+            let mut random = lot.random(&[7, trial]);
+            let Some(said) = of_time(how, &mut random) else { continue };
+            fits += usize::from(said != Said::Wrong);
+            near += usize::from(said == Said::Near);
+            wrong += usize::from(said == Said::Wrong);
+        }
+        let share = |what: &str, bound, yes| Claim::share(what, bound, yes, trials);
+        if how == Timed::All {
+            claims.push(share("size within 10 %, or within what is told", AtLeast(0.93), fits));
+            claims.push(share("size within 10 %", AtLeast(0.6), near));
+            claims.push(share("another size, or none, is told", AtMost(0.05), wrong));
+        } else {
+            let text = "warming passes cut short as well: another size, or none, is told";
+            claims.push(share(text, AtMost(0.05), wrong).of_broken());
+        }
+    }
+    claims
+}
+
+fn of_time(how: Timed, random: &mut stats::Random) -> Option<Said> {
+    let mut between = |low: f64, high: f64| low * (high / low).powf(random.unit());
+    let mib = between(3.0, 600.0);
+    let hit = between(20.0, 100.0);
+    let miss = hit * between(1.8, 8.0);
+    let bandwidth = between(50e6, 1e9);
+    let (time, noise) = (between(0.1, 3.0), between(0.005, 0.03));
+    let mut spec = spec(Some((1, 1)), miss as u64);
+    spec.read.request_bandwidth = Some(Bytes::new(bandwidth as u64));
+    spec.noise = NoiseSpec { cv: 0.03, rho: 0.5, jitter: 0.3, visit_shift: noise };
+    let size = (mib * 1_048_576.0) as u64 / 4096 * 4096;
+    spec.cache.iter_mut().for_each(|cache| {
+        (cache.size, cache.latency) = (Bytes::new(size), Nanos::micros(hit as u64));
+        cache.request_bandwidth = Some(Bytes::new((bandwidth * 2.0) as u64));
+    });
+    let mut source = suite::parse(suite::find_builtin("working-set")?.text, "proof").ok()?;
+    source.quick().ok()?;
+    source.set_time(Nanos::from_secs_f64(time)).ok()?;
+    if how == Timed::WarmingToo {
+        for number in 1..=10 {
+            source.set(&format!("warm-{number}.time={time:.3}s")).ok()?;
+        }
+    }
+    let run = play_source(&source, &spec, random.bits())?;
+    let found = caches(&View::new(&run));
+    let fit = found.sweeps.first()?.fit?;
+    let holds = (fit.cache_bytes_low..=fit.cache_bytes_high).contains(&(size as f64));
+    Some(match fit.found {
+        true if !fit.at_most && (fit.cache_bytes / size as f64 - 1.0).abs() <= 0.1 => Said::Near,
+        true if holds => Said::Bounds,
+        _ => Said::Wrong,
+    })
+}
+
+/// What the kernel, or nobody, says of compression.
+const COMPRESSED: [&str; 6] = [
+    "compressed (mount option compress=zstd:3): compressible data measures the processor",
+    "compressed (mount option compress-force=lzo): compressible data measures the processor",
+    "compressed (chattr +c): compressible data measures the processor",
+    "compressed (mount option compression=lz4): compressible data measures the processor",
+    "compressed (mount option compress_extension=*): compressible data measures the processor",
+    "zfs: may be compressed, the kernel does not say",
+];
+
+fn compression(lot: &Lot) -> Vec<Claim> {
+    let trials = lot.effort.times(1000, 60);
+    let (mut called, mut unseen, mut found, mut played) = (0, 0, 0, 0);
+    for trial in 0..trials as u64 {
+        let mut random = lot.random(&[8, trial]);
+        let Some(mut run) = compressed(&mut random) else { continue };
+        played += 1;
+        called += usize::from(names_cache(&run));
+        // The same run, and what it was made on not looked at.
+        let mut blind = run.clone();
+        blind.header.target.remarks.clear();
+        unseen += usize::from(names_cache(&blind));
+        // Nothing to compress: then what did not move was cached.
+        let text = &mut run.header.suite_text;
+        *text = text.replace("kind = \"zero\"", "kind = \"incompressible\"");
+        found += usize::from(names_cache(&run));
+    }
+    let share = |what: &str, bound, yes| Claim::share(what, bound, yes, played);
+    vec![
+        Claim::share("played", AtLeast(1.0), played, trials),
+        share("zeros on a file system that compresses: a cache is named", AtMost(0.05), called),
+        share(
+            "data that cannot be compressed, as little moved: a cache is named",
+            AtLeast(0.93),
+            found,
+        ),
+        share("by the counters alone, zeros: a cache is named", AtMost(0.05), unseen).of_broken(),
+    ]
+}
+
+/// Zeros written or read through a file system that compresses.
+fn compressed(random: &mut stats::Random) -> Option<Run> {
+    let one = |random: &mut stats::Random, all: &[&'static str]| {
+        all[random.below(all.len() as u64) as usize]
+    };
+    let operation = one(random, &["read", "write", "mixed"]);
+    let access = one(random, &["uniform", "sequential"]);
+    let block = one(random, &["4KiB", "16KiB", "128KiB", "1MiB"]);
+    let direct = random.below(2) == 0;
+    let mix = match operation {
+        "mixed" => "read_share = 0.7".to_owned(),
+        other => format!("operation = \"{other}\""),
+    };
+    let text = format!(
+        "schema = 1\nname = \"t\"\nfile_size = \"1GiB\"\ndata = \"zero\"\nmethod = \"classic\"\n[[phase]]\n\
+         name = \"p\"\n{mix}\naccess = \"{access}\"\nblock_size = \"{block}\"\ndirect = {direct}\n\
+         operations = 2000\n"
+    );
+    // What is read again is as fast as if a cache of that size held it.
+    let mut run = match random.below(4) {
+        0 => {
+            let text = suite::find_builtin("reread")?.text;
+            play(text, &["data=zero"], true, &spec(Some((128, 30)), 120), random.bits())?
+        }
+        _ => play(&text, &[], false, &spec(None, 100), random.bits())?,
+    };
+    let header = &mut run.header;
+    header.target.kind = TargetKind::File;
+    header.target.remarks = vec![
+        "btrfs: copy on write, blocks are not written in place".to_owned(),
+        one(random, &COMPRESSED).to_owned(),
+    ];
+    // By what a compressor leaves: 1 in 30 of zeros, more of other things.
+    let left = 0.9 * random.unit().powi(2);
+    let link = (random.below(2) == 0).then(|| record::Link {
+        name: "SATA 6 Gb/s".to_owned(),
+        bytes_per_second: 1_000_000 + random.below(1_000_000_000),
+    });
+    header.target.link = link;
+    for entry in run.visits.iter_mut().flat_map(|visit| &mut visit.ledger) {
+        entry.read_bytes = (entry.read_bytes as f64 * left) as u64;
+        entry.write_bytes = (entry.write_bytes as f64 * left) as u64;
+    }
+    Some(run)
+}
+
+/// Whether anything that is said is that of a cache.
+fn names_cache(run: &Run) -> bool {
+    let said = caches(&View::new(run));
+    let is_lag = |verdict: &Verdict| matches!(verdict, Verdict::WriteLag { .. });
+    let mut findings = said.cells.iter().flat_map(|cell| &cell.findings);
+    findings.any(|found| found.verdict.is_cached() || is_lag(&found.verdict))
+        || !said.write_caches.is_empty()
+        || said.rereads.iter().any(|reread| reread.found)
+        || said.sweeps.iter().any(|sweep| sweep.fit.is_some_and(|fit| fit.found))
 }

@@ -11,6 +11,7 @@ mod factors;
 mod freezes;
 mod gaps;
 mod histograms;
+mod imports;
 mod levels;
 mod outliers;
 mod rounds;
@@ -30,6 +31,7 @@ pub const ALL: &[&[Proof]] = &[
     freezes::PROOFS,
     gaps::PROOFS,
     barriers::PROOFS,
+    imports::PROOFS,
     factors::PROOFS,
     cache::PROOFS,
     changes::PROOFS,

@@ -378,7 +378,7 @@ export interface Barrier {
    */
   retrograde: Retrograde[];
   /**
-   * The fewest in flight are already at the limits: requests are served one at a time.
+   * One in flight is already at the limits: requests are served one at a time.
    */
   serial: boolean;
   /**

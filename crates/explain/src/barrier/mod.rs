@@ -111,7 +111,7 @@ pub struct Barrier {
     /// `n* = A t(b)` at the smallest block size from 4 KiB on: requests in flight from which more
     /// do not help.
     pub knee_in_flight: Option<f64>,
-    /// The fewest in flight are already at the limits: requests are served one at a time.
+    /// One in flight is already at the limits: requests are served one at a time.
     pub serial: bool,
     /// Which limit binds in each cell.
     pub bound: Vec<BoundCell>,
@@ -267,7 +267,9 @@ fn of_points(group: &str, op: &str, points: &[Point], seed: u64) -> Barrier {
                 let smallest = blocks.filter(|&block| block >= KNEE_BLOCK).min();
                 barrier.knee_in_flight = smallest.map(|block| fit.law.iops * fit.law.alone(block));
             }
-            barrier.serial = iops.reached && !points.iter().any(|p| waits(&p));
+            // Of more than one at the limit nobody knows how few would have been enough.
+            let alone = points.iter().any(|point| point.in_flight == 1);
+            barrier.serial = iops.reached && alone && !points.iter().any(|p| waits(&p));
             if iops.reached && bandwidth.reached {
                 barrier.knee_bytes = Some((fit.law.bandwidth / fit.law.iops) as u64);
             }

@@ -71,10 +71,20 @@ impl Barrier {
         }
         if self.serial {
             sentences.push(format!(
-                "{}: the fewest in flight are already at the limit, more do not help: somewhere \
+                "{}: one in flight is already at the limit, more do not help: somewhere \
                  requests are served one at a time. A lock held until a request is done is a \
                  candidate; try one file per thread.",
                 self.group
+            ));
+        } else if smallest.is_some()
+            && self.knee_in_flight.is_none()
+            && self.iops.is_some_and(|cap| cap.reached)
+        {
+            sentences.push(format!(
+                "{}: the fewest in flight are already at a limit, so how many it takes is unknown; \
+                 {}.",
+                self.group,
+                self.next_words("measure fewer in flight, down to one")
             ));
         }
         sentences.push(format!(

@@ -225,18 +225,23 @@ pub(super) fn findings(view: &View<'_>, plan: &Plan, cell: &CellView<'_>) -> Vec
     found.into_iter().map(finding).collect()
 }
 
-/// Why devices may have moved less than was asked for without any cache.
-fn compressed(run: &Run, plan: &Plan) -> Option<String> {
+/// Why devices may have moved less than was asked for without any cache: of ZFS the kernel does not tell
+/// whether it compresses, so it may.
+pub(super) fn compressed(run: &Run, plan: &Plan) -> Option<String> {
+    if !plan.is_compressible() {
+        return None;
+    }
     let how = run.header.target.remarks.iter().find_map(|remark| {
-        let (how, _) = remark.strip_prefix("compressed (")?.split_once("): ")?;
-        Some(how)
+        let known = remark.strip_prefix("compressed (").and_then(|rest| rest.split_once("): "));
+        let perhaps = || remark.split_once(": may be compressed");
+        known
+            .map(|(how, _)| format!("the file system compresses ({how})"))
+            .or_else(|| perhaps().map(|(name, _)| format!("{name} may compress (nobody can see)")))
     })?;
-    plan.is_compressible().then(|| {
-        format!(
-            "the file system compresses ({how}) and the data can be compressed, so the devices move \
-             less than is asked for, cache or not; a suite with `data = \"incompressible\"` tells"
-        )
-    })
+    Some(format!(
+        "{how} and the data can be compressed, so the devices move less than is asked for, cache or not; \
+         a suite with `data = \"incompressible\"` tells"
+    ))
 }
 
 /// Why what was asked for is not to be compared with counters.

@@ -33,6 +33,9 @@ impl Caches {
         said.extend(self.rereads.iter().flat_map(Reread::sentences));
         said.extend(self.sweeps.iter().flat_map(Sweep::sentences));
         said.extend(WriteCache::all(&self.write_caches));
+        said.extend(
+            self.blind.iter().map(|why| format!("How large a cache is, is unknown: {why}.")),
+        );
         said.extend(self.what_next());
         said
     }

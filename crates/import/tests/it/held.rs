@@ -917,6 +917,9 @@ fn a_synchronous_engine_of_fio_has_one_request_in_flight_whatever_iodepth_asks()
         ("", 1, true),
         ("\"ioengine\" : \"psync\", ", 1, true),
         ("\"ioengine\" : \"mmap\", ", 1, true),
+        ("\"ioengine\" : \"libpmem\", ", 1, true),
+        ("\"ioengine\" : \"sg\", \"sync\" : \"1\", ", 1, true),
+        ("\"ioengine\" : \"psync\", \"io_submit_mode\" : \"offload\", ", 32, false),
         ("\"ioengine\" : \"libaio\", ", 32, false),
         ("\"ioengine\" : \"io_uring\", ", 32, false),
     ] {
