@@ -435,6 +435,8 @@ test.describe('live', () => {
       context.waitForEvent('page'),
       page.getByRole('link', { name: 'r1' }).click({ modifiers: ['Control'] }),
     ]);
+    // Figures are drawn when somebody looks: a tab in the background may wait.
+    await tab.bringToFront();
     await expect(tab.locator('.canvas svg').first()).toBeVisible();
     expect((await context.cookies()).length).toBe(0);
     await tab.close();

@@ -757,7 +757,7 @@ fn what_stands_still_once_its_cache_is_full_has_its_size() {
     let [cache] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((cache.size_bytes, cache.after), (300 * MIB, 0.0), "{cache:?}");
     let text = cache.sentence();
-    assert!(text.contains("stopped after 2.93 GiB/s or more once 300 MiB"), "{text}");
+    assert!(text.contains("stopped after 3000 MiB/s or more once 300 MiB"), "{text}");
     assert!(text.contains(": a stall, or ") && !text.contains("0 B/s"), "{text}");
 }
 

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 
 use rusqlite::Connection;
 
-use crate::log::START;
+use crate::log::{START, TICK};
 use crate::moved::Opened;
 
 type First = [u8; START];
@@ -29,10 +29,11 @@ fn version(connection: &Connection) -> Option<i64> {
 impl Expected {
     /// As the file is, and whatever its log has.
     pub(crate) fn begin(&self, opened: &Opened, connection: &Connection) {
+        // First of all: what others do after it counts as theirs.
+        self.version.set(version(connection));
         let mut firsts = opened.logged();
         firsts.extend(opened.first());
         self.firsts.replace(firsts);
-        self.version.set(version(connection));
     }
 
     /// What a transaction of this process wrote.
@@ -49,16 +50,23 @@ impl Expected {
 
     /// What the file begins with after this process put the whole log into it.
     pub(crate) fn put(&self, opened: &Opened, connection: &Connection) {
-        self.firsts.borrow_mut().extend(opened.first());
         // Emptying the log counts as what others did.
         self.version.set(version(connection));
+        self.firsts.replace(opened.first().into_iter().collect());
     }
 
     /// Why the file is not the one that was opened, going by how it begins. What another process wrote
     /// cannot be known.
     pub(crate) fn fault(&self, opened: &Opened, connection: &Connection) -> Option<&'static str> {
-        let Some(first) = opened.first() else { return Some("it is empty, or cannot be read") };
+        self.fault_now(opened, connection)?;
+        // Another process may have put its log into the file between two of these looks.
+        std::thread::sleep(TICK);
+        self.fault_now(opened, connection)
+    }
+
+    fn fault_now(&self, opened: &Opened, connection: &Connection) -> Option<&'static str> {
         let now = version(connection);
+        let Some(first) = opened.first() else { return Some("it is empty, or cannot be read") };
         let is_of_others = self.version.replace(now) != now;
         let mut firsts = self.firsts.borrow_mut();
         if let Some(at) = firsts.iter().position(|known| *known == first) {

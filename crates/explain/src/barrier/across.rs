@@ -15,8 +15,11 @@ use crate::view::View;
 
 /// An interval within this on both sides of 0 is an acquittal.
 const ACQUITS: f64 = 0.15;
-/// An interval within these says that the factor is the limit.
-const FOLLOWS: (f64, f64) = (0.7, 1.1);
+/// An interval within these says that the factor is the limit, as far apart from 1 to both sides: an
+/// interval about a true slope of 1 is on both.
+const FOLLOWS: (f64, f64) = (0.7, 1.3);
+/// Above this no cap grows by more of one layer alone.
+const MORE_THAN_ALL: f64 = 1.1;
 /// A wider interval says nothing.
 const WIDTH_MAX: f64 = 0.5;
 /// Degrees of freedom from which the scatter about the line is its own witness.
@@ -47,7 +50,7 @@ impl CapKind {
 pub enum Follows {
     /// The interval lies in -0.15 to 0.15: it does not.
     No,
-    /// The interval lies in 0.7 to 1.1: it does, this factor is the limit.
+    /// The interval lies in 0.7 to 1.3, and not above 1.1: it does, this factor is the limit.
     Yes,
     /// Neither, but the interval is narrow: in part.
     Partly,
@@ -268,7 +271,7 @@ fn elasticity(at: usize, factors: &[String], caps: &[&CapOfRun]) -> Elasticity {
 fn judge(slope: &Ranged) -> Follows {
     if -ACQUITS < slope.low && slope.high < ACQUITS {
         Follows::No
-    } else if FOLLOWS.0 < slope.low && slope.high < FOLLOWS.1 {
+    } else if FOLLOWS.0 < slope.low && slope.high < FOLLOWS.1 && slope.low < MORE_THAN_ALL {
         Follows::Yes
     } else if slope.high - slope.low < WIDTH_MAX && slope.low > 0.0 && slope.high < 1.0 {
         Follows::Partly
@@ -346,4 +349,26 @@ fn points(groups: &[Vec<(f64, Ranged)>]) -> Vec<(f64, f64)> {
         (level, (sum / caps().count() as f64).exp())
     };
     levels.into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_about_one_says_that_the_factor_is_the_limit() {
+        for (low, high, wanted) in [
+            (-0.10, 0.14, Follows::No),
+            (0.95, 1.05, Follows::Yes),
+            (0.97, 1.13, Follows::Yes),
+            (0.75, 1.25, Follows::Yes),
+            (0.40, 0.80, Follows::Partly),
+            (0.60, 1.20, Follows::Inconclusive),
+            (0.90, 1.40, Follows::Inconclusive),
+            (1.12, 1.28, Follows::Inconclusive),
+        ] {
+            let slope = Ranged { value: f64::midpoint(low, high), low, high };
+            assert_eq!(judge(&slope), wanted, "{low} to {high}");
+        }
+    }
 }

@@ -324,7 +324,7 @@ fn a_model_without_end_is_refused() {
     let long = place.join("long.toml");
     std::fs::File::create(&long).unwrap().set_len(5 << 20).unwrap();
     let long = format!("model:{}", long.display());
-    for (model, why) in [("model:/dev/zero", "no regular file"), (&long, "longer than")] {
+    for (model, why) in [("model:/dev/zero", "wanted a regular file"), (&long, "longer than")] {
         let refused = prepare(&order(&place, "random-read", model, &SMALL)).unwrap_err();
         assert!(matches!(refused, RunError::Model { .. }), "{refused}");
         assert!(refused.to_string().contains(why), "{refused}");

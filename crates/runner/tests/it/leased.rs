@@ -197,7 +197,7 @@ fn who_has_locked_a_target_is_named_and_is_no_run() {
         let error = go(&place, &ours).unwrap_err();
         user.is_named_and_alive(&error);
         assert!(matches!(error, RunError::Locked { .. }), "{error}");
-        assert!(!error.to_string().contains("run"), "{error}");
+        assert!(!error.to_string().contains("another run"), "{error}");
         drop(user);
         go(&place, &ours).unwrap();
         let Some(()) = leave(&header, &scratch) else { return };

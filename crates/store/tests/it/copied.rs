@@ -134,7 +134,8 @@ fn a_store_that_is_overwritten_in_place_is_noticed_at_the_next_commit() {
     let path = scratch("overwritten_in_place");
     let other = path.with_file_name("other.db");
     let mut store = Store::open(&other).unwrap();
-    (0..5).for_each(|_| add(&mut store));
+    // Of more transactions than the other has, or both would begin alike.
+    (0..9).for_each(|_| add(&mut store));
     drop(store);
     let other = std::fs::read(&other).unwrap();
     for step in 0..10 {
@@ -158,6 +159,7 @@ fn a_store_that_is_overwritten_in_place_is_noticed_at_the_next_commit() {
             let length = new.len().min(pages * 4096);
             mixed.resize(whole.len().max(length), 0);
             mixed[..length].copy_from_slice(&new[..length]);
+            assert!(mixed != whole, "{step}");
             overwrite(&path, &mixed);
             let error = store.add_warning("r1", &record::Warning::new("w", "x")).unwrap_err();
             let is_said = matches!(error, StoreError::Overwritten { .. });
