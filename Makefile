@@ -7,6 +7,9 @@ PLIMSOLL := $(TARGET_DIR)/release/plimsoll
 # What `make run` measures: a file that it makes and removes again. Name one on the disk in question.
 SCRATCH ?= $(TARGET_DIR)/plimsoll-scratch.dat
 
+# Tests wait for devices and other processes more than they compute.
+TEST_THREADS ?= $(shell expr 2 '*' "$$(nproc)" + 1)
+
 # More for `cargo xtask bench`, for example BENCH="--rounds 9 --peer-dir /opt/fio".
 BENCH ?=
 
@@ -57,8 +60,12 @@ packages:
 test: packages page
 	.ci/page check
 	$(CARGO) xtask check
-	$(CARGO) test --workspace
-	$(CARGO) build --release --package plimsoll
+	$(CARGO) test --workspace --no-run
+# The program as it is shipped is built beside the tests, with the processor time that they leave.
+	@echo 'tests, and beside them the release build'; \
+	nice $(CARGO) build --quiet --release --package plimsoll & built=$$!; \
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace; tested=$$?; \
+	wait $$built && exit $$tested
 	PLIMSOLL="$(abspath $(PLIMSOLL))" .ci/page test
 	$(CARGO) xtask instructions --check
 	$(CARGO) xtask lab --short --jobs 2 --patience 2

@@ -500,7 +500,7 @@ fn a_model_that_is_a_pipe_is_not_waited_for() {
     let lab = Lab::new("model-fifo");
     fifo(&lab.path("model.toml"));
     let said = lab.run("run random-read --target model:model.toml --time 50ms");
-    said.is(2, &["cannot use model model.toml: it is no regular file", "\nhint: "]);
+    said.is(2, &["cannot use model model.toml: it is a pipe, wanted a regular file", "\nhint: "]);
 }
 
 #[test]
