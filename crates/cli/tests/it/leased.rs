@@ -11,7 +11,7 @@ use crate::world::{Done, World};
 struct Holder(Child);
 
 impl Holder {
-    /// `None` (with the reason printed) where leases cannot be had.
+    /// `None` where leases cannot be had.
     fn of(path: &Path, kind: &str) -> Option<Self> {
         let script = format!(
             "import fcntl, os, sys, time\n\
@@ -21,16 +21,8 @@ impl Holder {
         );
         let mut command = Command::new("python3");
         command.args(["-c", &script]).arg(path).stdout(Stdio::piped()).stderr(Stdio::null());
-        let Ok(child) = command.spawn() else {
-            println!("skipped: no python3");
-            return None;
-        };
-        let mut holder = Self(child);
-        if holder.0.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).is_err() {
-            println!("skipped: no leases here");
-            return None;
-        }
-        Some(holder)
+        let mut holder = Self(command.spawn().ok()?);
+        holder.0.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).is_ok().then_some(holder)
     }
 
     #[track_caller]
@@ -93,7 +85,9 @@ fn a_leased_file_is_neither_read_nor_looked_at() {
         ),
     ] {
         let before = std::fs::read(world.path(name)).unwrap();
-        let Some(mut holder) = Holder::of(&world.path(name), "F_WRLCK") else { return };
+        let Some(mut holder) = Holder::of(&world.path(name), "F_WRLCK") else {
+            return println!("skipped: no python3, or no leases here");
+        };
         for line in lines {
             let words: Vec<_> = line.split(' ').collect();
             let done = world.run(&words);
@@ -115,7 +109,9 @@ fn a_leased_file_is_neither_read_nor_looked_at() {
 fn a_reader_s_lease_is_not_broken() {
     let world = World::with_two_runs();
     let store = world.store();
-    let Some(mut holder) = Holder::of(&store, "F_RDLCK") else { return };
+    let Some(mut holder) = Holder::of(&store, "F_RDLCK") else {
+        return println!("skipped: no python3, or no leases here");
+    };
     for words in [&["list"][..], &["show", "r1"], &["rm", "r1"]] {
         let done = world.run(words);
         holder.lives(words, &done);
