@@ -4,11 +4,13 @@
 //! share is of the device or of what surrounds it; one that a single cell has is of that cell.
 
 mod cells;
+mod edges;
 mod levels;
 mod run;
 mod seconds;
 mod text;
 
+pub use self::edges::{Edge, End};
 pub(crate) use self::text::{signed, some_steps};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +46,9 @@ pub struct Drifts {
     pub cells: Vec<CellDrift>,
     /// What all cells share, for each part of the run; none when no cell was visited twice.
     pub parts: Vec<RunDrift>,
+    /// First visits that are faster than others of their cells, and last ones that are slower; without those
+    /// that a change of level that all cells share explains.
+    pub edges: Vec<Edge>,
     /// Cells in which writes fell for good after so much was written.
     pub cliffs: u32,
     /// Visits long enough to be looked at by the second.
@@ -259,10 +264,18 @@ pub fn drift(view: &View<'_>) -> Drifts {
         phase.map_or(0.0, |phase| hourly(&parts, &all, view, phase))
     };
     let cells = if too_short { Vec::new() } else { cell_drifts(view, &of_rows, &hourly) };
+    let index = |place: usize| view.cells.get(place).map_or(0, |cell| cell.cell.index);
+    let mut edges = edges::edges(&all, &index);
+    let steps = || parts.iter().flat_map(|part| &part.steps);
+    edges.retain(|edge| match edge.end {
+        End::Beginning => steps().all(|step| step.from_ns > edge.at_ns),
+        End::End => steps().all(|step| step.at_ns < edge.at_ns),
+    });
     Drifts {
         visits,
         cells,
         parts,
+        edges,
         cliffs: u32::try_from(cliffs.len()).unwrap_or(u32::MAX),
         long_visits: u32::try_from(long.len()).unwrap_or(u32::MAX),
         kept,

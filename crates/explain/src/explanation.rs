@@ -206,6 +206,7 @@ impl OfRun {
         let open = findings.not_converged.text();
         sure.extend(open.map(|text| format!("{}.", crate::words::capital(&text))));
         sure.extend(floor.and_then(|floor| floor.beside(view)));
+        sure.extend(crate::credits::not_excluded(view));
         let nothing = view.grid().all(|cell| cell.visits.is_empty());
         let unless_nothing = |what: &str, sentences: Vec<String>| match nothing {
             true => vec![format!("{what}: unknown. Nothing was measured.")],

@@ -13,6 +13,7 @@ pub mod calibration;
 pub mod closing;
 pub mod compare;
 pub mod converged;
+mod credits;
 pub mod differ;
 pub mod drift;
 pub mod ends;

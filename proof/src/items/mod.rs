@@ -7,6 +7,7 @@ mod cache;
 mod changes;
 mod compare;
 mod control;
+mod credits;
 mod factors;
 mod freezes;
 mod gaps;
@@ -26,6 +27,7 @@ pub const ALL: &[&[Proof]] = &[
     steady::PROOFS,
     outliers::PROOFS,
     compare::PROOFS,
+    credits::PROOFS,
     control::PROOFS,
     speeds::PROOFS,
     freezes::PROOFS,

@@ -487,6 +487,7 @@ mod tests {
                 cliffs: 0,
                 long_visits: 0,
                 kept: None,
+                edges: vec![],
             };
             (told.steps[0].at_break, said.sentences()[0].clone())
         };
@@ -521,8 +522,16 @@ mod tests {
 
     fn said(parts: Vec<RunDrift>) -> Vec<String> {
         let (visits, cells) = (vec![], vec![]);
-        super::super::Drifts { visits, cells, parts, cliffs: 0, long_visits: 0, kept: None }
-            .sentences()
+        super::super::Drifts {
+            visits,
+            cells,
+            parts,
+            cliffs: 0,
+            long_visits: 0,
+            kept: None,
+            edges: Vec::new(),
+        }
+        .sentences()
     }
 
     #[test]
@@ -608,6 +617,7 @@ mod tests {
             cliffs: 1,
             long_visits: 0,
             kept: None,
+            edges: vec![],
         };
         assert_eq!(drifts.sentences(), [""; 0]);
     }

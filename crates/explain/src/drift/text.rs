@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-use super::{CellDrift, Drifts, RunDrift, Slope, Step, VisitDrift};
+use super::{CellDrift, Drifts, Edge, RunDrift, Slope, Step, VisitDrift};
 use crate::words;
 
 /// Lists longer than this are not read.
@@ -16,7 +16,7 @@ impl Drifts {
     /// What all cells share first, then single cells, then single visits.
     pub fn sentences(&self) -> Vec<String> {
         // Beside a change that was found nobody says that there was none.
-        let is_quiet = self.cells.is_empty() && self.cliffs == 0;
+        let is_quiet = self.cells.is_empty() && self.cliffs == 0 && self.edges.is_empty();
         let is_quiet = is_quiet && self.visits.iter().all(|visit| visit.steps.is_empty());
         let is_only = self.parts.len() == 1;
         let of_part = |part: &RunDrift| {
@@ -31,6 +31,7 @@ impl Drifts {
         let (told, others): (Vec<_>, Vec<_>) =
             self.parts.iter().partition(|part| part.is_changed(is_quiet));
         let mut lines: Vec<String> = told.into_iter().flat_map(of_part).collect();
+        lines.extend(self.edges.iter().map(Edge::sentence));
         lines.extend(self.cells.iter().take(LINES_MAX).map(CellDrift::sentence));
         lines.extend(more(self.cells.len(), "cell"));
         lines.extend(self.visits.iter().take(LINES_MAX).flat_map(VisitDrift::sentences));
@@ -328,7 +329,16 @@ mod tests {
         };
         let of = |parts: Vec<RunDrift>| {
             let (visits, cells) = (vec![visit.clone()], Vec::new());
-            Drifts { visits, cells, parts, cliffs: 0, long_visits: 1, kept: None }.sentences()
+            Drifts {
+                visits,
+                cells,
+                parts,
+                cliffs: 0,
+                long_visits: 1,
+                kept: None,
+                edges: Vec::new(),
+            }
+            .sentences()
         };
         for parts in [Vec::new(), vec![unknown.clone()]] {
             let said = of(parts);

@@ -1,0 +1,73 @@
+//! Volumes that may have I/O credits: fast at first, and slower for good when those are used up.
+
+use record::Purpose;
+use record::stack::{Layer, What};
+use units::Nanos;
+
+use crate::view::View;
+
+/// Amazon's gp2 at 3000 IOPS and Azure's bursting disks keep their higher rate for half an hour.
+const LASTS: Nanos = Nanos::secs(1_800);
+
+/// File systems whose data are elsewhere, or that a program makes: what limits them cannot be seen.
+const ELSEWHERE: [&str; 10] =
+    ["fuse", "nfs", "cifs", "smb3", "ceph", "9p", "virtiofs", "glusterfs", "lustre", "afs"];
+
+/// What this run cannot exclude, where the target is no plain drive and nobody measured for long.
+pub(crate) fn not_excluded(view: &View<'_>) -> Option<String> {
+    let header = &view.run.header;
+    let what = header.stack.as_ref().filter(|_| header.imported.is_none());
+    let what = what.and_then(|stack| volume(&stack.layers))?;
+    let measured = view.run.visits.iter().filter(|visit| visit.purpose == Purpose::Measure);
+    let measured = Nanos::new(measured.map(|visit| visit.elapsed_ns).sum());
+    (measured > Nanos::ZERO && measured < LASTS).then(|| {
+        format!(
+            "The target is {what}. Such may have I/O credits: a higher rate for half an hour or so, then a \
+             lower one. {measured} of measuring do not exclude that; measure for more than {LASTS} in all (--time), \
+             or look up what the volume is sold with."
+        )
+    })
+}
+
+/// A disk that is no drive, or a file system that is elsewhere.
+fn volume(layers: &[Layer]) -> Option<String> {
+    layers.iter().find_map(|layer| match &layer.what {
+        What::Disk(disk) => disk.known_as.as_ref().map(|name| format!("no plain drive ({name})")),
+        What::FileSystem(fs) => ELSEWHERE
+            .iter()
+            .any(|kind| fs.kind.starts_with(kind))
+            .then(|| format!("a file system that is elsewhere ({})", fs.kind)),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use record::stack::{Disk, FileSystem, Layer};
+
+    use super::*;
+
+    fn of(what: What) -> Option<String> {
+        volume(&[Layer { id: "a".into(), below: vec![], size_bytes: None, what, queue: None }])
+    }
+
+    #[test]
+    fn volumes_that_may_have_credits_are_known() {
+        let disk = |known_as: Option<&str>| {
+            let known_as = known_as.map(str::to_owned);
+            of(What::Disk(Disk { known_as, ..Disk::default() }))
+        };
+        assert_eq!(disk(Some("Amazon EBS volume")).unwrap(), "no plain drive (Amazon EBS volume)");
+        assert_eq!(disk(None), None);
+        let file_system = |kind: &str| {
+            let kind = kind.to_owned();
+            of(What::FileSystem(FileSystem { kind, ..FileSystem::default() }))
+        };
+        assert_eq!(
+            file_system("fuse.sshfs").unwrap(),
+            "a file system that is elsewhere (fuse.sshfs)"
+        );
+        assert_eq!(file_system("nfs4").unwrap(), "a file system that is elsewhere (nfs4)");
+        assert_eq!(file_system("ext4"), None);
+    }
+}
