@@ -365,6 +365,11 @@ export interface Barrier {
    */
   one_at_a_time: OneAtATime | null;
   /**
+   * All cells had the same number of requests in flight, more than one: whether more would raise the rate
+   * does not show.
+   */
+  one_number: OneNumber | null;
+  /**
    * `read`, `write`, ...
    */
   op: string;
@@ -517,6 +522,29 @@ export interface Ladder {
  * How long requests take that come one at a time.
  */
 export interface OneAtATime {
+  /**
+   * The largest, likewise.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  largest: [number, number];
+  /**
+   * The smallest block size, and the seconds that one takes.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  smallest: [number, number];
+}
+/**
+ * How long requests take where as many are in flight all the time.
+ */
+export interface OneNumber {
+  /**
+   * How many.
+   */
+  in_flight: number;
   /**
    * The largest, likewise.
    *

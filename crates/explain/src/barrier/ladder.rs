@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fit::{Point, Ranged};
-use super::{NEAR, OneAtATime, error, mean};
+use super::{NEAR, OneAtATime, OneNumber, error, mean};
 
 /// Fewest numbers in flight.
 const LOADS_MIN: usize = 3;
@@ -60,13 +60,26 @@ fn ladder(block_bytes: u64, points: &[&Point]) -> Option<Ladder> {
 
 /// How long a request takes where one alone is in flight throughout.
 pub(super) fn one_at_a_time(points: &[Point]) -> Option<OneAtATime> {
-    if points.is_empty() || points.iter().any(|point| point.in_flight != 1) {
+    times(points).filter(|(in_flight, _)| *in_flight == 1).map(|(_, times)| times)
+}
+
+/// The same where as many are in flight in all cells, but more than one.
+pub(super) fn one_number(points: &[Point]) -> Option<OneNumber> {
+    let (in_flight, times) = times(points).filter(|(in_flight, _)| *in_flight > 1)?;
+    Some(OneNumber { in_flight, smallest: times.smallest, largest: times.largest })
+}
+
+/// How many are in flight in all of these, and how long one takes.
+fn times(points: &[Point]) -> Option<(u64, OneAtATime)> {
+    let in_flight = points.first()?.in_flight;
+    if points.iter().any(|point| point.in_flight != in_flight) {
         return None;
     }
-    let time = |point: &Point| (point.block_bytes, (-mean(&point.ln_rates)).exp());
+    let each = (in_flight as f64).ln();
+    let time = |point: &Point| (point.block_bytes, (each - mean(&point.ln_rates)).exp());
     let smallest = points.iter().min_by_key(|point| point.block_bytes).map(time)?;
     let largest = points.iter().max_by_key(|point| point.block_bytes).map(time)?;
-    Some(OneAtATime { smallest, largest })
+    Some((in_flight, OneAtATime { smallest, largest }))
 }
 
 #[cfg(test)]
@@ -99,5 +112,12 @@ mod tests {
         let found = one_at_a_time(&[point(1, 1000.0)]).unwrap();
         assert!((found.largest.1 - 1e-3).abs() < 1e-9);
         assert_eq!(one_at_a_time(&[point(1, 1000.0), point(2, 2000.0)]), None);
+        assert_eq!(
+            (one_number(&[point(1, 1000.0)]), one_at_a_time(&[point(8, 1000.0)])),
+            (None, None)
+        );
+        let found = one_number(&[point(8, 1000.0)]).unwrap();
+        assert_eq!(found.in_flight, 8);
+        assert!((found.smallest.1 - 8e-3).abs() < 1e-9, "{found:?}");
     }
 }

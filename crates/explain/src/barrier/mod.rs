@@ -96,6 +96,9 @@ pub struct Barrier {
     pub ladders: Vec<Ladder>,
     /// All requests came one at a time: then nothing but the time of a request limits.
     pub one_at_a_time: Option<OneAtATime>,
+    /// All cells had the same number of requests in flight, more than one: whether more would raise the rate
+    /// does not show.
+    pub one_number: Option<OneNumber>,
     /// The suite sets a rate or pauses in every cell, so no limit shows.
     pub paced: bool,
     /// Cells that are in none of this: far fewer were in flight than asked for.
@@ -128,6 +131,17 @@ pub struct Barrier {
 /// How long requests take that come one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OneAtATime {
+    /// The smallest block size, and the seconds that one takes.
+    pub smallest: (u64, f64),
+    /// The largest, likewise.
+    pub largest: (u64, f64),
+}
+
+/// How long requests take where as many are in flight all the time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct OneNumber {
+    /// How many.
+    pub in_flight: u64,
     /// The smallest block size, and the seconds that one takes.
     pub smallest: (u64, f64),
     /// The largest, likewise.
@@ -236,6 +250,7 @@ fn of_points(group: &str, op: &str, points: &[Point], seed: u64) -> Barrier {
         no_fit: None,
         ladders: Vec::new(),
         one_at_a_time: None,
+        one_number: None,
         paced: false,
         few_in_flight: 0,
         withheld: None,
@@ -255,6 +270,7 @@ fn of_points(group: &str, op: &str, points: &[Point], seed: u64) -> Barrier {
             barrier.no_fit = Some(why);
             barrier.ladders = ladder::ladders(points);
             barrier.one_at_a_time = ladder::one_at_a_time(points);
+            barrier.one_number = ladder::one_number(points);
         }
         Ok(fit) if fit.error_mean > ERROR_MAX => barrier.withheld = Some(fit.error_mean),
         Ok(fit) => {

@@ -142,17 +142,27 @@ impl Barrier {
             )];
         }
         let is_all = self.few_requests == 0 && self.few_in_flight == 0;
-        if let Some(alone) = self.one_at_a_time.as_ref().filter(|_| is_all) {
-            let ((small, time), (large, longest)) = (alone.smallest, alone.largest);
+        let times = |(small, time): (u64, f64), (large, longest): (u64, f64)| {
             let to = match large > small {
                 true => format!(", of {} {}", size(large), seconds(longest)),
                 false => String::new(),
             };
+            format!("of {} it is {}{to}", size(small), seconds(time))
+        };
+        if let Some(alone) = self.one_at_a_time.as_ref().filter(|_| is_all) {
             return vec![format!(
-                "{group}: requests come one at a time, so the time of a request is the limit: of {} it \
-                 is {}{to}. Only a shorter time, or more at a time, raises the rate.",
-                size(small),
-                seconds(time)
+                "{group}: requests come one at a time, so the time of a request is the limit: {}. Only a \
+                 shorter time, or more at a time, raises the rate.",
+                times(alone.smallest, alone.largest)
+            )];
+        }
+        if let Some(one) = self.one_number.as_ref().filter(|_| is_all) {
+            return vec![format!(
+                "{group}: {n} requests are in flight all the time, so the time of a request decides the rate: \
+                 {}. Whether more in flight would raise it is unknown; three numbers tell, as with \
+                 --set threads=1,8,32 or --set queue_depth=1,8,32.",
+                times(one.smallest, one.largest),
+                n = one.in_flight
             )];
         }
         if self.ladders.is_empty() {
@@ -542,10 +552,10 @@ mod tests {
             .collect();
         let mut barrier = of_points("read", "read", &one_load, 1);
         let said = barrier.sentences().join("\n");
-        assert!(said.contains("measure three at least"), "{said}");
+        assert!(said.contains("three numbers tell"), "{said}");
         barrier.few_requests = 22;
         let said = barrier.sentences().join("\n");
-        assert!(!said.contains("measure three at least"), "{said}");
+        assert!(!said.contains("three numbers tell"), "{said}");
         assert!(said.contains("one number of requests in flight in what is left"), "{said}");
         assert!(said.contains("; measure longer, so that none is left out."), "{said}");
     }
