@@ -13,12 +13,12 @@ use crate::block;
 use crate::born::Likeness;
 use crate::elsewhere::Elsewhere;
 use crate::host::{Host, unescape};
-use crate::locks::{Opening, openers};
+use crate::locks::{Opening, is_of_this_program, openers};
 use crate::mounts::{DeviceNumber, Mount, mount_of, mounts};
 use crate::overlays::{Alike, Overlays};
 use crate::safety::same::{Root, Table};
 use crate::safety::{
-    Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Lease, Place, Subject, Users,
+    Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Lease, Place, Process, Subject, Users,
 };
 use crate::shared::{self, Loop};
 use crate::signature::probe;
@@ -135,6 +135,10 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
                 id: *id,
                 size: target.path.size,
                 allocated: *allocated,
+                shared: match access {
+                    Access::Write { size, .. } if host.is_this() => target.shared_within(size),
+                    _ => Bytes::ZERO,
+                },
                 links: *links,
                 mark: target.path.mark(),
                 named: false,
@@ -191,7 +195,7 @@ fn place(host: &Host, target: &Target, consent: &Consent) -> Place {
 }
 
 /// A file system in memory has no more room than memory has, whatever its size says.
-fn space(host: &Host, target: &Target) -> Option<Space> {
+pub(crate) fn space(host: &Host, target: &Target) -> Option<Space> {
     let in_memory = target
         .mount
         .as_ref()
@@ -605,8 +609,22 @@ fn claimed_twins(host: &Host, twins: &Twins, ours: bool, facts: &mut BlockFacts)
         let path = Path::new("/dev").join(name);
         let number = device_named(&path).filter(|&n| Some(n) == block::number_of(host, name));
         if let Some(number) = number.filter(|_| !is_known(facts, name) && is_claimed(&path)) {
-            let by = "something that is not visible from here (a mount in another namespace?)";
-            push(&mut facts.holders, claimed_by(name, number, by));
+            let runs: Vec<Process> =
+                openers(number).into_iter().filter(is_of_this_program).collect();
+            let is_known = |run: &Process| facts.users.writers.iter().any(|known| known == run);
+            if runs.iter().any(is_known) {
+                // A reason of its own, which names it.
+                continue;
+            }
+            let by = match runs.first() {
+                Some(run) => DeviceUse { device: name.clone(), by: format!("another run, {run}") },
+                None => claimed_by(
+                    name,
+                    number,
+                    "something that is not visible from here (a mount in another namespace?)",
+                ),
+            };
+            push(&mut facts.holders, by);
         }
     }
 }

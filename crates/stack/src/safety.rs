@@ -18,6 +18,7 @@ pub use facts::{
 };
 pub use permit::{Action, ConfirmError, Permit};
 pub use refusal::{Refusal, RefusalReason};
+pub(crate) use space::{Below, judge_below};
 pub use space::{space_reserve, suggest_scratch_size};
 
 /// Whether the target may be used as wanted. Pure: the same facts, the same answer.
