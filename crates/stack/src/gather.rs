@@ -9,6 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use units::Bytes;
 
+use crate::beside;
 use crate::block;
 use crate::born::Likeness;
 use crate::elsewhere::Elsewhere;
@@ -174,7 +175,7 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
     }
 }
 
-fn place(host: &Host, target: &Target, consent: &Consent) -> Place {
+pub(crate) fn place(host: &Host, target: &Target, consent: &Consent) -> Place {
     let mount = target.mount.as_ref();
     let file_system = mount.map(|m| m.file_system.clone()).unwrap_or_default();
     let path = &target.path.resolved;
@@ -194,8 +195,16 @@ fn place(host: &Host, target: &Target, consent: &Consent) -> Place {
     }
 }
 
-/// A file system in memory has no more room than memory has, whatever its size says.
+/// What is free, less what other runs are about to take there.
 pub(crate) fn space(host: &Host, target: &Target) -> Option<Space> {
+    let space = free_space(host, target)?;
+    let mount = target.mount.as_ref().filter(|_| host.is_this());
+    let promised = mount.map_or(Bytes::ZERO, |mount| beside::unwritten(host, mount));
+    Some(Space { free: Bytes::new(space.free.get().saturating_sub(promised.get())), ..space })
+}
+
+/// A file system in memory has no more room than memory has, whatever its size says.
+fn free_space(host: &Host, target: &Target) -> Option<Space> {
     let in_memory = target
         .mount
         .as_ref()

@@ -3,6 +3,7 @@
 
 mod alignment;
 mod below;
+mod beside;
 mod block;
 mod born;
 pub mod build;
@@ -29,6 +30,7 @@ pub use alignment::{
     Alignment, AlignmentSource, DirectAlignment, direct_alignment, direct_alignment_of,
 };
 pub use below::room_below;
+pub use beside::confirm_room;
 pub use block::{BlockDevice, BlockKind};
 pub use gather::{Own, gather};
 pub use held::{Handle, Held, Imprint};

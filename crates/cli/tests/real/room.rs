@@ -5,6 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use rustix::process::Signal;
+
 use crate::lab::{Lab, Said, needs_root, tool};
 
 const WRITE: &str = "run random-write --time 50ms --target";
@@ -120,6 +122,41 @@ fn several_targets_share_the_room_below() {
     }
     lab.run(&format!("{WRITE} {} --target {} --size 1GiB --dry-run", alone(&one), alone(&two)))
         .is(3, &["may take 2 GiB more of ", &format!("m below {one}, {two}")]);
+}
+
+#[test]
+fn a_run_sees_what_another_has_not_written_yet() {
+    needs_root!("losetup", "mkfs.ext4", "mount");
+    let mut lab = Lab::new("beside");
+    lab.ext4("rw");
+    let words = "run random-write --time 1h --size 1200MiB --store one.db --target m/one";
+    let mut running = lab.start(words);
+    running.until("it has made its file", |_| lab.path("m/one").exists());
+    running.signal(Signal::STOP);
+    // 1.7 GiB can be taken.
+    let run = format!("{WRITE} m/two --size 1200MiB");
+    for run in [format!("{run} --dry-run"), run] {
+        lab.run(&run).is(3, &["1.17 GiB more would leave", "must stay free"]);
+    }
+    assert!(!lab.path("m/two").exists());
+    lab.ok(&format!("{WRITE} m/two --size 100MiB --dry-run"));
+    running.signal(Signal::CONT);
+    running.kill();
+}
+
+#[test]
+fn of_two_runs_that_begin_together_at_most_one_takes_the_room() {
+    needs_root!("losetup", "mkfs.ext4", "mount");
+    let mut lab = Lab::new("together");
+    lab.ext4("rw");
+    let run = |name: &str| {
+        let words = format!("{WRITE} m/{name} --size 1200MiB --store {name}.db");
+        lab.start(&words)
+    };
+    let both = [run("one"), run("two")];
+    let codes: Vec<_> = both.map(|running| running.end().code).into();
+    assert!(codes.iter().all(|code| matches!(code, Some(0 | 3))), "{codes:?}");
+    assert!(codes.contains(&Some(3)), "{codes:?}");
 }
 
 #[test]

@@ -69,6 +69,16 @@ fn judge_place(path: &str, place: &Place, reasons: &mut Vec<RefusalReason>) {
     }
 }
 
+/// Whether `needed` more may be taken of a file system.
+pub(super) fn judge_more(
+    path: &str,
+    place: &Place,
+    needed: Bytes,
+    reasons: &mut Vec<RefusalReason>,
+) {
+    judge_space(path, place, (Bytes::ZERO, needed), Taken::default(), reasons);
+}
+
 /// What an existing file takes of its file system already.
 #[derive(Clone, Copy, Default)]
 struct Taken {
