@@ -618,13 +618,9 @@ fn claimed_twins(host: &Host, twins: &Twins, ours: bool, facts: &mut BlockFacts)
         let path = Path::new("/dev").join(name);
         let number = device_named(&path).filter(|&n| Some(n) == block::number_of(host, name));
         if let Some(number) = number.filter(|_| !is_known(facts, name) && is_claimed(&path)) {
+            // A reason of its own besides its writing: that is waited for, as drive monitors are.
             let runs: Vec<Process> =
                 openers(number).into_iter().filter(is_of_this_program).collect();
-            let is_known = |run: &Process| facts.users.writers.iter().any(|known| known == run);
-            if runs.iter().any(is_known) {
-                // A reason of its own, which names it.
-                continue;
-            }
             let by = match runs.first() {
                 Some(run) => DeviceUse { device: name.clone(), by: format!("another run, {run}") },
                 None => claimed_by(

@@ -91,7 +91,7 @@ fn holes_of_a_file_under_loop_devices_count() {
     let words = format!("{WRITE} {device} --destroy {device}");
     let below = format!("m below {device}");
     lab.run(&format!("{words} --size 2200MiB --dry-run"))
-        .is(3, &["may take 2.15 GiB more of ", &below, "must stay free", "hint: make room in "]);
+        .is(3, &["may take 2.15 GiB more of ", &below, "must stay free", "hint: make room there"]);
     let said = lab.ok(&format!("{words} --size 100MiB --dry-run"));
     plans(&said, &["May take 100 MiB more of ", &below]);
     // Two names of one device share their holes.

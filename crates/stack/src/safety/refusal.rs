@@ -151,7 +151,7 @@ pub enum RefusalReason {
     },
     /// The file system below a loop device would be too full.
     #[error(
-        "{path} may take {needed} more of {point} below {devices}, which would leave {left} free of \
+        "{path} may take {needed} more of {place}, which would leave {left} free of \
          {total}; at least {reserve} must stay free (5 % or 1 GiB, whichever is more)"
     )]
     NoSpaceBelow {
@@ -159,10 +159,8 @@ pub enum RefusalReason {
         path: String,
         /// What the run takes there at most.
         needed: Bytes,
-        /// Where the file system is mounted.
-        point: String,
-        /// The loop devices over files in it.
-        devices: String,
+        /// Where the file system is mounted, and the loop devices over files in it.
+        place: String,
         /// What would be left.
         left: Bytes,
         /// The file system's size.
@@ -277,9 +275,7 @@ impl RefusalReason {
             Self::ReadOnly { .. } => "only reads can be measured here".to_owned(),
             Self::NoSpace { fits: Some(fits), .. } => format!("--size {} would fit", fits.exact()),
             Self::NoSpace { fits: None, .. } => "make room first, or measure elsewhere".to_owned(),
-            Self::NoSpaceBelow { point, .. } => {
-                format!("make room in {point}, or give a smaller --size")
-            }
+            Self::NoSpaceBelow { .. } => "make room there, or give a smaller --size".to_owned(),
             Self::NotNamed { path, .. } => {
                 format!("if everything on it may be lost, add --destroy {path}")
             }

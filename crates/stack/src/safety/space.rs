@@ -50,17 +50,16 @@ pub(crate) struct Below {
 pub(crate) fn judge_below(all: &[Below]) -> Result<Vec<String>, Refusal> {
     let (mut said, mut reasons) = (Vec::new(), Vec::new());
     for one in all.iter().filter(|one| one.takes > Bytes::ZERO) {
-        let (point, devices) = (one.point.clone(), one.devices.join(", "));
+        let place = format!("{} below {}", one.point, one.devices.join(", "));
         let (needed, total, reserve) = (one.takes, one.space.total, space_reserve(one.space.total));
         let left = Bytes::new(one.space.free.get().saturating_sub(needed.get()));
         if left < reserve {
             let path = one.path.clone();
-            let reason =
-                RefusalReason::NoSpaceBelow { path, needed, point, devices, left, total, reserve };
+            let reason = RefusalReason::NoSpaceBelow { path, needed, place, left, total, reserve };
             reasons.push(reason);
         } else {
             said.push(format!(
-                "May take {needed} more of {point} below {devices}, which leaves {left} free of {total}."
+                "May take {needed} more of {place}, which leaves {left} free of {total}."
             ));
         }
     }
@@ -92,7 +91,7 @@ mod tests {
         let refusal = judge_below(&[below(50, 46)]).unwrap_err();
         let text = refusal.to_string();
         assert!(text.starts_with("/dev/loop0 may take 46 GiB more of /srv"), "{text}");
-        assert!(refusal.hint().unwrap().contains("make room in /srv"), "{:?}", refusal.hint());
+        assert!(refusal.hint().unwrap().contains("make room there"), "{:?}", refusal.hint());
         assert!(judge_below(&[below(0, 0)]).unwrap().is_empty());
     }
 }
