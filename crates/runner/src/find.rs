@@ -193,8 +193,12 @@ pub(crate) fn find_paths(
         }
         let beside: u64 = seen.iter().filter(|other| shares_space(one, other)).map(|_| 1).sum();
         let beside = beside.saturating_mul(u64::from(each)).saturating_sub(1);
-        permits.extend(judge(host, order, &one.target, paths, &wanted, (beside, as_it_is))?);
+        let judged = judge(host, order, &one.target, paths, &wanted, (beside, as_it_is))?;
+        let goes = one.directory.is_some() && !order.settings.keep;
+        let of_run = |permit: Permit| if goes { permit.removed_afterwards() } else { permit };
+        permits.extend(judged.into_iter().map(of_run));
     }
+    let below = room_below(host, &seen, &wanted, as_it_is)?;
     let units = seen.iter().map(|one| {
         let alignment = alignment(&one.target);
         let sector = || one.target.top().and_then(|device| device.logical_sector);
@@ -232,12 +236,28 @@ pub(crate) fn find_paths(
         writes: !as_it_is,
         scratch,
         stale,
+        below,
         character: character.is_some(),
         shared: false,
     };
     let ground = Ground::Paths(Box::new(paths));
     let records = if several { records } else { Vec::new() };
     Ok(Found { ground, record, records, capacity, unit, as_it_is, asked, shorter })
+}
+
+/// What the run may take below loop devices, in sentences.
+fn room_below(
+    host: &Host,
+    seen: &[Seen],
+    suite: &Suite,
+    as_it_is: bool,
+) -> Result<Vec<String>, RunError> {
+    let beside = directory::needs(suite).map_or(Bytes::ZERO, |(bytes, _)| bytes);
+    // The files of all targets are counted in the suite.
+    let files = if as_it_is { 0 } else { suite.files.total().get() / seen.len().max(1) as u64 };
+    let bytes = Bytes::new(files.saturating_add(beside.get()));
+    let written: Vec<_> = seen.iter().map(|one| (&one.target, bytes)).collect();
+    Ok(stack::room_below(host, &written)?)
 }
 
 /// A scratch file goes with the run. Under a link it would be a file elsewhere that goes, maybe one
@@ -538,7 +558,11 @@ fn can_be_opened(path: &Path, writes: bool) -> Result<(), RunError> {
         return Ok(());
     }
     can(Access::READ_OK).map_err(denied("read"))?;
-    if writes { can(Access::WRITE_OK).map_err(denied("write to")) } else { Ok(()) }
+    match can(Access::WRITE_OK) {
+        // A file system that is mounted read-only is refused by the rules, which have a hint.
+        Err(errno) if writes && errno != rustix::io::Errno::ROFS => Err(denied("write to")(errno)),
+        _ => Ok(()),
+    }
 }
 
 /// Before anything of the targets is opened, also by a dry run.

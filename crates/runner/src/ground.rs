@@ -524,6 +524,13 @@ impl Files {
                 return Err(error);
             }
         }
+        let is_file = |permit: &&Permit| !matches!(permit.action, Action::Read | Action::Destroy);
+        let own = paths.permits.iter().filter(is_file).map(|permit| permit.path.clone());
+        let own: Vec<PathBuf> = if paths.shared { Vec::new() } else { own.collect() };
+        if let Err(refusal) = stack::confirm_room(&Host::this(), &own, &paths.consent) {
+            taken.leaving.undo();
+            return Err(refusal.into());
+        }
         for (path, owner) in &paths.stale {
             // Nothing depends on it, and whoever removes that run is told.
             let _ = left_behind::remove(path, *owner);

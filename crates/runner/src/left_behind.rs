@@ -21,6 +21,9 @@ use crate::{RunError, directory};
 pub struct LeftBehind {
     /// Files and directories that were removed.
     pub removed: Vec<PathBuf>,
+    /// Scratch files of a killed run that are not where they were: another run may have removed them,
+    /// or their file system is not mounted.
+    pub missing: Vec<PathBuf>,
     /// What is left alone, or could not be removed, and why.
     pub troubles: Vec<RunError>,
 }
@@ -43,7 +46,11 @@ pub fn remove_left_behind(header: &RunHeader) -> LeftBehind {
     };
     let bases = targets.iter().map(|target| Path::new(&target.resolved));
     for base in bases.filter(|path| path.file_name().is_some_and(|name| name == SCRATCH)) {
-        for path in named_like(base) {
+        let there = named_like(base);
+        if there.is_empty() && header.state == RunState::Killed {
+            found.missing.push(base.to_path_buf());
+        }
+        for path in there {
             // One that has come to its end has removed its own.
             let ended = matches!(header.state, RunState::Complete);
             if !ended && stack::mark_of(&path) == Mark::Unsupported {

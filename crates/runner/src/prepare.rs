@@ -88,6 +88,8 @@ pub(crate) struct Paths {
     pub scratch: Vec<PathBuf>,
     /// Scratch files that killed runs left beside those, each with the number of its run.
     pub stale: Vec<(PathBuf, u64)>,
+    /// What it may take of file systems below loop devices, in sentences.
+    pub below: Vec<String>,
     /// A character device: no size, no cache, read only.
     pub character: bool,
     /// Another side of the same comparison makes, fills, holds and removes the files.
@@ -191,6 +193,7 @@ impl Prepared {
                 for permits in paths.permits.chunks(each) {
                     said.extend(stack::describe_all(permits));
                 }
+                said.extend(paths.below.iter().cloned());
                 for (path, _) in &paths.stale {
                     let path = path.display();
                     said.push(format!("Removes {path}, which a killed run left, if none uses it."));
@@ -827,7 +830,10 @@ fn can_make_files(paths: &Paths, suite: &Suite) -> Result<(), RunError> {
     };
     // What the target's own files have not taken yet they may take.
     let there = match paths.target.path.kind {
-        PathKind::File { allocated, .. } => allocated,
+        PathKind::File { allocated, .. } => {
+            let shared = paths.target.shared_within(suite.files.total());
+            Bytes::new(allocated.get().saturating_sub(shared.get()))
+        }
         _ => Bytes::ZERO,
     };
     let own = if paths.writes { suite.files.total().get() } else { 0 };

@@ -135,6 +135,8 @@ fn look_on(handles: &[(File, u64)], stop: &AtomicBool, sender: &Sender<Vec<Seen>
     let _ = sender.send(seen);
 }
 
+const UNMOUNTED: &str = "is out of reach: its file system was unmounted";
+
 impl Watched {
     fn of(path: &Path) -> Option<Self> {
         let mut options = OpenOptions::new();
@@ -150,6 +152,11 @@ impl Watched {
         let named = std::fs::metadata(&self.path);
         let id = |found: &Metadata| (found.dev(), found.ino());
         let gone = match &named {
+            // Its name leads to what the mount has covered, or to nothing.
+            Err(_) if stack::is_unmounted(&self.handle) => Some(UNMOUNTED),
+            Ok(named) if id(named) != id(&held) && stack::is_unmounted(&self.handle) => {
+                Some(UNMOUNTED)
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some("was removed"),
             Ok(named) if id(named) != id(&held) => Some("was exchanged for another file"),
             _ => None,

@@ -9,16 +9,17 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use units::Bytes;
 
+use crate::beside;
 use crate::block;
 use crate::born::Likeness;
 use crate::elsewhere::Elsewhere;
 use crate::host::{Host, unescape};
-use crate::locks::{Opening, openers};
+use crate::locks::{Opening, is_of_this_program, openers};
 use crate::mounts::{DeviceNumber, Mount, mount_of, mounts};
 use crate::overlays::{Alike, Overlays};
 use crate::safety::same::{Root, Table};
 use crate::safety::{
-    Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Lease, Place, Subject, Users,
+    Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Lease, Place, Process, Subject, Users,
 };
 use crate::shared::{self, Loop};
 use crate::signature::probe;
@@ -135,6 +136,10 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
                 id: *id,
                 size: target.path.size,
                 allocated: *allocated,
+                shared: match access {
+                    Access::Write { size, .. } if host.is_this() => target.shared_within(size),
+                    _ => Bytes::ZERO,
+                },
                 links: *links,
                 mark: target.path.mark(),
                 named: false,
@@ -170,7 +175,7 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
     }
 }
 
-fn place(host: &Host, target: &Target, consent: &Consent) -> Place {
+pub(crate) fn place(host: &Host, target: &Target, consent: &Consent) -> Place {
     let mount = target.mount.as_ref();
     let file_system = mount.map(|m| m.file_system.clone()).unwrap_or_default();
     let path = &target.path.resolved;
@@ -190,8 +195,16 @@ fn place(host: &Host, target: &Target, consent: &Consent) -> Place {
     }
 }
 
+/// What is free, less what other runs are about to take there.
+pub(crate) fn space(host: &Host, target: &Target) -> Option<Space> {
+    let space = free_space(host, target)?;
+    let mount = target.mount.as_ref().filter(|_| host.is_this());
+    let promised = mount.map_or(Bytes::ZERO, |mount| beside::unwritten(host, mount));
+    Some(Space { free: Bytes::new(space.free.get().saturating_sub(promised.get())), ..space })
+}
+
 /// A file system in memory has no more room than memory has, whatever its size says.
-fn space(host: &Host, target: &Target) -> Option<Space> {
+fn free_space(host: &Host, target: &Target) -> Option<Space> {
     let in_memory = target
         .mount
         .as_ref()
@@ -605,8 +618,18 @@ fn claimed_twins(host: &Host, twins: &Twins, ours: bool, facts: &mut BlockFacts)
         let path = Path::new("/dev").join(name);
         let number = device_named(&path).filter(|&n| Some(n) == block::number_of(host, name));
         if let Some(number) = number.filter(|_| !is_known(facts, name) && is_claimed(&path)) {
-            let by = "something that is not visible from here (a mount in another namespace?)";
-            push(&mut facts.holders, claimed_by(name, number, by));
+            // A reason of its own besides its writing: that is waited for, as drive monitors are.
+            let runs: Vec<Process> =
+                openers(number).into_iter().filter(is_of_this_program).collect();
+            let by = match runs.first() {
+                Some(run) => DeviceUse { device: name.clone(), by: format!("another run, {run}") },
+                None => claimed_by(
+                    name,
+                    number,
+                    "something that is not visible from here (a mount in another namespace?)",
+                ),
+            };
+            push(&mut facts.holders, by);
         }
     }
 }

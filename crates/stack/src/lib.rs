@@ -2,6 +2,8 @@
 //! itself writes nothing to any target.
 
 mod alignment;
+mod below;
+mod beside;
 mod block;
 mod born;
 pub mod build;
@@ -27,6 +29,8 @@ mod users;
 pub use alignment::{
     Alignment, AlignmentSource, DirectAlignment, direct_alignment, direct_alignment_of,
 };
+pub use below::room_below;
+pub use beside::confirm_room;
 pub use block::{BlockDevice, BlockKind};
 pub use gather::{Own, gather};
 pub use held::{Handle, Held, Imprint};
@@ -50,6 +54,7 @@ pub use safety::{
 pub use shared::{share_bytes, targets_that_share_bytes};
 pub use signature::{Family, ReadAt, Signature, probe};
 pub use target::{
-    FileId, Nature, PathFacts, PathKind, Space, Target, TargetError, inspect, look, look_again,
+    FileId, Nature, PathFacts, PathKind, Space, Target, TargetError, inspect, is_unmounted, look,
+    look_again,
 };
 pub use users::write_lease_of;

@@ -167,6 +167,15 @@ pub fn openers(device: DeviceNumber) -> Vec<Process> {
     others().into_iter().filter_map(process).collect()
 }
 
+/// The directories of the other processes of this program.
+pub(crate) fn programs() -> Vec<PathBuf> {
+    let is_one = |(id, path): &(u32, PathBuf)| {
+        let name = std::fs::read_to_string(path.join("comm")).unwrap_or_default();
+        is_of_this_program(&Process { id: *id, name: name.trim_end().to_owned() })
+    };
+    others().into_iter().filter(is_one).map(|(_, path)| path).collect()
+}
+
 /// The other processes, each with its directory.
 fn others() -> Vec<(u32, PathBuf)> {
     let own = std::fs::read_link("/proc/self").unwrap_or_default();

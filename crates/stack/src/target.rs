@@ -367,6 +367,14 @@ pub(crate) fn names(name: &Path, held: &Held) -> bool {
     held.get().is_none_or(|held| leads_to(name, &held).is_ok_and(|is_it| is_it))
 }
 
+/// Whether the mount through which a file was opened is gone from the mount table (`umount --lazy`);
+/// false where the kernel does not tell.
+pub fn is_unmounted(open: impl AsFd) -> bool {
+    let Ok((Some(mount), _)) = place_of(open) else { return false };
+    let all = mounts(&Host::this()).unwrap_or_default();
+    !all.is_empty() && all.iter().all(|one| one.id != mount)
+}
+
 /// Which file, and through which mount.
 fn place_of(open: impl AsFd) -> io::Result<(Option<u64>, FileId)> {
     let mask = StatxFlags::INO | StatxFlags::MNT_ID;
@@ -530,6 +538,36 @@ impl Target {
         self.devices.first()
     }
 
+    /// How much of the first `size` bytes of an existing file takes new space when it is written,
+    /// although it is allocated: what a snapshot or a copy (`cp --reflink`) shares with it. All of
+    /// it where blocks are not written in place and the file system does not say what is shared.
+    pub fn shared_within(&self, size: Bytes) -> Bytes {
+        if !matches!(self.path.kind, PathKind::File { .. }) {
+            return Bytes::ZERO;
+        }
+        let size = size.min(self.path.size);
+        let handle = self.path.held.get();
+        let file = handle.as_ref().and_then(|handle| handle.to_read());
+        match file.map(|file| kernel::shared_bytes(file, size.get())) {
+            Some(Ok(shared)) => Bytes::new(shared),
+            _ if self.may_share() => size,
+            _ => Bytes::ZERO,
+        }
+    }
+
+    /// Whether a file may have extents that other files have as well, by the type of its file system.
+    fn may_share(&self) -> bool {
+        let shares = |name: &str| COPY_ON_WRITE.contains(&name);
+        let above = |nature: &Nature| match nature {
+            Nature::Overlay { upper_file_system, .. } => {
+                upper_file_system.as_deref().is_some_and(shares)
+            }
+            _ => false,
+        };
+        self.mount.as_ref().is_some_and(|mount| shares(&mount.file_system))
+            || self.natures.iter().any(above)
+    }
+
     /// Whether its contents are in the memory of this machine.
     pub fn is_memory(&self) -> bool {
         self.natures.iter().any(|n| matches!(n, Nature::Memory { .. }))
@@ -646,6 +684,9 @@ const NETWORK: [&str; 22] = [
     "fuse.rclone",
 ];
 
+/// File systems that do not write blocks in place.
+const COPY_ON_WRITE: [&str; 4] = ["btrfs", "zfs", "bcachefs", "nilfs2"];
+
 const MEMORY: [&str; 5] = ["tmpfs", "ramfs", "devtmpfs", "rootfs", "hugetlbfs"];
 
 /// Whether no disk of this machine is under a file system of that type.
@@ -688,7 +729,7 @@ fn file_system_natures(host: &Host, mount: &Mount, path: &PathFacts, found: &mut
             found.push(Nature::Overlay { upper, upper_file_system });
         }
         "btrfs" if path.no_cow == Some(true) => {}
-        "btrfs" | "zfs" | "bcachefs" | "nilfs2" => {
+        cow if COPY_ON_WRITE.contains(&cow) => {
             found.push(Nature::CopyOnWrite { name: name.clone() });
         }
         _ => {}

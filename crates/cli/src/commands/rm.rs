@@ -92,6 +92,14 @@ pub fn remove_files(store: &Store, runs: &[record::Run], output: &Output) -> Res
                 left.removed.iter().map(|path| path.display().to_string()).collect();
             output.note(&format!("removed what {} left: {}", run.header.id, names.join(", ")));
         }
+        for path in &left.missing {
+            output.note(&format!(
+                "the scratch file of {}, {}, is not there: its file system is not mounted, or the file \
+                 was removed already",
+                run.header.id,
+                path.display()
+            ));
+        }
         // What is not ours, or cannot be removed, is left and told; the run goes all the same.
         for trouble in &left.troubles {
             output.warning(&trouble.to_string());

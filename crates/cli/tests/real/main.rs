@@ -22,6 +22,7 @@ mod path;
 mod places;
 mod plumbing;
 mod refusals;
+mod room;
 mod schema;
 mod store_faults;
 mod study;

@@ -11,6 +11,9 @@ use crate::mark::Mark;
 use crate::signature::Signature;
 use crate::target::Space;
 
+/// Of a file that is there and stays.
+pub(super) const REMOVES_NOTHING: &str = "Creates and removes nothing.";
+
 pub(super) fn permit(facts: &Facts) -> Permit {
     let mut sentences = Vec::new();
     if facts.given != facts.resolved {
@@ -167,7 +170,7 @@ fn describe_write(facts: &Facts, size: Bytes, sentences: &mut Vec<String>) -> Ac
             if shrinks(file, size) {
                 sentences.push(format!("Cuts it to {size}: what lies beyond is lost."));
             }
-            sentences.push("Creates and removes nothing.".to_owned());
+            sentences.push(REMOVES_NOTHING.to_owned());
             sentences.extend(blind(&file.users));
             Action::Overwrite
         }

@@ -118,6 +118,9 @@ pub struct FileFacts {
     pub size: Bytes,
     /// What it takes.
     pub allocated: Bytes,
+    /// Of what is to be written, what other files have as well (a snapshot, `cp --reflink`): a write
+    /// to it takes new space.
+    pub shared: Bytes,
     /// Names that it has.
     pub links: u64,
     /// Whether Plimsoll made it.

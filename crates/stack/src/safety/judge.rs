@@ -43,7 +43,7 @@ pub(super) fn judge_write(
         }
         Subject::NewFile(place) | Subject::Directory(place) => {
             judge_place(&path, place, reasons);
-            judge_space(&path, place, size, also, Bytes::ZERO, reasons);
+            judge_space(&path, place, (size, also), Taken::default(), reasons);
         }
         Subject::Block(block) => judge_block(&path, block, size, reasons),
         Subject::Character => reasons.push(RefusalReason::CharacterDevice { path }),
@@ -69,17 +69,36 @@ fn judge_place(path: &str, place: &Place, reasons: &mut Vec<RefusalReason>) {
     }
 }
 
+/// Whether `needed` more may be taken of a file system.
+pub(super) fn judge_more(
+    path: &str,
+    place: &Place,
+    needed: Bytes,
+    reasons: &mut Vec<RefusalReason>,
+) {
+    judge_space(path, place, (Bytes::ZERO, needed), Taken::default(), reasons);
+}
+
+/// What an existing file takes of its file system already.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    allocated: Bytes,
+    /// A write to this part takes new space all the same.
+    shared: Bytes,
+}
+
 fn judge_space(
     path: &str,
     place: &Place,
-    size: Bytes,
-    also: Bytes,
-    taken: Bytes,
+    (size, also): (Bytes, Bytes),
+    taken: Taken,
     reasons: &mut Vec<RefusalReason>,
 ) {
     // A total of 0 is a file system that does not tell (some FUSE).
     let Some(space) = place.space.filter(|s| s.total.get() > 0) else { return };
-    let needed = size.get().saturating_sub(taken.get()).saturating_add(also.get());
+    let holes = size.get().saturating_sub(taken.allocated.get());
+    let anew = taken.shared.min(size).get();
+    let needed = holes.saturating_add(anew).saturating_add(also.get());
     let reserve = match place.is_own {
         // Nobody else's data wait for room there; file systems want some for themselves.
         true => Bytes::new(space.total.get().div_ceil(OWN_RESERVE)),
@@ -87,8 +106,8 @@ fn judge_space(
     };
     let left = space.free.get().saturating_sub(needed);
     if needed > 0 && left < reserve.get() {
-        let room =
-            Space { free: Bytes::new(space.free.get().saturating_add(taken.get())), ..space };
+        let kept = taken.allocated.get().saturating_sub(anew);
+        let room = Space { free: Bytes::new(space.free.get().saturating_add(kept)), ..space };
         reasons.push(RefusalReason::NoSpace {
             path: path.to_owned(),
             needed: Bytes::new(needed),
@@ -203,7 +222,8 @@ fn judge_file(
         }
         reasons.push(RefusalReason::NotOurs { path: owned(), size: file.size, mark });
     }
-    judge_space(path, &file.place, size, also, file.allocated.min(file.size), reasons);
+    let taken = Taken { allocated: file.allocated.min(file.size), shared: file.shared };
+    judge_space(path, &file.place, (size, also), taken, reasons);
 }
 
 /// Why a mark does not make the file ours; `None` if it does.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use units::Bytes;
 
+use super::describe::REMOVES_NOTHING;
 use crate::held::Held;
 use crate::mounts::DeviceNumber;
 use crate::signature::{Signature, probe};
@@ -114,6 +115,13 @@ impl Permit {
     #[must_use]
     pub fn holding(mut self, facts: &PathFacts) -> Self {
         self.held = facts.held.clone();
+        self
+    }
+
+    /// The same for a file that is removed after the run.
+    #[must_use]
+    pub fn removed_afterwards(mut self) -> Self {
+        self.sentences.retain(|sentence| sentence != REMOVES_NOTHING);
         self
     }
 

@@ -149,6 +149,25 @@ pub enum RefusalReason {
         /// A size that would fit, if any.
         fits: Option<Bytes>,
     },
+    /// The file system below a loop device would be too full.
+    #[error(
+        "{path} may take {needed} more of {place}, which would leave {left} free of \
+         {total}; at least {reserve} must stay free (5 % or 1 GiB, whichever is more)"
+    )]
+    NoSpaceBelow {
+        /// The target.
+        path: String,
+        /// What the run takes there at most.
+        needed: Bytes,
+        /// Where the file system is mounted, and the loop devices over files in it.
+        place: String,
+        /// What would be left.
+        left: Bytes,
+        /// The file system's size.
+        total: Bytes,
+        /// What must be left.
+        reserve: Bytes,
+    },
     /// A device that nobody named.
     #[error("{path} is a block device: writing it destroys what it holds ({summary})")]
     NotNamed {
@@ -256,6 +275,7 @@ impl RefusalReason {
             Self::ReadOnly { .. } => "only reads can be measured here".to_owned(),
             Self::NoSpace { fits: Some(fits), .. } => format!("--size {} would fit", fits.exact()),
             Self::NoSpace { fits: None, .. } => "make room first, or measure elsewhere".to_owned(),
+            Self::NoSpaceBelow { .. } => "make room there, or give a smaller --size".to_owned(),
             Self::NotNamed { path, .. } => {
                 format!("if everything on it may be lost, add --destroy {path}")
             }

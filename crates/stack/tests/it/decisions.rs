@@ -24,6 +24,7 @@ fn file() -> FileFacts {
         id: FileId { device: DeviceNumber { major: 8, minor: 1 }, inode: 12 },
         size: Bytes::gib(4),
         allocated: Bytes::gib(4),
+        shared: Bytes::ZERO,
         links: 1,
         mark: Mark::Ours,
         named: false,
