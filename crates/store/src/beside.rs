@@ -22,6 +22,9 @@ const O_NONBLOCK: i32 = 0o4_000;
 /// What SQLite puts beside a file.
 pub(crate) const SIDES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
+/// What is wrong with a file that has several.
+pub(crate) const NAMES: &str = "names (hard links)";
+
 /// A name beside a store.
 pub(crate) fn side(store: &Path, end: &str) -> PathBuf {
     let mut name = store.as_os_str().to_owned();
@@ -136,7 +139,7 @@ fn fault(found: &Metadata, path: &Path, store: &Path) -> Option<String> {
     }
     // 0: its holder removed it just now.
     if found.nlink() > 1 {
-        return Some(format!("it has {} names (hard links)", found.nlink()));
+        return Some(format!("it has {} {NAMES}", found.nlink()));
     }
     let is_known = || {
         let store = std::fs::metadata(store).ok().map(|store| store.uid());

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
+use crate::beside;
 use crate::blob::BlobError;
 
 /// `SQLITE_IOERR_SHMSIZE`.
@@ -218,6 +219,20 @@ pub enum StoreError {
         /// How that shows.
         why: String,
     },
+    /// Its log was changed or removed while it was in use, so that others cannot read what was stored.
+    #[error("what was stored last in {} cannot be read: its log {} is not as it was written: {why}", path.display(), log.display())]
+    LogLost {
+        /// The store.
+        path: PathBuf,
+        /// The name of its log.
+        log: PathBuf,
+        /// How that shows.
+        why: String,
+        /// All that was stored until then is in the file nevertheless.
+        is_saved: bool,
+        /// The log has all, and is refused for another reason.
+        is_whole: bool,
+    },
     /// The log beside it is of another copy of the store, or of another store: together they are
     /// neither.
     #[error("the store {} is not opened: its log {} is of another copy or another store: {why}", path.display(), log.display())]
@@ -264,6 +279,16 @@ pub enum StoreError {
 pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
+/// How to use a store again whose log has other names: it must not be moved away.
+fn other_names(log: &Path) -> String {
+    let file = log.display();
+    format!(
+        "{file} may have results that are not in the store's file: do not remove it. `find DIRECTORY -xdev \
+         -samefile {file}` finds its other names. Remove those, or give it a file of its own: `cp -p {file} \
+         {file}.copy && mv {file}.copy {file}`"
+    )
 }
 
 impl StoreError {
@@ -338,6 +363,12 @@ impl StoreError {
             Self::NoSuchRun { suggestion, .. } => return suggestion.clone(),
             Self::Ambiguous { found, .. } => return Some(format!("one of {}", found.join(", "))),
             Self::Claimed { .. } => "wait for it, or end that process first",
+            Self::NotBeside { path, why, .. }
+                if why.ends_with(beside::NAMES)
+                    && path.as_os_str().as_encoded_bytes().ends_with(b"-wal") =>
+            {
+                return Some(other_names(path));
+            }
             Self::NotBeside { .. } => {
                 "nothing was written to it; look at who put it there, and move it away, or name \
                  a store in a directory of your own with `--store FILE`"
@@ -349,6 +380,19 @@ impl StoreError {
                      {store} and {log} away. Then `mv {log} {log}.damaged` goes on with what is in \
                      {store} itself, and `sqlite3 {store} 'PRAGMA wal_checkpoint(TRUNCATE)'` with that \
                      and what the log has before the damage"
+                ));
+            }
+            Self::LogLost { path, is_saved: true, .. } => {
+                return Some(format!(
+                    "all that was stored until then is in {} itself; `plimsoll resume RUN` goes on with a run",
+                    path.display()
+                ));
+            }
+            Self::LogLost { log, is_whole: true, .. } => return Some(other_names(log)),
+            Self::LogLost { path, log, .. } => {
+                let (store, log) = (path.display(), log.display());
+                return Some(format!(
+                    "nothing of it was put into {store}. What is in {store} itself, and in {log} before the                      damage, can still be read: `plimsoll list`. Copy both away. If {log} was put back                      from a copy or cut, `mv {log} {log}.old` goes on with what is in {store} itself;                      measure the rest again"
                 ));
             }
             Self::Lost { path, log, whole } => {

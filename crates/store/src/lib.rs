@@ -12,6 +12,7 @@ mod claim;
 mod error;
 mod expected;
 mod held;
+mod kept;
 mod log;
 mod look;
 mod mark;
@@ -24,7 +25,7 @@ mod resolve;
 mod seal;
 mod write;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -88,6 +89,9 @@ pub struct Store {
     seen: Cell<Option<log::Stamp>>,
     /// SQLite found pages that contradict each other: log and file may not fit each other.
     is_hurt: Cell<bool>,
+    /// How it shows that its log is not the one that was opened, and whether all is in the file
+    /// nevertheless.
+    lost: RefCell<Option<(String, bool)>>,
     _user: held::User,
 }
 
@@ -103,7 +107,7 @@ const LOG_MAX: u64 = 4 << 20;
 
 impl Drop for Store {
     fn drop(&mut self) {
-        if self.is_there().is_err() {
+        if self.is_there().is_err() || self.kept(true).is_err() || self.is_there().is_err() {
             self.leave();
             return;
         }
@@ -119,7 +123,7 @@ impl Drop for Store {
         self.empty_log();
         let keep_log = self.keeps_log
             || self.is_hurt.get()
-            || !self.is_log_sound()
+            || !(self.is_log_sound() || self.save())
             || self.log_length() > 0 && self.is_being_written();
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep_log);
     }
@@ -240,6 +244,7 @@ impl Store {
             put: Cell::new(None),
             seen: Cell::new(None),
             is_hurt: Cell::new(false),
+            lost: RefCell::new(None),
             _user: user,
         }
     }
@@ -402,6 +407,9 @@ impl Store {
         if file_id(&self.path) != Some(file) {
             return Err(self.moved().unwrap_or_else(|| StoreError::Gone(self.path.clone())));
         }
+        if let Some((why, is_saved)) = &*self.lost.borrow() {
+            return Err(self.log_lost(why.clone(), *is_saved));
+        }
         self.fault().map_or(Ok(()), |why| {
             // Nothing is put into it, whatever happens to it next.
             self.is_hurt.set(true);
@@ -493,7 +501,8 @@ impl Store {
 
     /// Whether what is in the log may be put into the file.
     fn is_log_sound(&self) -> bool {
-        self.log_length() == 0 || matches!(look::look(&self.path), Ok(Verdict::Sound))
+        let is_whole = self.opened.as_ref().is_none_or(|opened| opened.lacks().is_none());
+        is_whole && (self.log_length() == 0 || matches!(look::look(&self.path), Ok(Verdict::Sound)))
     }
 
     /// Takes the log and its index away from a name that is another file's by now, or nobody's: they

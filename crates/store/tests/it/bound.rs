@@ -416,12 +416,13 @@ fn a_log_that_is_damaged_meanwhile_is_not_put_into_the_file() {
     let mut bytes = std::fs::read(log(&path)).unwrap();
     bytes[9000] ^= 1;
     std::fs::write(log(&path), &bytes).unwrap();
-    store.set_state("r2", record::RunState::Complete).unwrap();
     // More than SQLite itself keeps in a log.
     for _ in 0..6 {
         let long = record::Warning::new("w", "x".repeat(1 << 20));
         store.add_warning("r3", &long).unwrap();
     }
+    let error = store.set_state("r2", record::RunState::Complete).unwrap_err();
+    assert!(matches!(error, StoreError::LogLost { .. }), "{error:?}");
     drop(store);
     assert!(std::fs::read(&path).unwrap() == file);
     assert!(store::doubt(&path).is_some());
