@@ -8,6 +8,7 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::StoreError;
 use crate::held::{self, Looked};
@@ -62,6 +63,27 @@ pub(crate) fn ask_nobody(store: &Path) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+/// So often it is looked for another name: who opens a store has its file a moment before its index.
+const LOOKS: u32 = 10;
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Refuses a store that another process has open under another name: each has a log of its own then.
+pub(crate) fn has_one_name(store: &Path) -> Result<(), StoreError> {
+    let real = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+    let is_another = || {
+        let file = look_through(&real).and_then(Looked::hold).ok();
+        let index = look_at(&side(&real, "-shm")).ok();
+        file.is_some_and(|file| held::is_open_otherwise(&file, index.as_ref()))
+    };
+    for _ in 0..LOOKS {
+        if !is_another() {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK);
+    }
+    Err(StoreError::OtherName(store.to_owned()))
 }
 
 /// Opens a file beside a store for reading and writing; makes it if it is not there. Nothing in it

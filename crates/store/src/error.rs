@@ -45,6 +45,9 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
+    /// Another process uses it with a log that is not beside this name.
+    #[error("the store {} is not opened: another process has it open under another name", .0.display())]
+    OtherName(PathBuf),
     /// Removed or exchanged while it was open.
     #[error("the store {} went away: it was removed or exchanged while it was in use", .0.display())]
     Gone(PathBuf),
@@ -308,6 +311,11 @@ impl StoreError {
             Self::IsDirectory(path) => {
                 let file = path.join("plimsoll.db");
                 return Some(format!("name a file in it: `--store {}`", file.display()));
+            }
+            Self::OtherName(_) => {
+                "under each name it would have a log of its own, and what is in one of them would be lost. \
+                 Use the name that the other process uses, or wait until that ends. Links are followed; hard \
+                 links and mounts of a file are other names: mount the directory instead"
             }
             Self::BadName { .. } => "name another file with `--store FILE`",
             Self::Gone(_) => {

@@ -169,6 +169,9 @@ impl Store {
             Verdict::Behind => Some("the store has more than can be read of it".to_owned()),
             Verdict::Sound | Verdict::Doubt(_) => None,
         };
+        if verdict == Verdict::Sound {
+            beside::has_one_name(path)?;
+        }
         if let Some(why) = damage {
             let log = log_path(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
             return Err(StoreError::LogDamaged { path: path.to_owned(), log, why });
@@ -217,7 +220,10 @@ impl Store {
     pub fn open_read_only(path: &Path) -> Result<Self, StoreError> {
         never_a_store(path)?;
         let store = match look::look(path)? {
-            Verdict::Sound => Self::read_soundly(path)?,
+            Verdict::Sound => {
+                beside::has_one_name(path)?;
+                Self::read_soundly(path)?
+            }
             Verdict::Doubt(_) | Verdict::Damaged(_) => Self::read_carefully(path)?,
             Verdict::Behind => Self::connect_read_only(path, Reading::FileAlone)?,
         };
