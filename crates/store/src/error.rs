@@ -7,6 +7,16 @@ use crate::blob::BlobError;
 
 /// `SQLITE_IOERR_SHMSIZE`.
 const INDEX_SIZE: i32 = 4874;
+/// `SQLITE_IOERR_SHORT_READ`.
+const SHORT_READ: i32 = 522;
+/// `SQLITE_IOERR_WRITE`.
+const WRITE: i32 = 778;
+/// `SQLITE_CONSTRAINT_FOREIGNKEY`.
+const NO_PARENT: i32 = 787;
+
+fn extended(error: &rusqlite::Error) -> Option<i32> {
+    error.sqlite_error().map(|error| error.extended_code)
+}
 
 /// Why the store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -186,6 +196,15 @@ pub enum StoreError {
         /// The index asked for.
         cell: u32,
     },
+    /// Another process removed the run meanwhile.
+    #[error("a run that is stored in {} just now is no longer there: another process removed it", path.display())]
+    RunRemoved {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: Box<rusqlite::Error>,
+    },
     /// The run has a visit of that order already.
     #[error("run {run} has a visit {order} already")]
     VisitExists {
@@ -364,6 +383,25 @@ impl StoreError {
                  somebody did. Copy the file away; take it from a backup, or remove that run with \
                  `plimsoll rm` and measure it again: other runs can be read as before"
             }
+            Self::RunRemoved { .. } => {
+                "what was measured of that run is lost; `plimsoll list` shows what there is, and `plimsoll run` \
+                 measures again"
+            }
+            Self::Io { path, source } if extended(source) == Some(SHORT_READ) => {
+                return Some(format!(
+                    "522: a file of the store is shorter than it was written. Somebody cut {} or its log, or \
+                     copied another file over it; `plimsoll list` shows what can still be read",
+                    path.display()
+                ));
+            }
+            Self::Io { path, source } if extended(source) == Some(WRITE) => {
+                return Some(format!(
+                    "778: the system refused to write. The file may be as long as it may be: `ulimit -f`, or the \
+                     largest file of the file system that {} is on. Else look at the kernel log for errors of \
+                     the device",
+                    path.display()
+                ));
+            }
             Self::Io { .. } => "look at the kernel log for errors of the device the store is on",
             Self::Refused { .. } | Self::VisitExists { .. } | Self::NoSuchCell { .. } => {
                 return None;
@@ -458,7 +496,11 @@ impl StoreError {
             return Self::Damaged { path, source: Box::new(error) };
         }
         // No room for the log's index, which SQLite calls an error of the device.
-        let is_index = error.sqlite_error().is_some_and(|e| e.extended_code == INDEX_SIZE);
+        let is_index = extended(&error) == Some(INDEX_SIZE);
+        // All that refers to something refers to a run, or to a part of one.
+        if extended(&error) == Some(NO_PARENT) {
+            return Self::RunRemoved { path, source: Box::new(error) };
+        }
         let code = if is_index { Some(ErrorCode::DiskFull) } else { code };
         let source = Box::new(error);
         match code {

@@ -671,6 +671,28 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_was_removed_meanwhile_is_named() {
+        let mut store = scratch("removed");
+        add_run(&store);
+        let visit = "INSERT INTO warning (run, code, text) VALUES (2, 'a', 'b')";
+        let error = store.transaction(|t| t.execute(visit, []).map(drop)).unwrap_err();
+        assert!(error.to_string().contains("is no longer there"), "{error}");
+        assert!(matches!(error, StoreError::RunRemoved { .. }), "{error:?}");
+        discard(store);
+    }
+
+    #[test]
+    fn numbers_of_sqlite_are_explained() {
+        let hint = |extended: i32| {
+            let error = rusqlite::ffi::Error::new(extended);
+            let error = rusqlite::Error::SqliteFailure(error, None);
+            StoreError::sql(Path::new("s.db"), error).hint().unwrap()
+        };
+        assert!(hint(778).contains("ulimit -f") && hint(522).contains("shorter"));
+        assert!(hint(10).contains("kernel log"));
+    }
+
+    #[test]
     fn a_writer_that_stays_is_named() {
         let mut store = scratch("locked");
         add_run(&store);
