@@ -23,6 +23,9 @@ const O_NONBLOCK: i32 = 0o4_000;
 /// What SQLite puts beside a file.
 pub(crate) const SIDES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
+/// What is wrong with a file of somebody who is neither root, nor this user, nor the store's owner.
+pub(crate) const OF_USER: &str = "it belongs to user";
+
 /// What is wrong with a file that has several.
 pub(crate) const NAMES: &str = "names (hard links)";
 
@@ -49,6 +52,34 @@ pub(crate) fn check(store: &Path) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+/// Removes an empty log and an index that somebody left who may read the store and not write it: SQLite makes
+/// both and cannot remove them then. Only for root and the store's owner, and only what nobody uses.
+pub(crate) fn clear_left(store: &Path) {
+    let store = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+    let owner = |path: &Path| std::fs::metadata(path).ok().map(|found| found.uid());
+    let (Some(of_store), Some(own)) = (owner(&store), owner(Path::new("/proc/self"))) else {
+        return;
+    };
+    let [log, index, _] = SIDES.map(|end| side(&store, end));
+    if (own != 0 && own != of_store) || !is_open_to_all(&log) {
+        return;
+    }
+    let is_left = |path: &Path| {
+        let found = std::fs::symlink_metadata(path).ok()?;
+        let is_strange = ![0, of_store, own].contains(&found.uid());
+        (found.is_file() && found.nlink() == 1 && is_strange).then_some(found.len())
+    };
+    // An index, as SQLite begins one, says that the log is SQLite's too.
+    let is_index = |file: Looked| held::is_index(&file) && !held::is_used(&file);
+    if is_left(&index).is_none() || !look_at(&index).is_ok_and(is_index) {
+        return;
+    }
+    let _ = std::fs::remove_file(&index);
+    if is_left(&log) == Some(0) {
+        let _ = std::fs::remove_file(&log);
+    }
 }
 
 /// Refuses a store if another process has a lease on one of its files: SQLite opens them for writing.
@@ -171,7 +202,7 @@ fn fault(found: &Metadata, path: &Path, store: &Path) -> Option<String> {
     if !is_open_to_all(path) || is_known() {
         return None;
     }
-    Some(format!("it belongs to user {}, in a directory that everybody may write to", found.uid()))
+    Some(format!("{OF_USER} {}, in a directory that everybody may write to", found.uid()))
 }
 
 /// In a directory of a group its members trust each other; in one that everybody may write to nobody

@@ -415,6 +415,18 @@ impl StoreError {
             {
                 return Some(other_names(path));
             }
+            Self::NotBeside { path, why, .. }
+                if why.starts_with(beside::OF_USER)
+                    && !path.as_os_str().as_encoded_bytes().ends_with(b".lock") =>
+            {
+                let beside = path.display();
+                return Some(format!(
+                    "nothing was written to it. If that user may read the store, his reading may have left \
+                     it: root or the owner of the store may remove {beside} when it is empty, or the index \
+                     (`-shm`), and nobody uses it. Else move it away, or name a store in a directory of \
+                     your own with `--store FILE`"
+                ));
+            }
             Self::NotBeside { .. } => {
                 "nothing was written to it; look at who put it there, and move it away, or name \
                  a store in a directory of your own with `--store FILE`"

@@ -95,6 +95,20 @@ pub(crate) fn has_other_log(file: FileId, index: FileId) -> Option<bool> {
 const OPEN: (i64, i64) = (0x4000_0002, 510);
 const INDEXED: (i64, i64) = (128, 1);
 
+/// Whether another process uses an index.
+pub(crate) fn is_used(index: &Looked) -> bool {
+    kernel::others_lock(&index.file, 0, 0).unwrap_or(true)
+}
+
+/// Whether a file begins as the index of a log does, or as one that was only made.
+pub(crate) fn is_index(file: &Looked) -> bool {
+    let mut first = [0; 4];
+    match file.read_at(&mut first, 0) {
+        Ok(()) => [0, crate::look::INDEX].contains(&u32::from_ne_bytes(first)),
+        Err(_) => file.metadata().is_ok_and(|found| found.len() < 4),
+    }
+}
+
 /// Whether another process has that file open with another index than that, as somebody does who opened it
 /// under another name.
 pub(crate) fn is_open_otherwise(file: &Looked, index: Option<&Looked>) -> bool {

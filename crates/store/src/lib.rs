@@ -92,6 +92,8 @@ pub struct Store {
     /// How it shows that its log is not the one that was opened, and whether all is in the file
     /// nevertheless.
     lost: RefCell<Option<(String, bool)>>,
+    /// What was not beside it before, and is removed again: SQLite does not.
+    made: Vec<PathBuf>,
     _user: held::User,
 }
 
@@ -107,6 +109,7 @@ const LOG_MAX: u64 = 4 << 20;
 
 impl Drop for Store {
     fn drop(&mut self) {
+        self.remove_made();
         if self.is_there().is_err() || self.kept(true).is_err() || self.is_there().is_err() {
             self.leave();
             return;
@@ -148,7 +151,11 @@ fn never_a_store(path: &Path) -> Result<(), StoreError> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(StoreError::IsDirectory(path.to_owned())),
         Ok(found) if !found.is_file() => Err(StoreError::NotAStore(path.to_owned())),
-        _ => beside::ask_nobody(path).and_then(|()| names::check(path)),
+        _ => {
+            beside::ask_nobody(path).and_then(|()| names::check(path))?;
+            beside::clear_left(path);
+            Ok(())
+        }
     }
 }
 
@@ -251,6 +258,7 @@ impl Store {
             seen: Cell::new(None),
             is_hurt: Cell::new(false),
             lost: RefCell::new(None),
+            made: Vec::new(),
             _user: user,
         }
     }
@@ -271,7 +279,20 @@ impl Store {
     }
 
     fn read_soundly(path: &Path) -> Result<Self, StoreError> {
-        let store = Self::connect_read_only(path, Reading::Shared)?;
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let [log, index] = ["-wal", "-shm"].map(|end| beside::side(&real, end));
+        let missing: Vec<_> = [&log, &index].into_iter().filter(|side| !side.exists()).collect();
+        let made: Vec<_> = missing.into_iter().cloned().collect();
+        let mut store = Self::connect_read_only(path, Reading::Shared)?;
+        // SQLite makes both and cannot remove them then: whoever owns the store would be kept out.
+        if store.connection.is_readonly("main").unwrap_or(false) {
+            let is_empty = std::fs::metadata(&log).map_or(true, |log| log.len() == 0);
+            let is_used = || beside::look_at(&index).is_ok_and(|index| held::is_used(&index));
+            if is_empty && path.is_file() && !is_used() {
+                return Self::connect_read_only(path, Reading::FileAlone);
+            }
+            store.made = made;
+        }
         match store.schema() {
             // Reading a write-ahead log needs its index beside it. Where that cannot be made
             // and there is no log left over, the file alone is the whole store.
@@ -527,6 +548,21 @@ impl Store {
         for (path, own) in &self.sides {
             let named = std::fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()));
             if named.is_ok_and(|named| named == *own) {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+
+    /// Removes the index that reading made, and an empty log, unless another process uses them.
+    fn remove_made(&self) {
+        let real = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let index = beside::look_at(&beside::side(&real, "-shm"));
+        if self.made.is_empty() || index.is_ok_and(|index| held::is_used(&index)) {
+            return;
+        }
+        for path in &self.made {
+            let is_log = *path == log_path(&real);
+            if !is_log || std::fs::metadata(path).is_ok_and(|log| log.len() == 0) {
                 let _ = std::fs::remove_file(path);
             }
         }
