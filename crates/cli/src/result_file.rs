@@ -33,6 +33,9 @@ pub fn put(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
 /// Writes several files into a directory, which is made if it is not there. What refuses one refuses
 /// all, before the first is written.
 pub fn put_all(dir: &Path, files: &[(String, Vec<u8>)], force: bool) -> Result<(), Failure> {
+    if is_in_dev(dir) {
+        return Err(in_dev(dir));
+    }
     fs::create_dir_all(dir).map_err(|error| failed(dir, error))?;
     files.iter().try_for_each(|(name, _)| may_be_put(&dir.join(name), force))?;
     files.iter().try_for_each(|(name, bytes)| put(&dir.join(name), bytes, force))
@@ -41,6 +44,19 @@ pub fn put_all(dir: &Path, files: &[(String, Vec<u8>)], force: bool) -> Result<(
 fn exists(path: &Path) -> Failure {
     Failure::new(ExitCode::Refused, format!("{} exists", path.display()))
         .hint("`--force` replaces it")
+}
+
+/// Whether a file of that name would lie in the memory of `/dev`, as one of a mistyped device does.
+fn is_in_dev(path: &Path) -> bool {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let there = absolute.ancestors().find_map(|path| path.canonicalize().ok());
+    there.is_some_and(|there| there.starts_with("/dev") && !there.starts_with("/dev/shm"))
+}
+
+fn in_dev(path: &Path) -> Failure {
+    let message = format!("{} is not written: files in /dev are in memory", path.display());
+    Failure::new(ExitCode::Refused, message)
+        .hint("a mistyped device? Name a file in another directory; /dev/shm may be used")
 }
 
 fn failed(path: &Path, error: io::Error) -> Failure {
@@ -67,6 +83,7 @@ fn may_be_put(path: &Path, force: bool) -> Result<(), Failure> {
             format!("is {}, not a regular file", kind(&found)),
             "name another file, or leave `-o` out and redirect standard output",
         ),
+        Ok(_) | Err(_) if is_in_dev(path) => Err(in_dev(path)),
         Ok(_) if !force => Err(exists(path)),
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

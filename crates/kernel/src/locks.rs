@@ -1,7 +1,9 @@
 //! Locks and leases of files, as the kernel lists them for all processes.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::AsRawFd;
 
 /// The list of all locks and leases.
 const LIST: &str = "/proc/locks";
@@ -37,6 +39,24 @@ pub enum LockKind {
     Flock,
     /// `F_SETLEASE`.
     Lease,
+}
+
+/// Whether another process, in whatever PID namespace and on whatever file system, has a lock of
+/// `fcntl(2)` on a part of a file. Takes none.
+pub fn others_lock(file: &File, start: i64, length: i64) -> io::Result<bool> {
+    let mut asked = libc::flock {
+        l_type: libc::F_WRLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: start,
+        l_len: length,
+        l_pid: 0,
+    };
+    // SAFETY: the kernel reads and writes one `flock` through the pointer, which is valid for that long.
+    let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut asked) };
+    match answer {
+        0 => Ok(asked.l_type != libc::F_UNLCK as libc::c_short),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// All locks that processes have; not those that processes wait for.

@@ -104,7 +104,7 @@ pub struct Running<'a> {
     /// Which side of a comparison it is, if it is one.
     sides: Option<Blocks>,
     /// Nobody else goes on with this run meanwhile.
-    _claim: Claim,
+    claim: Claim,
     /// Passes of the fill that are left.
     fill: Range<u32>,
     /// Passes that are left of those before a phase: its index, and the pass.

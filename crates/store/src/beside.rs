@@ -8,6 +8,7 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::StoreError;
 use crate::held::{self, Looked};
@@ -21,6 +22,12 @@ const O_NONBLOCK: i32 = 0o4_000;
 
 /// What SQLite puts beside a file.
 pub(crate) const SIDES: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// What is wrong with a file of somebody who is neither root, nor this user, nor the store's owner.
+pub(crate) const OF_USER: &str = "it belongs to user";
+
+/// What is wrong with a file that has several.
+pub(crate) const NAMES: &str = "names (hard links)";
 
 /// A name beside a store.
 pub(crate) fn side(store: &Path, end: &str) -> PathBuf {
@@ -47,6 +54,34 @@ pub(crate) fn check(store: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Removes an empty log and an index that somebody left who may read the store and not write it: SQLite makes
+/// both and cannot remove them then. Only for root and the store's owner, and only what nobody uses.
+pub(crate) fn clear_left(store: &Path) {
+    let store = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+    let owner = |path: &Path| std::fs::metadata(path).ok().map(|found| found.uid());
+    let (Some(of_store), Some(own)) = (owner(&store), owner(Path::new("/proc/self"))) else {
+        return;
+    };
+    let [log, index, _] = SIDES.map(|end| side(&store, end));
+    if (own != 0 && own != of_store) || !is_open_to_all(&log) {
+        return;
+    }
+    let is_left = |path: &Path| {
+        let found = std::fs::symlink_metadata(path).ok()?;
+        let is_strange = ![0, of_store, own].contains(&found.uid());
+        (found.is_file() && found.nlink() == 1 && is_strange).then_some(found.len())
+    };
+    // An index, as SQLite begins one, says that the log is SQLite's too.
+    let is_index = |file: Looked| held::is_index(&file) && !held::is_used(&file);
+    if is_left(&index).is_none() || !look_at(&index).is_ok_and(is_index) {
+        return;
+    }
+    let _ = std::fs::remove_file(&index);
+    if is_left(&log) == Some(0) {
+        let _ = std::fs::remove_file(&log);
+    }
+}
+
 /// Refuses a store if another process has a lease on one of its files: SQLite opens them for writing.
 pub(crate) fn ask_nobody(store: &Path) -> Result<(), StoreError> {
     let real = store.canonicalize().unwrap_or_else(|_| store.to_owned());
@@ -59,6 +94,27 @@ pub(crate) fn ask_nobody(store: &Path) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+/// So often it is looked for another name: who opens a store has its file a moment before its index.
+const LOOKS: u32 = 10;
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Refuses a store that another process has open under another name: each has a log of its own then.
+pub(crate) fn has_one_name(store: &Path) -> Result<(), StoreError> {
+    let real = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+    let is_another = || {
+        let file = look_through(&real).and_then(Looked::hold).ok();
+        let index = look_at(&side(&real, "-shm")).ok();
+        file.is_some_and(|file| held::is_open_otherwise(&file, index.as_ref()))
+    };
+    for _ in 0..LOOKS {
+        if !is_another() {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK);
+    }
+    Err(StoreError::OtherName(store.to_owned()))
 }
 
 /// Opens a file beside a store for reading and writing; makes it if it is not there. Nothing in it
@@ -136,7 +192,7 @@ fn fault(found: &Metadata, path: &Path, store: &Path) -> Option<String> {
     }
     // 0: its holder removed it just now.
     if found.nlink() > 1 {
-        return Some(format!("it has {} names (hard links)", found.nlink()));
+        return Some(format!("it has {} {NAMES}", found.nlink()));
     }
     let is_known = || {
         let store = std::fs::metadata(store).ok().map(|store| store.uid());
@@ -146,7 +202,7 @@ fn fault(found: &Metadata, path: &Path, store: &Path) -> Option<String> {
     if !is_open_to_all(path) || is_known() {
         return None;
     }
-    Some(format!("it belongs to user {}, in a directory that everybody may write to", found.uid()))
+    Some(format!("{OF_USER} {}, in a directory that everybody may write to", found.uid()))
 }
 
 /// In a directory of a group its members trust each other; in one that everybody may write to nobody

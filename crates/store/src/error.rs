@@ -2,10 +2,21 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
+use crate::beside;
 use crate::blob::BlobError;
 
 /// `SQLITE_IOERR_SHMSIZE`.
 const INDEX_SIZE: i32 = 4874;
+/// `SQLITE_IOERR_SHORT_READ`.
+const SHORT_READ: i32 = 522;
+/// `SQLITE_IOERR_WRITE`.
+const WRITE: i32 = 778;
+/// `SQLITE_CONSTRAINT_FOREIGNKEY`.
+const NO_PARENT: i32 = 787;
+
+fn extended(error: &rusqlite::Error) -> Option<i32> {
+    error.sqlite_error().map(|error| error.extended_code)
+}
 
 /// Why the store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +55,9 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
+    /// Another process uses it with a log that is not beside this name.
+    #[error("the store {} is not opened: another process has it open under another name", .0.display())]
+    OtherName(PathBuf),
     /// Removed or exchanged while it was open.
     #[error("the store {} went away: it was removed or exchanged while it was in use", .0.display())]
     Gone(PathBuf),
@@ -182,6 +196,15 @@ pub enum StoreError {
         /// The index asked for.
         cell: u32,
     },
+    /// Another process removed the run meanwhile.
+    #[error("a run that is stored in {} just now is no longer there: another process removed it", path.display())]
+    RunRemoved {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: Box<rusqlite::Error>,
+    },
     /// The run has a visit of that order already.
     #[error("run {run} has a visit {order} already")]
     VisitExists {
@@ -217,6 +240,20 @@ pub enum StoreError {
         log: PathBuf,
         /// How that shows.
         why: String,
+    },
+    /// Its log was changed or removed while it was in use, so that others cannot read what was stored.
+    #[error("what was stored last in {} cannot be read: its log {} is not as it was written: {why}", path.display(), log.display())]
+    LogLost {
+        /// The store.
+        path: PathBuf,
+        /// The name of its log.
+        log: PathBuf,
+        /// How that shows.
+        why: String,
+        /// All that was stored until then is in the file nevertheless.
+        is_saved: bool,
+        /// The log has all, and is refused for another reason.
+        is_whole: bool,
     },
     /// The log beside it is of another copy of the store, or of another store: together they are
     /// neither.
@@ -266,6 +303,16 @@ pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
     matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
+/// How to use a store again whose log has other names: it must not be moved away.
+fn other_names(log: &Path) -> String {
+    let file = log.display();
+    format!(
+        "{file} may have results that are not in the store's file: do not remove it. `find DIRECTORY -xdev \
+         -samefile {file}` finds its other names. Remove those, or give it a file of its own: `cp -p {file} \
+         {file}.copy && mv {file}.copy {file}`"
+    )
+}
+
 impl StoreError {
     /// What the user could do about it.
     pub fn hint(&self) -> Option<String> {
@@ -283,6 +330,11 @@ impl StoreError {
             Self::IsDirectory(path) => {
                 let file = path.join("plimsoll.db");
                 return Some(format!("name a file in it: `--store {}`", file.display()));
+            }
+            Self::OtherName(_) => {
+                "under each name it would have a log of its own, and what is in one of them would be lost. \
+                 Use the name that the other process uses, or wait until that ends. Links are followed; hard \
+                 links and mounts of a file are other names: mount the directory instead"
             }
             Self::BadName { .. } => "name another file with `--store FILE`",
             Self::Gone(_) => {
@@ -331,6 +383,25 @@ impl StoreError {
                  somebody did. Copy the file away; take it from a backup, or remove that run with \
                  `plimsoll rm` and measure it again: other runs can be read as before"
             }
+            Self::RunRemoved { .. } => {
+                "what was measured of that run is lost; `plimsoll list` shows what there is, and `plimsoll run` \
+                 measures again"
+            }
+            Self::Io { path, source } if extended(source) == Some(SHORT_READ) => {
+                return Some(format!(
+                    "522: a file of the store is shorter than it was written. Somebody cut {} or its log, or \
+                     copied another file over it; `plimsoll list` shows what can still be read",
+                    path.display()
+                ));
+            }
+            Self::Io { path, source } if extended(source) == Some(WRITE) => {
+                return Some(format!(
+                    "778: the system refused to write. The file may be as long as it may be: `ulimit -f`, or the \
+                     largest file of the file system that {} is on. Else look at the kernel log for errors of \
+                     the device",
+                    path.display()
+                ));
+            }
             Self::Io { .. } => "look at the kernel log for errors of the device the store is on",
             Self::Refused { .. } | Self::VisitExists { .. } | Self::NoSuchCell { .. } => {
                 return None;
@@ -338,6 +409,24 @@ impl StoreError {
             Self::NoSuchRun { suggestion, .. } => return suggestion.clone(),
             Self::Ambiguous { found, .. } => return Some(format!("one of {}", found.join(", "))),
             Self::Claimed { .. } => "wait for it, or end that process first",
+            Self::NotBeside { path, why, .. }
+                if why.ends_with(beside::NAMES)
+                    && path.as_os_str().as_encoded_bytes().ends_with(b"-wal") =>
+            {
+                return Some(other_names(path));
+            }
+            Self::NotBeside { path, why, .. }
+                if why.starts_with(beside::OF_USER)
+                    && !path.as_os_str().as_encoded_bytes().ends_with(b".lock") =>
+            {
+                let beside = path.display();
+                return Some(format!(
+                    "nothing was written to it. If that user may read the store, his reading may have left \
+                     it: root or the owner of the store may remove {beside} when it is empty, or the index \
+                     (`-shm`), and nobody uses it. Else move it away, or name a store in a directory of \
+                     your own with `--store FILE`"
+                ));
+            }
             Self::NotBeside { .. } => {
                 "nothing was written to it; look at who put it there, and move it away, or name \
                  a store in a directory of your own with `--store FILE`"
@@ -349,6 +438,19 @@ impl StoreError {
                      {store} and {log} away. Then `mv {log} {log}.damaged` goes on with what is in \
                      {store} itself, and `sqlite3 {store} 'PRAGMA wal_checkpoint(TRUNCATE)'` with that \
                      and what the log has before the damage"
+                ));
+            }
+            Self::LogLost { path, is_saved: true, .. } => {
+                return Some(format!(
+                    "all that was stored until then is in {} itself; `plimsoll resume RUN` goes on with a run",
+                    path.display()
+                ));
+            }
+            Self::LogLost { log, is_whole: true, .. } => return Some(other_names(log)),
+            Self::LogLost { path, log, .. } => {
+                let (store, log) = (path.display(), log.display());
+                return Some(format!(
+                    "nothing of it was put into {store}. What is in {store} itself, and in {log} before the                      damage, can still be read: `plimsoll list`. Copy both away. If {log} was put back                      from a copy or cut, `mv {log} {log}.old` goes on with what is in {store} itself;                      measure the rest again"
                 ));
             }
             Self::Lost { path, log, whole } => {
@@ -406,7 +508,11 @@ impl StoreError {
             return Self::Damaged { path, source: Box::new(error) };
         }
         // No room for the log's index, which SQLite calls an error of the device.
-        let is_index = error.sqlite_error().is_some_and(|e| e.extended_code == INDEX_SIZE);
+        let is_index = extended(&error) == Some(INDEX_SIZE);
+        // All that refers to something refers to a run, or to a part of one.
+        if extended(&error) == Some(NO_PARENT) {
+            return Self::RunRemoved { path, source: Box::new(error) };
+        }
         let code = if is_index { Some(ErrorCode::DiskFull) } else { code };
         let source = Box::new(error);
         match code {

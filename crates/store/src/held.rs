@@ -91,6 +91,59 @@ pub(crate) fn has_other_log(file: FileId, index: FileId) -> Option<bool> {
     of_file.contains(&own).then(|| of_file.difference(&of_index).any(|process| *process != own))
 }
 
+/// SQLite's lock of everybody who has a database open, and that of everybody who uses the index of its log.
+const OPEN: (i64, i64) = (0x4000_0002, 510);
+const INDEXED: (i64, i64) = (128, 1);
+
+/// Whether another process uses an index.
+pub(crate) fn is_used(index: &Looked) -> bool {
+    kernel::others_lock(&index.file, 0, 0).unwrap_or(true)
+}
+
+/// Whether a file begins as the index of a log does, or as one that was only made.
+pub(crate) fn is_index(file: &Looked) -> bool {
+    let mut first = [0; 4];
+    match file.read_at(&mut first, 0) {
+        Ok(()) => [0, crate::look::INDEX].contains(&u32::from_ne_bytes(first)),
+        Err(_) => file.metadata().is_ok_and(|found| found.len() < 4),
+    }
+}
+
+/// Whether another process has that file open with another index than that, as somebody does who opened it
+/// under another name.
+pub(crate) fn is_open_otherwise(file: &Looked, index: Option<&Looked>) -> bool {
+    let has = |of: &Looked, (start, length)| {
+        kernel::others_lock(&of.file, start, length).unwrap_or_default()
+    };
+    if !has(file, OPEN) {
+        return false;
+    }
+    if !index.is_some_and(|index| has(index, INDEXED)) {
+        return true;
+    }
+    // Somebody has it under this name. Whether somebody else has it under another one shows only where
+    // the list has them.
+    let id_of = |of: &Looked| of.metadata().ok().map(|found| id(&found));
+    let (Some(file), Some(index), Ok(locks)) =
+        (id_of(file), index.and_then(id_of), kernel::locks())
+    else {
+        return false;
+    };
+    let holders = |of: FileId| -> BTreeSet<i64> {
+        let is_one = |lock: &&kernel::Lock| {
+            lock.kind == kernel::LockKind::Posix && (lock.device, lock.inode) == of
+        };
+        locks
+            .iter()
+            .filter(is_one)
+            .map(|lock| lock.process)
+            .filter(|process| *process > 0)
+            .collect()
+    };
+    let own = i64::from(std::process::id());
+    holders(file).difference(&holders(index)).any(|process| *process != own)
+}
+
 /// An open file, read from its beginning.
 #[derive(Debug)]
 pub(crate) struct Looked {

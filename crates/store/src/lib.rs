@@ -12,6 +12,7 @@ mod claim;
 mod error;
 mod expected;
 mod held;
+mod kept;
 mod log;
 mod look;
 mod mark;
@@ -24,7 +25,7 @@ mod resolve;
 mod seal;
 mod write;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -88,6 +89,11 @@ pub struct Store {
     seen: Cell<Option<log::Stamp>>,
     /// SQLite found pages that contradict each other: log and file may not fit each other.
     is_hurt: Cell<bool>,
+    /// How it shows that its log is not the one that was opened, and whether all is in the file
+    /// nevertheless.
+    lost: RefCell<Option<(String, bool)>>,
+    /// What was not beside it before, and is removed again: SQLite does not.
+    made: Vec<PathBuf>,
     _user: held::User,
 }
 
@@ -103,7 +109,8 @@ const LOG_MAX: u64 = 4 << 20;
 
 impl Drop for Store {
     fn drop(&mut self) {
-        if self.is_there().is_err() {
+        self.remove_made();
+        if self.is_there().is_err() || self.kept(true).is_err() || self.is_there().is_err() {
             self.leave();
             return;
         }
@@ -119,7 +126,7 @@ impl Drop for Store {
         self.empty_log();
         let keep_log = self.keeps_log
             || self.is_hurt.get()
-            || !self.is_log_sound()
+            || !(self.is_log_sound() || self.save())
             || self.log_length() > 0 && self.is_being_written();
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep_log);
     }
@@ -144,7 +151,11 @@ fn never_a_store(path: &Path) -> Result<(), StoreError> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(StoreError::IsDirectory(path.to_owned())),
         Ok(found) if !found.is_file() => Err(StoreError::NotAStore(path.to_owned())),
-        _ => beside::ask_nobody(path).and_then(|()| names::check(path)),
+        _ => {
+            beside::ask_nobody(path).and_then(|()| names::check(path))?;
+            beside::clear_left(path);
+            Ok(())
+        }
     }
 }
 
@@ -165,6 +176,9 @@ impl Store {
             Verdict::Behind => Some("the store has more than can be read of it".to_owned()),
             Verdict::Sound | Verdict::Doubt(_) => None,
         };
+        if verdict == Verdict::Sound {
+            beside::has_one_name(path)?;
+        }
         if let Some(why) = damage {
             let log = log_path(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
             return Err(StoreError::LogDamaged { path: path.to_owned(), log, why });
@@ -213,7 +227,10 @@ impl Store {
     pub fn open_read_only(path: &Path) -> Result<Self, StoreError> {
         never_a_store(path)?;
         let store = match look::look(path)? {
-            Verdict::Sound => Self::read_soundly(path)?,
+            Verdict::Sound => {
+                beside::has_one_name(path)?;
+                Self::read_soundly(path)?
+            }
             Verdict::Doubt(_) | Verdict::Damaged(_) => Self::read_carefully(path)?,
             Verdict::Behind => Self::connect_read_only(path, Reading::FileAlone)?,
         };
@@ -240,6 +257,8 @@ impl Store {
             put: Cell::new(None),
             seen: Cell::new(None),
             is_hurt: Cell::new(false),
+            lost: RefCell::new(None),
+            made: Vec::new(),
             _user: user,
         }
     }
@@ -260,7 +279,20 @@ impl Store {
     }
 
     fn read_soundly(path: &Path) -> Result<Self, StoreError> {
-        let store = Self::connect_read_only(path, Reading::Shared)?;
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let [log, index] = ["-wal", "-shm"].map(|end| beside::side(&real, end));
+        let missing: Vec<_> = [&log, &index].into_iter().filter(|side| !side.exists()).collect();
+        let made: Vec<_> = missing.into_iter().cloned().collect();
+        let mut store = Self::connect_read_only(path, Reading::Shared)?;
+        // SQLite makes both and cannot remove them then: whoever owns the store would be kept out.
+        if store.connection.is_readonly("main").unwrap_or(false) {
+            let is_empty = std::fs::metadata(&log).map_or(true, |log| log.len() == 0);
+            let is_used = || beside::look_at(&index).is_ok_and(|index| held::is_used(&index));
+            if is_empty && path.is_file() && !is_used() {
+                return Self::connect_read_only(path, Reading::FileAlone);
+            }
+            store.made = made;
+        }
         match store.schema() {
             // Reading a write-ahead log needs its index beside it. Where that cannot be made
             // and there is no log left over, the file alone is the whole store.
@@ -402,6 +434,9 @@ impl Store {
         if file_id(&self.path) != Some(file) {
             return Err(self.moved().unwrap_or_else(|| StoreError::Gone(self.path.clone())));
         }
+        if let Some((why, is_saved)) = &*self.lost.borrow() {
+            return Err(self.log_lost(why.clone(), *is_saved));
+        }
         self.fault().map_or(Ok(()), |why| {
             // Nothing is put into it, whatever happens to it next.
             self.is_hurt.set(true);
@@ -493,7 +528,8 @@ impl Store {
 
     /// Whether what is in the log may be put into the file.
     fn is_log_sound(&self) -> bool {
-        self.log_length() == 0 || matches!(look::look(&self.path), Ok(Verdict::Sound))
+        let is_whole = self.opened.as_ref().is_none_or(|opened| opened.lacks().is_none());
+        is_whole && (self.log_length() == 0 || matches!(look::look(&self.path), Ok(Verdict::Sound)))
     }
 
     /// Takes the log and its index away from a name that is another file's by now, or nobody's: they
@@ -512,6 +548,21 @@ impl Store {
         for (path, own) in &self.sides {
             let named = std::fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()));
             if named.is_ok_and(|named| named == *own) {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+
+    /// Removes the index that reading made, and an empty log, unless another process uses them.
+    fn remove_made(&self) {
+        let real = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let index = beside::look_at(&beside::side(&real, "-shm"));
+        if self.made.is_empty() || index.is_ok_and(|index| held::is_used(&index)) {
+            return;
+        }
+        for path in &self.made {
+            let is_log = *path == log_path(&real);
+            if !is_log || std::fs::metadata(path).is_ok_and(|log| log.len() == 0) {
                 let _ = std::fs::remove_file(path);
             }
         }
@@ -653,6 +704,28 @@ mod tests {
         store.connection.pragma_update(None, "max_page_count", pages + 2000).unwrap();
         store.add_warning("r1", &warning(&"x".repeat(1 << 20))).unwrap();
         discard(store);
+    }
+
+    #[test]
+    fn a_run_that_was_removed_meanwhile_is_named() {
+        let mut store = scratch("removed");
+        add_run(&store);
+        let visit = "INSERT INTO warning (run, code, text) VALUES (2, 'a', 'b')";
+        let error = store.transaction(|t| t.execute(visit, []).map(drop)).unwrap_err();
+        assert!(error.to_string().contains("is no longer there"), "{error}");
+        assert!(matches!(error, StoreError::RunRemoved { .. }), "{error:?}");
+        discard(store);
+    }
+
+    #[test]
+    fn numbers_of_sqlite_are_explained() {
+        let hint = |extended: i32| {
+            let error = rusqlite::ffi::Error::new(extended);
+            let error = rusqlite::Error::SqliteFailure(error, None);
+            StoreError::sql(Path::new("s.db"), error).hint().unwrap()
+        };
+        assert!(hint(778).contains("ulimit -f") && hint(522).contains("shorter"));
+        assert!(hint(10).contains("kernel log"));
     }
 
     #[test]

@@ -70,6 +70,8 @@ pub(crate) struct Look {
     /// Where in the log that page is, and how long it is, if every page of the store is in the log: the
     /// store can be had from it alone.
     pub(crate) whole: Option<(u64, u64)>,
+    /// So many frames SQLite reads.
+    pub(crate) taken: u32,
 }
 
 impl Look {
@@ -84,7 +86,7 @@ impl Look {
             lacks: None,
             firsts: BTreeSet::new(),
         };
-        Self { verdict, start: None, marks, whole: None }
+        Self { verdict, start: None, marks, whole: None, taken: 0 }
     }
 }
 
@@ -97,6 +99,11 @@ pub(crate) fn patient(store: &Path) -> Look {
 /// The same of a log that is open, whatever its name is.
 pub(crate) fn patient_of(log: &Looked) -> Look {
     patiently(|| read(log.again()))
+}
+
+/// How many frames of an open log SQLite would read just now.
+pub(crate) fn taken(log: &Looked) -> u32 {
+    read(log.again()).taken
 }
 
 fn patiently(look: impl Fn() -> Look) -> Look {
@@ -297,7 +304,9 @@ impl Scan {
             (HEADER as u64 + before + FRAME as u64, page)
         };
         let verdict = self.verdict();
-        Look { verdict, start: self.start, whole: self.pages.whole.map(at), marks: self.marks }
+        let taken = self.bad.as_ref().map_or(self.number, |bad| bad.number - 1);
+        let whole = self.pages.whole.map(at);
+        Look { verdict, start: self.start, whole, marks: self.marks, taken }
     }
 
     fn add(&mut self, frame: &[u8]) {

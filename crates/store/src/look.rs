@@ -18,7 +18,7 @@ const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 /// What making a store writes to a journal is a page and its head.
 const JOURNAL_MAX: u64 = 64 << 10;
 /// The version of the log's index.
-const INDEX: u32 = 3_007_000;
+pub(crate) const INDEX: u32 = 3_007_000;
 /// So often a refusal is looked at again: another process may be making the store just now.
 const LOOKS: u32 = 10;
 const LOOK: Duration = Duration::from_millis(10);

@@ -8,24 +8,24 @@ use std::path::Path;
 
 use crate::held::{self, Looked};
 use crate::log::{self, START};
-use crate::{ALONE_TIMEOUT, BUSY_TIMEOUT, FileId, Store, StoreError, beside, log_path, look};
+use crate::{ALONE_TIMEOUT, BUSY_TIMEOUT, Store, StoreError, beside, log_path, look};
 
 /// File and log as they were opened.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    file: Looked,
-    log: Looked,
-    index: FileId,
+    pub(crate) file: Looked,
+    pub(crate) log: Looked,
+    pub(crate) index: Looked,
 }
 
 impl Opened {
     /// `None` where one of them cannot be opened to be looked at, or is not there.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let real = path.canonicalize().ok()?;
-        let index = std::fs::symlink_metadata(beside::side(&real, "-shm")).ok()?;
+        let index = beside::look_at(&beside::side(&real, "-shm")).ok()?;
         let file = beside::look_through(&real).ok()?.hold().ok()?;
         let log = beside::look_at(&log_path(&real)).ok()?;
-        Some(Self { file, log, index: held::id(&index) })
+        Some(Self { file, log, index })
     }
 
     /// Whether the file has a name, any: what is stored in it can be found again.
@@ -36,8 +36,10 @@ impl Opened {
     /// Whether the log may be put into the file: it is the file's own, and nobody uses the file with
     /// another log, as whoever opens it under its new name does.
     fn is_sound(&self) -> bool {
-        let file = self.file.metadata().map(|found| held::id(&found));
-        let others = file.ok().and_then(|file| held::has_other_log(file, self.index));
+        let id = |of: &Looked| of.metadata().ok().map(|found| held::id(&found));
+        let others = id(&self.file)
+            .zip(id(&self.index))
+            .and_then(|(file, index)| held::has_other_log(file, index));
         others == Some(false) && look::is_own(&self.file, &self.log)
     }
 
@@ -88,7 +90,11 @@ impl Store {
     /// Puts the log into the file that it is of, whatever their names are; whether the file has all then.
     pub(crate) fn save(&self) -> bool {
         let Some(opened) = &self.opened else { return false };
-        if opened.is_empty() {
+        // What is not there any more cannot be put anywhere, and what is there instead must not be.
+        if opened.lacks().is_some() {
+            return false;
+        }
+        if opened.is_empty() || opened.is_put() {
             return true;
         }
         let keeps = self.reads_only || self.keeps_log || self.is_hurt.get();
@@ -97,7 +103,10 @@ impl Store {
         }
         // Frames in the log, and how many of them are in the file.
         let counts = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
-        let done = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], counts);
+        // A second name of the log is somebody's copy of it: that is not cut.
+        let mode = if opened.log_names() > 1 { "FULL" } else { "TRUNCATE" };
+        let put = format!("PRAGMA wal_checkpoint({mode})");
+        let done = self.connection.query_row(&put, [], counts);
         let _ = self.connection.busy_timeout(BUSY_TIMEOUT);
         done.is_ok_and(|(logged, put)| logged >= 0 && logged == put)
     }

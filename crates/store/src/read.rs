@@ -257,14 +257,16 @@ impl Columns<'_> {
     fn summary(&self) -> Result<RunSummary, StoreError> {
         let imported: Option<String> = self.get("imported")?;
         let started: i64 = self.get("started_unix_ns")?;
+        let state = self.state()?;
         Ok(RunSummary {
             id: self.run.to_owned(),
             suite: self.get("suite")?,
             target: self.named_target()?,
             started_unix_ns: (imported.is_none() || started != 0).then_some(started),
             imported,
-            state: self.state()?,
-            live: claim::is_claimed(&self.store.path, self.run),
+            // One that says it is under way was looked for in all processes.
+            live: state == RunState::Running || claim::is_locked(&self.store.path, self.run),
+            state,
             visits_made: self.get("visits_made")?,
             visits_planned: self.get("visits_planned")?,
             warnings: self.get("warnings")?,

@@ -57,7 +57,9 @@ impl Store {
             runs.iter().map(add).collect()
         });
         self.synchronous("NORMAL")?;
-        added
+        let added = added?;
+        self.kept(true)?;
+        Ok(added)
     }
 
     /// Adds a visit, in one transaction that is on the disk when this returns.
@@ -90,7 +92,7 @@ impl Store {
             seal::with_visit(t, run, key)
         });
         self.synchronous("NORMAL")?;
-        added
+        added.and_then(|()| self.kept(false))
     }
 
     /// Adds a doubt about the run as a whole.
@@ -147,10 +149,11 @@ impl Store {
     pub fn set_state(&mut self, id: &str, state: RunState) -> Result<(), StoreError> {
         let run = self.number(id)?;
         self.change_header(run, "UPDATE run SET state = ?2 WHERE number = ?1", kept(state))?;
-        if state != RunState::Running {
+        let has_ended = state != RunState::Running;
+        if has_ended {
             self.empty_log();
         }
-        Ok(())
+        self.kept(has_ended)
     }
 
     /// Says how many visits the plan has, when that changed: more repeats, or cells found to be
@@ -218,6 +221,17 @@ impl Store {
         work: impl FnOnce(&Transaction) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         self.is_there()?;
+        let done = self.commit(work).map_err(|error| self.blame(error))?;
+        // SQLite does not tell that the file was removed meanwhile.
+        self.is_there()?;
+        self.limit_log();
+        Ok(done)
+    }
+
+    fn commit<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
         let (path, is_hurt) = (&self.path, &self.is_hurt);
         let opened = self.opened.as_ref().map(|opened| (opened, opened.log_length()));
         let failed = |error| {
@@ -236,9 +250,6 @@ impl Store {
         if let Some((opened, before)) = opened {
             self.expected.add(opened, before);
         }
-        // SQLite does not tell that the file was removed meanwhile.
-        self.is_there()?;
-        self.limit_log();
         Ok(done)
     }
 }

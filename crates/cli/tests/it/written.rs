@@ -347,3 +347,28 @@ fn a_damaged_calibration_counts_as_none() {
     let done = world.ok(&["run", "random-read", "--target", "null:", "--time", "50ms"]);
     assert!(done.err.contains("no calibration is used"), "{done:?}");
 }
+
+#[test]
+fn nothing_is_written_into_dev() {
+    let world = with_a_run();
+    let name = format!("/dev/plimsoll-test-{}", std::process::id());
+    let in_shm = format!("/dev/shm/plimsoll-test-{}", std::process::id());
+    std::os::unix::fs::symlink("/dev", world.path("link")).unwrap();
+    let linked = format!("link/plimsoll-test-{}", std::process::id());
+    for name in [&name, &linked] {
+        for words in [["report", "last", "-o"], ["man", "--force", "--dir"]] {
+            let done = world.run(&[&words[..], &[name]].concat());
+            assert_eq!(done.code, REFUSED, "{words:?}: {done:?}");
+            assert!(done.err.contains("/dev/shm"), "{done:?}");
+            assert!(!std::path::Path::new(name).exists(), "{words:?}");
+        }
+    }
+    for name in ["/dev/stdout", "/dev/null"] {
+        let done = world.run(&["export", "last", "--format", "json", "-o", name]);
+        assert!(!done.err.contains("mistyped"), "{name}: {done:?}");
+    }
+    if std::path::Path::new("/dev/shm").is_dir() {
+        world.ok(&["report", "last", "-o", &in_shm]);
+        std::fs::remove_file(&in_shm).unwrap();
+    }
+}

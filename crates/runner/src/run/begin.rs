@@ -105,7 +105,7 @@ impl Prepared {
             warned: HashSet::new(),
             in_a_row: 0,
             sides,
-            _claim: claim,
+            claim,
             fill: left_to_fill(&passes, &done),
             of_phases: left_of_phases(&passes, &done),
             trims: (0..)

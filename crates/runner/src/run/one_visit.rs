@@ -56,6 +56,7 @@ impl Running<'_> {
             record.warnings.extend(self.field.doubts_of_copies(&cell));
         }
         let next = self.judge(&cell, &mut record);
+        self.claim.renew()?;
         self.store.add_visit(&self.outcome.run, &record)?;
         self.visits += 1;
         if record.end != VisitEnd::Interrupted {

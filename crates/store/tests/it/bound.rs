@@ -416,12 +416,13 @@ fn a_log_that_is_damaged_meanwhile_is_not_put_into_the_file() {
     let mut bytes = std::fs::read(log(&path)).unwrap();
     bytes[9000] ^= 1;
     std::fs::write(log(&path), &bytes).unwrap();
-    store.set_state("r2", record::RunState::Complete).unwrap();
     // More than SQLite itself keeps in a log.
     for _ in 0..6 {
         let long = record::Warning::new("w", "x".repeat(1 << 20));
         store.add_warning("r3", &long).unwrap();
     }
+    let error = store.set_state("r2", record::RunState::Complete).unwrap_err();
+    assert!(matches!(error, StoreError::LogLost { .. }), "{error:?}");
     drop(store);
     assert!(std::fs::read(&path).unwrap() == file);
     assert!(store::doubt(&path).is_some());
@@ -443,4 +444,29 @@ fn a_long_log_goes_into_the_file() {
     }
     drop(store);
     assert_eq!(runs(&path), 1);
+}
+
+/// A hard link, or a mount of the file, is another name with another log: one of both would be lost.
+#[test]
+fn a_store_in_use_under_another_name_is_refused() {
+    let path = scratch("in_use_under_another_name");
+    let other = path.with_file_name("other.db");
+    add(&mut Store::open(&path).unwrap());
+    std::fs::hard_link(&path, &other).unwrap();
+    let child = writer(&path);
+    let length = std::fs::metadata(&path).unwrap().len();
+    for open in [Store::open as fn(&Path) -> Result<Store, StoreError>, Store::open_read_only] {
+        let error = open(&other).unwrap_err();
+        assert!(matches!(error, StoreError::OtherName(_)), "{error:?}");
+        assert!(error.hint().unwrap().contains("the name that the other process uses"));
+        assert!(!log(&other).exists(), "nothing is made beside it");
+    }
+    assert!(std::fs::metadata(&path).unwrap().len() >= length);
+    // By a link it is the same name.
+    let link = path.with_file_name("link.db");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    assert_eq!(runs(&link), 2);
+    drop(child);
+    drop(Store::open(&path).unwrap());
+    assert_eq!(runs(&other), 2);
 }

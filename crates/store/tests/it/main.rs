@@ -9,6 +9,7 @@ mod claims;
 mod copied;
 mod faults;
 mod garbled;
+mod kept;
 mod killed;
 mod moved;
 mod old;

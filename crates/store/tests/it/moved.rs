@@ -1,10 +1,11 @@
 //! A store that gets another name while a process stores in it: what is only in its log goes along.
 
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use store::{Store, StoreError};
 
-use crate::{bound, sample, scratch, tidy};
+use crate::{sample, scratch, tidy};
 
 fn side(store: &Path, end: &str) -> PathBuf {
     PathBuf::from(format!("{}{end}", store.display()))
@@ -144,6 +145,19 @@ fn nothing_is_put_into_another_store_in_the_renamed_file() {
     }
 }
 
+/// Not a test by itself: a program of others that has the renamed file open.
+#[test]
+#[ignore = "run as a child of the next test"]
+fn child_that_reads() {
+    let Some(path) = std::env::var_os(STORE) else { return };
+    let raw = rusqlite::Connection::open(path).unwrap();
+    raw.query_row("SELECT count(*) FROM run", [], |_| Ok(())).unwrap();
+    println!("\nread");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+}
+
+const STORE: &str = "PLIMSOLL_TEST_MOVED_STORE";
+
 /// Who opens it under its new name has another log: two logs never go into one file.
 #[test]
 fn nothing_is_put_into_a_renamed_store_that_another_process_uses() {
@@ -155,12 +169,19 @@ fn nothing_is_put_into_a_renamed_store_that_another_process_uses() {
     add(&mut store);
     let its_log = std::fs::read(side(&path, "-wal")).unwrap();
     std::fs::rename(&path, &to).unwrap();
-    let child = bound::writer(&to);
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "moved::child_that_reads", "--ignored", "--nocapture"])
+        .env(STORE, &to)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "read"));
     let error = used_and_left(store);
     assert!(error.hint().unwrap().contains("plimsoll.db-wal"), "{error:?}");
     assert!(std::fs::read(side(&path, "-wal")).unwrap() == its_log);
-    drop(child);
-    let store = Store::open(&to).unwrap();
-    assert!(store.list().unwrap().iter().all(|run| store.load(&run.id).is_ok()));
-    assert_eq!(store.list().unwrap().len(), 2, "r1, and the other's");
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert_eq!(runs(&to), 1);
 }
