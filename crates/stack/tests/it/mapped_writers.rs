@@ -183,7 +183,7 @@ fn missed(options: &str, [first, then]: [&str; 2], through: &str) -> Option<Vec<
         if !is_mapped(&seen) {
             found.push(format!("{what}, a loop device over it: {seen:?}"));
         }
-        run("losetup", &["-d".as_ref(), &device]);
+        lab.detach(&device);
     }
     assert!(marked > 0, "{options}: {first}, {through}, {then}: the mark is nowhere");
     let found_other = settled(&lower.join("d/other"));

@@ -4,7 +4,8 @@
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use crate::common::Scratch;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -82,7 +83,17 @@ impl Undo {
 impl Drop for Undo {
     fn drop(&mut self) {
         for (tool, arguments) in self.0.drain(..).rev() {
-            let _ = Command::new(tool).args(arguments).output();
+            let done = || Command::new(&tool).args(&arguments).output();
+            // A partition that another test looks at just now would stay, and be on the next file that gets
+            // this loop device. Other tools are not asked twice: by then the name may be another test's.
+            let is_busy =
+                |done: std::io::Result<Output>| done.is_ok_and(|done| !done.status.success());
+            for _ in 0..if tool == "partx" { 50 } else { 1 } {
+                if !is_busy(done()) {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(100));
+            }
         }
     }
 }
@@ -125,6 +136,13 @@ impl Lab {
         let device = PathBuf::from(run("losetup", &arguments)?);
         self.undo.later("losetup", &["-d".as_ref(), &device]);
         Some(device)
+    }
+
+    /// Not again when the test ends: by then another test may have that loop device.
+    pub fn detach(&mut self, device: &Path) {
+        let name = device.display().to_string();
+        self.undo.0.retain(|(tool, arguments)| tool != "losetup" || !arguments.contains(&name));
+        run("losetup", &["-d".as_ref(), device]);
     }
 
     pub fn mounted(&mut self, device: &Path, at: &str) -> Option<PathBuf> {
