@@ -41,9 +41,18 @@ pub enum LockKind {
     Lease,
 }
 
-/// Whether another process, in whatever PID namespace and on whatever file system, has a lock of
-/// `fcntl(2)` on a part of a file. Takes none.
-pub fn others_lock(file: &File, start: i64, length: i64) -> io::Result<bool> {
+/// Who else may have a lock of `fcntl(2)` beside one that there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Everybody who wants a shared one.
+    Shared,
+    /// Nobody.
+    Exclusive,
+}
+
+/// What lock of `fcntl(2)` another process, in whatever PID namespace and on whatever file system, has on a
+/// part of a file. Takes none.
+pub fn others_lock(file: &File, start: i64, length: i64) -> io::Result<Option<Access>> {
     let mut asked = libc::flock {
         l_type: libc::F_WRLCK as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
@@ -53,8 +62,10 @@ pub fn others_lock(file: &File, start: i64, length: i64) -> io::Result<bool> {
     };
     // SAFETY: the kernel reads and writes one `flock` through the pointer, which is valid for that long.
     let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut asked) };
-    match answer {
-        0 => Ok(asked.l_type != libc::F_UNLCK as libc::c_short),
+    match (answer, libc::c_int::from(asked.l_type)) {
+        (0, libc::F_UNLCK) => Ok(None),
+        (0, libc::F_RDLCK) => Ok(Some(Access::Shared)),
+        (0, _) => Ok(Some(Access::Exclusive)),
         _ => Err(io::Error::last_os_error()),
     }
 }

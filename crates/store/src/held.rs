@@ -97,7 +97,7 @@ const INDEXED: (i64, i64) = (128, 1);
 
 /// Whether another process uses an index.
 pub(crate) fn is_used(index: &Looked) -> bool {
-    kernel::others_lock(&index.file, 0, 0).unwrap_or(true)
+    kernel::others_lock(&index.file, 0, 0).map_or(true, |lock| lock.is_some())
 }
 
 /// Whether a file begins as the index of a log does, or as one that was only made.
@@ -112,13 +112,14 @@ pub(crate) fn is_index(file: &Looked) -> bool {
 /// Whether another process has that file open with another index than that, as somebody does who opened it
 /// under another name.
 pub(crate) fn is_open_otherwise(file: &Looked, index: Option<&Looked>) -> bool {
-    let has = |of: &Looked, (start, length)| {
+    let lock = |of: &Looked, (start, length)| {
         kernel::others_lock(&of.file, start, length).unwrap_or_default()
     };
-    if !has(file, OPEN) {
+    // Whoever has the file for itself has no index: SQLite says then that the store is locked.
+    if lock(file, OPEN) != Some(kernel::Access::Shared) {
         return false;
     }
-    if !index.is_some_and(|index| has(index, INDEXED)) {
+    if !index.is_some_and(|index| lock(index, INDEXED).is_some()) {
         return true;
     }
     // Somebody has it under this name. Whether somebody else has it under another one shows only where
