@@ -1,17 +1,13 @@
 //! Volumes that may have I/O credits: fast at first, and slower for good when those are used up.
 
 use record::Purpose;
-use record::stack::{Layer, What};
+use record::stack::{Layer, What, is_network};
 use units::Nanos;
 
 use crate::view::View;
 
 /// Amazon's gp2 at 3000 IOPS and Azure's bursting disks keep their higher rate for half an hour.
 const LASTS: Nanos = Nanos::secs(1_800);
-
-/// File systems whose data are elsewhere, or that a program makes: what limits them cannot be seen.
-const ELSEWHERE: [&str; 10] =
-    ["fuse", "nfs", "cifs", "smb3", "ceph", "9p", "virtiofs", "glusterfs", "lustre", "afs"];
 
 /// What this run cannot exclude, where the target is no plain drive and nobody measured for long.
 pub(crate) fn not_excluded(view: &View<'_>) -> Option<String> {
@@ -22,7 +18,7 @@ pub(crate) fn not_excluded(view: &View<'_>) -> Option<String> {
     let measured = Nanos::new(measured.map(|visit| visit.elapsed_ns).sum());
     (measured > Nanos::ZERO && measured < LASTS).then(|| {
         format!(
-            "The target is {what}. Such may have I/O credits: a higher rate for half an hour or so, then a \
+            "The target is {what}. It may have I/O credits: a higher rate for half an hour or so, then a \
              lower one. {measured} of measuring do not exclude that; measure for more than {LASTS} in all (--time), \
              or look up what the volume is sold with."
         )
@@ -33,10 +29,10 @@ pub(crate) fn not_excluded(view: &View<'_>) -> Option<String> {
 fn volume(layers: &[Layer]) -> Option<String> {
     layers.iter().find_map(|layer| match &layer.what {
         What::Disk(disk) => disk.known_as.as_ref().map(|name| format!("no plain drive ({name})")),
-        What::FileSystem(fs) => ELSEWHERE
-            .iter()
-            .any(|kind| fs.kind.starts_with(kind))
-            .then(|| format!("a file system that is elsewhere ({})", fs.kind)),
+        // What is behind a file system of a program, nobody sees.
+        What::FileSystem(fs) if is_network(&fs.kind) || fs.kind.starts_with("fuse") => {
+            Some(format!("a file system that is elsewhere ({})", fs.kind))
+        }
         _ => None,
     })
 }

@@ -120,6 +120,36 @@ pub struct FileSystem {
     pub pool: Option<Pool>,
 }
 
+const NETWORK: [&str; 22] = [
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "ceph",
+    "9p",
+    "afs",
+    "coda",
+    "ncpfs",
+    "lustre",
+    "gpfs",
+    "beegfs",
+    "pvfs2",
+    "orangefs",
+    "glusterfs",
+    "virtiofs",
+    "fuse.sshfs",
+    "fuse.glusterfs",
+    "fuse.ceph",
+    "fuse.s3fs",
+    "fuse.rclone",
+];
+
+/// Whether the data of a file system of that type are on other machines.
+pub fn is_network(kind: &str) -> bool {
+    NETWORK.contains(&kind)
+}
+
 /// Devices that a file system keeps together itself: btrfs, zfs, bcachefs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pool {

@@ -659,31 +659,6 @@ pub(crate) fn upper_mount<'a>(
     mount_of(all, upper, None).filter(|m| m.file_system != "overlay")
 }
 
-const NETWORK: [&str; 22] = [
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "smbfs",
-    "ceph",
-    "9p",
-    "afs",
-    "coda",
-    "ncpfs",
-    "lustre",
-    "gpfs",
-    "beegfs",
-    "pvfs2",
-    "orangefs",
-    "glusterfs",
-    "virtiofs",
-    "fuse.sshfs",
-    "fuse.glusterfs",
-    "fuse.ceph",
-    "fuse.s3fs",
-    "fuse.rclone",
-];
-
 /// File systems that do not write blocks in place.
 const COPY_ON_WRITE: [&str; 4] = ["btrfs", "zfs", "bcachefs", "nilfs2"];
 
@@ -691,7 +666,7 @@ const MEMORY: [&str; 5] = ["tmpfs", "ramfs", "devtmpfs", "rootfs", "hugetlbfs"];
 
 /// Whether no disk of this machine is under a file system of that type.
 pub(crate) fn is_memory_or_network(file_system: &str) -> bool {
-    MEMORY.contains(&file_system) || NETWORK.contains(&file_system)
+    MEMORY.contains(&file_system) || record::stack::is_network(file_system)
 }
 
 fn natures(host: &Host, target: &Target) -> Vec<Nature> {
@@ -735,7 +710,7 @@ fn file_system_natures(host: &Host, mount: &Mount, path: &PathFacts, found: &mut
         _ => {}
     }
     // The type of sshfs is `fuse.sshfs`: both are worth saying.
-    if NETWORK.contains(&name.as_str()) {
+    if record::stack::is_network(&name) {
         found.push(Nature::Network { name: name.clone(), source: mount.source.clone() });
     }
     if name == "fuseblk" || name == "fuse" || name.starts_with("fuse.") {

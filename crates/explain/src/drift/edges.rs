@@ -173,7 +173,7 @@ mod tests {
         assert!(found(5, |order| if order == 9 { 10.0 } else { 1.0 }).is_empty());
         assert!(found(5, |order| if order == 0 || order == 9 { 10.0 } else { 1.0 }).is_empty());
         assert!(found(5, |order| if order == 0 { 1.2 } else { 1.0 }).is_empty());
-        // Slow at first is a cold cache, and told elsewhere.
+        // Slow at first is a cold cache: that has findings of its own.
         assert!(found(5, |order| if order == 0 { 0.1 } else { 1.0 }).is_empty());
         // One of ten visits, by a little: chance has the first one so in a tenth of such runs.
         assert!(found(2, |order| if order == 0 { 1.5 } else { 1.0 }).is_empty());

@@ -233,8 +233,12 @@ fn what_runs_or_is_mapped_through_an_overlay_is_in_its_lower_directory() {
     assert!(settled(&program).is_empty(), "{:?}", settled(&program));
     let Ok(running) = Command::new(overlay.at("m/d/program")).arg("600").spawn() else { return };
     let running = Elsewhere(running);
-    let found = reasons(&program);
-    assert!(is_mapped(&found), "it runs through the overlay: {found:?}");
+    // `spawn` returns before the kernel has mapped the program.
+    let found = (0..500).map(|_| reasons(&program)).find(|found| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        is_mapped(found)
+    });
+    assert!(found.is_some(), "it runs through the overlay: {:?}", reasons(&program));
     drop(running);
     for how in ["MAP_SHARED", "MAP_PRIVATE"] {
         let (data, shown) = (overlay.at("l/d").join(how), overlay.at("m/d").join(how));
