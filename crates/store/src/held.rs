@@ -119,7 +119,7 @@ pub(crate) fn is_open_otherwise(file: &Looked, index: Option<&Looked>) -> bool {
     if lock(file, OPEN) != Some(kernel::Access::Shared) {
         return false;
     }
-    if !index.is_some_and(|index| lock(index, INDEXED).is_some()) {
+    if index.is_none_or(|index| lock(index, INDEXED).is_none()) {
         return true;
     }
     // Somebody has it under this name. Whether somebody else has it under another one shows only where
