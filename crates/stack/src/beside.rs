@@ -72,6 +72,10 @@ pub fn confirm_room(host: &Host, files: &[PathBuf], consent: &Consent) -> Result
         seen.push(on(target));
         let same = targets.iter().filter(|other| on(other) == on(target));
         let needed = same.fold(0, |sum: u64, one| sum.saturating_add(takes(one)));
+        // What takes nothing more needs no look at what others do.
+        if needed == 0 {
+            continue;
+        }
         let path = target.path.resolved.display().to_string();
         judge_room(&path, &place(host, target, consent), Bytes::new(needed))?;
     }
