@@ -4,12 +4,14 @@
 //! share is of the device or of what surrounds it; one that a single cell has is of that cell.
 
 mod cells;
+mod clock;
 mod edges;
 mod levels;
 mod run;
 mod seconds;
 mod text;
 
+pub use self::clock::Clock;
 pub use self::edges::{Edge, End};
 pub(crate) use self::text::{signed, some_steps};
 
@@ -49,6 +51,9 @@ pub struct Drifts {
     /// First visits that are faster than others of their cells, and last ones that are slower; without those
     /// that a change of level that all cells share explains.
     pub edges: Vec<Edge>,
+    /// What comes back after the same time, whichever cell is measured; null where nothing does, or too few
+    /// visits were made to tell.
+    pub clock: Option<Clock>,
     /// Cells in which writes fell for good after so much was written.
     pub cliffs: u32,
     /// Visits long enough to be looked at by the second.
@@ -276,6 +281,7 @@ pub fn drift(view: &View<'_>) -> Drifts {
         cells,
         parts,
         edges,
+        clock: clock::clock(view),
         cliffs: u32::try_from(cliffs.len()).unwrap_or(u32::MAX),
         long_visits: u32::try_from(long.len()).unwrap_or(u32::MAX),
         kept,

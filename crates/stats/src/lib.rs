@@ -11,6 +11,7 @@ pub mod memory;
 pub mod multiple;
 pub mod outlier;
 pub mod paired;
+pub mod period;
 pub mod poisson;
 pub mod ramp;
 pub mod random;

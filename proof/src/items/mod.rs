@@ -15,6 +15,7 @@ mod histograms;
 mod imports;
 mod levels;
 mod outliers;
+mod periods;
 mod rounds;
 mod speeds;
 mod steady;
@@ -30,6 +31,7 @@ pub const ALL: &[&[Proof]] = &[
     credits::PROOFS,
     control::PROOFS,
     speeds::PROOFS,
+    periods::PROOFS,
     freezes::PROOFS,
     gaps::PROOFS,
     barriers::PROOFS,

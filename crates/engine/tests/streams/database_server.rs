@@ -10,8 +10,11 @@ use crate::support::*;
 
 const SETS: [&str; 3] = ["file_size=256MiB", "time=200ms", "ramp=0s"];
 
+/// Those of the first phase; the others play the log and the reads once more, with more or less at once.
 fn cells() -> Vec<Played> {
-    play_suite("database-server", &SETS)
+    let mut all = play_suite("database-server", &SETS);
+    all.truncate(10);
+    all
 }
 
 fn of<'a>(cell: &'a Played, name: &str) -> Vec<&'a Request> {
@@ -44,6 +47,23 @@ fn alone_and_together_the_streams_are_the_same() {
     assert_eq!(who[..5], alone);
     assert_eq!(who[5..8], ["log reads", "log reads writes", "log reads writes checkpoint"]);
     assert_eq!(who[8..], ["log reads writes scan", "log reads writes checkpoint scan"]);
+}
+
+#[test]
+fn what_is_played_with_more_and_less_at_once_is_the_same_otherwise() {
+    let all = play_suite("database-server", &SETS);
+    let [log, reads] = [&all[0].streams[0], &all[1].streams[0]];
+    let at_once: Vec<_> = all[10..]
+        .iter()
+        .map(|cell| {
+            let [only] = cell.streams.as_slice() else { panic!("{:?}", cell.streams) };
+            let same = if only.name == "log" { log } else { reads };
+            let (threads, queue_depth) = (only.threads, only.queue_depth);
+            assert_eq!(Stream { threads, queue_depth, ..same.clone() }, *only);
+            threads * queue_depth
+        })
+        .collect();
+    assert_eq!(at_once, [1, 8, 64, 1, 16, 128]);
 }
 
 #[test]

@@ -488,6 +488,7 @@ mod tests {
                 long_visits: 0,
                 kept: None,
                 edges: vec![],
+                clock: None,
             };
             (told.steps[0].at_break, said.sentences()[0].clone())
         };
@@ -530,6 +531,7 @@ mod tests {
             long_visits: 0,
             kept: None,
             edges: Vec::new(),
+            clock: None,
         }
         .sentences()
     }
@@ -618,6 +620,7 @@ mod tests {
             long_visits: 0,
             kept: None,
             edges: vec![],
+            clock: None,
         };
         assert_eq!(drifts.sentences(), [""; 0]);
     }

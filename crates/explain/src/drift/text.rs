@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-use super::{CellDrift, Drifts, Edge, RunDrift, Slope, Step, VisitDrift};
+use super::{CellDrift, Clock, Drifts, Edge, RunDrift, Slope, Step, VisitDrift};
 use crate::words;
 
 /// Lists longer than this are not read.
@@ -17,6 +17,7 @@ impl Drifts {
     pub fn sentences(&self) -> Vec<String> {
         // Beside a change that was found nobody says that there was none.
         let is_quiet = self.cells.is_empty() && self.cliffs == 0 && self.edges.is_empty();
+        let is_quiet = is_quiet && self.clock.is_none();
         let is_quiet = is_quiet && self.visits.iter().all(|visit| visit.steps.is_empty());
         let is_only = self.parts.len() == 1;
         let of_part = |part: &RunDrift| {
@@ -32,6 +33,7 @@ impl Drifts {
             self.parts.iter().partition(|part| part.is_changed(is_quiet));
         let mut lines: Vec<String> = told.into_iter().flat_map(of_part).collect();
         lines.extend(self.edges.iter().map(Edge::sentence));
+        lines.extend(self.clock.as_ref().map(Clock::sentence));
         lines.extend(self.cells.iter().take(LINES_MAX).map(CellDrift::sentence));
         lines.extend(more(self.cells.len(), "cell"));
         lines.extend(self.visits.iter().take(LINES_MAX).flat_map(VisitDrift::sentences));
@@ -337,6 +339,7 @@ mod tests {
                 long_visits: 1,
                 kept: None,
                 edges: Vec::new(),
+                clock: None,
             }
             .sentences()
         };
