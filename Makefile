@@ -7,8 +7,7 @@ PLIMSOLL := $(TARGET_DIR)/release/plimsoll
 # What `make run` measures: a file that it makes and removes again. Name one on the disk in question.
 SCRATCH ?= $(TARGET_DIR)/plimsoll-scratch.dat
 
-# Tests of the program on simulated devices wait for other processes more than they compute. Those on real
-# devices share the machine's loop devices: not too many at once.
+# Tests of the program wait for other processes and for devices more than they compute.
 TEST_THREADS ?= $(shell expr 2 '*' "$$(nproc)" + 1)
 
 # More for `cargo xtask bench`, for example BENCH="--rounds 9 --peer-dir /opt/fio".
@@ -66,8 +65,7 @@ test: packages page
 	@echo 'tests, and beside them the release build'; \
 	nice $(CARGO) build --quiet --release --package plimsoll & built=$$!; \
 	$(CARGO) test --workspace --exclude plimsoll && \
-	$(CARGO) test --package plimsoll --bins --test real && \
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --package plimsoll --test it; tested=$$?; \
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --package plimsoll --bins --test real --test it; tested=$$?; \
 	wait $$built && exit $$tested
 	PLIMSOLL="$(abspath $(PLIMSOLL))" .ci/page test
 	$(CARGO) xtask instructions --check

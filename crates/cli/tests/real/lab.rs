@@ -1,6 +1,6 @@
 //! A directory, loop devices and mounts for one test; all gone with it, also after a panic.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
@@ -51,6 +51,25 @@ enum Undo {
 pub struct Lab {
     pub dir: PathBuf,
     undo: Vec<Undo>,
+    /// Of loop devices.
+    numbers: Vec<u32>,
+}
+
+/// Numbers of loop devices that tests which are under way have.
+static NUMBERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+/// `losetup --find` takes lower ones.
+const FIRST: u32 = 64;
+
+fn number_of_its_own(own: &mut Vec<u32>) -> String {
+    let mut taken = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_free = |number: &u32| {
+        let in_use = Path::new(&format!("/sys/block/loop{number}/loop/backing_file")).exists();
+        !taken.contains(number) && !in_use
+    };
+    let number = (FIRST..).find(is_free).unwrap();
+    taken.insert(number);
+    own.push(number);
+    format!("/dev/loop{number}")
 }
 
 /// Gives up the test unless this is root and the tools are there.
@@ -87,7 +106,7 @@ impl Lab {
         let name = format!("real-{name}-{}-{count}", std::process::id());
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         fs::create_dir_all(&dir).unwrap();
-        Self { dir, undo: Vec::new() }
+        Self { dir, undo: Vec::new(), numbers: Vec::new() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -101,14 +120,19 @@ impl Lab {
         path
     }
 
-    /// A loop device over a file.
+    /// A loop device over a file. Its number is this lab's until the end of its test: one that is detached and
+    /// attached again, or that a program of another test looks for, is met by nobody.
     pub fn attach(&mut self, file: &Path, options: &[&str]) -> String {
-        // Of two that look for a free device at once, both open the same one, and the later may do
-        // so while the earlier's is under test already: it would be found in use.
-        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut words = options.to_vec();
-        words.extend(["-f", "--show", file.to_str().unwrap()]);
+        let file = file.to_str().unwrap();
+        for _ in 0..20 {
+            let device = number_of_its_own(&mut self.numbers);
+            let words = [options, &[&device, file]].concat();
+            if quietly("losetup", &words) {
+                self.undo.push(Undo::Loop(device.clone()));
+                return device;
+            }
+        }
+        let words = [options, &["-f", "--show", file]].concat();
         let device = tool("losetup", &words).trim().to_owned();
         assert!(device.starts_with("/dev/loop"), "{device}");
         self.undo.push(Undo::Loop(device.clone()));
@@ -249,6 +273,8 @@ impl Drop for Lab {
             }
         }
         let _ = fs::remove_dir_all(&self.dir);
+        let mut taken = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+        self.numbers.iter().for_each(|number| drop(taken.remove(number)));
     }
 }
 
