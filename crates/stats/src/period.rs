@@ -27,8 +27,8 @@ const PIECES_MAX: usize = 1_000;
 const HARMONICS: [usize; 3] = [1, 3, 8];
 /// Trials between two frequencies that are independent.
 const OVERSAMPLING: f64 = 4.0;
-/// So rarely is a period found where there is none.
-const CHANCE: f64 = 0.001;
+/// So rarely chance alone makes one. Noise with a memory does so more often.
+const CHANCE: f64 = 1e-5;
 /// Phases of a period that are told apart.
 const PHASES: usize = 20;
 /// Series with so many visits have the mean of all at each row taken off: what every visit does.
@@ -72,7 +72,7 @@ struct Piece {
 /// Finds the strongest period.
 ///
 /// * `step`: length of an interval of the series, in seconds.
-/// * `None` where none is stronger than chance makes one in a thousand such runs, or where the visits are too
+/// * `None` where none is so strong that chance makes it in one of 100,000 such runs, or where the visits are too
 ///   few or too short to tell.
 pub fn find(visits: &[Visit], step: f64) -> Option<Period> {
     if !(step > 0.0 && step < 0.34 * SHORTEST) || visits.iter().any(|v| !v.start.is_finite()) {

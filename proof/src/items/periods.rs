@@ -94,7 +94,7 @@ impl Clock {
 }
 
 fn found(lot: &Lot) -> Vec<Claim> {
-    let runs = lot.effort.times(2_000, 200);
+    let runs = lot.effort.times(2_000, 100);
     let mut claims = Vec::new();
     for (row, long) in (0u64..).zip([false, true]) {
         let (mut right, mut other, mut sized) = (0, 0, 0);
@@ -205,7 +205,7 @@ impl Unclocked {
 }
 
 fn not_there(lot: &Lot) -> Vec<Claim> {
-    let runs = lot.effort.times(5_000, 300);
+    let runs = lot.effort.times(5_000, 200);
     let mut claims = Vec::new();
     for (row, long) in (0u64..).zip([false, true]) {
         let mut said = 0;

@@ -274,7 +274,7 @@ impl Drop for Lab {
         }
         let _ = fs::remove_dir_all(&self.dir);
         let mut taken = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
-        self.numbers.iter().for_each(|number| drop(taken.remove(number)));
+        taken.retain(|number| !self.numbers.contains(number));
     }
 }
 
