@@ -19,7 +19,7 @@ use crate::output::{ColorWish, Output};
 const EXAMPLES: &str = "\
 Examples:
   plimsoll run bm-flash --target /ssd/test.dat
-        make a file on the disk in question, measure it for 15 minutes, show the tables
+        make a file on the disk in question, measure it for about 13 minutes, show the tables
   plimsoll run bm-flash --quick
         the same in about a minute, on a scratch file in this directory
   plimsoll run random-read --target /dev/nvme0n1 --set queue_depth=1,4,16,64

@@ -49,7 +49,7 @@ impl ExitCode {
             Self::Ok => "done",
             Self::Unexpected => "something unexpected, such as output that cannot be written",
             Self::Usage => "bad arguments, no such run, or a suite that makes no sense",
-            Self::Refused => "refused because it would be unsafe; nothing was changed",
+            Self::Refused => "refused because it would be unsafe; no other data was changed",
             Self::Incomplete => {
                 "finished, but visits failed, requests never came back, or time ran out"
             }

@@ -107,7 +107,7 @@ pub struct ConsentOptions {
 pub enum Exception {
     /// The device bears a partition table, a file system or a RAID member that is not in use
     Signature,
-    /// Nobody can find out who uses the target, for want of rights, /proc or /sys
+    /// Users of the target cannot be determined, for lack of rights, /proc or /sys
     Unchecked,
 }
 
@@ -132,7 +132,7 @@ pub struct MannerOptions {
     pub tolerate: u64,
     /// Bytes of cache in controllers and drives, if you know: 4GiB
     ///
-    /// Nothing can be asked for it. A working set that such a cache holds is then called so.
+    /// It cannot be queried. A working set that fits into such a cache is then reported.
     #[arg(long, value_name = "SIZE")]
     pub cache_size: Option<Bytes>,
 }

@@ -283,7 +283,7 @@ impl NotConverged {
     fn whys(&self) -> [(u32, String); 5] {
         let (visits, time) = (count(self.visits_max.into(), "visit"), Nanos::new(self.time_max_ns));
         let time = match &self.broken_off {
-            None => format!("it takes more visits, and the time of {time} had no room for them"),
+            None => format!("more visits are needed than fit into {time} (--max-time)"),
             Some(how) if how == UNDER_WAY => "more visits are to come".to_owned(),
             Some(how) => format!("more visits were to come, and the run {how}"),
         };
@@ -292,8 +292,7 @@ impl NotConverged {
             (
                 self.at_cap,
                 format!(
-                    "they had the {visits} that a cell may have; more help (without --quick, or \
-                     --set rounds.visits_max=...)"
+                    "the limit of {visits} per cell was reached; raise it (--set rounds.visits_max=...)"
                 ),
             ),
             (self.failing, "as many visits failed as would have been enough".to_owned()),
@@ -305,8 +304,8 @@ impl NotConverged {
             ),
             (
                 self.too_short,
-                "visits agree, and each is too short for so many requests in flight: longer ones \
-                 help (without --quick, or --set time=...), more do not"
+                "visits agree, but each is too short for so many requests in flight: longer visits help \
+                 (--set time=...), more of them do not"
                     .to_owned(),
             ),
         ]
@@ -444,7 +443,7 @@ grid.threads = [1, 2]
         };
         assert_eq!(
             said(RunState::Complete),
-            format!("{unknown}it takes more visits, and the time of 600 s had no room for them")
+            format!("{unknown}more visits are needed than fit into 600 s (--max-time)")
         );
         let killed = format!("{unknown}more visits were to come, and the run was killed");
         assert_eq!(said(RunState::Killed), killed);
@@ -455,14 +454,12 @@ grid.threads = [1, 2]
         let found = not_converged(&View::new(&run)).at_the_end();
         assert_eq!(
             found.text(),
-            Some(format!(
-                "{unknown}it takes more visits, and the time of 600 s had no room for them"
-            ))
+            Some(format!("{unknown}more visits are needed than fit into 600 s (--max-time)"))
         );
         // One that had fewer visits than the other was not open any more in the last round.
         run.visits.retain(|visit| visit.cell == 0);
-        let more = "1 of 2 cells is not known to 5 %: it takes more visits, and the time of 600 s \
-                    had no room for them. Besides, 1 of 2 cells \
+        let more = "1 of 2 cells is not known to 5 %: more visits are needed than fit into \
+                    600 s (--max-time). Besides, 1 of 2 cells \
                     was never visited";
         assert_eq!(not_converged(&View::new(&run)).at_the_end().text().as_deref(), Some(more));
         run.visits.clear();

@@ -258,8 +258,8 @@ impl Differences {
         }
         if self.factors.iter().any(|f| f.kind == Kind::Plan) {
             out.push(
-                "The two were not asked for the same: a difference may be the question's, not \
-                 the storage's."
+                "The two runs had different plans: a difference may be due to the plan, not \
+                 the storage."
                     .to_owned(),
             );
         }

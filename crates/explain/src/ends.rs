@@ -43,7 +43,7 @@ impl Ends {
     pub fn evidence(&self) -> String {
         format!(
             "a visit has {:.0} requests {}: its start and end may make the rate {} by up to {:.0} %; \
-             longer visits help (without --quick, or --set time=...)",
+             longer visits help (--set time=...)",
             self.requests.round(),
             match (self.in_flight.round().max(1.0), self.bursts) {
                 (requests, false) => format!("with {requests:.0} in flight"),
@@ -87,10 +87,9 @@ impl FewRequests {
         let have = if self.rows.len() == 1 { "has" } else { "have" };
         (!names.is_empty()).then(|| {
             format!(
-                "{} {have} few requests for each one in flight (mark `few-requests`): what looks \
-                 odd there is mostly the start and the end of visits, so no outlier, gap or change of \
-                 level is told of them, nor a standstill of less than 5 s that is not far longer than \
-                 all else.",
+                "{} {have} few requests for each one in flight (mark `few-requests`): anomalies there \
+                 mostly come from the start and end of visits, so no outlier, gap or change of level is \
+                 reported for them, nor a stall under 5 s unless it is far longer than all else.",
                 words::some(&names, NAMED)
             )
         })
@@ -238,10 +237,17 @@ fn at_one_time(visit: &VisitView<'_>) -> f64 {
     visit.requests_per_second * rated_ns as f64 / 1e9 / times.max(1) as f64
 }
 
-/// Requests in flight on average: the sum of all latencies by the time measured.
+/// Requests in flight on average: the sum of all latencies by the time in which any was in flight. Those that
+/// end after the load are in the sum, so that time goes on to the last of them.
 pub(crate) fn seen(visit: &VisitView<'_>) -> f64 {
+    let time_ns = visit.visit.elapsed_ns.max(visit.visit.rated_ns());
+    latencies_ns(visit) / time_ns as f64
+}
+
+/// The sum of all latencies.
+pub(crate) fn latencies_ns(visit: &VisitView<'_>) -> f64 {
     let ops = visit.streams().iter().flat_map(|stream| &stream.ops);
-    ops.map(|op| op.latency_ns_sum as f64).sum::<f64>() / visit.visit.rated_ns() as f64
+    ops.map(|op| op.latency_ns_sum as f64).sum()
 }
 
 #[cfg(test)]

@@ -581,7 +581,7 @@ mod tests {
         });
         let said = stood_still(&findings);
         assert!(said[0].starts_with("`server log` stood still for 2 s"), "{said:?}");
-        assert!(said[1].contains("never stood still"), "{said:?}");
+        assert!(said[1].contains("never stalled"), "{said:?}");
     }
 
     #[test]

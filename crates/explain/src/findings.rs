@@ -213,8 +213,7 @@ impl Marks {
                     0 => String::new(),
                     ns => format!("{} lost, ", seconds(ns as f64 / 1e9)),
                 };
-                let of =
-                    if flagged.by_neighbours { "what is promised" } else { "its other visits" };
+                let of = if flagged.by_neighbours { "the prediction" } else { "its other visits" };
                 format!("{} of {of}, {lost}{kind}", percent(flagged.ratio))
             };
             self.add("gap", cell.cell.index, evidence);

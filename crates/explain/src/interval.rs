@@ -543,10 +543,10 @@ impl CellInterval {
         };
         match self.basis {
             Basis::Visits => format!(
-                "{mean} requests/s{width}: {} visits spread over the run put their geometric mean \
-                 between {range}; such intervals hold it {} times in 100.",
-                self.visits,
-                (self.confidence * 100.0).round()
+                "{mean} requests/s{width}: {} % confidence interval between {range}, from {} visits \
+                 spread over the run.",
+                (self.confidence * 100.0).round(),
+                self.visits
             ),
             Basis::OneVisit => format!(
                 "{mean} requests/s{width} within one visit, between {range}: excludes \
@@ -839,7 +839,7 @@ mod tests {
         assert!(found.outliers_judged && !found.recurring);
         assert!((found.mean_without_flagged.unwrap() / 7778.0 - 1.0).abs() < 0.001);
         insta::assert_snapshot!(found.sentences().join("\n"), @"
-        6.50 K requests/s: 5 visits spread over the run put their geometric mean between 3.94 K and 10.7 K; such intervals hold it 95 times in 100.
+        6.50 K requests/s: 95 % confidence interval between 3.94 K and 10.7 K, from 5 visits spread over the run.
         One of 5 lies apart from the others: visit 1 (3.17 K). The mean is 6.50 K with and 7.78 K without. Nothing was dropped: look for a stall, a host stall or other load in that visit, and repeat it.
         The visits, in the order made: 3.17 K, 7.61 K, 8.38 K, 7.63 K, 7.52 K; their median is 7.61 K.
         No stall of 100 ms or more in 10.0 s measured: one every 3.3 s or rarer could still have been missed.
@@ -866,12 +866,12 @@ mod tests {
         assert!(pooled.half_width < 0.75 * alone.half_width, "{pooled:?} {alone:?}");
         assert!(pooled.outliers_judged && !alone.outliers_judged);
         insta::assert_snapshot!(pooled.sentences().join("\n"), @"
-        4.00 K requests/s +-3.6 %: 3 visits spread over the run put their geometric mean between 3.86 K and 4.14 K; such intervals hold it 95 times in 100.
+        4.00 K requests/s +-3.6 %: 95 % confidence interval between 3.86 K and 4.14 K, from 3 visits spread over the run.
         The visits, in the order made: 4.00 K, 4.08 K, 3.92 K; their median is 4.00 K.
         No stall of 100 ms or more in 6.0 s measured: one every 2.0 s or rarer could still have been missed.
         ");
         insta::assert_snapshot!(alone.sentences().join("\n"), @"
-        4.00 K requests/s +-5.1 %: 3 visits spread over the run put their geometric mean between 3.81 K and 4.20 K; such intervals hold it 95 times in 100.
+        4.00 K requests/s +-5.1 %: 95 % confidence interval between 3.81 K and 4.20 K, from 3 visits spread over the run.
         3 repeats cannot identify an outlier: that none is marked is no clean bill.
         The visits, in the order made: 4.00 K, 4.08 K, 3.92 K; their median is 4.00 K.
         No stall of 100 ms or more in 6.0 s measured: one every 2.0 s or rarer could still have been missed.
@@ -906,7 +906,7 @@ mod tests {
         assert_eq!(
             mark.unwrap().evidence,
             "a visit has 200 requests with 40 in flight: its start and end may make the rate wrong \
-             by up to 20 %; longer visits help (without --quick, or --set time=...)"
+             by up to 20 %; longer visits help (--set time=...)"
         );
         for (found, mark) in [with(1, 1), with(1, 40)] {
             assert_eq!((found.ends_share, mark), (None, None));

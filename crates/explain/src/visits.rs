@@ -37,7 +37,7 @@ pub struct Visits {
 }
 
 /// How a run stands and what became of its visits, on one line: the head of everything that is
-/// said of it. `out of time, 210 of 252 visits, 42 missed: 42 for want of time`.
+/// said of it. `out of time, 210 of 252 visits, 42 missed: 42 not made in time`.
 pub fn head(run: &Run) -> String {
     let visits = Visits::of(run);
     format!("{}, {}", visits.standing(&run.header), visits.line())
@@ -76,7 +76,7 @@ impl Visits {
         Self { planned, at_most, made, missed, failed, lost, not_made, no_time }
     }
 
-    /// `36 of 36 visits`; `24 of 36 visits, 12 missed: 2 failed, 10 for want of time`; `7 of up to
+    /// `36 of 36 visits`; `24 of 36 visits, 12 missed: 2 failed, 10 not made in time`; `7 of up to
     /// 20 visits`.
     pub fn line(&self) -> String {
         let up_to = if self.at_most { "up to " } else { "" };
@@ -92,7 +92,7 @@ impl Visits {
         let told = [
             (self.failed, "failed"),
             (self.lost, "lost"),
-            (self.no_time, "for want of time"),
+            (self.no_time, "not made in time"),
             (others, "not made"),
         ];
         told.iter().filter(|(n, _)| *n > 0).map(|(n, how)| format!("{n} {how}")).collect()
@@ -115,9 +115,8 @@ impl Visits {
     pub fn sentence(&self, name: &str) -> Option<String> {
         (self.no_time > 0).then(|| {
             format!(
-                "{name} has come to its end without {} of those that every cell was to have at \
-                 least: there was no time for them. What those cells have says less of how sure it \
-                 is than was asked for; give it more time (--max-time).",
+                "{name} ended {} short of the minimum number of visits per cell, for lack of time. The \
+                 intervals of those cells are less reliable than requested; allow more time (--max-time).",
                 count(self.no_time.into(), "visit"),
             )
         })
@@ -266,23 +265,23 @@ mod tests {
     fn visits_that_there_was_no_time_for_are_missed() {
         let short = played(&[("read", 0, DONE), ("write", 0, DONE), ("read", 1, DONE)]);
         let found = Visits::of(&short);
-        assert_eq!(found.line(), "3 of 6 visits, 3 missed: 3 for want of time");
+        assert_eq!(found.line(), "3 of 6 visits, 3 missed: 3 not made in time");
         let standing = |state| {
             let header = RunHeader { state, ..short.header.clone() };
             found.standing(&header)
         };
         assert_eq!(standing(RunState::Complete), "out of time");
         assert_eq!(standing(RunState::Interrupted), "interrupted");
-        let of_head = "out of time, 3 of 6 visits, 3 missed: 3 for want of time";
+        let of_head = "out of time, 3 of 6 visits, 3 missed: 3 not made in time";
         assert_eq!(head(&short), of_head);
         let said = found.sentence("r1").unwrap();
-        assert!(said.starts_with("r1 has come to its end without 3 visits of those"), "{said}");
+        assert!(said.starts_with("r1 ended 3 visits short of the minimum"), "{said}");
         // More of one cell make up for none of another.
         let mut uneven: Vec<_> = (0..5).map(|k| ("read", k, DONE)).collect();
         uneven.push(("write", 0, DONE));
         assert_eq!(
             Visits::of(&played(&uneven)).line(),
-            "6 of 8 visits, 2 missed: 2 for want of time"
+            "6 of 8 visits, 2 missed: 2 not made in time"
         );
         // What cannot be measured here was not to be, nor more in a comparison than it took.
         let mut impossible = played(&uneven);

@@ -343,7 +343,7 @@ fn no_witness_is_unknown_and_never_fine() {
     warned.run.header.warnings.push(Warning::new("ledger-unknown", text));
     let said = warned.caches().sentences().join("\n");
     assert!(said.contains("unknown whether a cache answered: counters of vda"), "{said}");
-    assert!(said.contains("Unknown is not fine"), "{said}");
+    assert!(said.contains("Unknown does not mean uncached"), "{said}");
     // Nor are a few requests.
     let mut few = Bench::read(true).moved(1.0, 0.0);
     few.run.visits[0].streams[0].ops[0].bytes = 4096;

@@ -511,9 +511,10 @@ impl RunError {
             Self::Model { .. } => {
                 Some("a model is a TOML file: `docs/twins.md` has its fields".to_owned())
             }
-            Self::Resume { .. } => {
-                Some("`plimsoll list` shows how runs stand; `plimsoll run` begins anew".to_owned())
-            }
+            Self::Resume { .. } => Some(
+                "`plimsoll list` shows the state of each run; `plimsoll run` starts a new one"
+                    .to_owned(),
+            ),
             Self::Verify { .. } => {
                 Some("write it first with `--verify` and `--keep`, or read without".to_owned())
             }

@@ -54,7 +54,7 @@ impl Found {
             link: None,
             cache_bytes: None,
             model: None,
-            remarks: vec!["a twin: no device was measured".to_owned()],
+            remarks: vec!["simulated: no real device was measured".to_owned()],
         };
         let as_it_is = !matches!(ground, Ground::Memory);
         let capacity = (size > Bytes::ZERO).then_some(size);

@@ -42,7 +42,7 @@ pub fn prepare_resume(
     let header = &run.header;
     let no = |why: &str| RunError::Resume { run: header.id.clone(), why: why.to_owned() };
     if header.state == RunState::Complete {
-        return Err(no("it is complete"));
+        return Err(no("it has ended"));
     }
     if header.blocks.is_some() {
         return Err(no("it is one side of a comparison, whose sides have to take turns"));

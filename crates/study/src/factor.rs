@@ -35,7 +35,7 @@ struct Key {
 const KEYS: [Key; 18] = [
     Key {
         name: "target",
-        wanted: "a file, a directory, a device or a twin, of less than 4096 bytes",
+        wanted: "a file, a directory, a device or a simulated device, of less than 4096 bytes",
         read: target,
     },
     Key { name: "legs", wanted: "1 to 256", read: count },

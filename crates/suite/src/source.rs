@@ -188,7 +188,7 @@ impl SuiteSource {
     pub fn fit_size(&mut self, size: Bytes) -> Result<(), SuiteError> {
         let text = size.exact();
         let asked = self.overrides_given.iter().any(|given| given.starts_with("--size "));
-        let by = if asked { "--size" } else { "a target of" };
+        let by = if asked { "--size" } else { "target size" };
         self.set_typed(by, &text, [("file_size".to_owned(), text.clone())])
     }
 

@@ -52,7 +52,7 @@ const NULL_TIME: &str = "1s";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CalibrateArgs {
-    /// What to measure on: a file (made if it is not there), a directory, a device, or a twin
+    /// What to measure on: a file (made if it is not there), a directory, a device, or a simulated device
     ///
     /// Not given: a scratch file in the current directory, removed afterwards.
     #[arg(long, short, value_name = "TARGET")]

@@ -45,7 +45,7 @@ const RUNS_MAX: usize = 26;
 ///
 /// Runs measured one after the other differ by drift, too. A repeat of the first run, named
 /// third, shows how much; `--live` measures the sides in turn, and drift falls out. What
-/// `plimsoll calibrate` found to be this machine's noise is called no difference.
+/// `plimsoll calibrate` found to be this machine's noise does not count as a difference.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {

@@ -55,17 +55,17 @@ pub struct LiveArgs {
     ///
     /// A side is a TOML file: `suite = "random-read"`, `target = "/ssd/a.dat"` and, if wanted,
     /// `set = { queue_depth = 4 }`, `size`, `time`, `backend`, `quick = true`, as for `run`. In
-    /// every block each cell is visited once on every side, in an order by coin.
+    /// every block each cell is visited once on every side, in random order.
     #[arg(long)]
     pub live: bool,
-    /// How many blocks; 20 are looked at after 10, and end there if all is decided [default: 10]
+    /// How many blocks; with 20, stop after 10 if all is decided [default: 10]
     #[arg(long, value_name = "N", requires = "live")]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=5000))]
     pub blocks: Option<u32>,
-    /// Hold the first side against itself in every N-th block, 0 for never [default: 10]
+    /// Compare the first side with itself in every N-th block, 0 for never [default: 10]
     ///
     /// This checks the comparison: such blocks come on top of --blocks, between the others and in
-    /// an order by coin as well. They are in no ratio; how far they lie apart is said beside it.
+    /// random order as well. They are excluded from the ratio; their spread is shown beside it.
     #[arg(long, value_name = "N", requires = "live", value_parser = every)]
     pub aa_every: Option<u32>,
     /// Where all randomness comes from; drawn and stored if not given
@@ -437,7 +437,7 @@ fn describe(plan: &Plan, output: &Output) -> Result<(), Failure> {
     }
     lines.push(format!(
         "Takes the sides in turn, in {} blocks: each cell once on every side, one right after the \
-         other, in an order by coin.",
+         other, in random order.",
         blocks
     ));
     match plan.controls.len() {

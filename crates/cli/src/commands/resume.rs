@@ -118,6 +118,6 @@ fn newest_unfinished(store: &Store, output: &Output) -> Result<String, Failure> 
         });
         return Ok((*newest).to_owned());
     }
-    Err(Failure::new(ExitCode::Usage, "no run is left to go on with")
-        .hint("`plimsoll list` shows how they stand"))
+    Err(Failure::new(ExitCode::Usage, "there is no run to resume")
+        .hint("`plimsoll list` shows their states"))
 }

@@ -113,8 +113,8 @@ pub fn remove_files(store: &Store, runs: &[record::Run], output: &Output) -> Res
 
 fn agrees(store: &Store, ids: &[String], output: &Output) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        let message = format!("removing {} needs a yes", ids.join(", "));
-        return Err(Failure::new(ExitCode::Refused, message).hint("say it with `--yes`"));
+        let message = format!("removing {} needs confirmation", ids.join(", "));
+        return Err(Failure::new(ExitCode::Refused, message).hint("add `--yes`"));
     }
     output.notes(&list::of(store, ids)?);
     output.note("remove for good? [y/N]");

@@ -37,7 +37,7 @@ Examples:
 ///
 /// The suite's cells are visited in rounds of random order, each until its rate is known well
 /// enough (`--precision`), a cell in which something odd was seen up to the end; `--classic`
-/// plays the suite in its own order instead. Before each visit the device is waited for to be idle.
+/// plays the suite in its own order instead. Before each visit Plimsoll waits until the device is idle.
 ///
 /// Reads need no permission. Writes go to files that plimsoll made itself, unless `--overwrite`
 /// or `--destroy` names what may be lost. Ctrl-C ends the visit under way, stores it and prints
@@ -48,10 +48,10 @@ pub struct RunArgs {
     /// A name from `plimsoll suite list`, or a file
     #[arg(value_name = "SUITE|FILE.toml")]
     pub suite: OsString,
-    /// What to measure: a file (made if it is not there), a directory, a device, or a twin
+    /// What to measure: a file (made if it is not there), a directory, a device, or a simulated device
     ///
     /// Not given: a scratch file in the current directory, sized to the free space and removed
-    /// afterwards. Twins: `null:` (our own overhead), `memory:SIZE`, `model:FILE.toml` (a
+    /// afterwards. Simulated: `null:` (our own overhead), `memory:SIZE`, `model:FILE.toml` (a
     /// simulated device on a virtual clock).
     ///
     /// May be repeated for files, directories and devices: each has the suite's files, and the

@@ -74,7 +74,7 @@ fn a_suite_of_ours_is_named_and_not_a_file_that_nobody_has() {
     let world = World::new();
     std::fs::write(world.path("short"), "abc").unwrap();
     let done = world.run(&["run", "random-read", "--target", "short", "--dry-run"]);
-    is(&done, 2, &["error: a target of 3B: block size"]);
+    is(&done, 2, &["error: target size 3B: block size"]);
     assert!(!done.err.contains(".toml"), "{done:#?}");
 }
 

@@ -284,7 +284,7 @@ fn a_damaged_run_stops_nothing_that_is_about_others() {
         named(&done);
     }
     let done = world.run(&["resume"]);
-    assert!(done.code == 2 && done.err.contains("no run is left to go on with"), "{done:?}");
+    assert!(done.code == 2 && done.err.contains("there is no run to resume"), "{done:?}");
     named(&done);
     // One of the group whose visits are damaged.
     let script = "c.execute('DROP TRIGGER visit_is_kept'); \

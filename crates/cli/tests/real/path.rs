@@ -122,7 +122,7 @@ fn complete(lab: &Lab, target: &str) -> Value {
 }
 
 fn removed(lab: &Lab) {
-    lab.run("rm r1").is(3, &["needs a yes"]);
+    lab.run("rm r1").is(3, &["needs confirmation"]);
     assert_eq!(lab.list().len(), 1);
     lab.ok("rm r1 --yes");
     assert!(lab.list().is_empty());

@@ -9,7 +9,7 @@ use serde::Serialize;
 use suite::model::{Pacing, Stream};
 use units::Nanos;
 
-use crate::ends::{SHARE_MIN, ends, seen as in_flight, slots};
+use crate::ends::{SHARE_MIN, ends, latencies_ns, seen as in_flight, slots};
 use crate::gap;
 use crate::view::{View, VisitView};
 
@@ -204,8 +204,8 @@ fn counted_ns(visit: &VisitView<'_>) -> f64 {
 /// Requests in flight over the same time as the counters. A mean over the load alone is higher, since
 /// fewer are in flight while a visit runs dry: the difference is no waiting in any layer.
 fn held(visit: &VisitView<'_>, slots: f64) -> f64 {
-    let in_flight = in_flight(visit);
-    let measured = in_flight * visit.visit.rated_ns() as f64;
+    let measured = latencies_ns(visit);
+    let in_flight = measured / visit.visit.rated_ns() as f64;
     // Requests that were done in the ramp are in no sum, but as many were in flight as later.
     let ramped = in_flight.min(if slots > 0.0 { slots } else { in_flight });
     (measured + ramped * visit.visit.ramp_ns as f64) / counted_ns(visit)

@@ -88,7 +88,7 @@ impl Barrier {
             ));
         }
         sentences.push(format!(
-            "{}: the law fits {} with a mean error of {} and a largest of {}.",
+            "{}: the model fits {} with a mean error of {} and a largest of {}.",
             self.group,
             count(u64::from(fit.points), "cell"),
             percent(fit.error_mean),
@@ -104,8 +104,8 @@ impl Barrier {
     fn left_out_words(&self) -> Vec<String> {
         let far = (self.few_in_flight > 0).then(|| {
             format!(
-                "{}: {} left out of this: far fewer requests were in flight than asked for (rate times \
-                 mean time), so what more of them do is unknown. A synchronous engine, or buffered \
+                "{}: {} excluded: far fewer requests were in flight than asked for (rate times \
+                 mean latency), so the effect of more is unknown. A synchronous engine, or buffered \
                  requests that wait for each other, are like that.",
                 self.group,
                 match self.few_in_flight {
@@ -120,9 +120,8 @@ impl Barrier {
     fn few_words(&self) -> Option<String> {
         (self.few_requests > 0).then(|| {
             format!(
-                "{}: {} left out of this: too few requests for so many in flight, so the \
-                 start and end of a visit decide their rates; measure longer (without --quick, or \
-                 --set time=...).",
+                "{}: {} excluded: too few requests for so many in flight, so their rates depend on the \
+                 start and end of a visit; measure longer (--set time=...).",
                 self.group,
                 match self.few_requests {
                     1 => "1 cell is".to_owned(),
@@ -247,18 +246,17 @@ impl Barrier {
         let mut sentences = Vec::new();
         if let Some(&(block, asked, seen)) = queue.off.first() {
             let why = if queue.off_by_ends {
-                "visits too short for so many in flight: measure longer (without --quick, or \
-                 --set time=...)"
+                "visits too short for so many in flight: measure longer (--set time=...)"
             } else {
                 "visits too short for so many in flight, think time, an open loop, or a broken \
                  measurement; check before trusting its latencies"
             };
             sentences.push(format!(
-                "{}: rate times time is not what was asked to be in flight in {} ({} at {}: {seen:.1} \
-                 of {asked}): {why}.",
+                "{}: the mean number of requests in flight differs from the number requested in {} ({} \
+                 at {}: {seen:.1} instead of {asked}): {why}.",
                 self.group,
                 count(queue.off.len() as u64, "cell"),
-                "worst shown first",
+                "most",
                 size(block),
             ));
         }

@@ -80,15 +80,15 @@ impl Caches {
             self.declared_bytes.is_some() || !self.sweeps.is_empty() || !self.rereads.is_empty();
         if any(|v| matches!(v, Verdict::Device { .. })) && !looked_below {
             said.push(
-                "Caches inside controllers and drives are below these counters: tell their size \
+                "These counters do not see caches inside controllers and drives: give their size \
                  (--cache-size), or let `plimsoll run working-set` look for them."
                     .to_owned(),
             );
         }
         if any(|v| matches!(v, Verdict::Unknown { .. })) {
             said.push(
-                "Unknown is not fine: measure on a block device whose counters can be read, or \
-                 trust these figures only as far as the files are larger than all memory."
+                "Unknown does not mean uncached: measure longer where too little was read or written, or \
+                 on a block device whose counters can be read, or with files larger than all memory."
                     .to_owned(),
             );
         }

@@ -444,7 +444,7 @@ impl Against {
             let more = cells.len().saturating_sub(NAMED_MAX);
             let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
             out.push(format!(
-                "Measured on {side} only, and in no ratio: {}{rest}.",
+                "Measured on {side} only, and excluded from all ratios: {}{rest}.",
                 named.join("; ")
             ));
         }
@@ -650,15 +650,15 @@ fn margin_told(outcome: &Outcome, floor: Option<&Floor>, what: &str, imported: b
             format!("{between} in {what}: A lies that far from itself in the blocks that check it.")
         }
         (_, Some(floor)) => format!(
-            "{between}, as asked; the machine's own A/A floor is lower ({}: {}).",
+            "{between}; the machine's own A/A floor is lower ({}: {}).",
             floor.from,
             share(floor.overall)
         ),
-        (_, None) if imported => format!(
-            "{between}, as asked; how far what was imported differs from itself is not known."
-        ),
+        (_, None) if imported => {
+            format!("{between}; how far what was imported differs from itself is not known.")
+        }
         (_, None) => format!(
-            "{between}, as asked; how far this machine differs from itself is not known: \
+            "{between}; how far this machine differs from itself is not known: \
              `plimsoll calibrate` measures it."
         ),
     }

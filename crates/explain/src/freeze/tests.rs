@@ -197,8 +197,8 @@ fn what_was_watched_for_less_than_a_hiccup_tells_none() {
     short.completions = Bitmap::zeros(60);
     (0..60).for_each(|bit| short.completions.set(bit));
     let said = found(&run(TargetKind::File, vec![short])).sentences().join("\n");
-    assert!(said.contains("is unknown: 60 ms of measuring are less than that"), "{said}");
-    assert!(!said.contains("never stood still"), "{said}");
+    assert!(said.contains("is unknown: 60 ms of measuring is less than that"), "{said}");
+    assert!(!said.contains("never stalled"), "{said}");
 }
 
 #[test]
@@ -436,7 +436,7 @@ fn nothing_measured_is_unknown_and_not_fine() {
     assert!(found_blind.sentences()[0].contains("unknown"));
     let quiet = found(&run(TargetKind::File, vec![visit(0, "read", &[])]));
     let text = &quiet.sentences()[0];
-    assert!(text.contains("excluded (95 %) only that it stands still more often than once in"));
+    assert!(text.contains("At 95 % confidence, such stalls occur no more often than once in"));
     assert!(!text.contains("hour"), "{text}");
 }
 
@@ -470,7 +470,7 @@ fn a_visit_lost_to_requests_that_never_came_back_is_the_first_thing_said() {
     assert_eq!((found.lost_visits, found.all.visits), (1, 1));
     let said = found.sentences();
     assert!(said[0].starts_with("In 1 visit requests never came back"), "{said:?}");
-    assert!(said[1].starts_with("Otherwise the device never stood still"), "{said:?}");
+    assert!(said[1].starts_with("Otherwise the device never stalled"), "{said:?}");
 }
 
 /// Eight seconds of writing, and two in which only the flush at the end was under way.
@@ -501,7 +501,7 @@ fn the_flush_at_the_end_is_no_stall_and_no_change() {
     let [closing] = found.closing.as_slice() else { panic!("{found:?}") };
     assert_eq!((closing.visits, closing.median_ns, closing.share), (2, 2_000 * MS, 0.2));
     let said = found.sentences().join("\n");
-    assert!(said.contains("never stood still for 100 ms or more in 16 s"), "{said}");
+    assert!(said.contains("never stalled for 100 ms or more in 16 s"), "{said}");
     let flush = "`write`: the flush at the end took 2 s (median of 2 visits, 2 s at most), 20 %";
     assert!(said.contains(flush), "{said}");
     assert!(crate::Findings::of(&view).marks(&view).iter().all(|m| m.code != "stalled"));

@@ -73,20 +73,19 @@ impl Freezes {
         };
         if all.events() == 0 && watched < HICCUP {
             return format!(
-                "Whether the device stands still for 100 ms or more is unknown: {watched} of \
-                 measuring are less than that."
+                "Whether the device stalls for 100 ms or more is unknown: {watched} of measuring is less \
+                 than that."
             );
         }
         if all.events() == 0 {
             return format!(
-                "{} never stood still for 100 ms or more in {watched} of measuring. In so long it \
-                 can be excluded (95 %) only that {} still more often than {}.",
+                "{} never stalled for 100 ms or more in {watched} of measuring. At 95 % confidence, such \
+                 stalls occur no more often than {}.",
                 match (self.no_device, self.lost_visits) {
                     (true, _) => "There is no device; this machine and the load generator",
                     (false, 0) => "The device",
                     (false, _) => "Otherwise the device",
                 },
-                if self.no_device { "they stand" } else { "it stands" },
                 frequency(often.high, load_ns)
             );
         }

@@ -114,7 +114,7 @@ fn what_limits_begins_with_the_limit() {
     read.few_requests = 3;
     let said = read.sentences();
     assert!(said[0].starts_with("read: requests per second end at"), "{said:?}");
-    assert!(said.iter().any(|one| one.contains("3 cells are left out of this")), "{said:?}");
+    assert!(said.iter().any(|one| one.contains("3 cells are excluded")), "{said:?}");
     // A limit that was reached before one that was not.
     read.iops = read.iops.map(|cap| barrier::Cap { reached: false, ..cap });
     assert!(read.sentences()[0].starts_with("read: bandwidth ends at"), "{:?}", read.sentences());

@@ -13,7 +13,7 @@ const ADVICE: &str = "Next:";
 const BEST: [(&str, &str); 9] = [
     ("the queue is at", "stack"),
     ("layer", "stack"),
-    ("the law fits", "roofline"),
+    ("the model fits", "roofline"),
     (" end at ", "roofline"),
     (" ends at ", "roofline"),
     ("from blocks of about", "roofline"),

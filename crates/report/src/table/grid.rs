@@ -123,7 +123,7 @@ fn legend(judged: &Judged, streams: &[StreamOfCell]) -> String {
     let mut said = Vec::new();
     let several = shown.iter().any(|stream| stream.counted().len() > 1);
     let known = shown.iter().filter(|stream| judged.interval(stream).is_some()).count();
-    let total = "what completed in all visits by their time together";
+    let total = "requests completed in all visits / their total time";
     said.push(match () {
         () if shown.is_empty() => return String::new(),
         () if judged.run.header.imported.is_some() => {
@@ -137,7 +137,7 @@ fn legend(judged: &Judged, streams: &[StreamOfCell]) -> String {
             };
             let mut intervals = shown.iter().filter_map(|stream| judged.interval(stream));
             let wide = match intervals.any(CellInterval::is_wide) {
-                true => ", beyond 50 % from end to end in 1/s",
+                true => " (over 50 %: its bounds, in 1/s)",
                 false => "",
             };
             format!(

@@ -171,7 +171,7 @@ fn each_stream_has_its_own_interval_and_marks() {
     let (low, high): (f64, f64) = ends.unwrap_or_else(|| panic!("{grid}"));
     assert!(0.0 < low && low * 2.0 < high, "{grid}");
     let flat = grid.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("95 % interval, beyond 50 % from end to end in 1/s"), "{grid}");
+    assert!(flat.contains("95 % interval (over 50 %: its bounds, in 1/s)"), "{grid}");
     assert!(line("reads").contains(" 0.0"), "{grid}");
     // An outlier; of both, nothing known of caches.
     let marks = |name: &str| line(name).split_whitespace().last().unwrap().split(',').count();

@@ -349,7 +349,7 @@ fn a_budget_that_runs_out_is_said() {
     assert_eq!(measured(&run).count(), 9, "three rounds, of 8.25 s if they were whole");
     let [cut, late] = run.header.warnings.as_slice() else { panic!("{:?}", run.header.warnings) };
     assert_eq!((cut.code.as_str(), late.code.as_str()), ("visit-cut", "not-converged"));
-    let wanted = "visits measure 1.47 s and no longer, where 2 s or more were meant, since every cell is to \
+    let wanted = "visits measure 1.47 s instead of at least 2 s, since every cell is to \
          have 3 of them within 20 s";
     assert!(cut.text.contains(wanted), "{}", cut.text);
     let wanted = "3 of 3 cells are not known to 5 %: it takes more visits, and the time of 20 s had no room \

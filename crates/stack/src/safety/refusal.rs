@@ -241,7 +241,7 @@ pub enum RefusalReason {
         what: String,
     },
     /// What it bears is not known.
-    #[error("{path} could not be looked at, so nobody knows what is on it: {why}")]
+    #[error("{path} could not be examined, so its contents are unknown: {why}")]
     CannotProbe {
         /// The target.
         path: String,
