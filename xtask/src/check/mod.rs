@@ -9,6 +9,7 @@ mod format;
 mod generated;
 mod licences;
 mod links;
+mod shape;
 mod sizes;
 mod suites;
 mod unsafe_code;
@@ -66,6 +67,11 @@ const CHECKS: &[Check] = &[
     Check { name: "unsafe", about: "unsafe code is where it may be", look: unsafe_code::look },
     Check { name: "words", about: "no marks of unfinished work", look: words::look },
     Check { name: "sizes", about: "no file grew too large (warns)", look: sizes::look },
+    Check {
+        name: "shape",
+        about: "no more module cycles, long functions and crowded names than are known",
+        look: shape::look,
+    },
     Check { name: "links", about: "links in the pages lead to files", look: links::look },
     Check { name: "suites", about: "every suite has its page", look: suites::look },
     Check {
