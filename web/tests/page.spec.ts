@@ -123,7 +123,7 @@ test('pointing tells a cell with what is known of it, and a click opens it', asy
   await field.click();
   const dialog = page.getByRole('dialog');
   await expect(dialog.locator('h2')).toHaveText('write 512KiB 1');
-  await expect(dialog).toContainText('far below what its neighbours');
+  await expect(dialog).toContainText('far below the rate predicted');
   await expect.poll(() => page.url()).toContain('cell=');
   await page.keyboard.press('Escape');
   await expect(dialog).toBeHidden();

@@ -18,6 +18,7 @@ use crate::input;
 use crate::options::{ConsentOptions, Exception, MannerOptions, SuiteOptions};
 use crate::output::Output;
 use crate::parts::List;
+use crate::result_file;
 
 /// Longest suite file that is read: the suite reader takes less, and `/dev/zero` has no end.
 const SUITE_BYTES_MAX: u64 = 64 << 20;
@@ -250,6 +251,11 @@ fn text(word: OsString) -> String {
 /// Where the store is.
 pub fn store_path(common: &Common) -> Result<PathBuf, Failure> {
     if let Some(path) = &common.store {
+        if result_file::is_in_dev(path) {
+            let message = format!("no store is kept in /dev: {} is in memory", path.display());
+            return Err(Failure::new(ExitCode::Store, message)
+                .hint("what is there is gone after a restart; name a file in another directory"));
+        }
         return Ok(path.clone());
     }
     store::default_path(|name| std::env::var_os(name)).ok_or_else(|| {

@@ -47,10 +47,14 @@ fn exists(path: &Path) -> Failure {
 }
 
 /// Whether a file of that name would lie in the memory of `/dev`, as one of a mistyped device does.
-fn is_in_dev(path: &Path) -> bool {
+pub fn is_in_dev(path: &Path) -> bool {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let there = absolute.ancestors().find_map(|path| path.canonicalize().ok());
-    there.is_some_and(|there| there.starts_with("/dev") && !there.starts_with("/dev/shm"))
+    there.is_some_and(|there| match there.starts_with("/dev") {
+        true => !there.starts_with("/dev/shm"),
+        // The same directory mounted elsewhere, as in a rescue system.
+        false => stack::is_in_devtmpfs(&there),
+    })
 }
 
 fn in_dev(path: &Path) -> Failure {

@@ -23,7 +23,7 @@ use crate::safety::{
 };
 use crate::shared::{self, Loop};
 use crate::signature::probe;
-use crate::target::{FileId, PathKind, Space, Target, is_memory_or_network, names, under};
+use crate::target::{FileId, Nature, PathKind, Space, Target, is_memory_or_network, names, under};
 use crate::users::{
     SeenMount, Wanted, all_mounts, file_at, lease_holders, reach, unchecked, users, users_of_file,
 };
@@ -203,12 +203,15 @@ pub(crate) fn space(host: &Host, target: &Target) -> Option<Space> {
     Some(Space { free: Bytes::new(space.free.get().saturating_sub(promised.get())), ..space })
 }
 
-/// A file system in memory has no more room than memory has, whatever its size says.
+/// A file system in memory has no more room than memory has, whatever its size says; nor has an overlay
+/// that writes to one.
 fn free_space(host: &Host, target: &Target) -> Option<Space> {
-    let in_memory = target
-        .mount
-        .as_ref()
-        .is_some_and(|m| matches!(m.file_system.as_str(), "tmpfs" | "ramfs" | "rootfs"));
+    let is_memory = |name: &str| matches!(name, "tmpfs" | "ramfs" | "rootfs");
+    let in_memory = target.mount.as_ref().is_some_and(|m| is_memory(&m.file_system))
+        || target.natures.iter().any(|nature| match nature {
+            Nature::Overlay { upper_file_system: Some(upper), .. } => is_memory(upper),
+            _ => false,
+        });
     let memory = in_memory.then(|| host.memory()).flatten();
     match (target.path.space, memory) {
         (Some(space), Some((available, total))) => {

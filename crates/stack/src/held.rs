@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use crate::locks::{Opening, lease_holder};
 use crate::mark;
 use crate::mounts::DeviceNumber;
+use crate::patience;
 use crate::safety::Process;
 
 /// A handle that goes with facts and permits until the run has taken the target. Let go once, it
@@ -209,7 +210,10 @@ impl Handle {
         let known = known.into_iter().filter_map(|(what, text)| Some((what, text?)));
         words.extend(known.map(|(what, text)| format!("{what} {}", text.trim_end())));
         if sequence.is_none() && line("loop/backing_file").is_some() {
-            let status = self.open_with(OFlags::RDONLY).and_then(|file| kernel::loop_status(&file));
+            let asked = self.open_with(OFlags::RDONLY);
+            let status = asked.and_then(|file| {
+                patience::ask(&number.to_string(), move || kernel::loop_status(&file))
+            });
             words.extend(status.ok().map(|found| format!("inode {}", found.inode)));
         }
         words.join(", ")

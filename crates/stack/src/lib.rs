@@ -19,6 +19,7 @@ mod machine;
 mod mark;
 mod mounts;
 mod overlays;
+mod patience;
 mod probe;
 mod safety;
 mod shared;
@@ -44,7 +45,7 @@ pub use mark::{
     MARK_NAME, Mark, keeps_marks, mark_of, mark_of_held, mark_of_open, mark_of_scratch, mark_value,
     mark_value_growing, mark_value_released, scratch_owner, scratch_owner_of_open,
 };
-pub use mounts::{DeviceNumber, Mount, mount_of, mounts};
+pub use mounts::{DeviceNumber, Mount, is_in_devtmpfs, mount_of, mounts};
 pub use probe::{CaptureError, Serials, capture, database_log, stack_tree};
 pub use safety::{
     Access, Action, BlockFacts, ConfirmError, Consent, DeviceUse, Facts, FileFacts, Lease, Permit,

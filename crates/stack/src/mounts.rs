@@ -130,6 +130,12 @@ pub fn mount_of<'a>(mounts: &'a [Mount], path: &Path, id: Option<u64>) -> Option
     })
 }
 
+/// Whether a directory of this machine lies in the memory that `/dev` is, under whatever name.
+pub fn is_in_devtmpfs(directory: &Path) -> bool {
+    let all = mounts(&Host::this()).unwrap_or_default();
+    mount_of(&all, directory, None).is_some_and(|mount| mount.file_system == "devtmpfs")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,7 @@ use crate::born::Likeness;
 use crate::host::Host;
 use crate::mounts::DeviceNumber;
 use crate::overlays::{Alike, Mounted, On, Overlays};
+use crate::patience;
 use crate::probe::mapper_tables;
 use crate::safety::same::{How, Known, Part, Root, Table, Window};
 use crate::target::{FileId, PathKind, Target};
@@ -281,6 +282,7 @@ fn loop_device(
         let LoopStatus { device, inode, special, offset, size_limit } = status;
         Ok(format!("{device} {inode} {special} {offset} {size_limit}"))
     });
+    let is_silent = asked.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
     if let Some([device, inode, special, offset, limit]) = asked.ok().and_then(|t| numbers(&t)) {
         window = Window { offset, limit, ..window };
         if special != 0 {
@@ -290,6 +292,9 @@ fn loop_device(
         let id = FileId { device: DeviceNumber::from_dev(device), inode };
         let (below, alike) = over_file(overlays, mounted, &path, id);
         return Some(Loop { id: Some(id), alike, ..on(name, below, window, true) });
+    }
+    if is_silent {
+        return Some(on(name, Root::Named(path), window, false));
     }
     // By its name, which may be another's meanwhile, or of another mount namespace.
     let below = path.to_str().and_then(|path| block::named(host, path));
@@ -335,7 +340,8 @@ fn ask_loop(host: &Host, name: &str) -> io::Result<LoopStatus> {
     if block::number_of(host, name) != Some(opened) {
         return Err(io::Error::other("another device has its name"));
     }
-    kernel::loop_status(&device)
+    // The kernel asks the file system of the file, which may be one that answers no more.
+    patience::ask(name, move || kernel::loop_status(&device))
 }
 
 #[cfg(test)]

@@ -187,7 +187,7 @@ fn strongest(pieces: &[Piece], step: f64) -> Option<(f64, f64)> {
     };
     let best = (lowest..trials).min_by(|&a, &b| chance(a).total_cmp(&chance(b)))?;
     let by_chance = (chance(best).exp() * independent).min(1.0);
-    (by_chance <= CHANCE).then(|| (best as f64 * apart, by_chance))
+    (by_chance <= CHANCE).then_some((best as f64 * apart, by_chance))
 }
 
 /// For each multiple of `apart`: how well the phases of the pieces agree.

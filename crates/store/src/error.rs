@@ -369,7 +369,8 @@ impl StoreError {
             }
             Self::Older { .. } => "open it once for writing: `plimsoll list` with write permission",
             Self::DiskFull { .. } => {
-                "visits stored before are safe; free some space, then `plimsoll resume`"
+                "visits stored before are safe; free some space, or raise the limit of file sizes (`ulimit -f`), then \
+                 `plimsoll resume`"
             }
             Self::Locked { .. } => "try again when that process is done",
             Self::ReadOnly { .. } => {

@@ -129,7 +129,7 @@ interface Writes {
 
 const POINTS_MIN = 10;
 /** More lines than this nobody can tell apart. */
-const LINES_MAX = 16;
+const LINES_MAX = 20;
 
 type Visit = model.PageCell['visits'][number];
 

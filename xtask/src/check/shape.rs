@@ -40,8 +40,8 @@ struct Known {
 }
 
 pub fn look(repo: &Repo) -> Result<Verdict> {
-    let known: Known =
-        toml::from_str(&repo.read(Path::new(KNOWN))?).with_context(|| format!("reading {KNOWN}"))?;
+    let known: Known = toml::from_str(&repo.read(Path::new(KNOWN))?)
+        .with_context(|| format!("reading {KNOWN}"))?;
     let sources = sources(repo)?;
     let mut faults = Vec::new();
     let rules: [(&str, Found, &BTreeMap<String, usize>); 3] = [
@@ -73,7 +73,9 @@ fn compare(rule: &str, found: &Found, known: &BTreeMap<String, usize>) -> Vec<St
     for (key, limit) in known {
         let left = found.get(key).map_or(0, Vec::len);
         if left < *limit {
-            faults.push(format!("{rule}: {key} has {left} only: say so in {KNOWN}, instead of {limit}"));
+            faults.push(format!(
+                "{rule}: {key} has {left} only: say so in {KNOWN}, instead of {limit}"
+            ));
         }
     }
     faults
@@ -88,8 +90,7 @@ fn sources(repo: &Repo) -> Result<Vec<Source>> {
         let Some(room) = source.checked_sub(1).and_then(|at| parts.get(at)) else { continue };
         let module = module_of(parts.get(source + 1..).unwrap_or_default());
         let text = repo.read(&path)?;
-        let file =
-            syn::parse_file(&text).with_context(|| format!("reading {}", path.display()))?;
+        let file = syn::parse_file(&text).with_context(|| format!("reading {}", path.display()))?;
         all.push(Source { room: (*room).to_owned(), module, path, file });
     }
     Ok(all)

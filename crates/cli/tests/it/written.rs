@@ -363,6 +363,8 @@ fn nothing_is_written_into_dev() {
             assert!(!std::path::Path::new(name).exists(), "{words:?}");
         }
     }
+    let done = world.run(&["list", "--store", &name]);
+    assert!(done.code == 6 && done.err.contains("no store is kept in /dev"), "{done:?}");
     for name in ["/dev/stdout", "/dev/null"] {
         let done = world.run(&["export", "last", "--format", "json", "-o", name]);
         assert!(!done.err.contains("mistyped"), "{name}: {done:?}");

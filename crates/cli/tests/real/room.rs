@@ -224,3 +224,36 @@ fn a_scratch_file_left_behind_is_taken_over_and_goes_or_is_said_to_be_missing() 
     // What the lab takes down.
     tool("mount", &[&device, point.to_str().unwrap()]);
 }
+
+#[test]
+fn an_overlay_over_memory_has_the_room_of_memory() {
+    needs_root!("mount");
+    let mut lab = Lab::new("overlay-memory");
+    lab.mount(&["-t", "tmpfs", "-o", "size=4T", "none"], "m");
+    for directory in ["m/upper", "m/work", "lower"] {
+        fs::create_dir(lab.path(directory)).unwrap();
+    }
+    let at = |name: &str| lab.path(name).display().to_string();
+    let options =
+        format!("lowerdir={},upperdir={},workdir={}", at("lower"), at("m/upper"), at("m/work"));
+    lab.mount(&["-t", "overlay", "-o", &options, "none"], "o");
+    // More than any machine that this is tested on has, and less than the file system says it has.
+    for name in ["m/x", "o/x"] {
+        let run = format!("{WRITE} {name} --size 3TiB --dry-run");
+        lab.run(&run).is(3, &["must stay free"]);
+    }
+    lab.ok(&format!("{WRITE} o/x --size 1MiB --dry-run"));
+}
+
+#[test]
+fn what_is_in_dev_is_in_memory_under_every_name() {
+    needs_root!("mount");
+    let mut lab = Lab::new("dev-elsewhere");
+    lab.mount(&["-t", "devtmpfs", "none"], "m");
+    lab.ok("run random-read --target null: --time 50ms");
+    let name = format!("m/plimsoll-test-{}", std::process::id());
+    let said = lab.run(&format!("export last --format json -o {name}"));
+    assert!(!lab.path(&name).exists(), "{said}");
+    said.is(3, &["in memory"]);
+    lab.run(&format!("list --store {name}")).is(6, &["no store is kept in /dev"]);
+}
