@@ -219,7 +219,7 @@ fn free_space(host: &Host, target: &Target) -> Option<Space> {
             let unlimited = space.total == Bytes::ZERO;
             Some(Space {
                 free: if unlimited { available } else { space.free.min(available) },
-                total: if unlimited { total } else { space.total },
+                total: if unlimited { total } else { space.total.min(total) },
             })
         }
         (space, _) => space,
