@@ -21,8 +21,8 @@ pub const LONGEST: f64 = 10.0;
 const PIECE_ROWS: usize = 50;
 /// Fewer pieces agree by chance.
 const PIECES_MIN: usize = 8;
-/// More are not looked at: 1000 of 5 s are more than an hour.
-const PIECES_MAX: usize = 1_000;
+/// What lies later is not looked at: a frequency is known to the inverse of the time.
+const SECONDS_MAX: f64 = 3_600.0;
 /// How many harmonics are added; each is tried.
 const HARMONICS: [usize; 3] = [1, 3, 8];
 /// Trials between two frequencies that are independent.
@@ -78,9 +78,9 @@ pub fn find(visits: &[Visit], step: f64) -> Option<Period> {
     if !(step > 0.0 && step < 0.34 * SHORTEST) || visits.iter().any(|v| !v.start.is_finite()) {
         return None;
     }
+    let visits = &early(visits, step);
     let relative = relative(visits);
-    let mut pieces = pieces(visits, &relative, step);
-    pieces.truncate(PIECES_MAX);
+    let pieces = pieces(visits, &relative, step);
     if pieces.len() < PIECES_MIN {
         return None;
     }
@@ -89,6 +89,17 @@ pub fn find(visits: &[Visit], step: f64) -> Option<Period> {
     let seconds = folded.fundamental(1.0 / frequency);
     let pulse = folded.pulse(seconds)?;
     Some(Period { seconds, chance, share: pulse.share, ratio: pulse.ratio, pieces: pieces.len() })
+}
+
+/// What was measured in the first hour.
+fn early(visits: &[Visit], step: f64) -> Vec<Visit> {
+    let first = visits.iter().map(|visit| visit.start).fold(f64::INFINITY, f64::min);
+    let rows = |visit: &Visit| ((SECONDS_MAX - (visit.start - first)) / step).max(0.0) as usize;
+    let part = |visit: &Visit| {
+        let counts = visit.counts.iter().take(rows(visit)).copied().collect();
+        Visit { start: visit.start - first, counts, ..*visit }
+    };
+    visits.iter().map(part).filter(|visit: &Visit| !visit.counts.is_empty()).collect()
 }
 
 /// Each row's rate by the median of its cell, less 1, and at most 1: a single outlier is no period.
@@ -379,5 +390,12 @@ mod tests {
         let mut nowhere = visits(60, 2.5, 0.2);
         nowhere[3].start = f64::NAN;
         assert_eq!(find(&nowhere, STEP), None);
+        // A run that was resumed years later has no more than its beginning to tell.
+        let mut resumed = visits(60, 2.5, 0.2);
+        resumed.iter_mut().skip(5).for_each(|visit| visit.start += 1e9);
+        assert_eq!(find(&resumed, STEP), None);
+        let mut both = visits(60, 2.5, 0.2);
+        both.extend(resumed.drain(5..));
+        assert!(find(&both, STEP).is_some_and(|found| (found.seconds - 2.5).abs() < 0.02));
     }
 }

@@ -61,8 +61,9 @@ pub(super) fn clock(view: &View<'_>) -> Option<Clock> {
 /// Length of an interval, wall clock of the start, and the requests in each whole interval.
 fn series(visit: &VisitView<'_>, cell: u32) -> Option<(u64, i64, Visit)> {
     let interval_ns = visit.counted().map(|op| op.series.interval_ns).max().filter(|&ns| ns > 0)?;
-    let rows = usize::try_from(visit.visit.rated_ns() / interval_ns).ok()?;
-    let mut counts = vec![0.0; rows];
+    let all = visit.counted().map(|op| op.series.rows.len()).max().unwrap_or(0);
+    let whole = usize::try_from(visit.visit.rated_ns() / interval_ns).unwrap_or(usize::MAX);
+    let mut counts = vec![0.0; all.min(whole)];
     for op in visit.counted().filter(|op| op.series.interval_ns == interval_ns) {
         for (count, row) in counts.iter_mut().zip(&op.series.rows) {
             *count += row.requests as f64;
