@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::StyledStr;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
@@ -147,10 +147,25 @@ pub fn explain(error: &clap::Error, output: &Output) -> ExitCode {
             ExitCode::Usage
         }
         _ => {
-            complain(&text.to_string(), output);
+            complain(&text.to_string(), meant(error), output);
             ExitCode::Usage
         }
     }
+}
+
+/// What somebody meant who wrote a suite's field as an option, or a target without its option.
+fn meant(error: &clap::Error) -> Option<String> {
+    let invalid =
+        error.get(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument);
+    let Some(ContextValue::String(word)) = invalid else { return None };
+    let Some(option) = word.strip_prefix("--") else {
+        let is_path = word.contains('/') && !word.starts_with('-');
+        return is_path.then(|| format!("a target is named with `--target {word}`"));
+    };
+    let field = option.split('=').next().unwrap_or(option).replace('-', "_");
+    let schema = serde_json::to_string(&suite::json_schema()).unwrap_or_default();
+    let is_field = !field.is_empty() && schema.contains(&format!("\"{field}\":{{"));
+    is_field.then(|| format!("a field of the suite is set with `--set {field}=VALUE`"))
 }
 
 /// Short help: what `plimsoll` alone says.
@@ -163,12 +178,14 @@ fn styled(text: &StyledStr, color: bool) -> String {
 }
 
 /// Clap's message in our form: `error:`, then `hint:`.
-fn complain(text: &str, output: &Output) {
+///
+/// * `meant`: a better hint than clap's guess.
+fn complain(text: &str, meant: Option<String>, output: &Output) {
     let mut message = Vec::new();
     let mut hints = Vec::new();
     for line in text.lines().map(str::trim_end) {
         if let Some(tip) = line.trim_start().strip_prefix("tip: ") {
-            hints.push(tip.to_owned());
+            hints.push(meant.clone().unwrap_or_else(|| tip.to_owned()));
         } else if let Some(usage) = line.strip_prefix("Usage: ") {
             hints.push(format!("usage: {usage}"));
         } else if let Some(more) = line.strip_prefix("For more information, ") {
@@ -178,6 +195,9 @@ fn complain(text: &str, output: &Output) {
         }
     }
     output.errors(message.iter().map(String::as_str));
+    if let Some(meant) = meant.filter(|meant| !hints.contains(meant)) {
+        hints.insert(0, meant);
+    }
     for hint in hints {
         output.hint(&hint);
     }

@@ -154,3 +154,19 @@ fn layouts_that_do_not_fit() {
     let dd = world.ok(&["table", "last", "--layout", "dd"]).out;
     assert!(dd.contains("+0 records in\n") && dd.contains(" copied, "), "{dd}");
 }
+
+#[test]
+fn a_field_written_as_an_option_and_a_target_without_its_option_are_understood() {
+    let world = World::new();
+    for (words, wanted) in [
+        (&["run", "random-read", "--block-size", "8K"][..], "--set block_size=VALUE"),
+        (&["run", "random-read", "--queue_depth=4"], "--set queue_depth=VALUE"),
+        (&["run", "random-read", "/tmp/x.dat"], "--target /tmp/x.dat"),
+    ] {
+        let done = world.run(words);
+        assert!(done.code == 2 && done.err.contains(wanted), "{done:?}");
+        assert!(!done.err.contains("similar argument"), "{done:?}");
+    }
+    let done = world.run(&["run", "random-read", "--targat", "null:"]);
+    assert!(done.err.contains("--target") && !done.err.contains("--set"), "{done:?}");
+}

@@ -117,7 +117,7 @@ fn complete(lab: &Lab, target: &str) -> Value {
     let ops = |(_, visit): &(String, Value)| visit["ops"].as_array().unwrap().len();
     let lines: usize = visits(&document).iter().map(ops).sum();
     assert_eq!(csv.lines().count(), 1 + lines, "{csv}");
-    lab.run("resume r1").is(2, &["r1 cannot be resumed: it is complete"]);
+    lab.run("resume r1").is(2, &["r1 cannot be resumed: it has ended"]);
     document
 }
 

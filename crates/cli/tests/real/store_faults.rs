@@ -20,7 +20,7 @@ fn a_full_disk_under_the_store_costs_the_visit_under_way_only() {
         6,
         &[
             "error: no space left to write to the store tiny/s.db",
-            "hint: visits stored before are safe; free some space, then `plimsoll resume`",
+            "hint: visits stored before are safe; free some space, or raise the limit of file sizes",
         ],
     );
     assert_eq!(said.err.matches("no space left").count(), 1, "said once: {said}");

@@ -18,7 +18,29 @@ impl Barriers {
         // Limits that are known come before those that are not.
         let (known, unknown): (Vec<_>, Vec<_>) =
             self.barriers.iter().partition(|barrier| barrier.fit.is_some());
-        known.into_iter().chain(unknown).flat_map(Barrier::sentences).collect()
+        let sentences = |barrier: &Barrier| {
+            let mut said = barrier.sentences();
+            if let Some((first, elsewhere)) = said.first_mut().zip(self.elsewhere(barrier)) {
+                *first = elsewhere;
+            }
+            said
+        };
+        known.into_iter().chain(unknown).flat_map(sentences).collect()
+    }
+
+    /// That another phase has the same requests with other numbers in flight, and says what limits them.
+    fn elsewhere(&self, barrier: &Barrier) -> Option<String> {
+        let one = barrier.one_number.as_ref()?;
+        let block = one.smallest.0;
+        let is_it = |other: &&Barrier| {
+            other.op == barrier.op && other.ladders.iter().any(|ladder| ladder.block_bytes == block)
+        };
+        let other = self.barriers.iter().find(is_it)?;
+        let group = &barrier.group;
+        Some(format!(
+            "{group}: {} requests are in flight all the time; what more and fewer of them do, {} shows.",
+            one.in_flight, other.group
+        ))
     }
 }
 
@@ -206,7 +228,9 @@ impl Barrier {
                 format!(
                     "fewer than 3 block sizes{}; {}",
                     self.left_words(),
-                    self.next_words("measure more")
+                    self.next_words(
+                        "measure longer, or more of them, as with --set block_size=4KiB,64KiB,1MiB"
+                    )
                 )
             }
             _ => format!(
@@ -594,6 +618,31 @@ mod tests {
         assert!((0.02..0.1).contains(&far), "{far}");
         // Visited once each: nothing tells.
         assert!(crate::barrier::unsure(&[point(vec![9.0]), point(vec![9.1])]) > 0.0);
+    }
+
+    #[test]
+    fn what_another_phase_shows_is_not_called_unknown() {
+        let one_load: Vec<Point> = (9..20)
+            .map(|k| Point { block_bytes: 1 << k, in_flight: 8, ln_rates: vec![7.0] })
+            .collect();
+        let alone = of_points("server", "read", &one_load, 1);
+        let block = alone.one_number.as_ref().unwrap().smallest.0;
+        let mut other = of_points("reads", "read", &[], 1);
+        let rate = Ranged { value: 9e3, low: 8e3, high: 1e4 };
+        other.ladders = vec![Ladder { block_bytes: block, rate, from: Some(16), most: 128 }];
+        let said = |barriers: Vec<Barrier>| {
+            Barriers { barriers, ..Barriers::default() }.sentences().join("\n")
+        };
+        assert!(said(vec![alone.clone()]).contains("is unknown"), "{}", said(vec![alone.clone()]));
+        let both = said(vec![alone.clone(), other.clone()]);
+        assert!(
+            both.contains("server: 8 requests are in flight all the time; what more"),
+            "{both}"
+        );
+        assert!(!both.contains("is unknown"), "{both}");
+        // Of another block size it shows nothing.
+        other.ladders[0].block_bytes = 3;
+        assert!(said(vec![alone, other]).contains("is unknown"));
     }
 
     #[test]

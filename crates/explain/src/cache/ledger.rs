@@ -159,8 +159,7 @@ impl Direction {
             return Err(format!(
                 "of the ramp only the number of requests is stored, not how many were reads or \
                  writes or how large, so what was asked for may be {} off, and a cache could hide \
-                 in that; visits that are long against their ramp tell (without --quick, or --set \
-                 time=...)",
+                 in that; visits that are long against their ramp tell (--set time=...)",
                 crate::words::percent(self.off as f64 / self.asked.max(1) as f64)
             ));
         }

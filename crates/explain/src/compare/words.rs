@@ -564,8 +564,7 @@ fn open(outcome: &Outcome, a: &str, b: &str) -> String {
     }
     if has(Doubt::FewRequests) {
         return "A visit has few requests, and its start and end alone may make as much of a \
-                difference: more visits do not tell, longer ones do (without --quick, or --set \
-                time=...)."
+                difference: more visits do not tell, longer ones do (--set time=...)."
             .to_owned();
     }
     if has(Doubt::FewForConfidence) {

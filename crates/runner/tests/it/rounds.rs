@@ -324,8 +324,8 @@ fn cells_that_had_all_their_visits_are_counted_once_and_alike() {
     let [warning] = run.header.warnings.as_slice() else { panic!("{:?}", run.header.warnings) };
     let are = if marked == 1 { "is" } else { "are" };
     let wanted = format!(
-        "{marked} of 3 cells {are} not known to 5 %: they had the 3 visits that a cell may have; \
-         more help (without --quick, or --set rounds.visits_max=...)"
+        "{marked} of 3 cells {are} not known to 5 %: the limit of 3 visits per cell was \
+         reached; raise it (--set rounds.visits_max=...)"
     );
     assert_eq!((warning.code.as_str(), &warning.text), ("not-converged", &wanted));
     assert_eq!(findings.not_converged.text(), Some(wanted));
@@ -352,8 +352,8 @@ fn a_budget_that_runs_out_is_said() {
     let wanted = "visits measure 1.47 s instead of at least 2 s, since every cell is to \
          have 3 of them within 20 s";
     assert!(cut.text.contains(wanted), "{}", cut.text);
-    let wanted = "3 of 3 cells are not known to 5 %: it takes more visits, and the time of 20 s had no room \
-                  for them";
+    let wanted = "3 of 3 cells are not known to 5 %: more visits are needed than fit into 20 s \
+                  (--max-time)";
     assert_eq!(late.text, wanted);
     let longest = measured(&run).map(|visit| visit.elapsed_ns).max().unwrap();
     assert!(longest < 1_800_000_000, "{longest}");
