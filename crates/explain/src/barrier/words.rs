@@ -630,9 +630,7 @@ mod tests {
         let mut other = of_points("reads", "read", &[], 1);
         let rate = Ranged { value: 9e3, low: 8e3, high: 1e4 };
         other.ladders = vec![Ladder { block_bytes: block, rate, from: Some(16), most: 128 }];
-        let said = |barriers: Vec<Barrier>| {
-            Barriers { barriers, ..Barriers::default() }.sentences().join("\n")
-        };
+        let said = |barriers: Vec<Barrier>| Barriers { barriers }.sentences().join("\n");
         assert!(said(vec![alone.clone()]).contains("is unknown"), "{}", said(vec![alone.clone()]));
         let both = said(vec![alone.clone(), other.clone()]);
         assert!(
