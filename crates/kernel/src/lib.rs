@@ -7,7 +7,7 @@ mod locks;
 mod start;
 
 pub use extents::shared_bytes;
-pub use locks::{Access, Lock, LockKind, locks, others_lock};
+pub use locks::{Lock, LockAccess, LockKind, locks, others_lock};
 pub use start::was_stdout_closed;
 
 use std::fs::File;

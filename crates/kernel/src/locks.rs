@@ -43,7 +43,7 @@ pub enum LockKind {
 
 /// Who else may have a lock of `fcntl(2)` beside one that there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum LockAccess {
     /// Everybody who wants a shared one.
     Shared,
     /// Nobody.
@@ -52,7 +52,7 @@ pub enum Access {
 
 /// What lock of `fcntl(2)` another process, in whatever PID namespace and on whatever file system, has on a
 /// part of a file. Takes none.
-pub fn others_lock(file: &File, start: i64, length: i64) -> io::Result<Option<Access>> {
+pub fn others_lock(file: &File, start: i64, length: i64) -> io::Result<Option<LockAccess>> {
     let mut asked = libc::flock {
         l_type: libc::F_WRLCK as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
@@ -64,8 +64,8 @@ pub fn others_lock(file: &File, start: i64, length: i64) -> io::Result<Option<Ac
     let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut asked) };
     match (answer, libc::c_int::from(asked.l_type)) {
         (0, libc::F_UNLCK) => Ok(None),
-        (0, libc::F_RDLCK) => Ok(Some(Access::Shared)),
-        (0, _) => Ok(Some(Access::Exclusive)),
+        (0, libc::F_RDLCK) => Ok(Some(LockAccess::Shared)),
+        (0, _) => Ok(Some(LockAccess::Exclusive)),
         _ => Err(io::Error::last_os_error()),
     }
 }

@@ -116,7 +116,7 @@ pub(crate) fn is_open_otherwise(file: &Looked, index: Option<&Looked>) -> bool {
         kernel::others_lock(&of.file, start, length).unwrap_or_default()
     };
     // Whoever has the file for itself has no index: SQLite says then that the store is locked.
-    if lock(file, OPEN) != Some(kernel::Access::Shared) {
+    if lock(file, OPEN) != Some(kernel::LockAccess::Shared) {
         return false;
     }
     if index.is_none_or(|index| lock(index, INDEXED).is_none()) {

@@ -18,13 +18,7 @@ impl Barriers {
         // Limits that are known come before those that are not.
         let (known, unknown): (Vec<_>, Vec<_>) =
             self.barriers.iter().partition(|barrier| barrier.fit.is_some());
-        let sentences = |barrier: &Barrier| {
-            let mut said = barrier.sentences();
-            if let Some((first, elsewhere)) = said.first_mut().zip(self.elsewhere(barrier)) {
-                *first = elsewhere;
-            }
-            said
-        };
+        let sentences = |barrier: &Barrier| barrier.with(self.elsewhere(barrier));
         known.into_iter().chain(unknown).flat_map(sentences).collect()
     }
 
@@ -38,7 +32,7 @@ impl Barriers {
         let other = self.barriers.iter().find(is_it)?;
         let group = &barrier.group;
         Some(format!(
-            "{group}: {} requests are in flight all the time; what more and fewer of them do, {} shows.",
+            "{group}: {} requests are always in flight; {} shows the effect of more and of fewer.",
             one.in_flight, other.group
         ))
     }
@@ -47,8 +41,13 @@ impl Barriers {
 impl Barrier {
     /// What ends the rate of this phase.
     pub fn sentences(&self) -> Vec<String> {
+        self.with(None)
+    }
+
+    /// * `elsewhere`: that another phase shows its limit.
+    fn with(&self, elsewhere: Option<String>) -> Vec<String> {
         let Some(fit) = &self.fit else {
-            let mut sentences = self.no_fit_words();
+            let mut sentences = elsewhere.map_or_else(|| self.no_fit_words(), |one| vec![one]);
             sentences.extend(self.left_out_words());
             sentences.extend(self.queue_words());
             return sentences;
@@ -634,7 +633,7 @@ mod tests {
         assert!(said(vec![alone.clone()]).contains("is unknown"), "{}", said(vec![alone.clone()]));
         let both = said(vec![alone.clone(), other.clone()]);
         assert!(
-            both.contains("server: 8 requests are in flight all the time; what more"),
+            both.contains("server: 8 requests are always in flight; reads shows the effect"),
             "{both}"
         );
         assert!(!both.contains("is unknown"), "{both}");
