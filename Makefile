@@ -19,16 +19,18 @@ AGREE ?=
 # More for `cargo xtask lab`, for example LAB=--short or LAB="freeze --patience 3".
 LAB ?=
 
-.PHONY: help run test proof bench agree lab build page packages
+.PHONY: help run test check proof bench agree lab build page packages
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make run     build, measure a scratch file with a short bm-flash (about a minute),'
-	@echo '             show the table, write plimsoll-report.html, .txt and .json'
+	@echo '             show the table and the answer, write plimsoll-report.html, .txt and .json'
 	@echo '             SCRATCH=/disk/file chooses what is measured; it is removed afterwards'
 	@echo 'make test    install the programs the tests use where it may, then check and test everything;'
 	@echo '             at its end the short form of the lab, where User-Mode Linux is installed, and'
 	@echo '             what was not checked for want of programs or rights'
+	@echo 'make check   the quick part of it, a few minutes once everything is built: lints, and the tests'
+	@echo '             inside the crates; no program, page or lab'
 	@echo 'make proof   the whole count of the simulations that the statistics must pass, and'
 	@echo '             docs/proof.md made from it; a few minutes (make test runs a short form)'
 	@echo 'make bench   measure Plimsoll beside a bare loop and the peers that are installed'
@@ -48,6 +50,7 @@ page:
 run: build
 	@trap 'rm -f "$(SCRATCH)"' EXIT; trap 'exit 130' INT TERM; \
 	"$(PLIMSOLL)" run bm-flash --quick --target "$(SCRATCH)" && \
+	"$(PLIMSOLL)" explain last && \
 	"$(PLIMSOLL)" table last > plimsoll-report.txt && \
 	"$(PLIMSOLL)" export last --format json --force -o plimsoll-report.json && \
 	"$(PLIMSOLL)" report last --force -o plimsoll-report.html && \
@@ -71,6 +74,10 @@ test: packages page
 	$(CARGO) xtask instructions --check
 	$(CARGO) xtask lab --short --jobs 2 --patience 2
 	@.ci/packages left
+
+check:
+	$(CARGO) xtask check format arrows banned unsafe words sizes shape links suites clippy
+	$(CARGO) test --workspace --lib
 
 proof:
 	$(CARGO) run --release --package plimsoll-proof -- --full --write docs/proof.md

@@ -132,22 +132,26 @@ function evidence(verdict: Verdict, page: model.Page, run: number): HTMLElement 
 
 function card(verdict: Verdict, page: model.Page, run: number, drawn: Drawn): HTMLElement {
   const rest = verdict.sentences.slice(1);
+  const all = () => rest.map((_, k) => said(verdict, k + 1, page, run, drawn, ''));
+  const isAnswer = verdict.question === 'answer';
   const more =
     rest.length === 0
       ? null
-      : h(
-          'details',
-          {},
-          h(
-            'summary',
+      : isAnswer
+        ? h('div', {}, ...all())
+        : h(
+            'details',
             {},
-            rest.length === 1 ? 'one sentence more' : `${rest.length} sentences more`,
-          ),
-          ...rest.map((_, k) => said(verdict, k + 1, page, run, drawn, '')),
-        );
+            h(
+              'summary',
+              {},
+              rest.length === 1 ? 'one sentence more' : `${rest.length} sentences more`,
+            ),
+            ...all(),
+          );
   return h(
     'article',
-    { class: verdict.is_doubt ? 'verdict doubt' : 'verdict' },
+    { class: `verdict${isAnswer ? ' answer' : verdict.is_doubt ? ' doubt' : ''}` },
     h('h3', {}, verdict.is_doubt ? '▲ ' : '', line(verdict.topic)),
     said(verdict, 0, page, run, drawn, 'said'),
     evidence(verdict, page, run),
@@ -159,21 +163,21 @@ function card(verdict: Verdict, page: model.Page, run: number, drawn: Drawn): HT
 }
 
 /** What the reader has to know first comes first. */
-const WEIGHT = [
-  'The run itself',
-  'Freezes',
-  'Gaps',
-  'What limits',
-  'Caches',
-  'Changes and drift',
-  'Steady state',
+const WEIGHT: Verdict['question'][] = [
+  'answer',
+  'run',
+  'stalls',
+  'gaps',
+  'limits',
+  'caches',
+  'drift',
+  'steady',
 ];
 
 function sorted(verdicts: Verdict[]): Verdict[] {
-  const weight = ({ topic, is_doubt, sentences }: Verdict) => {
-    const unknown = /\bunknown\b/.test(sentences[0] ?? '');
-    return (is_doubt ? 0 : unknown ? 200 : 100) + (WEIGHT.indexOf(topic) + 1 || 50);
-  };
+  const weight = ({ question, is_doubt, severity }: Verdict) =>
+    (is_doubt || question === 'answer' ? 0 : severity === 'unknown' ? 200 : 100) +
+    (WEIGHT.indexOf(question) + 1 || 50);
   return [...verdicts].sort((a, b) => weight(a) - weight(b));
 }
 

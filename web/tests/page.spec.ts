@@ -52,6 +52,13 @@ for (const name of PAGES) {
   });
 }
 
+/** The card of a question. */
+const cardOf = (page: Page, topic: string) =>
+  page
+    .locator('.verdict')
+    .filter({ has: page.getByRole('heading', { name: topic }) })
+    .first();
+
 test('every kind of figure is on one of these pages', async ({ page }) => {
   const sources = join(HERE, '../src/figures');
   const kinds = readdirSync(sources).flatMap((name) => {
@@ -204,12 +211,12 @@ test('the barrier, the gap and the freeze can be seen', async ({ page }) => {
   await open(page, 'failing');
   await look(page);
   await expect(page.locator('#figure-time svg text', { hasText: /still$/ }).first()).toBeVisible();
-  await expect(page.locator('.verdict.doubt', { hasText: 'Freezes' })).toBeVisible();
+  await expect(cardOf(page, 'Stalls')).toHaveClass(/doubt/);
 });
 
 test('verdicts lead to their figures and cells', async ({ page }) => {
   await open(page, 'raid5');
-  const gaps = page.locator('.verdict', { hasText: 'Gaps' }).first();
+  const gaps = cardOf(page, 'Gaps');
   await gaps.getByRole('link', { name: /^→/ }).first().click();
   await expect(page.locator('#figure-heat')).toBeInViewport();
   await gaps.locator('.chip').first().click();
@@ -227,7 +234,7 @@ test('each sentence leads to its figure, and the cells that it names open', asyn
   );
   expect(seen.length).toBeGreaterThan(5);
   await expect(page.locator('.verdict .seen')).toHaveCount(seen.length);
-  const freezes = page.locator('.verdict', { hasText: 'Freezes' }).first();
+  const freezes = cardOf(page, 'Stalls');
   await freezes.locator('summary').click();
   const freeze = freezes.locator('p', { hasText: /^(Freeze|Hiccup|Stall)/ }).last();
   const name = (await freeze.locator('.link').first().textContent()) ?? '';
@@ -243,7 +250,7 @@ test('each sentence leads to its figure, and the cells that it names open', asyn
   await expect(page.getByRole('dialog').locator('h2')).toHaveText(name);
   // Also where a sentence calls a cell otherwise than the table does.
   await open(page, 'raid5');
-  const gap = page.locator('.verdict', { hasText: 'Gaps' }).first();
+  const gap = cardOf(page, 'Gaps');
   const spoken = gap.locator('.link', { hasText: /^(read|write) \d+ [KM]iB / }).first();
   const [op, size] = ((await spoken.textContent()) ?? '').split(' ');
   await spoken.evaluate((link) => link.closest('details')?.setAttribute('open', ''));
@@ -1172,12 +1179,19 @@ test('a sentence has one link to a figure, and a name leads to no other cell', a
   const one = data('mixed');
   const sentence = '2 of 10 cells (server log+reads and server log): within 5 us +-33 %';
   const cells = [{ words: 'server log', cell: '0.0' }];
-  const verdict = { topic: 'Caches', figures: ['bars'], is_doubt: false, cells: [] };
+  const verdict = {
+    topic: 'Caches',
+    question: 'caches',
+    severity: 'info',
+    figures: ['bars'],
+    is_doubt: false,
+    cells: [],
+  };
   const evidence = [{ figures: ['bars'], cells }];
   one.runs[0].verdicts = [{ ...verdict, sentences: [sentence], evidence }];
   put('names', one);
   await open(page, 'names');
-  const card = page.locator('.verdict', { hasText: 'Caches' });
+  const card = cardOf(page, 'Caches');
   await expect(card.getByRole('link')).toHaveCount(1);
   const name = card.locator('.said .link');
   await expect(name).toHaveText('server log');

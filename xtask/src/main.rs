@@ -1,4 +1,4 @@
-//! Repository chores: `cargo xtask check`, `generate`, `bench`, `agree`, `instructions`, `lab`.
+//! Repository chores: `cargo xtask check`, `generate`, `bench`, `agree`, `instructions`, `lab`, `lines`.
 
 mod agree;
 mod bench;
@@ -6,6 +6,7 @@ mod check;
 mod generate;
 mod instructions;
 mod lab;
+mod lines;
 mod repo;
 mod source;
 
@@ -51,6 +52,8 @@ enum Chore {
         #[arg(long)]
         accept: bool,
     },
+    /// Counts the lines of source and tests of each crate
+    Lines,
     /// Plays scenarios on real arrays in User-Mode Linux, and asks whether their truths were found
     Lab(lab::Options),
 }
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Chore::Bench(options) => bench::run(&Repo::here(), &options).map(|()| true),
         Chore::Agree(options) => agree::run(&Repo::here(), &options).map(|()| true),
         Chore::Instructions { check, accept } => instructions::run(&Repo::here(), check, accept),
+        Chore::Lines => lines::run(&Repo::here()).map(|()| true),
         Chore::Lab(options) => lab::run(&Repo::here(), &options),
     };
     match outcome {

@@ -30,19 +30,19 @@ pub struct SuiteOptions {
     /// Measured time of every visit: 10s, 500ms, 2min
     #[arg(long, value_name = "TIME")]
     pub time: Option<Nanos>,
-    /// Visit each cell until its rate is known so well: 5%, 2%, 0.05
+    /// Target precision: visit each cell until its 95 % interval is this narrow: 5%, 2%, 0.05
     #[arg(long, value_name = "SHARE", conflicts_with = "classic", allow_hyphen_values = true)]
     pub precision: Option<Share>,
-    /// Begin no round that would end later than this after the first visit: 20min
+    /// Time limit for the measurements: no round begins that would exceed it: 20min
     #[arg(long, value_name = "TIME", conflicts_with = "classic")]
     pub max_time: Option<Nanos>,
-    /// Play the suite in its own order, for its own times, as often as it says
+    /// Run the suite in its own order, with its own times and repetitions
     ///
-    /// Otherwise its cells are visited in rounds of random order, each for a few seconds at a time
-    /// and until it is known well enough.
+    /// Otherwise its cells are visited in rounds of random order, a few seconds each, until each
+    /// reaches the target precision.
     #[arg(long)]
     pub classic: bool,
-    /// The suite's own short form
+    /// The suite's short form: smaller files, shorter visits
     #[arg(long)]
     pub quick: bool,
     /// How requests reach the kernel: short for `--set backend=NAME`
@@ -97,7 +97,7 @@ pub struct ConsentOptions {
     /// array or a volume) and the root's disk are refused all the same.
     #[arg(long, value_name = "DEVICE")]
     pub destroy: Vec<PathBuf>,
-    /// Write the target although one check speaks against it, or cannot be made
+    /// Write the target although one check failed, or could not be made
     #[arg(long, value_name = "WHAT", value_enum)]
     pub even_though: Vec<Exception>,
 }
@@ -115,24 +115,24 @@ pub enum Exception {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Running")]
 pub struct MannerOptions {
-    /// Writes describe themselves, and reads check what comes back
+    /// Write blocks that identify themselves, and check them when they are read
     #[arg(long)]
     pub verify: bool,
-    /// Leave the scratch file that the run made
+    /// Keep the scratch file that the run made
     #[arg(long)]
     pub keep: bool,
     /// Bind workers to these processors in turn: 0-3,8
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<CpuList>,
-    /// How long requests that do not come back are waited for after the end of a visit
+    /// How long to wait for outstanding requests after the end of a visit
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub hang_limit: Nanos,
-    /// Failed requests that a worker passes over in a visit; one more ends the visit
+    /// Failed requests that each worker tolerates in a visit; one more ends the visit
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub tolerate: u64,
     /// Bytes of cache in controllers and drives, if you know: 4GiB
     ///
-    /// It cannot be queried. A working set that fits into such a cache is then reported.
+    /// Controllers do not report it. Working sets that fit into such a cache are then flagged.
     #[arg(long, value_name = "SIZE")]
     pub cache_size: Option<Bytes>,
 }

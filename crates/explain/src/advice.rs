@@ -25,33 +25,82 @@ mod write_cache;
 #[cfg(test)]
 pub(crate) mod example;
 
+use std::collections::BTreeMap;
+
+use finding::{Code, Finding, Number, Severity, Value};
 use layout::shell_word as quoted;
 use record::stack::StackTree;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A piece of advice.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// How much it matters.
-    pub weight: Weight,
-    /// Which piece of advice: `partition-alignment`; does not change between versions.
-    pub name: String,
+    /// What it is, with what was read that says so. Its code does not change between versions.
+    pub finding: Finding,
     /// Id of the layer that it is about.
     pub layer: String,
-    /// What it is.
-    pub finding: String,
-    /// Why that matters.
-    pub reason: String,
-    /// What was read, and where.
-    pub evidence: Vec<String>,
-    /// What it foretells of writes, as `members.writes` of an explained run has measured it;
-    /// perhaps nothing.
+    /// What it predicts of writes, as `members.writes` of an explained run measures it; perhaps
+    /// nothing.
     pub predicts: Vec<Predicted>,
     /// Commands that change it, as a shell takes them; perhaps none.
     pub commands: Vec<String>,
+}
+
+/// A piece of advice as JSON has it.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Advice")]
+struct AdviceJson {
+    /// How much it matters.
+    weight: Weight,
+    /// Which piece of advice: `partition-alignment`; does not change between versions.
+    name: &'static str,
+    /// Id of the layer that it is about.
+    layer: String,
+    /// What it is.
+    finding: String,
+    /// Why that matters.
+    reason: String,
+    /// What was read, and where.
+    evidence: Vec<String>,
+    /// What it foretells of writes, as `members.writes` of an explained run has measured it;
+    /// perhaps nothing.
+    predicts: Vec<Predicted>,
+    /// Commands that change it, as a shell takes them; perhaps none.
+    commands: Vec<String>,
     /// What to mind before.
-    pub caution: Option<String>,
+    caution: Option<String>,
+    /// The numbers and names in it.
+    values: BTreeMap<&'static str, Value>,
+}
+
+impl Serialize for Advice {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { finding, layer, predicts, commands } = self.clone();
+        let json = AdviceJson {
+            weight: self.weight(),
+            name: finding.code.name(),
+            layer,
+            finding: finding.text(),
+            reason: finding.why().unwrap_or_default(),
+            evidence: finding.evidence(),
+            predicts,
+            commands,
+            caution: finding.caution(),
+            values: finding.values.into_iter().collect(),
+        };
+        json.serialize(serializer)
+    }
+}
+
+impl JsonSchema for Advice {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        AdviceJson::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        AdviceJson::json_schema(generator)
+    }
 }
 
 /// What writes of a size will cost the members of an array, at multiples of their size, nothing
@@ -91,17 +140,14 @@ impl Predicted {
         less.then_some(Self { request_bytes, now, then })
     }
 
-    fn sentence(&self) -> String {
-        let Self { now, then, .. } = self;
-        format!(
-            "For each byte of a write of {} the members read {:.2} and write {:.2}, as reckoned \
-             from the layout; with this changed {:.2} and {:.2}.",
-            crate::words::size(self.request_bytes),
-            now.read,
-            now.written,
-            then.read,
-            then.written
-        )
+    fn finding(&self) -> Finding {
+        let Self { request_bytes, now, then } = self;
+        Finding::new(Code::WriteCostPredicted)
+            .with("request", Number::bytes(*request_bytes))
+            .with("read", Number::plain(now.read))
+            .with("written", Number::plain(now.written))
+            .with("read_then", Number::plain(then.read))
+            .with("written_then", Number::plain(then.written))
     }
 }
 
@@ -124,6 +170,14 @@ impl Weight {
             Self::Danger => "DANGER",
             Self::Warning => "warning",
             Self::Hint => "hint",
+        }
+    }
+
+    const fn severity(self) -> Severity {
+        match self {
+            Self::Danger => Severity::Failure,
+            Self::Warning => Severity::Warning,
+            Self::Hint => Severity::Info,
         }
     }
 }
@@ -167,31 +221,30 @@ const LOOKS: [Look; 16] = [
 /// All advice on a stack, what matters most first.
 pub fn advise(tree: &StackTree, purpose: Use) -> Vec<Advice> {
     let mut found: Vec<Advice> = LOOKS.iter().flat_map(|look| look(tree, purpose)).collect();
-    found.sort_by_key(|advice| advice.weight);
+    found.sort_by_key(Advice::weight);
     found
 }
 
 impl Advice {
-    fn new(weight: Weight, name: &str, layer: &str, finding: String) -> Self {
+    fn new(code: Code, layer: &str) -> Self {
         Self {
-            weight,
-            name: name.to_owned(),
+            finding: Finding::new(code).with("layer", layer),
             layer: layer.to_owned(),
-            finding,
-            reason: String::new(),
-            evidence: Vec::new(),
             predicts: Vec::new(),
             commands: Vec::new(),
-            caution: None,
         }
     }
 
-    fn because(self, reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), ..self }
+    fn with(self, name: &'static str, value: impl Into<Value>) -> Self {
+        Self { finding: self.finding.with(name, value), ..self }
     }
 
-    fn seen(mut self, evidence: impl Into<String>) -> Self {
-        self.evidence.push(evidence.into());
+    fn with_some(self, name: &'static str, value: Option<impl Into<Value>>) -> Self {
+        Self { finding: self.finding.with_some(name, value), ..self }
+    }
+
+    fn weighing(mut self, weight: Weight) -> Self {
+        self.finding.severity = weight.severity();
         self
     }
 
@@ -205,27 +258,26 @@ impl Advice {
         self
     }
 
-    fn mind(self, caution: impl Into<String>) -> Self {
-        Self { caution: Some(caution.into()), ..self }
+    /// How much it matters.
+    pub const fn weight(&self) -> Weight {
+        match self.finding.severity {
+            Severity::Failure => Weight::Danger,
+            Severity::Warning => Weight::Warning,
+            _ => Weight::Hint,
+        }
     }
 
-    /// Plain English: what, why, on what evidence, what it foretells, what to mind. The commands stand apart.
+    /// As people read it: what, why, on what evidence, what it predicts, what to mind. The commands stand
+    /// apart.
     pub fn sentences(&self) -> Vec<String> {
-        let mut out =
-            vec![format!("{}: {}.", self.layer, self.finding), capital(&self.reason) + "."];
-        if !self.evidence.is_empty() {
-            out.push(format!("Seen: {}.", self.evidence.join("; ")));
-        }
-        out.extend(self.predicts.iter().map(Predicted::sentence));
-        out.extend(self.caution.as_ref().map(|caution| format!("Mind: {caution}.")));
+        let finding = &self.finding;
+        let mut out = vec![finding.text()];
+        out.extend(finding.why());
+        out.extend(finding.evidence());
+        out.extend(self.predicts.iter().map(|one| one.finding().text()));
+        out.extend(finding.caution());
         out
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|c| c.to_uppercase().collect::<String>()).unwrap_or_default();
-    first + chars.as_str()
 }
 
 /// The command that writes a value into a setting of a block device's queue.
@@ -233,9 +285,6 @@ fn set_queue(device: &str, setting: &str, value: &str) -> String {
     let path = format!("/sys/block/{}/queue/{setting}", device.replace('/', "!"));
     format!("echo {value} > {}", quoted(&path))
 }
-
-/// What a setting of sysfs needs to outlive a restart.
-const UNTIL_RESTART: &str = "it lasts until the next start; a udev rule makes it last";
 
 #[cfg(test)]
 mod tests {
@@ -245,12 +294,14 @@ mod tests {
     fn dangers_come_first_and_all_have_their_parts() {
         let tree = example::everything_wrong();
         let found = advise(&tree, Use::default());
-        assert!(found.is_sorted_by_key(|advice| advice.weight));
-        assert_eq!(found[0].weight, Weight::Danger);
+        assert!(found.is_sorted_by_key(Advice::weight));
+        assert_eq!(found[0].weight(), Weight::Danger);
         for advice in &found {
-            assert!(!advice.reason.is_empty() && !advice.evidence.is_empty(), "{advice:?}");
+            let finding = &advice.finding;
+            assert!(finding.why().is_some() && !finding.evidence().is_empty(), "{advice:?}");
             for sentence in advice.sentences() {
                 assert!(!sentence.contains("..") && !sentence.contains("  "), "{sentence}");
+                assert!(!sentence.contains("unknown"), "a value is missing: {sentence}");
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The state that arrays were measured in: a rate of a degraded array is no rate of that array.
 
+use finding::{Code, Finding, Value};
 use record::Run;
 use record::stack::{Condition, Unwell};
 use schemars::JsonSchema;
@@ -38,9 +39,9 @@ impl Arrays {
         self.condition.map_or("whole", Condition::word)
     }
 
-    fn named(&self) -> String {
-        let each = self.unwell.iter().map(|one| format!("{} {}", one.layer, one.how));
-        list(&each.collect::<Vec<_>>())
+    /// `md0 lacks 1 of 4 members`, for each that was not whole.
+    fn each(&self) -> Vec<String> {
+        self.unwell.iter().map(|one| format!("{} {}", one.layer, one.how)).collect()
     }
 }
 
@@ -56,25 +57,21 @@ fn planned(run: &Run) -> Option<Unwell> {
 }
 
 /// What is to be said of a run by itself.
-pub(crate) fn sentences(run: &Run) -> Vec<String> {
+pub(crate) fn findings(run: &Run) -> Vec<Finding> {
     let arrays = Arrays::of(run);
-    let told = arrays.as_ref().and_then(|arrays| Some((arrays.condition?, arrays)));
-    let mut said: Vec<String> = told
-        .map(|(condition, arrays)| {
-            format!(
-                "It was measured on an array that was {}: {}. Its rates are of that state, not of \
-                 the array when it is whole.",
-                condition.word(),
-                arrays.named()
-            )
-        })
-        .into_iter()
-        .collect();
+    let unwell = arrays.as_ref().and_then(|arrays| Some((arrays.condition?, arrays)));
+    let unwell = unwell.map(|(condition, arrays)| {
+        let each = arrays.each().into_iter().map(Value::words).collect();
+        Finding::new(Code::ArrayNotWhole)
+            .with("state", Value::words(condition.word()))
+            .with("arrays", Value::List(each))
+    });
     let changes = run.header.warnings.iter().filter(|warning| warning.code == "array-changed");
-    said.extend(changes.map(|warning| {
-        format!("The state of an array changed in it: {}.", warning.text.trim_end_matches('.'))
-    }));
-    said
+    let changes = changes.map(|warning| {
+        let how = warning.text.trim_end_matches('.');
+        Finding::new(Code::ArrayChanged).with("how", Value::words(how))
+    });
+    unwell.into_iter().chain(changes).collect()
 }
 
 /// What is to be said of two runs held against each other; nothing where both were whole, or
@@ -90,7 +87,7 @@ pub(crate) fn between(
     let sides = [("A", reference), (label, other)];
     let unwell = sides.iter().filter_map(|(name, arrays)| {
         let arrays = arrays.filter(|arrays| arrays.condition.is_some())?;
-        Some(format!("{name}: {}", arrays.named()))
+        Some(format!("{name}: {}", list(&arrays.each())))
     });
     let unwell: Vec<String> = unwell.collect();
     if unwell.is_empty() {
@@ -134,7 +131,7 @@ mod tests {
         };
         run.header.part = Some(study(Some("degraded")));
         assert_eq!(Arrays::of(&run).unwrap().condition, Some(Condition::Degraded));
-        let said = sentences(&run).join(" ");
+        let said = findings(&run)[0].text();
         assert!(said.contains("an array that was degraded: the study's stack that lost"), "{said}");
         // Nothing in the tree tells of it: the study's word counts.
         run.header.stack = Some(crate::advice::example::tree(vec![]));

@@ -20,6 +20,7 @@ pub mod sweep;
 mod tell;
 pub mod write;
 
+use finding::Code;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -57,12 +58,12 @@ pub struct CellCaches {
     /// The worst of the findings.
     pub verdict: Verdict,
     /// One for each witness that has something to say, worst first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<CacheFinding>,
 }
 
 /// What one witness says.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Finding {
+pub struct CacheFinding {
     /// Who says it.
     pub witness: Witness,
     /// What.
@@ -156,8 +157,10 @@ pub enum Verdict {
         op: String,
         /// At least this share.
         share: f64,
-        /// Who answered: `above vda`, `between loop0 and vda`.
-        place: String,
+        /// The devices on top: who answered is above them.
+        devices: Vec<String>,
+        /// Who answered is below these, above the disks at the bottom.
+        between: bool,
     },
     /// Nearly all was answered above the devices.
     Cached {
@@ -166,8 +169,12 @@ pub enum Verdict {
         /// At least this share.
         share: f64,
         /// As above.
-        place: String,
+        devices: Vec<String>,
+        /// As above.
+        between: bool,
     },
+    /// The files were in the page cache before, and no counter shows that a device moved anything.
+    InPageCache,
     /// Faster than the link: what was measured did not cross it.
     AboveLink {
         /// Rate by what the link carries.
@@ -194,26 +201,25 @@ impl Verdict {
             Self::Buffered { .. } => 7,
             Self::WriteLag { .. } => 8,
             Self::PartlyCached { .. } => 9,
-            Self::Cached { .. } => 10,
+            Self::Cached { .. } | Self::InPageCache => 10,
             Self::AboveLink { .. } => 11,
             Self::NoDevice { .. } => 12,
         }
     }
 
     /// Its mark in a table; `None` where the figure is the device's as far as anyone can tell.
-    pub fn mark(&self) -> Option<&'static str> {
+    pub fn mark(&self) -> Option<Code> {
         match self {
-            Self::Device { .. } | Self::LargeEnough { .. } => None,
-            Self::Foreign { .. } => Some("foreign-traffic"),
-            Self::AtLink { .. } => Some("at-link"),
-            Self::Unknown { .. } => Some("cache-unknown"),
-            Self::TooSmall { .. } => Some("too-small"),
-            Self::NotCold { .. } => Some("not-cold"),
-            Self::Buffered { .. } => Some("buffered-fallback"),
-            Self::WriteLag { .. } => Some("write-lag"),
-            Self::PartlyCached { .. } => Some("partly-cached"),
-            Self::Cached { .. } | Self::AboveLink { .. } => Some("cached"),
-            Self::NoDevice { .. } => Some("no-device"),
+            Self::Device { .. } | Self::LargeEnough { .. } | Self::NoDevice { .. } => None,
+            Self::Foreign { .. } => Some(Code::ForeignTraffic),
+            Self::AtLink { .. } => Some(Code::AtLink),
+            Self::Unknown { .. } => Some(Code::CacheUnknown),
+            Self::TooSmall { .. } => Some(Code::TooSmall),
+            Self::NotCold { .. } => Some(Code::NotCold),
+            Self::Buffered { .. } => Some(Code::BufferedFallback),
+            Self::WriteLag { .. } => Some(Code::WriteLag),
+            Self::PartlyCached { .. } => Some(Code::PartlyCached),
+            Self::Cached { .. } | Self::InPageCache | Self::AboveLink { .. } => Some(Code::Cached),
         }
     }
 
@@ -225,13 +231,20 @@ impl Verdict {
             | Self::PartlyCached { op, .. }
             | Self::Cached { op, .. } => Some(op),
             Self::WriteLag { .. } => Some("write"),
+            Self::InPageCache => Some("read"),
             _ => None,
         }
     }
 
     /// Whether it says that figures are a cache's, at least in part.
     pub fn is_cached(&self) -> bool {
-        matches!(self, Self::PartlyCached { .. } | Self::Cached { .. } | Self::AboveLink { .. })
+        matches!(
+            self,
+            Self::PartlyCached { .. }
+                | Self::Cached { .. }
+                | Self::InPageCache
+                | Self::AboveLink { .. }
+        )
     }
 }
 
@@ -242,7 +255,7 @@ fn has_page_cache(view: &View<'_>) -> bool {
 
 /// Visits in which writes became slower once so much had been written, unless that tells of no cache.
 pub(crate) fn write_caches(view: &View<'_>) -> Vec<WriteCache> {
-    match ledger::compressed(view.run, &plan::Plan::of(view.run)) {
+    match ledger::compressed(view.run, &plan::Plan::of(view)) {
         Some(_) => Vec::new(),
         None => write::write_caches(view),
     }
@@ -250,7 +263,7 @@ pub(crate) fn write_caches(view: &View<'_>) -> Vec<WriteCache> {
 
 /// What a run says about caches.
 pub fn caches(view: &View<'_>) -> Caches {
-    let plan = plan::Plan::of(view.run);
+    let plan = plan::Plan::of(view);
     let has_blocks = |cell: &&CellView<'_>| !plan.only_whole_files(cell.cell);
     let cells = view.grid().filter(|cell| !cell.visits.is_empty()).filter(has_blocks);
     let target = &view.run.header.target;

@@ -1,13 +1,13 @@
 //! The flush that ends a stream. It is in the time of its visit where the suite says so, and so in
 //! every rate; but nothing of the load waits for it, so it is no stall, no change and no drift.
 
+use finding::{Code, Finding, Number, Subject};
 use record::{StreamRecord, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 
 use crate::view::{CellView, VisitView};
-use crate::words;
 
 /// One that took less, and less than a hundredth of its visit, is not worth a word.
 const TOLD: Nanos = Nanos::millis(100);
@@ -52,24 +52,17 @@ impl ClosingSync {
     }
 
     /// What it took, if that is worth a word.
-    pub fn sentence(&self) -> Option<String> {
-        if self.longest_ns < TOLD.get() && self.share < TOLD_SHARE {
-            return None;
-        }
-        let took = match self.visits {
-            1 => words::seconds(self.median_ns as f64 / 1e9),
-            n => format!(
-                "{} (median of {n} visits, {} at most)",
-                words::seconds(self.median_ns as f64 / 1e9),
-                words::seconds(self.longest_ns as f64 / 1e9)
-            ),
-        };
-        Some(format!(
-            "`{}`: the flush at the end took {took}, {} of the measured time. It is in the rate, as \
-             the suite asks; no request waited for it, so it is no stall.",
-            self.cell_name,
-            words::percent(self.share)
-        ))
+    pub fn finding(&self) -> Option<Finding> {
+        let several = self.visits > 1;
+        let is_told = self.longest_ns >= TOLD.get() || self.share >= TOLD_SHARE;
+        is_told.then(|| {
+            Finding::new(Code::ClosingFlush)
+                .on(Subject::new(self.cell, None, &self.cell_name))
+                .with("visits", self.visits)
+                .with("median", Number::ns(self.median_ns))
+                .with_some("longest", several.then(|| Number::ns(self.longest_ns)))
+                .with("share", Number::share(self.share))
+        })
     }
 }
 

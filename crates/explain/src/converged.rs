@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{Purpose, VisitEnd};
+use record::{Purpose, RunState, VisitEnd};
 use schemars::JsonSchema;
 use serde::Serialize;
 use suite::model::{Method, Suite};
@@ -12,7 +12,7 @@ use units::Nanos;
 
 use crate::interval::{self, Basis, CellInterval};
 use crate::view::{CellView, View, is_preparation};
-use crate::whole::{UNDER_WAY, broken_off};
+use crate::whole::broken_off;
 use crate::words::{count, percents_apart, reach};
 
 /// A row whose interval is wider than was asked for.
@@ -75,6 +75,9 @@ pub struct NotConverged {
     /// How the run ended before it came to its end, for people: `was killed`. Null where it did come
     /// to its end, and its time ran out.
     pub broken_off: Option<String>,
+    /// It is being made.
+    #[serde(skip)]
+    pub running: bool,
     /// What was asked for, as a share: 0.05 for 5 %. Null where nothing was.
     pub wanted: Option<f64>,
     /// Visits that a cell may have.
@@ -84,8 +87,8 @@ pub struct NotConverged {
 }
 
 /// What a plan asks of its intervals.
-pub(crate) struct Asked {
-    plan: Suite,
+pub(crate) struct Asked<'v> {
+    plan: &'v Suite,
     /// Visits made to each cell, and those of them that failed.
     made: BTreeMap<u32, (u32, u32)>,
     /// Cells of which a visit was begun. A pilot is none.
@@ -94,11 +97,11 @@ pub(crate) struct Asked {
     most: BTreeMap<String, u32>,
 }
 
-impl Asked {
+impl<'v> Asked<'v> {
     /// `None` where the plan cannot be read, or has no intervals between visits: played in an order
     /// of its own, or with one visit to a cell.
-    pub(crate) fn of(view: &View<'_>) -> Option<Self> {
-        let plan = crate::findings::plan(view)?;
+    pub(crate) fn of(view: &'v View<'_>) -> Option<Self> {
+        let plan = view.suite()?;
         let by_width = plan.method == Method::Rounds && plan.rounds.visits_max > 1;
         // A comparison in turns has as many visits as it has blocks.
         if !by_width || view.run.header.blocks.is_some() {
@@ -233,6 +236,7 @@ pub fn not_converged(view: &View<'_>) -> NotConverged {
         failing: cells(Lack::Failures),
         unvisited: cells(Lack::Time),
         broken_off: broken_off(&view.run.header).map(str::to_owned),
+        running: view.run.header.state == RunState::Running,
         wanted: Some(rounds.precision),
         visits_max: rounds.visits_max,
         time_max_ns: rounds.time_max.get(),
@@ -284,7 +288,7 @@ impl NotConverged {
         let (visits, time) = (count(self.visits_max.into(), "visit"), Nanos::new(self.time_max_ns));
         let time = match &self.broken_off {
             None => format!("more visits are needed than fit into {time} (--max-time)"),
-            Some(how) if how == UNDER_WAY => "more visits are to come".to_owned(),
+            Some(_) if self.running => "more visits are to come".to_owned(),
             Some(how) => format!("more visits were to come, and the run {how}"),
         };
         [
@@ -314,7 +318,6 @@ impl NotConverged {
 
 #[cfg(test)]
 mod tests {
-    use record::RunState;
 
     use super::*;
     use crate::Findings;
@@ -341,7 +344,7 @@ stream = [{ name = "a" }, { name = "b" }]
             assert_eq!(findings.interval_of(&view, row), interval.as_ref(), "{}", row.name());
         }
         let marks = findings.marks(&view);
-        let marked = marks.iter().filter(|mark| mark.code == "not-converged").count();
+        let marked = marks.iter().filter(|mark| mark.code.name() == "not-converged").count();
         let found = &findings.not_converged;
         assert_eq!((marked as u32, found.of_rows, found.of_cells), (found.rows, 4, 3));
         let text = found.text().unwrap_or_default();
@@ -395,7 +398,7 @@ grid.threads = [1, 2]
         assert!(text(&run).starts_with(unknown) && !text(&run).contains("never"), "{}", text(&run));
         let view = View::new(&run);
         let marks = Findings::of(&view).marks(&view);
-        let mark = marks.iter().find(|mark| mark.code == "not-converged").unwrap();
+        let mark = marks.iter().find(|mark| mark.code.name() == "not-converged").unwrap();
         assert_eq!(
             (mark.cell, mark.evidence.as_str()),
             (1, "no visit came to its end, wanted 5.0 %")
@@ -421,7 +424,7 @@ grid.threads = [1, 2]
         let found = not_converged(&view);
         assert_eq!((found.rows, found.of_rows, found.cells, found.too_short), (1, 2, 1, 1));
         let marks = Findings::of(&view).marks(&view);
-        let mark = marks.iter().find(|mark| mark.code == "not-converged").unwrap();
+        let mark = marks.iter().find(|mark| mark.code.name() == "not-converged").unwrap();
         let evidence = format!("+-{} after 3 visits", crate::words::percent(shown.half_width));
         assert!(mark.evidence.starts_with(&evidence), "{mark:?}");
         assert!(mark.evidence.contains("they agree ("), "{mark:?}");

@@ -9,6 +9,7 @@ mod plan;
 
 use std::collections::BTreeMap;
 
+use finding::{Code, Finding, Value};
 use record::{Run, RunHeader, TargetKind, TargetRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -203,67 +204,60 @@ impl Differences {
         self.factors.is_empty()
     }
 
-    /// Plain English: how much can be concluded about causes, then what differs.
-    pub fn sentences(&self) -> Vec<String> {
-        let (left, right) = (&self.left, &self.right);
-        let mut out = match self.factors.as_slice() {
+    /// How much can be concluded about causes, then what differs.
+    pub fn findings(&self) -> Vec<Finding> {
+        let runs = [self.left.clone(), self.right.clone()];
+        let mut found = vec![match self.factors.as_slice() {
             [] if !self.imported.is_empty() => {
-                vec![format!("Nothing that both tell differs between {left} and {right}.")]
+                Finding::new(Code::NothingSharedDiffers).with("runs", runs.as_slice())
             }
-            [] => {
-                return vec![format!(
-                    "Nothing that is recorded differs between {left} and {right}: this is an \
-                     A/A, and any difference is noise, drift, or something that nobody recorded."
-                )];
-            }
-            [one] => vec![format!("One thing differs: {}.", one.text(left, right))],
+            [] => return vec![Finding::new(Code::NothingDiffers).with("runs", runs.as_slice())],
+            [one] => self.thing(Code::OneThingDiffers, one),
             many => {
-                let mut told: Vec<&Factor> = many.iter().collect();
-                let left_out = match many.len() {
-                    n if n > LIST_MAX => n - TELLING,
-                    _ => 0,
-                };
-                if left_out > 0 {
-                    told.sort_by_key(|factor| factor.rank());
-                    told.truncate(TELLING);
+                let mut telling: Vec<&Factor> = many.iter().collect();
+                if many.len() > LIST_MAX {
+                    telling.sort_by_key(|factor| factor.rank());
+                    telling.truncate(TELLING);
                 }
-                let mut list: Vec<_> = told.iter().map(|one| one.text(left, right)).collect();
-                if left_out > 0 {
-                    list.push(format!("and {left_out} more (--json)"));
-                }
-                vec![
-                    format!(
-                        "{} things changed together, and no single one can be credited: {}.",
-                        many.len(),
-                        list.join("; ")
-                    ),
-                    "To know which it was, change one at a time.".to_owned(),
-                ]
+                let more = many.len() - telling.len();
+                let things = telling.iter().map(|one| {
+                    let (name, left, right) = (&one.name, &one.left, &one.right);
+                    Value::record([
+                        ("name", name.into()),
+                        ("from", left.into()),
+                        ("to", right.into()),
+                    ])
+                });
+                self.of_runs(Code::SeveralThingsDiffer)
+                    .with("n", many.len())
+                    .with("things", things.collect::<Vec<_>>())
+                    .with("more", more)
             }
-        };
-        if let Some(followed) = &self.followed {
-            out.push(format!(
-                "The back end followed by itself: {} in {left}, {} in {right}; name one with \
-                 --backend to hold it.",
-                followed.left, followed.right
-            ));
-        }
-        if !self.imported.is_empty() {
-            let (it, was) = if self.imported.len() > 1 { ("they", "were") } else { ("it", "was") };
-            out.push(format!(
-                "{} {was} imported: what {it} ran on, and how, is known only as far as the tool \
-                 printed it, and may differ in more.",
-                crate::words::list(&self.imported)
-            ));
-        }
-        if self.factors.iter().any(|f| f.kind == Kind::Plan) {
-            out.push(
-                "The two runs had different plans: a difference may be due to the plan, not \
-                 the storage."
-                    .to_owned(),
-            );
-        }
-        out
+        }];
+        found.extend(self.followed.iter().map(|one| self.thing(Code::BackEndFollowed, one)));
+        found.extend((!self.imported.is_empty()).then(|| {
+            Finding::new(Code::RunsImported)
+                .with("runs", self.imported.as_slice())
+                .with("several", self.imported.len() > 1)
+        }));
+        let plans = self.factors.iter().any(|factor| factor.kind == Kind::Plan);
+        found.extend(plans.then(|| Finding::new(Code::PlansDiffer)));
+        found
+    }
+
+    /// The same as text.
+    pub fn sentences(&self) -> Vec<String> {
+        finding::texts(&self.findings())
+    }
+
+    /// One thing that differs between the two.
+    pub(crate) fn thing(&self, code: Code, factor: &Factor) -> Finding {
+        let found = self.of_runs(code).with("name", &factor.name);
+        found.with("from", &factor.left).with("to", &factor.right)
+    }
+
+    fn of_runs(&self, code: Code) -> Finding {
+        Finding::new(code).with("left", &self.left).with("right", &self.right)
     }
 }
 
@@ -282,11 +276,6 @@ impl Factor {
         ];
         let place = FIRST.iter().position(|name| *name == self.name);
         (place.unwrap_or(FIRST.len()), self.kind)
-    }
-
-    /// `file system (jfs in r1, xfs in r2)`.
-    fn text(&self, left: &str, right: &str) -> String {
-        format!("{} ({} in {left}, {} in {right})", self.name, self.left, self.right)
     }
 }
 

@@ -13,10 +13,11 @@ mod text;
 
 pub use self::clock::Clock;
 pub use self::edges::{Edge, End};
-pub(crate) use self::text::{signed, some_steps};
+pub(crate) use self::text::some_steps;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use finding::Subject;
 use record::VisitRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -82,6 +83,9 @@ pub struct VisitDrift {
     pub cell_name: String,
     /// The stream, of a cell that has several.
     pub stream: Option<String>,
+    /// Its position in the cell; 0 of the cell as a whole.
+    #[serde(skip)]
+    pub position: u32,
     /// Which visit of the cell, from 0.
     pub repeat: u32,
     /// Which visit of the run, from 0.
@@ -101,6 +105,9 @@ pub struct CellDrift {
     pub cell_name: String,
     /// The stream, of a cell that has several.
     pub stream: Option<String>,
+    /// Its position in the cell; 0 of the cell as a whole.
+    #[serde(skip)]
+    pub position: u32,
     /// Changes of level; `from_ns` is the end of the last visit on the old level, `at_ns` the start of
     /// the first one on the new level.
     pub steps: Vec<Step>,
@@ -269,8 +276,10 @@ pub fn drift(view: &View<'_>) -> Drifts {
         phase.map_or(0.0, |phase| hourly(&parts, &all, view, phase))
     };
     let cells = if too_short { Vec::new() } else { cell_drifts(view, &of_rows, &hourly) };
-    let index = |place: usize| view.cells.get(place).map_or(0, |cell| cell.cell.index);
-    let mut edges = edges::edges(&all, &index);
+    let subject = |place: usize| {
+        view.cells.get(place).map(|cell| Subject::new(cell.cell.index, None, cell.name()))
+    };
+    let mut edges = edges::edges(&all, &subject);
     let steps = || parts.iter().flat_map(|part| &part.steps);
     edges.retain(|edge| match edge.end {
         End::Beginning => steps().all(|step| step.from_ns > edge.at_ns),
@@ -354,6 +363,7 @@ fn visit_drift(
         cell: cell.cell.index,
         cell_name: cell.name(),
         stream: cell.stream_name().map(str::to_owned),
+        position: cell.stream.unwrap_or(0) as u32,
         repeat: visit.repeat,
         order: visit.order,
         steps,

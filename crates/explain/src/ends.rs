@@ -9,12 +9,12 @@
 //! just before or just after the end moves the count by all of it. And whatever is asked for, the
 //! next request was due just before or just after the end: one is always in doubt.
 
+use finding::{Code, Finding, Subject};
 use record::StreamPlan;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::view::{CellView, View, VisitView, is_preparation};
-use crate::words;
+use crate::view::{CellView, View, VisitView, is_preparation, rate_of};
 
 /// From this share on it is said.
 pub const SHARE_MIN: f64 = 0.05;
@@ -67,31 +67,31 @@ pub fn is_few(row: &CellView<'_>) -> bool {
 }
 
 /// Rows of a run with few requests for each one in flight.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct FewRequests {
     /// As people say them: cells, or streams of cells that have several.
     pub rows: Vec<String>,
+    #[serde(skip)]
+    subjects: Vec<Subject>,
 }
 
 impl FewRequests {
     /// Of a run.
     pub fn of(view: &View<'_>) -> Self {
         let grid = view.rows.iter().filter(|row| !is_preparation(&row.cell.phase));
-        Self { rows: grid.filter(|row| is_few(row)).map(CellView::name).collect() }
+        let few: Vec<&CellView<'_>> = grid.filter(|row| is_few(row)).collect();
+        Self {
+            rows: few.iter().map(|row| row.name()).collect(),
+            subjects: few.iter().map(|row| row.subject()).collect(),
+        }
     }
 
-    /// That they are left out; `None` where there are none.
-    pub fn sentence(&self) -> Option<String> {
-        const NAMED: usize = 2;
-        let names: Vec<String> = self.rows.iter().map(|name| format!("`{name}`")).collect();
-        let have = if self.rows.len() == 1 { "has" } else { "have" };
-        (!names.is_empty()).then(|| {
-            format!(
-                "{} {have} few requests for each one in flight (mark `few-requests`): anomalies there \
-                 mostly come from the start and end of visits, so no outlier, gap or change of level is \
-                 reported for them, nor a stall under 5 s unless it is far longer than all else.",
-                words::some(&names, NAMED)
-            )
+    /// That they are excluded; `None` where there are none.
+    pub fn finding(&self) -> Option<Finding> {
+        (!self.rows.is_empty()).then(|| {
+            Finding::new(Code::FewRequestsOfCells)
+                .on_all(self.subjects.iter().cloned(), 0)
+                .with("one", self.rows.len() == 1)
         })
     }
 }
@@ -239,9 +239,25 @@ fn at_one_time(visit: &VisitView<'_>) -> f64 {
 
 /// Requests in flight on average: the sum of all latencies by the time in which any was in flight. Those that
 /// end after the load are in the sum, so that time goes on to the last of them.
+///
+/// Of what another tool reported, it is each rate times the mean time; 0 where one of these is missing.
 pub(crate) fn seen(visit: &VisitView<'_>) -> f64 {
+    if let Some(reported) = reported(visit) {
+        return reported;
+    }
     let time_ns = visit.visit.elapsed_ns.max(visit.visit.rated_ns());
     latencies_ns(visit) / time_ns as f64
+}
+
+/// `None` if this program measured all operations itself.
+fn reported(visit: &VisitView<'_>) -> Option<f64> {
+    let ops = || visit.streams().iter().flat_map(|stream| &stream.ops);
+    ops().any(|op| op.reported.is_some()).then_some(())?;
+    let of = |op: &record::OpRecord| {
+        let mean_ns = op.reported.as_ref()?.latency.mean?;
+        Some(rate_of(op, visit.visit, None).requests? * mean_ns / 1e9)
+    };
+    Some(ops().map(of).sum::<Option<f64>>().unwrap_or(0.0))
 }
 
 /// The sum of all latencies.
@@ -311,21 +327,21 @@ mod tests {
 
     #[test]
     fn a_standstill_far_beyond_all_else_is_told_of_few_requests_too() {
-        let codes = |run: &Run| -> Vec<String> {
+        let codes = |run: &Run| -> Vec<&str> {
             let view = View::new(run);
             let marks = Findings::of(&view).marks(&view).into_iter().filter(|mark| mark.cell == 0);
-            marks.map(|mark| mark.code).filter(|code| code != "cache-unknown").collect()
+            marks.map(|mark| mark.code.name()).filter(|code| *code != "cache-unknown").collect()
         };
         let still = standing_still(1_500, 10);
         let found = Findings::of(&View::new(&still));
-        assert!(codes(&still).contains(&"few-requests".to_owned()), "{:?}", codes(&still));
-        assert!(codes(&still).contains(&"stalled".to_owned()), "{:?}", codes(&still));
+        assert!(codes(&still).contains(&"few-requests"), "{:?}", codes(&still));
+        assert!(codes(&still).contains(&"stalled"), "{:?}", codes(&still));
         assert_eq!(found.freezes.events.len(), 1);
         assert!((1_490 * MS..=1_510 * MS).contains(&found.freezes.events[0].length_ns));
         // Less than a second is no story of few requests, nor is what others took a third of.
         for none in [standing_still(700, 10), standing_still(1_500, 500), standing_still(0, 10)] {
             assert!(Findings::of(&View::new(&none)).freezes.events.is_empty());
-            assert!(!codes(&none).contains(&"stalled".to_owned()), "{:?}", codes(&none));
+            assert!(!codes(&none).contains(&"stalled"), "{:?}", codes(&none));
         }
     }
 
@@ -333,20 +349,20 @@ mod tests {
     fn no_story_is_told_of_few_requests() {
         let enough = with_in_flight(1);
         let found = Findings::of(&View::new(&enough));
-        let codes = |run: &Run| -> Vec<String> {
+        let codes = |run: &Run| -> Vec<&str> {
             let view = View::new(run);
             let marks = Findings::of(&view).marks(&view).into_iter().filter(|mark| mark.cell == 0);
-            marks.map(|mark| mark.code).filter(|code| code != "cache-unknown").collect()
+            marks.map(|mark| mark.code.name()).filter(|code| *code != "cache-unknown").collect()
         };
         assert_eq!(codes(&enough), ["stalled", "gap", "outlier"]);
-        assert!(found.few_requests.sentence().is_none());
+        assert!(found.few_requests.finding().is_none());
         let few = with_in_flight(1_000);
         let found = Findings::of(&View::new(&few));
         assert_eq!(codes(&few), ["few-requests"]);
         assert!(found.freezes.events.is_empty() && found.freezes.few_requests_visits == 6);
-        let said = found.few_requests.sentence().unwrap_or_default();
-        assert!(said.starts_with("`read` has few requests for each one in flight"), "{said}");
+        let said = found.few_requests.finding().map(|found| found.text()).unwrap_or_default();
+        assert!(said.starts_with("`read` has too few requests per visit"), "{said}");
         let interval = found.intervals[0].as_ref().unwrap();
-        assert!(interval.outliers.is_empty() && interval.outlier_sentence().is_none());
+        assert!(interval.outliers.is_empty() && interval.outlier().is_none());
     }
 }

@@ -1,10 +1,12 @@
 //! All that can be said of runs, in the order in which people ask: what stood still, what was a
 //! cache's, what is out of line, what limits, what moved; then what several runs say together.
 
+use finding::{Code, Finding, Number, Question, Section, Subject, Value};
 use record::TargetKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::answer::answer;
 use crate::arrays::Arrays;
 use crate::barrier::{Barriers, Elasticities, across, barriers};
 use crate::compare::Floor;
@@ -15,15 +17,14 @@ use crate::group::OfGroup;
 use crate::history::{History, history};
 use crate::interference::{Interferences, interference};
 use crate::interval::{CellInterval, Standstills};
-use crate::latency::{CellLatency, Latencies, latencies};
+use crate::latency::{Latencies, latencies};
 use crate::mark::Mark;
 use crate::members::{Members, members};
 use crate::places::Told;
 use crate::study;
-use crate::view::{CellView, View, is_preparation};
+use crate::view::{CellView, View};
 use crate::visits::Visits;
 use crate::whole::Whole;
-use crate::words::{count, iops, list, ratio};
 
 /// The name of the contract.
 pub const SCHEMA: &str = "plimsoll.explanation/1";
@@ -42,6 +43,9 @@ pub struct Explanation {
     pub together: Option<Together>,
     /// Of runs of several suites: what those of one suite say together, where there are several.
     pub by_suite: Vec<Together>,
+    /// That runs of several suites were not judged together, and how they can be; null where they
+    /// are, or are looked at as parts of a list.
+    pub apart: Option<Section>,
     /// What the list of suites says that the runs are parts of; null where they are not looked at
     /// as such.
     pub group: Option<OfGroup>,
@@ -100,15 +104,6 @@ pub struct Together {
     pub history: Option<History>,
 }
 
-/// The answer to one question.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Section {
-    /// `Freezes`, `Caches`, ...
-    pub title: String,
-    /// Verdict first, then evidence, then what to do.
-    pub sentences: Vec<String>,
-}
-
 /// What is known besides the runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Context {
@@ -132,6 +127,7 @@ impl Explanation {
         if is_one && views.len() > 1 {
             explanation.together = Some(Together::new(&all, context));
         } else {
+            explanation.apart = not_compared(&of_suites);
             explanation.by_suite = several(of_suites, context);
         }
         explanation
@@ -157,6 +153,7 @@ impl Explanation {
             runs: views.iter().enumerate().map(of_run).collect(),
             together: None,
             by_suite: Vec::new(),
+            apart: None,
             group: None,
         }
     }
@@ -176,13 +173,21 @@ fn by_suite<'v, 'a>(views: &[&'v View<'a>]) -> Vec<Vec<&'v View<'a>>> {
     suites.into_iter().map(|(_, runs)| runs).collect()
 }
 
+/// That runs of these suites were not compared with each other, where there are several.
+fn not_compared(suites: &[Vec<&View<'_>>]) -> Option<Section> {
+    let suite = |runs: &Vec<&View<'_>>| {
+        let suite = Value::from(&runs.first()?.run.header.suite);
+        let runs = runs.iter().map(|view| Value::from(&view.run.header.id));
+        Some(Value::record([("suite", suite), ("runs", Value::List(runs.collect()))]))
+    };
+    let all: Vec<Value> = suites.iter().filter_map(suite).collect();
+    let found = (all.len() > 1).then(|| Finding::new(Code::SuitesNotCompared).with("suites", all));
+    Section::new(Question::Differences, found.into_iter().collect())
+}
+
 fn several(suites: Vec<Vec<&View<'_>>>, context: &Context) -> Vec<Together> {
     let several = suites.into_iter().filter(|runs| runs.len() > 1);
     several.map(|runs| Together::new(&runs, context)).collect()
-}
-
-fn section(title: &str, sentences: Vec<String>) -> Option<Section> {
-    (!sentences.is_empty()).then(|| Section { title: title.to_owned(), sentences })
 }
 
 impl OfRun {
@@ -195,45 +200,50 @@ impl OfRun {
         let interference = interference(view);
         let whole = Whole::of(view);
         let visits = Visits::of(view.run);
-        let mut itself = whole.sentences(&header.id);
-        itself.extend(visits.sentence(&header.id));
+        let mut itself = whole.findings(&header.id);
+        itself.extend(visits.finding(&header.id));
         let breaks = header.warnings.iter().filter(|warning| warning.code == "resumed");
-        itself.extend(breaks.map(|warning| format!("{} was {}.", header.id, warning.text)));
+        itself.extend(breaks.map(|warning| {
+            Finding::new(Code::RunResumed).with("run", &header.id).with("how", &warning.text)
+        }));
         itself.extend(not_preconditioned(view));
-        itself.extend(crate::arrays::sentences(view.run));
+        itself.extend(crate::arrays::findings(view.run));
         let mut sure = how_sure(view, &findings);
-        sure.extend(findings.few_requests.sentence());
-        let open = findings.not_converged.text();
-        sure.extend(open.map(|text| format!("{}.", crate::words::capital(&text))));
-        sure.extend(floor.and_then(|floor| floor.beside(view)));
+        sure.extend(findings.few_requests.finding());
+        let open = findings.not_converged.text().map(|text| crate::words::capital(&text));
+        sure.extend(open.map(|text| Finding::said(Code::NotKnownAsAsked, text)));
+        sure.extend(floor.and_then(|floor| crate::floor::beside(floor, view)));
         sure.extend(crate::credits::not_excluded(view));
         let nothing = view.grid().all(|cell| cell.visits.is_empty());
-        let unless_nothing = |what: &str, sentences: Vec<String>| match nothing {
-            true => vec![format!("{what}: unknown. Nothing was measured.")],
-            false => sentences,
+        let unless_nothing = |what: &str, found: Vec<Finding>| match nothing {
+            true => vec![Finding::new(Code::NothingMeasured).with("what", Value::words(what))],
+            false => found,
         };
-        let mut limits = unless_nothing("Barrier", barriers.sentences());
+        let mut limits = unless_nothing("Barrier", barriers.findings());
         if barriers.barriers.iter().any(|barrier| barrier.fit.is_some()) {
             limits.extend(findings.drift.of_no_level());
         }
         let sections = [
-            section("The run itself", itself),
-            section("How sure", sure),
-            section("Freezes", stood_still(&findings)),
-            section("Caches", findings.caches.sentences()),
-            section("Gaps", unless_nothing("Gaps", findings.gaps.sentences())),
-            section("What limits", limits),
-            section("Members", members.sentences()),
-            section("Streams beside each other", interference.sentences()),
-            section("Changes and drift", findings.drift.sentences()),
-            section("Steady state", findings.steady.sentences()),
-            section("Waits", waits(&latencies)),
+            Section::new(Question::Run, itself),
+            Section::new(Question::Confidence, sure),
+            Section::new(Question::Stalls, stood_still(&findings)),
+            Section::new(Question::Caches, findings.caches.findings()),
+            Section::new(Question::Gaps, unless_nothing("Gaps", findings.gaps.findings())),
+            Section::new(Question::Limits, limits),
+            Section::new(Question::Members, members.findings()),
+            Section::new(Question::Interference, interference.findings()),
+            Section::new(Question::Drift, findings.drift.findings()),
+            Section::new(Question::Steady, findings.steady.findings()),
+            Section::new(Question::Waits, latencies.findings()),
         ];
+        let mut sections: Vec<Section> = sections.into_iter().flatten().collect();
+        let answer = answer(view, &findings, &barriers, &sections);
+        sections.splice(..0, Section::new(Question::Answer, answer));
         Self {
             run: header.id.clone(),
             suite: header.suite.clone(),
             target: header.target.given.clone(),
-            sections: sections.into_iter().flatten().collect(),
+            sections,
             marks: findings.marks(view),
             state: header.state.name().to_owned(),
             standing: visits.standing(header).to_owned(),
@@ -250,163 +260,88 @@ impl OfRun {
 }
 
 /// That preconditioning was left out since it would have changed nothing.
-fn not_preconditioned(view: &View<'_>) -> Option<String> {
+fn not_preconditioned(view: &View<'_>) -> Option<Finding> {
     let header = &view.run.header;
     let twin = header.target.kind == TargetKind::Twin;
-    let plan = crate::findings::plan(view).filter(|_| twin)?;
+    let plan = view.suite().filter(|_| twin)?;
     let wanted = !plan.files.precondition.is_empty()
         || plan.phases.iter().any(|phase| !phase.precondition.is_empty());
     let played = view.cells.iter().any(|cell| cell.cell.phase.starts_with("precondition"));
     let doubted = header.warnings.iter().any(|warning| warning.code == "not-preconditioned");
-    (wanted && !played && !doubted).then(|| {
-        format!(
-            "The preconditioning that the suite asks for was left out: {} has no state that writes \
-             change.",
-            header.target.given
-        )
-    })
+    (wanted && !played && !doubted)
+        .then(|| Finding::new(Code::PreconditioningLeftOut).with("target", &header.target.given))
 }
 
-/// What stood still: the device, streams, single requests. That the device never did comes after streams
+/// What stalled: the device, streams, single requests. That the device never did comes after streams
 /// that did.
-fn stood_still(findings: &Findings) -> Vec<String> {
-    let (device, streams) = (findings.freezes.sentences(), findings.halts.sentences());
+fn stood_still(findings: &Findings) -> Vec<Finding> {
+    let (device, streams) = (findings.freezes.findings(), findings.halts.findings());
     let is_none = findings.freezes.events.is_empty() && findings.freezes.lost_visits == 0;
     let both = if is_none { [streams, device] } else { [device, streams] };
-    [both.concat(), findings.longest.sentences()].concat()
+    [both.concat(), findings.longest.findings()].concat()
 }
 
-/// All cells of a few; of many the three with the longest waits, and those that were overloaded.
-fn waits(latencies: &Latencies) -> Vec<String> {
-    const FEW: usize = 6;
-    const NAMED: usize = 3;
-    // What only prepares is nobody's wait.
-    let measured = latencies.cells.iter().filter(|cell| !is_preparation(&cell.cell_name));
-    let cells: Vec<&CellLatency> = measured.collect();
-    let is_unknown =
-        |cell: &&CellLatency| cell.one_in_hundred_ns.is_none() && cell.overloaded.is_empty();
-    if cells.len() > 1 && cells.iter().all(is_unknown) {
-        return vec![
-            "How long requests wait is unknown: there are no histograms of latencies.".into(),
-        ];
-    }
-    if cells.len() <= FEW {
-        return cells.into_iter().flat_map(CellLatency::sentences).collect();
-    }
-    let mut longest: Vec<usize> = (0..cells.len()).collect();
-    longest.sort_by_key(|&cell| std::cmp::Reverse(cells[cell].one_in_hundred_ns));
-    longest.truncate(NAMED);
-    let told = cells.iter().enumerate();
-    let told = told.filter(|(cell, of)| longest.contains(cell) || !of.overloaded.is_empty());
-    let mut said: Vec<String> = told.flat_map(|(_, cell)| cell.sentences()).collect();
-    said.push("The cells not named here wait less; `--json` has them.".to_owned());
-    said
-}
-
-/// One sentence about all intervals, and what lies apart; a cell alone in full, stream by stream. What
-/// only prepares has one visit, and nobody asks how fast it is.
-fn how_sure(view: &View<'_>, findings: &Findings) -> Vec<String> {
+/// One sentence about all intervals, and outliers; a cell alone in full, stream by stream. What only
+/// prepares has one visit, and nobody asks how fast it is.
+fn how_sure(view: &View<'_>, findings: &Findings) -> Vec<Finding> {
     let found: Vec<(&CellView<'_>, Option<&CellInterval>)> =
         view.grid_rows().map(|row| (row, findings.interval_of(view, row))).collect();
     if let [(_, Some(only))] = found.as_slice() {
-        return only.sentences();
+        return only.findings();
     }
+    let of = |row: &CellView<'_>, found: Finding| found.on(row.subject());
     let named = |(row, interval): &(&CellView<'_>, Option<&CellInterval>)| {
-        let said = interval.map(CellInterval::sentences).unwrap_or_default();
-        said.into_iter().map(|said| format!("`{}`: {said}", row.name())).collect::<Vec<_>>()
+        let said = interval.map(CellInterval::findings).unwrap_or_default();
+        said.into_iter().map(|found| of(row, found)).collect::<Vec<_>>()
     };
     if view.grid().count() == 1 && found.iter().any(|(_, one)| one.is_some()) {
         return found.iter().flat_map(named).collect();
     }
     let intervals: Vec<&CellInterval> = found.iter().filter_map(|(_, one)| *one).collect();
-    let mut said = widths(view, &intervals);
+    let mut said = vec![widths(view, &intervals)];
     if view.is_of_streams() {
         said.extend(widest(&found));
     }
-    said.extend(unsure(&found));
-    said.extend(unknown(&found));
-    said.extend(apart(&found));
-    said
-}
-
-/// Rows that stood still for a good part of a visit: a few by name.
-fn unsure(found: &[(&CellView<'_>, Option<&CellInterval>)]) -> Vec<String> {
-    const NAMED: usize = 4;
-    let known = found.iter().filter_map(|(row, one)| {
-        let text = one.as_ref()?.standstill_sentence()?;
-        Some(format!("`{}`: {text}", row.name()))
-    });
-    let mut said: Vec<String> = known.collect();
-    let more = said.len().saturating_sub(NAMED);
-    said.truncate(NAMED);
-    if more > 0 {
-        said.push(format!(
-            "So it is in {more} more: their intervals are as wide as that leaves them."
-        ));
-    }
-    said
-}
-
-/// Rows that stood still throughout: a few by name.
-fn unknown(found: &[(&CellView<'_>, Option<&CellInterval>)]) -> Option<String> {
-    const NAMED: usize = 4;
+    let stalled = found.iter().filter_map(|(row, one)| Some(of(row, one.as_ref()?.stalls()?)));
+    said.extend(a_few(stalled.collect(), Code::StallsOfFewVisitsMore));
     let stood = found.iter().filter(|(row, one)| one.is_none() && Standstills::are_all(row));
-    let names: Vec<String> = stood.map(|(row, _)| format!("`{}`", row.name())).collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "Unknown how fast {} {}, and no interval: nothing came back for nearly all of each visit (see \
-             the freezes), and what did says nothing of how fast it is between. Longer visits tell (--set \
-             time=...).",
-            crate::words::some(&names, NAMED),
-            if names.len() == 1 { "is" } else { "are" }
-        )
-    })
+    let stood: Vec<Subject> = stood.map(|(row, _)| row.subject()).collect();
+    said.extend((!stood.is_empty()).then(|| Finding::new(Code::RatesUnknown).on_all(stood, 0)));
+    let odd = found.iter().filter_map(|(row, one)| Some(of(row, one.as_ref()?.outlier()?)));
+    said.extend(a_few(odd.collect(), Code::VisitsApartMore));
+    said
+}
+
+/// The first few of many, and how many more there are.
+fn a_few(mut all: Vec<Finding>, others: Code) -> Vec<Finding> {
+    const NAMED: usize = 4;
+    let more = all.len().saturating_sub(NAMED);
+    all.truncate(NAMED);
+    all.extend((more > 0).then(|| Finding::new(others).with("more", more)));
+    all
 }
 
 /// The row that is known least: beside others that are known well it is easily overlooked.
-fn widest(found: &[(&CellView<'_>, Option<&CellInterval>)]) -> Option<String> {
+fn widest(found: &[(&CellView<'_>, Option<&CellInterval>)]) -> Option<Finding> {
     let known = found.iter().filter_map(|(row, one)| Some((*row, one.as_ref()?)));
     let (row, widest) = known.max_by(|a, b| a.1.half_width.total_cmp(&b.1.half_width))?;
-    Some(format!("The widest is that of `{}`: {}.", row.name(), widest.reach()))
-}
-
-/// Rows of which visits lie apart from the others: a few by name.
-fn apart(found: &[(&CellView<'_>, Option<&CellInterval>)]) -> Vec<String> {
-    const NAMED: usize = 4;
-    let odd = found.iter().filter_map(|(row, one)| {
-        let text = one.filter(|one| !one.outliers.is_empty())?.outlier_sentence()?;
-        Some(format!("`{}`: {text}", row.name()))
-    });
-    let mut said: Vec<String> = odd.collect();
-    let more = said.len().saturating_sub(NAMED);
-    said.truncate(NAMED);
-    if more > 0 {
-        said.push(format!(
-            "Visits lie apart in {more} more as well: `plimsoll table` marks them, `--json` has all."
-        ));
-    }
-    said
+    let found = Finding::new(Code::ConfidenceWidest).on(row.subject());
+    Some(found.with("reach", Value::words(widest.reach())))
 }
 
 /// How wide the intervals are.
-fn widths(view: &View<'_>, intervals: &[&CellInterval]) -> Vec<String> {
+fn widths(view: &View<'_>, intervals: &[&CellInterval]) -> Finding {
     let mut widths = intervals.to_vec();
     widths.sort_by(|a, b| a.half_width.total_cmp(&b.half_width));
-    let what = if view.is_of_streams() { "stream" } else { "cell" };
+    let found = |code| Finding::new(code).with("streams", view.is_of_streams());
     match widths.as_slice() {
-        [] if view.cells.iter().all(|cell| cell.visits.is_empty()) => {
-            vec!["Unknown: no visit can be counted, so there is no rate to be sure of.".to_owned()]
-        }
-        [] => vec![
-            "No cell has an interval: a single short visit does not say how sure it is.".to_owned(),
-        ],
-        [one] => vec![format!("1 {what} has an interval at 95 %: {}.", one.reach())],
-        [.., worst] => vec![format!(
-            "{} with an interval at 95 %: half of them {} or narrower, the widest {}.",
-            crate::words::count(widths.len() as u64, what),
-            crate::words::reach(widths[widths.len() / 2].half_width),
-            worst.reach(),
-        )],
+        [] => Finding::new(Code::ConfidenceUnknown)
+            .with("none", view.cells.iter().all(|cell| cell.visits.is_empty())),
+        [one] => found(Code::ConfidenceOfOne).with("reach", Value::words(one.reach())),
+        [.., worst] => found(Code::ConfidenceOfAll)
+            .with("n", widths.len())
+            .with("median", Value::words(crate::words::reach(widths[widths.len() / 2].half_width)))
+            .with("widest", Value::words(worst.reach())),
     }
 }
 
@@ -436,19 +371,20 @@ impl Together {
         let differs = if !studied.is_empty() {
             study::differs(&studied, &differences)
         } else if context.factors.is_empty() {
-            differ_words(&differences)
+            all_differences(&differences)
         } else {
             named(&differences, &context.factors)
         };
-        let barriers = if numbers.is_empty() { vec![] } else { elasticities.sentences() };
-        let effects = if levels.is_empty() { vec![] } else { factors.sentences() };
+        let limits = if numbers.is_empty() { vec![] } else { elasticities.findings() };
+        let effects = if levels.is_empty() { vec![] } else { factors.findings() };
         let alike = levels.is_empty().then(|| spread(views, &observations)).flatten();
+        let changes = history.as_ref().map(History::findings).unwrap_or_default();
         let sections = [
-            section("What differs", differs),
-            section("How alike", alike.into_iter().collect()),
-            section("Which layer", barriers),
-            section("Which factor matters", effects),
-            section("History", history.as_ref().map(History::sentences).unwrap_or_default()),
+            Section::new(Question::Differences, differs),
+            Section::new(Question::Spread, alike.into_iter().collect()),
+            Section::new(Question::Elasticity, limits),
+            Section::new(Question::Factors, effects),
+            Section::new(Question::History, changes),
         ];
         Self {
             runs: views.iter().map(|view| view.run.header.id.clone()).collect(),
@@ -462,44 +398,37 @@ impl Together {
 }
 
 /// What differs between the first run and each other; of those that differ in nothing only one
-/// sentence.
-fn differ_words(differences: &[Differences]) -> Vec<String> {
+/// finding.
+fn all_differences(differences: &[Differences]) -> Vec<Finding> {
     let is_same = |d: &&Differences| d.is_none() && d.imported.is_empty() && d.followed.is_none();
     let same: Vec<&Differences> = differences.iter().filter(is_same).collect();
     let mut said = Vec::new();
     if let [first, _, ..] = same.as_slice() {
-        let ids = std::iter::once(&first.left).chain(same.iter().map(|d| &d.right));
-        said.push(format!(
-            "Nothing that is recorded differs between {}: any difference is noise, drift, or \
-             something that nobody recorded.",
-            list(&ids.cloned().collect::<Vec<_>>())
-        ));
+        let runs = std::iter::once(&first.left).chain(same.iter().map(|d| &d.right));
+        let runs: Vec<Value> = runs.map(Value::from).collect();
+        said.push(Finding::new(Code::NothingDiffers).with("runs", runs));
     }
-    let told = differences.iter().filter(|d| same.len() < 2 || !is_same(d));
-    said.extend(told.flat_map(Differences::sentences));
+    let others = differences.iter().filter(|d| same.len() < 2 || !is_same(d));
+    said.extend(others.flat_map(Differences::findings));
     said
 }
 
 /// How far runs of one thing lie apart.
-fn spread(views: &[&View<'_>], observations: &[Observation]) -> Option<String> {
+fn spread(views: &[&View<'_>], observations: &[Observation]) -> Option<Finding> {
     if observations.len() != views.len() {
-        return Some("Unknown: the runs have no cell in common that all of them measured.".into());
+        return Some(Finding::new(Code::SpreadUnknown));
     }
-    let ends = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1);
-    let levels: Vec<(usize, f64)> =
-        observations.iter().map(|run| run.ln_value).enumerate().collect();
-    let low = levels.iter().copied().min_by(ends)?;
-    let high = levels.iter().copied().max_by(ends)?;
-    let id = |(at, _): (usize, f64)| views.get(at).map(|view| view.run.header.id.as_str());
-    Some(format!(
-        "{}, from {} IOPS ({}) to {} ({}): the highest is {} of the lowest.",
-        count(levels.len() as u64, "run"),
-        iops(low.1.exp()),
-        id(low)?,
-        iops(high.1.exp()),
-        id(high)?,
-        ratio((high.1 - low.1).exp(), None)
-    ))
+    let rates = views.iter().zip(observations);
+    let rates = rates.map(|(view, run)| (&view.run.header.id, run.ln_value));
+    let low = rates.clone().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let high = rates.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let found = Finding::new(Code::Spread)
+        .with("runs", observations.len())
+        .with("low", Number::iops(low.1.exp()))
+        .with("lowest", low.0)
+        .with("high", Number::iops(high.1.exp()))
+        .with("highest", high.0);
+    Some(found.with("ratio", Number::ratio((high.1 - low.1).exp())))
 }
 
 /// Whether two of the runs differ in one recorded thing only, and that is this factor.
@@ -513,15 +442,11 @@ fn alone(told: &[Told<'_>], factor: &str) -> bool {
 }
 
 /// What differs when the user named it: the records may know of more.
-fn named(differences: &[Differences], factors: &[(String, Vec<String>)]) -> Vec<String> {
-    let names: Vec<String> =
-        factors.iter().map(|(name, levels)| format!("{name} ({})", levels.join(", "))).collect();
-    let mut said = vec![format!("As you named it: {}.", crate::words::list(&names))];
+fn named(differences: &[Differences], factors: &[(String, Vec<String>)]) -> Vec<Finding> {
+    let mut said = vec![study::factors(Code::FactorsNamed, factors)];
     let besides: Vec<&Differences> = differences.iter().filter(|d| !d.is_none()).collect();
-    if besides.is_empty() {
-        said.push("Nothing else that is recorded differs.".to_owned());
-    }
-    said.extend(besides.into_iter().flat_map(Differences::sentences));
+    said.extend(besides.is_empty().then(|| Finding::new(Code::NothingElseDiffers)));
+    said.extend(besides.into_iter().flat_map(Differences::findings));
     said
 }
 
@@ -571,6 +496,7 @@ mod tests {
         findings.halts.events.push(crate::halt::Halt {
             cell: 0,
             stream: "log".to_owned(),
+            position: 1,
             name: "server log".to_owned(),
             repeat: 0,
             order: 0,
@@ -579,8 +505,8 @@ mod tests {
             length_ns: 2_000_000_000,
             one_at_a_time: false,
         });
-        let said = stood_still(&findings);
-        assert!(said[0].starts_with("`server log` stood still for 2 s"), "{said:?}");
+        let said: Vec<String> = stood_still(&findings).iter().map(Finding::text).collect();
+        assert!(said[0].starts_with("`server log` stalled for 2 s in visit 1 at 0"), "{said:?}");
         assert!(said[1].contains("never stalled"), "{said:?}");
     }
 
@@ -589,13 +515,13 @@ mod tests {
         let of = |visits| {
             Explanation::of(&[View::new(&run(TargetKind::File, visits))], &Context::default())
         };
-        let said = |visits, title: &str| {
+        let said = |visits, question| {
             let all = of(visits).runs.remove(0).sections;
-            all.into_iter().find(|section| section.title == title).unwrap().sentences
+            all.into_iter().find(|section| section.question == question).unwrap().sentences()
         };
-        assert_eq!(said(vec![], "What limits"), ["Barrier: unknown. Nothing was measured."]);
-        assert_eq!(said(vec![], "Gaps"), ["Gaps: unknown. Nothing was measured."]);
-        let some = said(vec![visit(0, "read", &[])], "What limits");
+        assert_eq!(said(vec![], Question::Limits), ["Barrier: unknown. Nothing was measured."]);
+        assert_eq!(said(vec![], Question::Gaps), ["Gaps: unknown. Nothing was measured."]);
+        let some = said(vec![visit(0, "read", &[])], Question::Limits);
         assert!(!some[0].contains("Nothing was measured"), "{some:?}");
     }
 
@@ -606,6 +532,6 @@ mod tests {
         run.cells[0].phase = "precondition".to_owned();
         let view = View::new(&run);
         let said = how_sure(&view, &Findings::of(&view));
-        assert!(said[0].starts_with("1.00 K requests/s"), "as of an only cell: {said:?}");
+        assert!(said[0].text().starts_with("1.00 K requests/s"), "as of an only cell: {said:?}");
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use finding::Code;
 use schemars::JsonSchema;
 use serde::Serialize;
-use suite::model::Suite;
 
 use crate::cache::{self, Caches};
 use crate::converged::{self, Asked, NotConverged};
@@ -16,7 +16,7 @@ use crate::halt::{self, Halts};
 use crate::interval::{self, Basis, CellInterval, StreamInterval};
 use crate::latency::overloads;
 use crate::longest::{self, Longest};
-use crate::mark::{MEANINGS, Mark};
+use crate::mark::Mark;
 use crate::places::Told;
 use crate::steady::{self, SteadyStates, Verdict};
 use crate::view::{CellView, View, is_preparation};
@@ -85,7 +85,7 @@ impl Findings {
         self.streams.iter().find(of_stream)?.interval.as_ref()
     }
 
-    /// Reasons to look twice, by cell, in the order of [`MEANINGS`].
+    /// Reasons to look twice, by cell, in the order of [`Code::ALL`].
     pub fn marks(&self, view: &View<'_>) -> Vec<Mark> {
         let mut marks = Marks(Vec::new());
         marks.of_intervals(view, self);
@@ -97,27 +97,19 @@ impl Findings {
         marks.of_steady(&self.steady);
         marks.of_generator(view);
         marks.of_overload(view);
-        let rank = |mark: &Mark| MEANINGS.iter().position(|(code, _)| *code == mark.code);
         let mut marks = marks.0;
-        marks.sort_by_key(|mark| (mark.cell, rank(mark)));
+        marks.sort_by_key(|mark| (mark.cell, mark.code));
         marks
     }
 }
 
-/// The plan that a run played, as it was stored; `None` where this version cannot read it.
-pub(crate) fn plan(view: &View<'_>) -> Option<Suite> {
-    let header = &view.run.header;
-    let source = suite::parse(&header.suite_text, &header.id).ok()?;
-    suite::check(&source, &suite::CheckContext::default()).ok()
-}
-
 impl Marks {
-    fn add(&mut self, code: &str, cell: u32, evidence: impl Into<String>) {
+    fn add(&mut self, code: Code, cell: u32, evidence: impl Into<String>) {
         self.0.push(Mark::new(code, cell, evidence));
     }
 
     /// About one stream of a cell of several, or the only one.
-    fn add_to(&mut self, row: &CellView<'_>, code: &str, evidence: impl Into<String>) {
+    fn add_to(&mut self, row: &CellView<'_>, code: Code, evidence: impl Into<String>) {
         self.0.push(Mark::new(code, row.cell.index, evidence).of_stream(row.stream_name()));
     }
 
@@ -127,16 +119,16 @@ impl Marks {
             let found = findings.interval_of(view, row);
             if let Some(found) = found {
                 if found.basis == Basis::OneVisit {
-                    self.add_to(row, "within-one-visit", "");
+                    self.add_to(row, Code::WithinOneVisit, "");
                 }
                 self.of_outliers(row, found);
             }
             if let Some(open) = asked.as_ref().and_then(|asked| asked.open(row, found)) {
-                self.add_to(row, "not-converged", open.evidence);
+                self.add_to(row, Code::NotConverged, open.evidence);
             }
             // Also where one short visit has no interval: nothing else says how sure it is.
             if let Some(found) = ends(row).filter(|_| !is_preparation(&row.cell.phase)) {
-                self.add_to(row, "few-requests", found.evidence());
+                self.add_to(row, Code::FewRequests, found.evidence());
             }
         }
     }
@@ -147,7 +139,7 @@ impl Marks {
         if found.outliers.is_empty() || by_standstills {
             return;
         }
-        let code = if found.recurring { "mixture" } else { "outlier" };
+        let code = if found.recurring { Code::Mixture } else { Code::Outlier };
         let apart = found.outliers.iter().filter_map(|&k| found.values.get(k as usize));
         let apart: Vec<String> = apart.map(|&rate| iops(rate)).collect();
         let median = iops(found.median);
@@ -166,7 +158,7 @@ impl Marks {
         }
         for ((cell, stream), so_often) in met {
             let evidence = format!("{}, while other streams went on", times(so_often));
-            self.0.push(Mark::new("stalled", cell, evidence).of_stream(Some(stream)));
+            self.0.push(Mark::new(Code::Stalled, cell, evidence).of_stream(Some(stream)));
         }
     }
 
@@ -181,7 +173,7 @@ impl Marks {
             entry.2 = entry.2.saturating_add(event.length_ns);
         }
         for ((cell, host), so_often) in met {
-            self.add(if host { "host-stalled" } else { "stalled" }, cell, times(so_often));
+            self.add(if host { Code::HostStalled } else { Code::Stalled }, cell, times(so_often));
         }
     }
 
@@ -216,16 +208,14 @@ impl Marks {
                 let of = if flagged.by_neighbours { "the prediction" } else { "its other visits" };
                 format!("{} of {of}, {lost}{kind}", percent(flagged.ratio))
             };
-            self.add("gap", cell.cell.index, evidence);
+            self.add(Code::Gap, cell.cell.index, evidence);
         }
     }
 
     fn of_caches(&mut self, caches: &Caches) {
         for cell in &caches.cells {
-            // Twins have no device, and their users know.
-            let worst = cell.verdict.mark().filter(|&mark| mark != "no-device");
-            if let Some(code) = worst {
-                self.add(code, cell.cell, cell.verdict.sentence());
+            if let Some(code) = cell.verdict.mark() {
+                self.add(code, cell.cell, cell.verdict.evidence());
             }
         }
     }
@@ -243,24 +233,24 @@ impl Marks {
         };
         for visit in drift.visits.iter().filter(|visit| !visit.steps.is_empty()) {
             let evidence = format!("{} of visit {}", told(&visit.steps), visit.repeat + 1);
-            let mark = Mark::new("drifting", visit.cell, evidence);
+            let mark = Mark::new(Code::Drifting, visit.cell, evidence);
             self.0.push(mark.of_stream(visit.stream.as_deref()));
         }
         for cell in &drift.cells {
             let evidence = format!("{} of the run", told(&cell.steps));
-            let mark = Mark::new("drifting", cell.cell, evidence);
+            let mark = Mark::new(Code::Drifting, cell.cell, evidence);
             self.0.push(mark.of_stream(cell.stream.as_deref()));
         }
     }
 
     fn of_steady(&mut self, steady: &SteadyStates) {
         for series in steady.series.iter().filter(|s| s.asked && s.verdict != Verdict::Steady) {
-            let why = series.sentences().into_iter().next().unwrap_or_default();
+            let why = series.finding().text();
             for &cell in &series.decides_for {
                 // Where one cell decides for a grid, what its streams are called says nothing of
                 // the other cells.
                 let own = series.stream.as_deref().filter(|_| series.cell == cell);
-                self.0.push(Mark::new("not-steady", cell, why.clone()).of_stream(own));
+                self.0.push(Mark::new(Code::NotSteady, cell, why.clone()).of_stream(own));
             }
         }
     }
@@ -273,7 +263,7 @@ impl Marks {
             |row: &CellView<'_>| row.visits.iter().any(|v| row.warned_of_overload(v).is_some());
         for row in view.rows.iter().filter(|row| row.is_overloaded() && !warned(row)) {
             let texts = overloads(row, &told);
-            self.add_to(row, "overloaded", texts.into_iter().next().unwrap_or_default());
+            self.add_to(row, Code::Overloaded, texts.into_iter().next().unwrap_or_default());
         }
     }
 
@@ -285,7 +275,7 @@ impl Marks {
             if busy > GENERATOR_BUSY {
                 let evidence =
                     format!("a worker was on its processor {} of the time", percent(busy));
-                self.add("generator-limited", cell.cell.index, evidence);
+                self.add(Code::GeneratorLimited, cell.cell.index, evidence);
             }
         }
     }

@@ -1,8 +1,9 @@
-//! Streams that stood still while others of their cell went on.
+//! Streams that stalled while others of their cell went on.
 //!
 //! What the whole device does not show: page reads go on for the two seconds in which no session
 //! could commit. A stream's own workers tell, since each notes when it waits in vain.
 
+use finding::{Code, Finding, Number, Subject};
 use record::VisitRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,7 +13,6 @@ use units::Nanos;
 use crate::ends::is_few;
 use crate::freeze::{self, DeviceGap, Tier};
 use crate::view::{View, as_if_alone};
-use crate::words;
 
 /// Lists longer than this are not read.
 const LINES_MAX: usize = 8;
@@ -34,6 +34,8 @@ pub struct Halt {
     pub cell: u32,
     /// The stream.
     pub stream: String,
+    /// Its position in the cell.
+    pub position: u32,
     /// The cell and the stream as people say it.
     pub name: String,
     /// Which visit of the cell, from 0.
@@ -65,6 +67,7 @@ pub fn halts(view: &View<'_>) -> Halts {
             events.extend(gaps(visit, position).into_iter().filter(told).map(|gap| Halt {
                 cell: row.cell.index,
                 stream: stream.to_owned(),
+                position: position as u32,
                 name: row.name(),
                 repeat: visit.repeat,
                 order: visit.order,
@@ -124,33 +127,26 @@ fn usual_latency(alone: &VisitRecord) -> u64 {
 
 impl Halts {
     /// Each of a few, the longest of many.
-    pub fn sentences(&self) -> Vec<String> {
+    pub fn findings(&self) -> Vec<Finding> {
         let mut longest: Vec<&Halt> = self.events.iter().collect();
         longest.sort_by_key(|event| (std::cmp::Reverse(event.length_ns), event.order));
         longest.truncate(LINES_MAX);
         longest.sort_by_key(|event| (event.order, event.start_ns));
-        let mut lines: Vec<String> = longest.into_iter().map(Halt::sentence).collect();
+        let mut found: Vec<Finding> = longest.into_iter().map(Halt::finding).collect();
         if let Some(more @ 1..) = self.events.len().checked_sub(LINES_MAX) {
-            lines.push(format!("Streams stood still alone {more} more times, never longer."));
+            found.push(Finding::new(Code::StreamsStalledMore).with("times", more));
         }
-        lines
+        found
     }
 }
 
 impl Halt {
-    fn sentence(&self) -> String {
-        let why = match self.one_at_a_time {
-            true => "the only request that it had in flight was late",
-            false => {
-                "it waited for something of its own, such as a flush or a lock, and its share of the device"
-            }
-        };
-        format!(
-            "`{}` stood still for {} in visit {} at {} while the other streams went on: {why}.",
-            self.name,
-            words::seconds(self.length_ns as f64 / 1e9),
-            u64::from(self.repeat) + 1,
-            Nanos::new(self.start_ns),
-        )
+    fn finding(&self) -> Finding {
+        Finding::new(Code::StreamStalled)
+            .on(Subject::new(self.cell, Some(self.position as usize), &self.name))
+            .with("length", Number::ns(self.length_ns))
+            .with("visit", u64::from(self.repeat) + 1)
+            .with("at", Number::ns(self.start_ns))
+            .with("one_at_a_time", self.one_at_a_time)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use finding::{Code, Finding, Number, Value};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::history::history as changes_of;
@@ -9,7 +10,6 @@ use stats::history::history as changes_of;
 use crate::differ::{Differences, differences};
 use crate::places::{Place, Told, places};
 use crate::view::View;
-use crate::words::{count, iops, list, ratio};
 
 /// A change with this p or more is none. Over many cells each has its share of it.
 const P_MAX: f64 = 0.001;
@@ -133,66 +133,43 @@ fn found(views: &[&View<'_>], cell: Option<&str>, series: &[f64], p_max: f64) ->
 }
 
 impl History {
-    /// Verdict, evidence, what next.
-    pub fn sentences(&self) -> Vec<String> {
-        let runs = count(self.runs.len() as u64, "run");
-        let cells = count(u64::from(self.cells), "cell");
-        let shared: Vec<&Change> = self.changes.iter().filter(|c| c.cell.is_none()).collect();
-        let alone: Vec<&Change> = self.changes.iter().filter(|c| c.cell.is_some()).collect();
+    /// Each change and what changed with it, the mean over all cells first.
+    pub fn findings(&self) -> Vec<Finding> {
         if self.changes.is_empty() {
-            return vec![format!(
-                "No change of level over {runs}: neither in the mean over {cells} nor in one of \
-                 them. A level needs {RUNS_MIN} runs to be one, so the newest two cannot be told \
-                 from chance yet."
-            )];
+            let found = Finding::new(Code::HistoryUnchanged).with("runs", self.runs.len());
+            return vec![found.with("common", self.cells).with("least", RUNS_MIN)];
         }
-        let mut said: Vec<String> = Vec::new();
-        for change in shared {
-            said.push(format!("The level over {cells} changed at {}", change.text()));
-            said.push(change.cause());
-        }
-        for change in alone {
-            let name = change.cell.as_deref().unwrap_or_default();
-            said.push(format!("{name} changed at {}", change.text()));
-        }
-        said.push(
-            "Next: measure once more as before the change and as after it, in turn (`plimsoll \
-             compare --live`), before anybody is alarmed: runs apart in time differ in more than \
-             is recorded."
-                .to_owned(),
-        );
-        said
+        let shared = self.changes.iter().filter(|change| change.cell.is_none());
+        let alone = self.changes.iter().filter(|change| change.cell.is_some());
+        let shared = shared.flat_map(|change| [change.finding(self.cells), change.cause()]);
+        shared.chain(alone.map(|change| change.finding(self.cells))).collect()
     }
 }
 
 impl Change {
-    fn text(&self) -> String {
-        format!(
-            "{}, after {}: from {} to {} IOPS, {}, over {} (p {}).",
-            self.first_after,
-            self.last_before,
-            iops(self.before),
-            iops(self.after),
-            ratio(self.after / self.before, None),
-            count(u64::from(self.runs_after), "run"),
-            if self.p < 1e-4 { "<0.0001".to_owned() } else { format!("{:.4}", self.p) },
-        )
+    fn finding(&self, common: u32) -> Finding {
+        let found = match &self.cell {
+            Some(cell) => Finding::new(Code::LevelOfCellChanged).with("cell", Value::name(cell)),
+            None => Finding::new(Code::LevelChanged).with("common", common),
+        };
+        self.between(found)
+            .with("before", Number::iops(self.before))
+            .with("after", Number::iops(self.after))
+            .with("ratio", Number::ratio(self.after / self.before))
+            .with("runs", self.runs_after)
+            .with("p", Number::chance(self.p))
     }
 
-    fn cause(&self) -> String {
-        let differences = &self.differences;
-        if differences.is_none() {
-            return format!(
-                "Nothing that is recorded changed between {} and {}.",
-                self.last_before, self.first_after
-            );
+    fn cause(&self) -> Finding {
+        if self.differences.is_none() {
+            return self.between(Finding::new(Code::LevelChangedAlone));
         }
-        let names: Vec<String> = differences.factors.iter().map(|f| f.name.clone()).collect();
-        format!(
-            "Between {} and {} this changed: {}.",
-            self.last_before,
-            self.first_after,
-            list(&names)
-        )
+        let names = self.differences.factors.iter().map(|factor| Value::from(&factor.name));
+        let names: Vec<Value> = names.collect();
+        self.between(Finding::new(Code::LevelChangedWith)).with("names", names)
+    }
+
+    fn between(&self, found: Finding) -> Finding {
+        found.with("last_before", &self.last_before).with("first_after", &self.first_after)
     }
 }

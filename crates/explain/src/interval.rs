@@ -1,5 +1,6 @@
 //! Cells with their intervals.
 
+use finding::{Code, Finding, Number, Value};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::interval::{Interval, moderated_among, plain, pooled_scale};
@@ -483,21 +484,19 @@ fn stalls_per_hour_max(cell: &CellView) -> Option<f64> {
 }
 
 impl CellInterval {
-    /// How to read it: the rate first, then what it is from, what lies apart, what it does not
-    /// cover.
-    pub fn sentences(&self) -> Vec<String> {
-        let mut said = vec![self.rate_sentence()];
-        said.extend(self.standstill_sentence());
-        said.extend(self.outlier_sentence());
-        if self.values.len() > 1 {
-            let median = rate(self.median);
-            said.push(format!(
-                "The visits, in the order made: {}; their median is {median}.",
-                in_order(&self.values)
-            ));
-        }
-        said.extend(self.stall_sentence());
-        said
+    /// How to read it: the rate first, then what it is from, outliers, what it does not cover.
+    pub fn findings(&self) -> Vec<Finding> {
+        let visits = self.values.len();
+        let in_order = (visits > 1).then(|| {
+            Finding::new(Code::VisitsInOrder)
+                .with("rates", Value::words(in_order(&self.values)))
+                .with("median", Value::words(rate(self.median)))
+        });
+        let no_outlier = (self.outliers.is_empty() && !self.outliers_judged && visits > 1)
+            .then(|| Finding::new(Code::OutliersUnknown).with("visits", visits))
+            .filter(|_| !self.is_of_few());
+        let rest = [self.stalls(), self.outlier(), no_outlier, in_order, self.no_stall()];
+        std::iter::once(self.rate()).chain(rest.into_iter().flatten()).collect()
     }
 
     /// How far it reaches: `+-1.2 %`; of a wide one its ends; of one whose lower end is 0, which no
@@ -534,97 +533,59 @@ impl CellInterval {
         }
     }
 
-    fn rate_sentence(&self) -> String {
-        let (mean, range) = (rate(self.mean), self.range(" and "));
-        // Both ends follow.
-        let width = match self.low > 0.0 && !self.is_wide() {
-            true => format!(" {}", self.reach()),
-            false => String::new(),
+    fn rate(&self) -> Finding {
+        let code = match self.basis {
+            Basis::Visits => Code::RateOfVisits,
+            Basis::OneVisit => Code::RateOfOneVisit,
         };
-        match self.basis {
-            Basis::Visits => format!(
-                "{mean} requests/s{width}: {} % confidence interval between {range}, from {} visits \
-                 spread over the run.",
-                (self.confidence * 100.0).round(),
-                self.visits
-            ),
-            Basis::OneVisit => format!(
-                "{mean} requests/s{width} within one visit, between {range}: excludes \
-                 run-to-run variation, which is often larger. Only further visits show that."
-            ),
-        }
+        // Both ends follow.
+        let is_reach = self.low > 0.0 && !self.is_wide();
+        Finding::new(code)
+            .with("mean", Value::words(rate(self.mean)))
+            .with_some("reach", is_reach.then(|| Value::words(self.reach())))
+            .with("range", Value::words(self.range(" and ")))
+            .with("visits", u64::from(self.visits))
     }
 
-    /// That standstills make the rate unsure, if they do.
-    pub fn standstill_sentence(&self) -> Option<String> {
+    /// That stalls make the rate uncertain, if they do.
+    pub(crate) fn stalls(&self) -> Option<Finding> {
         let found = self.standstills?;
-        let longest = crate::words::seconds(found.longest_ns as f64 / 1e9);
-        let took = crate::words::percent(found.share);
-        let times = crate::words::count(u64::from(found.times), "time");
-        Some(format!(
-            "Nothing came back for a while {times} in {} visits, for {longest} at most, {took} of \
-             their time: whether a visit meets that is chance, and from so few nobody knows how often it comes. \
-             The rate may be anything between {}; longer visits tell (--set time=...).",
-            self.values.len(),
-            self.range(" and "),
-        ))
+        Some(
+            Finding::new(Code::StallsOfFewVisits)
+                .with("stalls", u64::from(found.times))
+                .with("visits", self.values.len())
+                .with("longest", Number::ns(found.longest_ns))
+                .with("share", Number::share(found.share))
+                .with("range", Value::words(self.range(" and "))),
+        )
     }
 
-    /// Which visits lie apart, if any do, or whether so few could tell.
-    pub fn outlier_sentence(&self) -> Option<String> {
-        let visits: Vec<String> = self
-            .outliers
-            .iter()
-            .filter_map(|&position| Some((position, self.values.get(position as usize)?)))
-            .map(|(position, &value)| format!("visit {} ({})", position + 1, rate(value)))
-            .collect();
-        let which = visits.join(", ");
-        let without = self.mean_without_flagged.map(rate);
-        let apart = without.map_or_else(String::new, |without| {
-            format!(" The mean is {} with and {without} without.", rate(self.mean))
+    /// Which visits differ from the others, if any do.
+    pub(crate) fn outlier(&self) -> Option<Finding> {
+        let visits = self.outliers.iter().filter_map(|&position| {
+            let value = *self.values.get(position as usize)?;
+            Some(format!("visit {} ({})", position + 1, rate(value)))
         });
-        match visits.len() {
-            0 if !self.outliers_judged && self.values.len() > 1 && !self.is_of_few() => {
-                Some(format!(
-                    "{} repeats cannot identify an outlier: that none is marked is no clean bill.",
-                    self.values.len()
-                ))
-            }
-            0 => None,
-            1 => Some(format!(
-                "One of {} lies apart from the others: {which}.{apart} Nothing was dropped: look \
-                 for {} in that visit, and repeat it.",
-                self.values.len(),
-                if self.mean_without_flagged.is_some_and(|others| others < self.mean) {
-                    "a cache, or less load of others,"
-                } else {
-                    "a stall, a host stall or other load"
-                }
-            )),
-            n if !self.recurring => Some(format!(
-                "{n} of {} visits lie apart from the others: {which}.{apart} Nothing came back for \
-                 a while in visits of this cell (see the freezes), and without that time they do \
-                 not: it is one state with standstills, which the mean has in it as often as they came.",
-                self.values.len()
-            )),
+        let visits: Vec<String> = visits.collect();
+        let code = match visits.len() {
+            0 => return None,
+            1 => Code::VisitOutlier,
+            _ if !self.recurring => Code::VisitsWithStalls,
             // As a change that came once does it, and nothing that comes and goes.
-            n if self.is_at_an_end() => Some(format!(
-                "The {} {n} of {} visits lie apart from the others: {which}.{apart} They were made \
-                 one after the other, so the rate may have changed once; the mean describes neither.",
-                if self.outliers.first() == Some(&0) { "first" } else { "last" },
-                self.values.len()
-            )),
-            n => Some(format!(
-                "{n} of {} visits lie apart from the others: {which}.{apart} What comes back is no \
-                 outlier: {} in two states and the mean describes neither.",
-                self.values.len(),
-                if self.no_device {
-                    "there is no device, so this machine works"
-                } else {
-                    "the storage works"
-                }
-            )),
-        }
+            _ if self.is_at_an_end() => Code::VisitsChanged,
+            _ => Code::VisitsOfTwoStates,
+        };
+        let others = self.mean_without_flagged;
+        let words = |rated: f64| Value::words(rate(rated));
+        let found = Finding::new(code)
+            .with("n", visits.len())
+            .with("visits", self.values.len())
+            .with("which", Value::words(visits.join(", ")))
+            .with("faster", others.is_some_and(|others| others < self.mean))
+            .with("first", self.outliers.first() == Some(&0))
+            .with("no_device", self.no_device)
+            .with("mean", words(self.mean));
+        Some(found.with_some("others", others.map(words)))
     }
 
     /// Whether those that lie apart are the first visits, or the last, and no others.
@@ -640,13 +601,11 @@ impl CellInterval {
         self.ends_share.is_some_and(|share| share >= crate::ends::SHARE_MIN)
     }
 
-    fn stall_sentence(&self) -> Option<String> {
+    fn no_stall(&self) -> Option<Finding> {
         let every = 3600.0 / self.stalls_per_hour_max.filter(|&bound| bound > 0.0)?;
-        let seconds = self.measured_ns as f64 / 1e9;
-        Some(format!(
-            "No stall of {STALL_MS} ms or more in {seconds:.1} s measured: one every {every:.1} s \
-             or rarer could still have been missed."
-        ))
+        let measured = Number::ns(self.measured_ns);
+        let found = Finding::new(Code::StallsExcluded).with("measured", measured);
+        Some(found.with("every", Number::seconds(every)))
     }
 }
 
@@ -838,11 +797,11 @@ mod tests {
         assert_eq!(found.outliers, [0]);
         assert!(found.outliers_judged && !found.recurring);
         assert!((found.mean_without_flagged.unwrap() / 7778.0 - 1.0).abs() < 0.001);
-        insta::assert_snapshot!(found.sentences().join("\n"), @"
+        insta::assert_snapshot!(finding::texts(&found.findings()).join("\n"), @"
         6.50 K requests/s: 95 % confidence interval between 3.94 K and 10.7 K, from 5 visits spread over the run.
-        One of 5 lies apart from the others: visit 1 (3.17 K). The mean is 6.50 K with and 7.78 K without. Nothing was dropped: look for a stall, a host stall or other load in that visit, and repeat it.
+        One of 5 visits is an outlier: visit 1 (3.17 K). The mean is 6.50 K with it and 7.78 K without. It is included in the mean. Look for a stall, a host stall or other load in that visit, and repeat it.
         The visits, in the order made: 3.17 K, 7.61 K, 8.38 K, 7.63 K, 7.52 K; their median is 7.61 K.
-        No stall of 100 ms or more in 10.0 s measured: one every 3.3 s or rarer could still have been missed.
+        No stall of 100 ms or more in 10 s of measuring: one every 3.34 s or rarer could still have been missed.
         ");
     }
 
@@ -865,16 +824,16 @@ mod tests {
         let pooled = all[0].clone().unwrap();
         assert!(pooled.half_width < 0.75 * alone.half_width, "{pooled:?} {alone:?}");
         assert!(pooled.outliers_judged && !alone.outliers_judged);
-        insta::assert_snapshot!(pooled.sentences().join("\n"), @"
+        insta::assert_snapshot!(finding::texts(&pooled.findings()).join("\n"), @"
         4.00 K requests/s +-3.6 %: 95 % confidence interval between 3.86 K and 4.14 K, from 3 visits spread over the run.
         The visits, in the order made: 4.00 K, 4.08 K, 3.92 K; their median is 4.00 K.
-        No stall of 100 ms or more in 6.0 s measured: one every 2.0 s or rarer could still have been missed.
+        No stall of 100 ms or more in 6 s of measuring: one every 2 s or rarer could still have been missed.
         ");
-        insta::assert_snapshot!(alone.sentences().join("\n"), @"
+        insta::assert_snapshot!(finding::texts(&alone.findings()).join("\n"), @"
         4.00 K requests/s +-5.1 %: 95 % confidence interval between 3.81 K and 4.20 K, from 3 visits spread over the run.
-        3 repeats cannot identify an outlier: that none is marked is no clean bill.
+        3 visits cannot identify an outlier, so there may be one.
         The visits, in the order made: 4.00 K, 4.08 K, 3.92 K; their median is 4.00 K.
-        No stall of 100 ms or more in 6.0 s measured: one every 2.0 s or rarer could still have been missed.
+        No stall of 100 ms or more in 6 s of measuring: one every 2 s or rarer could still have been missed.
         ");
     }
 
@@ -897,7 +856,7 @@ mod tests {
             }];
             let view = View::new(&run);
             let marks = crate::Findings::of(&view).marks(&view);
-            let mark = marks.into_iter().find(|mark| mark.code == "few-requests");
+            let mark = marks.into_iter().find(|mark| mark.code.name() == "few-requests");
             (cells(&view).swap_remove(0).unwrap(), mark)
         };
         let (found, mark) = with(34, 40);
@@ -934,7 +893,7 @@ mod tests {
         let view = View::new(&run);
         assert_eq!(cells(&view), [None], "too short for an interval");
         let marks = crate::Findings::of(&view).marks(&view);
-        let mark = marks.iter().find(|mark| mark.code == "few-requests").unwrap();
+        let mark = marks.iter().find(|mark| mark.code.name() == "few-requests").unwrap();
         assert!(mark.evidence.contains("may make the rate too high by up to 10 %"), "{mark:?}");
     }
 
@@ -946,7 +905,7 @@ mod tests {
         let found = first(grid).unwrap();
         assert_eq!(found.outliers, [2, 4]);
         assert!(found.recurring);
-        insta::assert_snapshot!(found.sentences()[1], @"2 of 5 visits lie apart from the others: visit 3 (2.00 K), visit 5 (2.01 K). The mean is 3.03 K with and 4.00 K without. What comes back is no outlier: the storage works in two states and the mean describes neither.");
+        insta::assert_snapshot!(found.findings()[1].text(), @"2 of 5 visits differ from the others: visit 3 (2.00 K), visit 5 (2.01 K). The mean is 3.03 K with them and 4.00 K without. Values that recur are not outliers: the storage works in two states, and the mean describes neither.");
     }
 
     #[test]
@@ -955,14 +914,16 @@ mod tests {
             let mut grid: Vec<VisitRecord> =
                 (1..20).flat_map(|cell| steady(cell, &[400, 404, 397])).collect();
             grid.extend(steady(0, counts));
-            first(grid).unwrap().outlier_sentence().unwrap()
+            first(grid).unwrap().outlier().unwrap().text()
         };
         let said = of(&[400, 401, 398, 200, 201]);
-        assert!(said.starts_with("The last 2 of 5 visits lie apart from the others"), "{said}");
-        assert!(said.ends_with("so the rate may have changed once; the mean describes neither."));
+        assert!(said.starts_with("The last 2 of 5 visits differ from the others"), "{said}");
+        assert!(
+            said.ends_with("so the rate may have changed once; the mean describes neither level.")
+        );
         let said = of(&[200, 201, 400, 401, 398]);
         assert!(said.starts_with("The first 2 of 5 visits"), "{said}");
-        assert!(of(&[400, 200, 201, 401, 398]).contains("What comes back"));
+        assert!(of(&[400, 200, 201, 401, 398]).contains("Values that recur"));
     }
 
     /// Visits of ten seconds, 1,000 a second, of which each stood still for so many of them.
@@ -989,8 +950,8 @@ mod tests {
         // Between 0.24 and 7.2 in four seconds of running.
         assert!((found.high / 674.0 - 1.0).abs() < 0.02, "{found:?}");
         assert!((found.low / 65.0 - 1.0).abs() < 0.05 && found.half_width > 2.0, "{found:?}");
-        let said = found.sentences()[1].clone();
-        let wanted = "Nothing came back for a while 2 times in 2 visits, for 8 s at most, 80 % of their time";
+        let said = found.findings()[1].text();
+        let wanted = "2 stalls in 2 visits, the longest 8 s, took 80 % of the measured time.";
         assert!(said.starts_with(wanted), "{said}");
         let short = first_of(&standing(&[1, 0, 1]));
         assert_eq!(short.standstills, None, "how much visits differ tells that");
@@ -1014,10 +975,10 @@ mod tests {
         assert_eq!(cells(&view)[0], None, "the same in each visit, and says nothing");
         let context = crate::explanation::Context::default();
         let told = crate::explanation::Explanation::of(&[view], &context);
-        let said = told.runs[0].sections.iter().flat_map(|section| &section.sentences);
-        let said = said.cloned().collect::<Vec<_>>().join("\n");
-        assert!(said.contains("Unknown how fast `read` is, and no interval"), "{said}");
-        assert!(said.contains("too little time between the gaps to tell a rate; 95 %"), "{said}");
+        let said = told.runs[0].sections.iter().flat_map(|section| section.sentences());
+        let said = said.collect::<Vec<_>>().join("\n");
+        assert!(said.contains("The rate of `read` is unknown"), "{said}");
+        assert!(said.contains("too little time between the stalls to tell a rate; 95 %"), "{said}");
         // One visit that ran is enough to know something.
         run.visits.push(VisitRecord { repeat: 2, ..crate::freeze::tests::visit(2, "read", &[]) });
         assert!(first_of(&run).high <= 1_050.0);
@@ -1060,8 +1021,8 @@ mod tests {
     fn one_state_with_standstills_is_no_mixture() {
         let found = first_of(&standing(&[0, 0, 0, 6, 0, 0, 6, 0, 0, 0]));
         assert!(found.outliers.len() > 1 && !found.recurring, "{found:?}");
-        let said = found.outlier_sentence().unwrap();
-        assert!(said.contains("one state with standstills"), "{said}");
+        let said = found.outlier().unwrap().text();
+        assert!(said.contains("one state with stalls"), "{said}");
     }
 
     #[test]
@@ -1070,9 +1031,9 @@ mod tests {
         let found = first(vec![visit(0, 0, &rates)]).unwrap();
         assert_eq!(found.basis, Basis::OneVisit);
         assert!(found.low < found.mean && found.mean < found.high && found.half_width < 0.02);
-        insta::assert_snapshot!(found.sentences().join("\n"), @"
-        4.11 K requests/s +-0.4 % within one visit, between 4.09 K and 4.13 K: excludes run-to-run variation, which is often larger. Only further visits show that.
-        No stall of 100 ms or more in 6.0 s measured: one every 2.0 s or rarer could still have been missed.
+        insta::assert_snapshot!(finding::texts(&found.findings()).join("\n"), @"
+        4.11 K requests/s +-0.4 % within one visit, between 4.09 K and 4.13 K. This excludes run-to-run variation, which is often larger; only more visits show it.
+        No stall of 100 ms or more in 6 s of measuring: one every 2 s or rarer could still have been missed.
         ");
         assert_eq!(first(vec![visit(0, 0, &rates[..29])]), None, "too short");
     }
@@ -1099,7 +1060,7 @@ mod tests {
         let rates: Vec<u64> = (0..200).map(|at| if at < 100 { 100 } else { 0 }).collect();
         let found = first(vec![visit(0, 0, &rates)]).unwrap();
         assert!(found.low == 0.0 && found.half_width > 1.0, "{found:?}");
-        let said = found.sentences().remove(0);
+        let said = found.findings().remove(0).text();
         assert!(said.contains("requests/s within one visit, between 0 and"), "{said}");
         assert!(found.reach().starts_with("from 0 to "), "{}", found.reach());
     }

@@ -2,13 +2,14 @@
 //!
 //! Percentiles count requests, and a freeze is few of those; people count moments.
 
+use finding::{Code, Finding, Number, Subject, Value};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{LatencyHistogram, exposure};
 use units::Nanos;
 
 use crate::places::Told;
-use crate::view::{CellView, Offered, View, VisitView};
+use crate::view::{CellView, Offered, View, VisitView, is_preparation};
 use crate::words;
 
 /// Waits that are asked about.
@@ -34,6 +35,9 @@ pub struct CellLatency {
     pub cell_name: String,
     /// The stream, of a cell that has several.
     pub stream: Option<String>,
+    /// Its position in the cell; 0 of the cell as a whole.
+    #[serde(skip)]
+    pub position: u32,
     /// The chance of waiting longer, for 1 ms, 10 ms, 100 ms and 1 s.
     pub exposure: Vec<Exposure>,
     /// Wait that one random moment in a hundred exceeds.
@@ -117,6 +121,7 @@ fn cell_latency(cell: &CellView<'_>, asked: &Told<'_>) -> CellLatency {
         cell: cell.cell.index,
         cell_name: cell.name(),
         stream: cell.stream_name().map(str::to_owned),
+        position: cell.stream.unwrap_or(0) as u32,
         exposure: LIMITS.into_iter().filter_map(share).collect(),
         one_in_hundred_ns: exposure::quantile(&all, 0.01).map(Nanos::get),
         overloaded: overloads(cell, asked),
@@ -124,50 +129,66 @@ fn cell_latency(cell: &CellView<'_>, asked: &Told<'_>) -> CellLatency {
 }
 
 impl Latencies {
-    /// One or two sentences a cell.
-    pub fn sentences(&self) -> Vec<String> {
-        self.cells.iter().flat_map(CellLatency::sentences).collect()
+    /// All cells of a few; of many the three with the longest waits, and those that were overloaded.
+    pub fn findings(&self) -> Vec<Finding> {
+        const FEW: usize = 6;
+        const NAMED: usize = 3;
+        // Nobody waits for what only prepares.
+        let measured = self.cells.iter().filter(|cell| !is_preparation(&cell.cell_name));
+        let cells: Vec<&CellLatency> = measured.collect();
+        let is_unknown =
+            |cell: &&CellLatency| cell.one_in_hundred_ns.is_none() && cell.overloaded.is_empty();
+        if cells.len() > 1 && cells.iter().all(is_unknown) {
+            return vec![Finding::new(Code::WaitsUnknownAll)];
+        }
+        if cells.len() <= FEW {
+            return cells.into_iter().flat_map(CellLatency::findings).collect();
+        }
+        let mut longest = cells.clone();
+        longest.sort_by_key(|cell| std::cmp::Reverse(cell.one_in_hundred_ns));
+        let least = longest.get(NAMED - 1).and_then(|cell| cell.one_in_hundred_ns);
+        let mut left = NAMED;
+        let mut found = Vec::new();
+        for cell in cells {
+            let is_long = left > 0 && cell.one_in_hundred_ns >= least;
+            left -= usize::from(is_long);
+            if is_long || !cell.overloaded.is_empty() {
+                found.extend(cell.findings());
+            }
+        }
+        found.push(Finding::new(Code::WaitsShorter));
+        found
     }
 }
 
 impl CellLatency {
     /// The chances that are worth a word, and whether more was asked for than could be done.
-    pub fn sentences(&self) -> Vec<String> {
-        let name = &self.cell_name;
-        let mut lines = Vec::new();
+    pub fn findings(&self) -> Vec<Finding> {
+        let of = |code| Finding::new(code).on(self.subject());
         let told: Vec<String> = self
             .exposure
             .iter()
             .filter(|e| e.share >= SHARE_MIN && e.share < 0.9995)
             .map(|e| format!("{} for more than {}", chance(e.share), Nanos::new(e.wait_ns)))
             .collect();
-        lines.push(match (self.one_in_hundred_ns, told.is_empty()) {
-            (None, _) if self.has_foreign_bins => format!(
-                "`{name}`: how long requests wait is unknown: it is worked out from our own \
-                 histograms, not from bins that another tool printed, which `export --format hlog` \
-                 writes."
-            ),
-            (None, _) => format!(
-                "`{name}`: how long requests wait is unknown: there is no histogram of latencies."
-            ),
-            (Some(ns), true) => format!(
-                "`{name}`: of requests arriving at random moments, 1 % wait longer than {}.",
-                Nanos::new(ns)
-            ),
-            (Some(ns), false) => format!(
-                "`{name}`: of requests arriving at random moments, 1 % wait longer than {}; {}.",
-                Nanos::new(ns),
-                words::list(&told)
-            ),
-        });
-        if let Some(text) = self.overloaded.first() {
-            lines.push(format!(
-                "`{name}` was overloaded in {}: {text}. Its latencies are those of a queue that \
-                 grows; measure at 50, 70 and 90 % of the rate it reached.",
-                words::count(self.overloaded.len() as u64, "visit")
-            ));
+        let chances = (!told.is_empty()).then(|| Value::words(words::list(&told)));
+        let mut found = vec![match self.one_in_hundred_ns {
+            None => of(Code::WaitsUnknown).with("foreign_bins", self.has_foreign_bins),
+            Some(ns) => of(Code::WaitsOfCell)
+                .with("one_in_hundred", Number::ns(ns))
+                .with_some("chances", chances),
+        }];
+        if let Some(how) = self.overloaded.first() {
+            let visits = self.overloaded.len();
+            found.push(
+                of(Code::OverloadedCell).with("visits", visits).with("how", Value::words(how)),
+            );
         }
-        lines
+        found
+    }
+
+    fn subject(&self) -> Subject {
+        Subject::new(self.cell, Some(self.position as usize), &self.cell_name)
     }
 }
 

@@ -1,11 +1,12 @@
-//! Records to verdicts. Pure: what was stored goes in, plain sentences with their evidence come
-//! out, and the same records give the same verdict.
+//! Records to verdicts. Pure: what was stored goes in, findings come out, and the same records give the
+//! same verdict.
 //!
-//! Every verdict has the same build: a typed value with the numbers, for programs, and a method
-//! `sentences` for people: what it is, on what evidence, what to do next. A verdict says
-//! *unknown* where the evidence is missing; it never says *fine* for want of data.
+//! Every verdict has the same build: a typed value with the numbers, and a method `findings` that gives
+//! codes with values: what it is, on what evidence, what to do next. The words are in `finding`. A verdict
+//! says *unknown* where the evidence is missing; it never says *fine* for want of data.
 
 pub mod advice;
+mod answer;
 pub mod arrays;
 pub mod barrier;
 pub mod cache;
@@ -20,6 +21,7 @@ pub mod ends;
 pub mod explanation;
 pub mod factor;
 pub mod findings;
+pub mod floor;
 pub mod freeze;
 pub mod gap;
 pub mod group;

@@ -4,18 +4,17 @@
 //! Where many requests are in flight one of them can wait for seconds and no gap shows: the others
 //! go on. No percentile shows it either, and for who waited it was the whole story.
 
+use finding::{Code, Finding, Number, Subject, Value};
 use record::{OpRecord, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::LatencyHistogram;
 use stats::histogram::bucket_bounds;
-use units::Nanos;
 
 use crate::closing::load_ns;
 use crate::freeze::{Freezes, HICCUP};
 use crate::halt::Halts;
 use crate::view::{CellView, View, is_preparation};
-use crate::words;
 
 /// Far out is beyond so many times the 99th percentile of all that took less than half of it.
 const TIMES_USUAL: u64 = 10;
@@ -42,6 +41,9 @@ pub struct LongWait {
     pub cell_name: String,
     /// The stream.
     pub stream: String,
+    /// Its position in the cell, of a cell that has several.
+    #[serde(skip)]
+    pub position: Option<usize>,
     /// `read`, `write`, `fdatasync`, ...
     pub operation: String,
     /// Which visit of the cell, from 0.
@@ -159,6 +161,7 @@ fn of_stream(
                         cell: row.cell.index,
                         cell_name: row.name(),
                         stream: row.cell.streams[position].name.clone(),
+                        position: row.stream,
                         operation: name.to_owned(),
                         repeat: visit.visit.repeat,
                         order,
@@ -259,73 +262,45 @@ fn is_far(all: &Kind, latency_ns: u64) -> bool {
 
 impl Longest {
     /// The longest of them, in the order of time.
-    pub fn sentences(&self) -> Vec<String> {
+    pub fn findings(&self) -> Vec<Finding> {
         let mut told: Vec<&LongWait> = self.found.iter().collect();
         told.sort_by_key(|wait| (std::cmp::Reverse(wait.latency_ns), wait.order));
         told.truncate(LINES_MAX);
         told.sort_by_key(|wait| (wait.order, wait.at_ns));
-        let mut said: Vec<String> = told.into_iter().map(LongWait::sentence).collect();
+        let mut found: Vec<Finding> = told.into_iter().map(LongWait::finding).collect();
         if let Some(more @ 1..) = self.found.len().checked_sub(LINES_MAX) {
-            said.push(format!("Requests were held up alone {more} more times, never longer."));
+            found.push(Finding::new(Code::RequestOutliersMore).with("times", more));
         }
-        if self.found.iter().any(|wait| !wait.stood_still) {
-            said.push(
-                "Next: if such waits come again at the same places, look at the device's error \
-                 log (a sector that is read again and again); else at what else used it then."
-                    .to_owned(),
-            );
-        }
-        said
+        found
     }
 }
 
 impl LongWait {
-    fn sentence(&self) -> String {
-        let what = match self.requests {
-            1 => format!("one {} took", self.operation),
-            n => format!("{n} requests ({}) took up to", self.operation),
-        };
-        format!(
-            "`{}`: {what} {} in visit {}, until {} ({} into the run), at byte {}; 99 of 100 take up \
-             to {}.{}",
-            self.cell_name,
-            Nanos::new(self.latency_ns),
-            u64::from(self.repeat) + 1,
-            Nanos::new(self.at_ns),
-            Nanos::new(self.at_in_run_ns),
-            self.offset,
-            words::seconds(self.usual_ns as f64 / 1e9),
-            self.meanwhile(),
-        )
-    }
-
-    /// What the others did.
-    fn meanwhile(&self) -> String {
-        if self.stood_still {
-            return format!(
-                " Nothing else came back in the measured part until then: it had stood still since \
-                 {} before that began.",
-                words::seconds(self.in_ramp_ns as f64 / 1e9)
-            );
-        }
-        let out = words::seconds(self.past_load_ns as f64 / 1e9);
-        match (self.others_went_on, self.past_load_ns) {
-            (true, 0) => " The others went on meanwhile, so no gap shows it.".to_owned(),
-            (true, _) => format!(
-                " The others went on until the load ended, {out} before it was back: no gap shows \
-                 it, and no rate has that time."
-            ),
-            (false, 0) => String::new(),
-            (false, _) => {
-                format!(" The load ended {out} before it was back: no rate has that time.")
-            }
-        }
+    fn finding(&self) -> Finding {
+        let code =
+            if self.stood_still { Code::RequestOutlierInStall } else { Code::RequestOutlier };
+        let past_load = Some(self.past_load_ns).filter(|ns| *ns > 0).map(Number::ns);
+        Finding::new(code)
+            .on(Subject::new(self.cell, self.position, &self.cell_name))
+            .with("one", self.requests == 1)
+            .with("requests", self.requests)
+            .with("operation", Value::words(&self.operation))
+            .with("latency", Number::ns(self.latency_ns))
+            .with("visit", u64::from(self.repeat) + 1)
+            .with("at", Number::ns(self.at_ns))
+            .with("in_run", Number::ns(self.at_in_run_ns))
+            .with("offset", self.offset)
+            .with("usual", Number::ns(self.usual_ns))
+            .with("others_went_on", self.others_went_on)
+            .with_some("past_load", past_load)
+            .with("in_ramp", Number::ns(self.in_ramp_ns))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use record::{Run, SlowRequest, TargetKind};
+    use units::Nanos;
 
     use super::*;
     use crate::freeze::tests::{MS, run, visit};
@@ -333,6 +308,10 @@ mod tests {
     fn found(run: &Run) -> Longest {
         let view = View::new(run);
         longest(&view, &crate::freeze::freezes(&view), &crate::halt::halts(&view))
+    }
+
+    fn said(run: &Run) -> Vec<String> {
+        finding::texts(&found(run).findings())
     }
 
     /// Ten seconds of which one request waits for three while others go on.
@@ -352,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_wait_that_no_gap_shows_is_told() {
-        let said = found(&one_waits(3_000)).sentences();
+        let said = said(&one_waits(3_000));
         let wanted =
             "`read`: one read took 3 s in visit 1, until 5 s (5 s into the run), at byte 7";
         assert!(said[0].starts_with(wanted), "{said:?}");
@@ -360,8 +339,8 @@ mod tests {
             &[View::new(&one_waits(3_000))],
             &crate::explanation::Context::default(),
         );
-        let all: Vec<&String> =
-            explanation.runs[0].sections.iter().flat_map(|s| &s.sentences).collect();
+        let all: Vec<String> =
+            explanation.runs[0].sections.iter().flat_map(|s| s.sentences()).collect();
         assert!(all.iter().any(|said| said.starts_with(wanted)), "{all:?}");
         assert!(found(&one_waits(90)).found.is_empty(), "not long");
     }
@@ -371,13 +350,16 @@ mod tests {
         let with = |change: fn(&mut VisitRecord)| {
             let mut run = one_waits(3_000);
             change(&mut run.visits[0]);
-            found(&run).sentences().swap_remove(0)
+            said(&run).swap_remove(0)
         };
         let said = with(|_| ());
-        assert!(said.ends_with("The others went on meanwhile, so no gap shows it."), "{said}");
+        assert!(
+            said.ends_with("Other requests completed meanwhile, so it is not counted as a stall."),
+            "{said}"
+        );
         let said = with(|visit| visit.load_ns = Some(2_500 * MS));
-        let wanted = "The others went on until the load ended, 2.5 s before it was back: no gap \
-                      shows it, and no rate has that time.";
+        let wanted = "Other requests completed until the load ended, 2.5 s before this completed: it is \
+                      not counted as a stall, and no rate includes that time.";
         assert!(said.ends_with(wanted), "{said}");
         // Beside a gap that is too short to cover it nobody went on all the time.
         let said = with(|visit| (2_600..3_100).for_each(|ms| visit.completions.clear(ms)));
@@ -392,16 +374,19 @@ mod tests {
             visit.ramp_ns = 1_000 * MS;
             visit.streams[0].ops[0].slow[0].at_ns = 80 * MS;
             (0..silent_ms).for_each(|ms| visit.completions.clear(ms));
-            found(&run).sentences()
+            said(&run)
         };
         let said = with(80);
-        let wanted = "Nothing else came back in the measured part until then: it had stood still \
-                      since 400 ms before that began.";
+        let wanted = "Nothing else came back in the measured part until then: a stall that began \
+                      400 ms before the measured part.";
         assert!(said.len() == 1 && said[0].ends_with(wanted), "{said:?}");
         // Something came back, and what did before nobody knows.
         let said = with(30);
-        assert!(!said[0].contains("went on") && !said[0].contains("stood still"), "{said:?}");
-        assert!(with(0)[0].ends_with("The others went on meanwhile, so no gap shows it."));
+        assert!(!said[0].contains("Other requests completed"), "{said:?}");
+        assert!(
+            with(0)[0]
+                .ends_with("Other requests completed meanwhile, so it is not counted as a stall.")
+        );
     }
 
     #[test]

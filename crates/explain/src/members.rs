@@ -7,12 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use finding::{Code, Finding, Number, Subject, Value};
 use record::LedgerEntry;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::view::{CellView, View, VisitView};
-use crate::words::{list, percent, ratio, seconds};
 
 /// In a visit that says something of a device it completed so many requests.
 const REQUESTS_MIN: u64 = 10;
@@ -243,48 +243,38 @@ fn write_cost(cell: &CellView<'_>, depth: u32) -> Option<WriteCost> {
 
 impl Members {
     /// Who is apart from its siblings, on what evidence, what to do next; then what writes cost.
-    pub fn sentences(&self) -> Vec<String> {
-        let mut said: Vec<String> = self.layers.iter().flat_map(MemberLayer::busier).collect();
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut found: Vec<Finding> = self.layers.iter().flat_map(MemberLayer::busier).collect();
         // What is slow makes everything above it slow: the lowest is the cause.
         let slow = self.layers.iter().rev().find_map(|layer| match layer.slow() {
             slow if slow.is_empty() => None,
             slow => Some((layer, slow)),
         });
         match (slow, self.layers.last()) {
-            (Some((layer, slow)), _) => said.extend(slow.iter().map(|one| layer.slow_words(one))),
-            (None, Some(layer)) => said.extend(layer.alike_words()),
+            (Some((layer, slow)), _) => {
+                found.extend(slow.iter().map(|one| layer.slow_finding(one)));
+            }
+            (None, Some(layer)) => found.extend(layer.alike()),
             (None, None) => {}
         }
-        said.extend(self.write_words());
-        said
+        found.extend(self.of_writes());
+        found
     }
 
-    fn write_words(&self) -> Vec<String> {
+    fn of_writes(&self) -> Option<Finding> {
         let (needs, free): (Vec<&WriteCost>, Vec<&WriteCost>) =
             self.writes.iter().partition(|cost| cost.read_per_written >= READ_BEFORE_WRITE);
-        let Some(worst) =
-            needs.iter().max_by(|a, b| a.read_per_written.total_cmp(&b.read_per_written))
-        else {
-            return Vec::new();
-        };
-        let names = |costs: &[&WriteCost]| {
-            list(&costs.iter().map(|cost| format!("`{}`", cost.cell_name)).collect::<Vec<_>>())
-        };
-        let but = match free.as_slice() {
-            [] => String::new(),
-            some => format!(" {} did not: whole stripes need no reading.", names(some)),
-        };
-        vec![format!(
-            "Writes made the members read first ({}): at worst in `{}`, where for each byte written \
-             they read {} and write {}. That is what parity costs where a write does not fill \
-             whole stripes: write whole stripes on their borders (request size, alignment of \
-             partition, volume and file system), take a smaller chunk, or an array without \
-             parity.{but}",
-            names(&needs),
-            worst.cell_name,
-            ratio(worst.read_per_written, None),
-            ratio(worst.written_per_written, None),
-        )]
+        let worst =
+            needs.iter().max_by(|a, b| a.read_per_written.total_cmp(&b.read_per_written))?;
+        let free = free.iter().map(|cost| cost.cell_name.as_str());
+        let free = (needs.len() < self.writes.len()).then(|| Value::names(free));
+        let subject = |cost: &&WriteCost| Subject::new(cost.cell, None, &cost.cell_name);
+        let found = Finding::new(Code::MembersReadToWrite)
+            .on_all(needs.iter().map(subject), self.writes.len())
+            .with("worst", Value::name(&worst.cell_name))
+            .with("read", Number::ratio(worst.read_per_written))
+            .with("written", Number::ratio(worst.written_per_written));
+        Some(found.with_some("free", free))
     }
 }
 
@@ -294,54 +284,40 @@ impl MemberLayer {
         self.devices.iter().filter(|member| member.standing == Standing::Slow).collect()
     }
 
-    fn slow_words(&self, slow: &Member) -> String {
+    fn of(&self, code: Code, member: &Member) -> Finding {
+        Finding::new(code)
+            .with("device", Value::name(&member.device))
+            .with("depth", self.depth)
+            .with("visits", self.visits)
+            .with("loaded", self.loaded)
+    }
+
+    fn slow_finding(&self, slow: &Member) -> Finding {
         let others = self.devices.iter().filter(|member| member.device != slow.device);
         let others = middle(others.map(|member| member.time_ns as f64)).unwrap_or(0.0);
-        let Member { device, slower_in, .. } = slow;
-        format!(
-            "{device} is slower than its siblings: a request takes {} there and {} on the others ({}, \
-             in {slower_in} of {} {}visits), and it has no more of them. An array goes at the \
-             pace of its slowest member: look at its health, its link and its slot, measure it \
-             alone, replace it.",
-            seconds(slow.time_ns as f64 / 1e9),
-            seconds(others / 1e9),
-            ratio(slow.time_ratio, None),
-            self.visits,
-            if self.loaded { "loaded " } else { "" }
-        )
+        self.of(Code::MemberSlow, slow)
+            .with("time", Number::ns(slow.time_ns))
+            .with("others", Number::seconds(others / 1e9))
+            .with("ratio", Number::ratio(slow.time_ratio))
+            .with("slower_in", slow.slower_in)
     }
 
-    fn busier(&self) -> Option<String> {
+    fn busier(&self) -> Vec<Finding> {
         let busier = self.devices.iter().filter(|member| member.standing == Standing::Busier);
         let all: f64 = self.devices.iter().map(|member| member.requests as f64).sum();
-        let told: Vec<String> = busier
-            .map(|member| {
-                let share = member.requests as f64 / all.max(1.0);
-                format!("{} ({} of the requests)", member.device, percent(share))
-            })
-            .collect();
-        (!told.is_empty()).then(|| {
-            format!(
-                "More goes to {} than to {} siblings: the layout or the load puts what is asked \
-                 for there, so the others idle. A larger working set or a smaller chunk spreads it.",
-                list(&told),
-                if told.len() == 1 { "its" } else { "their" }
-            )
-        })
+        let finding = |member: &Member| {
+            self.of(Code::MemberBusier, member)
+                .with("share", Number::share(member.requests as f64 / all.max(1.0)))
+                .with("ratio", Number::ratio(member.requests_ratio))
+        };
+        busier.map(finding).collect()
     }
 
-    fn alike_words(&self) -> Option<String> {
+    fn alike(&self) -> Option<Finding> {
         let known = self.devices.iter().all(|member| member.standing == Standing::Alike);
         let slowest = self.devices.iter().max_by(|a, b| a.time_ratio.total_cmp(&b.time_ratio))?;
-        known.then(|| {
-            format!(
-                "No member is slower than its siblings by half or more{}: the slowest is {}, at {} \
-                 of the others' time.",
-                if self.loaded { "" } else { ", as far as so light a load can show it" },
-                slowest.device,
-                ratio(slowest.time_ratio, None)
-            )
-        })
+        let found = self.of(Code::MembersAlike, slowest);
+        known.then(|| found.with("ratio", Number::ratio(slowest.time_ratio)))
     }
 }
 

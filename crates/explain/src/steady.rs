@@ -2,17 +2,17 @@
 
 mod cliff;
 
+use finding::{Code, Finding, Number, Subject};
 use record::{Purpose, TargetKind, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::steady::{self, SNIA_ROUNDS, Volume};
 use stats::trend::{student_slope, theil_sen};
-use units::{Bytes, Nanos};
+use units::Bytes;
 
 pub use self::cliff::{NoCliff, WriteCliff};
-use crate::drift::{Slope, signed, written_bytes};
+use crate::drift::{Slope, written_bytes};
 use crate::view::{CellView, View, VisitView};
-use crate::words;
 
 const CONFIDENCE: f64 = 0.95;
 const GIB: u64 = 1 << 30;
@@ -48,6 +48,9 @@ pub struct SteadyState {
     pub cell_name: String,
     /// The stream, of a cell that has several.
     pub stream: Option<String>,
+    /// Its position in the cell; 0 of the cell as a whole.
+    #[serde(skip)]
+    pub position: u32,
     /// The cells for which it decides: those of its phase where rounds visit several, else itself.
     pub decides_for: Vec<u32>,
     /// Which visit of the run the first round was.
@@ -190,7 +193,7 @@ struct Rule {
 }
 
 fn rules(view: &View<'_>) -> Vec<Rule> {
-    let Some(plan) = crate::findings::plan(view) else { return Vec::new() };
+    let Some(plan) = view.suite() else { return Vec::new() };
     let mut first = 0u32;
     let rule = |phase: &suite::model::Phase| {
         let start = first;
@@ -345,6 +348,7 @@ fn state(view: &View<'_>, series: &Series<'_>, rule: Option<&Rule>) -> SteadySta
         cell: series.cell.cell.index,
         cell_name: series.cell.name(),
         stream: series.cell.stream_name().map(str::to_owned),
+        position: series.cell.stream.unwrap_or(0) as u32,
         decides_for: rule
             .map_or_else(|| vec![series.cell.cell.index], |r| r.cells.clone().collect()),
         order_first: series.order_first(),
@@ -440,96 +444,70 @@ fn device_bytes(view: &View<'_>) -> Option<u64> {
 impl SteadyStates {
     /// The cliffs; a verdict for each series with what it does not exclude, those first that are not
     /// steady; then where no cliff came.
-    pub fn sentences(&self) -> Vec<String> {
+    pub fn findings(&self) -> Vec<Finding> {
         let told = self.series.iter().filter(|s| s.asked || s.verdict == Verdict::Steady);
         let (steady, others): (Vec<_>, Vec<_>) = told.partition(|s| s.verdict == Verdict::Steady);
-        let cliffs = self.cliffs.iter().map(WriteCliff::sentence);
-        let series = others.into_iter().chain(steady).flat_map(SteadyState::sentences);
-        cliffs.chain(series).chain(self.no_cliff.iter().map(NoCliff::sentence)).collect()
+        let cliffs = self.cliffs.iter().map(WriteCliff::finding);
+        let series = others.into_iter().chain(steady).flat_map(SteadyState::findings);
+        cliffs.chain(series).chain(self.no_cliff.iter().map(NoCliff::finding)).collect()
     }
 }
 
 impl SteadyState {
     /// The verdict and its evidence.
-    pub fn sentences(&self) -> Vec<String> {
-        let name = &self.cell_name;
-        let rounds = words::count(self.rounds.len() as u64, "round");
-        let over = self.over();
-        let first = match self.verdict {
-            Verdict::Steady if self.still_moves() => {
-                format!("`{name}` keeps the rules of a steady state and still moves, {over}.")
-            }
-            Verdict::Steady if self.may_move() => {
-                format!(
-                    "`{name}` keeps the rules of a steady state and seems to move still, {over}."
-                )
-            }
-            Verdict::Steady => format!("`{name}` is steady {over}."),
-            Verdict::NotEnoughWritten => format!(
-                "`{name}` looks steady {over}, but a cliff can still come: {} were written, and \
-                 only {} would exclude it.",
-                words::size(self.written_bytes),
-                words::size(self.wanted_bytes)
-            ),
-            Verdict::TooFewRounds if self.snia.is_none() => format!(
-                "`{name}` is not known to be steady: there were {rounds}, and {} at least are \
-                 needed to tell.",
-                steady::LAST_HALF_ROUNDS_MIN
-            ),
-            Verdict::TooFewRounds => format!(
-                "Whether `{name}` is steady is not known: five rounds agree, but only {} or more \
-                 show a slow decay; there were {rounds}.",
-                steady::LAST_HALF_ROUNDS_MIN
-            ),
-            Verdict::FewRequests => format!(
-                "Whether `{name}` is steady is not known: its {rounds} have so few requests for \
-                 each one in flight that their start and end decide their rates."
-            ),
-            Verdict::NotSteady => format!(
-                "`{name}` was not shown to be steady in {rounds}: its number is kept, and may be \
-                 that of a drive on its way."
-            ),
-            Verdict::Unknown => format!(
-                "Whether `{name}` is steady is unknown: in some of its {rounds} nothing completed."
-            ),
-        };
-        let mut lines = vec![first];
-        lines.extend(self.drift());
-        lines.extend(self.evidence());
-        lines.extend(self.of_a_part());
-        if self.verdict == Verdict::FewRequests {
-            lines.push(
-                "Next: longer rounds (steady.round), or fewer requests in flight.".to_owned(),
-            );
-        } else if self.verdict == Verdict::NotSteady {
-            lines.push(format!(
-                "Next: more rounds of `{name}`, or write the measured range over twice before them."
-            ));
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut found = vec![self.finding()];
+        if self.looks_steady() {
+            found.push(self.window());
+            found.extend(self.drift());
         }
-        lines
+        found.extend(self.tests());
+        found.extend(self.of_a_part());
+        found
     }
 
-    /// `over the last 5 rounds: 3.45 s in which 904 MiB were written, 56.5 times the measured range of
-    /// 16.0 MiB`.
-    fn over(&self) -> String {
-        let minutes = self.horizon.span_ns as f64 / 6e10;
-        let time = if minutes >= 1.0 {
-            format!("{minutes:.0} min")
-        } else {
-            Nanos::new(self.horizon.span_ns).to_string()
+    /// The verdict alone.
+    pub fn finding(&self) -> Finding {
+        let code = match self.verdict {
+            Verdict::Steady if self.still_moves() => Code::SteadyMoves,
+            Verdict::Steady if self.may_move() => Code::SteadySeemsToMove,
+            Verdict::Steady => Code::Steady,
+            Verdict::NotEnoughWritten => Code::SteadyUnlessCliff,
+            Verdict::TooFewRounds if self.snia.is_none() => Code::SteadyFewRounds,
+            Verdict::TooFewRounds => Code::SteadyNoSlowDecay,
+            Verdict::FewRequests => Code::SteadyFewRequests,
+            Verdict::NotSteady => Code::SteadyNotShown,
+            Verdict::Unknown => Code::SteadyNothingCompleted,
         };
-        let rounds = words::count(self.horizon.rounds.into(), "round");
+        self.of(code)
+            .with("window", self.horizon.rounds)
+            .with("rounds", self.rounds.len())
+            .with("least", steady::LAST_HALF_ROUNDS_MIN)
+            .with("written", Number::bytes(self.written_bytes))
+            .with("wanted", Number::bytes(self.wanted_bytes))
+    }
+
+    fn of(&self, code: Code) -> Finding {
+        let position = Some(self.position as usize);
+        Finding::new(code).on(Subject::new(self.cell, position, &self.cell_name))
+    }
+
+    /// Whether both tests hold.
+    const fn looks_steady(&self) -> bool {
+        matches!(self.verdict, Verdict::Steady | Verdict::NotEnoughWritten)
+    }
+
+    /// The part of the series that the verdict is about.
+    fn window(&self) -> Finding {
         let written = self.horizon.written_bytes;
-        if written == 0 {
-            return format!("over the last {rounds}: {time}, in which nothing was written");
-        }
-        let whose = if self.is_device() { "device" } else { "measured range" };
-        format!(
-            "over the last {rounds}: {time} in which {} were written, {} times the {whose} of {}",
-            words::size(written),
-            words::digits(written as f64 / self.range_bytes.max(1) as f64),
-            words::size(self.range_bytes)
-        )
+        let fills = written as f64 / self.range_bytes.max(1) as f64;
+        self.of(Code::SteadyWindow)
+            .with("window", self.horizon.rounds)
+            .with("span", Number::ns(self.horizon.span_ns))
+            .with_some("written", (written > 0).then(|| Number::bytes(written)))
+            .with("fills", Number::times(fills))
+            .with("device", self.is_device())
+            .with("range", Number::bytes(self.range_bytes))
     }
 
     fn is_device(&self) -> bool {
@@ -548,110 +526,68 @@ impl SteadyState {
 
     /// The same by the interval that is shown, of 95 %: what excludes 0 is not plainly steady.
     pub fn may_move(&self) -> bool {
-        let accepted = matches!(self.verdict, Verdict::Steady | Verdict::NotEnoughWritten);
-        accepted && self.per_gib.is_some_and(|slope| slope.is_real())
+        self.looks_steady() && self.per_gib.is_some_and(|slope| slope.is_real())
     }
 
     /// What the rules let pass: how far the rate may have moved, and what that would make of more.
-    fn drift(&self) -> Option<String> {
-        if !matches!(self.verdict, Verdict::Steady | Verdict::NotEnoughWritten) {
-            return None;
-        }
+    fn drift(&self) -> Option<Finding> {
         let slope = self.per_gib?;
         let (low, high) = (slope.over_all_low, slope.over_all_high);
-        let interval = format!("{} [{}, {}]", signed(slope.over_all), signed(low), signed(high));
         let most = if low < 0.0 { low } else { high };
-        let (unit, bytes) = match self.is_device() {
-            true => ("each time the device is written", self.range_bytes),
-            false if self.horizon.written_bytes >= 1024 * GIB => ("each TiB written", 1024 * GIB),
-            false => ("each GiB written", GIB),
+        let (code, paced) = match () {
+            () if self.still_moves() => (Code::SteadyMoved, slope.over_all),
+            () if self.may_move() => (Code::SteadyMayHaveMoved, slope.over_all),
+            () => (Code::SteadyDriftPossible, most),
         };
-        let times = bytes as f64 / self.horizon.written_bytes.max(1) as f64;
-        let at_that_pace = |change: f64| {
-            let of_unit = (times * change.max(-0.999_999).ln_1p()).exp_m1();
-            match times <= PACE_MAX {
-                true => format!(", at that pace {} for {unit}", signed(of_unit.min(1000.0))),
-                false => String::new(),
-            }
+        let per = match self.is_device() {
+            true => self.range_bytes,
+            false if self.horizon.written_bytes >= 1024 * GIB => 1024 * GIB,
+            false => GIB,
         };
-        Some(if self.still_moves() {
-            format!(
-                "In these rounds it moved by {interval}{}: the rules let so much pass, and see no \
-                 further than they looked.",
-                at_that_pace(slope.over_all)
-            )
-        } else if self.may_move() {
-            format!(
-                "In these rounds it moved by {interval}{}: by the interval more than chance does, of \
-                 which one in 20 is wrong. The rules let so much pass; more rounds tell.",
-                at_that_pace(slope.over_all)
-            )
-        } else {
-            format!(
-                "In these rounds it may have moved by {interval}, which the rules let pass: a drift of \
-                 up to {} in them is not excluded{}.",
-                signed(most),
-                at_that_pace(most)
-            )
-        })
+        let times = per as f64 / self.horizon.written_bytes.max(1) as f64;
+        let pace = || Number::change((times * paced.max(-0.999_999).ln_1p()).exp_m1().min(1000.0));
+        let found = self
+            .of(code)
+            .with("change", slope.whole())
+            .with("most", Number::change(most))
+            .with("per", Number::bytes(per));
+        Some(found.with_some("pace", (times <= PACE_MAX).then(pace)))
     }
 
     /// What a part of a device does not tell.
-    fn of_a_part(&self) -> Option<String> {
+    fn of_a_part(&self) -> Option<Finding> {
         let all = self.device_bytes.filter(|_| !self.is_device())?;
-        let accepted = matches!(self.verdict, Verdict::Steady | Verdict::NotEnoughWritten);
-        (accepted && self.horizon.written_bytes > 0).then(|| {
-            format!(
-                "Written is a range of {} of a device of {}: what it does once all of it is written \
-                 was not seen.",
-                words::size(self.range_bytes),
-                words::size(all)
-            )
+        (self.looks_steady() && self.horizon.written_bytes > 0).then(|| {
+            self.of(Code::SteadyPartOfDevice)
+                .with("range", Number::bytes(self.range_bytes))
+                .with("device", Number::bytes(all))
         })
     }
 
-    fn evidence(&self) -> Option<String> {
+    fn tests(&self) -> Option<Finding> {
         let snia = self.snia?;
-        let says = |holds: bool| if holds { "holds" } else { "fails" };
-        let mut text = format!(
-            "SNIA's test on the last {SNIA_ROUNDS} rounds {}: range {}, rise {}",
-            says(snia.holds),
-            of_at_most(snia.range, steady::SNIA_RANGE_MAX),
-            rise_of_at_most(snia.rise, steady::SNIA_RISE_MAX)
-        );
+        let mut found = self
+            .of(Code::SteadyTests)
+            .with("snia_rounds", SNIA_ROUNDS)
+            .with("snia_holds", snia.holds)
+            .with("range", Number::share(snia.range))
+            .with("range_most", Number::share(steady::SNIA_RANGE_MAX))
+            .with("rise", Number::change(snia.rise))
+            .with("rise_most", Number::share(steady::SNIA_RISE_MAX));
         if let Some(half) = self.last_half {
-            text.push_str(&format!(
-                "; the stricter test on the last {} rounds {}: rise {}",
-                half.rounds,
-                says(half.holds),
-                rise_of_at_most(half.rise, steady::LAST_HALF_RISE_MAX)
-            ));
+            found = found
+                .with("half_rounds", half.rounds)
+                .with("half_holds", half.holds)
+                .with("half_rise", Number::change(half.rise))
+                .with("half_rise_most", Number::share(steady::LAST_HALF_RISE_MAX));
         }
-        Some(format!("{text}."))
+        Some(found)
     }
-}
-
-/// `10.04 % of at most 10 %`: with the digits that show which is more.
-fn of_at_most(seen: f64, most: f64) -> String {
-    let told = match seen > most {
-        true => words::percents_apart(seen, most).0,
-        false => words::percent(seen),
-    };
-    format!("{told} of at most {:.0} %", most * 100.0)
-}
-
-/// The same of a slope.
-fn rise_of_at_most(rise: f64, most: f64) -> String {
-    let sign = match signed(rise) {
-        text if text.starts_with('-') => "-",
-        text if text.starts_with('+') => "+",
-        _ => "",
-    };
-    format!("{sign}{}", of_at_most(rise.abs(), most))
 }
 
 #[cfg(test)]
 mod tests {
+    use finding::texts;
     use record::{Run, SeriesRow, TargetKind};
 
     use super::*;
@@ -699,8 +635,8 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
         // Nobody asked for a steady state there: neither a mark nor a word about it.
         let (run, found) = (rounds(&falling), steady_of(&rounds(&falling)));
         let marks = crate::findings::Findings::of(&View::new(&run)).marks(&View::new(&run));
-        assert!(marks.iter().all(|mark| mark.code != "not-steady"), "{marks:?}");
-        assert!(!found.sentences().iter().any(|said| said.contains("not steady")), "{found:?}");
+        assert!(marks.iter().all(|mark| mark.code.name() != "not-steady"), "{marks:?}");
+        assert!(found.findings().iter().all(|one| one.code != Code::SteadyNotShown), "{found:?}");
         assert_eq!(verdict(&[0; 12]), Verdict::Unknown);
         assert_eq!(steady_of(&rounds(&[RATE; 4])).series, []);
     }
@@ -722,13 +658,13 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
         let uneven = few(&(0..12).map(|k| (20 << 20) * (40 - k) / 20).collect::<Vec<_>>());
         for series in [even, uneven] {
             assert!(series.few_requests && series.verdict == Verdict::FewRequests, "{series:?}");
-            let said = series.sentences().join(" ");
+            let said = texts(&series.findings()).join(" ");
             assert!(
                 said.starts_with(
                     "Whether `write` is steady is not known: its 12 rounds have so few"
                 )
             );
-            assert!(said.contains("Next: longer rounds"), "{said}");
+            assert!(said.contains("make longer rounds"), "{said}");
         }
     }
 
@@ -739,12 +675,16 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
             let of = steady.per_gib.unwrap();
             let over_all = f64::midpoint(low, high);
             let slope = Slope { over_all, over_all_low: low, over_all_high: high, ..of };
-            SteadyState { per_gib: Some(slope), ..steady.clone() }.sentences()
+            SteadyState { per_gib: Some(slope), ..steady.clone() }
+                .findings()
+                .iter()
+                .map(Finding::text)
+                .collect::<Vec<_>>()
         };
         assert!(said(-0.089, 0.009)[0].starts_with("`write` is steady over"));
         let seems = said(-0.089, -0.009);
         assert!(seems[0].contains("seems to move still"), "{seems:?}");
-        assert!(seems[1].contains("moved by -4.9 % [-8.9 %, -0.9 %]"), "{seems:?}");
+        assert!(seems[2].contains("moved by -4.9 % [-8.9, -0.9]"), "{seems:?}");
         assert!(said(-0.065, -0.033)[0].contains("and still moves"));
     }
 
@@ -761,18 +701,9 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
     }
 
     #[test]
-    fn a_test_that_fails_by_a_hair_shows_the_hair() {
-        assert_eq!(rise_of_at_most(-0.1004, 0.10), "-10.04 % of at most 10 %");
-        assert_eq!(of_at_most(0.2003, 0.20), "20.03 % of at most 20 %");
-        assert_eq!(rise_of_at_most(0.10, 0.10), "+10 % of at most 10 %");
-        assert_eq!(rise_of_at_most(-0.3, 0.10), "-30 % of at most 10 %");
-        assert_eq!(rise_of_at_most(0.0, 0.10), "0 % of at most 10 %");
-    }
-
-    #[test]
     fn the_horizon_is_told_with_the_verdict() {
         let found = steady_of(&rounds(&[20 << 20; 12]));
-        insta::assert_snapshot!(found.sentences().join("\n"));
+        insta::assert_snapshot!(texts(&found.findings()).join("\n"));
     }
 
     #[test]
@@ -781,7 +712,7 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
         let steady = found.series[0].clone();
         let other = SteadyState { asked: true, verdict: Verdict::NotSteady, ..steady };
         found.series.push(other);
-        let said = found.sentences();
+        let said = texts(&found.findings());
         assert!(said[0].contains("was not shown to be steady"), "{said:?}");
         assert!(said.iter().any(|one| one.starts_with("`write` is steady")), "{said:?}");
     }
@@ -794,22 +725,24 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
         let at = found.cliffs[0].at_bytes as f64 / f64::from(1 << 20);
         assert!((at - 4000.0).abs() < 10.0, "{at} MiB");
         assert!((found.cliffs[0].before / found.cliffs[0].after - 4.0).abs() < 0.2);
-        let said = found.cliffs[0].sentence();
+        let said = texts(&[found.cliffs[0].finding()]).join(" ");
         assert!(
-            said.contains("from 80.0 MiB/s to 20.0 MiB/s, and no more for the 1.37 GiB"),
+            said.contains(
+                "from 80.0 MiB/s to 20.0 MiB/s. The rate did not recover in the 1.37 GiB"
+            ),
             "{said}"
         );
         assert!(
-            said.contains("A cache, clean space or I/O credits were used up; claims about writes"),
+            said.contains("I/O credits were used up. Use the rate after the cliff for claims"),
             "{said}"
         );
         // That it is steady since comes after it.
         let mut asked = rounds(&rates);
         asked.header.suite_text = suite_text("", UNTIL_STEADY);
-        let said = steady_of(&asked).sentences();
+        let said = texts(&steady_of(&asked).findings());
         assert!(said.len() > 1 && said[0].starts_with("Write cliff in `write`"), "{said:?}");
         // Of what was seen for half a minute nobody knows whether it stays.
-        let said = steady_of(&rounds(&rates[..8])).cliffs[0].sentence();
+        let said = steady_of(&rounds(&rates[..8])).cliffs[0].finding().text();
         assert!(said.contains("or the device was slow for a while"), "{said}");
     }
 
@@ -873,7 +806,10 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
         let [none] = &found.no_cliff[..] else { panic!("{found:?}") };
         let mib = |bytes: u64| (bytes as f64 / f64::from(1 << 20)).round() as u64;
         assert_eq!((mib(none.from_bytes), mib(none.written_bytes)), (40, 400));
-        assert!(none.sentence().contains("in its first 40 MiB is not seen"), "{none:?}");
+        assert!(
+            none.finding().text().contains("in the first 40 MiB would not be seen"),
+            "{none:?}"
+        );
         // In turns with another cell nothing is seen of a cliff.
         for order in [3, 7] {
             run.visits.insert(order, visit(0, "read", &[]));
@@ -910,7 +846,7 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
         let found = steady_of(&run);
         assert_eq!(found.cliffs, []);
         let [none] = &found.no_cliff[..] else { panic!("{found:?}") };
-        let said = none.sentence();
+        let said = none.finding().text();
         assert!(said.contains("wrote besides the fall once 1 GiB were written"), "{said}");
         assert_eq!(kept(&run), 11);
     }
@@ -936,7 +872,8 @@ steady = { round = "200ms", rounds_max = 25, volume = 2 }
         }
         let [found] = &cliffs(&later)[..] else { panic!("{:?}", cliffs(&later)) };
         assert!(found.earlier_bytes > 0 && mib(found.at_bytes) == 40, "{found:?}");
-        assert!(found.sentence().contains("which began after"), "{}", found.sentence());
+        let said = found.finding().text();
+        assert!(said.contains("which began after"), "{said}");
         // What is fast again in a later visit was a cache that fills again.
         let mut again = short_rounds(&[rates.clone(), rates].concat());
         again.visits.insert(10, visit(0, "read", &[]));

@@ -1,29 +1,31 @@
 //! Runs of a study know themselves what was varied: nobody has to name factors and levels, and what
 //! a stack brings with it (a device's name, a mount point) is no factor of its own.
 
+use finding::{Code, Finding, Value};
 use record::RunHeader;
 
 use crate::differ::{Differences, Factor, Kind};
 use crate::view::View;
-use crate::words::list;
 
 /// Whether a run is one of a study's.
 pub(crate) fn is_of(view: &View<'_>) -> bool {
     view.run.header.part.as_ref().is_some_and(|part| part.study.is_some())
 }
 
-/// Which stack it was made on, as a sentence.
-pub(crate) fn stack(view: &View<'_>) -> Option<String> {
+/// Which stack it was made on.
+pub(crate) fn stack(view: &View<'_>) -> Option<Finding> {
     let study = view.run.header.part.as_ref()?.study.as_ref()?;
-    let levels: Vec<String> =
-        study.levels.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
-    let again = if study.again { ", the base again" } else { "" };
-    let levels = if levels.is_empty() { "nothing is varied".to_owned() } else { levels.join(", ") };
+    let level = |(factor, level): &(String, String)| {
+        Value::record([("factor", factor.into()), ("level", level.into())])
+    };
     // Where the state is a factor it is among the levels.
     let named = study.levels.iter().any(|(factor, _)| factor == "state");
-    let state = study.state.as_ref().filter(|_| !named);
-    let state = state.map_or(String::new(), |state| format!(", {state}"));
-    Some(format!("Stack {}{again}{state}: {levels}.", study.stack))
+    let found = Finding::new(Code::PartStack)
+        .with("stack", study.stack)
+        .with("again", study.again)
+        .with_some("state", study.state.as_ref().filter(|_| !named))
+        .with("levels", study.levels.iter().map(level).collect::<Vec<_>>());
+    Some(found)
 }
 
 /// (factor, its level in each run), if all runs are of one study; of factors that vary among them.
@@ -70,20 +72,8 @@ pub(crate) fn varied(left: &RunHeader, right: &RunHeader) -> Option<Vec<(String,
 pub(crate) fn differs(
     levels: &[(String, Vec<String>)],
     differences: &[Differences],
-) -> Vec<String> {
-    let names: Vec<String> = levels
-        .iter()
-        .map(|(name, levels)| {
-            let mut known: Vec<&str> = Vec::new();
-            for level in levels {
-                if !known.contains(&level.as_str()) {
-                    known.push(level);
-                }
-            }
-            format!("{name} ({})", known.join(", "))
-        })
-        .collect();
-    let mut said = vec![format!("The study varied {}.", list(&names))];
+) -> Vec<Finding> {
+    let mut said = vec![factors(Code::StudyVaried, levels)];
     let mut besides: Vec<(&Factor, &Differences)> = Vec::new();
     for found in differences {
         for factor in found.factors.iter().filter(|factor| factor.kind != Kind::Stack) {
@@ -92,13 +82,23 @@ pub(crate) fn differs(
             }
         }
     }
-    for (factor, between) in besides {
-        said.push(format!(
-            "Besides, {} changed: {} in {}, {} in {}. What it does cannot be told from the factors.",
-            factor.name, factor.left, between.left, factor.right, between.right
-        ));
-    }
+    let besides = besides.into_iter();
+    said.extend(besides.map(|(factor, between)| between.thing(Code::StudyChangedBesides, factor)));
     said
+}
+
+/// Factors with their levels, each level once.
+pub(crate) fn factors(code: Code, levels: &[(String, Vec<String>)]) -> Finding {
+    let factor = |(name, levels): &(String, Vec<String>)| {
+        let mut known: Vec<String> = Vec::new();
+        for level in levels {
+            if !known.contains(level) {
+                known.push(level.clone());
+            }
+        }
+        Value::record([("factor", name.into()), ("levels", known.as_slice().into())])
+    };
+    Finding::new(code).with("factors", levels.iter().map(factor).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -143,12 +143,9 @@ mod tests {
         let mut alike = run(1, "g", "xfs");
         alike.header.part.as_mut().unwrap().study.as_mut().unwrap().state =
             Some("degraded".to_owned());
-        let said = stack(&View::new(&alike)).unwrap();
-        assert_eq!(said, "Stack 1, degraded: fs xfs, legs 1.");
-        assert_eq!(
-            stack(&View::new(&degraded)).unwrap(),
-            "Stack 2: fs xfs, legs 1, state degraded."
-        );
+        let said = |run: &record::Run| stack(&View::new(run)).unwrap().text();
+        assert_eq!(said(&alike), "Stack 1, degraded: fs xfs; legs 1.");
+        assert_eq!(said(&degraded), "Stack 2: fs xfs; legs 1; state degraded.");
     }
 
     #[test]
@@ -159,10 +156,10 @@ mod tests {
         let wanted = vec!["ext4".to_owned(), "xfs".to_owned(), "ext4".to_owned()];
         assert_eq!(levels(&all), [("fs".to_owned(), wanted)]);
         let told = Explanation::of(&views, &Context::default());
-        let said = &told.together.unwrap().sections[0].sentences;
+        let said = &told.together.unwrap().sections[0].sentences();
         assert_eq!(
             *said,
-            ["The study varied fs (ext4, xfs)."],
+            ["The study varied fs (ext4 and xfs)."],
             "devices and mounts are no factors"
         );
         let other = [runs[0].clone(), run(2, "other", "xfs")];

@@ -6,7 +6,9 @@
 //! cell of several. The sum of a log and of page reads is the page reads with a little noise.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
+use finding::Subject;
 use record::{
     Bitmap, CellRecord, OpRecord, Purpose, Run, StreamPlan, StreamRecord, VisitEnd, VisitRecord,
 };
@@ -25,6 +27,8 @@ pub struct View<'a> {
     pub cells: Vec<CellView<'a>>,
     /// The same, those of several streams taken apart: what one line of a table is about.
     pub rows: Vec<CellView<'a>>,
+    /// Read when it is first asked for.
+    suite: OnceLock<Option<Suite>>,
 }
 
 /// A cell, or one of its streams, with the visits that count.
@@ -121,6 +125,12 @@ impl Counts {
     }
 }
 
+/// The suite that a stored text is, if this version can read it.
+pub(crate) fn checked(text: &str) -> Option<Suite> {
+    let source = suite::parse(text, "the run's suite").ok()?;
+    suite::check(&source, &suite::CheckContext::default()).ok()
+}
+
 /// What counts in each stream of a run.
 #[derive(Clone, Debug)]
 pub struct Counting {
@@ -138,9 +148,7 @@ impl Counting {
     pub fn of_suite(text: &str) -> Self {
         // Most have none, and reading a suite takes longer than looking.
         let may_have = ["update", "copy", "think"].iter().any(|op| text.contains(op));
-        let source = || suite::parse(text, "the run's suite").ok();
-        let check = |source| suite::check(&source, &suite::CheckContext::default()).ok();
-        Self { suite: if may_have { source().and_then(check) } else { None } }
+        Self { suite: may_have.then(|| checked(text)).flatten() }
     }
 
     /// Of all streams of a cell, in their order.
@@ -202,7 +210,13 @@ impl<'a> View<'a> {
         };
         let cells: Vec<CellView<'a>> = run.cells.iter().map(cell).collect();
         let rows = cells.iter().flat_map(CellView::by_stream).collect();
-        Self { run, cells, rows }
+        let suite = counting.suite.map(Some).map_or_else(OnceLock::new, OnceLock::from);
+        Self { run, cells, rows, suite }
+    }
+
+    /// The suite that the run played, as it was stored; `None` where this version cannot read it.
+    pub fn suite(&self) -> Option<&Suite> {
+        self.suite.get_or_init(|| checked(&self.run.header.suite_text)).as_ref()
     }
 
     /// Whether the target is nothing but the load generator: no device, not even a simulated one.
@@ -357,6 +371,11 @@ impl<'a> CellView<'a> {
             in_flight,
             threads: stream.threads,
         })
+    }
+
+    /// It as what a finding is about.
+    pub fn subject(&self) -> Subject {
+        Subject::new(self.cell.index, self.stream, self.name())
     }
 
     /// Its place in the grid as people say it: `read 4KiB 10`: phase and values in the order of

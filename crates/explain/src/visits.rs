@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use finding::{Code, Finding, Value};
 use record::{Purpose, Run, RunHeader, RunState, VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::memory::Rows;
-use suite::model::{Method, Suite};
+use suite::model::Method;
 
 use crate::words::count;
 
@@ -112,14 +113,9 @@ impl Visits {
     /// What it means that there was no time for some; `None` where there was for all.
     ///
     /// * `name`: what to call the run.
-    pub fn sentence(&self, name: &str) -> Option<String> {
-        (self.no_time > 0).then(|| {
-            format!(
-                "{name} ended {} short of the minimum number of visits per cell, for lack of time. The \
-                 intervals of those cells are less reliable than requested; allow more time (--max-time).",
-                count(self.no_time.into(), "visit"),
-            )
-        })
+    pub fn finding(&self, name: &str) -> Option<Finding> {
+        let found = Finding::new(Code::OutOfTime).with("run", Value::words(name));
+        (self.no_time > 0).then(|| found.with("missing", self.no_time))
     }
 }
 
@@ -174,7 +170,7 @@ fn least(run: &Run) -> Vec<u32> {
     if run.header.blocks.is_some() || run.header.imported.is_some() {
         return Vec::new();
     }
-    let Some(plan) = plan(run) else { return Vec::new() };
+    let Some(plan) = crate::view::checked(&run.header.suite_text) else { return Vec::new() };
     let visits = match plan.method {
         Method::Classic => plan.repeats,
         Method::Rounds => plan.rounds.visits_min,
@@ -194,15 +190,10 @@ fn ends_when_known(run: &Run) -> bool {
     if run.header.blocks.is_some() || run.header.imported.is_some() {
         return false;
     }
-    plan(run).is_some_and(|plan| match plan.method {
+    crate::view::checked(&run.header.suite_text).is_some_and(|plan| match plan.method {
         Method::Classic => plan.phases.iter().any(|phase| phase.steady.is_some()),
         Method::Rounds => plan.rounds.visits_min < plan.rounds.visits_max,
     })
-}
-
-fn plan(run: &Run) -> Option<Suite> {
-    let source = suite::parse(&run.header.suite_text, &run.header.id).ok()?;
-    suite::check(&source, &suite::CheckContext::default()).ok()
 }
 
 fn size(n: usize) -> u32 {
@@ -274,7 +265,7 @@ mod tests {
         assert_eq!(standing(RunState::Interrupted), "interrupted");
         let of_head = "out of time, 3 of 6 visits, 3 missed: 3 not made in time";
         assert_eq!(head(&short), of_head);
-        let said = found.sentence("r1").unwrap();
+        let said = found.finding("r1").unwrap().text();
         assert!(said.starts_with("r1 ended 3 visits short of the minimum"), "{said}");
         // More of one cell make up for none of another.
         let mut uneven: Vec<_> = (0..5).map(|k| ("read", k, DONE)).collect();
@@ -315,6 +306,6 @@ mod tests {
             (found.line().as_str(), found.no_time),
             ("6 of 9 visits, 3 missed: 3 not made", 0)
         );
-        assert_eq!(found.sentence("r1"), None);
+        assert_eq!(found.finding("r1"), None);
     }
 }

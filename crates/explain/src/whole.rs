@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use finding::{Code, Finding, Value};
 use record::{Purpose, RunHeader, RunState, SIDE_FAILED, VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::view::{CellView, View, is_sane};
 use crate::visits::Visits;
-use crate::words::{count, list};
 
 /// What is missing or broken in a run, by visits. Pilots are no visits here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -21,6 +21,8 @@ pub struct Whole {
     pub complete: bool,
     /// How it ended before that, for people: `was killed`; null where it is complete.
     pub broken_off: Option<String>,
+    /// It is being made.
+    pub running: bool,
     /// It is a side of a comparison in turns: nothing goes on with it.
     pub in_blocks: bool,
     /// What became of its visits, for people: the line of every head.
@@ -64,6 +66,7 @@ impl Whole {
             planned: header.visits_planned,
             complete: header.state == RunState::Complete,
             broken_off: broken_off(header).map(str::to_owned),
+            running: header.state == RunState::Running,
             in_blocks: header.blocks.is_some(),
             visits: Visits::of(view.run).line(),
             failed: size(failed().count()),
@@ -77,93 +80,69 @@ impl Whole {
         }
     }
 
-    /// Plain English: nothing where nothing is wrong.
+    /// Nothing where nothing is wrong.
     ///
     /// * `name`: what to call the run: `r1`, `A`.
-    pub fn sentences(&self, name: &str) -> Vec<String> {
-        let mut out = Vec::new();
+    pub fn findings(&self, name: &str) -> Vec<Finding> {
+        let of = |code| Finding::new(code).with("run", Value::words(name));
+        let words = |text: &Option<String>| text.clone().map(Value::Words);
+        let mut found = Vec::new();
         if self.failed > 0 {
-            out.push(format!(
-                "{} of {} of {name} failed{}. Nothing can be said of what they should have \
-                 measured.",
-                self.failed,
-                count(self.made.into(), "visit"),
-                self.why_failed.as_ref().map_or(String::new(), |why| format!(": {why}"))
-            ));
+            let failed = of(Code::VisitsFailed).with("failed", self.failed);
+            found.push(failed.with("made", self.made).with_some("why", words(&self.why_failed)));
         }
-        out.extend(self.passed_over(name));
+        if self.failed_requests > 0 {
+            found.push(
+                of(Code::RequestsFailed)
+                    .with("requests", self.failed_requests)
+                    .with("requests_one", self.failed_requests == 1)
+                    .with("visits", self.failed_requests_visits)
+                    .with_some("why", words(&self.why_requests_failed))
+                    .with("where", Value::names(self.failed_requests_in.clone())),
+            );
+        }
         match &self.broken_off {
-            None if self.made < self.planned => out.push(format!(
-                "{name} says that it is complete, yet {} of {} are stored: the others were lost, \
-                 so the store is damaged and what is left may not be typical. Measure again.",
-                self.made,
-                count(self.planned.into(), "visit")
-            )),
+            None if self.made < self.planned => found
+                .push(of(Code::VisitsLost).with("made", self.made).with("planned", self.planned)),
             Some(how) if self.made < self.planned => {
-                let next = match how.as_str() {
-                    UNDER_WAY => "what it has yet is not evenly spread",
-                    _ if self.in_blocks => {
-                        "the blocks that are there are compared; a side of a comparison cannot be \
-                         resumed, so measure anew for more"
-                    }
-                    _ => "what is missing is not evenly spread; `plimsoll resume` finishes it",
-                };
-                out.push(format!("{name} {how}, {}: {next}.", self.visits));
+                let code = if self.running { Code::UnderWay } else { Code::EndedEarly };
+                found.push(
+                    of(code)
+                        .with("how", Value::words(how))
+                        .with("visits", Value::words(&self.visits))
+                        .with("in_blocks", self.in_blocks),
+                );
             }
             _ => {}
         }
         if self.unusable > 0 {
-            out.push(format!(
-                "{} of {name} {} numbers that no storage can have made (times or counts beyond \
-                 any sense) and {} left out: the store is damaged.",
-                count(self.unusable.into(), "visit"),
-                if self.unusable == 1 { "holds" } else { "hold" },
-                if self.unusable == 1 { "is" } else { "are" },
-            ));
+            let unusable = of(Code::VisitsUnusable).with("unusable", self.unusable);
+            found.push(unusable.with("unusable_one", self.unusable == 1));
         }
-        out
+        found
+    }
+
+    /// The same as text.
+    pub fn sentences(&self, name: &str) -> Vec<String> {
+        self.findings(name)
+            .iter()
+            .flat_map(|one| [Some(one.text()), one.next()])
+            .flatten()
+            .collect()
     }
 }
-
-pub(crate) const UNDER_WAY: &str = "is under way";
 
 /// How a run ended that did not come to its end; `None` of one that did.
 pub(crate) fn broken_off(header: &RunHeader) -> Option<&'static str> {
     let with_another = || header.warnings.iter().any(|warning| warning.code == SIDE_FAILED);
     Some(match header.state {
         RunState::Complete => return None,
-        RunState::Running => UNDER_WAY,
+        RunState::Running => "is under way",
         RunState::Interrupted => "was interrupted",
         RunState::Failed if with_another() => "ended since the other side failed",
         RunState::Failed => "ended by an error",
         RunState::Killed => "was killed",
     })
-}
-
-impl Whole {
-    /// Errors that were tolerated: a database would have seen each.
-    fn passed_over(&self, name: &str) -> Option<String> {
-        const NAMED: usize = 3;
-        let mut cells: Vec<String> =
-            self.failed_requests_in.iter().take(NAMED).map(|cell| format!("`{cell}`")).collect();
-        let more = self.failed_requests_in.len().saturating_sub(NAMED);
-        if more > 0 {
-            cells.push(format!("{more} more"));
-        }
-        (self.failed_requests > 0).then(|| {
-            format!(
-                "{} of {name} failed in {} and {} passed over{}, in {}: in no rate and no latency, \
-                 and a database would have met {}. Look at the kernel log and the device's error \
-                 log first.",
-                count(self.failed_requests, "request"),
-                count(self.failed_requests_visits.into(), "visit"),
-                if self.failed_requests == 1 { "was" } else { "were" },
-                self.why_requests_failed.as_ref().map_or(String::new(), |why| format!(": {why}")),
-                list(&cells),
-                if self.failed_requests == 1 { "it" } else { "each" },
-            )
-        })
-    }
 }
 
 fn failed_requests(visit: &VisitRecord) -> u64 {

@@ -83,7 +83,7 @@ impl Bench {
     fn caches(&self) -> Caches {
         let found = caches(&View::new(&self.run));
         // Whatever is found can be said and stored.
-        assert!(found.cells.is_empty() || !found.sentences().is_empty());
+        assert!(found.cells.is_empty() || !found.findings().is_empty());
         serde_json::to_string(&found).unwrap();
         found
     }
@@ -91,6 +91,11 @@ impl Bench {
     fn verdict(&self) -> Verdict {
         self.caches().cells[0].verdict.clone()
     }
+}
+
+/// What is said of findings.
+fn texts(found: &[finding::Finding]) -> String {
+    finding::texts(found).join("\n")
 }
 
 fn entry(device: &str, depth: u32, read: f64, written: f64) -> LedgerEntry {
@@ -221,15 +226,15 @@ fn visit(cell: u32, order: u32, plan: &StreamPlan, direct: bool) -> VisitRecord 
 #[test]
 fn the_ledger_tells_device_from_cache() {
     let is = |read: f64, wanted: &str| {
-        let said = Bench::read(true).moved(read, 0.0).caches().sentences().join("\n");
+        let said = texts(&Bench::read(true).moved(read, 0.0).caches().findings());
         assert!(said.contains(wanted), "{read}: {said}");
     };
     is(1.0, "from the device, as far as its counters tell: it moved 100 % of the bytes read.");
     is(0.96, "from the device");
-    is(0.94, "partly cached: at least 6.0 % of the bytes read were answered above vda");
+    is(0.94, "partly cached: at least 6.0 % of the bytes read were answered above `vda`");
     is(0.06, "partly cached: at least 94 %");
-    is(0.04, "cached: 96 % of the bytes read were answered above vda");
-    is(1.5, "the device read 1.50 times what was asked for (150 MiB for 100 MiB)");
+    is(0.04, "cached: 96 % of the bytes read were answered above `vda`");
+    is(1.5, "the device read 1.5 times what was asked for (150 MiB for 100 MiB)");
 }
 
 /// The device moved this share of what was read.
@@ -248,8 +253,8 @@ fn a_cache_of_reads_is_not_hidden_behind_writes() {
     let moved = explain::cache::ledger::moved(visit, &[]);
     assert_eq!(moved.ratios(), (Some(0.0), Some(1.0)));
     let cell = &bench.caches().cells[0];
-    let said = cell.sentences().join("\n");
-    assert!(said.contains("cached: 100 % of the bytes read were answered above vda"), "{said}");
+    let said = texts(&cell.findings());
+    assert!(said.contains("cached: 100 % of the bytes read were answered above `vda`"), "{said}");
     assert!(said.contains("it moved 100 % of the bytes written"), "{said}");
     assert_eq!(cell.verdict.op(), Some("read"));
 }
@@ -262,9 +267,9 @@ fn what_is_said_of_reads_is_said_of_no_cell_that_writes() {
     )
     .moved(1.0, 0.0);
     bench.run.visits[1].ledger = vec![entry("vda", 0, 0.0, 1.0)];
-    let said = bench.caches().sentences().join("\n");
-    assert!(said.contains("1 of 2 cells (read): from the device"), "{said}");
-    assert!(said.contains("1 of 2 cells (write): from the device"), "{said}");
+    let said = texts(&bench.caches().findings());
+    assert!(said.contains("1 of 2 cells (`read`): from the device"), "{said}");
+    assert!(said.contains("1 of 2 cells (`write`): from the device"), "{said}");
     assert!(
         said.contains("100 % of the bytes read") && said.contains("100 % of the bytes written")
     );
@@ -332,16 +337,16 @@ fn no_witness_is_unknown_and_never_fine() {
     let cell = CellRecord { index: 1, phase: "fill".to_owned(), ..filled.run.cells[0].clone() };
     filled.run.cells.push(cell);
     filled.run.visits.insert(0, fill);
-    assert_eq!(filled.verdict().mark(), Some("cached"));
+    assert_eq!(filled.verdict().mark().map(finding::Code::name), Some("cached"));
     // So they are where every page was there before.
     let mut resident = Bench::read(false).moved(0.0, 0.0);
     resident.run.visits[0].resident_before = Some(1000);
-    assert_eq!(resident.verdict().mark(), Some("cached"));
+    assert_eq!(resident.verdict().mark().map(finding::Code::name), Some("cached"));
     // Nor is a device whose counters could not be read.
     let mut warned = Bench::read(true);
     let text = "counters of vda: the kernel does not count on it (queue/iostats is 0)";
     warned.run.header.warnings.push(Warning::new("ledger-unknown", text));
-    let said = warned.caches().sentences().join("\n");
+    let said = texts(&warned.caches().findings());
     assert!(said.contains("unknown whether a cache answered: counters of vda"), "{said}");
     assert!(said.contains("Unknown does not mean uncached"), "{said}");
     // Nor are a few requests.
@@ -350,7 +355,7 @@ fn no_witness_is_unknown_and_never_fine() {
     assert!(matches!(few.verdict(), Verdict::Unknown { .. }));
     // Nor what the kernel copies by itself.
     few.run.visits[0].streams[0].ops[0].op = "copy-range".to_owned();
-    let said = few.caches().sentences().join("\n");
+    let said = texts(&few.caches().findings());
     let wanted = "counters are compared with reads and writes, and the requests are `copy-range`";
     assert!(said.contains(wanted), "{said}");
 }
@@ -361,7 +366,7 @@ fn memory_is_no_device_whatever_else_is_said() {
     bench.run.header.target.remarks = vec!["tmpfs: memory, no device".to_owned()];
     bench.run.visits[0].warnings.push(Warning::new("buffered-fallback", "refused"));
     assert_eq!(bench.verdict(), Verdict::NoDevice { what: "memory (tmpfs)".to_owned() });
-    let said = bench.caches().sentences().join("\n");
+    let said = texts(&bench.caches().findings());
     assert!(said.contains("no device") && !said.contains("from the device"), "{said}");
     let mut twin = Bench::read(true);
     twin.run.header.target.kind = TargetKind::Twin;
@@ -401,7 +406,7 @@ fn a_twin_has_no_page_cache() {
     let mut cached = twin(false);
     cached.run.header.target.cache_bytes = Some(GIB / 2);
     assert_eq!(witnesses(&cached).len(), 2);
-    let said = cached.caches().cells[0].sentences().join("\n");
+    let said = texts(&cached.caches().cells[0].findings());
     assert!(said.contains("1 GiB are used, caches hold 512 MiB"), "{said}");
 }
 
@@ -446,8 +451,8 @@ fn writes_in_memory_are_a_lag_and_direct_ones_must_arrive() {
     let direct = Bench::write(true).moved(0.0, 0.3);
     assert!(matches!(direct.verdict(), Verdict::PartlyCached { .. }));
     let amplified = Bench::write(true).moved(0.0, 2.0);
-    let said = amplified.caches().sentences().join("\n");
-    assert!(said.contains("wrote 2.00 times what was asked for (200 MiB for 100 MiB)"), "{said}");
+    let said = texts(&amplified.caches().findings());
+    assert!(said.contains("wrote 2 times what was asked for (200 MiB for 100 MiB)"), "{said}");
 }
 
 #[test]
@@ -483,9 +488,9 @@ fn what_a_file_system_compressed_is_no_cache() {
 fn a_flush_under_a_read_cell_is_named() {
     // What the studies' first cells suffered from.
     let bench = Bench::read(true).moved(1.0, 4.0);
-    let said = bench.caches().sentences().join("\n");
+    let said = texts(&bench.caches().findings());
     assert!(said.contains("the device wrote 400 MiB that nobody asked for here"), "{said}");
-    assert_eq!(bench.verdict().mark(), Some("foreign-traffic"));
+    assert_eq!(bench.verdict().mark().map(finding::Code::name), Some("foreign-traffic"));
 }
 
 #[test]
@@ -496,7 +501,7 @@ fn size_against_known_caches_reports_the_hit_rate() {
     assert!(matches!(bench.verdict(), Verdict::TooSmall { hit_rate, .. } if hit_rate == 1.0));
     bench.run.header.target.cache_bytes = Some(GIB / 4);
     assert!(matches!(bench.verdict(), Verdict::LargeEnough { hit_rate, .. } if hit_rate == 0.25));
-    let said = bench.caches().sentences().join("\n");
+    let said = texts(&bench.caches().findings());
     assert!(
         said.contains("up to 25 % of random requests over 1 GiB can still hit 256 MiB"),
         "{said}"
@@ -531,7 +536,7 @@ fn a_log_is_small_on_purpose() {
         bench.run.visits.iter_mut().for_each(|visit| visit.resident_before = Some(900));
         let cells = bench.caches().cells;
         let findings = cells.iter().flat_map(|cell| &cell.findings);
-        findings.filter_map(|found| found.verdict.mark()).collect()
+        findings.filter_map(|found| Some(found.verdict.mark()?.name())).collect()
     };
     // The last of pg_test_fsync's phases flushes nothing.
     for (name, unflushed) in [("wal", 0), ("sysbench-fsync-rate", 0), ("pg-test-fsync", 1)] {
@@ -573,7 +578,7 @@ fn direct_is_a_request() {
     let mut bench = Bench::read(true).moved(1.0, 0.0);
     bench.run.visits[0].resident_before = Some(10);
     bench.run.visits[0].resident_after = Some(400);
-    let said = bench.caches().sentences().join("\n");
+    let said = texts(&bench.caches().findings());
     assert!(said.contains("39 % of the files came into the page cache"), "{said}");
     // Pages that were there before and are no more, or still, are somebody else's.
     bench.run.visits[0].resident_after = Some(10);
@@ -603,7 +608,7 @@ fn a_cache_is_found_in_the_sweep_and_told() {
     assert!(fit.found && (fit.cache_bytes / GIB as f64 - 4.0).abs() < 0.1, "{fit:?}");
     let (hit, miss) = (fit.hit_ns.unwrap(), fit.miss_ns.unwrap());
     assert!((hit - 30e3).abs() < 1e3 && (miss - 120e3).abs() < 2e3, "{fit:?}");
-    let said = found.sentences().join("\n");
+    let said = texts(&found.findings());
     assert!(
         said.contains("A cache of ") && said.contains("in the controller or the drive"),
         "{said}"
@@ -619,9 +624,7 @@ fn a_cache_is_found_in_the_sweep_and_told() {
     let flat = sweep(|_| 100.0).caches();
     assert!(!flat.sweeps[0].fit.unwrap().found);
     assert!(
-        flat.sentences()
-            .join("\n")
-            .contains("No cache visible over working sets of 64 MiB to 32 GiB")
+        texts(&flat.findings()).contains("No cache visible over working sets of 64 MiB to 32 GiB")
     );
     // Faster over more: no cache does that.
     assert!(!sweep(|size| 100.0 - size).caches().sweeps[0].fit.unwrap().found);
@@ -635,7 +638,7 @@ fn of_a_cache_smaller_than_all_sets_only_bounds_are_told() {
     assert!(fit.found && fit.at_most && fit.hit_ns.is_none(), "{fit:?}");
     let truth = 32.0 * MIB as f64;
     assert!(fit.cache_bytes_low < truth && truth < fit.cache_bytes_high, "{fit:?}");
-    let said = small.sweeps[0].sentences().join("\n");
+    let said = small.sweeps[0].finding().text();
     assert!(said.starts_with("A cache of at most 6"), "{said}");
     assert!(said.contains("a hit takes 75 us at most"), "{said}");
     assert!(said.contains("a miss takes 120 us ("), "{said}");
@@ -644,14 +647,14 @@ fn of_a_cache_smaller_than_all_sets_only_bounds_are_told() {
     let little = sweep(|size| if size < 0.1 { 121.0 } else { 122.0 } + size * 1e-4).caches();
     let fit = little.sweeps[0].fit.unwrap();
     assert!(fit.f > fit.f_min && !fit.found, "{fit:?}");
-    let said = little.sweeps[0].sentences().join("\n");
+    let said = little.sweeps[0].finding().text();
     assert!(said.starts_with("No cache visible") && !said.contains("0 B"), "{said}");
 
     let large = sweep(|size| 120.0 - 90.0 * (24.0 / size).min(1.0)).caches();
     let fit = large.sweeps[0].fit.unwrap();
     assert!(fit.found && fit.miss_ns.is_none(), "{fit:?}");
     assert!(fit.hit_ns.is_some_and(|ns| (ns - 30e3).abs() < 1e3), "{fit:?}");
-    let said = large.sweeps[0].sentences().join("\n");
+    let said = large.sweeps[0].finding().text();
     assert!(said.contains("a miss takes 52.5 us or more, and too few sets"), "{said}");
 }
 
@@ -680,14 +683,14 @@ fn the_second_pass_shows_a_cache() {
     let found = &reread(120.0, 40.0).rereads[0];
     assert!(found.found && found.ratio.unwrap() == 3.0, "{found:?}");
     assert!(found.low.unwrap() > 2.9 && found.high.unwrap() < 3.1, "{found:?}");
-    let said = reread(120.0, 40.0).sentences().join("\n");
+    let said = texts(&reread(120.0, 40.0).findings());
     assert!(
-        said.contains("A cache of 100 MiB or more: reading 100 MiB again took 3.00 times less"),
+        said.contains("A cache of 100 MiB or more: the second read of 100 MiB was 3 times"),
         "{said}"
     );
     let none = reread(120.0, 110.0);
     assert!(!none.rereads[0].found);
-    assert!(none.sentences().join("\n").contains("No cache seen by reading again"));
+    assert!(texts(&none.findings()).contains("No cache seen by reading again"));
 }
 
 #[test]
@@ -704,9 +707,9 @@ fn a_write_cache_is_placed_in_bytes() {
     assert!(cache.at_bytes.abs_diff(filled) < filled / 20, "{cache:?}");
     assert!(cache.size_bytes < cache.at_bytes && !cache.refills);
     assert!(
-        cache.sentence().contains("Writes fell from 260 MiB/s to 47.6 MiB/s"),
+        texts(&cache.findings()).contains("writes fell from 260 MiB/s to 47.6 MiB/s"),
         "{}",
-        cache.sentence()
+        texts(&cache.findings())
     );
     // Without idleness before, nobody knows how full it was.
     bench.run.visits[0].quiet = Some(false);
@@ -745,7 +748,7 @@ fn a_write_cache_that_fills_within_an_interval_or_two_has_its_size() {
         let least = if second == 0 { 5120.0 } else { 4000.0 } * MIB as f64;
         assert_eq!(cache.before_is_least, second == 0, "{cache:?}");
         assert!(cache.before >= least && cache.before < 1.1 * least, "{cache:?}");
-        let told = cache.sentence();
+        let told = texts(&cache.findings());
         assert_eq!(told.contains("MiB/s or more to"), second == 0, "{told}");
     }
 }
@@ -756,9 +759,9 @@ fn what_stands_still_once_its_cache_is_full_has_its_size() {
     let found = written(|at| if at == 0 { 300 * MIB } else { 0 }).caches().write_caches;
     let [cache] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((cache.size_bytes, cache.after), (300 * MIB, 0.0), "{cache:?}");
-    let text = cache.sentence();
+    let text = texts(&cache.findings());
     assert!(text.contains("stopped after 3000 MiB/s or more once 300 MiB"), "{text}");
-    assert!(text.contains(": a stall, or ") && !text.contains("0 B/s"), "{text}");
+    assert!(text.contains("a stall, a write cache") && !text.contains("0 B/s"), "{text}");
 }
 
 #[test]
@@ -787,5 +790,5 @@ fn odd_records_do_not_panic() {
     bench.caches();
     bench.run.visits.clear();
     let none = caches(&View::new(&bench.run));
-    assert!(none.cells.is_empty() && none.sentences().is_empty());
+    assert!(none.cells.is_empty() && none.findings().is_empty());
 }

@@ -10,6 +10,7 @@ use explain::compare::{
 };
 use explain::differ::differences;
 use explain::view::View;
+use finding::Code;
 use record::{
     Bitmap, Blocks, CellRecord, Run, RunHeader, RunState, StreamPlan, TargetKind, VisitEnd,
     VisitRecord,
@@ -600,7 +601,7 @@ fn nothing_in_common_is_said_first_and_shortly() {
     b.header.suite_text.push_str(&keys);
     let text = sentences(&a, &b, &Terms::default());
     assert!(text.starts_with("Unknown: A and B have no cell in common"), "{text}");
-    assert!(text.contains("and 24 more (--json)"), "{text}");
+    assert!(text.contains("29 things changed together") && text.contains("and 24 more"), "{text}");
     assert!(!text.contains("drift") && !text.contains("rounds each"), "{text}");
 }
 
@@ -622,7 +623,7 @@ fn failed_missing_and_mad_visits_are_named() {
     assert!(text.contains("B says that it is complete, yet 1 of 168 visits"), "{text}");
     b.header.state = RunState::Running;
     let text = sentences(&a, &b, &Terms::default());
-    assert!(text.contains("B is under way, 1 of 168 visits: what it has yet"), "{text}");
+    assert!(text.contains("B is under way, 1 of 168 visits: its visits so far"), "{text}");
     b.header.state = RunState::Killed;
     let text = sentences(&a, &b, &Terms::default());
     let wanted = "B was killed, 1 of 168 visits, 167 missed: 167 not made: what is missing is not";
@@ -648,9 +649,8 @@ fn a_back_end_that_followed_is_no_second_factor() {
     };
     let found = differences(&of(1, "blocking", "auto"), &of(8, "io_uring", "auto"));
     assert_eq!(found.factors.len(), 1, "{found:?}");
-    let text = found.sentences().join(" ");
-    assert!(text.contains("One thing differs: queue_depth"), "{text}");
-    assert!(text.contains("back end followed by itself") && text.contains("--backend"), "{text}");
+    let codes: Vec<_> = found.findings().iter().map(|one| one.code).collect();
+    assert_eq!(codes[..2], [Code::OneThingDiffers, Code::BackEndFollowed]);
     let found = differences(&of(1, "blocking", "auto"), &of(1, "io_uring", "auto"));
     assert_eq!(found.factors.len(), 1, "nothing else that it can have followed: {found:?}");
 }

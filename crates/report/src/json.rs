@@ -811,8 +811,8 @@ fn operation(stream: &StreamOfCell, name: &str) -> Operation {
 pub(crate) fn marks(judged: &Judged, stream: &StreamOfCell) -> Vec<String> {
     let mut marks = stream.marks();
     for mark in judged.marks_of(stream) {
-        if !marks.contains(&mark.code) {
-            marks.push(mark.code.clone());
+        if !marks.iter().any(|known| known == mark.code.name()) {
+            marks.push(mark.code.name().to_owned());
         }
     }
     marks

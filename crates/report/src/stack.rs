@@ -229,8 +229,8 @@ fn disk(found: &Disk, queue: Option<&Queue>) -> String {
     let name: Vec<&str> =
         [&found.vendor, &found.model].into_iter().filter_map(|part| part.as_deref()).collect();
     let turns = match queue.and_then(|queue| queue.rotational) {
-        Some(true) => Some("says it turns"),
-        Some(false) => Some("says it does not turn"),
+        Some(true) => Some("rotational"),
+        Some(false) => Some("not rotational"),
         None => None,
     };
     let name = if name.is_empty() { "disk".to_owned() } else { name.join(" ") };

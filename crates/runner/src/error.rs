@@ -75,7 +75,7 @@ pub enum RunError {
     /// No room for a scratch file.
     #[error(
         "no room for a scratch file in {directory}: {free} of {total} are free, wanted more than the \
-         {reserve} that must stay free (5 % or 1 GiB, whichever is more)"
+         {reserve} that must stay free (5 %, at least 1 GiB, at most 8 GiB)"
     )]
     NoRoom {
         /// Where.

@@ -3,9 +3,7 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use record::Warning;
@@ -81,7 +79,8 @@ struct Seen {
 /// A thread that looks at the files while they are measured. Dropped, it ends by itself.
 #[derive(Debug)]
 struct During {
-    stop: Arc<AtomicBool>,
+    /// Dropped, it wakes the thread: the end of a visit does not wait for the next look.
+    stop: Sender<()>,
     seen: Receiver<Vec<Seen>>,
 }
 
@@ -95,31 +94,24 @@ impl During {
         if handles.is_empty() {
             return None;
         }
-        let stop = Arc::new(AtomicBool::new(false));
+        let (stop, stopped) = channel();
         let (sender, seen) = channel();
-        let told = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("watch".to_owned()).stack_size(64 << 10);
-        thread.spawn(move || look_on(&handles, &told, &sender)).ok()?;
+        thread.spawn(move || look_on(&handles, &stopped, &sender)).ok()?;
         Some(Self { stop, seen })
     }
 
     fn finish(self) -> Option<Vec<Seen>> {
-        self.stop.store(true, Ordering::Relaxed);
+        drop(self.stop);
         self.seen.recv_timeout(PATIENCE).ok()
     }
 }
 
-impl Drop for During {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-}
-
-fn look_on(handles: &[(File, u64)], stop: &AtomicBool, sender: &Sender<Vec<Seen>>) {
+fn look_on(handles: &[(File, u64)], stopped: &Receiver<()>, sender: &Sender<Vec<Seen>>) {
     let mut sizes: Vec<u64> = handles.iter().map(|(_, size)| *size).collect();
     let mut seen = vec![Seen::default(); handles.len()];
     let pause = LOOK.max(LOOK_EACH.saturating_mul(handles.len() as u32));
-    while !stop.load(Ordering::Relaxed) {
+    loop {
         for (((handle, _), size), seen) in handles.iter().zip(&mut sizes).zip(&mut seen) {
             let Ok(found) = handle.metadata() else { continue };
             let before = std::mem::replace(size, found.len());
@@ -129,7 +121,9 @@ fn look_on(handles: &[(File, u64)], stop: &AtomicBool, sender: &Sender<Vec<Seen>
             let now = allocated(&found);
             seen.least = Some(seen.least.map_or(now, |least| least.min(now)));
         }
-        std::thread::sleep(pause);
+        if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+            break;
+        }
     }
     // Who asked may have gone without waiting.
     let _ = sender.send(seen);

@@ -524,9 +524,7 @@ impl Keeper {
 
     fn draw(&self, ids: &Ids) -> Result<Vec<u8>, Failed> {
         let (store, runs) = self.load(ids)?;
-        let mut terms = (self.makers.terms)(&store, &runs).map_err(Failed::Trouble)?;
-        let live = |id: &&String| store::is_live(&self.path, id);
-        terms.live = ids.as_slice().iter().filter(live).cloned().collect();
+        let terms = (self.makers.terms)(&store, &runs).map_err(Failed::Trouble)?;
         serde_json::to_vec(&page::page(&runs, &terms)).map_err(|error| {
             let error = format!("the page cannot be written as JSON: {error}");
             Failed::Trouble(Trouble { error, hint: None })

@@ -127,7 +127,7 @@ pub fn moderated_among(
     let prior = prior(&lenders);
     let alike: Vec<&[f64]> =
         (0..).zip(cells).filter(|(k, _)| is_alike(*k)).map(|(_, cell)| cell.as_slice()).collect();
-    let least = prior.and_then(|prior| least_variance(&alike, prior.variance.sqrt()));
+    let least = least_variance(&alike);
     let of = |(k, cell): (usize, &Moments)| match is_alike(k) {
         true => interval(cell, prior, least.unwrap_or(0.0), confidence),
         false => interval(cell, None, 0.0, confidence),

@@ -18,7 +18,7 @@ pub const GRID_CELLS_MIN: usize = 12;
 pub const VALUES_MIN: usize = 3;
 
 /// The median absolute deviation of normal noise, in standard deviations.
-const MAD_OF_NORMAL: f64 = 0.6745;
+pub(crate) const MAD_OF_NORMAL: f64 = 0.6745;
 
 /// What repeats say of themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! Throttling, burst credits, and neighbours on a shared device slow some visits of some cells. A cell whose
 //! three visits all fell between agrees with itself, and its interval would be that of one of two
 //! speeds. With a second speed of 0.3 to 0.8 for 1 to 10 s, 3 to 40 % of the time, Student's t of three
-//! visits holds the truth in 71 to 76 % of cases, and with this variance 92 to 94 % (proof `rounds-speeds`).
+//! visits holds the truth in 71 to 76 % of cases, and with this variance 94 to 98 % (proof `rounds-speeds`).
 
-use crate::outlier::{far_in_grid, median};
+use crate::outlier::{MAD_OF_NORMAL, far_in_grid, median};
 
 /// A visit at another speed differs by this share at least.
 const SHARE: f64 = 0.02;
@@ -27,16 +27,19 @@ const NOISY: usize = 2;
 /// speed.
 ///
 /// * `cells`: for each cell ln rate by visit.
-/// * `s0`: [`crate::interval::pooled_scale`] of them.
 ///
-/// Method: a cell speaks for a second speed if some of its visits are far from the others
+/// Method: the usual scatter is the median distance of a visit from the median of its cell. Not
+/// [`crate::interval::pooled_scale`]: the variance of a cell with one odd visit is nearly all that visit's, so in
+/// a grid of which half the cells met the second speed nothing would be far from anything.
+///
+/// A cell speaks for a second speed if some of its visits are far from the others
 /// ([`crate::outlier::GRID_SCORE`] scales) and the others agree. If enough cells do, and in one direction, every
-/// visit could have met that speed: its variance is then the mean over all cells, not the median that hides
-/// it, larger by the standard error that a count of so many cells has.
-pub fn least_variance(cells: &[&[f64]], s0: f64) -> Option<f64> {
+/// visit could have met that speed: its variance is then the mean over all cells, not the median that hides it.
+pub fn least_variance(cells: &[&[f64]]) -> Option<f64> {
     let all: Vec<Vec<f64>> = cells.iter().map(|cell| finite(cell)).collect();
     let known: Vec<&Vec<f64>> = all.iter().filter(|cell| cell.len() >= 2).collect();
-    let shows: Vec<Shows> = known.iter().map(|cell| shows(cell, s0)).collect();
+    let usual = usual_scatter(&known)?;
+    let shows: Vec<Shows> = known.iter().map(|cell| shows(cell, usual)).collect();
     let count = |what| shows.iter().filter(|&&one| one == what).count();
     let (slower, faster) = (count(Shows::Slower), count(Shows::Faster));
     let (most, fewest) = (slower.max(faster), slower.min(faster));
@@ -50,9 +53,20 @@ pub fn least_variance(cells: &[&[f64]], s0: f64) -> Option<f64> {
         cell.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
     };
     let df: usize = known.iter().map(|cell| cell.len() - 1).sum();
-    // How often it is met is known from few cells.
-    let unsure = 1.0 + 1.0 / (most as f64).sqrt();
-    Some(unsure * known.iter().map(squares).sum::<f64>() / df as f64)
+    Some(known.iter().map(squares).sum::<f64>() / df as f64)
+}
+
+/// Standard deviation of a visit that met nothing odd, as long as most visits did not. `None` if no cell has
+/// two visits.
+fn usual_scatter(cells: &[&Vec<f64>]) -> Option<f64> {
+    let away = cells.iter().flat_map(|cell| {
+        let middle = median(cell).unwrap_or(f64::NAN);
+        let mut away: Vec<f64> = cell.iter().map(|value| (value - middle).abs()).collect();
+        away.sort_by(f64::total_cmp);
+        // The median is one of the visits: no distance.
+        away.into_iter().skip(1)
+    });
+    median(&away.collect::<Vec<f64>>()).map(|away| away / MAD_OF_NORMAL)
 }
 
 /// What the visits of a cell show.
@@ -72,8 +86,8 @@ fn finite(values: &[f64]) -> Vec<f64> {
     values.iter().copied().filter(|value| value.is_finite()).collect()
 }
 
-fn shows(cell: &[f64], s0: f64) -> Shows {
-    let odd = far_in_grid(cell, s0, SHARE);
+fn shows(cell: &[f64], usual_scatter: f64) -> Shows {
+    let odd = far_in_grid(cell, usual_scatter, SHARE);
     if odd.is_empty() {
         return Shows::One;
     }
@@ -81,7 +95,7 @@ fn shows(cell: &[f64], s0: f64) -> Shows {
     let usual: Vec<f64> = usual.collect();
     let Some(middle) = median(&usual) else { return Shows::Noise };
     let far = usual.iter().map(|value| (value - middle).abs()).fold(0.0, f64::max);
-    if far > QUIET * s0.max(SCATTER_MIN) || odd.len() > usual.len() {
+    if far > QUIET * usual_scatter.max(SCATTER_MIN) || odd.len() > usual.len() {
         return Shows::Noise;
     }
     let below = odd.iter().filter(|&&at| cell.get(at).is_some_and(|&value| value < middle)).count();
@@ -96,11 +110,11 @@ fn shows(cell: &[f64], s0: f64) -> Shows {
 mod tests {
     use super::*;
     use crate::Random;
-    use crate::interval::{moderated, pooled_scale};
+    use crate::interval::moderated;
 
     fn least(cells: &[Vec<f64>]) -> Option<f64> {
         let all: Vec<&[f64]> = cells.iter().map(Vec::as_slice).collect();
-        least_variance(&all, pooled_scale(cells)?)
+        least_variance(&all)
     }
 
     /// Cells of so many visits with so much noise; every `each`-th visit is slower by half.
@@ -129,6 +143,22 @@ mod tests {
         assert!(found.mean - found.half_width < -0.1, "{found:?}");
         let alone = moderated(&grid(20, 3, usize::MAX, |_| 0.01), 0.95)[quiet].unwrap();
         assert!(alone.half_width < 0.03, "{alone:?}");
+    }
+
+    /// Three of four cells met a speed of 0.7 in two of ten visits: the variance of the usual cell is that of
+    /// both speeds, and five times its root is more than the speeds differ by.
+    #[test]
+    fn a_speed_that_most_cells_met_does_not_hide_itself() {
+        let mut cells = grid(4, 10, usize::MAX, |_| 0.02);
+        for cell in &mut cells[1..] {
+            cell[3] += 0.7f64.ln();
+            cell[8] += 0.7f64.ln();
+        }
+        let variance = least(&cells).unwrap();
+        // 15 % of visits at -0.36: a variance of 0.016.
+        assert!((0.01..0.03).contains(&variance), "{variance}");
+        let found = moderated(&cells, 0.95)[0].unwrap();
+        assert!(found.mean - found.half_width < 0.15 * 0.7f64.ln(), "{found:?}");
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl Study {
             return false;
         }
         let judged = self.judged();
-        judged.fraction.is_none() && judged.effects.iter().all(|one| one.too_few().is_some())
+        judged.fraction.is_none() && judged.effects.iter().all(|one| one.is_of_too_few())
     }
 
     /// What the judge of the results would refuse to judge: sentences, and the factors.

@@ -52,6 +52,7 @@ fn grid() -> Vec<(SweepCell, f64)> {
             for load in LOADS {
                 let block_bytes = 512 << step;
                 let cell = SweepCell {
+                    cell: cells.len() as u32,
                     group: (*op).to_owned(),
                     op: (*op).to_owned(),
                     block_bytes,

@@ -262,7 +262,7 @@ impl Said {
     fn of(run: &Run, by: Option<&Law>) -> Self {
         let mut said = Self::default();
         for barrier in barriers(&View::new(run), None).barriers {
-            let text = barrier.sentences().join(" ");
+            let text = finding::texts(&barrier.findings()).join(" ");
             said.lock |= text.contains(" lock ");
             said.one_at_a_time |= barrier.one_at_a_time.is_some();
             let limits = limits(&barrier);

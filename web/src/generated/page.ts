@@ -102,6 +102,35 @@ export type What =
  * Whether a series is steady.
  */
 export type Verdict2 = "steady" | "not-enough-written" | "too-few-rounds" | "not-steady" | "few-requests" | "unknown";
+/**
+ * What findings answer, in the order in which people ask.
+ */
+export type Question =
+  | "answer"
+  | "run"
+  | "confidence"
+  | "stalls"
+  | "caches"
+  | "gaps"
+  | "limits"
+  | "members"
+  | "interference"
+  | "drift"
+  | "steady"
+  | "waits"
+  | "differences"
+  | "elasticity"
+  | "factors"
+  | "spread"
+  | "history"
+  | "group"
+  | "comparison"
+  | "calibration"
+  | "advice";
+/**
+ * How much a finding matters. Greater is worse.
+ */
+export type Severity = "good" | "unknown" | "info" | "warning" | "failure";
 
 /**
  * Runs with what they mean, to be drawn. Bytes and ns are integers unless they are means.
@@ -334,6 +363,11 @@ export interface Barrier {
    * The fitted law; `None` where there is none, or where it does not describe the grid.
    */
   fit: Fit | null;
+  /**
+   * Without a ladder: what the most in flight add, of block sizes with three numbers in flight whose
+   * visits differ too much to tell.
+   */
+  gains: Gain[];
   generator: Generator;
   /**
    * The phase, and its other axes.
@@ -498,6 +532,24 @@ export interface Law {
    * `p`: how sharp the corners are, 1 to 16.
    */
   sharpness: number;
+}
+/**
+ * What the most in flight add to the next fewer, where that is too uncertain for a [`Ladder`].
+ */
+export interface Gain {
+  /**
+   * Bytes per request.
+   */
+  block_bytes: number;
+  /**
+   * Fewer requests in flight.
+   */
+  from: number;
+  ratio: Ranged;
+  /**
+   * The most.
+   */
+  to: number;
 }
 /**
  * Whether more in flight still add to the rate, at one block size.
@@ -2269,12 +2321,14 @@ export interface Verdict {
    * Whether somebody should look: a mark of a cell stands behind it.
    */
   is_doubt: boolean;
+  question: Question;
   /**
    * Verdict first, then evidence, then what to do.
    */
   sentences: string[];
+  severity: Severity;
   /**
-   * The question: `Freezes`, `Gaps`, `What limits`.
+   * The question: `Stalls`, `Gaps`, `What limits`.
    */
   topic: string;
 }

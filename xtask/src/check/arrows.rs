@@ -10,7 +10,7 @@ use crate::repo::Repo;
 /// level do not know each other.
 const LEVELS: &[&[Room]] = &[
     &[pure("units"), edge("kernel")],
-    &[pure("stats")],
+    &[pure("stats"), pure("finding")],
     &[pure("device"), pure("layout")],
     &[pure("suite")],
     &[pure("record")],

@@ -42,10 +42,10 @@ const NULL_TIME: &str = "1s";
 /// Measure this machine against itself: how small a difference is still noise
 ///
 /// Every cell of suite `calibration` is visited again and again, and visits that follow each
-/// other are compared as if they were two configurations. How far they lie apart is the machine's
-/// noise floor, for each class of cells: `plimsoll compare` calls no smaller difference a
-/// difference. Beside it: our own overhead per request, the clock, and how often the host stops
-/// this program.
+/// other are compared as if they were two configurations. Their spread is the machine's noise
+/// floor, for each class of cells: `plimsoll compare` does not report a smaller difference as
+/// real. It also measures Plimsoll's own overhead per request, the clock, and how often the host
+/// stops this program.
 ///
 /// Once for each machine, on the disk in question, when nothing else uses it. Stored for this
 /// machine; the visits are stored as runs.

@@ -38,14 +38,14 @@ const RUNS_MAX: usize = 26;
 
 /// Compare runs: is the difference real, how large, and what can have made it
 ///
-/// The first run is the reference. What differs between the stacks and plans is said first: where
-/// several things changed together, none can be credited. Then each cell and the whole get a
-/// ratio with its interval, and a verdict: different, same, or inconclusive and how many more
-/// measurements would settle it.
+/// The first run is the reference. Differences between the stacks and plans come first: where
+/// several things changed together, the cause cannot be attributed to one of them. Then each cell
+/// and the whole get a ratio with its confidence interval, and a verdict: different, same, or
+/// inconclusive, with the number of measurements that would decide it.
 ///
-/// Runs measured one after the other differ by drift, too. A repeat of the first run, named
-/// third, shows how much; `--live` measures the sides in turn, and drift falls out. What
-/// `plimsoll calibrate` found to be this machine's noise does not count as a difference.
+/// Runs measured one after the other also differ by drift. A repeat of the first run, given as the
+/// third, shows how much. `--live` measures the sides in turn, which cancels drift. A difference
+/// within the noise that `plimsoll calibrate` found on this machine does not count.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
@@ -70,8 +70,8 @@ pub struct CompareArgs {
     /// Print one JSON document (plimsoll.comparison/1; with `--group` plimsoll.comparisons/1)
     #[arg(long)]
     json: bool,
-    /// End with 8 if any run is different from the first, over all cells or in any, for the worse;
-    /// with 9 if none is, and one has nothing in common with the first that was measured
+    /// Exit with 8 if a run is worse than the first, over all cells or in any of them; else with 9 if
+    /// a run has no measured cell in common with the first
     #[arg(long)]
     exit_code: bool,
     #[command(flatten)]

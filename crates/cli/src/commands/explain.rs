@@ -1,9 +1,11 @@
 //! `plimsoll explain`
 
 use clap::Args;
-use explain::explanation::{Context, Explanation, OfRun, Section};
+use explain::explanation::{Context, Explanation, OfRun};
 use explain::group::{OfGroup, OfPart};
 use explain::view::View;
+use finding::Section;
+use finding::numbers::count;
 use record::Run;
 use store::Store;
 
@@ -17,17 +19,18 @@ use crate::output::{Output, json};
 const EXAMPLES: &str = "\
 Examples:
   plimsoll explain                     # what limits the newest run, and what disturbed it
+  plimsoll explain r17 --all           # everything that was found
   plimsoll explain r17 --json          # one document (plimsoll.explanation/1)
   plimsoll explain --group last        # the runs of the newest list of suites, in short
   plimsoll explain r4 r12 --factor disks=4,12
                                        # is the barrier the disks', or above them";
 
-/// Explain runs: freezes, caches, gaps, barriers, drift; what limits, and on what evidence
+/// Explain runs: stalls, caches, gaps, bottlenecks, drift, each with its evidence
 ///
-/// One run: what stood still and whose doing it was, what a cache answered, which cells are out
-/// of line, which cap binds where and where requests wait, what drifted. Several runs of one
-/// suite: what differs between them, whether a barrier follows a factor, and which factor matters.
-/// The runs of a list of suites (`--group`): each part in short, then what is common to them.
+/// One run: what stalled and why, what a cache answered, which cells are far below their
+/// neighbours, what the bottleneck is and where requests queue, what drifted. Several runs of one
+/// suite: what differs between them, whether a bottleneck depends on a factor, and which factor
+/// matters. The runs of a list of suites (`--group`): each part in short, then what they share.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ExplainArgs {
@@ -43,10 +46,18 @@ pub struct ExplainArgs {
     /// factors are what the runs themselves record as different. May be repeated.
     #[arg(long, value_name = "NAME=LEVEL,...", value_parser = factor)]
     factor: Vec<(String, Vec<String>)>,
+    /// Say everything: without it, the answer and the 25 lines of each run that matter most
+    #[arg(long)]
+    all: bool,
     /// Print one JSON document (plimsoll.explanation/1)
     #[arg(long)]
     json: bool,
 }
+
+/// Of each run beside the answer, unless somebody asks for all.
+const LINES: usize = 25;
+/// Letters of a line beside its mark.
+const WIDTH: usize = 96;
 
 pub fn explain(args: &ExplainArgs, common: &Common, output: &Output) -> Result<(), Failure> {
     let (runs, known) = load(args, common, output)?;
@@ -59,7 +70,7 @@ pub fn explain(args: &ExplainArgs, common: &Common, output: &Output) -> Result<(
     if args.json {
         return output.print(&json(&explanation)?);
     }
-    output.print(&text(&explanation))
+    output.print(&text(&explanation, args.all))
 }
 
 /// The runs, and what calibrations of their machines found.
@@ -160,7 +171,7 @@ fn factor(text: &str) -> Result<(String, Vec<String>), String> {
     Ok((name.trim().to_owned(), levels))
 }
 
-fn text(explanation: &Explanation) -> String {
+fn text(explanation: &Explanation, all: bool) -> String {
     let mut out = String::new();
     if let Some(group) = &explanation.group {
         of_parts(&mut out, group, &explanation.runs);
@@ -170,11 +181,25 @@ fn text(explanation: &Explanation) -> String {
         let (id, suite, target) = (&run.run, &run.suite, &run.target);
         title(&mut out, &format!("{id} {}", order::on(suite, target)));
         out.push_str(&format!("{}, {}\n", run.standing, run.visits.line()));
-        sections(&mut out, &run.sections);
+        if all {
+            sections(&mut out, &run.sections);
+            continue;
+        }
+        let most = finding::shortened(&run.sections, LINES, WIDTH);
+        sections(&mut out, &most);
+        let more = finding::sentences(&run.sections).saturating_sub(finding::sentences(&most));
+        if more > 0 {
+            let more = count(more as u64, "more line");
+            out.push_str(&format!("\n{more}: `plimsoll explain {id} --all`\n"));
+        }
     }
     if let Some(together) = &explanation.together {
         title(&mut out, "Together");
         sections(&mut out, &together.sections);
+    }
+    if let Some(apart) = &explanation.apart {
+        title(&mut out, "Several suites");
+        sections(&mut out, std::slice::from_ref(apart));
     }
     for together in &explanation.by_suite {
         let suite = explanation.runs.iter().find(|run| together.runs.contains(&run.run));
@@ -193,7 +218,7 @@ fn of_parts(out: &mut String, group: &OfGroup, runs: &[OfRun]) {
     let name = &group.group;
     title(out, &format!("{list} on {target}, group {name}: {made} of {of} parts"));
     for part in &group.parts {
-        let OfPart { number, run, suite, sentences } = part;
+        let OfPart { number, run, suite, sentences, .. } = part;
         section(out, &format!("{number}  {run}  {suite}"), sentences);
     }
     section(out, "What is common", &group.common);
@@ -214,8 +239,8 @@ fn title(out: &mut String, text: &str) {
 }
 
 fn sections(out: &mut String, sections: &[Section]) {
-    for Section { title, sentences } in sections {
-        section(out, title, sentences);
+    for of in sections {
+        section(out, of.question.title(), &of.sentences());
     }
 }
 

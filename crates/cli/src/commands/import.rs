@@ -31,9 +31,9 @@ Examples:
 ///
 /// Knows fio, sysbench, bonnie++, bm-flash, IOZone, Orion, xdd, ioping, IOMeter, pg_test_fsync and
 /// pgbench. What the tool did not say stays unknown. Files are read and stored one after the other,
-/// each as a whole: one that was cut short, or that is of no tool known here, is refused with its line,
-/// nothing of it is stored, and what stands after it is not read. With `--together` it is all or
-/// nothing.
+/// each as a whole. A file that is truncated or of an unknown tool is refused with the number of the
+/// line, nothing of it is stored, and the files after it are not read. With `--together`, all files
+/// are stored or none.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ImportArgs {

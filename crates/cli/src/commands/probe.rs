@@ -162,7 +162,7 @@ fn capture(path: &Path, file: &Path, output: &Output) -> Result<(), Failure> {
 
 /// A piece of advice, folded to the width of a page.
 fn told(advice: &Advice) -> String {
-    let mut out = format!("\n{} ({})\n", advice.weight.word(), advice.name);
+    let mut out = format!("\n{} ({})\n", advice.weight().word(), advice.finding.code.name());
     for sentence in advice.sentences() {
         out.push_str(&report::wrapped("   ", &report::plain(&sentence)));
     }

@@ -20,7 +20,7 @@ use crate::result_file;
 const EXAMPLES: &str = "\
 Examples:
   plimsoll report -o report.html               # the newest run: figures, verdicts, tables
-  plimsoll report r17 r18 r19 -o report.html   # several, held against the first
+  plimsoll report r17 r18 r19 -o report.html   # several, compared with the first
   plimsoll report r17 r18 --baseline r18 -o report.html
   plimsoll report --group last -o report.html  # the runs of the newest list of suites
   plimsoll report r17 --json                   # what is drawn (plimsoll.page/1)";
@@ -38,7 +38,7 @@ pub const MARGIN: f64 = 0.03;
 ///
 /// The file needs no network and no other file: it can be mailed, printed, and read in ten years.
 /// What the runs mean comes first, each verdict with the figure that shows it. Several runs are
-/// drawn side by side, each held against the first of its suite; another baseline can be chosen on the
+/// drawn side by side, each compared with the first of its suite; another baseline can be chosen on the
 /// page.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -49,7 +49,7 @@ pub struct ReportArgs {
     /// All runs of a list of suites: the group as `plimsoll list` shows it, or `last`
     #[arg(long, value_name = "GROUP", conflicts_with = "runs")]
     group: Option<String>,
-    /// The run that the others are held against; the first if not given
+    /// The run that the others are compared with; the first if not given
     #[arg(long, value_name = "RUN")]
     baseline: Option<String>,
     /// Differences up to this do not matter; where the machine's own A/A floor is larger, that
@@ -130,12 +130,7 @@ fn draw(args: &ReportArgs, store: &Store, runs: &[Run], output: &Output) -> Resu
 pub fn terms(store: &Store, runs: &[Run], margin: f64, output: &Output) -> Result<Terms, Failure> {
     let floor = calibrate::floor_of(store, runs, output)?;
     let compare = ::explain::compare::Terms { margin, floor, ..Default::default() };
-    Ok(Terms {
-        context: explain::context(store, runs, output)?,
-        compare,
-        group: false,
-        live: Vec::new(),
-    })
+    Ok(Terms { context: explain::context(store, runs, output)?, compare, group: false })
 }
 
 fn html(

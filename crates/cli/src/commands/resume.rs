@@ -27,8 +27,8 @@ Examples:
 pub struct ResumeArgs {
     /// r17, 17, last, last-1, or the beginning of a suite's name
     run: Option<String>,
-    /// Begin no round that would end later than this after the first visit, instead of what `run`
-    /// was told
+    /// Time limit for all measurements, from the first visit on; replaces the limit given
+    /// to `run`
     #[arg(long, value_name = "TIME")]
     max_time: Option<Nanos>,
     #[command(flatten)]

@@ -35,9 +35,9 @@ Examples:
 
 /// Measure a target by a suite, store the results, print the tables
 ///
-/// The suite's cells are visited in rounds of random order, each until its rate is known well
-/// enough (`--precision`), a cell in which something odd was seen up to the end; `--classic`
-/// plays the suite in its own order instead. Before each visit Plimsoll waits until the device is idle.
+/// The suite's cells are visited in rounds of random order, each until it reaches the target
+/// precision (`--precision`). Cells with anomalies are visited until the end. `--classic` runs
+/// the suite in its own order instead. Before each visit Plimsoll waits until the device is idle.
 ///
 /// Reads need no permission. Writes go to files that plimsoll made itself, unless `--overwrite`
 /// or `--destroy` names what may be lost. Ctrl-C ends the visit under way, stores it and prints
@@ -67,7 +67,7 @@ pub struct RunArgs {
     /// Of a list of suites: begin with this run of it, counted from 1 over parts and repeats
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub from_part: Option<u32>,
-    /// Of a list of suites: the new runs belong to a group that is stored, as its end says
+    /// For a list of suites: add the new runs to this stored group (an interrupted list prints it)
     #[arg(long, value_name = "GROUP", requires = "from_part")]
     pub group: Option<String>,
     #[command(flatten)]
@@ -212,8 +212,10 @@ pub fn show(
         output.print(&(table::both(&run) + &noise))?;
     }
     let id = &outcome.run;
-    if let Some(missed) =
-        Visits::of(&run).sentence(id).filter(|_| outcome.state == RunState::Complete)
+    if let Some(missed) = Visits::of(&run)
+        .finding(id)
+        .filter(|_| outcome.state == RunState::Complete)
+        .map(|found| found.text())
     {
         output.warning(missed.trim_end_matches('.'));
     }

@@ -42,8 +42,8 @@ Examples:
 /// While a run goes on, started anywhere, its figures fill in after every visit. The store is only
 /// read, and what is read is paced, so that a run that is being measured is not disturbed.
 ///
-/// It answers this machine only, unless `--listen` names another address; then whoever asks needs a
-/// token, which stands in the printed address. It ends with Ctrl-C.
+/// Only this machine can connect, unless `--listen` names another address. Clients then need a
+/// token, which is part of the printed address. Ctrl-C ends it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ServeArgs {
@@ -53,7 +53,7 @@ pub struct ServeArgs {
     /// A name that browsers call this machine by, besides its own; may be repeated
     #[arg(long, value_name = "NAME", value_parser = host)]
     host: Vec<String>,
-    /// A file with the token that whoever asks needs; without it other machines get one made up
+    /// A file with the token that clients need; without it, a token is generated for other machines
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Print address, token and store as one JSON document (plimsoll.serve/1)

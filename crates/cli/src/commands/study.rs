@@ -66,7 +66,7 @@ pub struct StudyArgs {
     /// The study
     #[arg(value_name = "FILE.toml", required = true)]
     file: Option<PathBuf>,
-    /// Say what would be built, destroyed, measured and told, with every command, and stop
+    /// Print what would be built, destroyed, measured and reported, with every command, and stop
     #[arg(long)]
     dry_run: bool,
     /// Go on with a study that did not come to its end
@@ -96,7 +96,7 @@ enum StudyCommand {
     Report(ReportArgs),
 }
 
-/// Tell what a study found: question, stacks, method, results, which factors matter, recommendation
+/// Report what a study found: question, stacks, method, results, which factors matter, recommendation
 ///
 /// From the runs in the store and the study's file; nothing is measured or built.
 #[derive(Debug, Args)]
@@ -110,9 +110,9 @@ struct ReportArgs {
     group: String,
 }
 
-/// Take back what killed studies left: mounts, arrays, volumes, settings, signatures
+/// Clean up after killed studies: mounts, arrays, volumes, settings, signatures
 ///
-/// Only what their journals say they made. Such a study cannot be resumed afterwards; its runs
+/// Only what their journals record as made by them. Such a study cannot be resumed afterwards; its runs
 /// stay in the store.
 #[derive(Debug, Args)]
 #[command(after_help = CLEAN_EXAMPLES)]

@@ -86,8 +86,9 @@ pub fn table(args: &TableArgs, common: &Common, output: &Output) -> Result<(), F
 /// What this machine's noise makes of the table's intervals; empty where it was not calibrated.
 pub fn noise(store: &Store, run: &Run, output: &Output) -> Result<String, Failure> {
     let floor = floor_of(store, std::slice::from_ref(run), output)?;
-    let said = floor.and_then(|floor| floor.beside(&View::new(run)));
-    Ok(said.map(|said| format!("\n{}\n", report::plain(&said))).unwrap_or_default())
+    let said = floor.and_then(|floor| explain::floor::beside(&floor, &View::new(run)));
+    let said = said.map(|said| format!("\n{}\n", report::plain(&said.text())));
+    Ok(said.unwrap_or_default())
 }
 
 /// The tables of a run as text: the original's beside ours. Where the original's does not fit,

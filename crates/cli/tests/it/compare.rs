@@ -53,7 +53,7 @@ fn a_repeat_of_the_first_is_a_bracket_and_two_alike_are_an_a_a() {
     let out = world.ok(&["compare", "r1", "r2", "r3"]).out;
     assert!(out.contains("C is A's configuration once more: x"), "{out}");
     let out = world.ok(&["compare", "1", "last"]).out;
-    assert!(out.contains("this is an A/A"), "{out}");
+    assert!(out.contains("This is an A/A comparison"), "{out}");
     assert!(!out.contains("Different:"), "{out}");
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic")]
 
+mod answer;
 mod calibrate;
 mod compare;
 mod export;

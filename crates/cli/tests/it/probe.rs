@@ -18,7 +18,7 @@ fn probed(machine: &str, path: &str) -> String {
     let tree = stack_tree(&machine.host, &[machine.file(path)], Serials::Hashed);
     let mut out = stack(&tree, Detail::Full);
     for advice in advise(&tree, Use::default()) {
-        let _ = writeln!(out, "\n{} ({})", advice.weight.word(), advice.name);
+        let _ = writeln!(out, "\n{} ({})", advice.weight().word(), advice.finding.code.name());
         for sentence in advice.sentences() {
             let _ = writeln!(out, "   {sentence}");
         }

@@ -78,7 +78,7 @@ fn its_runs_know_their_levels_and_explain_finds_the_factor() {
         assert_eq!(level[1], run["target"], "the level is what was measured");
     }
     let told = world.ok(&["explain", "--group", "last"]).out;
-    assert!(told.contains("The study varied target (null:, memory:16MiB)."), "{told}");
+    assert!(told.contains("The study varied target (null: and memory:16MiB)."), "{told}");
     assert!(told.contains("Which factor matters"), "{told}");
     let shown = world.ok(&["show", "last"]).out;
     assert!(shown.contains("target null:"), "{shown}");
@@ -282,8 +282,8 @@ fn a_report_says_why_so_few_runs_show_nothing() {
     let said = words(&world.ok(&["study", "report", "targets.toml"]).out);
     assert!(
         said.contains(
-            "too few runs to say: however large that were, shuffled runs would do as well in 8.3 % \
-             of cases. Measure each level several times (`repeats`)."
+            "too few runs to tell: however large the effect is, shuffled runs show as much in 8.3 % of \
+             cases. Measure each level several times (`repeats`)."
         ),
         "{said}"
     );

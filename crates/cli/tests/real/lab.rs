@@ -285,7 +285,7 @@ pub fn tool(name: &str, words: &[&str]) -> String {
     String::from_utf8(said.stdout).unwrap()
 }
 
-fn quietly(name: &str, words: &[&str]) -> bool {
+pub fn quietly(name: &str, words: &[&str]) -> bool {
     let said = Command::new(name).args(words).stdin(Stdio::null()).output();
     said.is_ok_and(|said| said.status.success())
 }

@@ -311,7 +311,7 @@ fn a_visit_lost_in_the_kernel_is_never_called_free_of_freezes() {
     sleep(Duration::from_millis(500));
     let frozen = Frozen::new(&point);
     running.until_it_says("stored as r1");
-    let said = Explained::of(&lab).said("Freezes");
+    let said = Explained::of(&lab).said("Stalls");
     assert!(said.contains("In 1 visit requests never came back"), "{said}");
     drop(frozen);
     running.end().is(4, &["is stuck in the kernel"]);

@@ -110,7 +110,7 @@ fn file_systems_are_built_measured_and_gone() {
         assert_eq!(options.contains("noatime"), levels[1]["value"] == "noatime", "{options}");
     }
     let told = lab.ok("explain --group last");
-    assert!(told.out.contains("The study varied file_system (ext4, xfs) and mount"), "{told}");
+    assert!(told.out.contains("The study varied file_system (ext4 and xfs); mount"), "{told}");
     // All is as it was before, so it can be played again.
     lab.ok("study s.toml --quiet");
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::lab::{Lab, hash, needs_root, tool};
+use crate::lab::{Lab, hash, needs_root, quietly, tool};
 use crate::study::{
     EXT4, change, is_blank, kill_when_mounted, killed_while_mounted, loops, mounted, refused, strs,
     study, unmount,
@@ -197,8 +197,13 @@ fn what_was_unmounted_while_it_plays_is_not_measured_elsewhere() {
     while !mounted(&devices) && begun.elapsed() < Duration::from_secs(30) {
         sleep(Duration::from_millis(5));
     }
-    sleep(Duration::from_millis(500));
     let point = point_of(&devices[0]);
+    while !Path::new(&point).join("plimsoll.dat").exists()
+        && begun.elapsed() < Duration::from_secs(60)
+    {
+        sleep(Duration::from_millis(5));
+    }
+    sleep(Duration::from_millis(500));
     tool("umount", &["--lazy", &point]);
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(4));
@@ -550,7 +555,16 @@ fn a_loop_device_over_another_file_of_that_name_is_another() {
     let devices = killed_while_mounted(&mut lab, 64);
     unmount(&devices[0]);
     let (image, saved) = (lab.path("d0.img"), lab.path("saved.img"));
-    let attach = || tool("losetup", &[&devices[0], image.to_str().unwrap()]);
+    // Whoever looks at a device that is let go keeps it for a moment.
+    let attach = || {
+        let words = [devices[0].as_str(), image.to_str().unwrap()];
+        let done = (0..50).any(|_| {
+            let done = quietly("losetup", &words);
+            sleep(Duration::from_millis(if done { 0 } else { 100 }));
+            done
+        });
+        assert!(done, "losetup {words:?}");
+    };
     tool("losetup", &["-d", &devices[0]]);
     fs::rename(&image, &saved).unwrap();
     fs::copy(&saved, &image).unwrap();

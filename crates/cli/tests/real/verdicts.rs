@@ -25,7 +25,7 @@ fn ratios(run: &Run) -> Vec<f64> {
 }
 
 fn said(found: &Caches) -> String {
-    found.sentences().join("\n")
+    finding::texts(&found.findings()).join("\n")
 }
 
 /// A run of 20 visits of random reads over the lab's file of 256 MiB.

@@ -1,8 +1,9 @@
 //! Reads that write.
 
+use finding::Code;
 use record::stack::{StackTree, What};
 
-use super::{Advice, Use, Weight, quoted};
+use super::{Advice, Use, quoted};
 
 /// Those that keep a time of the last read at all.
 const KEEP: [&str; 10] =
@@ -25,16 +26,9 @@ pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
             format!("mount -o remount,noatime {}", quoted(&found.point))
         };
         Some(
-            Advice::new(
-                Weight::Hint,
-                "atime",
-                &layer.id,
-                "every read of a file writes the time of it".to_owned(),
-            )
-            .because("reads become writes, and go through the journal")
-            .seen(format!("mounted with {}", found.options.join(",")))
-            .command(command)
-            .mind("put it into /etc/fstab as well if it is mounted from there"),
+            Advice::new(Code::Atime, &layer.id)
+                .with("options", &found.options.join(","))
+                .command(command),
         )
     });
     found.collect()

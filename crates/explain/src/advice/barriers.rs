@@ -1,28 +1,20 @@
 //! A file system that was told not to flush.
 
+use finding::Code;
 use record::stack::{FileSystem, StackTree, What};
 
-use super::{Advice, Use, Weight, quoted};
+use super::{Advice, Use, quoted};
 
 pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
     let found = tree.layers.iter().filter_map(|layer| {
         let What::FileSystem(found) = &layer.what else { return None };
         let (option, command) = off(found)?;
         Some(
-            Advice::new(
-                Weight::Danger,
-                "barriers-off",
-                &layer.id,
-                format!("{} is told not to flush caches ({option})", found.kind),
-            )
-            .because(
-                "a commit is acknowledged while it is in a cache; when the power goes, committed \
-                 data and the file system itself may be lost, unless every cache below has a \
-                 battery or capacitors",
-            )
-            .seen(format!("mounted with {}", found.options.join(",")))
-            .command(command)
-            .mind("flushes take time: rates of commits measured without them are not those of a safe system"),
+            Advice::new(Code::BarriersOff, &layer.id)
+                .with("kind", &found.kind)
+                .with("option", &option)
+                .with("options", &found.options.join(","))
+                .command(command),
         )
     });
     found.collect()
@@ -51,6 +43,7 @@ fn off(found: &FileSystem) -> Option<(String, String)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Weight;
     use super::super::example::{disk, fs, tree};
     use super::*;
 
@@ -68,7 +61,7 @@ mod tests {
         ] {
             let found = with(kind, options);
             assert_eq!(found.len(), 1, "{kind} {options}");
-            assert_eq!(found[0].weight, Weight::Danger);
+            assert_eq!(found[0].weight(), Weight::Danger);
         }
     }
 

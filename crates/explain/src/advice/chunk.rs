@@ -1,10 +1,10 @@
 //! A chunk that the requests of a database do not fit.
 
+use finding::{Code, Number};
 use record::stack::StackTree;
 
 use super::geometry::{Stripe, stripe};
-use super::{Advice, Predicted, Use, Weight, quoted};
-use crate::words::size;
+use super::{Advice, Predicted, Use, quoted};
 
 /// Smaller chunks make random reads need several members: none such is advised.
 const CHUNK_MIN: u64 = 32 << 10;
@@ -23,6 +23,14 @@ pub(super) fn look(tree: &StackTree, purpose: Use) -> Vec<Advice> {
         .collect()
 }
 
+fn with_chunk(advice: Advice, stripe: &Stripe<'_>) -> Advice {
+    advice.with("level", &stripe.level).with("chunk", Number::bytes(stripe.unit))
+}
+
+fn grow(array: &str, chunk: u64) -> String {
+    format!("mdadm --grow {} --chunk={}", quoted(&format!("/dev/{array}")), chunk >> 10)
+}
+
 fn too_small(stripe: &Stripe<'_>, purpose: Use) -> Option<Advice> {
     let request = purpose.request_bytes;
     if stripe.unit >= request || request == 0 {
@@ -37,22 +45,10 @@ fn too_small(stripe: &Stripe<'_>, purpose: Use) -> Option<Advice> {
     let wanted = request.checked_next_power_of_two()?.max(64 << 10);
     let id = &stripe.layer.id;
     Some(
-        Advice::new(
-            Weight::Warning,
-            "chunk-below-request",
-            id,
-            format!("a chunk of {} under requests of {}", size(stripe.unit), size(request)),
-        )
-        .because(format!(
-            "each such request needs {members} members at once, so they serve a {members}th of the \
-             random requests that they could"
-        ))
-        .seen(format!("{} of {} has a chunk of {}", stripe.level, id, size(stripe.unit)))
-        .command(format!("mdadm --grow {} --chunk={}", quoted(&format!("/dev/{id}")), wanted >> 10))
-        .mind(
-            "of md arrays only some levels can change it in place, for hours and with a backup \
-               file; volumes have to be made anew",
-        ),
+        with_chunk(Advice::new(Code::ChunkBelowRequest, id), stripe)
+            .with("request", Number::bytes(request))
+            .with("members", members)
+            .command(grow(id, wanted)),
     )
 }
 
@@ -69,24 +65,12 @@ fn part_of_stripe(stripe: &Stripe<'_>, purpose: Use) -> Option<Advice> {
     let (chunk, then) = fits?;
     let id = &stripe.layer.id;
     Some(
-        Advice::new(
-            Weight::Hint,
-            "request-below-stripe",
-            id,
-            format!("writes of {} fill no stripe of {}", size(request), size(stripe.width)),
-        )
-        .because(format!(
-            "the array has to read for such a write before it can write its parity; chunks of {} \
-             would make it a whole stripe",
-            size(chunk)
-        ))
-        .seen(format!("{} of {} has a chunk of {}", stripe.level, id, size(stripe.unit)))
-        .predicting(Predicted::of(&now, &then))
-        .command(format!("mdadm --grow {} --chunk={}", quoted(&format!("/dev/{id}")), chunk >> 10))
-        .mind(
-            "smaller chunks make long reads need more members at once: measure both; changing it \
-             in place takes hours and a backup file, and volumes have to be made anew",
-        ),
+        with_chunk(Advice::new(Code::RequestBelowStripe, id), stripe)
+            .with("request", Number::bytes(request))
+            .with("width", Number::bytes(stripe.width))
+            .with("wanted", Number::bytes(chunk))
+            .predicting(Predicted::of(&now, &then))
+            .command(grow(id, chunk)),
     )
 }
 
@@ -101,22 +85,11 @@ fn cut_small(stripe: &Stripe<'_>, tree: &StackTree) -> Option<Advice> {
     });
     let (member, most, value) = cut?;
     Some(
-        Advice::new(
-            Weight::Hint,
-            "request-below-chunk",
-            &member.id,
-            format!("requests are cut to {}, and a chunk has {}", size(most), size(stripe.unit)),
-        )
-        .because("large reads and writes reach the member in more pieces than they need")
-        .seen(format!("queue/max_sectors_kb is {}", most >> 10))
-        .seen(format!(
-            "{} of {} has a chunk of {}",
-            stripe.level,
-            stripe.layer.id,
-            size(stripe.unit)
-        ))
-        .command(super::set_queue(&member.id, "max_sectors_kb", &(value >> 10).to_string()))
-        .mind(super::UNTIL_RESTART),
+        with_chunk(Advice::new(Code::RequestBelowChunk, &member.id), stripe)
+            .with("most", Number::bytes(most))
+            .with("kib", most >> 10)
+            .with("array", &stripe.layer.id)
+            .command(super::set_queue(&member.id, "max_sectors_kb", &(value >> 10).to_string())),
     )
 }
 
@@ -133,7 +106,7 @@ mod tests {
     #[test]
     fn the_8_kib_chunks_of_the_study_are_found_for_larger_pages() {
         let found = with(8, 16 << 10);
-        assert!(found[0].reason.contains("needs 2 members"), "{found:?}");
+        assert_eq!(found[0].finding.value("members"), Some(&2_u64.into()), "{found:?}");
     }
 
     #[test]
@@ -146,7 +119,11 @@ mod tests {
     fn long_writes_that_fill_no_stripe_are_found() {
         // Two of four members hold data.
         let found = with(256, 128 << 10);
-        assert_eq!((found.len(), found[0].name.as_str()), (1, "request-below-stripe"), "{found:?}");
+        assert_eq!(
+            (found.len(), found[0].finding.code),
+            (1, Code::RequestBelowStripe),
+            "{found:?}"
+        );
         assert!(found[0].commands[0].ends_with("--chunk=64"), "{found:?}");
         let foretold = &found[0].predicts[0];
         assert!(foretold.now.read > 0.0 && foretold.then.read == 0.0, "{foretold:?}");

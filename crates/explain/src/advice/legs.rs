@@ -1,10 +1,10 @@
 //! Legs or members whose ways to the processor are not alike: the slowest sets the pace of all.
 
+use finding::{Code, Number, Value};
 use record::stack::{Layer, StackTree, What};
 
 use super::geometry::narrowest;
-use super::{Advice, Use, Weight};
-use crate::words::{bandwidth, list};
+use super::{Advice, Use};
 
 /// Links this near to each other are alike.
 const SLACK: f64 = 0.95;
@@ -34,25 +34,16 @@ fn of_layer(tree: &StackTree, layer: &Layer) -> Option<Advice> {
     let slow =
         legs.iter().filter(|(_, _, link)| (link.bytes_per_second as f64) < fastest as f64 * SLACK);
     let slow: Vec<String> = slow.map(|(leg, _, _)| leg.id.clone()).collect();
-    let advice = Advice::new(
-        Weight::Warning,
-        "unequal-legs",
-        &layer.id,
-        format!("{} at a narrower link than the others below {}", list(&slow), layer.id),
-    )
-    .because(format!(
-        "requests are dealt out evenly, so all wait for the slowest: as if each had {} of {}",
-        bandwidth(slowest as f64),
-        bandwidth(fastest as f64)
-    ));
-    let advice = legs.iter().fold(advice, |advice, (leg, at, link)| {
-        advice.seen(format!("{} has {} at {at}", leg.id, link.name))
+    let legs = legs.iter().map(|(leg, at, link)| {
+        let (leg, link) = (&leg.id, &link.name);
+        Value::record([("leg", leg.into()), ("link", link.into()), ("at", (*at).into())])
     });
-    Some(
-        advice.mind(
-            "move the slower ones to equal ports or slots, or all to the slower kind on purpose",
-        ),
-    )
+    let advice = Advice::new(Code::UnequalLegs, &layer.id)
+        .with("several", slow.len() > 1)
+        .with("slow", slow.as_slice())
+        .with("slowest", Number::bandwidth(slowest as f64))
+        .with("fastest", Number::bandwidth(fastest as f64));
+    Some(advice.with("legs", legs.collect::<Vec<_>>()))
 }
 
 #[cfg(test)]
@@ -81,7 +72,8 @@ mod tests {
     fn the_leg_with_fewer_lanes_is_named() {
         let found = two_legs(500, 250);
         assert_eq!(found.len(), 1);
-        assert!(found[0].finding.starts_with("md1 at a narrower link"), "{found:?}");
+        let slow = Value::List(vec!["md1".into()]);
+        assert_eq!(found[0].finding.value("slow"), Some(&slow), "{found:?}");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! A link that runs below what it is made for.
 
+use finding::{Code, Number};
 use record::stack::{Layer, StackTree, What, Wire};
 
-use super::{Advice, Use, Weight, quoted};
-use crate::words::bandwidth;
+use super::{Advice, Use, quoted};
 
 /// Losses below this are rounding of ours.
 const SLACK: f64 = 0.95;
@@ -14,10 +14,6 @@ pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
 
 fn is_below(now: u64, could: u64) -> bool {
     (now as f64) < could as f64 * SLACK
-}
-
-fn rate(bytes_per_second: u64) -> String {
-    bandwidth(bytes_per_second as f64)
 }
 
 fn of_layer(tree: &StackTree, layer: &Layer) -> Option<Advice> {
@@ -41,38 +37,18 @@ fn of_layer(tree: &StackTree, layer: &Layer) -> Option<Advice> {
     {
         return None;
     }
-    // Of SATA and SAS the kernel shows what the port can do, not what the drive can.
-    let (made_for, evidence) = if is_pci {
-        ("where it is made for", "its device is made for")
-    } else {
-        ("at a port made for", "the controller's port is made for")
-    };
-    let advice = Advice::new(
-        Weight::Warning,
-        "link-below-capability",
-        &layer.id,
-        format!("{} {made_for} {}", wire.now.name, capable.name),
-    )
-    .because(format!("at most {} get through in one direction, of {}", rate(now), rate(could)))
-    .seen(format!("the link runs as {}, {evidence} {}", wire.now.name, capable.name));
-    let advice = match slot {
-        Some(end) => advice.seen(format!("the slot is made for {}", end.name)),
-        None => advice,
-    };
-    Some(if is_pci {
-        let what = if slot.is_some() {
-            "it needs another slot; which slot has how many lanes stands in the board's manual"
-        } else {
-            "seat the card anew, look for lanes that the board shares with other slots, and at \
-             the link speed in the firmware's set-up"
-        };
-        advice.command(format!("lspci -vv -s {}", quoted(&layer.id))).mind(what)
-    } else {
-        advice.command("dmesg | grep -iE 'link|speed'").mind(
-            "an older drive is made for no more than that, and then nothing is wrong; else a worn \
-             cable or backplane makes a link fall back",
-        )
-    })
+    let advice = Advice::new(Code::LinkBelowCapability, &layer.id)
+        // Of SATA and SAS the kernel shows what the port can do, not what the drive can.
+        .with("pci", is_pci)
+        .with("now", &wire.now.name)
+        .with("capable", &capable.name)
+        .with("rate", Number::bandwidth(now as f64))
+        .with("could", Number::bandwidth(could as f64))
+        .with_some("slot", slot.map(|end| &end.name));
+    Some(advice.command(match is_pci {
+        true => format!("lspci -vv -s {}", quoted(&layer.id)),
+        false => "dmesg | grep -iE 'link|speed'".to_owned(),
+    }))
 }
 
 fn port_wire(layer: &Layer) -> Option<&Wire> {
@@ -98,13 +74,13 @@ mod tests {
         let found = in_slot((2000, 8000), (2000, 8000));
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].layer, "01:00.0");
-        assert!(!found[0].evidence.iter().any(|text| text.contains("slot")));
+        assert_eq!(found[0].finding.value("slot"), None);
     }
 
     #[test]
     fn a_slot_that_is_too_narrow_is_told() {
         let found = in_slot((4000, 8000), (4000, 4000));
-        assert!(found[0].evidence[1].contains("the slot is made for link of 4000"), "{found:?}");
+        assert_eq!(found[0].finding.value("slot"), Some(&"link of 4000".into()), "{found:?}");
     }
 
     #[test]
@@ -125,7 +101,8 @@ mod tests {
     fn of_a_drive_only_what_its_port_can_do_is_claimed() {
         let slow = disk_with("sda", |disk, _| disk.wire = Some(wire(300, 600)));
         let found = look(&tree(vec![slow]), Use::default());
-        assert_eq!(found[0].finding, "link of 300 at a port made for link of 600");
-        assert!(found[0].sentences().iter().all(|text| !text.contains("its device")), "{found:?}");
+        let said = found[0].finding.text();
+        assert_eq!(said, "sda: the link runs as link of 300, and its port supports link of 600.");
+        assert!(found[0].sentences().iter().all(|text| !text.contains("device")), "{found:?}");
     }
 }

@@ -1,10 +1,10 @@
 //! A database's log on the devices of its data.
 
+use finding::Code;
 use record::stack::{StackTarget, StackTree};
 
 use super::geometry::disks;
 use super::{Advice, Use, Weight};
-use crate::words::list;
 
 pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
     let of = |role: &str| tree.targets.iter().find(|target| target.role.as_deref() == Some(role));
@@ -17,22 +17,11 @@ pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
     let turns = shared.iter().filter_map(|id| tree.layer(id)?.queue.as_ref()?.rotational);
     let weight = if turns.into_iter().any(|turns| turns) { Weight::Warning } else { Weight::Hint };
     vec![
-        Advice::new(
-            weight,
-            "log-beside-data",
-            &shared[0],
-            "the log and the data share devices".to_owned(),
-        )
-        .because(
-            "every commit flushes the device's whole cache, with the data that the database \
-                 wrote meanwhile, and waits in one queue with its random reads",
-        )
-        .seen(format!("data in {}, log in {}", data.resolved, log.resolved))
-        .seen(format!("both are on {}", list(&shared)))
-        .mind(
-            "a log on devices of its own needs them to be as safe: both are lost if either is; \
-                 measure before and after",
-        ),
+        Advice::new(Code::LogBesideData, &shared[0])
+            .weighing(weight)
+            .with("data", &data.resolved)
+            .with("log", &log.resolved)
+            .with("devices", shared.as_slice()),
     ]
 }
 
@@ -66,7 +55,7 @@ mod tests {
     #[test]
     fn a_log_on_another_partition_of_the_same_disk_is_found() {
         let found = with("sda");
-        assert_eq!((found.len(), found[0].weight), (1, Weight::Hint));
+        assert_eq!((found.len(), found[0].weight()), (1, Weight::Hint));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! A volume whose data do not begin where a stripe of what it lies on begins.
 
+use finding::Code;
 use record::stack::{Layer, Mapper, StackTree, What};
 use units::Bytes;
 
-use super::geometry::stripe_under;
-use super::{Advice, Use, Weight, quoted};
-use crate::words::size;
+use super::geometry::{off_boundary, stripe_under};
+use super::{Advice, Use, quoted};
 
 /// As for partitions: flash has no smaller pages.
 const PAGE: u64 = 4096;
@@ -30,41 +30,26 @@ fn of_volume(tree: &StackTree, layer: &Layer, mapper: &Mapper, purpose: Use) -> 
         Some((below, offset, unit, over, stripe))
     });
     let (below, offset, unit, over, stripe) = off.next()?;
-    let (what, why) = match &stripe {
-        Some(stripe) if stripe.parity => (
-            format!("the data width of {} ({})", stripe.layer.id, stripe.level),
-            "writes of whole stripes become parts of two, for which the array has to read first",
-        ),
-        Some(stripe) => (
-            format!("the data width of {} ({})", stripe.layer.id, stripe.level),
-            "requests that would fit one member need two",
-        ),
-        None => ("a page of flash or a large sector".to_owned(), "a block lies on two of them"),
-    };
     let device = quoted(&format!("/dev/{}", below.id));
     let alignment = layout::lvm::data_alignment(Some(Bytes::new(unit)));
     let extent = layout::lvm::extent_size(alignment, None).get();
     let predicted = stripe.as_ref().filter(|stripe| stripe.layer.id == below.id);
     let predicted = predicted.map(|stripe| stripe.off_by(offset, purpose.request_bytes));
     Some(
-        Advice::new(
-            Weight::Warning,
-            "lvm-alignment",
-            &layer.id,
-            format!("the volume's data begin {} past a boundary of {}", size(over), size(unit)),
-        )
-        .because(why)
-        .seen(format!("{} starts at byte {offset} of {}", mapper.name, below.id))
-        .seen(format!("{what} is {}", size(unit)))
-        .predicting(predicted.into_iter().flatten())
-        .command(format!("pvcreate --dataalignment {}b {device}", alignment.get()))
-        .command(format!("vgcreate --physicalextentsize {extent}b VG {device}"))
-        .mind("both make the group anew: its volumes are lost and have to be copied back"),
+        off_boundary(Code::LvmAlignment, layer, [over, unit], stripe.as_ref())
+            .with("volume", &mapper.name)
+            .with("start", offset)
+            .with("device", &below.id)
+            .predicting(predicted.into_iter().flatten())
+            .command(format!("pvcreate --dataalignment {}b {device}", alignment.get()))
+            .command(format!("vgcreate --physicalextentsize {extent}b VG {device}")),
     )
 }
 
 #[cfg(test)]
 mod tests {
+    use finding::{Number, Value};
+
     use super::super::example::{disk, md, tree, volume};
     use super::*;
 
@@ -78,7 +63,9 @@ mod tests {
     fn the_192_kib_of_the_study_are_found() {
         let found = on_legs(192 << 10);
         assert_eq!(found.len(), 1);
-        assert!(found[0].finding.contains("192 KiB past a boundary of 512 KiB"), "{found:?}");
+        let found_at = [found[0].finding.value("over"), found[0].finding.value("unit")];
+        let wanted = [192, 512].map(|kib| Value::from(Number::bytes(kib << 10)));
+        assert_eq!(found_at, wanted.each_ref().map(Some));
         assert_eq!(found[0].commands[0], "pvcreate --dataalignment 1048576b /dev/md0");
         assert!(found[0].commands[1].contains("4194304b"));
     }

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use finding::{Code, Value};
 use record::stack::{Condition, Disk, Layer, Queue, StackTree, Unwell, What};
 
 use super::geometry::disks;
 use super::{Advice, Use, Weight, set_queue};
-use crate::words::list;
 
 /// What siblings should have in common, and how much it matters where they do not.
 type Trait = (&'static str, Weight, fn(&Disk, &Queue) -> Option<String>);
 
 const TRAITS: [Trait; 5] = [
     ("medium", Weight::Warning, |_, queue| {
-        Some(if queue.rotational? { "turns" } else { "does not turn" }.to_owned())
+        Some(if queue.rotational? { "rotational" } else { "not rotational" }.to_owned())
     }),
     ("transport", Weight::Warning, |disk, _| disk.transport.clone()),
     ("write cache", Weight::Warning, |_, queue| queue.write_cache.clone()),
@@ -66,7 +66,7 @@ fn of_array(tree: &StackTree, array: &Layer) -> Vec<Advice> {
         if let Some(odd) = odd_ones(values) {
             let advice = differing(array, name, Weight::Hint, &odd);
             let commands = odd.odd.iter().map(|(id, _)| set_queue(id, file, &odd.usual));
-            found.push(commands.fold(advice, Advice::command).mind(super::UNTIL_RESTART));
+            found.push(commands.fold(advice, Advice::command).with("setting", true));
         }
     }
     found
@@ -95,20 +95,17 @@ fn odd_ones<'a>(values: impl Iterator<Item = (&'a Layer, Option<String>)>) -> Op
 }
 
 fn differing(array: &Layer, name: &str, weight: Weight, odd: &Odd) -> Advice {
-    let ids: Vec<String> = odd.odd.iter().map(|(id, _)| id.clone()).collect();
-    let advice = Advice::new(
-        weight,
-        "unequal-members",
-        &array.id,
-        format!("{} not like the others below it in {name}", is_or_are(&ids)),
-    )
-    .because("requests are dealt out evenly, so the slowest member sets the pace of all")
-    .seen(format!("most have {}", odd.usual));
-    odd.odd.iter().fold(advice, |advice, (id, value)| advice.seen(format!("{id} has {value}")))
-}
-
-fn is_or_are(ids: &[String]) -> String {
-    format!("{} {}", list(ids), if ids.len() == 1 { "is" } else { "are" })
+    let members: Vec<String> = odd.odd.iter().map(|(id, _)| id.clone()).collect();
+    let each = odd.odd.iter();
+    let each =
+        each.map(|(id, value)| Value::record([("member", id.into()), ("value", value.into())]));
+    Advice::new(Code::UnequalMembers, &array.id)
+        .weighing(weight)
+        .with("several", members.len() > 1)
+        .with("members", members.as_slice())
+        .with("trait", name)
+        .with("usual", &odd.usual)
+        .with("odd", each.collect::<Vec<_>>())
 }
 
 /// Arrays of other makers that lack members or fill them.
@@ -131,16 +128,13 @@ fn others_unwell(tree: &StackTree) -> Vec<Advice> {
             Condition::Degraded => Weight::Danger,
             Condition::Rebuilding | Condition::Busy => Weight::Warning,
         };
-        Some(not_whole(layer, weight).command(command).seen(format!("{} {}", one.layer, one.how)))
+        Some(not_whole(layer, weight).command(command).with("how", &one.how))
     };
     tree.unwell().iter().filter_map(of).collect()
 }
 
 fn not_whole(array: &Layer, weight: Weight) -> Advice {
-    let finding = "the array is not whole and at rest".to_owned();
-    Advice::new(weight, "array-unwell", &array.id, finding).because(
-        "what is measured now is the speed of this state, and one more failure may lose data",
-    )
+    Advice::new(Code::ArrayUnwell, &array.id).weighing(weight)
 }
 
 /// Members of md that failed, are being filled, or had to be corrected.
@@ -148,31 +142,33 @@ fn unwell(array: &Layer) -> Option<Advice> {
     let What::Md(md) = &array.what else { return None };
     let errors = md.members.iter().filter_map(|member| {
         let errors = member.errors.filter(|&errors| errors > 0)?;
-        Some(format!("{} had {errors} read errors corrected", member.layer))
+        Some(Value::record([("member", (&member.layer).into()), ("n", errors.into())]))
     });
     let states = md.members.iter().filter_map(|member| {
         let state = member.state.as_deref()?;
         // Spares stand by.
         let well = state.split(',').any(|word| word == "in_sync")
             || state == "spare" && md.sync.as_deref() == Some("idle");
-        (!well).then(|| format!("{} is {state}", member.layer))
+        let found = [("member", (&member.layer).into()), ("state", state.into())];
+        (!well).then(|| Value::record(found))
     });
-    let mut seen: Vec<String> = states.chain(errors).collect();
-    if let Some(missing) = md.missing.filter(|&missing| missing > 0) {
-        seen.insert(0, format!("{missing} missing of {} members", md.wanted.unwrap_or(missing)));
-    }
-    if let Some(sync) =
-        md.sync.as_deref().filter(|sync| !matches!(*sync, "idle" | "none" | "frozen"))
-    {
-        seen.push(format!("a {sync} is under way"));
-    }
-    if seen.is_empty() {
+    let some = |all: Vec<Value>| (!all.is_empty()).then_some(all);
+    let (errors, states) = (some(errors.collect()), some(states.collect()));
+    let missing = md.missing.filter(|&missing| missing > 0);
+    let sync = md.sync.as_deref().filter(|sync| !matches!(*sync, "idle" | "none" | "frozen"));
+    if errors.is_none() && states.is_none() && missing.is_none() && sync.is_none() {
         return None;
     }
     let weight = if md.is_degraded() { Weight::Danger } else { Weight::Warning };
     let device = super::quoted(&format!("/dev/{}", array.id));
-    let advice = not_whole(array, weight).command(format!("mdadm --detail {device}"));
-    Some(seen.into_iter().fold(advice, Advice::seen))
+    let advice = not_whole(array, weight)
+        .with_some("missing", missing)
+        .with("missing_one", missing == Some(1))
+        .with_some("wanted", md.wanted.or(missing))
+        .with_some("states", states)
+        .with_some("errors", errors)
+        .with_some("sync", sync);
+    Some(advice.command(format!("mdadm --detail {device}")))
 }
 
 #[cfg(test)]
@@ -189,10 +185,11 @@ mod tests {
     #[test]
     fn the_odd_one_is_named() {
         let found = with(|_, queue| queue.rotational = Some(true));
-        assert_eq!(found[0].finding, "sdb is not like the others below it in medium");
-        assert_eq!(found[0].weight, Weight::Warning);
+        assert_eq!(found[0].finding.value("trait"), Some(&"medium".into()));
+        assert_eq!(found[0].finding.value("members"), Some(&Value::List(vec!["sdb".into()])));
+        assert_eq!(found[0].weight(), Weight::Warning);
         let found = with(|disk, _| disk.firmware = Some("0.9".into()));
-        assert_eq!(found[0].weight, Weight::Hint);
+        assert_eq!(found[0].weight(), Weight::Hint);
         let found = with(|_, queue| queue.requests = Some(64));
         assert_eq!(found[0].commands, ["echo 256 > /sys/block/sdb/queue/nr_requests"]);
     }
@@ -215,9 +212,9 @@ mod tests {
         };
         assert_eq!(of("ONLINE"), []);
         let found = of("1 missing");
-        assert_eq!((found[0].name.as_str(), found[0].weight), ("array-unwell", Weight::Danger));
+        assert_eq!((found[0].finding.code, found[0].weight()), (Code::ArrayUnwell, Weight::Danger));
         assert_eq!(found[0].commands, ["btrfs filesystem show '/srv/my data'"]);
-        assert_eq!(of("replace")[0].weight, Weight::Warning);
+        assert_eq!(of("replace")[0].weight(), Weight::Warning);
     }
 
     #[test]
@@ -234,7 +231,7 @@ mod tests {
         md.sync = Some("recover".into());
         md.members[1].errors = Some(3);
         let found = look(&tree(vec![array]), Use::default());
-        assert_eq!(found[0].weight, Weight::Danger);
-        assert_eq!(found[0].evidence.len(), 3, "{found:?}");
+        assert_eq!(found[0].weight(), Weight::Danger);
+        assert_eq!(found[0].finding.evidence().len(), 3, "{found:?}");
     }
 }

@@ -1,11 +1,11 @@
 //! A partition that does not begin where a sector, a page or a stripe begins.
 
+use finding::Code;
 use record::stack::{StackTree, What};
 use units::Bytes;
 
-use super::geometry::stripe_under;
-use super::{Advice, Use, Weight, quoted};
-use crate::words::size;
+use super::geometry::{off_boundary, stripe_under};
+use super::{Advice, Use, quoted};
 
 /// Pages of flash and sectors of large drives are at least so long, whatever they say.
 const PAGE: u64 = 4096;
@@ -19,32 +19,12 @@ pub(super) fn look(tree: &StackTree, purpose: Use) -> Vec<Advice> {
         let disk = tree.below(layer).next()?;
         let sector = disk.queue.as_ref().and_then(|queue| queue.physical_sector_bytes);
         let stripe = stripe_under(tree, disk);
-        let (unit, what) = match &stripe {
-            Some(stripe) => (stripe.width, format!("the data width of {}", stripe.layer.id)),
-            None => (sector.unwrap_or(PAGE).max(PAGE), "a physical sector or page".to_owned()),
-        };
+        let unit = stripe.as_ref().map_or(sector.unwrap_or(PAGE).max(PAGE), |one| one.width);
         // A stripe on one kind of boundary and not on the other is still a loss, of the smaller.
         let over = start.checked_rem(unit).filter(|&over| over != 0)?;
-        let advice = Advice::new(
-            Weight::Warning,
-            "partition-alignment",
-            &layer.id,
-            format!("the partition begins {} past a boundary of {}", size(over), size(unit)),
-        )
-        .because(match &stripe {
-            Some(stripe) if stripe.parity => format!(
-                "writes of whole stripes become parts of two, for which {} has to read first",
-                stripe.level
-            ),
-            Some(_) => "requests that would fit one member need two".to_owned(),
-            None => {
-                "a block of the file system lies on two sectors of the drive, so a write of it \
-                     has to read both first"
-                    .to_owned()
-            }
-        })
-        .seen(format!("it starts at byte {start} of {}", disk.id))
-        .seen(format!("{what} is {}", size(unit)));
+        let advice = off_boundary(Code::PartitionAlignment, layer, [over, unit], stripe.as_ref())
+            .with("start", start)
+            .with("device", &disk.id);
         let predicted = stripe.as_ref().filter(|stripe| stripe.layer.id == disk.id);
         let predicted = predicted.map(|stripe| stripe.off_by(start, purpose.request_bytes));
         let first = layout::lvm::data_start(Bytes::new(unit)).get();
@@ -52,8 +32,7 @@ pub(super) fn look(tree: &StackTree, purpose: Use) -> Vec<Advice> {
         Some(
             advice
                 .predicting(predicted.into_iter().flatten())
-                .command(format!("parted {device} mkpart data {first}B 100%"))
-                .mind("the partition has to be made anew and its data copied back"),
+                .command(format!("parted {device} mkpart data {first}B 100%")),
         )
     });
     found.collect()
@@ -77,7 +56,8 @@ mod tests {
     fn the_63_sectors_of_old_are_found() {
         let found = at(63 * 512);
         assert_eq!(found.len(), 1);
-        assert!(found[0].finding.contains("3.5 KiB past a boundary of 4 KiB"), "{found:?}");
+        let said = found[0].finding.text();
+        assert_eq!(said, "sda1: the partition begins 3.5 KiB past a boundary of 4 KiB.");
         assert!(found[0].commands[0].contains("1048576B"));
     }
 
@@ -103,7 +83,7 @@ mod tests {
         assert_eq!(whole.then.written, 1.5);
         // A page is read for and written as well anywhere.
         assert!(!found[0].predicts.iter().any(|one| one.request_bytes == 16 << 10), "{found:?}");
-        assert!(found[0].sentences().iter().any(|text| text.contains("read 0.50")), "{found:?}");
+        assert!(found[0].sentences().iter().any(|text| text.contains("read 0.5 and")), "{found:?}");
         // Copies cost the same anywhere.
         let mirror = md("md0", "raid10", 128, &["a", "b", "c", "d"]);
         let plain = tree(vec![partition("md0p1", "md0", 64 << 10), mirror]);

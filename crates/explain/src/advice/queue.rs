@@ -1,8 +1,9 @@
 //! A queue too short to keep the device busy.
 
+use finding::Code;
 use record::stack::{StackTree, What};
 
-use super::{Advice, UNTIL_RESTART, Use, Weight, set_queue};
+use super::{Advice, Use, Weight, set_queue};
 
 /// Commands that SATA takes at a time.
 const TAGS: u32 = 31;
@@ -16,21 +17,9 @@ pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
         if let Some(depth) = disk.queue_depth.filter(|&depth| depth < TAGS / 2) {
             let path = super::quoted(&format!("/sys/block/{}/device/queue_depth", layer.id));
             found.push(
-                Advice::new(
-                    Weight::Warning,
-                    "small-queue",
-                    &layer.id,
-                    format!("the drive is given {depth} of its commands at a time"),
-                )
-                .because(
-                    "flash serves many requests side by side, and heads travel less when they may \
-                     choose; with so few neither can",
-                )
-                .seen(format!("device/queue_depth is {depth}"))
-                .command(format!("echo {TAGS} > {path}"))
-                .mind(format!(
-                    "some controllers in IDE mode and some drives take no more; {UNTIL_RESTART}"
-                )),
+                Advice::new(Code::SmallQueue, &layer.id)
+                    .with("depth", depth)
+                    .command(format!("echo {TAGS} > {path}")),
             );
         }
         let short = queue.requests.filter(|&requests| requests < REQUESTS);
@@ -38,16 +27,11 @@ pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
         // Without a scheduler it is the hardware's own, and cannot be longer.
         if let Some(requests) = short.filter(|_| !is_none && queue.rotational == Some(false)) {
             found.push(
-                Advice::new(
-                    Weight::Hint,
-                    "small-queue",
-                    &layer.id,
-                    format!("the kernel queues {requests} requests"),
-                )
-                .because("who has more in flight waits for a place before the drive knows of it")
-                .seen(format!("queue/nr_requests is {requests}"))
-                .command(set_queue(&layer.id, "nr_requests", "256"))
-                .mind(UNTIL_RESTART),
+                Advice::new(Code::SmallQueue, &layer.id)
+                    .weighing(Weight::Hint)
+                    .with("kernel", true)
+                    .with("requests", requests)
+                    .command(set_queue(&layer.id, "nr_requests", "256")),
             );
         }
     }

@@ -1,10 +1,10 @@
 //! Read-ahead that is shorter than a stripe, or so long that it reads what nobody wants.
 
+use finding::{Code, Number};
 use record::stack::{StackTree, What};
 
 use super::geometry::{device_of, stripe_under};
-use super::{Advice, UNTIL_RESTART, Use, Weight, set_queue};
-use crate::words::size;
+use super::{Advice, Use, set_queue};
 
 /// More than so much, and more than two stripes, is more than any sequential scan needs.
 const MUCH: u64 = 4 << 20;
@@ -22,31 +22,16 @@ pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
         let now = device.queue.as_ref()?.read_ahead_bytes?;
         let width = stripe_under(tree, device).map_or(0, |stripe| stripe.width);
         let wanted = width.checked_mul(2)?;
-        let (finding, reason, value) = if now < width {
-            (
-                format!("read-ahead of {} is less than one stripe of {}", size(now), size(width)),
-                "a sequential scan through the page cache keeps only some of the members busy",
-                wanted,
-            )
-        } else if now > MUCH.max(wanted) {
-            (
-                format!("read-ahead of {} is more than scans need", size(now)),
-                "after a few neighbouring pages the kernel reads that much at a time, in front of \
-                 the random reads of others",
-                wanted.max(1 << 20),
-            )
-        } else {
-            return None;
+        let value = match now {
+            now if now < width => wanted,
+            now if now > MUCH.max(wanted) => wanted.max(1 << 20),
+            _ => return None,
         };
-        Some(
-            Advice::new(Weight::Hint, "read-ahead", &device.id, finding)
-                .because(reason)
-                .seen(format!("queue/read_ahead_kb is {}", now >> 10))
-                .command(set_queue(&device.id, "read_ahead_kb", &(value >> 10).to_string()))
-                .mind(format!(
-                    "direct I/O is not read ahead: engines that use it feel no difference; {UNTIL_RESTART}"
-                )),
-        )
+        let advice = Advice::new(Code::ReadAhead, &device.id)
+            .with("read_ahead", Number::bytes(now))
+            .with_some("stripe", (now < width).then_some(Number::bytes(width)))
+            .with("kib", now >> 10);
+        Some(advice.command(set_queue(&device.id, "read_ahead_kb", &(value >> 10).to_string())))
     });
     found.collect()
 }

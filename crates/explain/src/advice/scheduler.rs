@@ -1,8 +1,9 @@
 //! An I/O scheduler that does not fit the medium.
 
+use finding::Code;
 use record::stack::{Disk, Layer, Queue, StackTree, What};
 
-use super::{Advice, UNTIL_RESTART, Use, Weight, set_queue};
+use super::{Advice, Use, set_queue};
 
 pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
     let disks = tree.layers.iter().filter_map(|layer| match (&layer.what, &layer.queue) {
@@ -14,43 +15,27 @@ pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
 
 fn of_disk(layer: &Layer, disk: &Disk, queue: &Queue) -> Option<Advice> {
     let now = queue.scheduler.as_deref()?;
-    let (wanted, reason) = if disk.known_as.is_some() {
-        // Who knows where the heads are, if there are any, is the host.
-        (
-            ["none", "mq-deadline"].as_slice(),
-            "the host orders requests itself; doing it twice costs time of the processor",
-        )
-    } else if disk.transport.as_deref() == Some("nvme") {
-        (
-            ["none", "mq-deadline"].as_slice(),
-            "the drive takes requests in many queues and has no way to travel; ordering them costs time of the processor and a lock",
-        )
-    } else if queue.rotational? {
-        (
-            ["mq-deadline", "bfq"].as_slice(),
-            "heads travel; without an order by place and a deadline, random reads wait behind writes",
-        )
-    } else {
-        (
-            ["none", "mq-deadline", "kyber"].as_slice(),
-            "flash has no way to travel; fairness between processes costs IOPS of one database",
-        )
+    let is_nvme = disk.transport.as_deref() == Some("nvme");
+    let rotational = queue.rotational;
+    // Who knows where the heads of a virtual disk are, if there are any, is the host.
+    let wanted: &[&str] = match (disk.known_as.is_some() || is_nvme, rotational) {
+        (true, _) => &["none", "mq-deadline"],
+        (false, Some(true)) => &["mq-deadline", "bfq"],
+        (false, Some(false)) => &["none", "mq-deadline", "kyber"],
+        (false, None) => return None,
     };
     let best = wanted.iter().find(|name| queue.schedulers.iter().any(|there| there == *name))?;
     if wanted.contains(&now) {
         return None;
     }
-    let medium = match (disk.known_as.as_deref(), queue.rotational) {
-        (Some(name), _) => name.to_owned(),
-        (None, Some(true)) => "a drive that turns".to_owned(),
-        (None, _) => "flash".to_owned(),
-    };
     Some(
-        Advice::new(Weight::Hint, "scheduler", &layer.id, format!("scheduler {now} on {medium}"))
-            .because(reason)
-            .seen(format!("queue/scheduler is {now}, of {}", queue.schedulers.join(", ")))
-            .command(set_queue(&layer.id, "scheduler", best))
-            .mind(UNTIL_RESTART),
+        Advice::new(Code::Scheduler, &layer.id)
+            .with("now", now)
+            .with_some("known_as", disk.known_as.as_ref())
+            .with("nvme", is_nvme)
+            .with("rotational", rotational == Some(true))
+            .with("available", queue.schedulers.as_slice())
+            .command(set_queue(&layer.id, "scheduler", best)),
     )
 }
 

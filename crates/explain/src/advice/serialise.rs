@@ -1,8 +1,9 @@
 //! File systems that let direct reads of one file pass one at a time.
 
+use finding::Code;
 use record::stack::{StackTree, What};
 
-use super::{Advice, Use, Weight};
+use super::{Advice, Use};
 
 /// Of the "simple locking" kind in `fs/direct-io.c` of Linux: every direct read of a file takes the
 /// file's lock for itself while blocks are looked up and requests are sent. ext3 was one until
@@ -21,23 +22,10 @@ pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
             kind => ONE_AT_A_TIME.contains(&kind),
         };
         one_at_a_time.then(|| {
-            Advice::new(
-                Weight::Warning,
-                "serialised-reads",
-                &layer.id,
-                format!("{} takes a lock of the file for each direct read", found.kind),
-            )
-            .because(
-                "reads of one large file pass one at a time through part of their way, however \
-                 many threads, drives and controllers there are; more hardware changes nothing \
-                 once that lock is busy",
-            )
-            .seen(format!("{} is {}", found.point, found.kind))
-            .command(format!("mkfs.xfs {}", super::quoted(&found.source)))
-            .mind(
-                "mkfs destroys what is there; spreading the data over several files on this file \
-                 system helps as well, since each has a lock of its own",
-            )
+            Advice::new(Code::SerialisedReads, &layer.id)
+                .with("kind", &found.kind)
+                .with("point", &found.point)
+                .command(format!("mkfs.xfs {}", super::quoted(&found.source)))
         })
     });
     found.collect()

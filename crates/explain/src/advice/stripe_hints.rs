@@ -1,11 +1,11 @@
 //! A file system that was told of another stripe than it is on, or of none.
 
+use finding::{Code, Number};
 use record::stack::{FileSystem, StackTree, What};
 use units::Bytes;
 
 use super::geometry::{device_of, stripe_under};
 use super::{Advice, Use, Weight, quoted};
-use crate::words::size;
 
 pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
     let file_systems = tree.layers.iter().filter_map(|layer| match &layer.what {
@@ -28,43 +28,24 @@ pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
         if is_multiple && unit_fits {
             return None;
         }
-        let finding = match told {
-            0 => format!("{} was told of no stripe, and lies on one", found.kind),
-            told => format!(
-                "{} takes a full stripe for {}, and it is {}",
-                found.kind,
-                unit_and_width(found.stripe_unit_bytes, told),
-                unit_and_width(Some(stripe.unit), stripe.width)
-            ),
-        };
         // Without parity there is little to gain but the spread of its own structures.
         let weight = if stripe.parity || told != 0 { Weight::Warning } else { Weight::Hint };
-        Some(
-            commands(Advice::new(weight, "stripe-hints", &layer.id, finding), found, &stripe)
-                .because(if stripe.parity {
-                    "it does not line up new files and its log with stripes, so that the array \
-                     reads old data and parity for writes that could have been whole stripes"
-                } else {
-                    "it may put the structures that it needs most onto the same member"
-                })
-                .seen(format!(
-                    "{} is {} with a chunk of {} and a data width of {}",
-                    stripe.layer.id,
-                    stripe.level,
-                    size(stripe.unit),
-                    size(stripe.width)
-                ))
-                .mind("what is there already stays where it is; only new files are lined up"),
-        )
+        let advice = Advice::new(Code::StripeHints, &layer.id)
+            .weighing(weight)
+            .with("kind", &found.kind)
+            .with_some("assumed", (told != 0).then_some(Number::bytes(told)))
+            .with_some(
+                "assumed_unit",
+                found.stripe_unit_bytes.filter(|&n| n > 0).map(Number::bytes),
+            )
+            .with("array", &stripe.layer.id)
+            .with("level", &stripe.level)
+            .with("parity", stripe.parity)
+            .with("chunk", Number::bytes(stripe.unit))
+            .with("width", Number::bytes(stripe.width));
+        Some(commands(advice, found, &stripe))
     });
     found.collect()
-}
-
-fn unit_and_width(unit: Option<u64>, width: u64) -> String {
-    match unit.filter(|&unit| unit > 0) {
-        Some(unit) => format!("{} in units of {}", size(width), size(unit)),
-        None => size(width),
-    }
 }
 
 fn commands(advice: Advice, found: &FileSystem, stripe: &super::geometry::Stripe<'_>) -> Advice {
@@ -83,7 +64,7 @@ fn commands(advice: Advice, found: &FileSystem, stripe: &super::geometry::Stripe
         Bytes::new(block),
     );
     if words.is_empty() {
-        return advice.mind("its blocks do not fit into that chunk: it cannot be told of it");
+        return advice.with("unfit", true);
     }
     advice
         .command(format!("tune2fs {} {source}", words.join(" ")))
@@ -114,7 +95,7 @@ mod tests {
     #[test]
     fn one_that_was_told_nothing_is_found() {
         let found = on_raid5("xfs", Some(0), Some(0));
-        assert_eq!(found[0].weight, Weight::Warning);
+        assert_eq!(found[0].weight(), Weight::Warning);
         assert!(found[0].commands[1].contains("sunit=256,swidth=512"), "{found:?}");
         let found = on_raid5("ext4", None, Some(0));
         assert!(found[0].commands[0].contains("stride=32,stripe_width=64"), "{found:?}");
@@ -123,7 +104,8 @@ mod tests {
     #[test]
     fn one_that_was_told_something_else_is_found() {
         let found = on_raid5("xfs", Some(64 * KIB), Some(192 * KIB));
-        assert!(found[0].finding.contains("192 KiB in units of 64 KiB"), "{found:?}");
+        let said = found[0].finding.text();
+        assert!(said.contains("192 KiB in units of 64 KiB"), "{said}");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! A limit that a control group sets to a device of the stack.
 
+use finding::{Code, Number};
 use record::stack::{StackTree, Throttle};
 
-use super::{Advice, Use, Weight, quoted};
-use crate::words::{bandwidth, count};
+use super::{Advice, Use, quoted};
 
 pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
     let mut found: Vec<&Throttle> = Vec::new();
@@ -22,38 +22,20 @@ pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
 
 fn of_throttle(tree: &StackTree, throttle: &Throttle) -> Option<Advice> {
     let device = tree.layer(&throttle.device)?;
-    let rate = match throttle.of.as_str() {
-        "bytes read" => format!("{} read", bandwidth(throttle.per_second as f64)),
-        "bytes written" => format!("{} written", bandwidth(throttle.per_second as f64)),
-        "reads" => format!("{} a second", count(throttle.per_second, "read")),
-        "writes" => format!("{} a second", count(throttle.per_second, "write")),
-        other => format!("{} {other} a second", throttle.per_second),
-    };
+    let is_bytes = matches!(throttle.of.as_str(), "bytes read" | "bytes written");
+    let bandwidth = is_bytes.then_some(Number::bandwidth(throttle.per_second as f64));
     // What stands on it has its limit as well.
     let above = tree.above(device).any(|_| true);
-    let what = if above { "everything on it" } else { "it" };
     let group = throttle.group.trim_start_matches('/');
     let limits = format!("/sys/fs/cgroup/{group}/io.max").replace("//", "/");
     Some(
-        Advice::new(
-            Weight::Warning,
-            "throttled",
-            &throttle.device,
-            format!("a control group limits {what} to {rate}"),
-        )
-        .because(
-            "whoever is in that group gets no more, whatever the device can do: what is measured \
-             here is the limit, in bursts of some tenths of a second",
-        )
-        .seen(format!(
-            "the group {} has a limit of {} {} a second on {}",
-            throttle.group, throttle.per_second, throttle.of, throttle.device
-        ))
-        .command(format!("cat {}", quoted(&limits)))
-        .mind(
-            "who set it may have had a reason; systemd sets it by IOReadIOPSMax and its like, \
-             containers by their own settings, and older systems keep it in blkio.throttle.*",
-        ),
+        Advice::new(Code::Throttled, &throttle.device)
+            .with("above", above)
+            .with("group", &throttle.group)
+            .with("of", &throttle.of)
+            .with("per_second", throttle.per_second)
+            .with_some("bandwidth", bandwidth)
+            .command(format!("cat {}", quoted(&limits))),
     )
 }
 
@@ -79,8 +61,9 @@ mod tests {
         let found =
             with(&[("/db", "md0", "reads", 600), ("/db", "sda", "bytes written", 10_000_000)]);
         assert_eq!(found.len(), 2, "{found:?}");
-        assert_eq!(found[0].finding, "a control group limits it to 600 reads a second");
-        assert!(found[1].finding.starts_with("a control group limits everything on it to "));
+        let said = found[0].finding.text();
+        assert_eq!(said, "md0: a control group limits it to 600 reads a second.");
+        assert_eq!(found[1].finding.value("above"), Some(&true.into()));
         assert_eq!(found[0].commands, ["cat /sys/fs/cgroup/db/io.max"]);
     }
 
@@ -88,7 +71,8 @@ mod tests {
     fn of_groups_in_each_other_the_lowest_counts() {
         let found = with(&[("/a/b", "md0", "reads", 900), ("/a", "md0", "reads", 600)]);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].evidence[0].contains("the group /a has a limit of 600"), "{found:?}");
+        assert_eq!(found[0].finding.value("group"), Some(&"/a".into()));
+        assert_eq!(found[0].finding.value("per_second"), Some(&600_u64.into()));
     }
 
     #[test]

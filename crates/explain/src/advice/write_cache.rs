@@ -1,8 +1,9 @@
 //! A write cache that flushes do not reach.
 
+use finding::Code;
 use record::stack::{Layer, StackTree, What};
 
-use super::{Advice, UNTIL_RESTART, Use, Weight, set_queue};
+use super::{Advice, Use, set_queue};
 
 pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
     let mut found: Vec<Advice> = tree.layers.iter().filter_map(of_drive).collect();
@@ -14,27 +15,16 @@ fn mode(layer: &Layer) -> Option<&str> {
     layer.queue.as_ref()?.write_cache.as_deref()
 }
 
-const LOST: &str = "the kernel sends no flush, so fsync returns while data are in memory that \
-                    forgets them when the power goes: committed transactions may be lost";
-
 /// The drive says that it has a cache, and the kernel was told that it has none.
 fn of_drive(layer: &Layer) -> Option<Advice> {
     let What::Disk(disk) = &layer.what else { return None };
     let cache = disk.cache.as_deref()?;
     let lies = cache.starts_with("write back") && mode(layer)? == "write through";
     lies.then(|| {
-        Advice::new(
-            Weight::Danger,
-            "write-cache-unsafe",
+        Advice::new(Code::WriteCacheUnsafe, &layer.id).with("cache", cache).command(set_queue(
             &layer.id,
-            "its write cache is on, and flushes do not reach it".to_owned(),
-        )
-        .because(LOST)
-        .seen(format!("the drive says {cache}"))
-        .seen("queue/write_cache is write through")
-        .command(set_queue(&layer.id, "write_cache", "'write back'"))
-        .mind(format!(
-            "only if the cache has a battery or capacitors is it safe as it is; {UNTIL_RESTART}"
+            "write_cache",
+            "'write back'",
         ))
     })
 }
@@ -51,17 +41,9 @@ fn of_layers(tree: &StackTree, layer: &Layer) -> Option<Advice> {
         return None;
     }
     Some(
-        Advice::new(
-            Weight::Danger,
-            "write-cache-unsafe",
-            &layer.id,
-            format!("flushes end here and do not reach the write cache of {}", cached.id),
-        )
-        .because(LOST)
-        .seen(format!("queue/write_cache of {} is write through", layer.id))
-        .seen(format!("that of {} is write back", cached.id))
-        .command(set_queue(&layer.id, "write_cache", "'write back'"))
-        .mind(UNTIL_RESTART),
+        Advice::new(Code::WriteCacheUnsafe, &layer.id)
+            .with("cached", &cached.id)
+            .command(set_queue(&layer.id, "write_cache", "'write back'")),
     )
 }
 

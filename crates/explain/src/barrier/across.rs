@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use finding::{Code, Finding, Number, Value};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::interval::student_quantile;
@@ -40,6 +41,14 @@ impl CapKind {
         match self {
             Self::Iops => barrier.iops,
             Self::Bandwidth => barrier.bandwidth,
+        }
+    }
+
+    /// A rate of its kind.
+    pub(super) const fn number(self, rate: f64) -> Number {
+        match self {
+            Self::Iops => Number::iops(rate),
+            Self::Bandwidth => Number::bandwidth(rate),
         }
     }
 }
@@ -196,6 +205,76 @@ impl Elasticities {
                 verdict.acquitted.retain(alone);
             }
         }
+    }
+}
+
+impl Elasticities {
+    /// Where each barrier sits, on what evidence, what to change next.
+    pub fn findings(&self) -> Vec<Finding> {
+        let by_generator = self.generator_limited.then(|| Finding::new(Code::LimitsOfGenerator));
+        let mut found: Vec<Finding> = by_generator.into_iter().collect();
+        found.extend(self.verdicts.iter().flat_map(|verdict| verdict.findings(self)));
+        let is_none = |verdict: &Verdict| matches!(verdict.seat, Seat::NoneOf(_));
+        let open = !self.generator_ruled_out && self.verdicts.iter().any(is_none);
+        found.extend(open.then(|| Finding::new(Code::LimitsGeneratorPossible)));
+        found.extend(self.verdicts.is_empty().then(|| Finding::new(Code::LimitsUnfitted)));
+        found.extend(self.inside_cache.then(|| Finding::new(Code::LimitsInCache)));
+        found
+    }
+}
+
+impl Verdict {
+    fn findings(&self, all: &Elasticities) -> Vec<Finding> {
+        let (code, seat) = match &self.seat {
+            Seat::In(factor) => (Code::LimitInFactor, Some(factor)),
+            Seat::NoneOf(_) => (Code::LimitInNoFactor, None),
+            Seat::Unknown => (Code::LimitFactorUnknown, None),
+        };
+        let excluded = Some(self.acquitted.as_slice()).filter(|all| !all.is_empty());
+        let head = Finding::new(code)
+            .with("group", &self.group)
+            .with("bandwidth", self.cap == CapKind::Bandwidth)
+            .with_some("factor", seat)
+            .with_some("excluded", excluded)
+            .with("several", self.acquitted.len() > 1)
+            .with("none", self.elasticities.is_empty())
+            .with("generator_excluded", all.generator_ruled_out);
+        let each = self.elasticities.iter().map(|one| one.finding(&self.group, self.cap));
+        std::iter::once(head).chain(each).collect()
+    }
+}
+
+impl Elasticity {
+    fn finding(&self, group: &str, cap: CapKind) -> Finding {
+        let code = match (self.follows, self.slope) {
+            (Follows::Inseparable, None) => Code::ElasticityInseparable,
+            (Follows::Inconclusive, None) => Code::ElasticityConstant,
+            (_, None) => Code::ElasticityNotReached,
+            _ if !self.alone => Code::ElasticityNotAlone,
+            (Follows::No, _) => Code::ElasticityNone,
+            (Follows::Yes, _) => Code::ElasticityFull,
+            (Follows::Partly, _) => Code::ElasticityPartial,
+            _ => Code::ElasticityUncertain,
+        };
+        let others = Some(self.together_with.as_slice()).filter(|all| !all.is_empty());
+        let level = |level: f64| match level.fract() == 0.0 {
+            true => Value::Count(level as u64),
+            false => Number::plain(level).into(),
+        };
+        let levels = self.points.iter().map(|(of, _)| level(*of));
+        let limits = self.points.iter().map(|(_, rate)| cap.number(*rate));
+        let ranged =
+            |number: fn(f64) -> Number, of: Ranged| number(of.value).within(of.low, of.high);
+        Finding::new(code)
+            .with("group", group)
+            .with("factor", &self.factor)
+            .with("bandwidth", cap == CapKind::Bandwidth)
+            .with("alone", self.alone)
+            .with_some("others", others)
+            .with("levels", levels.collect::<Vec<_>>())
+            .with("limits", limits.collect::<Vec<_>>())
+            .with_some("slope", self.slope.map(|slope| ranged(Number::exponent, slope)))
+            .with_some("ratio", self.ratio.map(|ratio| ranged(Number::ratio, ratio)))
     }
 }
 

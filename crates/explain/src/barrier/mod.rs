@@ -17,9 +17,10 @@ pub use self::across::{
 };
 pub use self::fit::{Fit, Law, NoFit, Point, Ranged, Term, fit};
 pub use self::generator::{Generator, generator};
-pub use self::ladder::Ladder;
+pub use self::ladder::{Gain, Ladder};
 pub use self::queue::{
-    BlockQueue, LayerQueue, Place, PlaceShare, QueueCell, QueueVerdict, queues, where_is_the_queue,
+    BlockQueue, LayerQueue, Place, PlaceShare, QueueCell, QueueVerdict, is_paced, queues,
+    where_is_the_queue,
 };
 use crate::gap::{self, Kind, SweepCell};
 use crate::view::View;
@@ -101,6 +102,9 @@ pub struct Barrier {
     pub one_number: Option<OneNumber>,
     /// The suite sets a rate or pauses in every cell, so no limit shows.
     pub paced: bool,
+    /// Without a ladder: what the most in flight add, of block sizes with three numbers in flight whose
+    /// visits differ too much to tell.
+    pub gains: Vec<Gain>,
     /// Cells that are in none of this: far fewer were in flight than asked for.
     pub few_in_flight: u32,
     /// Mean error of a fit that was withheld for it.
@@ -252,6 +256,7 @@ fn of_points(group: &str, op: &str, points: &[Point], seed: u64) -> Barrier {
         one_at_a_time: None,
         one_number: None,
         paced: false,
+        gains: Vec::new(),
         few_in_flight: 0,
         withheld: None,
         iops: None,
@@ -269,6 +274,9 @@ fn of_points(group: &str, op: &str, points: &[Point], seed: u64) -> Barrier {
         Err(why) => {
             barrier.no_fit = Some(why);
             barrier.ladders = ladder::ladders(points);
+            if barrier.ladders.is_empty() {
+                barrier.gains = ladder::gains(points);
+            }
             barrier.one_at_a_time = ladder::one_at_a_time(points);
             barrier.one_number = ladder::one_number(points);
         }

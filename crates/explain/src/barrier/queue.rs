@@ -11,7 +11,7 @@ use units::Nanos;
 
 use crate::ends::{SHARE_MIN, ends, latencies_ns, seen as in_flight, slots};
 use crate::gap;
-use crate::view::{View, VisitView};
+use crate::view::{CellView, View, VisitView};
 
 /// Layers must hold this share of what was added for the queue to be there.
 const HOLDS: f64 = 0.7;
@@ -137,7 +137,6 @@ pub struct QueueVerdict {
 /// What waited where, by the groups of [`gap::of_view`].
 pub fn queues(view: &View<'_>) -> BTreeMap<String, Vec<QueueCell>> {
     let mut groups: BTreeMap<String, Vec<QueueCell>> = BTreeMap::new();
-    let plan = crate::findings::plan(view);
     for cell in view.grid() {
         let (Some(load), Some(group)) = (cell.load(), gap::group_of(cell)) else { continue };
         let seen = middle(cell.visits.iter().map(in_flight));
@@ -162,8 +161,7 @@ pub fn queues(view: &View<'_>) -> BTreeMap<String, Vec<QueueCell>> {
             layers[layer - 1].own = (layers[layer - 1].within - layers[layer].within).max(0.0);
         }
         let top = layers.first().map_or(0.0, |layer| layer.within);
-        let planned = plan.as_ref().and_then(|plan| plan.cells().nth(cell.cell.index as usize));
-        let pacing = || planned.iter().flat_map(|cell| &cell.streams);
+        let pacing = || planned(view, cell);
         let open = pacing().any(|stream| matches!(stream.pacing, Pacing::Open { .. }));
         // What waits for its turn is in no layer. Only while all places are taken does anything.
         let most = if open { load.in_flight as f64 } else { f64::INFINITY };
@@ -177,7 +175,7 @@ pub fn queues(view: &View<'_>) -> BTreeMap<String, Vec<QueueCell>> {
             held,
             above: (held - top).max(0.0),
             ends: ends(cell).map_or(0.0, |found| found.share),
-            paced: pacing().any(is_paced),
+            paced: pacing().any(sets_its_rate),
             open,
             layers,
         });
@@ -185,8 +183,19 @@ pub fn queues(view: &View<'_>) -> BTreeMap<String, Vec<QueueCell>> {
     groups
 }
 
+/// The streams of a row as the suite has them.
+fn planned<'v>(view: &'v View<'_>, row: &CellView<'_>) -> impl Iterator<Item = &'v Stream> {
+    let cell = view.suite().and_then(|suite| suite.cells().nth(row.cell.index as usize));
+    cell.into_iter().flat_map(|cell| &cell.streams)
+}
+
+/// Whether the suite asks for pauses or a rate in any stream of a row.
+pub fn is_paced(view: &View<'_>, row: &CellView<'_>) -> bool {
+    planned(view, row).filter(|stream| row.has_stream(&stream.name)).any(sets_its_rate)
+}
+
 /// Whether the suite itself asks for pauses or a rate.
-fn is_paced(stream: &Stream) -> bool {
+fn sets_its_rate(stream: &Stream) -> bool {
     let free = matches!(stream.pacing, Pacing::Closed { think, .. } if think == Nanos::ZERO);
     !free || stream.duty.is_some()
 }

@@ -10,7 +10,7 @@ use record::{LedgerEntry, Run, StreamRecord, TargetKind, VisitRecord};
 use suite::model::Class;
 
 use super::plan::Plan;
-use super::{Finding, Verdict, Witness};
+use super::{CacheFinding, Verdict, Witness};
 use crate::view::{CellView, View};
 
 /// Below this ratio something was answered above the device.
@@ -171,8 +171,8 @@ fn by(moved: u64, asked: u64) -> f64 {
     if asked == 0 { 1.0 } else { moved as f64 / asked as f64 }
 }
 
-pub(super) fn findings(view: &View<'_>, plan: &Plan, cell: &CellView<'_>) -> Vec<Finding> {
-    let finding = |verdict| Finding { witness: Witness::Ledger, verdict };
+pub(super) fn findings(view: &View<'_>, plan: &Plan, cell: &CellView<'_>) -> Vec<CacheFinding> {
+    let finding = |verdict| CacheFinding { witness: Witness::Ledger, verdict };
     if let Some(what) = no_device(view.run) {
         return vec![finding(Verdict::NoDevice { what })];
     }
@@ -180,12 +180,7 @@ pub(super) fn findings(view: &View<'_>, plan: &Plan, cell: &CellView<'_>) -> Vec
         // With every page there before, zeros are what to expect.
         let cached =
             all_resident(cell) && asks_reads(cell) && plan.asks_direct(cell.cell) == Some(false);
-        let verdict = if cached {
-            let place = "the page cache".to_owned();
-            Verdict::Cached { op: "read".to_owned(), share: 1.0, place }
-        } else {
-            Verdict::Unknown { why }
-        };
+        let verdict = if cached { Verdict::InPageCache } else { Verdict::Unknown { why } };
         return vec![finding(verdict)];
     }
     let devices = &view.run.header.target.devices;
@@ -393,16 +388,16 @@ pub fn sum(all: impl Iterator<Item = Moved>) -> Moved {
     .unwrap_or_default()
 }
 
-fn top_names(cell: &CellView<'_>) -> String {
+fn top_names(cell: &CellView<'_>) -> Vec<String> {
     let ledger = cell.visits.iter().flat_map(|v| &v.visit.ledger);
     let top: BTreeSet<&str> = ledger.filter(|e| e.depth == 0).map(|e| e.device.as_str()).collect();
-    crate::words::list(&top.into_iter().map(str::to_owned).collect::<Vec<_>>())
+    top.into_iter().map(str::to_owned).collect()
 }
 
 fn read_findings(
     moved: &Moved,
     [reads, writes]: [Direction; 2],
-    top: &str,
+    top: &[String],
     found: &mut Vec<Verdict>,
 ) {
     if reads.asked < ASKED_MIN {
@@ -417,7 +412,7 @@ fn read_findings(
         Err(why) => return found.push(Verdict::Unknown { why }),
     };
     match ratio {
-        r if r < PARTLY => found.push(answered("read", r, format!("above {top}"))),
+        r if r < PARTLY => found.push(answered("read", r, (top, false))),
         r if r > MORE => {
             foreign("read", reads.moved, asked, asked, found);
             found.push(device("read", ratio));
@@ -432,7 +427,7 @@ fn read_findings(
         && ratio >= PARTLY
         && bottom < PARTLY
     {
-        found.push(answered("read", bottom, format!("between {top} and the disks below")));
+        found.push(answered("read", bottom, (top, true)));
     }
 }
 
@@ -440,12 +435,14 @@ fn device(op: &str, ratio: f64) -> Verdict {
     Verdict::Device { op: op.to_owned(), ratio }
 }
 
-fn answered(op: &str, ratio: f64, place: String) -> Verdict {
+/// * `place`: the devices on top, and whether it is below these.
+fn answered(op: &str, ratio: f64, place: (&[String], bool)) -> Verdict {
     let (op, share) = (op.to_owned(), 1.0 - ratio);
+    let (devices, between) = (place.0.to_vec(), place.1);
     if ratio < FULLY {
-        Verdict::Cached { op, share, place }
+        Verdict::Cached { op, share, devices, between }
     } else {
-        Verdict::PartlyCached { op, share, place }
+        Verdict::PartlyCached { op, share, devices, between }
     }
 }
 
@@ -461,7 +458,12 @@ fn foreign(op: &str, device: u64, asked: u64, all: u64, found: &mut Vec<Verdict>
     }
 }
 
-fn write_findings(writes: Direction, direct: Option<bool>, top: &str, found: &mut Vec<Verdict>) {
+fn write_findings(
+    writes: Direction,
+    direct: Option<bool>,
+    top: &[String],
+    found: &mut Vec<Verdict>,
+) {
     if writes.asked < ASKED_MIN {
         return;
     }
@@ -472,7 +474,7 @@ fn write_findings(writes: Direction, direct: Option<bool>, top: &str, found: &mu
     };
     match ratio {
         r if r < PARTLY && direct == Some(true) => {
-            found.push(answered("write", r, format!("above {top}")));
+            found.push(answered("write", r, (top, false)));
         }
         r if r < PARTLY => found.push(Verdict::WriteLag {
             missing_bytes: asked.saturating_sub(writes.moved),

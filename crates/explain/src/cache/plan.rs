@@ -1,22 +1,21 @@
 //! What the cells ask for, from the suite's text as it was played.
 
-use record::{CellRecord, Run};
+use record::CellRecord;
 use suite::model::{Cell, Data, Operation, Spread, Stream, Suite, SyncAtEnd, WriteThrough};
 
+use crate::view::View;
+
 /// The suite of a run; empty where its text cannot be read back.
-pub(super) struct Plan {
-    suite: Option<Suite>,
+pub(super) struct Plan<'v> {
+    suite: Option<&'v Suite>,
     files_bytes: u64,
 }
 
-impl Plan {
-    pub(super) fn of(run: &Run) -> Self {
-        let header = &run.header;
-        let source = suite::parse(&header.suite_text, "the run's suite").ok();
-        let context = suite::CheckContext::default();
-        let suite = source.and_then(|source| suite::check(&source, &context).ok());
-        let files_bytes = header.target.size_bytes.saturating_mul(header.target.files.into());
-        Self { suite, files_bytes }
+impl<'v> Plan<'v> {
+    pub(super) fn of(view: &'v View<'_>) -> Self {
+        let target = &view.run.header.target;
+        let files_bytes = target.size_bytes.saturating_mul(target.files.into());
+        Self { suite: view.suite(), files_bytes }
     }
 
     /// What a cell of the grid asks for.

@@ -3,7 +3,7 @@
 use record::VisitRecord;
 
 use super::plan::Plan;
-use super::{Finding, Verdict, Witness};
+use super::{CacheFinding, Verdict, Witness};
 use crate::view::{CellView, View};
 
 /// More than this many thousandths resident is not cold.
@@ -15,8 +15,8 @@ pub const LINK_SHARE: f64 = 0.95;
 
 /// Before a visit that goes through the page cache the files must not be in it; around one that
 /// does not, they must not come into it.
-pub(super) fn residency(plan: &Plan, cell: &CellView<'_>) -> Option<Finding> {
-    let finding = |verdict| Some(Finding { witness: Witness::Residency, verdict });
+pub(super) fn residency(plan: &Plan, cell: &CellView<'_>) -> Option<CacheFinding> {
+    let finding = |verdict| Some(CacheFinding { witness: Witness::Residency, verdict });
     let reads = plan.reads_buffered(cell.cell);
     if plan.asks_direct(cell.cell) == Some(true) {
         let rise = |v: &VisitRecord| Some(v.resident_after?.saturating_sub(v.resident_before?));
@@ -35,7 +35,7 @@ pub(super) fn residency(plan: &Plan, cell: &CellView<'_>) -> Option<Finding> {
 }
 
 /// Whether direct I/O was asked for and not given.
-pub(super) fn direct(view: &View<'_>, plan: &Plan, cell: &CellView<'_>) -> Option<Finding> {
+pub(super) fn direct(view: &View<'_>, plan: &Plan, cell: &CellView<'_>) -> Option<CacheFinding> {
     // A twin has no page cache to go around.
     if view.run.header.target.kind == record::TargetKind::Twin {
         return None;
@@ -49,7 +49,7 @@ pub(super) fn direct(view: &View<'_>, plan: &Plan, cell: &CellView<'_>) -> Optio
         let reasons = || streams().flat_map(|s| &s.backend.reasons).cloned().collect::<Vec<_>>();
         not_given.then(|| reasons().first().cloned().unwrap_or_default())
     })?;
-    Some(Finding { witness: Witness::Direct, verdict: Verdict::Buffered { why } })
+    Some(CacheFinding { witness: Witness::Direct, verdict: Verdict::Buffered { why } })
 }
 
 /// The working set against the memory of the machine (where the page cache was in use) and the
@@ -64,7 +64,7 @@ pub(super) fn size(
     plan: &Plan,
     cell: &CellView<'_>,
     device: bool,
-) -> Option<Finding> {
+) -> Option<CacheFinding> {
     let header = &view.run.header;
     let looked_at = |k: usize| plan.can_be_flattered(cell.cell, k);
     let is_direct = |k: usize| {
@@ -89,11 +89,11 @@ pub(super) fn size(
     } else {
         Verdict::LargeEnough { working_set_bytes, cache_bytes, hit_rate }
     };
-    Some(Finding { witness: Witness::Size, verdict })
+    Some(CacheFinding { witness: Witness::Size, verdict })
 }
 
 /// The rate of one direction against what the links can carry: of the fastest visit.
-pub(super) fn link(view: &View<'_>, cell: &CellView<'_>) -> Option<Finding> {
+pub(super) fn link(view: &View<'_>, cell: &CellView<'_>) -> Option<CacheFinding> {
     let link = view.run.header.target.link.as_ref().filter(|link| link.bytes_per_second > 0)?;
     let rates = cell.visits.iter().flat_map(|v| ["read", "write"].map(|op| rate_of(v.visit, op)));
     let share = rates.fold(0.0, f64::max) / link.bytes_per_second as f64;
@@ -102,7 +102,7 @@ pub(super) fn link(view: &View<'_>, cell: &CellView<'_>) -> Option<Finding> {
         s if s > LINK_SHARE => Verdict::AtLink { share },
         _ => return None,
     };
-    Some(Finding { witness: Witness::Link, verdict })
+    Some(CacheFinding { witness: Witness::Link, verdict })
 }
 
 fn rate_of(visit: &VisitRecord, op: &str) -> f64 {

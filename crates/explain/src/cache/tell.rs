@@ -1,47 +1,56 @@
-//! What is said to people.
+//! What is told of caches, as findings.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::{Caches, CellCaches, Finding, Reread, Sweep, Verdict, Witness, WriteCache};
-use crate::words::{bandwidth, count, list, percent, seconds, size};
+use finding::{Code, Finding, Number, Subject, Value};
 
-/// Cells named in a sentence before the rest is counted.
-const NAMED: usize = 3;
+use super::{CacheFinding, Caches, CellCaches, Reread, Sweep, Verdict, WriteCache};
+
 /// Bounds this near to each other are told as one.
 const ONE_PLACE: f64 = 1.1;
+/// Bounds below this are nothing.
+const LEAST_BYTES: f64 = 512.0;
+/// Ratios that differ by less are told as one.
+const SAME: f64 = 0.005;
 
 impl Caches {
-    /// Cells of one verdict in one sentence, worst first; then what the run as a whole shows;
-    /// then what to do.
-    pub fn sentences(&self) -> Vec<String> {
-        let mut said = Vec::new();
+    /// One finding for the cells of one verdict, worst first; then what the run as a whole shows.
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
         let kinds: BTreeSet<_> = self.cells.iter().map(kind).collect();
         for wanted in kinds {
             let alike: Vec<&CellCaches> =
                 self.cells.iter().filter(|cell| kind(cell) == wanted).collect();
-            let Some(worst) = alike.iter().max_by(|a, b| extent(a).total_cmp(&extent(b))) else {
-                continue;
-            };
-            let sentence = worst.verdict.sentence();
-            let is_one = alike.iter().all(|cell| cell.verdict.sentence() == sentence);
-            let figures =
-                if is_one { String::new() } else { format!(" (the figures: {})", worst.name) };
-            said.push(format!("{}{figures}: {sentence}", cells(&alike, self.cells.len())));
+            let worst =
+                alike.iter().max_by(|a, b| a.verdict.extent().total_cmp(&b.verdict.extent()));
+            let Some(worst) = worst else { continue };
+            let is_one = alike.iter().all(|cell| cell.verdict.is_as(&worst.verdict));
+            let example = (!is_one).then(|| Value::name(&worst.name));
+            let verdict = worst.verdict.finding().with_some("worst", example);
+            found.push(self.on(verdict, &alike));
         }
-        said.extend(self.besides());
-        said.extend(self.rereads.iter().flat_map(Reread::sentences));
-        said.extend(self.sweeps.iter().flat_map(Sweep::sentences));
-        said.extend(WriteCache::all(&self.write_caches));
-        said.extend(
-            self.blind.iter().map(|why| format!("How large a cache is, is unknown: {why}.")),
-        );
-        said.extend(self.what_next());
-        said
+        found.extend(self.besides());
+        found.extend(self.rereads.iter().map(Reread::finding));
+        let of_sweep = |sweep: &Sweep| {
+            let is_in = |cell: &&CellCaches| sweep.cells.contains(&cell.cell);
+            sweep.finding().on_all(self.cells.iter().filter(is_in).map(CellCaches::subject), 0)
+        };
+        found.extend(self.sweeps.iter().map(of_sweep));
+        found.extend(self.clearest_write_cache().into_iter().flat_map(WriteCache::findings));
+        let blind = self.blind.iter();
+        found.extend(blind.map(|why| because(Finding::new(Code::CacheSizeUnknown), why)));
+        found.extend(self.unseen_below());
+        found
+    }
+
+    /// About these of all cells.
+    fn on(&self, verdict: Finding, cells: &[&CellCaches]) -> Finding {
+        verdict.on_all(cells.iter().map(|cell| cell.subject()), self.cells.len())
     }
 
     /// Findings that are not the worst of any cell, and must be known all the same.
-    fn besides(&self) -> Vec<String> {
+    fn besides(&self) -> Vec<Finding> {
         let others = |kind: fn(&Verdict) -> bool| {
             let all = self.cells.iter().filter(move |c| !kind(&c.verdict));
             all.filter_map(move |c| c.findings.iter().find(|f| kind(&f.verdict)).map(|f| (c, f)))
@@ -53,46 +62,29 @@ impl Caches {
             |v| matches!(v, Verdict::LargeEnough { .. }),
         ];
         for kind in kinds {
-            let found: Vec<(&CellCaches, &Finding)> = others(kind).collect();
+            let found: Vec<(&CellCaches, &CacheFinding)> = others(kind).collect();
             if let Some((_, first)) = found.first() {
                 let alike: Vec<&CellCaches> = found.iter().map(|(cell, _)| *cell).collect();
-                said.push(format!(
-                    "Besides, {}: {}",
-                    lower(&cells(&alike, self.cells.len())),
-                    first.verdict.sentence()
-                ));
+                said.push(self.on(first.verdict.finding().with("besides", true), &alike));
             }
         }
         said
     }
 
-    fn what_next(&self) -> Vec<String> {
-        let any = |kind: fn(&Verdict) -> bool| self.cells.iter().any(|c| kind(&c.verdict));
-        let mut said = Vec::new();
-        if any(Verdict::is_cached) || any(|v| matches!(v, Verdict::TooSmall { .. })) {
-            said.push(
-                "Next: give the files eight times the size of the caches (--size), or say that it \
-                 is the cache that you want to know."
-                    .to_owned(),
-            );
-        }
+    /// The drop that is seen most clearly.
+    fn clearest_write_cache(&self) -> Option<&WriteCache> {
+        let steep = |cache: &WriteCache| cache.before / cache.after.max(1.0);
+        self.write_caches.iter().max_by(|a, b| steep(a).total_cmp(&steep(b)))
+    }
+
+    /// That caches further down were not looked for, where the devices' counters are all there is.
+    fn unseen_below(&self) -> Option<Finding> {
         let looked_below =
             self.declared_bytes.is_some() || !self.sweeps.is_empty() || !self.rereads.is_empty();
-        if any(|v| matches!(v, Verdict::Device { .. })) && !looked_below {
-            said.push(
-                "These counters do not see caches inside controllers and drives: give their size \
-                 (--cache-size), or let `plimsoll run working-set` look for them."
-                    .to_owned(),
-            );
-        }
-        if any(|v| matches!(v, Verdict::Unknown { .. })) {
-            said.push(
-                "Unknown does not mean uncached: measure longer where too little was read or written, or \
-                 on a block device whose counters can be read, or with files larger than all memory."
-                    .to_owned(),
-            );
-        }
-        said
+        let is_device = |cell: &&CellCaches| matches!(cell.verdict, Verdict::Device { .. });
+        let cells: Vec<&CellCaches> = self.cells.iter().filter(is_device).collect();
+        let is_unseen = !looked_below && !cells.is_empty();
+        is_unseen.then(|| self.on(Finding::new(Code::CacheBelowUnseen), &cells))
     }
 }
 
@@ -101,326 +93,217 @@ fn kind(cell: &CellCaches) -> (Reverse<u8>, Option<&str>) {
     (Reverse(cell.verdict.severity()), cell.verdict.op())
 }
 
-/// `All 84 cells`, `2 of 84 cells (read 4KiB 1, read 4KiB 10)`.
-fn cells(alike: &[&CellCaches], all: usize) -> String {
-    if alike.len() == all && all == 2 {
-        return "Both cells".to_owned();
+impl CellCaches {
+    fn subject(&self) -> Subject {
+        Subject::new(self.cell, None, &self.name)
     }
-    if alike.len() == all && all > 1 {
-        return format!("All {all} cells");
-    }
-    let mut names: Vec<String> = alike.iter().take(NAMED).map(|c| c.name.clone()).collect();
-    if alike.len() > NAMED {
-        names.push(format!("{} more", alike.len() - NAMED));
-    }
-    if all == 1 {
-        return format!("Cell {}", list(&names));
-    }
-    format!("{} of {} ({})", alike.len(), count(all as u64, "cell"), list(&names))
-}
 
-fn lower(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
-}
-
-/// How far a verdict goes, to name the worst of several alike.
-fn extent(cell: &CellCaches) -> f64 {
-    match &cell.verdict {
-        Verdict::Device { ratio, .. } => -ratio,
-        Verdict::AtLink { share }
-        | Verdict::AboveLink { share }
-        | Verdict::NotCold { share }
-        | Verdict::WriteLag { share, .. }
-        | Verdict::PartlyCached { share, .. }
-        | Verdict::Cached { share, .. } => *share,
-        Verdict::TooSmall { hit_rate, .. } | Verdict::LargeEnough { hit_rate, .. } => *hit_rate,
-        Verdict::Foreign { device_bytes, asked_bytes, .. } => {
-            *device_bytes as f64 / (*asked_bytes).max(1) as f64
-        }
-        Verdict::Unknown { .. } | Verdict::Buffered { .. } | Verdict::NoDevice { .. } => 0.0,
+    /// The verdict on this cell, then what the other witnesses say.
+    pub fn findings(&self) -> Vec<Finding> {
+        let others = self.findings.iter().skip(1).map(|found| &found.verdict);
+        let all = std::iter::once(&self.verdict).chain(others);
+        all.map(|verdict| verdict.finding().on_all([self.subject()], 1)).collect()
     }
 }
 
 impl Verdict {
-    /// What it is and on what evidence.
-    pub fn sentence(&self) -> String {
+    /// How far it goes, to name the worst of several alike.
+    fn extent(&self) -> f64 {
         match self {
-            Self::Device { op, ratio } => format!(
-                "from the device, as far as its counters tell: it moved {} of the bytes {}.",
-                percent(*ratio),
-                done(op)
-            ),
-            Self::LargeEnough { working_set_bytes, cache_bytes, hit_rate } => format!(
-                "large enough for the known caches, not free of them: up to {} of random requests over {} \
-                 can still hit {} of cache.",
-                percent(*hit_rate),
-                size(*working_set_bytes),
-                size(*cache_bytes)
-            ),
-            Self::Foreign { op, device_bytes, asked_bytes } => {
-                foreign(op, *device_bytes, *asked_bytes)
+            Self::Device { ratio, .. } => -ratio,
+            Self::AtLink { share }
+            | Self::AboveLink { share }
+            | Self::NotCold { share }
+            | Self::WriteLag { share, .. }
+            | Self::PartlyCached { share, .. }
+            | Self::Cached { share, .. } => *share,
+            Self::TooSmall { hit_rate, .. } | Self::LargeEnough { hit_rate, .. } => *hit_rate,
+            Self::Foreign { device_bytes, asked_bytes, .. } => {
+                *device_bytes as f64 / (*asked_bytes).max(1) as f64
             }
-            Self::AtLink { share } => format!(
-                "the link, not the device: the rate is {} of what the link can carry, so this says \
-                 nothing about what lies behind it.",
-                percent(*share)
-            ),
-            Self::Unknown { why } => {
-                format!("unknown whether a cache answered: {}.", why.trim_end_matches('.'))
-            }
-            Self::TooSmall { working_set_bytes, cache_bytes, hit_rate } => format!(
-                "too small to tell device from cache: {} are used, caches hold {}, so up to {} of \
-                 random requests can be hits; wanted is four times the caches.",
-                size(*working_set_bytes),
-                size(*cache_bytes),
-                percent(*hit_rate)
-            ),
-            Self::NotCold { share } => format!(
-                "not cold: {} of the files were in the page cache before the visit.",
-                percent(*share)
-            ),
-            Self::Buffered { why } => format!(
-                "direct I/O was asked for and the page cache was used: {}.",
-                why.trim_end_matches('.')
-            ),
-            Self::WriteLag { missing_bytes, share } => format!(
-                "not yet on the device: {} ({} of what was written) were still in memory when the \
-                 visits ended.",
-                size(*missing_bytes),
-                percent(*share)
-            ),
-            Self::PartlyCached { op, share, place } => format!(
-                "partly cached: at least {} of the bytes {} were answered {place}.",
-                percent(*share),
-                done(op)
-            ),
-            Self::Cached { share, place, .. } if place.starts_with("the ") => {
-                format!("cached: {} of the files were in {place} before.", percent(*share))
-            }
-            Self::Cached { op, share, place } => format!(
-                "cached: {} of the bytes {} were answered {place}; the device was hardly asked for \
-                 them.",
-                percent(*share),
-                done(op)
-            ),
-            Self::AboveLink { share } => format!(
-                "cached: the rate is {} of what the link to the device can carry, so it was \
-                 answered above the link.",
-                percent(*share)
-            ),
-            Self::NoDevice { what } => {
-                format!("no device: {what}. Nothing here is about a disk.")
-            }
+            Self::Unknown { .. }
+            | Self::Buffered { .. }
+            | Self::InPageCache
+            | Self::NoDevice { .. } => 0.0,
         }
     }
-}
 
-/// What was done with the bytes that a verdict is about.
-fn done(op: &str) -> &'static str {
-    if op == "write" { "written" } else { "read" }
-}
-
-fn foreign(op: &str, device: u64, asked: u64) -> String {
-    let (verb, why) = match op {
-        "read" => {
-            ("read", "read-ahead, or others on the same device, whose reads could hide a cache")
+    /// Whether the figures of one hold for the other of its kind.
+    fn is_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Device { ratio, .. }, Self::Device { ratio: other, .. }) => {
+                (ratio - other).abs() < SAME
+            }
+            _ => self == other,
         }
-        _ => (
-            "wrote",
-            "earlier data written back, journals, parity or mirrors, or others on the same device",
-        ),
-    };
-    if asked == 0 {
-        return format!("the device {verb} {} that nobody asked for here: {why}.", size(device));
     }
-    format!(
-        "the device {verb} {:.2} times what was asked for ({} for {}): {why}.",
-        device as f64 / asked as f64,
-        size(device),
-        size(asked)
-    )
-}
 
-impl CellCaches {
-    /// The verdict on this cell, then the other findings.
-    pub fn sentences(&self) -> Vec<String> {
-        let first = format!("Cell {}: {}", self.name, self.verdict.sentence());
-        let others = self
-            .findings
-            .iter()
-            .skip(1)
-            .map(|f| format!("{}: {}", f.witness.name(), f.verdict.sentence()));
-        std::iter::once(first).chain(others).collect()
-    }
-}
-
-impl Witness {
-    /// As a sentence begins.
-    pub const fn name(self) -> &'static str {
+    /// What it is and on what evidence, about no cell yet.
+    pub fn finding(&self) -> Finding {
+        let of = Finding::new(self.code()).with("writes", self.op() == Some("write"));
+        let sizes = |working_set: u64, caches: u64, hits: f64| {
+            [
+                ("working_set", Number::bytes(working_set)),
+                ("caches", Number::bytes(caches)),
+                ("hits", Number::share(hits)),
+            ]
+        };
         match self {
-            Self::Ledger => "By the device's counters",
-            Self::Residency => "By the pages in memory",
-            Self::Direct => "By what the kernel granted",
-            Self::Size => "By size",
-            Self::Link => "By the link",
+            Self::Device { ratio, .. } => of.with("ratio", Number::share(*ratio)),
+            Self::LargeEnough { working_set_bytes, cache_bytes, hit_rate }
+            | Self::TooSmall { working_set_bytes, cache_bytes, hit_rate } => {
+                let sizes = sizes(*working_set_bytes, *cache_bytes, *hit_rate);
+                sizes.into_iter().fold(of, |of, (name, value)| of.with(name, value))
+            }
+            Self::Foreign { device_bytes, asked_bytes, .. } => {
+                let asked = Some(*asked_bytes).filter(|bytes| *bytes > 0);
+                let times = asked.map(|asked| Number::times(*device_bytes as f64 / asked as f64));
+                of.with("device", Number::bytes(*device_bytes))
+                    .with_some("asked", asked.map(Number::bytes))
+                    .with_some("times", times)
+            }
+            Self::AtLink { share } | Self::AboveLink { share } | Self::NotCold { share } => {
+                of.with("share", Number::share(*share))
+            }
+            Self::Unknown { why } | Self::Buffered { why } => because(of, why),
+            Self::WriteLag { missing_bytes, share } => of
+                .with("missing", Number::bytes(*missing_bytes))
+                .with("share", Number::share(*share)),
+            Self::PartlyCached { share, devices, between, .. }
+            | Self::Cached { share, devices, between, .. } => of
+                .with("share", Number::share(*share))
+                .with("devices", Value::names(devices.clone()))
+                .with("between", *between),
+            Self::InPageCache => of,
+            Self::NoDevice { what } => of.with("what", Value::words(what)),
+        }
+    }
+
+    /// The same as a mark says it, after a name.
+    pub fn evidence(&self) -> String {
+        let text = self.finding().text();
+        let mut letters = text.chars();
+        let first = letters.next().map(|first| first.to_lowercase().to_string());
+        first.unwrap_or_default() + letters.as_str()
+    }
+
+    fn code(&self) -> Code {
+        match self {
+            Self::Device { .. } => Code::FromDevice,
+            Self::LargeEnough { .. } => Code::LargeEnough,
+            Self::Foreign { .. } => Code::ForeignTraffic,
+            Self::AtLink { .. } => Code::AtLink,
+            Self::Unknown { .. } => Code::CacheUnknown,
+            Self::TooSmall { .. } => Code::TooSmall,
+            Self::NotCold { .. } => Code::NotCold,
+            Self::Buffered { .. } => Code::BufferedFallback,
+            Self::WriteLag { .. } => Code::WriteLag,
+            Self::PartlyCached { .. } => Code::PartlyCached,
+            Self::Cached { .. } => Code::Cached,
+            Self::InPageCache => Code::InPageCache,
+            Self::AboveLink { .. } => Code::AboveLink,
+            Self::NoDevice { .. } => Code::NoDevice,
         }
     }
 }
 
-fn whose(buffered: bool) -> &'static str {
-    if buffered {
-        "the page cache was in use, so it may be this machine's memory"
-    } else {
-        "in the controller or the drive"
-    }
+/// With the reason as somebody else gives it, who may end it by a full stop.
+fn because(found: Finding, why: &str) -> Finding {
+    found.with("why", Value::words(why.trim_end_matches('.')))
 }
 
 impl Reread {
     /// What the second pass says.
-    pub fn sentences(&self) -> Vec<String> {
-        let Self { names: (first, second), bytes, .. } = self;
-        let (Some(ratio), Some(low), Some(high)) = (self.ratio, self.low, self.high) else {
-            return vec![format!(
-                "Unknown whether reading {} again is faster: a pass was too short.",
-                size(*bytes)
-            )];
+    pub fn finding(&self) -> Finding {
+        let (first, second) = &self.names;
+        let ratio = self.ratio.zip(self.low).zip(self.high);
+        let code = match (ratio, self.found) {
+            (None, _) => Code::RereadUnknown,
+            (Some(_), true) => Code::RereadCache,
+            (Some(_), false) => Code::RereadNone,
         };
-        let numbers = format!(
-            "reading {} again took {ratio:.2} times less per request [{low:.2}, {high:.2}] ({first}, then {second})",
-            size(*bytes)
-        );
-        vec![if self.found {
-            format!("A cache of {} or more: {numbers}; {}.", size(*bytes), whose(self.buffered))
-        } else {
-            format!(
-                "No cache seen by reading again: {numbers}. One that held the region before the first \
-                 pass cannot be seen like this."
-            )
-        }]
+        let times = ratio.map(|((ratio, low), high)| Number::times(ratio).within(low, high));
+        Finding::new(code)
+            .on(Subject::new(self.first, None, first))
+            .on(Subject::new(self.second, None, second))
+            .with("bytes", Number::bytes(self.bytes))
+            .with_some("ratio", times)
+            .with("buffered", self.buffered)
     }
 }
 
 impl Sweep {
-    /// What the latencies over the sizes say.
-    pub fn sentences(&self) -> Vec<String> {
-        let range = match (self.points.first(), self.points.last()) {
-            (Some((small, _)), Some((large, _))) => format!("{} to {}", size(*small), size(*large)),
-            _ => "none".to_owned(),
+    /// What the latencies over the sizes say, about no cells yet.
+    pub fn finding(&self) -> Finding {
+        let of = |code| {
+            let size = |point: Option<&(u64, f64)>| point.map(|(bytes, _)| Number::bytes(*bytes));
+            Finding::new(code)
+                .with_some("smallest", size(self.points.first()))
+                .with_some("largest", size(self.points.last()))
+                .with("buffered", self.buffered)
         };
-        let Some(fit) = &self.fit else {
-            return vec![format!(
-                "Unknown whether a cache shows over working sets of {range}: too few sizes."
-            )];
+        let Some(fit) = &self.fit else { return of(Code::SweepUnknown) };
+        let code = match (fit.found, fit.hit_ns) {
+            (false, _) if fit.f > fit.f_min => Code::SweepSlight,
+            (false, _) => Code::SweepNone,
+            (true, Some(_)) => Code::SweepCache,
+            (true, None) => Code::SweepCacheSmall,
         };
-        if !fit.found && fit.f > fit.f_min {
-            return vec![format!(
-                "No cache visible over working sets of {range}: requests take {} over the smallest and {} \
-                 over the largest, and so little may be anything (F = {:.0}).",
-                seconds(fit.fastest_ns / 1e9),
-                seconds(fit.slowest_ns / 1e9),
-                fit.f
-            )];
-        }
-        if !fit.found {
-            return vec![format!(
-                "No cache visible over working sets of {range} (F = {:.1}, wanted more than {:.1}): none in \
-                 between, or its hits are less than some 15 % faster.",
-                fit.f, fit.f_min
-            )];
-        }
-        let bounds = [fit.cache_bytes_low, fit.cache_bytes_high].map(|bytes| size(bytes as u64));
-        let miss = match fit.miss_ns {
-            Some(ns) => format!("a miss takes {}", seconds(ns / 1e9)),
-            None => format!(
-                "a miss takes {} or more, and too few sets are larger than the cache to tell how \
-                 much more",
-                seconds(fit.slowest_ns / 1e9)
-            ),
-        };
-        let seen = format!("working sets of {range}, F = {:.0}", fit.f);
-        let whose = whose(self.buffered);
-        let Some(hit) = fit.hit_ns else {
+        let ns = |ns: f64| Number::seconds(ns / 1e9);
+        let bytes = |bytes: f64| Number::bytes(bytes as u64);
+        let of = of(code)
+            .with("fastest", ns(fit.fastest_ns))
+            .with("slowest", ns(fit.slowest_ns))
+            .with("f", Number::plain(fit.f))
+            .with("f_min", Number::plain(fit.f_min));
+        let (low, high) = (fit.cache_bytes_low, fit.cache_bytes_high);
+        match code {
+            Code::SweepCache => of
+                .with("size", bytes(fit.cache_bytes).within(low, high))
+                .with_some("hit", fit.hit_ns.map(ns))
+                .with_some("miss", fit.miss_ns.map(ns)),
             // What it saves may be so little that any size would do.
-            let least = match fit.cache_bytes_low >= 512.0 {
-                true => format!(", and of {} at least, or it could not save so much", bounds[0]),
-                false => ", how small nobody can tell".to_owned(),
-            };
-            return vec![
-                format!(
-                    "A cache of at most {}{least}: none of the sets was seen to fit into it, nor what a \
-                     hit takes (a hit takes {} at most); {miss} ({seen}); {whose}.",
-                    bounds[1],
-                    seconds(fit.fastest_ns / 1e9)
-                ),
-                "Next: measure smaller sets as well, down to a quarter of that.".to_owned(),
-            ];
-        };
-        vec![format!(
-            "A cache of {} [{}, {}]: a hit takes {}, {miss} ({seen}); {whose}.",
-            size(fit.cache_bytes as u64),
-            bounds[0],
-            bounds[1],
-            seconds(hit / 1e9),
-        )]
+            Code::SweepCacheSmall => of
+                .with("most", bytes(high))
+                .with_some("least", (low >= LEAST_BYTES).then(|| bytes(low)))
+                .with_some("miss", fit.miss_ns.map(ns)),
+            _ => of,
+        }
     }
 }
 
 impl WriteCache {
-    /// One sentence, about the one seen most clearly.
-    fn all(found: &[Self]) -> Vec<String> {
-        let steep = |cache: &&Self| cache.before / cache.after.max(1.0);
-        let Some(clear) = found.iter().max_by(|a, b| steep(a).total_cmp(&steep(b))) else {
-            return Vec::new();
-        };
-        vec![clear.sentence()]
-    }
-
-    /// What the drop says.
-    pub fn sentence(&self) -> String {
-        let [low, high] = [self.at_bytes_low, self.at_bytes_high];
-        let at = if high as f64 > ONE_PLACE * low as f64 {
-            format!("between {} and {}", size(low), size(high))
-        } else {
-            size(self.at_bytes)
-        };
-        let (about, whose) = (size(self.size_bytes), whose(self.buffered));
-        let visits = |n: u32| crate::words::count(u64::from(n), "later visit");
-        let is = match (self.refills, self.stayed) {
-            (true, _) => {
-                format!(
-                    "a write cache of about {about}, {whose}; it was there again after a pause, so it refills"
-                )
-            }
-            (false, 0) if self.slow_after > 0 => format!(
-                "clean space or I/O credits used up, or wear, or a cache of about {about} ({whose}) that had no time to drain: \
-                 {} to the cell {} as slow; a visit after a pause of some minutes would tell which",
-                visits(self.slow_after),
-                if self.slow_after == 1 { "was" } else { "were" }
-            ),
-            (false, 0) => format!(
-                "a write cache of about {about}, {whose}, or clean space or I/O credits used up, or wear: seen once; a second \
-                 visit after a pause would show whether it refills"
-            ),
-            (false, n) => format!(
-                "clean space or I/O credits used up, or wear, rather than a cache: it was not there again in {} that wrote \
-                 as much",
-                visits(n)
-            ),
-        };
-        let before = bandwidth(self.before);
-        let or_more = if self.before_is_least { " or more" } else { "" };
+    /// What the drop was, and what it may come of.
+    pub fn findings(&self) -> Vec<Finding> {
+        let cell = || Subject::new(self.cell, None, &self.name);
+        let size = Number::bytes;
+        let is_apart = self.at_bytes_high as f64 > ONE_PLACE * self.at_bytes_low as f64;
+        let has_stopped = self.after <= 0.0;
         // What is full goes on, slowly; seldom it does not.
-        let (fell, is) = match self.after > 0.0 {
-            true => (format!("fell from {before}{or_more} to {}", bandwidth(self.after)), is),
-            false if self.refills => (format!("stopped after {before}{or_more}"), is),
-            false => (format!("stopped after {before}{or_more}"), format!("a stall, or {is}")),
+        let after = (!has_stopped).then(|| Number::bandwidth(self.after));
+        let drop = Finding::new(Code::WritesSlowed)
+            .on(cell())
+            .with("visit", u64::from(self.repeat) + 1)
+            .with("before", Number::bandwidth(self.before))
+            .with("before_is_least", self.before_is_least)
+            .with_some("after", after)
+            .with("at", size(self.at_bytes))
+            .with_some("at_low", is_apart.then(|| size(self.at_bytes_low)))
+            .with_some("at_high", is_apart.then(|| size(self.at_bytes_high)));
+        let (code, visits) = match (self.refills, self.stayed, self.slow_after) {
+            (true, ..) => (Code::WriteCache, 0),
+            (false, 0, 0) => (Code::WriteCacheOrWear, 0),
+            (false, 0, slow) => (Code::WriteCacheUndrained, slow),
+            (false, stayed, _) => (Code::WritesSlowSince, stayed),
         };
-        format!(
-            "Writes {fell} once {at} were written ({}, visit {}): {is}.",
-            self.name,
-            u64::from(self.repeat) + 1,
-        )
+        let cause = Finding::new(code)
+            .on(cell())
+            .with("size", size(self.size_bytes))
+            .with("buffered", self.buffered)
+            .with("stopped", has_stopped)
+            .with("visits", visits)
+            .with("one", visits == 1);
+        vec![drop, cause]
     }
 }
 
@@ -446,13 +329,9 @@ mod tests {
                 at_most: true,
             };
             let sweep = Sweep { cells: vec![], points: vec![], fit: Some(fit), buffered: false };
-            sweep.sentences().remove(0)
+            sweep.finding().text()
         };
-        assert!(
-            said(0.0).contains(", how small nobody can tell: none of the sets"),
-            "{}",
-            said(0.0)
-        );
-        assert!(said(1e5).contains(" at least, or it could"), "{}", said(1e5));
+        assert!(said(0.0).contains(", with no lower bound: none of the sets"), "{}", said(0.0));
+        assert!(said(1e5).contains(" and at least 97.7 KiB: none"), "{}", said(1e5));
     }
 }

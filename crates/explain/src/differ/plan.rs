@@ -61,8 +61,8 @@ pub(super) fn plan(left: &Told<'_>, right: &Told<'_>) -> Vec<Factor> {
     out
 }
 
-/// Phases that only one of two runs of one suite was asked for. They are in no ratio, yet what runs
-/// before a cell can be in it, so the two are no A/A. Places of a grid that only one visits in a
+/// Phases that only one of two runs of one suite was asked for. They are excluded from all ratios, yet what runs
+/// before a cell can affect it, so the two are no A/A. Places of a grid that only one visits in a
 /// phase of both are none: a value set is the same value of an axis.
 pub(super) fn not_shared(left: &Told<'_>, right: &Told<'_>) -> Option<Factor> {
     if left.run.header.suite != right.run.header.suite {

@@ -42,8 +42,9 @@ pub(super) fn cell_drifts(
         let steps = steps(own, usual, hourly(*place));
         if !steps.is_empty() {
             let stream = cell.stream_name().map(str::to_owned);
+            let position = cell.stream.unwrap_or(0) as u32;
             let (cell, cell_name) = (cell.cell.index, cell.name());
-            found.push(CellDrift { cell, cell_name, stream, steps });
+            found.push(CellDrift { cell, cell_name, stream, position, steps });
         }
     }
     found

@@ -1,14 +1,13 @@
 //! What comes by the clock: every so many seconds, whichever cell is measured.
 
+use finding::{Code, Finding, Number};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::period::{self, Visit};
-use units::Nanos;
 
 use crate::interference::keeps_its_rate;
 use crate::places::Told;
 use crate::view::{CellView, View, VisitView};
-use crate::words;
 
 /// A smaller share of the rate is not worth telling.
 const SHARE_MIN: f64 = 0.01;
@@ -73,17 +72,15 @@ fn series(visit: &VisitView<'_>, cell: u32) -> Option<(u64, i64, Visit)> {
 }
 
 impl Clock {
-    pub(super) fn sentence(&self) -> String {
-        let period = Nanos::new(self.period_ns);
-        let part = Nanos::new((self.period_ns as f64 * self.share) as u64);
-        let change = if self.ratio < 1.0 { "falls" } else { "rises" };
-        format!(
-            "Every {period} the rate {change} to {} for {part}, by the clock, over {}. Something does that at set \
-             times: a timer of this machine (write-back and ext4's journal run every 5 s by default, jobs), another \
-             machine on shared storage, or the drive itself. Look for what runs every {period}.",
-            words::percent(self.ratio),
-            words::count(u64::from(self.visits), "visit"),
-        )
+    pub(super) fn finding(&self) -> Finding {
+        let period = Number::ns(self.period_ns);
+        Finding::new(Code::RatePeriodic)
+            .with("period", period)
+            .with("part", Number::seconds(period.value * self.share))
+            .with("falls", self.ratio < 1.0)
+            .with("ratio", Number::share(self.ratio))
+            .with("visits", self.visits)
+            .with("chance", Number::share(self.chance))
     }
 }
 
@@ -122,7 +119,7 @@ mod tests {
         let run = played(2.5, "[[phase]]\nname = \"read\"\noperation = \"read\"");
         let found = clock(&View::new(&run)).unwrap();
         assert!(found.period_ns.abs_diff(2_500_000_000) < 10_000_000, "{found:?}");
-        let said = crate::drift::drift(&View::new(&run)).sentences().concat();
+        let said = finding::texts(&crate::drift::drift(&View::new(&run)).findings()).concat();
         assert!(said.contains("the rate falls to") && said.contains("by the clock"), "{said}");
         assert!(!said.contains("No drift"), "{said}");
     }

@@ -1,13 +1,12 @@
 //! Visits at the beginning of a run that are faster than all later ones of their cells, and visits at its
 //! end that are slower than all earlier ones: too few to be a level of their own.
 
+use finding::{Code, Finding, Number, Subject};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::outlier::median;
-use units::Nanos;
 
 use super::{Point, by_cell};
-use crate::words;
 
 /// Visits are faster or slower than others of their cells from this factor on, and from so many times what
 /// seven in ten visits differ by at most: of normal noise 3.1 standard deviations.
@@ -28,6 +27,9 @@ pub struct Edge {
     pub visits: u32,
     /// Their cells, in the order of their visits.
     pub cells: Vec<u32>,
+    /// The same as people know them.
+    #[serde(skip)]
+    pub subjects: Vec<Subject>,
     /// Since the start of the run: the end of the last of them at its beginning, the start of the first of
     /// them at its end.
     pub at_ns: u64,
@@ -46,8 +48,8 @@ pub enum End {
 }
 
 /// * `points`: visits in the order made.
-/// * `index`: the cell at a place.
-pub(super) fn edges(points: &[Point], index: &dyn Fn(usize) -> u32) -> Vec<Edge> {
+/// * `subject`: the cell at a place.
+pub(super) fn edges(points: &[Point], subject: &dyn Fn(usize) -> Option<Subject>) -> Vec<Edge> {
     let excess = excess(points);
     let mut turned = excess.clone();
     turned.reverse();
@@ -60,10 +62,12 @@ pub(super) fn edges(points: &[Point], index: &dyn Fn(usize) -> u32) -> Vec<Edge>
             End::Beginning => odd.last().map(|last| start(last).saturating_add(last.elapsed_ns))?,
             End::End => odd.first().map(|first| start(first))?,
         };
+        let subjects: Vec<Subject> = odd.iter().filter_map(|point| subject(point.cell)).collect();
         Some(Edge {
             end,
             visits: u32::try_from(odd.len()).unwrap_or(u32::MAX),
-            cells: odd.iter().map(|point| index(point.cell)).collect(),
+            cells: subjects.iter().map(|subject| subject.cell).collect(),
+            subjects,
             at_ns,
             ratio: median(&sizes)?.exp(),
         })
@@ -109,24 +113,20 @@ fn excess(points: &[Point]) -> Vec<Option<f64>> {
 }
 
 impl Edge {
-    pub(super) fn sentence(&self) -> String {
-        let at = Nanos::new(self.at_ns);
-        let ratio = words::ratio(self.ratio, None);
-        let (who, were, their) = match self.visits {
-            1 => ("One visit".to_owned(), "was", "its cell"),
-            n => (format!("{n} visits"), "were", "their cells"),
+    pub(super) fn finding(&self) -> Finding {
+        let code = match self.end {
+            End::Beginning => Code::FirstVisitsFaster,
+            End::End => Code::LastVisitsSlower,
         };
-        match self.end {
-            End::Beginning => format!(
-                "{who} in the first {at} of the run {were} {ratio} as fast as later ones of {their}: I/O credits, a \
-                 cache or clean space used up since then, or other load. What lasts is the rate of the later visits."
-            ),
-            End::End => format!(
-                "{who} from {at} into the run on {were} {ratio} as fast as earlier ones of {their}: I/O credits, a \
-                 cache or clean space used up by then, or other load. What lasts may be that rate: measure again, \
-                 longer."
-            ),
-        }
+        let mut cells = self.subjects.clone();
+        cells.sort_by_key(|cell| cell.cell);
+        cells.dedup();
+        Finding::new(code)
+            .on_all(cells, 0)
+            .with("visits", self.visits)
+            .with("several", self.visits > 1)
+            .with("at", Number::ns(self.at_ns))
+            .with("ratio", Number::ratio(self.ratio))
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
         let points: Vec<Point> = (0..4 * rounds)
             .map(|order| point(order, (order % 4) as usize, rate(order) * factor(order)))
             .collect();
-        edges(&points, &|place| place as u32)
+        edges(&points, &|place| Some(Subject::new(place as u32, None, format!("c{place}"))))
     }
 
     #[test]
@@ -158,14 +158,17 @@ mod tests {
         assert_eq!((edge.end, edge.visits, &*edge.cells), (End::Beginning, 2, &[0, 1][..]));
         assert_eq!(edge.at_ns, 4_500_000_000);
         assert!((9.0..11.0).contains(&edge.ratio), "{edge:?}");
-        let text = edge.sentence();
+        let text = edge.finding().text();
         assert!(text.starts_with("2 visits in the first 4.5 s of the run were x"), "{text}");
         let last = found(5, |order| if order == 19 { 0.25 } else { 1.0 });
         let [edge] = last.as_slice() else { panic!("{last:?}") };
         assert_eq!((edge.end, edge.visits, &*edge.cells), (End::End, 1, &[3][..]));
+        let text = edge.finding().text();
         assert!(
-            edge.sentence().starts_with("One visit from 47.5 s into the run on was x0.25 as fast")
+            text.starts_with("1 visit from 47.5 s into the run on was x0.25 as fast"),
+            "{text}"
         );
+        assert!(text.contains("(`c3`)"), "{text}");
     }
 
     #[test]

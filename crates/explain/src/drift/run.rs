@@ -490,17 +490,17 @@ mod tests {
                 edges: vec![],
                 clock: None,
             };
-            (told.steps[0].at_break, said.sentences()[0].clone())
+            (told.steps[0].at_break, said.findings()[0].text())
         };
         for after in [23, 24, 25] {
             let (at_break, said) = resumed(after);
             assert!(
-                at_break && said.contains("where the run was broken off and resumed"),
+                at_break && said.contains("The run was interrupted and resumed there"),
                 "{said}"
             );
         }
         let (at_break, said) = resumed(10);
-        assert!(!at_break && said.contains("Something outside the cells happened then"), "{said}");
+        assert!(!at_break && said.contains("Something outside the cells changed then"), "{said}");
     }
 
     /// Twelve cells of reads in four rounds, as ever, and then twelve of writes.
@@ -523,7 +523,7 @@ mod tests {
 
     fn said(parts: Vec<RunDrift>) -> Vec<String> {
         let (visits, cells) = (vec![], vec![]);
-        super::super::Drifts {
+        let found = super::super::Drifts {
             visits,
             cells,
             parts,
@@ -532,8 +532,8 @@ mod tests {
             kept: None,
             edges: Vec::new(),
             clock: None,
-        }
-        .sentences()
+        };
+        found.findings().iter().map(finding::Finding::text).collect()
     }
 
     #[test]
@@ -546,11 +546,11 @@ mod tests {
         let said = said(parts);
         // The change first.
         assert!(
-            said[0].starts_with("write: all cells changed together between 4980 s and 5050 s into"),
+            said[0].starts_with("`write`: all cells changed together at 5050 s [4980, 5050] into"),
             "{said:#?}"
         );
         assert!(said[0].contains("by 48 visits of 12 cells"), "{said:#?}");
-        assert!(said[1].starts_with("read: no drift over the run"), "{said:#?}");
+        assert!(said[1].starts_with("`read`: no drift over the run"), "{said:#?}");
         // Too few of a phase to tell by itself go with the next.
         let few: Vec<Point> = points.iter().copied().filter(|p| p.cell % 12 < 2).collect();
         let parts = run_drifts(&few, &phase);
@@ -622,7 +622,7 @@ mod tests {
             edges: vec![],
             clock: None,
         };
-        assert_eq!(drifts.sentences(), [""; 0]);
+        assert_eq!(drifts.findings(), []);
     }
 
     #[test]

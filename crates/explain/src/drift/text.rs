@@ -1,8 +1,9 @@
-//! Changes and drift in words.
+//! Changes and drift as findings.
 
+use finding::{Code, Finding, Number, Subject, Value};
 use units::Nanos;
 
-use super::{CellDrift, Clock, Drifts, Edge, RunDrift, Slope, Step, VisitDrift};
+use super::{CellDrift, Clock, Drifts, Edge, Kept, RunDrift, Slope, Step, VisitDrift};
 use crate::words;
 
 /// Lists longer than this are not read.
@@ -14,71 +15,61 @@ const WORTH_TELLING: f64 = 0.02;
 
 impl Drifts {
     /// What all cells share first, then single cells, then single visits.
-    pub fn sentences(&self) -> Vec<String> {
+    pub fn findings(&self) -> Vec<Finding> {
         // Beside a change that was found nobody says that there was none.
         let is_quiet = self.cells.is_empty() && self.cliffs == 0 && self.edges.is_empty();
         let is_quiet = is_quiet && self.clock.is_none();
         let is_quiet = is_quiet && self.visits.iter().all(|visit| visit.steps.is_empty());
-        let is_only = self.parts.len() == 1;
         let of_part = |part: &RunDrift| {
-            let phases = words::list(&part.phases);
-            let said = part.sentences(is_quiet).into_iter();
-            said.map(
-                |said| if is_only { said } else { format!("{phases}: {}", begun_small(&said)) },
-            )
-            .collect::<Vec<_>>()
+            let found = part.findings(is_quiet).into_iter();
+            found.map(|found| self.of_part(part, found)).collect::<Vec<_>>()
         };
         // What was found comes before what was not, or is unknown.
         let (told, others): (Vec<_>, Vec<_>) =
             self.parts.iter().partition(|part| part.is_changed(is_quiet));
-        let mut lines: Vec<String> = told.into_iter().flat_map(of_part).collect();
-        lines.extend(self.edges.iter().map(Edge::sentence));
-        lines.extend(self.clock.as_ref().map(Clock::sentence));
-        lines.extend(self.cells.iter().take(LINES_MAX).map(CellDrift::sentence));
-        lines.extend(more(self.cells.len(), "cell"));
-        lines.extend(self.visits.iter().take(LINES_MAX).flat_map(VisitDrift::sentences));
-        lines.extend(more(self.visits.len(), "visit"));
-        lines.extend(others.into_iter().flat_map(of_part));
-        if self.parts.is_empty() {
-            lines.push(
-                "Whether rates drifted over the run is unknown: no cell was visited twice."
-                    .to_owned(),
-            );
+        let mut found: Vec<Finding> = told.into_iter().flat_map(of_part).collect();
+        found.extend(self.edges.iter().map(Edge::finding));
+        found.extend(self.clock.as_ref().map(Clock::finding));
+        found.extend(self.cells.iter().take(LINES_MAX).map(CellDrift::finding));
+        if let Some(more @ [_, ..]) = self.cells.get(LINES_MAX..) {
+            let cells = more.iter().map(CellDrift::subject);
+            found.push(Finding::new(Code::CellsChangedLevelMore).on_all(cells, 0));
         }
-        lines.extend(self.kept.map(|kept| {
-            format!(
-                "Within {} of 10 s and more the rate kept its level, as far as can be told: a change \
-                 of less than {}, or one in the first or last 5 s, need not show.",
-                words::count(u64::from(kept.visits), "visit"),
-                words::percent(kept.seen_from)
-            )
-        }));
-        lines
+        found.extend(self.visits.iter().take(LINES_MAX).flat_map(VisitDrift::findings));
+        if let Some(more @ [_, ..]) = self.visits.get(LINES_MAX..) {
+            let mut cells: Vec<Subject> = more.iter().map(VisitDrift::subject).collect();
+            cells.sort_by_key(|cell| (cell.cell, cell.stream));
+            cells.dedup();
+            let all = Finding::new(Code::VisitsChangedMore).with("more", more.len());
+            found.push(all.on_all(cells, 0));
+        }
+        found.extend(others.into_iter().flat_map(of_part));
+        if self.parts.is_empty() {
+            found.push(Finding::new(Code::RunDriftOneVisit));
+        }
+        found.extend(self.kept.map(Kept::finding));
+        found
     }
 
     /// That what is said of limits is of no level, where all cells changed together.
-    pub(crate) fn of_no_level(&self) -> Vec<String> {
+    pub(crate) fn of_no_level(&self) -> Vec<Finding> {
         let changed = self.parts.iter().filter(|part| !part.steps.is_empty());
-        let told = changed.map(|part| {
-            let text = "These limits are over visits from before and from after a change that all cells \
-                        share (see changes and drift), so they may be of neither level.";
-            match self.parts.len() {
-                1 => text.to_owned(),
-                _ => format!("{}: {}", words::list(&part.phases), begun_small(text)),
-            }
-        });
-        told.collect()
+        changed.map(|part| self.of_part(part, Finding::new(Code::LimitsOfTwoLevels))).collect()
+    }
+
+    /// A finding about a part of the run, with its phases where there are other parts.
+    fn of_part(&self, part: &RunDrift, found: Finding) -> Finding {
+        let several = self.parts.len() > 1;
+        found.with_some("phases", several.then(|| Value::names(&part.phases)))
     }
 }
 
-fn more(n: usize, noun: &str) -> Option<String> {
-    let left = n.checked_sub(LINES_MAX).filter(|&left| left > 0)?;
-    Some(format!("The same holds for {} more.", words::count(left as u64, noun)))
-}
-
-fn begun_small(said: &str) -> String {
-    let mut letters = said.chars();
-    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
+impl Kept {
+    fn finding(self) -> Finding {
+        Finding::new(Code::RateKeptLevel)
+            .with("visits", self.visits)
+            .with("seen_from", Number::share(self.seen_from))
+    }
 }
 
 impl RunDrift {
@@ -90,91 +81,49 @@ impl RunDrift {
             || (is_quiet || self.cells != 1) && self.per_hour.is_some_and(Slope::is_worth_telling)
     }
 
+    fn of(&self, code: Code) -> Finding {
+        Finding::new(code).with("visits", self.visits).with("over", self.cells)
+    }
+
     /// * `is_quiet`: nothing else in the run is known to have changed.
-    fn sentences(&self, is_quiet: bool) -> Vec<String> {
-        let on = format!(
-            "by {} of {}",
-            words::count(u64::from(self.visits), "visit"),
-            words::count(u64::from(self.cells), "cell")
-        );
-        let mut lines: Vec<String> = self
-            .steps
-            .iter()
-            .map(|step| {
-                let why = match step.at_break {
-                    true => {
-                        "That is where the run was broken off and resumed: whatever became \
-                         different meanwhile is the first suspect."
-                    }
-                    false => {
-                        "Something outside the cells happened then: other load, heat, a cache, \
-                         clean space or I/O credits used up."
-                    }
-                };
-                let who = match self.cells {
-                    1 => "The rate changed",
-                    _ => "All cells changed together",
-                };
-                format!(
-                    "{who} {} into the run: to {} of the rate before ({on}). {why} Do not compare \
-                     visits from before with visits from after.",
-                    step.when(""),
-                    step.sized()
-                )
-            })
-            .collect();
+    fn findings(&self, is_quiet: bool) -> Vec<Finding> {
+        let step = |step: &Step| {
+            self.of(Code::RunChangedLevel)
+                .with("one_cell", self.cells == 1)
+                .with("at", step.moment())
+                .with("ratio", step.sized())
+                .with("at_break", step.at_break)
+        };
+        let mut found: Vec<Finding> = self.steps.iter().map(step).collect();
         // Of an only cell that change is all there is to its slope.
-        if self.cells == 1 && !is_quiet {
-            return lines;
+        if self.cells != 1 || is_quiet {
+            found.extend(self.slope_finding(is_quiet));
         }
-        match self.per_hour {
-            Some(slope) if slope.is_worth_telling() => {
-                lines.push(format!(
-                    "The whole run drifted by {} from its beginning to its end{} ({on}){}.{}",
-                    over_all(slope),
-                    slope.middle.map_or(String::new(), |x| format!(", {} an hour", signed(x))),
-                    match self.per_gib_written.filter(Slope::is_real).and_then(interval) {
-                        Some(gib) => format!(", or {gib} for each GiB written"),
-                        None => String::new(),
-                    },
-                    if self.breaks > 0 {
-                        " It was broken off and resumed on the way: that may be a change at that \
-                         moment as well as a drift."
-                    } else {
-                        ""
-                    }
-                ));
-            }
-            Some(slope) if self.steps.is_empty() && slope.is_real() => lines.push(format!(
-                "The run drifted by less than {}, which is nothing to act on: {} from its \
-                 beginning to its end ({on}).",
-                words::percent(WORTH_TELLING),
-                over_all(slope)
-            )),
-            Some(slope) if self.steps.is_empty() && slope.may_hide() >= UNKNOWN_FROM => {
-                lines.push(format!(
-                    "Whether rates drifted over the run is unknown: {} from its beginning to its end \
-                     ({on}), and so much could hide in their noise.",
-                    over_all(slope)
-                ));
-            }
-            Some(slope) if self.steps.is_empty() && is_quiet => lines.push(format!(
-                "No drift over the run beyond its noise: {} from its beginning to its end ({on}).",
-                over_all(slope)
-            )),
-            Some(_) => {}
-            None if self.too_short => lines.push(format!(
-                "Whether rates drifted over the run is unknown: its visits are so short that what \
-                 disturbs one is still there in the next ({on}; visits of 0.2 s and more would tell, of 1 s \
-                 where those of a cell follow each other)."
-            )),
-            None if self.steps.is_empty() => lines.push(format!(
-                "Whether rates drifted over the run is unknown: too few visits ({on}; it takes \
-                 ten cells of two visits, four of three, or one of seven)."
-            )),
-            None => {}
+        found
+    }
+
+    fn slope_finding(&self, is_quiet: bool) -> Option<Finding> {
+        let is_level = self.steps.is_empty();
+        let slope = match self.per_hour {
+            Some(slope) => slope,
+            None if self.too_short => return Some(self.of(Code::RunDriftShortVisits)),
+            None => return is_level.then(|| self.of(Code::RunDriftFewVisits)),
+        };
+        if slope.is_worth_telling() {
+            let per_gib = self.per_gib_written.filter(Slope::is_real).and_then(Slope::per_unit);
+            let found = self.of(Code::RunDrifted).with("change", slope.whole());
+            let found = found.with_some("hourly", slope.per_unit()).with_some("per_gib", per_gib);
+            return Some(found.with("breaks", self.breaks));
         }
-        lines
+        let code = match () {
+            () if !is_level => return None,
+            () if slope.is_real() => Code::RunDriftSmall,
+            () if slope.may_hide() >= UNKNOWN_FROM => Code::RunDriftHidden,
+            () if is_quiet => Code::RunDriftNone,
+            () => return None,
+        };
+        let found = self.of(code).with("change", slope.whole());
+        Some(found.with("least", Number::share(WORTH_TELLING)))
     }
 }
 
@@ -188,74 +137,94 @@ impl Slope {
     fn may_hide(&self) -> f64 {
         self.over_all_low.abs().max(self.over_all_high.abs())
     }
+
+    /// What it makes over all that was looked at.
+    pub(crate) const fn whole(self) -> Number {
+        Number::change(self.over_all).within(self.over_all_low, self.over_all_high)
+    }
+
+    /// By the unit, where that is told.
+    fn per_unit(self) -> Option<Number> {
+        Some(Number::change(self.middle?).within(self.low?, self.high?))
+    }
 }
 
 impl CellDrift {
-    fn sentence(&self) -> String {
-        let steps: Vec<String> = self
-            .steps
-            .iter()
-            .map(|step| {
-                let resumed =
-                    if step.at_break { ", where it was broken off and resumed" } else { "" };
-                let at = step.when("");
-                format!("{} {at} into the run{resumed}", change(step))
-            })
-            .collect();
-        format!(
-            "`{}` was not on one level: {}. Its mean stands for none of its levels.",
-            self.cell_name,
-            some_steps(&steps)
-        )
+    fn subject(&self) -> Subject {
+        Subject::new(self.cell, Some(self.position as usize), &self.cell_name)
+    }
+
+    fn finding(&self) -> Finding {
+        let found = with_steps(Finding::new(Code::CellChangedLevel), &self.steps);
+        found.on(self.subject()).with("at_break", self.steps.iter().any(|step| step.at_break))
     }
 }
 
 impl VisitDrift {
-    fn sentences(&self) -> Vec<String> {
-        let visit = format!("`{}`, visit {}", self.cell_name, u64::from(self.repeat) + 1);
-        let mut lines = Vec::new();
-        if !self.steps.is_empty() {
-            let steps: Vec<String> = self
-                .steps
-                .iter()
-                .map(|step| format!("{} {}", change(step), step.when("after ")))
-                .collect();
-            lines.push(format!("{visit}: the rate changed {}.", some_steps(&steps)));
-        }
-        if let Some(slope) = self.per_hour {
-            let hourly = interval(slope).map_or(String::new(), |hour| format!(", {hour} an hour"));
-            lines.push(format!(
-                "{visit}: the rate drifted by {} while it was measured{hourly}.",
-                over_all(slope)
-            ));
-        }
-        lines
+    fn subject(&self) -> Subject {
+        Subject::new(self.cell, Some(self.position as usize), &self.cell_name)
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let of =
+            |code| Finding::new(code).on(self.subject()).with("visit", u64::from(self.repeat) + 1);
+        let changed =
+            (!self.steps.is_empty()).then(|| with_steps(of(Code::VisitChangedLevel), &self.steps));
+        let drifted = self.per_hour.map(|slope| {
+            let found = of(Code::VisitDrifted).with("change", slope.whole());
+            found.with_some("hourly", slope.per_unit())
+        });
+        changed.into_iter().chain(drifted).collect()
     }
 }
 
+/// The levels and the moments of the changes between them.
+fn with_steps(found: Finding, steps: &[Step]) -> Finding {
+    let levels = steps.first().map(|step| step.before).into_iter();
+    let levels = levels.chain(steps.iter().map(|step| step.after)).map(Number::iops);
+    let ends = steps.first().zip(steps.last());
+    found
+        .with("several", steps.len() > 1)
+        .with("times", steps.len())
+        .with_some("before", ends.map(|(first, _)| Number::iops(first.before)))
+        .with_some("after", ends.map(|(_, last)| Number::iops(last.after)))
+        .with("levels", levels.collect::<Vec<_>>())
+        .with("at", steps.iter().map(Step::moment).collect::<Vec<_>>())
+}
+
 impl Step {
+    /// From here on there is only the new level; the interval is where the change may lie.
+    fn moment(&self) -> Number {
+        let at = Number::ns(self.at_ns);
+        match self.has_two_ends() {
+            true => at.within(self.from_ns as f64 / 1e9, at.value),
+            false => at,
+        }
+    }
+
     /// `between 12 s and 13 s`; where both are as good as the same `at 13 s`, with another word for
     /// *at*.
     pub(crate) fn when(&self, at: &str) -> String {
-        const AS_GOOD_AS: f64 = 0.99;
-        let apart = (self.from_ns as f64) < AS_GOOD_AS * self.at_ns as f64;
         let [from, until] = [self.from_ns, self.at_ns].map(|ns| Nanos::new(ns).to_string());
-        match apart && from != until {
+        match self.has_two_ends() {
             true => format!("between {from} and {until}"),
             false => format!("{at}{until}"),
         }
     }
-}
 
-impl Step {
-    /// `35 % [33 %, 37 %]`: the rate after by the one before, with its interval where that is known.
-    fn sized(&self) -> String {
-        let percent = words::percent;
+    /// Whether a reader sees a difference between the earliest and the latest moment.
+    fn has_two_ends(&self) -> bool {
+        const AS_GOOD_AS: f64 = 0.99;
+        let [from, until] = [self.from_ns, self.at_ns].map(|ns| Nanos::new(ns).to_string());
+        (self.from_ns as f64) < AS_GOOD_AS * self.at_ns as f64 && from != until
+    }
+
+    /// The rate after by the one before, with its interval where that is known.
+    fn sized(&self) -> Number {
+        let ratio = Number::share(self.ratio());
         match self.ratio_low.zip(self.ratio_high) {
-            Some((low, high)) => {
-                format!("{} [{}, {}]", percent(self.ratio()), percent(low), percent(high))
-            }
-            None => percent(self.ratio()),
+            Some((low, high)) => ratio.within(low, high),
+            None => ratio,
         }
     }
 }
@@ -270,33 +239,10 @@ pub(crate) fn some_steps(steps: &[String]) -> String {
     }
 }
 
-fn change(step: &Step) -> String {
-    format!("from {} to {} IOPS", words::iops(step.before), words::iops(step.after))
-}
-
-fn over_all(slope: Slope) -> String {
-    let [low, high] = [slope.over_all_low, slope.over_all_high].map(signed);
-    format!("{} [{low}, {high}]", signed(slope.over_all))
-}
-
-/// By the unit, where that is told.
-fn interval(slope: Slope) -> Option<String> {
-    let (middle, low, high) = (slope.middle?, slope.low?, slope.high?);
-    Some(format!("{} [{}, {}]", signed(middle), signed(low), signed(high)))
-}
-
-pub(crate) fn signed(share: f64) -> String {
-    let text = words::percent(share.abs());
-    match share {
-        _ if text == "0 %" || text.starts_with('<') => "0 %".to_owned(),
-        _ if text.starts_with('>') => text.replace('>', ">+"),
-        x if x < 0.0 => format!("-{text}"),
-        _ => format!("+{text}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use finding::texts;
+
     use super::*;
 
     #[test]
@@ -313,6 +259,7 @@ mod tests {
         let visit = VisitDrift {
             cell: 0,
             cell_name: "warm-8".to_owned(),
+            position: 0,
             stream: None,
             repeat: 0,
             order: 0,
@@ -341,16 +288,16 @@ mod tests {
                 edges: Vec::new(),
                 clock: None,
             }
-            .sentences()
+            .findings()
         };
         for parts in [Vec::new(), vec![unknown.clone()]] {
-            let said = of(parts);
+            let said = texts(&of(parts));
             assert!(said[0].starts_with("`warm-8`, visit 1: the rate changed"), "{said:?}");
             assert!(said[1].contains("is unknown"), "{said:?}");
         }
         // What all cells share is first.
-        let said = of(vec![unknown.clone(), RunDrift { steps: vec![step], ..unknown }]);
-        assert!(said[0].contains("all cells changed together"), "{said:?}");
+        let said = texts(&of(vec![unknown.clone(), RunDrift { steps: vec![step], ..unknown }]));
+        assert!(said[0].contains("ll cells changed together"), "{said:?}");
         assert!(said[1].starts_with("`warm-8`") && said[2].contains("is unknown"), "{said:?}");
     }
 

@@ -1,6 +1,7 @@
 //! A fraction of all combinations: no two runs differ in one factor alone, and yet each factor's
 //! effect is told, since all others are balanced against it.
 
+use finding::{Code, Finding, Number, Value};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::design::{self, detectable, lenth, noise_of_repeats};
@@ -9,7 +10,7 @@ use stats::paired::Contrast;
 
 use super::ALPHA;
 use super::design::Table;
-use crate::words::{self, count, list, percent};
+use super::words::ranged;
 
 /// What a fraction says about its factors.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -135,82 +136,65 @@ impl Fraction {
     }
 
     /// What it says, and first how far that can go.
-    pub fn sentences(&self) -> Vec<String> {
-        let mut out = vec![self.headline()];
-        out.extend(self.effects.iter().filter(|effect| effect.matters).map(FractionEffect::told));
-        let others: Vec<String> = self
-            .effects
-            .iter()
-            .filter(|effect| !effect.matters && !effect.factors.is_empty())
-            .map(|effect| {
-                let ratio = words::ratio(effect.ratio, Some((effect.low, effect.high)));
-                format!("{} ({ratio})", effect.factors.join(" and "))
-            })
-            .collect();
-        if !others.is_empty() {
-            out.push(format!("Not shown to matter: {}.", list(&others)));
-        }
-        if let Some(ratio) = self.detectable {
-            out.push(format!(
-                "With this noise, effects from {} on would be found four times in five; smaller ones \
-                 may be there.",
-                percent(ratio - 1.0)
-            ));
-        }
-        if self.noise_from == NoiseFrom::Effects {
-            out.push(
-                "Nothing was measured twice: noise is taken from the effects, as if most were of \
-                 nothing. Run the base at least 3 times."
-                    .to_owned(),
-            );
-        }
-        out
-    }
-
-    fn headline(&self) -> String {
-        let mixed = match self.resolution {
-            3 => "factors are mixed up with pairs of others: what is said of one may be theirs",
-            4 => "no factor is mixed up with another or with a pair; pairs are, with pairs",
-            _ => "neither factors nor pairs of them are mixed up",
-        };
-        let all = 2f64.powi(self.factors as i32);
-        format!(
-            "{} of the {all:.0} combinations of {} (resolution {}): {mixed}.",
-            self.combinations,
-            count(self.factors.into(), "factor"),
-            ["III", "IV"].get(self.resolution as usize - 3).unwrap_or(&"V or more"),
-        )
+    pub fn findings(&self) -> Vec<Finding> {
+        let number = ["III", "IV"].get(self.resolution as usize - 3).unwrap_or(&"V or more");
+        let mut found = vec![
+            Finding::new(Code::Fraction)
+                .with("measured", self.combinations)
+                .with("all", Value::Count(1_u64.checked_shl(self.factors).unwrap_or(u64::MAX)))
+                .with("factors", self.factors)
+                .with("resolution", *number)
+                .with("factors_mixed", self.resolution == 3)
+                .with("pairs_mixed", self.resolution == 4),
+        ];
+        found.extend(self.effects.iter().filter(|one| one.matters).map(FractionEffect::finding));
+        let others = self.effects.iter().filter(|one| !one.matters && !one.factors.is_empty());
+        let others = others.map(|one| {
+            let (factors, ratio) = (one.factors.as_slice(), one.ranged());
+            Value::record([("factors", factors.into()), ("ratio", ratio.into())])
+        });
+        let others: Vec<Value> = others.collect();
+        found.extend(
+            (!others.is_empty())
+                .then(|| Finding::new(Code::FractionNotShown).with("effects", others)),
+        );
+        found.extend(self.detectable.map(|ratio| {
+            Finding::new(Code::EffectsDetectable).with("least", Number::share(ratio - 1.0))
+        }));
+        let is_assumed = self.noise_from == NoiseFrom::Effects;
+        found.extend(is_assumed.then(|| Finding::new(Code::FractionNoiseAssumed)));
+        found
     }
 }
 
 impl FractionEffect {
-    fn told(&self) -> String {
-        let ratio = words::ratio(self.ratio, Some((self.low, self.high)));
-        let p = match self.p_adjusted {
-            p if p < 0.001 => "<0.001".to_owned(),
-            p => format!("{p:.3}"),
+    fn ranged(&self) -> Number {
+        ranged(self.ratio, Some((self.low, self.high)))
+    }
+
+    fn finding(&self) -> Finding {
+        let of = |code| {
+            Finding::new(code)
+                .with("ratio", self.ranged())
+                .with("p", Number::chance(self.p_adjusted))
         };
-        let pairs: Vec<String> = self.pairs.iter().map(|(a, b)| format!("{a} with {b}")).collect();
-        let named = || self.factors.iter().chain(&pairs).cloned().collect::<Vec<_>>().join(", or ");
-        match (self.factors.as_slice(), pairs.as_slice(), &self.from, &self.to) {
-            ([factor], [], Some(from), Some(to)) => {
-                format!("{factor}: it matters. From {from} to {to} it is {ratio} (adjusted p {p}).")
+        let pair =
+            |(a, b): &(String, String)| Value::record([("first", a.into()), ("second", b.into())]);
+        match (self.factors.as_slice(), self.pairs.as_slice()) {
+            ([factor], []) => of(Code::FactorMatters)
+                .with("factor", factor)
+                .with_some("from", self.from.as_ref())
+                .with_some("to", self.to.as_ref()),
+            ([], [(a, b)]) => of(Code::FractionPair).with("first", a).with("second", b),
+            ([], pairs) => {
+                let pairs: Vec<Value> = pairs.iter().map(pair).collect();
+                of(Code::FractionPairsMixed).with("pairs", pairs)
             }
-            ([], [pair], ..) => format!(
-                "{pair}: what one does depends on the other. Where both are at their lower or both at \
-                 their upper level it is {ratio} of where they are not (adjusted p {p})."
-            ),
-            ([], ..) => format!(
-                "Two factors work together, {ratio} (adjusted p {p}), and this design cannot tell \
-                 which: {}. Measure the four combinations of one of these pairs, all else as in the \
-                 base.",
-                named()
-            ),
-            _ => format!(
-                "Something matters, {ratio} (adjusted p {p}), and this design cannot tell what: {}. \
-                 Measure more combinations.",
-                named()
-            ),
+            (factors, pairs) => {
+                let factors = factors.iter().map(|name| Value::record([("factor", name.into())]));
+                let all: Vec<Value> = factors.chain(pairs.iter().map(pair)).collect();
+                of(Code::FractionMixed).with("sources", all)
+            }
         }
     }
 }

@@ -161,6 +161,10 @@ fn ledger(queue_ms: u64) -> Vec<LedgerEntry> {
     vec![LedgerEntry { device: "sda".to_owned(), queue_ms, ..Default::default() }]
 }
 
+fn said(found: &Freezes) -> Vec<String> {
+    finding::texts(&found.findings())
+}
+
 fn found(run: &Run) -> Freezes {
     freezes(&View::new(run))
 }
@@ -196,7 +200,7 @@ fn what_was_watched_for_less_than_a_hiccup_tells_none() {
     short.elapsed_ns = 60 * MS;
     short.completions = Bitmap::zeros(60);
     (0..60).for_each(|bit| short.completions.set(bit));
-    let said = found(&run(TargetKind::File, vec![short])).sentences().join("\n");
+    let said = said(&found(&run(TargetKind::File, vec![short]))).join("\n");
     assert!(said.contains("is unknown: 60 ms of measuring is less than that"), "{said}");
     assert!(!said.contains("never stalled"), "{said}");
 }
@@ -229,9 +233,12 @@ fn a_stall_of_the_host_is_not_the_devices() {
     let found = found(&run(TargetKind::File, vec![stalled]));
     assert_eq!(found.events[0].source, Source::Host);
     assert_eq!(found.all.of_host, 1);
-    let text = &found.sentences()[0];
-    assert!(text.starts_with("The host, not the device, stood still once in"), "{text}");
-    assert!(!text.contains("The device stood still"), "{text}");
+    let text = &said(&found)[0];
+    assert!(
+        text.starts_with("The host, not the device, stalled for 100 ms or more once in"),
+        "{text}"
+    );
+    assert!(!text.contains("The device stalled"), "{text}");
 }
 
 #[test]
@@ -295,7 +302,7 @@ fn a_request_that_hangs_is_where_the_counters_say() {
         found(&run(TargetKind::File, vec![hanging])).events.remove(0)
     };
     assert_eq!(of(3).source, Source::Device);
-    assert!(of(3).at_least && of(3).sentence().contains("at least 4"), "{}", of(3).sentence());
+    assert!(of(3).at_least && of(3).finding().text().contains("at least 4"), "{:?}", of(3));
     assert_eq!(of(0).source, Source::AboveBlockLayer);
 }
 
@@ -312,7 +319,7 @@ fn lost_time_and_the_writes_before_are_told() {
     let read = &found.cells[0].tally;
     assert!((read.lost_share - 0.5).abs() < 0.001, "{read:?}");
     assert!((read.rate_between / read.rate - 2.0).abs() < 0.01, "{read:?}");
-    insta::assert_snapshot!(found.sentences().join("\n"));
+    insta::assert_snapshot!(said(&found).join("\n"));
 }
 
 #[test]
@@ -339,8 +346,8 @@ fn where_all_workers_stood_still_in_turn_there_are_no_others_that_went_on() {
     };
     both.streams[0].workers = vec![with(1_000, 1_000), with(1_900, 800)];
     let found = found(&run(TargetKind::File, vec![both]));
-    let said = found.sentences().join("\n");
-    assert!(said.contains("Each of 2 workers stood still within 1.7 s"), "{said}");
+    let said = said(&found).join("\n");
+    assert!(said.contains("Each of 2 workers stalled within 1.7 s"), "{said}");
 }
 
 #[test]
@@ -350,9 +357,9 @@ fn a_freeze_of_reads_and_writes_is_not_blamed_on_writes_alone() {
     writes.op = "write".to_owned();
     mixed.streams[0].ops.push(writes);
     let found = found(&run(TargetKind::Twin, vec![mixed]));
-    let said = found.sentences().join("\n");
+    let said = said(&found).join("\n");
     assert!(said.contains(", while reading and writing"), "{said}");
-    assert!(said.contains("repeat the cell with its reads alone"), "{said}");
+    assert!(said.contains("Repeat the cell with its reads alone"), "{said}");
     assert!(!said.contains("a minute without writes"), "{said}");
 }
 
@@ -368,22 +375,22 @@ fn the_last_request_of_a_burst_that_is_late_is_no_device_that_stood_still() {
         op.slow.push(SlowRequest { at_ns: 1_900 * MS, latency_ns: 1_000 * MS, ..late });
         let mut run = run(TargetKind::Twin, vec![burst]);
         run.cells[1].streams[0].queue_depth = 32;
-        found(&run).sentences().join("\n")
+        said(&found(&run)).join("\n")
     };
     let said = with(1, 0);
     assert!(
-        said.starts_with("With one request in flight nothing came back for a while once"),
+        said.starts_with("With one request in flight nothing came back for 100 ms or more once"),
         "{said}"
     );
     assert!(said.contains(", the only request in flight, while writing: at the device"), "{said}");
     assert!(said.contains("One request was in flight in `write` when nothing came back"), "{said}");
-    assert!(said.contains("that one request was late, nobody can tell"), "{said}");
+    assert!(said.contains("whether the device stalled or this one request was late"), "{said}");
     // All that was out, or nobody knows how many.
     for (held, dropped) in [(2, 0), (32, 0), (1, 1)] {
         let said = with(held, dropped);
-        assert!(said.starts_with("The device stood still once"), "{said}");
-        assert!(said.contains(", its only worker, while writing: the device"), "{said}");
-        assert!(!said.contains("nobody can tell"), "{said}");
+        assert!(said.starts_with("The device stalled for 100 ms or more once"), "{said}");
+        assert!(said.contains(", 1 of 1 worker, while writing: at the device"), "{said}");
+        assert!(!said.contains("this one request"), "{said}");
     }
 }
 
@@ -428,14 +435,14 @@ fn waiting_for_one_hanging_request_is_no_freeze_of_the_device() {
 #[test]
 fn nothing_measured_is_unknown_and_not_fine() {
     let found_none = found(&run(TargetKind::File, vec![]));
-    assert!(found_none.sentences()[0].contains("unknown"));
+    assert!(said(&found_none)[0].contains("unknown"));
     let mut blind = visit(0, "read", &[]);
     blind.completions = Bitmap::default();
     let found_blind = found(&run(TargetKind::File, vec![blind]));
     assert_eq!(found_blind.unknown_visits, 1);
-    assert!(found_blind.sentences()[0].contains("unknown"));
+    assert!(said(&found_blind)[0].contains("unknown"));
     let quiet = found(&run(TargetKind::File, vec![visit(0, "read", &[])]));
-    let text = &quiet.sentences()[0];
+    let text = &said(&quiet)[0];
     assert!(text.contains("At 95 % confidence, such stalls occur no more often than once in"));
     assert!(!text.contains("hour"), "{text}");
 }
@@ -451,11 +458,11 @@ fn odd_records_do_not_crash() {
     odd.host_stalls = vec![Gap { start_ns: u64::MAX, length_ns: u64::MAX }];
     odd.ledger = ledger(u64::MAX);
     let run = run(TargetKind::File, vec![odd.clone(), odd]);
-    let _ = found(&run).sentences();
+    let _ = said(&found(&run));
     let view = View::new(&run);
-    let _ = crate::latency::latencies(&view).sentences();
-    let _ = crate::drift::drift(&view).sentences();
-    let _ = crate::steady::steady(&view).sentences();
+    let _ = crate::latency::latencies(&view).findings();
+    let _ = crate::drift::drift(&view).findings();
+    let _ = crate::steady::steady(&view).findings();
 }
 
 #[test]
@@ -468,7 +475,7 @@ fn a_visit_lost_to_requests_that_never_came_back_is_the_first_thing_said() {
     lost.completions = Bitmap::default();
     let found = found(&run(TargetKind::BlockDevice, vec![quiet, lost]));
     assert_eq!((found.lost_visits, found.all.visits), (1, 1));
-    let said = found.sentences();
+    let said = said(&found);
     assert!(said[0].starts_with("In 1 visit requests never came back"), "{said:?}");
     assert!(said[1].starts_with("Otherwise the device never stalled"), "{said:?}");
 }
@@ -500,11 +507,11 @@ fn the_flush_at_the_end_is_no_stall_and_no_change() {
     assert_eq!(found.all.load_ns(), 16_000 * MS, "nobody could have seen more");
     let [closing] = found.closing.as_slice() else { panic!("{found:?}") };
     assert_eq!((closing.visits, closing.median_ns, closing.share), (2, 2_000 * MS, 0.2));
-    let said = found.sentences().join("\n");
+    let said = said(&found).join("\n");
     assert!(said.contains("never stalled for 100 ms or more in 16 s"), "{said}");
     let flush = "`write`: the flush at the end took 2 s (median of 2 visits, 2 s at most), 20 %";
     assert!(said.contains(flush), "{said}");
-    assert!(crate::Findings::of(&view).marks(&view).iter().all(|m| m.code != "stalled"));
+    assert!(crate::Findings::of(&view).marks(&view).iter().all(|m| m.code.name() != "stalled"));
     assert!(crate::cache::caches(&view).write_caches.is_empty(), "a cache that filled");
     assert_eq!(crate::closing::load_ns(&one), 8_000 * MS);
 }
@@ -513,7 +520,7 @@ fn the_flush_at_the_end_is_no_stall_and_no_change() {
 fn where_there_is_no_device_none_is_said_to_stand_still() {
     let mut run = run(TargetKind::Twin, vec![visit(0, "read", &[]), visit(1, "read", &[])]);
     run.header.target.given = "null:".to_owned();
-    let said = found(&run).sentences().join("\n");
+    let said = said(&found(&run)).join("\n");
     assert!(said.contains("There is no device"), "{said}");
     assert!(!said.contains("The device"), "{said}");
 }

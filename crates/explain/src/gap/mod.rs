@@ -8,8 +8,6 @@ mod law;
 mod moments;
 mod words;
 
-pub use self::words::spoken;
-
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
@@ -50,6 +48,8 @@ const LEVEL_VISITS: usize = 3;
 /// A cell of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepCell {
+    /// Its index in the run.
+    pub cell: u32,
     /// What all cells of its group have in common: `read`. Only cells of one group and one number
     /// of requests in flight are measured against each other.
     pub group: String,
@@ -116,6 +116,8 @@ pub enum Kind {
 /// A cell that is, or was, far below its bound.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FlaggedCell {
+    /// Its index in the run.
+    pub cell: u32,
     /// As in [`SweepCell::group`].
     pub group: String,
     /// `read`, `write`, ...
@@ -248,6 +250,7 @@ pub fn of_view(view: &View<'_>) -> (Vec<SweepCell>, Context) {
         }
         let Some(group) = group_of(cell) else { continue };
         cells.push(SweepCell {
+            cell: cell.cell.index,
             group,
             op: load.op,
             block_bytes: load.block_bytes,
@@ -721,6 +724,7 @@ impl Sheet<'_> {
     fn show(&self, found: &Found) -> FlaggedCell {
         let cell = &self.cells[found.cell];
         FlaggedCell {
+            cell: cell.cell,
             group: cell.group.clone(),
             op: cell.op.clone(),
             block_bytes: cell.block_bytes,
@@ -791,6 +795,8 @@ impl Neighbours {
 
 #[cfg(test)]
 mod tests {
+    use finding::Code;
+
     use super::*;
 
     /// 14 block sizes of one column, 60 K requests a second up to 16 KiB, then 1 GiB/s.
@@ -799,6 +805,7 @@ mod tests {
             let block_bytes = 512u64 << at;
             let healthy = 60_000.0_f64.min(1_073_741_824.0 / block_bytes as f64);
             SweepCell {
+                cell: at as u32,
                 group: "read".to_owned(),
                 op: "read".to_owned(),
                 block_bytes,
@@ -854,8 +861,9 @@ mod tests {
         let gaps = standing(&[0, 1], 1_900);
         assert_eq!(gaps.flagged[0].kind, Kind::StoodStill);
         assert!(gaps.regions.is_empty() && gaps.events.is_empty(), "{gaps:?}");
-        let said = gaps.sentences().remove(0);
-        assert!(said.starts_with("Standstills, no gap: read 64 KiB 10 threads (1.0 %)"), "{said}");
+        let said = gaps.findings().remove(0);
+        assert_eq!((said.code, said.cells[0].cell), (Code::GapStall, 7));
+        assert_eq!(said.cells[0].name, "read 64 KiB 10 threads");
         // Once is something that happened then.
         assert_eq!(standing(&[1], 1_900).flagged[0].kind, Kind::Transient);
     }
@@ -878,8 +886,8 @@ mod tests {
         assert!(gaps.flagged.iter().all(|cell| cell.kind == Kind::StoodStill), "{gaps:?}");
         assert_eq!((gaps.flagged.len(), gaps.stood_still, gaps.visits), (3, 3, 28));
         assert!(gaps.events.is_empty());
-        let said = gaps.sentences().remove(0);
-        assert!(said.contains("in 3 of 28 visits of this sweep: it comes back"), "{said}");
+        let said = gaps.findings().remove(0);
+        assert_eq!(said.value("often"), Some(&3_u32.into()), "{said:?}");
         // What is far shorter is another matter.
         let gaps = sweep(&cells(100), &Context::default());
         let of_seven = gaps.flagged.iter().find(|cell| cell.block_bytes == 512 << 7).unwrap();
@@ -940,11 +948,8 @@ mod tests {
         }
         let gaps = sweep(&cells, &Context::default());
         assert!(!gaps.flagged[0].by_neighbours, "{gaps:?}");
-        let said = gaps.sentences().remove(0);
-        assert!(
-            said.contains("read 512 B 10 threads (2.0 %), measured by what is usual"),
-            "{said}"
-        );
+        let said = gaps.findings().remove(0).text();
+        assert!(said.contains("`read 512 B 10 threads` (2.0 %), compared with what is"), "{said}");
         assert!(!said.contains("neighbours"), "{said}");
     }
 
@@ -1051,7 +1056,7 @@ mod tests {
 
     #[test]
     fn a_cell_is_named_once_in_a_moment() {
-        let said = alone(43, 10..20).sentences().join(" ");
+        let said = finding::texts(&alone(43, 10..20).findings()).join(" ");
         assert_eq!(said.matches("read 512 B").count(), 1, "{said}");
         assert!(said.contains("(10 visits, down to 30 % of what is usual there)"), "{said}");
     }
@@ -1068,7 +1073,7 @@ mod tests {
             cache_bytes: Some(0),
             working_set_bytes: None,
         };
-        assert!(!sweep(&cells, &context).sentences().is_empty());
-        assert!(!sweep(&[], &context).sentences().is_empty());
+        assert!(!sweep(&cells, &context).findings().is_empty());
+        assert!(!sweep(&[], &context).findings().is_empty());
     }
 }

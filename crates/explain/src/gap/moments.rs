@@ -32,6 +32,8 @@ pub struct Event {
 /// A slow visit.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct EventVisit {
+    /// Index of the cell in the run.
+    pub cell: u32,
     /// As in [`SweepCell::group`].
     pub group: String,
     /// `read`, `write`, ...
@@ -183,6 +185,7 @@ pub(super) fn events(
             let cell = &cells[found.cell];
             let &(_, ratio, lost_ns) = found.slow.iter().find(|slow| slow.0 == order)?;
             Some(EventVisit {
+                cell: cell.cell,
                 group: cell.group.clone(),
                 op: cell.op.clone(),
                 block_bytes: cell.block_bytes,

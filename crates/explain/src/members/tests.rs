@@ -1,3 +1,4 @@
+use finding::texts;
 use record::{LedgerEntry, Run, TargetKind};
 
 use super::*;
@@ -38,8 +39,8 @@ fn the_slow_member_is_named() {
     let slow = found.layers[0].slow();
     assert_eq!(slow.len(), 1);
     assert_eq!((slow[0].device.as_str(), slow[0].time_ns, slow[0].slower_in), ("sdb", 70 * MS, 6));
-    let said = found.sentences().join("\n");
-    assert!(said.starts_with("sdb is slower than its siblings: a request takes 70"), "{said}");
+    let said = texts(&found.findings()).join("\n");
+    assert!(said.starts_with("`sdb` is slower than its siblings: a request takes 70"), "{said}");
 }
 
 #[test]
@@ -92,11 +93,11 @@ fn what_a_write_costs_the_members_is_counted() {
     let found = members(&View::new(&run));
     assert_eq!(found.writes.len(), 1);
     assert_eq!((found.writes[0].read_per_written, found.writes[0].written_per_written), (2.0, 2.0));
-    let said = found.sentences().join("\n");
+    let said = texts(&found.findings()).join("\n");
     assert!(said.contains("they read x2.00 and write x2.00"), "{said}");
     for entry in run.visits.iter_mut().flat_map(|visit| &mut visit.ledger) {
         entry.read_bytes = 0;
     }
     let found = members(&View::new(&run));
-    assert!(!found.sentences().join("\n").contains("read first"));
+    assert!(texts(&found.findings()).iter().all(|text| !text.contains("read first")));
 }

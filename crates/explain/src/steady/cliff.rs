@@ -3,6 +3,7 @@
 //! What the device wrote is another matter: its counters may count twice what goes through a cache, and
 //! parity, and what a file system adds.
 
+use finding::{Code, Finding, Number, Subject};
 use record::{VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +12,7 @@ use stats::steady::{self, Piece};
 use super::Series;
 use crate::closing::load_ns;
 use crate::view::{View, VisitView};
-use crate::{drift, freeze, words};
+use crate::{drift, freeze};
 
 /// A piece has so many requests: the rate of fewer is chance.
 const PIECE_REQUESTS: f64 = 50.0;
@@ -273,46 +274,27 @@ fn unsure_ns(visit: &VisitRecord, step: u64) -> u64 {
 
 impl WriteCliff {
     /// Where, from what to what.
-    pub fn sentence(&self) -> String {
-        let earlier = match self.earlier_bytes {
-            0 => String::new(),
-            bytes => {
-                format!(", which began after {} had been written in this run", words::size(bytes))
-            }
-        };
-        let (low, high) = words::sizes_apart(self.at_bytes_low, self.at_bytes_high);
-        format!(
-            "Write cliff in `{}` after about {} of its writes (between {} and {}){earlier}: from {} \
-             to {}, and no more for the {} written after it. {}",
-            self.cell_name,
-            words::size(self.at_bytes),
-            low,
-            high,
-            words::bandwidth(self.before),
-            words::bandwidth(self.after),
-            words::size(self.after_bytes),
-            if self.after_bytes as f64 >= LASTS * self.after {
-                "A cache, clean space or I/O credits were used up; claims about writes need the rate after it."
-            } else {
-                "A cache, clean space or I/O credits were used up, or the device was slow for a while: less than a \
-                 minute was seen of it. More writes tell."
-            }
-        )
+    pub fn finding(&self) -> Finding {
+        let between = (self.at_bytes_low as f64, self.at_bytes_high as f64);
+        let earlier = (self.earlier_bytes > 0).then(|| Number::bytes(self.earlier_bytes));
+        Finding::new(Code::WriteCliff)
+            .on(Subject::new(self.cell, None, &self.cell_name))
+            .with("at", Number::bytes(self.at_bytes).within(between.0, between.1))
+            .with_some("earlier", earlier)
+            .with("before", Number::bandwidth(self.before))
+            .with("after", Number::bandwidth(self.after))
+            .with("seen", Number::bytes(self.after_bytes))
+            .with("lasts", self.after_bytes as f64 >= LASTS * self.after)
     }
 }
 
 impl NoCliff {
     /// How far nothing fell.
-    pub fn sentence(&self) -> String {
-        let besides = self.cache_at_bytes.map_or_else(String::new, |at| {
-            format!(" besides the fall once {} were written (see the caches)", words::size(at))
-        });
-        format!(
-            "No write cliff in the {} that `{}` wrote{besides}: one in its first {} is not seen, one that \
-             comes after more is not excluded.",
-            words::size(self.written_bytes),
-            self.cell_name,
-            words::size(self.from_bytes)
-        )
+    pub fn finding(&self) -> Finding {
+        Finding::new(Code::WriteCliffNone)
+            .on(Subject::new(self.cell, None, &self.cell_name))
+            .with("written", Number::bytes(self.written_bytes))
+            .with("from", Number::bytes(self.from_bytes))
+            .with_some("cache_at", self.cache_at_bytes.map(Number::bytes))
     }
 }

@@ -2,6 +2,7 @@
 
 use explain::explanation::{Context, Explanation, SCHEMA, schema};
 use explain::view::View;
+use finding::Code;
 
 use crate::published::{RAID0, RAID5, run};
 
@@ -12,9 +13,9 @@ fn explanation() -> Explanation {
     Explanation::of(&views, &Context { factors: vec![disks], ..Context::default() })
 }
 
-fn text(sections: &[explain::explanation::Section]) -> String {
+fn text(sections: &[finding::Section]) -> String {
     let section =
-        |s: &explain::explanation::Section| format!("{}\n{}\n", s.title, s.sentences.join("\n"));
+        |s: &finding::Section| format!("{}\n{}\n", s.question.title(), s.sentences().join("\n"));
     sections.iter().map(section).collect::<Vec<_>>().join("\n")
 }
 
@@ -54,12 +55,31 @@ fn a_level_that_changed_at_a_run_is_found_there() {
     let shared = found.changes.iter().find(|change| change.cell.is_none()).unwrap();
     assert_eq!((shared.last_before.as_str(), shared.first_after.as_str()), ("r4", "r5"));
     assert_eq!(shared.runs_after, 5);
-    let sentences = found.sentences().join("\n");
-    assert!(sentences.contains("x0.80") && sentences.contains("version"), "{sentences}");
+    let said = found.findings();
+    assert_eq!((said[0].code, said[1].code), (Code::LevelChanged, Code::LevelChangedWith));
+    assert!(said[0].text().contains("x0.80") && said[1].text().contains("version"), "{said:?}");
     // In whatever order they are named, time orders them.
     assert_eq!(of(&[8, 3, 1, 0, 2, 7, 4, 6, 5]).unwrap(), found);
     let same = of(&[0, 1, 2, 3]);
     assert_eq!(same, None);
+}
+
+#[test]
+fn runs_of_several_suites_are_said_not_to_be_compared() {
+    let mut other = run("r3", RAID5);
+    other.header.suite = "other".to_owned();
+    let runs = [run("r1", RAID0), run("r2", RAID5), other];
+    let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
+    let apart = |views: &[View<'_>], context| Explanation::of(views, &context).apart;
+    let said = apart(&views, Context::default()).unwrap().findings.remove(0);
+    assert_eq!(said.code, Code::SuitesNotCompared);
+    let text = said.text();
+    assert!(text.contains(" (r1 and r2); other (r3)."), "{text}");
+    assert_eq!(apart(&views[..2], Context::default()), None);
+    // Who names what they differ in has them judged together.
+    let levels = ["1", "2", "3"].map(str::to_owned).to_vec();
+    let factors = vec![("disks".to_owned(), levels)];
+    assert_eq!(apart(&views, Context { factors, ..Context::default() }), None);
 }
 
 #[test]
@@ -70,19 +90,19 @@ fn what_is_missing_of_the_run_itself_is_said_first() {
         Explanation::of(&views, &Context::default()).runs.remove(0)
     };
     let titles = |found: &explain::explanation::OfRun| {
-        found.sections.iter().map(|section| section.title.clone()).collect::<Vec<_>>()
+        found.sections.iter().map(|section| section.question.title()).collect::<Vec<_>>()
     };
     let planned = broken.visits.len() as u32;
     broken.header.visits_planned = planned;
-    assert!(!titles(&of(&broken)).contains(&"The run itself".to_owned()), "nothing is missing");
+    assert!(!titles(&of(&broken)).contains(&"The run itself"), "nothing is missing");
     let failed = &mut broken.visits[7];
     failed.end = record::VisitEnd::Failed;
     let why = "stream `s`, worker 0: read of 4096 bytes at byte 0 of file 0 failed: EIO";
     failed.warnings.push(record::Warning::new("io-error", why));
     broken.header.visits_planned += 4;
     let found = of(&broken);
-    assert_eq!(titles(&found)[0], "The run itself");
-    let said = text(&found.sections[..1]);
+    assert_eq!(titles(&found)[..2], ["The answer", "The run itself"]);
+    let said = text(&found.sections[1..2]);
     assert!(said.contains(&format!("1 of {planned} visits of r12 failed: EIO")), "{said}");
     assert!(said.contains("r12 says that it is complete, yet"), "{said}");
     let visits = found.visits;
@@ -112,15 +132,17 @@ fn a_recorded_factor_is_judged_only_where_nothing_else_changed_with_it() {
     assert_eq!(verdict.elasticities[0].factor, "processors");
     assert!(verdict.elasticities[0].alone);
     assert_eq!(verdict.acquitted, ["processors"], "twice as many, and the cap stays");
-    assert!(text(&alone.sections).contains("it does not follow them"));
+    let codes = |found: &explain::explanation::Together| -> Vec<Code> {
+        found.sections.iter().flat_map(|one| &one.findings).map(|finding| finding.code).collect()
+    };
+    assert!(codes(&alone).contains(&Code::ElasticityNone));
     let both = judged(&with("r2", 8, "6.8.0"));
     let verdict = of(&both);
     assert!(!verdict.elasticities[0].alone);
     assert_eq!(verdict.acquitted, Vec::<String>::new());
     assert_eq!(verdict.seat, explain::barrier::Seat::Unknown);
-    let said = text(&both.sections);
-    assert!(said.contains("nothing is credited to it or taken from it"), "{said}");
-    assert!(!said.contains("it does not follow them"), "{said}");
+    assert!(codes(&both).contains(&Code::ElasticityNotAlone), "{:?}", codes(&both));
+    assert!(!codes(&both).contains(&Code::ElasticityNone), "{:?}", codes(&both));
 }
 
 #[test]
@@ -134,7 +156,7 @@ fn the_sick_cells_are_marked() {
     let run = run("r4", RAID5);
     let view = View::new(&run);
     let marks = explain::Findings::of(&view).marks(&view);
-    let first = marks.iter().find(|m| m.code == "gap").unwrap();
+    let first = marks.iter().find(|m| m.code.name() == "gap").unwrap();
     let cell = view.cells.iter().find(|c| c.cell.index == first.cell).unwrap();
     assert_eq!(cell.name(), "read 512 B 1");
     assert!(first.evidence.contains("lost"), "{}", first.evidence);

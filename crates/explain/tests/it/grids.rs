@@ -81,8 +81,8 @@ fn raid5_has_two_reads_eight_writes_and_the_four_blanks() {
 
 #[test]
 fn the_gaps_in_words() {
-    insta::assert_snapshot!("gaps_raid0", gaps_of(RAID0).sentences().join("\n"));
-    insta::assert_snapshot!("gaps_raid5", gaps_of(RAID5).sentences().join("\n"));
+    insta::assert_snapshot!("gaps_raid0", finding::texts(&gaps_of(RAID0).findings()).join("\n"));
+    insta::assert_snapshot!("gaps_raid5", finding::texts(&gaps_of(RAID5).findings()).join("\n"));
 }
 
 fn barrier_of(listing: &str, group: &str) -> Barrier {
@@ -112,22 +112,26 @@ fn both_read_tables_end_at_the_same_two_caps() {
 fn what_limits_begins_with_the_limit() {
     let mut read = barrier_of(RAID0, "read");
     read.few_requests = 3;
-    let said = read.sentences();
+    let said = finding::texts(&read.findings());
     assert!(said[0].starts_with("read: requests per second end at"), "{said:?}");
     assert!(said.iter().any(|one| one.contains("3 cells are excluded")), "{said:?}");
     // A limit that was reached before one that was not.
     read.iops = read.iops.map(|cap| barrier::Cap { reached: false, ..cap });
-    assert!(read.sentences()[0].starts_with("read: bandwidth ends at"), "{:?}", read.sentences());
+    assert!(
+        finding::texts(&read.findings())[0].starts_with("read: bandwidth ends at"),
+        "{:?}",
+        finding::texts(&read.findings())
+    );
     // The generator's own before any.
     read.generator = Generator::Busy { share: 0.97 };
-    assert!(read.sentences()[0].contains("limited by the load generator"));
+    assert!(finding::texts(&read.findings())[0].contains("limited by the load generator"));
     read.generator = Generator::RuledOut { null_rate: 9e5 };
-    assert!(read.sentences()[0].starts_with("read: bandwidth ends at"));
+    assert!(finding::texts(&read.findings())[0].starts_with("read: bandwidth ends at"));
     // What is known before what is not.
     let mut unknown = barrier_of(RAID0, "write");
     (unknown.fit, unknown.withheld, unknown.few_requests) = (None, Some(0.2), 2);
-    assert!(unknown.sentences()[0].starts_with("write: barrier unknown"));
-    let both = barrier::Barriers { barriers: vec![unknown, read] }.sentences();
+    assert_eq!(unknown.findings()[0].code, finding::Code::LimitModelUnfit);
+    let both = finding::texts(&barrier::Barriers { barriers: vec![unknown, read] }.findings());
     assert!(both[0].starts_with("read: bandwidth ends at"), "{both:?}");
 }
 
@@ -141,7 +145,7 @@ fn the_barrier_is_not_the_disks() {
         assert!(slope.value.abs() < 0.02, "{slope:?}");
         assert_eq!(verdict.seat, Seat::NoneOf(vec!["disks".to_owned()]));
     }
-    insta::assert_snapshot!("barriers_across", found.sentences().join("\n"));
+    insta::assert_snapshot!("barriers_across", finding::texts(&found.findings()).join("\n"));
 }
 
 #[test]
@@ -149,7 +153,7 @@ fn the_barriers_in_words() {
     for (name, listing) in [("barriers_raid0", RAID0), ("barriers_raid5", RAID5)] {
         let run = run("r1", listing);
         let found = barrier::barriers(&View::new(&run), Some(900_000.0));
-        insta::assert_snapshot!(name, found.sentences().join("\n"));
+        insta::assert_snapshot!(name, finding::texts(&found.findings()).join("\n"));
     }
 }
 
@@ -169,7 +173,7 @@ fn file_system_and_scheduler_changed_together_and_are_refused() {
     ];
     let found = factor::factors(&design);
     assert!(found.effects.is_empty());
-    insta::assert_snapshot!("factors_figure_4", found.sentences().join("\n"));
+    insta::assert_snapshot!("factors_figure_4", finding::texts(&found.findings()).join("\n"));
 }
 
 /// Six factors in sixteen runs, the base as every fifth; what each comes to is exact but for a
@@ -203,7 +207,7 @@ fn a_fraction_tells_factors_and_names_pairs_that_are_mixed_up() {
     assert!(pairs.factors.is_empty() && pairs.pairs.contains(&named) && pairs.pairs.len() >= 2);
     assert_eq!(scheduler.factors, ["scheduler"]);
     assert!(scheduler.pairs.is_empty() && (scheduler.ratio - 0.2f64.exp()).abs() < 0.03);
-    insta::assert_snapshot!("factors_fraction", found.sentences().join("\n"));
+    insta::assert_snapshot!("factors_fraction", finding::texts(&found.findings()).join("\n"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use explain::explanation::{Context, Explanation};
 use explain::latency::latencies;
 use explain::view::View;
 use explain::{Findings, drift, halt};
+use finding::texts;
 use record::{
     BackendRecord, Bitmap, Blocks, CellRecord, Gap, Machine, OpRecord, Purpose, Run, RunHeader,
     RunState, Series, SeriesRow, SlowRequest, StreamPlan, StreamRecord, TargetKind, TargetRecord,
@@ -151,6 +152,10 @@ fn planted(id: &str, visits: u32, seed: u64, log: impl Fn(u32) -> f64, reads: f6
     run(id, each.collect())
 }
 
+fn text(findings: &[finding::Finding]) -> String {
+    findings.iter().map(finding::Finding::text).collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn a_log_that_fell_to_a_hundredth_in_one_visit_is_seen_beside_the_reads() {
     let run = planted("r1", 5, 3, |repeat| if repeat == 2 { 10.0 } else { 1_000.0 }, 50_000.0);
@@ -165,16 +170,16 @@ fn a_log_that_fell_to_a_hundredth_in_one_visit_is_seen_beside_the_reads() {
     // What was shown before: in the sum there is nothing to see.
     assert!(found.intervals[0].as_ref().unwrap().outliers.is_empty());
     let marks = found.marks(&view);
-    let outliers: Vec<_> = marks.iter().filter(|mark| mark.code == "outlier").collect();
+    let outliers: Vec<_> = marks.iter().filter(|mark| mark.code.name() == "outlier").collect();
     assert_eq!(outliers.len(), 1);
     assert_eq!((outliers[0].cell, outliers[0].stream.as_deref()), (0, Some("log")));
     assert!(outliers[0].evidence.contains("against a median of"), "{}", outliers[0].evidence);
     let explained = Explanation::of(&[View::new(&run)], &Context::default());
-    let sure = &explained.runs[0].sections[0];
-    assert_eq!(sure.title, "How sure");
-    let text = sure.sentences.join("\n");
-    assert!(text.contains("`oltp · log`: One of 5 lies apart"), "{text}");
-    assert!(!text.contains("`oltp · reads`: One of 5"), "{text}");
+    let sure = &explained.runs[0].sections[1];
+    assert_eq!(sure.question, finding::Question::Confidence);
+    let text = sure.sentences().join("\n");
+    assert!(text.contains("`oltp · log`: one of 5 visits is an outlier"), "{text}");
+    assert!(!text.contains("`oltp · reads`: one of 5"), "{text}");
 }
 
 #[test]
@@ -202,10 +207,10 @@ fn a_stream_that_changes_its_level_or_stands_still_is_told_from_its_neighbours()
     assert_eq!((halt.stream.as_str(), halt.repeat), ("log", 1));
     assert!(halt.length_ns.abs_diff(2 * SECOND) <= 2_000_000, "{halt:?}");
     let marks = found.marks(&view);
-    let stalled = marks.iter().find(|mark| mark.code == "stalled").unwrap();
+    let stalled = marks.iter().find(|mark| mark.code.name() == "stalled").unwrap();
     assert_eq!(stalled.stream.as_deref(), Some("log"));
-    let said = found.halts.sentences().join("\n");
-    assert!(said.starts_with("`oltp · log` stood still for 2 s in visit 2"), "{said}");
+    let said = text(&found.halts.findings());
+    assert!(said.starts_with("`oltp · log` stalled for 2 s in visit 2"), "{said}");
     assert!(
         said.contains("it waited for something of its own, such as a flush or a lock"),
         "{said}"
@@ -214,7 +219,7 @@ fn a_stream_that_changes_its_level_or_stands_still_is_told_from_its_neighbours()
     let mut late = run;
     let only = SlowRequest { at_ns: 10 * SECOND, latency_ns: 2 * SECOND, worker: 0, offset: 0 };
     late.visits[1].streams[0].ops[0].slow = vec![only];
-    let said = halt::halts(&View::new(&late)).sentences().join("\n");
+    let said = text(&halt::halts(&View::new(&late)).findings());
     assert!(said.contains("went on: the only request that it had in flight was late."), "{said}");
 }
 
@@ -252,7 +257,7 @@ fn what_a_stream_that_works_by_turns_does_to_its_neighbours_is_no_change_of_thei
         let streams = vec![stream("checkpoint", "write", works), stream("reads", "read", reads)];
         let visit = visit(0, streams);
         let found = drift::drift(&View::new(&run("r1", vec![visit.clone()])));
-        (drift::changed(&visit), found.sentences().join("\n"))
+        (drift::changed(&visit), texts(&found.findings()).join("\n"))
     };
     let beside = |second: u64| 1_400 - works(second) * 8 / 10 + second % 3;
     let (changed, text) = said(&beside, &works);
@@ -277,7 +282,7 @@ fn said_of(rate: impl Fn(u64) -> u64) -> (drift::Drifts, Vec<String>) {
     let mut run = run("r1", vec![alone]);
     run.cells[0].streams.truncate(1);
     let found = drift::drift(&View::new(&run));
-    let said = found.sentences();
+    let said = texts(&found.findings());
     (found, said)
 }
 
@@ -297,7 +302,7 @@ fn a_change_of_level_has_the_time_and_the_rates_that_were() {
     has(&falls(17.0), "the rate changed from 50.0 K to 30.0 K IOPS after 17 s");
     has(&falls(10.0), "the rate changed from 50.0 K to 30.0 K IOPS after 10 s");
     let within = falls(12.5);
-    has(&within, "the rate changed from 50.0 K to 30.0 K IOPS between 12 s and 13 s");
+    has(&within, "the rate changed from 50.0 K to 30.0 K IOPS after 13 s [12, 13]");
     let step = &within.0.visits[0].steps[0];
     assert_eq!((step.from_ns, step.at_ns), (12 * SECOND, 13 * SECOND));
     // How fast it was before nobody knows.
@@ -313,7 +318,7 @@ fn seconds_of_few_requests_are_counted_and_not_believed_to_the_digit() {
         alone.streams[0].workers[0].gaps = vec![Gap { start_ns: 0, length_ns: SECONDS * SECOND }];
         let mut run = run("r1", vec![alone]);
         run.cells[0].streams.truncate(1);
-        drift::drift(&View::new(&run)).sentences().join("\n")
+        texts(&drift::drift(&View::new(&run)).findings()).join("\n")
     };
     let said = said_of(&|second| if second < 10 { 4 } else { 2 });
     assert!(said.contains("the rate changed from 4 to 2 IOPS after 10 s"), "{said}");
@@ -327,7 +332,7 @@ fn a_rate_is_said_to_have_kept_its_level_only_where_a_change_would_have_shown() 
     let kept = |said: &[String]| said.iter().any(|line| line.contains("the rate kept its level"));
     let (found, said) = said_of(|second| 50_000 + second * 7_919 % 1_000);
     assert!(kept(&said) && found.kept.is_some_and(|kept| kept.seen_from < 0.1), "{found:?}");
-    assert!(said.iter().any(|line| line.contains("in the first or last 5 s, need not show")));
+    assert!(said.iter().any(|line| line.contains("in the first or last 5 s, is not excluded")));
     // Now a third and now all of it: a half would not be seen.
     let (found, said) = said_of(|second| [9_000, 50_000, 14_000, 30_000][second as usize % 4]);
     assert!(!kept(&said) && found.kept.is_none(), "{found:?}");
@@ -513,10 +518,10 @@ fn what_is_offered_and_not_taken_is_overload_in_short_visits_too() {
     let run = offered(|_| 760 * SECONDS);
     let view = View::new(&run);
     let marks = Findings::of(&view).marks(&view);
-    let overload = marks.iter().find(|mark| mark.code == "overloaded");
+    let overload = marks.iter().find(|mark| mark.code.name() == "overloaded");
     let seen = &overload.expect("a mark").evidence;
     assert!(seen.starts_with("1000 requests a second were offered, 24"), "{seen}");
-    let said = latencies(&view).sentences().join("\n");
+    let said = text(&latencies(&view).findings());
     assert!(said.contains("`oltp` was overloaded in 6 visits: 1000 requests a second"), "{said}");
     assert!(said.contains("% of what was due had not been issued by the visit's end"), "{said}");
 }
@@ -526,8 +531,12 @@ fn what_chance_or_one_stall_leaves_is_no_overload() {
     let marked = |run: &Run| {
         let view = View::new(run);
         let found = Findings::of(&view).marks(&view);
-        let said = latencies(&view).sentences().join("\n").contains("overloaded");
-        (view.rows[0].fell_behind(), found.iter().any(|mark| mark.code == "overloaded"), said)
+        let said = text(&latencies(&view).findings()).contains("overloaded");
+        (
+            view.rows[0].fell_behind(),
+            found.iter().any(|mark| mark.code.name() == "overloaded"),
+            said,
+        )
     };
     // One and a half times the square root of what was due, and more than 2 % of it.
     let due = (240 * SECONDS) as f64;

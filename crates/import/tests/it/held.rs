@@ -302,7 +302,7 @@ fn a_bent_line_of_csv_is_not_passed_over() {
 #[test]
 fn no_cache_is_full_of_what_nobody_told() {
     let run = only("bm-flash-raid5-4.txt");
-    let told = explain::gap::gaps(&explain::View::new(&run)).sentences().join("\n");
+    let told = finding::texts(&explain::gap::gaps(&explain::View::new(&run)).findings()).join("\n");
     assert!(told.contains("Gap, not confirmed"), "{told}");
     assert!(!told.contains("cache that was full"), "{told}");
 }
@@ -312,7 +312,8 @@ fn no_cache_is_full_of_what_nobody_told() {
 fn bins_of_another_tool_are_not_said_to_be_missing() {
     let told = |name: &str| {
         let run = only(name);
-        explain::latency::latencies(&explain::View::new(&run)).sentences().join("\n")
+        finding::texts(&explain::latency::latencies(&explain::View::new(&run)).findings())
+            .join("\n")
     };
     for (name, has_bins) in [
         ("fio-3.33-randread.json+", true),

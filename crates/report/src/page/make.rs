@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use explain::Mark;
 use explain::compare::{self, Against, CellComparison, Direction, Outcome};
-use explain::explanation::{Context, Explanation, OfRun, Section};
+use explain::explanation::{Context, Explanation, OfRun};
 use explain::interval::Basis;
 use explain::mark::meaning;
 use explain::view::{View, is_preparation};
+use finding::{Section, Severity};
 use record::{OpRecord, Purpose, Run, VisitRecord};
 use suite::model::{Suite, Until};
 use units::Bytes;
 
 use super::drawn;
-use super::evidence::{self, Names};
+use super::evidence;
 use super::{
     CellHeld, Change, Held, Page, PageAgainst, PageCell, PageCommit, PageFlush, PageMark, PageRun,
     PageVisit, SCHEMA, Verdict,
@@ -35,8 +37,6 @@ pub struct Terms {
     pub compare: compare::Terms,
     /// The runs are the parts of a list of suites.
     pub group: bool,
-    /// Ids of those that a process works on now: what is missing of them is on its way.
-    pub live: Vec<String>,
 }
 
 /// The page of runs, the baseline first. Nothing but the runs and the terms go in: the same
@@ -58,13 +58,7 @@ pub fn page(runs: &[Run], terms: &Terms) -> Page {
         columns: drawn::merged(lengths.iter().copied(), COLUMNS_MAX),
     };
     let each = explanation.runs.iter().zip(&views).zip(&streams);
-    let made = each.map(|((of, view), streams)| {
-        let mut made = run(of, view, streams, merged);
-        if terms.live.contains(&made.id) {
-            under_way(&mut made, view.run.visits.len());
-        }
-        made
-    });
+    let made = each.map(|((of, view), streams)| run(of, view, streams, merged));
     Page {
         schema: SCHEMA.to_owned(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -88,7 +82,6 @@ fn run(of: &OfRun, view: &View<'_>, streams: &[StreamOfCell<'_>], merged: Merged
     let header = &run.header;
     let judged = Judged { run, findings: of.findings.clone(), marks: of.marks.clone() };
     let names = names(view);
-    let spoken = Names::new(view, key);
     let plan = plan(run);
     let began = run.visits.iter().filter_map(|visit| known(run, visit.started_unix_ns)).min();
     let cell = |stream: &StreamOfCell<'_>| {
@@ -104,7 +97,7 @@ fn run(of: &OfRun, view: &View<'_>, streams: &[StreamOfCell<'_>], merged: Merged
             Some(_) => header.state.name().to_owned(),
             None => of.standing.clone(),
         },
-        verdicts: of.sections.iter().map(|section| verdict(section, of, &spoken)).collect(),
+        verdicts: of.sections.iter().map(|section| verdict(section, of)).collect(),
         cells: streams.iter().map(cell).collect(),
         barriers: of.barriers.barriers.clone(),
         freezes: of.findings.freezes.events.clone(),
@@ -113,77 +106,17 @@ fn run(of: &OfRun, view: &View<'_>, streams: &[StreamOfCell<'_>], merged: Merged
     }
 }
 
-/// Says of a run that is being made that it is, where a run that ended early would be advised on.
-fn under_way(run: &mut PageRun, stored: usize) {
-    let is_early = |sentence: &&mut String| sentence.contains(UNFINISHED);
-    let sentences = run.verdicts.iter_mut().flat_map(|verdict| &mut verdict.sentences);
-    for sentence in sentences.filter(is_early) {
-        *sentence = format!(
-            "{} is under way: {stored} of {} visits so far. What is said here may change with those \
-             to come.",
-            run.id, run.origin.visits_planned
-        );
-    }
-}
-
 fn plan(run: &Run) -> Option<Suite> {
     let source = suite::parse(&run.header.suite_text, "the run's suite").ok()?;
     suite::check(&source, &suite::CheckContext::default()).ok()
 }
 
-/// Where a question is shown, and the marks that are its evidence.
-struct Shown {
-    topic: &'static str,
-    figures: &'static [&'static str],
-    marks: &'static [&'static str],
-}
-
-/// Words of the sentence that marks stand behind, where others of its question come before it: with
-/// it a card begins, which shows no more at first.
-const TOLD: [(&str, &str); 2] =
-    [("How sure", "apart from the others"), ("Waits", " was overloaded in ")];
-
-const SHOWN: [Shown; 12] = [
-    Shown { topic: "The run itself", figures: &["order", "about"], marks: &[] },
-    Shown { topic: "How sure", figures: &["size", "bars"], marks: &["outlier", "mixture"] },
-    Shown {
-        topic: "Freezes",
-        figures: &["time", "latencies", "order"],
-        marks: &["stalled", "host-stalled"],
-    },
-    Shown {
-        topic: "Caches",
-        figures: &["heat", "size", "bars"],
-        marks: &["cached", "partly-cached", "write-lag", "at-link", "too-small", "not-cold"],
-    },
-    Shown { topic: "Gaps", figures: &["heat", "size"], marks: &["gap"] },
-    Shown {
-        topic: "What limits",
-        figures: &["roofline", "stack", "size"],
-        marks: &["generator-limited"],
-    },
-    Shown { topic: "Members", figures: &["stack", "bars"], marks: &[] },
-    Shown { topic: "Streams beside each other", figures: &["bars"], marks: &[] },
-    Shown { topic: "Changes and drift", figures: &["order", "time"], marks: &["drifting"] },
-    Shown { topic: "Steady state", figures: &["rounds", "written"], marks: &["not-steady"] },
-    Shown {
-        topic: "Waits",
-        figures: &["exposure", "distribution", "latencies"],
-        marks: &["overloaded", "backlog"],
-    },
-    Shown { topic: "What differs", figures: &["compare", "about"], marks: &[] },
-];
-
-/// In what is said of a run without all its visits.
-const UNFINISHED: &str = " is unfinished: ";
-
-/// Where is shown what several runs say together.
-const TOGETHER: &[&str] = &["compare", "size", "bars"];
-
-fn verdict(section: &Section, of: &OfRun, names: &Names) -> Verdict {
-    let shown = SHOWN.iter().find(|shown| shown.topic == section.title);
-    let behind = shown.map_or(&[][..], |shown| shown.marks);
-    let marks = of.marks.iter().filter(|mark| behind.contains(&mark.code.as_str()));
+fn verdict(section: &Section, of: &OfRun) -> Verdict {
+    let is_behind = |mark: &&Mark| {
+        let about = mark.code.about();
+        about.question == section.question && about.severity >= Severity::Warning
+    };
+    let marks = of.marks.iter().filter(is_behind);
     let mut cells: Vec<String> = Vec::new();
     for mark in marks {
         let found = of.findings.streams.iter().find(|stream| {
@@ -194,17 +127,23 @@ fn verdict(section: &Section, of: &OfRun, names: &Names) -> Verdict {
             cells.push(key);
         }
     }
-    let figures = shown.map_or(TOGETHER, |shown| shown.figures);
-    let mut sentences = section.sentences.clone();
-    let told = TOLD.iter().find(|(topic, _)| *topic == section.title && !cells.is_empty());
-    let is_it = |sentence: &String| told.is_some_and(|(_, words)| sentence.contains(words));
-    if let Some(at) = sentences.iter().position(is_it) {
-        sentences[..=at].rotate_right(1);
+    // A card shows only its first sentence before it is opened: the worst.
+    let mut section = section.clone();
+    let worst = section.severity();
+    if worst >= Severity::Warning {
+        section.findings.sort_by_key(|finding| finding.severity != worst);
     }
+    said(section.question.title().to_owned(), &section, cells)
+}
+
+fn said(topic: String, section: &Section, cells: Vec<String>) -> Verdict {
+    let figures = section.question.figures();
     Verdict {
-        topic: section.title.clone(),
-        evidence: evidence::of(&sentences, figures, names),
-        sentences,
+        topic,
+        question: section.question,
+        severity: section.severity(),
+        evidence: evidence::of(section, figures),
+        sentences: section.sentences(),
         figures: owned(figures),
         is_doubt: !cells.is_empty(),
         cells,
@@ -217,26 +156,16 @@ fn owned(words: &[&str]) -> Vec<String> {
 
 /// What several runs say together, by question; of runs of several suites those of each.
 fn together(explanation: &Explanation) -> Vec<Verdict> {
-    let said = |topic: String, sentences: &[String]| Verdict {
-        topic,
-        sentences: sentences.to_vec(),
-        evidence: evidence::of(sentences, TOGETHER, &Names::default()),
-        figures: owned(TOGETHER),
-        cells: Vec::new(),
-        is_doubt: false,
-    };
+    let said = |topic: String, section: &Section| said(topic, section, vec![]);
     let mut all = Vec::new();
-    if let Some(group) = &explanation.group
-        && !group.common.is_empty()
-    {
-        all.push(said("What is common".to_owned(), &group.common));
-    }
-    for one in explanation.together.iter() {
-        all.extend(one.sections.iter().map(|s| said(s.title.clone(), &s.sentences)));
+    let common = explanation.group.iter().flat_map(|group| &group.section);
+    let sections = explanation.together.iter().flat_map(|one| &one.sections);
+    for section in common.chain(sections).chain(&explanation.apart) {
+        all.push(said(section.question.title().to_owned(), section));
     }
     for one in &explanation.by_suite {
         let runs = one.runs.join(" ");
-        let named = |s: &Section| said(format!("{}: {}", runs, s.title), &s.sentences);
+        let named = |s: &Section| said(format!("{}: {}", runs, s.question.title()), s);
         all.extend(one.sections.iter().map(named));
     }
     all
@@ -357,7 +286,11 @@ fn marks(judged: &Judged<'_>, stream: &StreamOfCell<'_>) -> Vec<PageMark> {
     let found: Vec<_> = judged.marks_of(stream).collect();
     let mark = |code: String| PageMark {
         meaning: meaning(&code).unwrap_or_default().to_owned(),
-        evidence: found.iter().filter(|m| m.code == code).map(|m| m.evidence.clone()).collect(),
+        evidence: found
+            .iter()
+            .filter(|m| m.code.name() == code)
+            .map(|m| m.evidence.clone())
+            .collect(),
         code,
     };
     json::marks(judged, stream).into_iter().map(mark).collect()

@@ -13,6 +13,7 @@ mod make;
 use explain::barrier::Barrier;
 use explain::freeze::Freeze;
 use explain::steady::SteadyStates;
+use finding::{Question, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -74,8 +75,12 @@ pub struct PageRun {
 /// What is said on one question.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
-    /// The question: `Freezes`, `Gaps`, `What limits`.
+    /// The question: `Stalls`, `Gaps`, `What limits`.
     pub topic: String,
+    /// The same for programs.
+    pub question: Question,
+    /// How much the worst of it matters.
+    pub severity: Severity,
     /// Verdict first, then evidence, then what to do.
     pub sentences: Vec<String>,
     /// What each of the sentences is about, in their order.

@@ -1,5 +1,6 @@
 //! Our own table: every cell with its rates, latency, cost and doubts.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use explain::CellView;
@@ -536,9 +537,10 @@ impl Notes {
             let of = of.unwrap_or_default();
             let evidence = (!mark.evidence.is_empty())
                 .then(|| format!("{place}{of}: {}", plain(&mark.evidence)));
-            numbers.push(self.number(mark.code.clone(), evidence));
+            numbers.push(self.number(mark.code.name().to_owned(), evidence));
         }
-        numbers.dedup();
+        let mut seen = BTreeSet::new();
+        numbers.retain(|number| seen.insert(*number));
         numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
     }
 

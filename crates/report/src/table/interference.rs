@@ -38,13 +38,18 @@ pub(crate) fn table(run: &Run, phase: &str) -> Option<String> {
     let mut out = columns.print();
     let mut told: Vec<String> = Vec::new();
     for one in &of_phase {
-        let Some(text) = one.not_reached() else { continue };
+        let not_reached = one.not_reached();
+        if not_reached.is_empty() {
+            continue;
+        }
         let beside = one.beside.iter().chain([&one.stream]);
         let mut all: Vec<String> = beside.map(|name| cut(&plain(name), TEXT)).collect();
         all.sort();
-        let text = format!("{}: {}", all.join("+"), plain(&text));
-        if !told.contains(&text) {
-            told.push(text);
+        for found in not_reached {
+            let text = format!("{}: {}", all.join("+"), plain(&found.text()));
+            if !told.contains(&text) {
+                told.push(text);
+            }
         }
     }
     out.extend(told.iter().map(|text| wrapped("", text)));

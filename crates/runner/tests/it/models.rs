@@ -64,7 +64,8 @@ fn a_model_that_remembers_nothing_is_not_preconditioned_and_nothing_is_doubted()
         &[explain::View::new(&run)],
         &explain::explanation::Context::default(),
     );
-    let said = explained.runs[0].sections[0].sentences.join(" ");
+    let said = explained.runs[0].sections.iter().flat_map(|section| section.sentences());
+    let said = said.collect::<Vec<_>>().join(" ");
     assert!(said.contains("was left out: model:"), "{said}");
 }
 

@@ -217,7 +217,7 @@ fn prepare_again(place: &Place, how: &str, file: &std::path::Path) {
     // It is open for writing by the run that is under way, which is no doubt about whose it is.
     assert!(matches!(error, RunError::Refused(_)), "{error}");
     let said = error.to_string();
-    assert!(!said.contains("was not made by plimsoll"), "{said}");
+    assert!(!said.contains("was not created by plimsoll"), "{said}");
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn rounds_of_a_grid_go_on_until_its_tracked_cell_is_steady() {
     assert_eq!(codes, ["not-steady"]);
     let view = explain::View::new(&drifting);
     let marks = explain::Findings::of(&view).marks(&view);
-    let marked = marks.iter().filter(|mark| mark.code == "not-steady").map(|mark| mark.cell);
+    let marked = marks.iter().filter(|mark| mark.code.name() == "not-steady").map(|mark| mark.cell);
     assert_eq!(marked.collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5], "one decides for all");
 }
 

@@ -319,7 +319,7 @@ fn cells_that_had_all_their_visits_are_counted_once_and_alike() {
     let view = explain::View::new(&run);
     let findings = explain::Findings::of(&view);
     let marks = findings.marks(&view);
-    let marked = marks.iter().filter(|mark| mark.code == "not-converged").count();
+    let marked = marks.iter().filter(|mark| mark.code.name() == "not-converged").count();
     assert!(marked > 0, "{marks:?}");
     let [warning] = run.header.warnings.as_slice() else { panic!("{:?}", run.header.warnings) };
     let are = if marked == 1 { "is" } else { "are" };
@@ -335,7 +335,7 @@ fn cells_that_had_all_their_visits_are_counted_once_and_alike() {
     let (_, run) = go(&place, &rounds(&place, stall, &sets)).unwrap();
     let view = explain::View::new(&run);
     let findings = explain::Findings::of(&view);
-    let marked = findings.marks(&view).iter().filter(|m| m.code == "not-converged").count();
+    let marked = findings.marks(&view).iter().filter(|m| m.code.name() == "not-converged").count();
     assert_eq!(marked, findings.not_converged.rows as usize);
     assert_eq!(run.header.warnings.iter().filter(|w| w.code == "not-converged").count(), marked);
 }

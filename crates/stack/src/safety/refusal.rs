@@ -33,7 +33,7 @@ pub enum RefusalReason {
         path: String,
     },
     /// Without mark, unnamed.
-    #[error("{path} exists ({size}) and was not made by plimsoll: {mark}")]
+    #[error("{path} exists ({size}) and was not created by plimsoll: {mark}")]
     NotOurs {
         /// The target.
         path: String,
@@ -133,7 +133,7 @@ pub enum RefusalReason {
     /// It would fill up.
     #[error(
         "{path}: {needed} more would leave {left} free of {total}; at least {reserve} must stay \
-         free (5 % or 1 GiB, whichever is more)"
+         free (5 %, at least 1 GiB, at most 8 GiB)"
     )]
     NoSpace {
         /// The target.
@@ -152,7 +152,7 @@ pub enum RefusalReason {
     /// The file system below a loop device would be too full.
     #[error(
         "{path} may take {needed} more of {place}, which would leave {left} free of \
-         {total}; at least {reserve} must stay free (5 % or 1 GiB, whichever is more)"
+         {total}; at least {reserve} must stay free (5 %, at least 1 GiB, at most 8 GiB)"
     )]
     NoSpaceBelow {
         /// The target.

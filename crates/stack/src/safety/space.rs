@@ -6,10 +6,11 @@ use super::refusal::{Refusal, RefusalReason};
 use crate::mounts::DeviceNumber;
 use crate::target::Space;
 
-/// What must stay free on a file system of that size: 5 % or 1 GiB, whichever is more.
+/// What must stay free on a file system of that size: 5 %, but at least 1 GiB and at most 8 GiB. 5 % of a large
+/// file system would refuse a small file where terabytes are used and hundreds of gigabytes free.
 pub fn space_reserve(total: Bytes) -> Bytes {
     // Rounded up: a reserve is a promise.
-    Bytes::new(total.get().div_ceil(20)).max(Bytes::gib(1))
+    Bytes::new(total.get().div_ceil(20)).clamp(Bytes::gib(1), Bytes::gib(8))
 }
 
 /// Of a file system of our own this part stays free.

@@ -380,7 +380,8 @@ fn the_reserve_is_five_percent_or_a_gib() {
     assert_eq!(space_reserve(Bytes::gib(100)), Bytes::gib(5));
     assert_eq!(space_reserve(Bytes::gib(20)), Bytes::gib(1));
     assert_eq!(space_reserve(Bytes::gib(1)), Bytes::gib(1));
-    assert_eq!(space_reserve(Bytes::new(u64::MAX)).get(), u64::MAX.div_ceil(20));
+    assert_eq!(space_reserve(Bytes::gib(160)), Bytes::gib(8));
+    assert_eq!(space_reserve(Bytes::new(u64::MAX)), Bytes::gib(8));
 }
 
 #[test]
@@ -398,7 +399,7 @@ fn a_file_must_leave_the_reserve() {
     assert_eq!(
         refusal.to_string(),
         "/srv/target: 4 GiB more would leave 0 B free of 10 GiB; at least 1 GiB must stay free \
-         (5 % or 1 GiB, whichever is more)"
+         (5 %, at least 1 GiB, at most 8 GiB)"
     );
     assert_eq!(refusal.hint().as_deref(), Some("--size 3GiB would fit"));
     let refusal = refused_at(Bytes::mib(10), Bytes::gib(10), Bytes::gib(4)).unwrap();

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use explain::explanation::{Context, Explanation, OfRun, Together};
-use explain::factor::{Effect, Factors, Refusal};
+use explain::factor::{Effect, Factors};
 use explain::view::{CellView, View};
+use finding::{Code, Finding, Number, Value, texts};
 use record::{Run, RunState};
 
 use super::Prepared;
@@ -23,8 +24,8 @@ struct Told<'a> {
     ratio: f64,
     range: Option<(f64, f64)>,
     matters: bool,
-    /// Why so few runs tell nothing of it.
-    too_few: Option<String>,
+    /// The least p that so few runs could show; `None` where there are enough.
+    too_few: Option<f64>,
     depends_on: Vec<&'a str>,
 }
 
@@ -54,12 +55,24 @@ impl Told<'_> {
         if self.ratio < 1.0 { self.from } else { self.to }
     }
 
-    fn text(&self) -> String {
-        let range = match self.range {
-            Some((low, high)) => format!(" [{low:.2}, {high:.2}]"),
-            None => String::new(),
-        };
-        format!("{} from {} to {}: x{:.2}{range}", self.factor, self.from, self.to, self.ratio)
+    fn finding(&self, code: Code, tried: &[Tried<'_>]) -> Finding {
+        let ratio = Number::ratio(self.ratio);
+        let ratio = self.range.map_or(ratio, |(low, high)| ratio.within(low, high));
+        let base = base_level(self, tried);
+        let others = other_levels(self, tried).into_iter().map(|(level, ratio)| {
+            let base = Value::words(base.unwrap_or_default());
+            let ratio = Number::ratio(ratio).into();
+            Value::record([("level", level.into()), ("ratio", ratio), ("base", base)])
+        });
+        let others: Vec<Value> = others.collect();
+        Finding::new(code)
+            .with("factor", self.factor)
+            .with("from", self.from)
+            .with("to", self.to)
+            .with("ratio", ratio)
+            .with("depends", self.depends_on.clone())
+            .with_some("p_least", self.too_few.map(Number::share))
+            .with_some("others", Some(others).filter(|others| !others.is_empty()))
     }
 }
 
@@ -100,7 +113,7 @@ fn told(factors: &Factors) -> Vec<Told<'_>> {
             ratio: effect.ratio,
             range: of(effect),
             matters: effect.matters,
-            too_few: effect.too_few(),
+            too_few: effect.is_of_too_few().then_some(effect.p_least),
             depends_on: effect.interactions.iter().map(|with| with.with.as_str()).collect(),
         })
         .collect()
@@ -362,61 +375,30 @@ fn conclusions(
     let told = told(factors).into_iter();
     let all: Vec<Told<'_>> = told.map(|one| one.seen_from_base(&prepared.study.factors)).collect();
     let tried = tried(runs);
-    let matter: Vec<String> = all
-        .iter()
-        .filter(|one| one.matters || !one.depends_on.is_empty())
-        .map(|one| {
-            let on = if one.depends_on.is_empty() {
-                String::new()
-            } else {
-                format!(" It depends on {}.", one.depends_on.join(" and "))
-            };
-            format!("{}.{on}{}", one.text(), other_levels(one, &tried))
-        })
-        .collect();
-    let mut matter = if matter.is_empty() { vec!["None is shown to.".to_owned()] } else { matter };
-    if let Some(some) = cached(&tried) {
-        matter.insert(0, format!("{some}: what follows may be of it, and not of what is below."));
+    let matter = all.iter().filter(|one| one.matters || !one.depends_on.is_empty());
+    let mut matter: Vec<Finding> =
+        matter.map(|one| one.finding(Code::StudyFactor, &tried)).collect();
+    if matter.is_empty() {
+        matter.push(Finding::new(Code::StudyFactorNone));
     }
-    section(out, "Which factors matter", &matter);
-    section(out, "Which work together", &interactions(factors));
-    let acquitted: Vec<String> = all
-        .iter()
-        .filter(|one| one.is_acquitted())
-        .map(|one| format!("{}: whatever it does is less than 5 %.", one.text()))
-        .collect();
-    section(out, "Acquitted", &acquitted);
-    section(out, "What could not be told", &unknown(prepared, factors, &all, &tried));
-    section(out, "Recommendation", &recommendation(&all, &tried));
+    matter.splice(..0, cached(Code::StudyCached, &tried));
+    let acquitted = all.iter().filter(|one| one.is_acquitted());
+    let acquitted: Vec<Finding> =
+        acquitted.map(|one| one.finding(Code::StudyFactorNoEffect, &[])).collect();
+    let mut section = |title, found: Vec<Finding>| section(out, title, &texts(&found));
+    section("Which factors matter", matter);
+    section("Which work together", interactions(factors));
+    section("Acquitted", acquitted);
+    section("What could not be told", unknown(prepared, factors, &all, &tried));
+    section("Recommendation", recommendation(&all, &tried));
 }
 
-fn interactions(factors: &Factors) -> Vec<String> {
-    let mut said = Vec::new();
-    if let Some(fraction) = &factors.fraction {
-        for effect in fraction.effects.iter().filter(|e| e.matters && !e.pairs.is_empty()) {
-            let pairs: Vec<String> =
-                effect.pairs.iter().map(|(a, b)| format!("{a} with {b}")).collect();
-            said.push(format!(
-                "{}: x{:.2} [{:.2}, {:.2}] where both are at their first or both at their other \
-                 level, by where they are not.",
-                pairs.join(" or "),
-                effect.ratio,
-                effect.low,
-                effect.high
-            ));
-        }
-    }
-    for effect in &factors.effects {
-        for with in &effect.interactions {
-            let ratios: Vec<String> = with
-                .ratios
-                .iter()
-                .map(|(level, ratio)| format!("x{ratio:.2} with {} {level}", with.with))
-                .collect();
-            said.push(format!("{}: {}.", effect.factor, ratios.join(", ")));
-        }
-    }
-    said
+fn interactions(factors: &Factors) -> Vec<Finding> {
+    let mut found = factors.findings();
+    found.retain(|one| {
+        matches!(one.code, Code::FractionPair | Code::FractionPairsMixed | Code::FactorInteraction)
+    });
+    found
 }
 
 fn unknown(
@@ -424,44 +406,37 @@ fn unknown(
     factors: &Factors,
     all: &[Told<'_>],
     tried: &[Tried<'_>],
-) -> Vec<String> {
-    let mut said: Vec<String> = all
-        .iter()
-        .filter(|one| !one.matters && one.depends_on.is_empty() && !one.is_acquitted())
+) -> Vec<Finding> {
+    let open =
+        all.iter().filter(|one| !one.matters && one.depends_on.is_empty() && !one.is_acquitted());
+    let mut said: Vec<Finding> = open
         .map(|one| {
-            let why = match &one.too_few {
-                Some(why) => format!(
-                    "too few runs to say: {why}. Measure each level several times (`repeats`)"
-                ),
-                None => "not shown to matter, and not shown to be nothing".to_owned(),
-            };
-            format!("{}: {why}.{}", one.text(), other_levels(one, tried))
+            let few = one.too_few.is_some();
+            let code = if few { Code::StudyFactorTooFew } else { Code::StudyFactorOpen };
+            one.finding(code, tried)
         })
         .collect();
-    for refusal in &factors.refused {
-        said.push(match refusal {
-            Refusal::Inseparable(names) => {
-                format!("{} changed together: no one of them can be credited.", names.join(", "))
-            }
-            Refusal::Constant(name) => format!("{name}: one level of it is left."),
-            Refusal::NoPairs(name) => format!("{name}: no two runs differ in it alone."),
-        });
-    }
-    for left in &prepared.study.left_out {
-        let levels: Vec<String> = left.levels.iter().map(|(f, l)| format!("{f} {l}")).collect();
-        said.push(format!("{}: cannot be built: {}.", levels.join(", "), left.why));
-    }
-    let detectable =
-        factors.fraction.as_ref().map_or(factors.detectable, |fraction| fraction.detectable);
-    said.push(match detectable {
-        Some(ratio) => format!(
-            "Effects below {:.0} % would have been missed more than once in five times.",
-            (ratio - 1.0) * 100.0
-        ),
-        None => "How small an effect would have been found is unknown: too little was repeated."
-            .to_owned(),
+    let (mut refused, mut detectable) = (factors.findings(), factors.findings());
+    refused.retain(|one| {
+        matches!(one.code, Code::FactorsInseparable | Code::FactorsConstant | Code::FactorsUnpaired)
     });
+    said.extend(refused);
+    said.extend(prepared.study.left_out.iter().map(|left| {
+        let levels = left.levels.iter().map(|(f, l)| (f.as_str(), l.as_str()));
+        let found = Finding::new(Code::StudyLeftOut).with("levels", levels_of(levels));
+        found.with("why", &left.why)
+    }));
+    detectable
+        .retain(|one| matches!(one.code, Code::EffectsDetectable | Code::EffectsDetectableUnknown));
+    said.extend(detectable.into_iter().next());
     said
+}
+
+fn levels_of<'a>(levels: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Value> {
+    let one = |(factor, level): (&str, &str)| {
+        Value::record([("factor", factor.into()), ("level", level.into())])
+    };
+    levels.into_iter().map(one).collect()
 }
 
 /// A run as the recommendation sees it.
@@ -484,22 +459,29 @@ fn tried<'a>(runs: &'a [(&View<'_>, &OfRun)]) -> Vec<Tried<'a>> {
             levels: levels(view.run),
             rate,
             is_base: is_base(view),
-            is_cached: run.marks.iter().any(|mark| mark.code == "cached"),
+            is_cached: run.marks.iter().any(|mark| mark.code == Code::Cached),
         });
     }
     all
 }
 
+/// The level of a factor in the base.
+fn base_level<'a>(told: &Told<'_>, runs: &[Tried<'a>]) -> Option<&'a str> {
+    let base = runs.iter().find(|one| one.is_base)?;
+    let of_base = base.levels.iter().find(|(factor, _)| *factor == told.factor);
+    of_base.map(|(_, level)| *level)
+}
+
 /// What the other levels of a factor are to the base where all else is the base's, by the means of the
 /// table: only the two furthest apart are judged. Empty where there are none.
-fn other_levels(told: &Told<'_>, runs: &[Tried<'_>]) -> String {
+fn other_levels<'a>(told: &Told<'_>, runs: &[Tried<'a>]) -> Vec<(&'a str, f64)> {
     let bases: Vec<&Tried<'_>> = runs.iter().filter(|one| one.is_base).collect();
-    let Some(base) = bases.first() else { return String::new() };
-    let of_base = base.levels.iter().find(|(factor, _)| *factor == told.factor);
-    let Some(&(_, from)) = of_base else { return String::new() };
+    let (Some(base), Some(from)) = (bases.first(), base_level(told, runs)) else {
+        return Vec::new();
+    };
     let mean =
         |runs: &[&Tried<'_>]| geometric(&runs.iter().map(|r| r.rate.ln()).collect::<Vec<_>>());
-    let mut by_level: BTreeMap<&str, Vec<&Tried<'_>>> = BTreeMap::new();
+    let mut by_level: BTreeMap<&'a str, Vec<&Tried<'_>>> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.levels.len() == base.levels.len()) {
         let apart: Vec<_> =
             run.levels.iter().zip(&base.levels).filter(|(own, base)| own != base).collect();
@@ -510,32 +492,25 @@ fn other_levels(told: &Told<'_>, runs: &[Tried<'_>]) -> String {
             by_level.entry(level).or_default().push(run);
         }
     }
-    let said = by_level.iter().filter_map(|(level, own)| {
-        Some(format!("{level} is x{:.2} of {from}", mean(own)? / mean(&bases)?))
-    });
-    let said: Vec<String> = said.collect();
-    match said.is_empty() {
-        true => String::new(),
-        false => format!(" By the means in the table {}.", said.join(", ")),
-    }
+    let ratio =
+        |(level, own): (&'a str, Vec<&Tried<'_>>)| Some((level, mean(&own)? / mean(&bases)?));
+    by_level.into_iter().filter_map(ratio).collect()
 }
 
-/// `2 of 5 runs measured a cache (r1, r2)`; `None` where none did.
-fn cached(runs: &[Tried<'_>]) -> Option<String> {
+/// That some runs measured a cache; `None` where none did.
+fn cached(code: Code, runs: &[Tried<'_>]) -> Option<Finding> {
     let all: Vec<&str> = runs.iter().filter(|one| one.is_cached).map(|one| one.run).collect();
-    let names = all.join(", ");
-    (!all.is_empty())
-        .then(|| format!("{} of {} runs measured a cache ({names})", all.len(), runs.len()))
+    (!all.is_empty()).then(|| {
+        let found = Finding::new(code).with("n", all.len()).with("of", runs.len());
+        found.with("runs", all)
+    })
 }
 
 /// Only what is shown is recommended: effects, never the luckiest row of the table; and nothing of
 /// drives from what a cache answered.
-fn recommendation(all: &[Told<'_>], runs: &[Tried<'_>]) -> Vec<String> {
-    if let Some(some) = cached(runs) {
-        return vec![format!(
-            "None: {some}, and what differs may be that cache. Measure again with files larger than \
-             what caches them (`size`)."
-        )];
+fn recommendation(all: &[Told<'_>], runs: &[Tried<'_>]) -> Vec<Finding> {
+    if let Some(cached) = cached(Code::StudyNoneCached, runs) {
+        return vec![cached];
     }
     let mut said = Vec::new();
     let choose: Vec<(&str, &str)> = all
@@ -546,60 +521,44 @@ fn recommendation(all: &[Told<'_>], runs: &[Tried<'_>]) -> Vec<String> {
     let joint: Vec<&str> =
         all.iter().filter(|one| !one.depends_on.is_empty()).map(|one| one.factor).collect();
     if !choose.is_empty() {
-        let words: Vec<String> =
-            choose.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
-        said.push(format!("Take {}.", words.join(", ")));
+        said.push(Finding::new(Code::StudyTake).with("levels", levels_of(choose.iter().copied())));
     }
-    if !joint.is_empty() {
-        said.push(format!(
-            "{} work together: choose them together, from the rows of the table.",
-            joint.join(" and ")
-        ));
-    }
+    let is_joint = !joint.is_empty();
+    said.extend(is_joint.then(|| Finding::new(Code::StudyTakeTogether).with("factors", joint)));
     if said.is_empty() {
-        said.push("None: no factor is shown to matter.".to_owned());
+        said.push(Finding::new(Code::StudyNone));
     } else {
-        said.extend(measured(&choose, !joint.is_empty(), runs));
+        said.extend(measured(&choose, is_joint, runs));
     }
     let free: Vec<&str> = all.iter().filter(|one| one.is_acquitted()).map(|o| o.factor).collect();
-    if !free.is_empty() {
-        said.push(format!(
-            "For speed it is all one what {} is: choose by cost, safety and habit.",
-            free.join(" or ")
-        ));
-    }
+    said.extend((!free.is_empty()).then(|| {
+        let several = free.len() > 1;
+        Finding::new(Code::StudyChooseFreely).with("factors", free).with("several", several)
+    }));
     said
 }
 
 /// Which stack with the levels chosen was the fastest.
-fn measured(choose: &[(&str, &str)], is_joint: bool, runs: &[Tried<'_>]) -> Option<String> {
+fn measured(choose: &[(&str, &str)], is_joint: bool, runs: &[Tried<'_>]) -> Option<Finding> {
     let has_all = |one: &&Tried<'_>| choose.iter().all(|level| one.levels.contains(level));
     let bases: Vec<&Tried<'_>> = runs.iter().filter(|one| one.is_base).collect();
     let base = bases.first()?;
     if !is_joint && has_all(base) {
-        return Some("The base is that already.".to_owned());
+        return Some(Finding::new(Code::StudyBaseAlready));
     }
     let best = runs.iter().filter(|one| !one.is_base).filter(has_all);
     let Some(best) = best.max_by(|a, b| a.rate.total_cmp(&b.rate)) else {
-        return Some(
-            "No stack that was measured has all of these: measure it before you build it."
-                .to_owned(),
-        );
+        return Some(Finding::new(Code::StudyNotMeasured));
     };
     let of_base = bases.iter().map(|one| one.rate.ln()).sum::<f64>() / bases.len() as f64;
     let times = best.rate / of_base.exp();
-    if times <= 1.0 {
-        return None;
-    }
-    let what: Vec<String> =
-        best.levels.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
-    Some(format!(
-        "The fastest such stack that was measured is {} ({}): {:.0} IOPS, x{times:.2} of the base. The \
-         fastest of many is a little lucky; the effects above are not.",
-        best.run,
-        what.join(", "),
-        best.rate
-    ))
+    (times > 1.0).then(|| {
+        Finding::new(Code::StudyFastest)
+            .with("run", best.run)
+            .with("levels", levels_of(best.levels.iter().copied()))
+            .with("rate", Number::iops(best.rate))
+            .with("ratio", Number::ratio(times))
+    })
 }
 
 fn is_base(view: &View<'_>) -> bool {
@@ -632,6 +591,10 @@ mod tests {
         Tried { run, levels, rate, is_base, is_cached: false }
     }
 
+    fn codes(all: &[Told<'_>], runs: &[Tried<'_>]) -> Vec<Code> {
+        recommendation(all, runs).iter().map(|finding| finding.code).collect()
+    }
+
     fn three() -> Vec<Tried<'static>> {
         vec![
             run("r1", "ext4", "defaults", 100.0),
@@ -649,15 +612,19 @@ mod tests {
         runs.push(run("r6", "jfs", "noatime", 500.0));
         let base = (100f64 * 101.0).sqrt();
         let fs = told("fs", ["ext4", "xfs"], 1.5, false);
-        assert_eq!(
-            other_levels(&fs, &runs),
-            format!(" By the means in the table jfs is x{:.2} of ext4.", 50.25 / base)
-        );
+        let rounded = |said: Vec<(&'static str, f64)>| -> Vec<(&str, f64)> {
+            said.into_iter().map(|(level, ratio)| (level, (ratio * 1e3).round())).collect()
+        };
+        let of_base = |rate: f64| (rate / base * 1e3).round();
+        assert_eq!(rounded(other_levels(&fs, &runs)), [("jfs", of_base(50.25))]);
         // Where the base is none of the two, they are not told against it.
         let said = other_levels(&told("fs", ["jfs", "xfs"], 3.0, false), &runs);
-        assert_eq!(said, " By the means in the table jfs is x0.50 of ext4, xfs is x1.49 of ext4.");
+        assert_eq!(rounded(said), [("jfs", of_base(50.25)), ("xfs", of_base(150.0))]);
+        let said = told("fs", ["jfs", "xfs"], 3.0, false).finding(Code::StudyFactorOpen, &runs);
+        let wanted = " By the means in the table jfs is x0.50 of ext4; xfs is x1.49 of ext4.";
+        assert!(said.text().ends_with(wanted), "{said:?}");
         let mount = told("mount", ["defaults", "noatime"], 1.7, false);
-        assert_eq!(other_levels(&mount, &runs), "");
+        assert_eq!(other_levels(&mount, &runs), []);
     }
 
     #[test]
@@ -666,8 +633,8 @@ mod tests {
             told("fs", ["ext4", "xfs"], 1.5, false),
             told("mount", ["defaults", "noatime"], 1.7, false),
         ];
-        assert_eq!(recommendation(&all, &three()), ["None: no factor is shown to matter."]);
-        assert_eq!(recommendation(&[], &[]), ["None: no factor is shown to matter."]);
+        assert_eq!(codes(&all, &three()), [Code::StudyNone]);
+        assert_eq!(codes(&[], &[]), [Code::StudyNone]);
     }
 
     #[test]
@@ -675,9 +642,9 @@ mod tests {
         let all = [told("fs", ["ext4", "xfs"], 1.5, true)];
         let mut runs = three();
         runs[1].is_cached = true;
-        let said = recommendation(&all, &runs).join(" ");
+        assert_eq!(codes(&all, &runs), [Code::StudyNoneCached]);
+        let said = recommendation(&all, &runs)[0].text();
         assert!(said.starts_with("None: 1 of 4 runs measured a cache (r2)"), "{said}");
-        assert!(!said.contains("Take") && !said.contains("fastest"), "{said}");
     }
 
     #[test]
@@ -687,18 +654,18 @@ mod tests {
             told("mount", ["defaults", "noatime"], 1.7, false),
         ];
         let said = recommendation(&all, &three());
-        assert_eq!(said[0], "Take fs xfs.");
-        assert!(said[1].starts_with("The fastest such stack that was measured is r2"), "{said:?}");
+        assert_eq!(said[0].text(), "Take fs xfs.");
+        assert_eq!(said[1].code, Code::StudyFastest);
+        assert_eq!(said[1].value("run"), Some(&"r2".into()));
         // The base is better.
         let all = [told("fs", ["ext4", "xfs"], 0.5, true)];
         let said = recommendation(&all, &three());
-        assert_eq!(said, ["Take fs ext4.", "The base is that already."]);
+        assert_eq!(texts(&said), ["Take fs ext4.", "The base is that already."]);
         // Both alone, never together.
         let all = [
             told("fs", ["ext4", "xfs"], 1.5, true),
             told("mount", ["defaults", "noatime"], 1.7, true),
         ];
-        let said = recommendation(&all, &three());
-        assert!(said[1].starts_with("No stack that was measured has all of these"), "{said:?}");
+        assert_eq!(codes(&all, &three()), [Code::StudyTake, Code::StudyNotMeasured]);
     }
 }
