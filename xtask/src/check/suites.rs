@@ -1,4 +1,5 @@
-//! Every suite has its page in docs/suites, and every page its suite.
+//! Every suite has its page in docs/suites, every page its suite and its line in the overview. That the
+//! program ships it needs no check: its list is made from the files.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -48,6 +49,12 @@ pub fn look(repo: &Repo) -> Result<Verdict> {
             faults.push(format!("docs/suites/{page}.md is about no suite in suites/"));
         }
     }
+    let overview = repo.read(Path::new("docs/suites/README.md"))?;
+    for page in pages.iter().filter(|page| !OVERVIEW.contains(&page.as_str())) {
+        if !overview.contains(&format!("({page}.md)")) {
+            faults.push(format!("docs/suites/README.md has no line for docs/suites/{page}.md"));
+        }
+    }
     Ok(Verdict::faults(faults))
 }
 
@@ -76,10 +83,11 @@ mod tests {
             ("docs/suites/orion.md", ""),
             ("docs/suites/dd.md", ""),
             ("docs/suites/gone.md", ""),
-            ("docs/suites/README.md", ""),
+            ("docs/suites/README.md", "[a](single-cell.md) [b](orion.md) [c](dd.md) [d](gone.md)"),
         ]);
         let faults = look(&scratch.repo).unwrap().faults;
-        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert_eq!(faults.len(), 3, "{faults:?}");
         assert!(faults[0].contains("peace") && faults[1].contains("gone"), "{faults:?}");
+        assert!(faults[2].contains("bm-flash"), "{faults:?}");
     }
 }
