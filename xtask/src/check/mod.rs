@@ -5,6 +5,7 @@ mod arrows;
 mod banned;
 mod clippy;
 mod cross;
+mod features;
 mod format;
 mod generated;
 mod licences;
@@ -79,6 +80,11 @@ const CHECKS: &[Check] = &[
         about: "dependencies may be used as we use them",
         look: licences::look,
     },
+    Check {
+        name: "features",
+        about: "a build of one crate uses what a build of all has compiled",
+        look: features::look,
+    },
     Check { name: "clippy", about: "no lint speaks up", look: clippy::look },
     Check { name: "cross", about: "everything compiles for aarch64", look: cross::look },
     Check {
@@ -87,6 +93,11 @@ const CHECKS: &[Check] = &[
         look: generated::look,
     },
 ];
+
+/// The names of all, in their order.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    CHECKS.iter().map(|check| check.name)
+}
 
 /// Prints the names and what they are for.
 pub fn list() {

@@ -1,0 +1,3 @@
+//! Nothing to build: cargo looks at build dependencies of crates with a build script only.
+
+fn main() {}

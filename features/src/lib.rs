@@ -1,0 +1,1 @@
+//! No code: see the list of dependencies in `Cargo.toml`.
