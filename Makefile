@@ -7,9 +7,6 @@ PLIMSOLL := $(TARGET_DIR)/release/plimsoll
 # What `make run` measures: a file that it makes and removes again. Name one on the disk in question.
 SCRATCH ?= $(TARGET_DIR)/plimsoll-scratch.dat
 
-# Tests of the program wait for other processes and for devices more than they compute.
-TEST_THREADS ?= $(shell expr 2 '*' "$$(nproc)" + 1)
-
 # More for `cargo xtask bench`, for example BENCH="--rounds 9 --peer-dir /opt/fio".
 BENCH ?=
 
@@ -19,18 +16,20 @@ AGREE ?=
 # More for `cargo xtask lab`, for example LAB=--short or LAB="freeze --patience 3".
 LAB ?=
 
-.PHONY: help run test check proof bench agree lab build page packages
+.PHONY: help run test check soak proof bench agree lab build page
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make run     build, measure a scratch file with a short bm-flash (about a minute),'
 	@echo '             show the table and the answer, write plimsoll-report.html, .txt and .json'
 	@echo '             SCRATCH=/disk/file chooses what is measured; it is removed afterwards'
-	@echo 'make test    install the programs the tests use where it may, then check and test everything;'
-	@echo '             at its end the short form of the lab, where User-Mode Linux is installed, and'
-	@echo '             what was not checked for want of programs or rights'
+	@echo 'make test    install the programs the tests use where it may, then check and test everything,'
+	@echo '             and say how long each stage took, which tests are flaky, and what was not checked'
+	@echo '             for want of programs or rights'
 	@echo 'make check   the quick part of it, a few minutes once everything is built: lints, and the tests'
 	@echo '             inside the crates; no program, page or lab'
+	@echo 'make soak    the long forms, an hour or more: random kills, all proofs, the whole lab, aarch64,'
+	@echo '             instructions per I/O'
 	@echo 'make proof   the whole count of the simulations that the statistics must pass, and'
 	@echo '             docs/proof.md made from it; a few minutes (make test runs a short form)'
 	@echo 'make bench   measure Plimsoll beside a bare loop and the peers that are installed'
@@ -57,27 +56,9 @@ run: build
 	echo 'report: plimsoll-report.html (figures and verdicts), plimsoll-report.txt (the tables),' && \
 	echo '        plimsoll-report.json (everything measured)'
 
-packages:
-	@.ci/packages test
-
-test: packages page
-	.ci/page check
-	$(CARGO) xtask check
-	$(CARGO) test --workspace --no-run
-# The program as it is shipped is built beside the tests, with the processor time that they leave.
-	@echo 'tests, and beside them the release build'; \
-	nice $(CARGO) build --quiet --release --package plimsoll & built=$$!; \
-	$(CARGO) test --workspace --exclude plimsoll && \
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --package plimsoll --bins --test real --test it; tested=$$?; \
-	wait $$built && exit $$tested
-	PLIMSOLL="$(abspath $(PLIMSOLL))" .ci/page test
-	$(CARGO) xtask instructions --check
-	$(CARGO) xtask lab --short --jobs 2 --patience 2
-	@.ci/packages left
-
-check:
-	$(CARGO) xtask check format arrows banned unsafe words sizes shape links suites clippy
-	$(CARGO) test --workspace --lib
+# Also from which moment the time of all is counted.
+test check soak:
+	@PLIMSOLL_TEST_BEGAN=$$(date +%s) $(CARGO) xtask test $@
 
 proof:
 	$(CARGO) run --release --package plimsoll-proof -- --full --write docs/proof.md

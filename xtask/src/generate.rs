@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -69,9 +70,17 @@ fn fresh_directory(repo: &Repo) -> Result<PathBuf> {
 
 /// Lets the program write its pages into an empty directory; their names in it, sorted.
 fn make(repo: &Repo, directory: &Path) -> Result<Vec<PathBuf>> {
-    let output = repo
+    // The program that the tests have built: `cargo run` builds another, with fewer features.
+    let built = repo
         .cargo()
-        .args(["run", "--quiet", "--package", "plimsoll", "--", "__generate"])
+        .args(["test", "--quiet", "--package", "plimsoll", "--test", "it", "--no-run"])
+        .output()
+        .context("starting cargo test")?;
+    if !built.status.success() {
+        bail!("plimsoll does not compile: {}", String::from_utf8_lossy(&built.stderr).trim());
+    }
+    let output = Command::new(repo.debug_binary("plimsoll"))
+        .arg("__generate")
         .arg(directory)
         .output()
         .context("starting plimsoll __generate")?;

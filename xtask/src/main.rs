@@ -1,4 +1,4 @@
-//! Repository chores: `cargo xtask check`, `generate`, `bench`, `agree`, `instructions`, `lab`, `lines`.
+//! Repository chores: `cargo xtask check`, `generate`, `bench`, `agree`, `instructions`, `lab`, `lines`, `test`.
 
 mod agree;
 mod bench;
@@ -9,6 +9,7 @@ mod lab;
 mod lines;
 mod repo;
 mod source;
+mod test;
 
 use std::process::ExitCode;
 
@@ -52,6 +53,8 @@ enum Chore {
         #[arg(long)]
         accept: bool,
     },
+    /// Checks and tests, in stages, and says how long each takes
+    Test(test::Options),
     /// Counts the lines of source and tests of each crate
     Lines,
     /// Plays scenarios on real arrays in User-Mode Linux, and asks whether their truths were found
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Chore::Bench(options) => bench::run(&Repo::here(), &options).map(|()| true),
         Chore::Agree(options) => agree::run(&Repo::here(), &options).map(|()| true),
         Chore::Instructions { check, accept } => instructions::run(&Repo::here(), check, accept),
+        Chore::Test(options) => test::run(&Repo::here(), &options),
         Chore::Lines => lines::run(&Repo::here()).map(|()| true),
         Chore::Lab(options) => lab::run(&Repo::here(), &options),
     };

@@ -92,6 +92,11 @@ impl Repo {
             .map_or_else(|| self.path("target"), |set| self.path(set))
     }
 
+    /// The binary of this name that the tests use.
+    pub fn debug_binary(&self, name: &str) -> PathBuf {
+        self.target_directory().join("debug").join(name)
+    }
+
     /// The built release binary of this name.
     pub fn release_binary(&self, name: &str) -> PathBuf {
         self.target_directory().join("release").join(name)

@@ -122,8 +122,7 @@ fn choose(all: Vec<Scenario>, options: &Options) -> Result<Vec<Scenario>> {
 }
 
 fn plimsoll(repo: &Repo, given: Option<&Path>) -> Option<PathBuf> {
-    let built =
-        [repo.release_binary("plimsoll"), repo.target_directory().join("debug").join("plimsoll")];
+    let built = [repo.release_binary("plimsoll"), repo.debug_binary("plimsoll")];
     let found = match given {
         Some(path) => Some(path.to_owned()),
         None => built.into_iter().find(|path| path.is_file()),

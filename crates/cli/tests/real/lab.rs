@@ -1,12 +1,13 @@
 //! A directory, loop devices and mounts for one test; all gone with it, also after a panic.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -53,12 +54,33 @@ pub struct Lab {
     undo: Vec<Undo>,
     /// Of loop devices.
     numbers: Vec<u32>,
+    /// Kept from its first device to its end.
+    turn: Option<Arc<File>>,
 }
 
 /// Numbers of loop devices that tests which are under way have.
 static NUMBERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 /// `losetup --find` takes lower ones.
 const FIRST: u32 = 64;
+
+thread_local! {
+    static TURN: RefCell<Weak<File>> = const { RefCell::new(Weak::new()) };
+}
+
+/// Tests with devices take turns, those of other programs too: whoever looks at all devices keeps each open
+/// for a moment, and what is open then is not detached, claimed or formatted.
+fn turn() -> Arc<File> {
+    TURN.with_borrow_mut(|kept| {
+        // A test may have two labs.
+        kept.upgrade().unwrap_or_else(|| {
+            let path = std::env::temp_dir().join("plimsoll-tests-with-devices.lock");
+            let file = Arc::new(File::create(path).unwrap());
+            file.lock().unwrap();
+            *kept = Arc::downgrade(&file);
+            file
+        })
+    })
+}
 
 fn number_of_its_own(own: &mut Vec<u32>) -> String {
     let mut taken = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +128,7 @@ impl Lab {
         let name = format!("real-{name}-{}-{count}", std::process::id());
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         fs::create_dir_all(&dir).unwrap();
-        Self { dir, undo: Vec::new(), numbers: Vec::new() }
+        Self { dir, undo: Vec::new(), numbers: Vec::new(), turn: None }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -123,6 +145,7 @@ impl Lab {
     /// A loop device over a file. Its number is this lab's until the end of its test: one that is detached and
     /// attached again, or that a program of another test looks for, is met by nobody.
     pub fn attach(&mut self, file: &Path, options: &[&str]) -> String {
+        self.turn.get_or_insert_with(turn);
         let file = file.to_str().unwrap();
         for _ in 0..20 {
             let device = number_of_its_own(&mut self.numbers);
