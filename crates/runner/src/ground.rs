@@ -353,7 +353,6 @@ impl Field {
             Self::Files(files) => {
                 files.cached_before = files.cached_share();
                 files.before = files.ledger.snapshot();
-                files.watch.begin();
             }
             Self::Twin(_, before) => *before = stage.and_then(layers::Snapshot::of),
         }
