@@ -143,10 +143,6 @@ impl Output {
 /// Standard output, with all its errors: [`io::stdout`] takes one that cannot be written for one that
 /// takes everything. Nothing else writes to it.
 fn stdout() -> io::Result<File> {
-    if kernel::was_stdout_closed() {
-        // What has its number by now is nobody's.
-        return Err(rustix::io::Errno::BADF.into());
-    }
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }
 

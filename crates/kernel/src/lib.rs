@@ -1,14 +1,12 @@
 //! System calls that no safe library wraps, each behind a safe function: what a loop device lies
 //! on, whether anybody has a file open for writing, and which threads have one table of open files.
-//! And which parts of a file are shared, the kernel's list of locks, and whether this process was started without standard output.
+//! And which parts of a file are shared, and the kernel's list of locks.
 
 mod extents;
 mod locks;
-mod start;
 
 pub use extents::shared_bytes;
 pub use locks::{Lock, LockAccess, LockKind, locks, others_lock};
-pub use start::was_stdout_closed;
 
 use std::fs::File;
 use std::io;
