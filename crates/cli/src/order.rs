@@ -18,7 +18,6 @@ use crate::input;
 use crate::options::{ConsentOptions, Exception, MannerOptions, SuiteOptions};
 use crate::output::Output;
 use crate::parts::List;
-use crate::result_file;
 
 /// Longest suite file that is read: the suite reader takes less, and `/dev/zero` has no end.
 const SUITE_BYTES_MAX: u64 = 64 << 20;
@@ -248,10 +247,17 @@ fn text(word: OsString) -> String {
     word.to_string_lossy().into_owned()
 }
 
+/// Whether a file of that name would lie in the memory of `/dev`, as one of a mistyped device does.
+fn is_in_dev(path: &Path) -> bool {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let there = absolute.ancestors().find_map(|path| path.canonicalize().ok());
+    there.is_some_and(|there| there.starts_with("/dev") && !there.starts_with("/dev/shm"))
+}
+
 /// Where the store is.
 pub fn store_path(common: &Common) -> Result<PathBuf, Failure> {
     if let Some(path) = &common.store {
-        if result_file::is_in_dev(path) {
+        if is_in_dev(path) {
             let message = format!("no store is kept in /dev: {} is in memory", path.display());
             return Err(Failure::new(ExitCode::Store, message)
                 .hint("what is there is gone after a restart; name a file in another directory"));

@@ -43,11 +43,10 @@ impl Drop for Holder {
 #[test]
 fn a_leased_file_is_neither_read_nor_looked_at() {
     let world = World::with_two_runs();
-    std::fs::create_dir(world.path("w")).unwrap();
     let list = "schema = 1\nname = \"l\"\n[[part]]\nsuite = \"leased.toml\"\n";
     std::fs::write(world.path("list.toml"), list).unwrap();
     let suite = "schema = 1\nname = \"a\"\n[[phase]]\nname = \"p\"\noperation = \"read\"\n";
-    for (name, text) in [("leased.toml", suite), ("w/plimsoll.1", "mine"), ("leased.db", "")] {
+    for (name, text) in [("leased.toml", suite), ("leased.db", "")] {
         std::fs::write(world.path(name), text).unwrap();
     }
     for (name, lines) in [
@@ -62,16 +61,6 @@ fn a_leased_file_is_neither_read_nor_looked_at() {
                 "compare --live leased.toml leased.toml",
                 "study leased.toml --dry-run",
             ][..],
-        ),
-        (
-            "w/plimsoll.1",
-            &[
-                "export r1 --format json -o w/plimsoll.1",
-                "export r1 --format json -o w/plimsoll.1 --force",
-                "report r1 -o w/plimsoll.1 --force",
-                "man --dir w --force",
-                "probe w --capture w/plimsoll.1",
-            ],
         ),
         (
             "leased.db",
