@@ -32,8 +32,6 @@ use crate::prepare::Paths;
 pub(crate) const PREFIX: &str = "plimsoll-files-";
 /// The file in it that says whose it is.
 const MARKER: &str = ".plimsoll";
-/// What that is called until it is whole.
-const MARKER_NEW: &str = ".plimsoll-new";
 /// What it says is shorter.
 const MARK_MAX: u64 = 255;
 const SETS: [Names; 2] = [Names::Sequential, Names::Random];
@@ -45,8 +43,8 @@ const OVERHEAD: u64 = 512;
 pub(crate) struct Directories {
     root: Root,
     key: u64,
-    /// The directories of the sets, as they were made.
-    sets: BTreeMap<Names, Held>,
+    /// The directories of the sets.
+    sets: BTreeMap<Names, OwnedFd>,
     /// What is known of the files of each kind of names.
     standing: BTreeMap<Names, Standing>,
     /// It was removed, or that was tried.
@@ -143,33 +141,34 @@ impl Directories {
         };
         confirm(&root, key)?;
         no_strangers(&root.path, remove_sets(&root, key)?)?;
-        mark(&root, key).inspect_err(|_| root.give_up())?;
+        // One that stays is the run's all the same.
+        mark(&root, key).inspect_err(|_| drop(remove(&root, key)))?;
         Ok(Self { root, key, sets: BTreeMap::new(), standing: BTreeMap::new(), left: false })
     }
 
     /// Closes what keeps the file system mounted.
     pub(crate) fn let_go(&mut self) {
         self.root.held = None;
-        self.sets.values_mut().for_each(|set| set.open = None);
+        self.sets.clear();
     }
 
-    /// Opens that again, if it is the same as before.
+    /// Opens that again, if it is still marked as the run's.
     pub(crate) fn hold_again(&mut self) -> Result<(), RunError> {
+        self.hold_root()?;
+        for names in self.standing.keys() {
+            let name = set_name(*names);
+            let open = open_directory(self.root.held()?, OsStr::new(name));
+            let open = open.map_err(failed("open", &self.root.path.join(name)))?;
+            self.sets.insert(*names, open);
+        }
+        Ok(())
+    }
+
+    fn hold_root(&mut self) -> Result<(), RunError> {
         let again = Root::open(&self.root.path)?;
         let nothing = || failed("open", &self.root.path)(ErrorKind::NotFound.into());
         self.root = again.ok_or_else(nothing)?;
-        confirm(&self.root, self.key)?;
-        for (names, set) in &mut self.sets {
-            let name = set_name(*names);
-            let open = open_directory(self.root.held()?, OsStr::new(name));
-            let place = self.root.path.join(name);
-            let again = Held::new(open.map_err(failed("open", &place))?, &place)?;
-            if again.inode != set.inode {
-                return no_strangers(&self.root.path, vec![OsString::from(name)]);
-            }
-            *set = again;
-        }
-        Ok(())
+        confirm(&self.root, self.key)
     }
 
     /// Removes it. What stays of it, because somebody put something into it or because it cannot be
@@ -255,7 +254,7 @@ impl Directories {
 
     fn remove(&mut self) -> Result<(), RunError> {
         if self.root.held.is_none() {
-            self.hold_again()?;
+            self.hold_root()?;
         }
         remove(&self.root, self.key)
     }
@@ -271,8 +270,7 @@ impl Directories {
         listed: bool,
         holds_data: bool,
     ) -> Result<uring::Directory, device::Errno> {
-        let held = self.sets.get(&set).and_then(|held| held.open.as_ref());
-        let held = held.ok_or(device::Errno(Errno::BADF.raw_os_error()))?;
+        let held = self.sets.get(&set).ok_or(device::Errno(Errno::BADF.raw_os_error()))?;
         let (here, place) = (Path::new("."), self.place(set));
         let kind = (listed, holds_data);
         uring::Directory::open_in(held, here, &place, names(self.key, set), kind)
@@ -306,20 +304,6 @@ const fn set_name(names: Names) -> &'static str {
 fn names(key: u64, names: Names) -> FileNames {
     let letters_first = names == Names::Random;
     FileNames { seed: stats::random::mix(key), letters_first }
-}
-
-/// A directory that is held, and its number.
-#[derive(Debug)]
-struct Held {
-    open: Option<OwnedFd>,
-    inode: u64,
-}
-
-impl Held {
-    fn new(open: OwnedFd, place: &Path) -> Result<Self, RunError> {
-        let seen = rustix::fs::fstat(&open).map_err(|e| failed("examine", place)(e.into()))?;
-        Ok(Self { open: Some(open), inode: seen.st_ino })
-    }
 }
 
 /// A run's directory, held open, and what it is in.
@@ -371,25 +355,6 @@ impl Root {
             confirmed => confirmed.map(|()| true),
         }
     }
-
-    /// What was moved away is left to whoever did that, and reported.
-    fn was_moved(&self) -> Result<(), RunError> {
-        let found = rustix::fs::fstat(self.held()?);
-        match found.map_err(|errno| failed("examine", &self.path)(errno.into()))?.st_nlink {
-            0 => Ok(()),
-            _ => Err(failed("find", &self.path)(ErrorKind::NotFound.into())),
-        }
-    }
-
-    /// Of a new one that cannot be marked. Nothing is in it yet; one that stays is the run's all
-    /// the same.
-    fn give_up(&self) {
-        let Ok((parent, held)) = self.both() else { return };
-        let _ = rustix::fs::unlinkat(held, MARKER_NEW, AtFlags::empty());
-        if self.is_at_its_name().is_ok_and(|is_there| is_there) {
-            let _ = rustix::fs::unlinkat(parent, &self.name, AtFlags::REMOVEDIR);
-        }
-    }
 }
 
 /// What a directory is in, and its name there.
@@ -417,17 +382,14 @@ fn kind_of(directory: impl AsFd, name: &str) -> Result<Option<FileType>, Error> 
 }
 
 /// The directory of a set, made anew: one that held many files is not what a new one is.
-fn renew(root: &Root, key: u64, set: Names) -> Result<Held, RunError> {
+fn renew(root: &Root, key: u64, set: Names) -> Result<OwnedFd, RunError> {
     let name = set_name(set);
     let place = root.path.join(name);
     no_strangers(&place, remove_set(root, key, set)?)?;
     let held = root.held()?;
     let made = rustix::fs::mkdirat(held, name, Mode::RWXU).map_err(Error::from);
     let open = made.and_then(|()| open_directory(held, OsStr::new(name)));
-    let open = open.map_err(failed("make anew", &place))?;
-    // In the moment between both another may have got the name.
-    no_strangers(&place, entries(&open, &place)?)?;
-    Held::new(open, &place)
+    open.map_err(failed("make anew", &place))
 }
 
 /// Removes our files in a set's directory, and it if nothing else is in it. Names of what else is.
@@ -448,8 +410,6 @@ fn remove_set(root: &Root, key: u64, set: Names) -> Result<Vec<OsString>, RunErr
         Err(error) if error.kind() != ErrorKind::IsADirectory => return Err(cannot()(error)),
         _ => {}
     }
-    let own = Identity::of(&open).map_err(cannot())?;
-    own.confirm_in(held, OsStr::new(name), &place)?;
     match rustix::fs::unlinkat(held, name, AtFlags::REMOVEDIR) {
         Err(Errno::NOTEMPTY | Errno::EXIST) => entries(&open, &place),
         done => done.map(|()| Vec::new()).map_err(|e| failed("remove", &place)(e.into())),
@@ -473,27 +433,21 @@ fn remove_sets(root: &Root, key: u64) -> Result<Vec<OsString>, RunError> {
 /// removal that was cut short at any moment can be finished. It stays, with its mark, if somebody
 /// put something into it or gave its name to something else.
 fn remove(root: &Root, key: u64) -> Result<(), RunError> {
+    // What was moved away is left to whoever did that.
     if !root.is_at_its_name()? {
-        return root.was_moved();
+        return Ok(());
     }
     confirm(root, key)?;
     let mut strangers = remove_sets(root, key)?;
-    let is_ours = |name: &OsString| {
-        let known = [MARKER, MARKER_NEW].into_iter().chain(SETS.map(set_name));
-        known.into_iter().any(|known| name == known)
-    };
+    let is_ours =
+        |name: &OsString| [MARKER].into_iter().chain(SETS.map(set_name)).any(|known| name == known);
     let (parent, held) = root.both()?;
     let all = entries(held, &root.path)?;
     strangers.extend(all.into_iter().filter(|name| !is_ours(name)));
     no_strangers(&root.path, strangers)?;
-    for name in [MARKER_NEW, MARKER] {
-        match rustix::fs::unlinkat(held, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(failed("remove", &root.path.join(name))(errno.into())),
-        }
-    }
-    if !root.is_at_its_name()? {
-        return Ok(());
+    match rustix::fs::unlinkat(held, MARKER, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(errno) => return Err(failed("remove", &root.path.join(MARKER))(errno.into())),
     }
     match rustix::fs::unlinkat(parent, &root.name, AtFlags::REMOVEDIR) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -534,51 +488,29 @@ fn mark_text(held: impl AsFd, key: u64) -> Result<String, Error> {
     Ok(format!("plimsoll 1 key={key:016x} inode={inode}\n"))
 }
 
-/// Says whose the directory is, at one stroke: there is no time at which that is half written.
+/// Says whose the directory is. Nothing else is in it then: half of that will do.
 fn mark(root: &Root, key: u64) -> Result<(), RunError> {
     let held = root.held()?;
     let write = || -> Result<(), Error> {
-        match rustix::fs::unlinkat(held, MARKER_NEW, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
         let mode = Mode::RUSR | Mode::WUSR;
-        let mut file = File::from(rustix::fs::openat(held, MARKER_NEW, flags, mode)?);
+        let mut file = File::from(rustix::fs::openat(held, MARKER, flags | OFlags::CLOEXEC, mode)?);
         file.write_all(mark_text(held, key)?.as_bytes())?;
-        file.sync_all()?;
-        Ok(rustix::fs::renameat(held, MARKER_NEW, held, MARKER)?)
+        file.sync_all()
     };
     write().map_err(failed("mark", &root.path))
 }
 
-/// What stands in the place of a directory's mark.
-#[derive(Debug, PartialEq, Eq)]
-enum Marker {
-    Nothing,
-    Text(Vec<u8>),
-    /// No mark of ours, for this reason.
-    Foreign(&'static str),
-}
-
-/// Reads a mark. Whatever has its name is neither followed nor waited for.
-fn marker(held: impl AsFd, name: &str) -> Result<Marker, Error> {
-    match kind_of(&held, name)? {
-        None => return Ok(Marker::Nothing),
-        Some(FileType::RegularFile) => {}
-        Some(_) => return Ok(Marker::Foreign("is no regular file")),
-    }
+/// Reads a mark; nothing where there is none. Whatever has its name is neither followed nor waited for.
+fn marker(held: impl AsFd) -> Result<Vec<u8>, Error> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::openat(&held, name, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Ok(Marker::Foreign("is no regular file"));
-    }
     let mut text = Vec::new();
-    file.take(MARK_MAX + 1).read_to_end(&mut text)?;
-    Ok(match text.len() as u64 {
-        0..=MARK_MAX => Marker::Text(text),
-        _ => Marker::Foreign("is longer than a mark"),
-    })
+    match rustix::fs::openat(&held, MARKER, flags, Mode::empty()) {
+        Ok(open) => File::from(open).take(MARK_MAX).read_to_end(&mut text)?,
+        Err(Errno::NOENT) => 0,
+        Err(errno) => return Err(errno.into()),
+    };
+    Ok(text)
 }
 
 /// Refuses a directory that is not the run's. One without a whole mark is, if it is empty but for
@@ -588,26 +520,16 @@ fn confirm(root: &Root, key: u64) -> Result<(), RunError> {
     let examine = || failed("examine", &root.path);
     let held = root.held()?;
     let whole = mark_text(held, key).map_err(examine())?.into_bytes();
-    let is_cut = |found: &Marker| match found {
-        Marker::Nothing => true,
-        Marker::Text(text) => whole.starts_with(text),
-        Marker::Foreign(_) => false,
-    };
-    let found = marker(held, MARKER).map_err(examine())?;
-    match &found {
-        Marker::Text(text) if *text == whole => return Ok(()),
-        Marker::Foreign(why) => return refuse(format!("its {MARKER} {why}")),
-        Marker::Text(_) if !is_cut(&found) => {
-            return refuse(format!("its {MARKER} names another one"));
-        }
-        _ => {}
+    let found = marker(held).map_err(examine())?;
+    if found == whole {
+        return Ok(());
     }
-    let new = marker(held, MARKER_NEW).map_err(examine())?;
-    let others =
-        entries(held, &root.path)?.into_iter().filter(|name| name != MARKER && name != MARKER_NEW);
-    match others.count() {
-        0 if is_cut(&new) => Ok(()),
-        _ => refuse(format!("it has no {MARKER} and is not empty")),
+    if !whole.starts_with(&found) {
+        return refuse(format!("its {MARKER} names another one"));
+    }
+    match entries(held, &root.path)?.iter().any(|name| name != MARKER) {
+        true => refuse(format!("it has no whole {MARKER} and is not empty")),
+        false => Ok(()),
     }
 }
 
