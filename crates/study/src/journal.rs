@@ -13,8 +13,6 @@ use crate::marks::Marks;
 /// The version of the entries: since 2 they say what was left on each device, since 3 which file a
 /// loop device shows, whatever its name, since 4 from which byte of it. Of 5 only the place is another.
 pub const VERSION: u32 = 5;
-/// Since this one they are in a directory that has the whole name of their store.
-pub const WHOLE_NAMES: u32 = 5;
 /// The first that is still understood.
 const FIRST: u32 = 1;
 

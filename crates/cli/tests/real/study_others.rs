@@ -455,17 +455,6 @@ fn cleaned_without_room_for_a_line_nothing_of_it_stays() {
 }
 
 #[test]
-fn an_override_of_a_study_without_devices_is_one_of_nothing() {
-    let lab = Lab::new("study-idle");
-    let text =
-        "[stack]\ntarget = \"null:\"\n[measure]\nsuites = [\"random-read\"]\ntime = \"20ms\"\n";
-    fs::write(lab.path("s.toml"), text).unwrap();
-    let said = lab.run("study s.toml --override signature:/dev/sdb");
-    assert_eq!(said.code, Some(2), "{said}");
-    assert!(said.err.contains("the study has no [devices]"), "{said}");
-}
-
-#[test]
 fn a_capture_is_a_new_file() {
     needs_root!("losetup");
     let mut lab = Lab::new("capture");

@@ -14,8 +14,9 @@ use study::journal::{Entry, Found, is_put_back};
 
 use crate::study::clean::{action_text, not_done};
 use crate::study::devices::{known_by, node};
-use crate::study::ours::{Ours, erases, left_alone, names_device, writes_below};
-use crate::study::{JournalFile, PlayError, witness};
+use crate::study::guard::patiently;
+use crate::study::ours::{self, Ours, erases, left_alone, names_device, told, writes_below};
+use crate::study::{JournalFile, PlayError};
 
 /// A tool that makes or takes apart something: `mkfs` of a large array may take long.
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -177,7 +178,7 @@ impl<'a> Builder<'a> {
             self.note_unshared(&step.writes_to)?;
         }
         acted.map_err(|error| NotBuilt::Failed(format!("cannot {}: {error}", step.what)))?;
-        witness::note_made(self.journal, &step.makes)?;
+        ours::note_made(self.journal, &step.makes)?;
         self.journal.add(&Entry::Done { stack, number })?;
         Ok(())
     }
@@ -249,9 +250,7 @@ impl<'a> Builder<'a> {
 
     /// Writes into the journal what these devices bear now.
     pub fn note(&mut self, devices: &[DeviceId], erases: bool) -> Result<(), PlayError> {
-        devices
-            .iter()
-            .try_for_each(|device| witness::note(&self.host, self.journal, device, erases))
+        devices.iter().try_for_each(|device| ours::note(&self.host, self.journal, device, erases))
     }
 
     /// Waits until what goes on by itself has come to its end.
@@ -459,7 +458,7 @@ impl<'a> Builder<'a> {
                     }
                     Err(error) => return Err(cannot(error.to_string())),
                 }
-                if let Some(why) = witness::is_anothers(self.journal.state(), made) {
+                if let Some(why) = self.ours().is_anothers(made) {
                     return Ok(Undid::Nothing(why));
                 }
                 // The study's own may be below it, and be left when that is gone.
@@ -476,9 +475,7 @@ impl<'a> Builder<'a> {
                 return Ok(Undid::Kept(stays_above(device)));
             }
             if writes_below(&undo.action) {
-                let named = named.iter().filter(|_| erases(&undo.action));
-                let used = named.into_iter().find_map(|device| self.ours().is_used(device));
-                match used.or_else(|| self.ours().is_used_besides(&touched)) {
+                match self.ours().is_used_besides(&touched) {
                     Some(_) if attempt < TRIES => {
                         std::thread::sleep(PAUSE);
                         continue;
@@ -551,16 +548,9 @@ impl<'a> Builder<'a> {
         let Some(now) = identity(&self.host, path) else { return Ok(()) };
         let cannot =
             |why: String| PlayError::Undo { what: format!("write to {}", found.device), why };
-        let mut used = self.ours().is_used(&found.device);
-        for _ in 1..TRIES {
-            if used.is_none() {
-                break;
-            }
-            std::thread::sleep(PAUSE);
-            used = self.ours().is_used(&found.device);
-        }
-        if let Some(why) = used {
-            return Err(cannot(why));
+        let used = patiently(|| self.ours().who_else(&found.device));
+        if !used.is_empty() {
+            return Err(cannot(told(&used).join("; ")));
         }
         let seen = std::fs::File::open(path).and_then(|file| stack::probe(&file));
         let seen = seen.unwrap_or_default();

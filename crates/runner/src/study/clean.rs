@@ -12,8 +12,8 @@ use crate::study::builder::{
 };
 use crate::study::devices::hold;
 use crate::study::file::{JournalFile, Unfinished, journals_of};
-use crate::study::ours::{Ours, erases, writes_below};
-use crate::study::{PlayError, directory, witness};
+use crate::study::ours::{Ours, writes_below};
+use crate::study::{PlayError, directory};
 
 /// Within this time an action is done that starts no program.
 const SOON: std::time::Duration = std::time::Duration::from_secs(10);
@@ -42,7 +42,7 @@ pub struct Left {
 
 /// Studies that did not come to their end, by their journals.
 pub fn unfinished(store: &Path) -> Vec<Result<Unfinished, PlayError>> {
-    let all = journals_of(store, &|_| true).into_iter();
+    let all = journals_of(store).into_iter();
     let found = all.map(|(path, state)| Ok(Unfinished { path, state: state? }));
     let open = |one: &Result<Unfinished, PlayError>| {
         one.as_ref().map_or(true, |one| one.state.ended.is_none() || !one.state.is_clean())
@@ -181,7 +181,7 @@ fn outlook(ours: Ours<'_>, next: &ToUndo<'_>, of_it: &[DeviceId], touched: &Touc
         if is_there(ours.host, made).is_ok_and(|there| !there) {
             return Outlook::Gone;
         }
-        if let Some(why) = witness::is_anothers(ours.state, made) {
+        if let Some(why) = ours.is_anothers(made) {
             return Outlook::Anothers(why);
         }
         if let Some(why) = ours.is_anothers_mount(made) {
@@ -194,20 +194,9 @@ fn outlook(ours: Ours<'_>, next: &ToUndo<'_>, of_it: &[DeviceId], touched: &Touc
     if let Some(device) = of_it.iter().find(|device| touched.kept.contains(device)) {
         return Outlook::Kept(stays_above(device));
     }
-    // Ours that lies on it goes first.
-    let is_last = |device: &&DeviceId| !touched.done.contains(device) && !is_mounted(ours);
-    let erased = named.iter().filter(|_| erases(&next.what.action));
-    let used = erased.filter(is_last).find_map(|device| ours.is_used(device));
-    let besides = || match writes_below(&next.what.action) {
-        true => ours.is_used_besides(of_it),
-        false => None,
-    };
-    used.or_else(besides).map_or(Outlook::Done, Outlook::InTheWay)
-}
-
-/// Whether anything is mounted still where the study mounts.
-fn is_mounted(ours: Ours<'_>) -> bool {
-    Names::new(&ours.state.begins.key).is_ok_and(|names| !mounted(ours.host, &names).is_empty())
+    let writes = writes_below(&next.what.action);
+    let used = writes.then(|| ours.is_used_besides(of_it)).flatten();
+    used.map_or(Outlook::Done, Outlook::InTheWay)
 }
 
 fn title(state: &study::journal::State) -> String {

@@ -71,15 +71,8 @@ pub(super) fn facts_of(devices: &[Device]) -> DeviceFacts {
 /// One refusal of one device that the operator overrides, by typing the device's serial or path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    text: String,
     reason: String,
     device: String,
-}
-
-impl std::fmt::Display for Override {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text)
-    }
 }
 
 /// What can be overridden. That a device is in use cannot: whoever uses it has to end first.
@@ -96,7 +89,7 @@ impl Override {
         if device.is_empty() {
             return Err(bad("it names no device"));
         }
-        Ok(Self { text: text.to_owned(), reason: reason.to_owned(), device: device.to_owned() })
+        Ok(Self { reason: reason.to_owned(), device: device.to_owned() })
     }
 
     fn is_for(&self, path: &str, device: &DeviceIdentity) -> bool {
@@ -221,7 +214,6 @@ pub fn judge(
 ) -> Result<Vec<Device>, PlayError> {
     let (mut devices, mut refused): (Vec<Device>, Vec<String>) = (Vec::new(), Vec::new());
     let mut chains: Vec<Vec<String>> = Vec::new();
-    let mut used = vec![false; overrides.len()];
     for path in paths {
         let Some(found) = identity(host, Path::new(path)) else {
             refused.push(none_there(Path::new(path)));
@@ -265,53 +257,44 @@ pub fn judge(
             if is_for_contents(&reason) && may_bear_it(host, path, &facts, known) {
                 continue;
             }
-            let by = overrides.iter().position(|one| {
+            let is_overridden = overrides.iter().any(|one| {
                 lifted == Some(one.reason.as_str()) && one.is_for(path, &device.identity)
             });
-            match by {
-                Some(at) => {
-                    if let Some(used) = used.get_mut(at) {
-                        *used = true;
-                    }
-                    device.overridden.push(reason.to_string());
-                }
-                None if lifted == Some("signature") => {
-                    refused.push(format!("{reason}{}{link}", known.remark()));
-                }
-                None => refused.push(format!("{reason}{link}")),
+            match lifted {
+                _ if is_overridden => device.overridden.push(reason.to_string()),
+                Some("signature") => refused.push(format!("{reason}{}{link}", known.remark())),
+                _ => refused.push(format!("{reason}{link}")),
             }
         }
-        if let Some(other) = devices.iter().find(|d| d.identity.number == device.identity.number) {
-            refused.push(format!("{path} and {} are two names of one device", other.path));
-        }
-        for (other, below) in devices.iter().zip(&chains) {
-            let (mine, theirs) = (&device.identity.name, &other.identity.name);
-            if mine != theirs && (below.contains(mine) || chain.contains(theirs)) {
-                refused.push(format!("of {path} and {} one lies on the other", other.path));
-            } else if mine != theirs && stack::share_bytes(host, mine, theirs) {
-                let other = &other.path;
-                refused.push(format!("{path} and {other} are two names of the same bytes"));
-            }
-        }
+        refused.extend(one_with_another(host, &device, &chain, devices.iter().zip(&chains)));
         chains.push(chain);
         devices.push(device);
     }
-    if !refused.is_empty() {
-        return Err(PlayError::Refused(refused));
-    }
-    // Looked at again, devices that were written by then are not refused for that any more.
-    let is_first = paths.iter().all(|path| known(path) == Known::No);
-    let idle = overrides.iter().zip(&used).find(|(_, used)| !**used);
-    if let Some((one, _)) = idle.filter(|_| is_first) {
-        let is_named = devices.iter().any(|device| one.is_for(&device.path, &device.identity));
-        let why = if is_named {
-            "that device is not refused for it".to_owned()
+    if refused.is_empty() { Ok(devices) } else { Err(PlayError::Refused(refused)) }
+}
+
+/// Devices that are one, or lie on each other: what a device is of one that was judged before.
+fn one_with_another<'a>(
+    host: &Host,
+    device: &Device,
+    chain: &[String],
+    others: impl Iterator<Item = (&'a Device, &'a Vec<String>)>,
+) -> Vec<String> {
+    let path = &device.path;
+    let refusal = |(other, below): (&Device, &Vec<String>)| {
+        let (mine, theirs) = (&device.identity.name, &other.identity.name);
+        let other_path = &other.path;
+        if other.identity.number == device.identity.number {
+            Some(format!("{path} and {other_path} are two names of one device"))
+        } else if below.contains(mine) || chain.contains(theirs) {
+            Some(format!("of {path} and {other_path} one lies on the other"))
+        } else if stack::share_bytes(host, mine, theirs) {
+            Some(format!("{path} and {other_path} are two names of the same bytes"))
         } else {
-            format!("no device of the study is `{}`", one.device)
-        };
-        return Err(PlayError::Override { text: one.text.clone(), why });
-    }
-    Ok(devices)
+            None
+        }
+    };
+    others.filter_map(refusal).collect()
 }
 
 /// Why a path is no device that could be written.
@@ -335,23 +318,6 @@ fn look(host: &Host, path: &str, store: &Path) -> Result<(Facts, Vec<String>), S
     let access = Access::Write { size: Bytes::ZERO, also: Bytes::ZERO };
     let facts = stack::gather(host, &target, access, &consent, &own);
     Ok((facts, target.devices.iter().map(|device| device.name.clone()).collect()))
-}
-
-/// Who uses a device that the study has done with; what is written on it is no matter here.
-///
-/// * `overridden`: what the operator overrode when it was judged.
-pub(super) fn users(host: &Host, path: &str, overridden: &[String]) -> Vec<String> {
-    // The store is not on it: that was judged before anything was written.
-    let Ok((facts, _)) = look(host, path, Path::new("/")) else { return Vec::new() };
-    let all = reasons(&facts).into_iter();
-    let matters = |reason: &RefusalReason| match reason {
-        RefusalReason::Mounted { .. } | RefusalReason::Swap { .. } | RefusalReason::Held { .. } => {
-            true
-        }
-        RefusalReason::OpenWriter { .. } => !is_open_by_leave(&facts, overridden),
-        _ => false,
-    };
-    all.filter(matters).map(|reason| reason.to_string()).collect()
 }
 
 /// A device that the study is about to write to, or on which something of the study's is written.

@@ -63,10 +63,10 @@ pub enum PlayError {
         why: String,
     },
     /// Programs that a killed study has started.
-    #[error("what the study started when it was killed is still at work: {}", .tools.join(", "))]
+    #[error("what the study started when it was killed is still at work, and has {file} open")]
     ToolsAtWork {
-        /// Their names and numbers.
-        tools: Vec<String>,
+        /// What they hold.
+        file: PathBuf,
     },
     /// File systems where the study mounts that its journal does not know.
     #[error("something is mounted that the journal does not know of: {}", .things.join(", "))]
@@ -226,7 +226,9 @@ impl PlayError {
                     .to_owned()
             }
             Self::ToolsAtWork { .. } => {
-                "they write to the study's devices: wait for their end, and do this again".to_owned()
+                "it writes to the study's devices: `fuser -v` of that file names it; wait for its \
+                 end, and do this again"
+                    .to_owned()
             }
             Self::StillThere { .. } => {
                 "the journal was cut short: unmount these by hand, then `plimsoll study clean` again"

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
-use study::journal::{Begins, Entry, State, WHOLE_NAMES};
+use study::journal::{Begins, Entry, State};
 
 use crate::study::PlayError;
 
@@ -37,43 +37,10 @@ pub fn directory(store: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Journals of a store with how each stands, those in the directory of today first.
-///
-/// Earlier programs left the ending of a store's name out, so that `s.db` and `s` had one directory
-/// for both. There only journals of theirs are looked at: the others are of a store that is called
-/// so. An earlier one does not say whose it is, and is found by each store that it may be of.
-///
-/// * `is_wanted`: of its path, before it is read.
-pub(super) fn journals_of(
-    store: &Path,
-    is_wanted: &dyn Fn(&Path) -> bool,
-) -> Vec<(PathBuf, Result<State, PlayError>)> {
-    let now = directory(store);
-    let of = |place: &Path| {
-        let wanted = journals(place).into_iter().filter(|path| is_wanted(path));
-        wanted.map(|path| (path.clone(), peek(&path))).collect::<Vec<_>>()
-    };
-    let mut found = of(&now);
-    for before in before(store).into_iter().filter(|before| *before != now) {
-        found.extend(of(&before).into_iter().filter(|(_, state)| {
-            state.as_ref().map_or(true, |state| state.begins.version < WHOLE_NAMES)
-        }));
-    }
-    found
-}
-
-/// Where earlier programs had a store's journals, unless that is more likely another store's: of
-/// `s.x` that of `s.db`.
-fn before(store: &Path) -> Vec<PathBuf> {
-    let is_odd = store.extension().is_some_and(|ending| ending != "db");
-    if is_odd && ["db", ""].iter().any(|ending| store.with_extension(ending).exists()) {
-        return Vec::new();
-    }
-    // They went by the name that they were given, and by that of the store itself.
-    let names = [store.to_path_buf(), itself(store)];
-    let mut found = names.map(|name| itself(&name.with_extension("studies"))).to_vec();
-    found.dedup();
-    found
+/// Journals of a store with how each stands.
+pub(super) fn journals_of(store: &Path) -> Vec<(PathBuf, Result<State, PlayError>)> {
+    let all = journals(&directory(store)).into_iter();
+    all.map(|path| (path.clone(), peek(&path))).collect()
 }
 
 /// The path of a file without links, whether it is there yet or not.
@@ -99,10 +66,8 @@ fn itself(path: &Path) -> PathBuf {
 /// How a study stood when it was last written of, by its name and key; `None` without a journal that
 /// can be believed.
 pub fn played(store: &Path, name: &str, key: &str) -> Option<State> {
-    let file = format!("{name}-{key}.{ENDING}");
-    let all = journals_of(store, &|path| path.ends_with(&file)).into_iter();
-    let mut found = all.filter_map(|(_, state)| state.ok());
-    found.find(|state| state.begins.key == key)
+    let path = directory(store).join(format!("{name}-{key}.{ENDING}"));
+    peek(&path).ok().filter(|state| state.begins.key == key)
 }
 
 /// What announces nothing.
@@ -158,17 +123,10 @@ impl JournalFile {
         let state = State::new(begins.clone());
         let mut journal = Self { state, path: path.clone(), file, tools, is_lost: false };
         let begun = journal.add(&Entry::Begins(Box::new(begins))).and_then(|()| {
-            use rustix::fs::{RenameFlags, renameat, renameat_with};
+            // Nothing has that name: the key is drawn anew each time.
             let last = path.file_name().unwrap_or_default();
-            renameat_with(&place, first, &place, last, RenameFlags::NOREPLACE)
-                .or_else(|error| match error {
-                    // Not every file system can look and rename at once; the key is drawn anew each time.
-                    rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS if !path.exists() => {
-                        renameat(&place, first, &place, last)
-                    }
-                    error => Err(error),
-                })
-                .map_err(|error| cannot(error.into()))
+            let named = rustix::fs::renameat(&place, first, &place, last);
+            named.map_err(|error| cannot(error.into()))
         });
         if let Err(error) = begun {
             remove(&unnamed);
@@ -374,29 +332,11 @@ fn hold_tools(journal: &Path, patience: Duration) -> Result<File, PlayError> {
             break;
         }
         if begun.elapsed() >= patience {
-            return Err(PlayError::ToolsAtWork { tools: holders(&journal.with_extension(TOOLS)) });
+            return Err(PlayError::ToolsAtWork { file: journal.with_extension(TOOLS) });
         }
         std::thread::sleep(LOOK);
     }
     Ok(file)
-}
-
-/// Programs that have it as their standard input: `mkfs.ext4 (pid 77)`.
-fn holders(path: &Path) -> Vec<String> {
-    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let mut found: Vec<String> = all
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|process| std::fs::read_link(process.join("fd/0")).is_ok_and(|to| to == path))
-        .map(|process| {
-            let name = std::fs::read_to_string(process.join("comm")).unwrap_or_default();
-            let number = process.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            format!("{} (pid {number})", name.trim())
-        })
-        .collect();
-    found.sort();
-    found
 }
 
 fn lock(file: &File, name: &str) -> Result<(), PlayError> {
@@ -541,44 +481,6 @@ mod tests {
     }
 
     #[test]
-    fn journals_of_earlier_programs_are_found_where_they_are() {
-        let place = place("before");
-        let at = |directory: &str, key: &str, version| {
-            let begins = Begins { version, ..begins(key) };
-            drop(JournalFile::create(&place.join(directory), begins).unwrap());
-        };
-        at("s.studies", "0000000a", WHOLE_NAMES - 1);
-        at("s.studies", "0000000b", WHOLE_NAMES);
-        at("s.db.studies", "0000000c", WHOLE_NAMES);
-        at("s.x.studies", "0000000d", WHOLE_NAMES);
-        let of = |store: &str| {
-            let found = journals_of(&place.join(store), &|_| true).into_iter();
-            let mut keys: Vec<String> = found.map(|(_, state)| state.unwrap().begins.key).collect();
-            keys.sort();
-            keys
-        };
-        let wanted = |store: &str, keys: &[&str]| {
-            let all: Vec<String> = keys.iter().map(|key| format!("0000000{key}")).collect();
-            assert_eq!(of(store), all, "{store}");
-        };
-        wanted("s", &["a", "b"]);
-        wanted("s.db", &["a", "c"]);
-        wanted("s.x", &["a", "d"]);
-        // What earlier programs left there is that of a store whose place it was.
-        std::fs::write(place.join("s.db"), "").unwrap();
-        wanted("s.db", &["a", "c"]);
-        wanted("s.x", &["d"]);
-        assert!(played(&place.join("s.db"), "s", "0000000a").is_some());
-        assert!(played(&place.join("s.db"), "s", "0000000b").is_none(), "it is of the store `s`");
-        // By a link beside another store, too: earlier programs went by the name they were given.
-        std::fs::create_dir(place.join("l")).unwrap();
-        std::os::unix::fs::symlink("../s.db", place.join("l/link.db")).unwrap();
-        at("l/link.studies", "0000000e", WHOLE_NAMES - 1);
-        wanted("l/link.db", &["a", "c", "e"]);
-        std::fs::remove_dir_all(&place).unwrap();
-    }
-
-    #[test]
     fn a_journal_that_was_removed_is_written_no_more() {
         let place = place("removed");
         let mut journal = JournalFile::create(&place, begins("00000003")).unwrap();
@@ -607,8 +509,7 @@ mod tests {
             }
             opened = JournalFile::open_within(&path, Duration::from_millis(100));
         }
-        let error = opened.unwrap_err();
-        assert!(error.to_string().contains(&format!("sleep (pid {})", tool.id())), "{error}");
+        assert!(matches!(opened, Err(PlayError::ToolsAtWork { .. })));
         tool.kill().unwrap();
         tool.wait().unwrap();
         let opens = || {

@@ -12,7 +12,7 @@ impl Builder<'_> {
     /// Whether a step finds its devices as the study left them, and nobody else at them. To be asked
     /// before the step is in the journal: what was not begun is not taken for the study's.
     pub fn may_be_done(&self, step: &Step) -> Result<(), PlayError> {
-        self.are_free(&step.what, &self.ours().worked_on(step), false)?;
+        self.are_free(&step.what, &self.ours().worked_on(step))?;
         match self.ours().is_anothers_file_system(step) {
             Some(why) => Err(PlayError::InTheWay { step: step.what.clone(), whys: vec![why] }),
             None => Ok(()),
@@ -24,23 +24,15 @@ impl Builder<'_> {
     ///
     /// Monitors of drives open a device for writing for a moment: such a use is waited for. What a
     /// device bears is looked at each time, so that nothing is lost that was written meanwhile.
-    ///
-    /// * `is_open`: a run of this process has what was built open.
-    pub fn are_free(
-        &self,
-        step: &str,
-        devices: &[DeviceId],
-        is_open: bool,
-    ) -> Result<(), PlayError> {
+    pub fn are_free(&self, step: &str, devices: &[DeviceId]) -> Result<(), PlayError> {
         self.ours().are_the_same(devices)?;
         for device in devices {
-            let whys = patiently(|| self.ours().why_not(device, is_open));
+            let whys = patiently(|| self.ours().why_not(device));
             if !whys.is_empty() {
                 return Err(PlayError::InTheWay { step: step.to_owned(), whys: told(&whys) });
             }
         }
-        // It may have taken a while.
-        self.ours().are_the_same(devices)
+        Ok(())
     }
 
     /// Writes into the journal what these devices bear that nobody else uses: what others write is
@@ -55,7 +47,7 @@ impl Builder<'_> {
 }
 
 /// Asks again for a while where somebody only has a device open for writing.
-fn patiently(ask: impl Fn() -> Vec<RefusalReason>) -> Vec<RefusalReason> {
+pub(super) fn patiently(ask: impl Fn() -> Vec<RefusalReason>) -> Vec<RefusalReason> {
     let mut whys = ask();
     for _ in 1..TRIES {
         let is_moment = |why: &RefusalReason| matches!(why, RefusalReason::OpenWriter { .. });

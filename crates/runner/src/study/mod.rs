@@ -12,7 +12,6 @@ mod guard;
 mod ours;
 mod play;
 mod states;
-mod witness;
 
 pub use clean::{Cleaned, Left, clean, put_settings_back, unfinished};
 pub use devices::{Device, Known, Override, judge};

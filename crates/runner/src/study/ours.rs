@@ -4,13 +4,13 @@ use std::fs::File;
 use std::path::Path;
 
 use layout::{Action, DeviceId, Made, Names, Step, Undo};
-use stack::build::{Built, are_remains, identity, members_among};
+use stack::build::{Built, are_remains, block_of, end_marks, identity, members_among, uuid_on};
 use stack::{Host, RefusalReason};
-use study::journal::{Found, State};
+use study::Marks;
+use study::journal::{Entry, Found, State};
 
-use crate::study::PlayError;
-use crate::study::devices::{InWork, known_by, users, why_not_written};
-use crate::study::witness::{self, known_as};
+use crate::study::devices::{InWork, known_by, why_not_written};
+use crate::study::{JournalFile, Known, PlayError};
 
 /// A machine, and what a journal says of it.
 #[derive(Clone, Copy)]
@@ -112,24 +112,11 @@ impl Ours<'_> {
         (!found.is_empty()).then_some(found)
     }
 
-    /// Who uses a device that is about to be erased: somebody began to since it was judged.
-    pub fn is_used(&self, device: &DeviceId) -> Option<String> {
-        let found = self.state.found(device)?;
-        let used = users(self.host, device.as_str(), &found.overridden);
-        (!used.is_empty()).then(|| used.join("; "))
-    }
-
     /// Why a device of the study's may not be written now, whatever of the study's is on it.
-    ///
-    /// * `is_open`: a run of this process has open what was built, and may write to the device itself.
-    pub fn why_not(&self, device: &DeviceId, is_open: bool) -> Vec<RefusalReason> {
-        let Some(found) = self.state.found(device) else { return Vec::new() };
+    pub fn why_not(&self, device: &DeviceId) -> Vec<RefusalReason> {
         // What is on it is the study's own, until that is taken back.
-        let has_ours = is_open || self.state.made().any(|step| step.writes_to.contains(device));
-        let known = (!has_ours).then(|| known_as(self.host, self.state, device.as_str()));
-        let (path, overridden) = (device.as_str(), found.overridden.as_slice());
-        let built = &self.built().and_open(is_open);
-        why_not_written(self.host, InWork { path, overridden, built, known })
+        let has_ours = self.state.made().any(|step| step.writes_to.contains(device));
+        self.reasons(device, (!has_ours).then(|| self.known_as(device.as_str())))
     }
 
     /// Whether a file system that is about to be mounted is another's by now.
@@ -141,20 +128,20 @@ impl Ours<'_> {
             Made::Signature { device, .. } => argv.iter().any(|word| names_device(word, device)),
             _ => false,
         });
-        named.into_iter().find_map(|made| witness::is_anothers(self.state, made))
-    }
-
-    /// What the study has built and not taken back.
-    pub fn built(&self) -> Built {
-        Built::of(self.state.made().flat_map(|step| &step.makes))
+        named.into_iter().find_map(|made| self.is_anothers(made))
     }
 
     /// Who uses a device besides the study, or what else forbids to write to it, whatever it bears.
     pub fn who_else(&self, device: &DeviceId) -> Vec<RefusalReason> {
+        self.reasons(device, None)
+    }
+
+    fn reasons(&self, device: &DeviceId, known: Option<Known>) -> Vec<RefusalReason> {
         let Some(found) = self.state.found(device) else { return Vec::new() };
         let (path, overridden) = (device.as_str(), found.overridden.as_slice());
-        let built = &self.built();
-        why_not_written(self.host, InWork { path, overridden, built, known: None })
+        // What the study has built and not taken back.
+        let built = &Built::of(self.state.made().flat_map(|step| &step.makes));
+        why_not_written(self.host, InWork { path, overridden, built, known })
     }
 
     /// The same of several devices, in words.
@@ -203,12 +190,84 @@ impl Ours<'_> {
         let path = Path::new(device.as_str());
         let seen = File::open(path).and_then(|file| stack::probe(&file)).unwrap_or_default();
         let is_as_left = || {
-            let marks = witness::now(self.host, device)?;
+            let marks = ends_now(self.host, device)?;
             self.state.is_as_left(device, &marks)
         };
         let is_ours = are_remains(self.host, path, &seen) && is_as_left() == Some(true);
         (!is_ours).then(|| left_alone(device, &seen))
     }
+
+    /// Why a signature that looks like ours is another's; `None` if it is ours as far as is known.
+    pub fn is_anothers(&self, made: &Made) -> Option<String> {
+        let Made::Signature { device, kind, .. } = made else { return None };
+        let ours = self.state.uuid(device, kind)?;
+        let theirs = uuid_on(device.as_str(), kind).ok().flatten()?;
+        (*ours != theirs)
+            .then(|| format!("the {kind} on {device} is {theirs}, and the study made {ours}"))
+    }
+
+    /// What the journal says of a device, as it is now.
+    pub fn known_as(&self, path: &str) -> Known {
+        let device = DeviceId::new(path);
+        let Some(found) = self.state.found(&device) else { return Known::No };
+        let overridden = !found.overridden.is_empty();
+        if !overridden && !self.state.has_written(&device) {
+            return Known::No;
+        }
+        let as_left = ends_now(self.host, &device);
+        match as_left.and_then(|marks| self.state.is_as_left(&device, &marks)) {
+            Some(true) if overridden => Known::Overridden,
+            Some(true) => Known::Ours,
+            Some(false) => Known::Changed,
+            None => Known::Unsure,
+        }
+    }
+}
+
+/// Both ends of a device; `None` where they cannot be read.
+fn ends_now(host: &Host, device: &DeviceId) -> Option<Marks> {
+    let path = Path::new(device.as_str());
+    let number = identity(host, path)?.number;
+    end_marks(path, number).ok().map(Marks::new)
+}
+
+/// Writes into the journal what a device bears that only we have written to.
+///
+/// * `erases`: a tool is about to take signatures off it; killed before it is noted what that left,
+///   their blocks may be anything.
+///
+/// What cannot be read is not noted, and not taken for ours later.
+pub(super) fn note(
+    host: &Host,
+    journal: &mut JournalFile,
+    device: &DeviceId,
+    erases: bool,
+) -> Result<(), PlayError> {
+    let Some(marks) = ends_now(host, device) else { return Ok(()) };
+    let probed = |device: &DeviceId| {
+        File::open(device.as_str()).and_then(|file| stack::probe(&file)).unwrap_or_default()
+    };
+    let mut erased = Vec::new();
+    if erases {
+        erased = probed(device).iter().map(block_of).collect();
+        erased.dedup();
+    }
+    journal.add(&Entry::Ends { device: device.clone(), marks, erased })
+}
+
+/// Notes by what numbers the signatures are known again that a step has made.
+pub(super) fn note_made(journal: &mut JournalFile, makes: &[Made]) -> Result<(), PlayError> {
+    for made in makes {
+        let Made::Signature { device, kind, .. } = made else { continue };
+        if journal.state().found(device).is_none() {
+            continue;
+        }
+        if let Ok(Some(uuid)) = uuid_on(device.as_str(), kind) {
+            let (device, kind) = (device.clone(), kind.clone());
+            journal.add(&Entry::Bears { device, kind, uuid })?;
+        }
+    }
+    Ok(())
 }
 
 /// Refusals in words.

@@ -15,8 +15,8 @@ use crate::several::Identity;
 use crate::study::builder::{Builder, Listener, NotBuilt, allowed};
 use crate::study::clean::remove_directories;
 use crate::study::devices::{facts_of, hold};
+use crate::study::ours::{self, Ours};
 use crate::study::states::{Moments, Place, States};
-use crate::study::witness::{self, known_as};
 use crate::study::{Device, JournalFile, Known, Override, PlayError, judge};
 use crate::{Outcome, RunError, TargetName};
 
@@ -178,7 +178,7 @@ impl Play<'_> {
         if device.blank {
             return Ok(());
         }
-        witness::note(&self.host, journal, &DeviceId::new(&device.path), false)
+        ours::note(&self.host, journal, &DeviceId::new(&device.path), false)
     }
 
     /// Goes on with one that was broken off: what it left is taken back, and built again.
@@ -201,7 +201,8 @@ impl Play<'_> {
         let mut builder = Builder::new(self.host.clone(), allowed, &mut journal);
         builder.undo_all(&mut Through(crew))?;
         let known = journal.state().devices.clone();
-        let devices = self.look(&|path| known_as(&self.host, journal.state(), path))?;
+        let devices =
+            self.look(&|path| Ours { host: &self.host, state: journal.state() }.known_as(path))?;
         for device in &devices {
             let found = known.iter().find(|found| found.device.as_str() == device.path);
             if found.is_none() && journal.state().is_untouched() {
@@ -218,7 +219,7 @@ impl Play<'_> {
             }
             // What the operator gives away is as if the study had left it there.
             if !device.overridden.is_empty() {
-                witness::note(&self.host, &mut journal, &DeviceId::new(&device.path), false)?;
+                ours::note(&self.host, &mut journal, &DeviceId::new(&device.path), false)?;
             }
         }
         self.can_build(&devices, &key)?;
@@ -261,11 +262,7 @@ impl Play<'_> {
     /// * `known`: what its journal says of each.
     pub fn look(&self, known: &dyn Fn(&str) -> Known) -> Result<Vec<Device>, PlayError> {
         if !self.study.builds() {
-            let idle = |one: &Override| PlayError::Override {
-                text: one.to_string(),
-                why: "the study has no [devices]".to_owned(),
-            };
-            return self.overrides.first().map_or(Ok(Vec::new()), |one| Err(idle(one)));
+            return Ok(Vec::new());
         }
         let paths: Vec<String> = self.study.devices.all().cloned().collect();
         judge(&self.host, &paths, &self.overrides, known, &self.store)
@@ -400,8 +397,6 @@ impl Play<'_> {
             steps.iter().position(|step| step.stage == Stage::State).unwrap_or(steps.len());
         let (first, state) = steps.split_at(healthy);
         if spec.is_some() {
-            // Somebody may have mounted one meanwhile, or put something there.
-            self.look(&|path| known_as(&self.host, journal.state(), path))?;
             let mut builder = Builder::new(self.host.clone(), allowed.clone(), &mut *journal);
             builder.build(one.number, first, 0, true, &mut Through(crew))?;
             let odd = builder.check(first);
@@ -436,7 +431,7 @@ impl Play<'_> {
             if let Some(spec) = spec {
                 let devices: Vec<DeviceId> = spec.devices().into_iter().cloned().collect();
                 let builder = Builder::new(self.host.clone(), allowed.clone(), &mut *journal);
-                builder.are_free("measure", &devices, false)?;
+                builder.are_free("measure", &devices)?;
             }
             let part = self.part(one, suite, &names, journal)?;
             let number = part.part.number;
@@ -477,7 +472,7 @@ impl Play<'_> {
                 let devices: Vec<DeviceId> = spec.devices().into_iter().cloned().collect();
                 let allowed = allowed.clone();
                 let builder = Builder::new(self.host.clone(), allowed, states.journal);
-                builder.are_free("go on after the run", &devices, spec.file_system.is_none())?;
+                builder.are_free("go on after the run", &devices)?;
             }
             for rebuild in states.end(&mut Through(crew))? {
                 let warning = Warning::new("rebuilt", told(&rebuild));

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use layout::steps::refill;
-use layout::{Action, ArrayState, DeviceId, Names, StackSpec, Step, Wait};
+use layout::{Action, ArrayState, Names, StackSpec, Step, Wait};
 use record::Warning;
 use stack::Host;
 use stack::build::{Allowed, Progress, progress, verify};
@@ -20,12 +20,6 @@ use crate::study::{JournalFile, PlayError};
 const LOOK: Duration = Duration::from_millis(50);
 /// The same where a program has to be started for it.
 const LOOK_BY_PROGRAM: Duration = Duration::from_secs(2);
-/// While a run goes on it is looked whether others use what the stack lies on, at most and at least so
-/// often (before the next visit).
-const LOOK_AROUND: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
-/// Between, so many times as long as a look takes: some ms a device, more where there are thousands of
-/// processes.
-const LOOK_SHARE: u32 = 20;
 /// Who looks from the side has seen the end by then.
 const SEEN: Duration = Duration::from_secs(5);
 
@@ -38,7 +32,7 @@ pub trait Moments {
     /// its stack was looked at before.
     fn enter(&mut self) -> Result<Option<Warning>, PlayError>;
 
-    /// Something more is written: another visit, or another part of its files, comes next.
+    /// Another visit comes next.
     fn keep(&mut self) -> Result<(), PlayError>;
 }
 
@@ -66,8 +60,6 @@ pub(super) struct States<'a> {
     pub journal: &'a mut JournalFile,
     entered: bool,
     filling: Option<Filling>,
-    /// From when on its devices are looked at again.
-    look_at: Option<Instant>,
     /// Those that came to their end.
     done: Vec<Rebuild>,
 }
@@ -107,7 +99,6 @@ impl Moments for States<'_> {
 
     /// Fills it once more where it is full again, so that every visit begins while it is filled.
     fn keep(&mut self) -> Result<(), PlayError> {
-        self.are_free()?;
         if !self.is_rebuilding() || !self.filling.as_ref().is_some_and(Filling::is_over) {
             return Ok(());
         }
@@ -121,24 +112,7 @@ impl Moments for States<'_> {
 
 impl<'a> States<'a> {
     pub fn new(at: Place<'a>, journal: &'a mut JournalFile) -> Self {
-        Self { at, journal, entered: false, filling: None, look_at: None, done: Vec::new() }
-    }
-
-    /// Whether nobody else uses what the stack lies on, looked at now and then: a run takes hours.
-    fn are_free(&mut self) -> Result<(), PlayError> {
-        let Some(spec) = self.at.spec else { return Ok(()) };
-        let begun = Instant::now();
-        if self.look_at.is_some_and(|at| begun < at) {
-            return Ok(());
-        }
-        let devices: Vec<DeviceId> = spec.devices().into_iter().cloned().collect();
-        // What is written itself is the run's alone.
-        let is_open = spec.file_system.is_none();
-        self.builder().are_free("measure", &devices, is_open)?;
-        let pause =
-            begun.elapsed().saturating_mul(LOOK_SHARE).clamp(LOOK_AROUND[0], LOOK_AROUND[1]);
-        self.look_at = Instant::now().checked_add(pause);
-        Ok(())
+        Self { at, journal, entered: false, filling: None, done: Vec::new() }
     }
 
     fn is_rebuilding(&self) -> bool {

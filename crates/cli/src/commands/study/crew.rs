@@ -162,15 +162,7 @@ impl Measurer<'_> {
             if !self.done.iter().any(|id| id == running.id()) {
                 self.done.push(running.id().to_owned());
             }
-            while running.is_filling() {
-                if let Err(error) = moments.keep() {
-                    let _ = running.end();
-                    return Err(error);
-                }
-                if !running.step() {
-                    break;
-                }
-            }
+            while running.is_filling() && running.step() {}
             let goes_on = running.next_visit().is_some() && !interrupt.stops();
             if goes_on && moments.closes_files() {
                 running.end()?;
