@@ -527,12 +527,7 @@ impl RunError {
 
     /// Whether nothing that was measured is in the store of that name any more.
     pub const fn lost_the_store(&self) -> bool {
-        use store::StoreError::{Gone, LogLost, Moved, Overwritten};
-        let Self::Store(error) = self else { return false };
-        matches!(
-            error,
-            Gone(_) | Moved { .. } | Overwritten { .. } | LogLost { is_saved: false, .. }
-        )
+        matches!(self, Self::Store(store::StoreError::Gone { .. }))
     }
 
     /// What kind of trouble, for exit codes.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use engine::verify::Verifier;
 use plan::{Course, PlannedVisit, Round, RoundOf, Standing, Why};
 use record::{Blocks, CellRecord, RunState, Warning};
-use store::{Claim, Store};
+use store::{Change, Claim, Store, StoreError};
 use suite::model::{Cell, Suite};
 use units::Nanos;
 
@@ -26,6 +26,9 @@ mod one_visit;
 mod ready;
 pub(crate) mod room;
 mod tell;
+
+/// So often it is tried to store the last of a run, each time for some seconds.
+const LAST_TRIES: u32 = 6;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +73,8 @@ fn own_seed(seed: u64, side: Option<&Blocks>) -> u64 {
     })
 }
 
-/// A run under way. Every visit is in the store when its step returns; dropped without an end, it
-/// can be resumed.
+/// A run under way. Every visit is in the store when its step returns, unless another process keeps it
+/// from that; dropped without an end, it can be resumed.
 pub struct Running<'a> {
     course: Course,
     /// How long devices are waited for to be idle; not where the suite's own order is played.
@@ -91,6 +94,8 @@ pub struct Running<'a> {
     suite: Suite,
     settings: Settings,
     store: &'a mut Store,
+    /// What is stored with the next visit, or at the end.
+    late: Vec<Change>,
     watcher: &'a mut dyn Watcher,
     interrupt: &'a Interrupt,
     verifier: Option<Arc<Verifier>>,
@@ -153,9 +158,9 @@ impl Running<'_> {
         self.course.next()
     }
 
-    /// Stores a doubt about the run as a whole, once.
-    pub fn doubt(&mut self, warning: Warning) -> Result<(), RunError> {
-        self.warn(warning)
+    /// Stores a doubt about the run as a whole, once, with the next visit.
+    pub fn doubt(&mut self, warning: Warning) {
+        self.warn(warning);
     }
 
     /// Whether it ended before its plan did.
@@ -225,7 +230,7 @@ impl Running<'_> {
             Some(ended) => ended,
             None => {
                 let made = self.course.visits_counted().saturating_add(self.passes);
-                self.store.set_visits_planned(&self.outcome.run, made)?;
+                self.late.push(Change::VisitsPlanned(made));
                 Ok(Next::On)
             }
         };
@@ -241,14 +246,13 @@ impl Running<'_> {
     }
 
     /// Tells the store how many visits the run has at most: cells that end early lower it.
-    fn tell_visits(&mut self) -> Result<(), RunError> {
+    fn tell_visits(&mut self) {
         let made = self.course.visits_counted().saturating_add(self.passes);
         let most = self.course.left().visits_most.saturating_add(made);
         if most != self.planned {
-            self.store.set_visits_planned(&self.outcome.run, most)?;
+            self.late.push(Change::VisitsPlanned(most));
             self.planned = most;
         }
-        Ok(())
     }
 
     /// A step; how it ended if there is nothing left.
@@ -257,16 +261,16 @@ impl Running<'_> {
             return self.fill_by(pass);
         }
         let Some(visit) = self.course.next() else {
-            self.tell_visits()?;
+            self.tell_visits();
             self.tell_of_ends()?;
             return Ok(Some(Next::On));
         };
         let round = self.course.round();
         if round != self.round {
-            self.tell_visits()?;
+            self.tell_visits();
             self.tell_round(round);
-            self.tell_ramp()?;
-            self.tell_time()?;
+            self.tell_ramp();
+            self.tell_time();
         }
         let steady = |round: Option<Round>| round.filter(|r| r.of == RoundOf::Steady);
         // The rounds of a steady phase follow each other without a pause.
@@ -277,7 +281,7 @@ impl Running<'_> {
         if let Some(ended) = self.prepare_phase(phase)? {
             return Ok(Some(ended));
         }
-        self.look_below()?;
+        self.look_below();
         self.begin_files(visit.cell)?;
         if !self.make_files(visit.cell)? || (!same && !self.get_ready(phase)?) {
             return Ok(Some(Next::Interrupted));
@@ -288,12 +292,44 @@ impl Running<'_> {
         })
     }
 
-    fn warn(&mut self, warning: Warning) -> Result<(), RunError> {
+    /// Says it, and has it stored with the next visit.
+    fn warn(&mut self, warning: Warning) {
         if self.warned.insert((warning.code.clone(), warning.text.clone())) {
-            self.store.add_warning(&self.outcome.run, &warning)?;
+            self.late.push(Change::Warning(warning.clone()));
             self.watcher.event(Event::Warning(&warning));
         }
+    }
+
+    /// Stores what has come up. Where another process that reads keeps it from that for too long, it is
+    /// stored with the next visit.
+    fn store_late(&mut self) -> Result<(), RunError> {
+        match self.store.apply(&self.outcome.run, &self.late) {
+            Ok(()) => self.late.clear(),
+            Err(error @ StoreError::Locked { .. }) => {
+                let text =
+                    format!("{error}: visits are kept in memory and stored with a later one");
+                self.warn(Warning::new("store-delayed", text));
+            }
+            Err(error) => return Err(error.into()),
+        }
         Ok(())
+    }
+
+    /// The same when there is no later one.
+    fn store_at_end(&mut self) -> Result<(), RunError> {
+        let mut stored = Ok(());
+        for _ in 0..LAST_TRIES {
+            stored = self.store.apply(&self.outcome.run, &self.late);
+            match &stored {
+                Err(StoreError::Locked { .. }) => {}
+                Ok(()) => return Ok(()),
+                Err(_) => break,
+            }
+        }
+        // How it ended may have room where a visit has none.
+        self.late.retain(|change| !matches!(change, Change::Visit(_)));
+        let _ = self.store.apply(&self.outcome.run, &self.late);
+        Ok(stored?)
     }
 
     /// Says in the store how it ended, whatever that was.
@@ -307,25 +343,21 @@ impl Running<'_> {
             Ok(Next::Interrupted) => RunState::Interrupted,
             Ok(Next::Failed(_)) | Err(_) => RunState::Failed,
         };
-        let warned = match &ended {
+        match &ended {
             Ok(Next::Failed(why)) => self.warn(why.clone()),
-            // The caller tells the error; the store may be what failed.
+            // The caller tells the error.
             Err(error) => {
-                let why = Warning::new("ended", error.to_string());
-                let _ = self.store.add_warning(&self.outcome.run, &why);
-                Ok(())
+                self.late.push(Change::Warning(Warning::new("ended", error.to_string())));
             }
-            Ok(_) => Ok(()),
-        };
-        let told = left.into_iter().try_for_each(|warning| self.warn(warning));
-        let told = told.and(match &ended {
-            // The store may be what failed.
-            Err(_) => Ok(()),
-            Ok(_) => self.look_below_again(),
-        });
-        let stored = self.store.set_state(&self.outcome.run, state);
+            Ok(_) => {}
+        }
+        left.into_iter().for_each(|warning| self.warn(warning));
+        if ended.is_ok() {
+            self.look_below_again();
+        }
+        self.late.push(Change::State(state));
+        let stored = self.store_at_end();
         ended?;
-        warned.and(told)?;
         stored?;
         self.outcome.state = state;
         if state == RunState::Complete {

@@ -5,16 +5,12 @@
 //! owner to detect by guessing from process ids (which containers and reboots use again). The
 //! text in the file only says who, for messages.
 
-use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kernel::{Lock, LockKind};
-
-use crate::{FileId, StoreError, beside, file_id};
+use crate::{StoreError, beside, names};
 
 /// How often and how long a claim waits for one who only looks (see [`is_claimed`]).
 const LOOKS: u32 = 10;
@@ -53,7 +49,7 @@ impl Drop for Claim {
 
 pub(crate) fn lock_path(store: &Path, run: &str) -> PathBuf {
     // One store has one lock, however it is named: relative, absolute or through a link.
-    let store = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+    let store = names::real(store);
     let mut name = store.file_name().unwrap_or_default().to_owned();
     name.push(format!("-{run}.lock"));
     store.with_file_name(name)
@@ -69,13 +65,6 @@ pub(crate) fn claim(store: &Path, run: &str) -> Result<Claim, StoreError> {
                 if !is_signed(&mut file).map_err(failed)? {
                     let why = "it holds something other than a lock".to_owned();
                     return Err(beside::not_beside(path, why));
-                }
-                if is_held_unnamed(store, &path) {
-                    // Whoever opened it while it was locked finds that it is no longer that file.
-                    let _ = std::fs::remove_file(&path);
-                    // One that ends just now lets go of it at once.
-                    std::thread::sleep(LOOK);
-                    continue;
                 }
                 // Who it is, is only for messages: a full disk keeps nobody from a run.
                 let _ = sign(&mut file);
@@ -93,60 +82,8 @@ pub(crate) fn claim(store: &Path, run: &str) -> Result<Claim, StoreError> {
 
 /// Whether someone holds the run. `false` also where that cannot be known.
 pub(crate) fn is_claimed(store: &Path, run: &str) -> bool {
-    is_locked(store, run) || is_held_unnamed(store, &lock_path(store, run))
-}
-
-/// The same, going by the file of the lock alone.
-pub(crate) fn is_locked(store: &Path, run: &str) -> bool {
     let Ok(file) = beside::read(&lock_path(store, run)) else { return false };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
-}
-
-/// Whether another process has the store open and holds that lock, whose file somebody removed.
-fn is_held_unnamed(store: &Path, lock: &Path) -> bool {
-    let (Some(store), Ok(locks)) = (file_id(store), kernel::locks()) else { return false };
-    let own = i64::from(std::process::id());
-    let opens: BTreeSet<i64> = locks
-        .iter()
-        .filter(|lock| lock.kind == LockKind::Posix && (lock.device, lock.inode) == store)
-        .map(|lock| lock.process)
-        .filter(|process| *process != own && *process > 0)
-        .collect();
-    opens.into_iter().any(|process| {
-        let mut held = locks.iter().filter(|lock| is_flock_of(lock, process)).map(id);
-        held.any(|held| is_that(process, held, lock))
-    })
-}
-
-const fn is_flock_of(lock: &Lock, process: i64) -> bool {
-    matches!(lock.kind, LockKind::Flock) && lock.process == process
-}
-
-const fn id(lock: &Lock) -> FileId {
-    (lock.device, lock.inode)
-}
-
-/// Whether the file that a process has locked is the one that had that name. One that nobody may ask
-/// about has it if its lock is on a file beside the store that has no name.
-fn is_that(process: i64, held: FileId, lock: &Path) -> bool {
-    let Ok(files) = std::fs::read_dir(format!("/proc/{process}/fd")) else {
-        return is_nameless(held, lock);
-    };
-    let wanted = [lock.file_name().unwrap_or_default().as_bytes(), b" (deleted)"].concat();
-    files.flatten().any(|file| {
-        let name = std::fs::read_link(file.path());
-        let is_named = name.is_ok_and(|name| {
-            name.file_name().is_some_and(|name| name.as_bytes() == wanted.as_slice())
-        });
-        is_named && file_id(&file.path()) == Some(held)
-    })
-}
-
-fn is_nameless(held: FileId, lock: &Path) -> bool {
-    let folder = lock.parent().unwrap_or(Path::new("."));
-    let is_here = file_id(folder).is_some_and(|(device, _)| device == held.0);
-    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    is_here && !names.into_iter().any(|name| file_id(&name.path()) == Some(held))
 }
 
 const SIGNED: &str = "process ";

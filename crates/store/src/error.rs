@@ -2,15 +2,14 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-use crate::beside;
 use crate::blob::BlobError;
 
-/// `SQLITE_IOERR_SHMSIZE`.
-const INDEX_SIZE: i32 = 4874;
 /// `SQLITE_IOERR_SHORT_READ`.
 const SHORT_READ: i32 = 522;
 /// `SQLITE_IOERR_WRITE`.
 const WRITE: i32 = 778;
+/// `SQLITE_READONLY_ROLLBACK`.
+const HOT: i32 = 776;
 /// `SQLITE_CONSTRAINT_FOREIGNKEY`.
 const NO_PARENT: i32 = 787;
 
@@ -34,16 +33,6 @@ pub enum StoreError {
     /// A file, but of someone else.
     #[error("{} is not a plimsoll store", .0.display())]
     NotAStore(PathBuf),
-    /// Another process has a lease on one of its files, which opening that would end.
-    #[error("the store {} is not opened: another process has a lease on {}: {holder}", path.display(), file.display())]
-    Leased {
-        /// The store.
-        path: PathBuf,
-        /// It, or its log or the like.
-        file: PathBuf,
-        /// The process.
-        holder: String,
-    },
     /// A directory, where a file is wanted.
     #[error("{} is a directory, wanted a file", .0.display())]
     IsDirectory(PathBuf),
@@ -55,31 +44,21 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
-    /// Another process uses it with a log that is not beside this name.
-    #[error("the store {} is not opened: another process has it open under another name", .0.display())]
-    OtherName(PathBuf),
-    /// Removed or exchanged while it was open.
-    #[error("the store {} went away: it was removed or exchanged while it was in use", .0.display())]
-    Gone(PathBuf),
-    /// Another file was copied over it while it was open.
-    #[error("the store {} was overwritten while it was in use: {why}", path.display())]
-    Overwritten {
+    /// Renamed, removed or exchanged while it was open.
+    #[error("the store {} {}", path.display(), went(to.as_deref()))]
+    Gone {
         /// The store.
         path: PathBuf,
-        /// Its log, which is kept.
-        log: PathBuf,
-        /// How that shows.
-        why: String,
+        /// The name that its file has now, if it has one.
+        to: Option<PathBuf>,
     },
-    /// Renamed while it was open.
-    #[error("the store {} was moved to {} while it was in use", path.display(), to.display())]
-    Moved {
-        /// The store.
+    /// What lies beside the store under a name of SQLite's or of ours is not what that would make.
+    #[error("{} is not used: {why}, wanted a regular file of the store's", path.display())]
+    NotBeside {
+        /// Which.
         path: PathBuf,
-        /// The name that its file has now.
-        to: PathBuf,
-        /// Its log, if that could not be put into the file.
-        log: Option<PathBuf>,
+        /// What was seen.
+        why: String,
     },
     /// Made, but nothing is in it: the first run is making it just now, or was killed doing so.
     #[error("the store {} is empty", .0.display())]
@@ -221,71 +200,6 @@ pub enum StoreError {
         /// What that process said about itself.
         holder: Option<String>,
     },
-    /// What lies beside the store under a name of SQLite's or of ours is not what that would make.
-    #[error("{} is not used: {why}, wanted {wanted}", path.display())]
-    NotBeside {
-        /// Which.
-        path: PathBuf,
-        /// What was seen.
-        why: String,
-        /// What may be there.
-        wanted: &'static str,
-    },
-    /// The log beside it lost something that was stored, so nothing is added before somebody looked.
-    #[error("the store {} is damaged: its log {} is not as it was written: {why}", path.display(), log.display())]
-    LogDamaged {
-        /// The store.
-        path: PathBuf,
-        /// Its log.
-        log: PathBuf,
-        /// How that shows.
-        why: String,
-    },
-    /// Its log was changed or removed while it was in use, so that others cannot read what was stored.
-    #[error("what was stored last in {} cannot be read: its log {} is not as it was written: {why}", path.display(), log.display())]
-    LogLost {
-        /// The store.
-        path: PathBuf,
-        /// The name of its log.
-        log: PathBuf,
-        /// How that shows.
-        why: String,
-        /// All that was stored until then is in the file nevertheless.
-        is_saved: bool,
-        /// The log has all, and is refused for another reason.
-        is_whole: bool,
-    },
-    /// The log beside it is of another copy of the store, or of another store: together they are
-    /// neither.
-    #[error("the store {} is not opened: its log {} is of another copy or another store: {why}", path.display(), log.display())]
-    OtherLog {
-        /// The store.
-        path: PathBuf,
-        /// What has the name of its log.
-        log: PathBuf,
-        /// How that shows.
-        why: String,
-    },
-    /// Something is copied over it just now, or it was cut: its log is not put into that.
-    #[error("the store {} is not opened: {why}. It is being copied, or was cut; its log {} is kept", path.display(), log.display())]
-    NotWhole {
-        /// The store.
-        path: PathBuf,
-        /// Its log.
-        log: PathBuf,
-        /// What is missing.
-        why: String,
-    },
-    /// There is none, but its log is still there, and has what was stored last.
-    #[error("the store {} is gone, and its log {} is still there with what was stored last", path.display(), log.display())]
-    Lost {
-        /// The store.
-        path: PathBuf,
-        /// Its log.
-        log: PathBuf,
-        /// Where in the log the store's first page is, and its length, if the log has all pages.
-        whole: Option<(u64, u64)>,
-    },
     /// The file that marks a run as under way cannot be made.
     #[error("cannot lock {}", path.display())]
     CannotClaim {
@@ -297,20 +211,11 @@ pub enum StoreError {
     },
 }
 
-/// Whether SQLite found that pages contradict each other, or that it is no database.
-pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
-    let code = error.sqlite_error_code();
-    matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
-}
-
-/// How to use a store again whose log has other names: it must not be moved away.
-fn other_names(log: &Path) -> String {
-    let file = log.display();
-    format!(
-        "{file} may have results that are not in the store's file: do not remove it. `find DIRECTORY -xdev \
-         -samefile {file}` finds its other names. Remove those, or give it a file of its own: `cp -p {file} \
-         {file}.copy && mv {file}.copy {file}`"
-    )
+fn went(to: Option<&Path>) -> String {
+    match to {
+        Some(to) => format!("was moved to {} while it was in use", to.display()),
+        None => "went away: it was removed or exchanged while it was in use".to_owned(),
+    }
 }
 
 impl StoreError {
@@ -323,44 +228,19 @@ impl StoreError {
             Self::NotAStore(_) => {
                 "nothing was changed in it; name another file with `--store FILE`"
             }
-            Self::Leased { .. } => {
-                "opening it would send that process a signal, which by default ends it; wait until it \
-                 gives the lease back, or name another store with `--store FILE`"
-            }
             Self::IsDirectory(path) => {
                 let file = path.join("plimsoll.db");
                 return Some(format!("name a file in it: `--store {}`", file.display()));
             }
-            Self::OtherName(_) => {
-                "under each name it would have a log of its own, and what is in one of them would be lost. \
-                 Use the name that the other process uses, or wait until that ends. Links are followed; hard \
-                 links and mounts of a file are other names: mount the directory instead"
-            }
             Self::BadName { .. } => "name another file with `--store FILE`",
-            Self::Gone(_) => {
+            Self::Gone { to: None, .. } => {
                 "what was measured since then is lost, and what was before unless there is a copy; \
                  measure again"
             }
-            Self::Overwritten { path, log, .. } => {
-                let (store, log) = (path.display(), log.display());
-                return Some(format!(
-                    "nothing was put into it. What was stored last is in {log}, and can be read only with \
-                     the file that it was written for. When nobody writes to {store} any more, \
-                     `mv {log} {log}.old` goes on with what is in {store} then"
-                ));
-            }
-            Self::Moved { to, log: None, .. } => {
+            Self::Gone { to: Some(to), .. } => {
                 return Some(format!(
                     "all that was stored is in {to}; `plimsoll resume RUN --store {to}` goes on with a run",
                     to = to.display()
-                ));
-            }
-            Self::Moved { to, log: Some(log), .. } => {
-                let (to, log) = (to.display(), log.display());
-                return Some(format!(
-                    "what was stored last is in {log}, and could not be put into {to}: somebody else \
-                     uses that, or changed it. When nobody uses {to} any more, `mv {log} {to}-wal` \
-                     brings it there"
                 ));
             }
             Self::Empty(_) => "`plimsoll run` puts something in",
@@ -372,7 +252,13 @@ impl StoreError {
                 "visits stored before are safe; free some space, or raise the limit of file sizes (`ulimit -f`), then \
                  `plimsoll resume`"
             }
-            Self::Locked { .. } => "try again when that process is done",
+            Self::Locked { .. } => {
+                "try again when that process is done, or end it if it is stopped (`fuser FILE` finds it)"
+            }
+            Self::ReadOnly { source, .. } if extended(source) == Some(HOT) => {
+                "a process was killed while it stored something: open it once with write permission, by \
+                 `plimsoll list`"
+            }
             Self::ReadOnly { .. } => {
                 "check the permissions of the file and of its directory, and that it is not mounted read-only"
             }
@@ -390,8 +276,8 @@ impl StoreError {
             }
             Self::Io { path, source } if extended(source) == Some(SHORT_READ) => {
                 return Some(format!(
-                    "522: a file of the store is shorter than it was written. Somebody cut {} or its log, or \
-                     copied another file over it; `plimsoll list` shows what can still be read",
+                    "522: a file of the store is shorter than it was written. Somebody cut {}, or copied \
+                     another file over it; `plimsoll list` shows what can still be read",
                     path.display()
                 ));
             }
@@ -410,76 +296,9 @@ impl StoreError {
             Self::NoSuchRun { suggestion, .. } => return suggestion.clone(),
             Self::Ambiguous { found, .. } => return Some(format!("one of {}", found.join(", "))),
             Self::Claimed { .. } => "wait for it, or end that process first",
-            Self::NotBeside { path, why, .. }
-                if why.ends_with(beside::NAMES)
-                    && path.as_os_str().as_encoded_bytes().ends_with(b"-wal") =>
-            {
-                return Some(other_names(path));
-            }
-            Self::NotBeside { path, why, .. }
-                if why.starts_with(beside::OF_USER)
-                    && !path.as_os_str().as_encoded_bytes().ends_with(b".lock") =>
-            {
-                let beside = path.display();
-                return Some(format!(
-                    "nothing was written to it. If that user may read the store, his reading may have left \
-                     it: root or the owner of the store may remove {beside} when it is empty, or the index \
-                     (`-shm`), and nobody uses it. Else move it away, or name a store in a directory of \
-                     your own with `--store FILE`"
-                ));
-            }
             Self::NotBeside { .. } => {
                 "nothing was written to it; look at who put it there, and move it away, or name \
                  a store in a directory of your own with `--store FILE`"
-            }
-            Self::LogDamaged { path, log, .. } => {
-                let (store, log) = (path.display(), log.display());
-                return Some(format!(
-                    "nothing was changed; commands that only read show what can still be read. Copy \
-                     {store} and {log} away. Then `mv {log} {log}.damaged` goes on with what is in \
-                     {store} itself, and `sqlite3 {store} 'PRAGMA wal_checkpoint(TRUNCATE)'` with that \
-                     and what the log has before the damage"
-                ));
-            }
-            Self::LogLost { path, is_saved: true, .. } => {
-                return Some(format!(
-                    "all that was stored until then is in {} itself; `plimsoll resume RUN` goes on with a run",
-                    path.display()
-                ));
-            }
-            Self::LogLost { log, is_whole: true, .. } => return Some(other_names(log)),
-            Self::LogLost { path, log, .. } => {
-                let (store, log) = (path.display(), log.display());
-                return Some(format!(
-                    "nothing of it was put into {store}. What is in {store} itself, and in {log} before the                      damage, can still be read: `plimsoll list`. Copy both away. If {log} was put back                      from a copy or cut, `mv {log} {log}.old` goes on with what is in {store} itself;                      measure the rest again"
-                ));
-            }
-            Self::Lost { path, log, whole } => {
-                let (store, log) = (path.display(), log.display());
-                let back = match whole {
-                    None => format!("put {store} back, if there is a copy as new as the log"),
-                    Some((at, bytes)) => format!(
-                        "the log has all of it: `dd if={log} of={store} bs=1 skip={at} count={bytes}` \
-                         brings it back"
-                    ),
-                };
-                return Some(format!("{back}; or `mv {log} {log}.old` begins a new store"));
-            }
-            Self::OtherLog { path, log, .. } => {
-                let (store, log) = (path.display(), log.display());
-                return Some(format!(
-                    "nothing was changed. If a plimsoll works on {store}, wait until it ends. Else \
-                     `mv {log} {log}.old` goes on with what is in {store} itself. What the log has can \
-                     be read only with the file that it was written for"
-                ));
-            }
-            Self::NotWhole { path, log, .. } => {
-                let (store, log) = (path.display(), log.display());
-                return Some(format!(
-                    "nothing was changed. If somebody copies a file to {store}, wait until that ends. \
-                     Else copy {store} and {log} away, put a whole copy of the store in its place, \
-                     and `mv {log} {log}.old` goes on with that"
-                ));
             }
             Self::CannotClaim { .. } => "the lock lies beside the store; check its directory",
         };
@@ -508,13 +327,10 @@ impl StoreError {
         {
             return Self::Damaged { path, source: Box::new(error) };
         }
-        // No room for the log's index, which SQLite calls an error of the device.
-        let is_index = extended(&error) == Some(INDEX_SIZE);
         // All that refers to something refers to a run, or to a part of one.
         if extended(&error) == Some(NO_PARENT) {
             return Self::RunRemoved { path, source: Box::new(error) };
         }
-        let code = if is_index { Some(ErrorCode::DiskFull) } else { code };
         let source = Box::new(error);
         match code {
             Some(ErrorCode::DiskFull) => Self::DiskFull { path, source },

@@ -3,10 +3,10 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::{Store, StoreError, mark, seal};
+use crate::{Store, StoreError, seal};
 
 /// In order; only ever added to.
-const MIGRATIONS: [&str; 17] = [
+const MIGRATIONS: [&str; 18] = [
     include_str!("../migrations/0001_runs.sql"),
     include_str!("../migrations/0002_rounds.sql"),
     include_str!("../migrations/0003_looks.sql"),
@@ -24,6 +24,7 @@ const MIGRATIONS: [&str; 17] = [
     include_str!("../migrations/0015_checksums.sql"),
     include_str!("../migrations/0016_seals.sql"),
     include_str!("../migrations/0017_marks.sql"),
+    include_str!("../migrations/0018_no_mark.sql"),
 ];
 /// The schema this program reads and writes.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
@@ -58,15 +59,10 @@ impl Store {
 
     /// Applies what is missing, all in one transaction.
     ///
-    /// * `found`: the schema before anything was written. Who took the file for a new one may have
-    ///   written to the log of a store that another process made meanwhile, and sets a mark behind it.
+    /// * `found`: the schema before anything was written.
     pub(crate) fn migrate(&mut self, found: i64) -> Result<(), StoreError> {
-        if found == KNOWN && self.schema()? == KNOWN {
+        if found == KNOWN {
             return Ok(());
-        }
-        if (1..mark::MARKED).contains(&found) {
-            // Then the next log begins with the file.
-            self.empty_log();
         }
         let path = self.path.clone();
         let failed = |error| StoreError::sql(&path, error);
@@ -76,17 +72,14 @@ impl Store {
             .map_err(failed)?;
         // Again, now that nobody else can write: another process may have been faster.
         let version = integer(&transaction, "PRAGMA user_version").map_err(failed)?;
+        if version >= KNOWN {
+            return Ok(());
+        }
         for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
             transaction.execute_batch(migration).map_err(failed)?;
         }
         if version < SEALED {
             seal_all(&transaction).map_err(failed)?;
-        }
-        if (1..mark::MARKED).contains(&version) {
-            mark::bear(&transaction, &path).map_err(failed)?;
-        }
-        if version >= mark::MARKED {
-            mark::touch(&transaction).map_err(failed)?;
         }
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
         transaction.pragma_update(None, "user_version", KNOWN).map_err(failed)?;

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::{StoreError, beside, look};
+use crate::{StoreError, beside, head};
 
 /// Why nothing else may be written under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Taken {
 pub fn taken(path: &Path, in_use: Option<&Path>) -> Option<Taken> {
     let path = real(path);
     let in_use = in_use.map(real);
-    let is_store = |path: &Path| in_use.as_deref() == Some(path) || look::is_store(path);
+    let is_store = |path: &Path| in_use.as_deref() == Some(path) || head::is_store(path);
     if is_store(&path) {
         return Some(Taken::Store);
     }
@@ -62,18 +62,18 @@ pub(crate) fn check(path: &Path) -> Result<(), StoreError> {
     let most = NAME_MAX - ADDED_MAX;
     if length > most {
         return bad(format!(
-            "it has {length} bytes, wanted at most {most}: the names of its log and of its locks are \
+            "it has {length} bytes, wanted at most {most}: the names of its journal and of its locks are \
              longer, and {NAME_MAX} is the most that a name may have"
         ));
     }
-    match beside_of(&real).filter(|store| look::is_store(store)) {
+    match beside_of(&real).filter(|store| head::is_store(store)) {
         Some(store) => bad(format!("it is a name of the store of results {}", store.display())),
         None => Ok(()),
     }
 }
 
 /// The path with no link in it; of what is not there yet, in the directory as it is.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     if let Ok(found) = path.canonicalize() {
         return found;
     }

@@ -1,71 +1,58 @@
-//! A store as it looks to one who has not opened it.
-//!
-//! Who watches a store for hours keeps no connection to it: with one the log would never be put back
-//! into the file, and a copy that somebody puts in the file's place would then be read with the log of
-//! another.
+//! A store as it looks to one who has not opened it: who watches a store for hours keeps no lock on it.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::{claim, log_path};
+use crate::claim;
 
 /// The kernel's clock of files may stand still for so long.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What the files of a store are. Another process that stores or removes something makes it another.
+/// What the file of a store is. Another process that stores or removes something makes it another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outside {
-    file: Option<Stamp>,
-    log: Option<Stamp>,
-}
+pub struct Outside(Option<Stamp>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stamp {
-    device: u64,
-    inode: u64,
+    file: (u64, u64),
     bytes: u64,
     changed: Duration,
 }
 
 impl Outside {
-    /// Of the file of that name, and of the log beside it.
+    /// Of the file of that name.
     pub fn of(path: &Path) -> Self {
-        Self { file: stamp(path), log: stamp(&log_path(path)) }
+        let stamp = |found: std::fs::Metadata| Stamp {
+            file: (found.dev(), found.ino()),
+            bytes: found.len(),
+            changed: Duration::new(
+                u64::try_from(found.mtime()).unwrap_or(0),
+                u32::try_from(found.mtime_nsec()).unwrap_or(0),
+            ),
+        };
+        Self(std::fs::metadata(path).ok().map(stamp))
     }
 
     /// Whether it is a file at all.
     pub const fn is_there(&self) -> bool {
-        self.file.is_some()
+        self.0.is_some()
     }
 
     /// Whether it is the same file, whatever is in it.
     pub fn is_same_file(&self, other: &Self) -> bool {
-        let name = |outside: &Self| outside.file.as_ref().map(|file| (file.device, file.inode));
-        name(self).is_some() && name(self) == name(other)
+        let file = |outside: &Self| outside.0.as_ref().map(|stamp| stamp.file);
+        file(self).is_some() && file(self) == file(other)
     }
 
     /// Whether the last change lies so far back that the next will show.
     pub fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut stamps = self.file.iter().chain(&self.log);
-        stamps.all(|stamp| now.abs_diff(stamp.changed) > TICK)
+        self.0.as_ref().is_none_or(|stamp| now.abs_diff(stamp.changed) > TICK)
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
-    let found = std::fs::metadata(path).ok()?;
-    let seconds = u64::try_from(found.mtime()).unwrap_or(0);
-    let nanos = u32::try_from(found.mtime_nsec()).unwrap_or(0);
-    Some(Stamp {
-        device: found.dev(),
-        inode: found.ino(),
-        bytes: found.len(),
-        changed: Duration::new(seconds, nanos),
-    })
-}
-
-/// Whether a process holds a run of the store in that file now; see [`crate::Store::is_live`].
+/// Whether a process holds a run of the store in that file now.
 pub fn is_live(path: &Path, id: &str) -> bool {
     claim::is_claimed(path, id)
 }
@@ -84,14 +71,11 @@ mod tests {
         std::fs::write(&path, "more").unwrap();
         let more = Outside::of(&path);
         assert!(one != more && one.is_same_file(&more));
-        std::fs::write(log_path(&path), "log").unwrap();
-        assert_ne!(more, Outside::of(&path));
         let copy = path.with_extension("copy");
         std::fs::write(&copy, "more").unwrap();
         std::fs::rename(&copy, &path).unwrap();
         assert!(!one.is_same_file(&Outside::of(&path)));
         std::fs::remove_file(&path).unwrap();
-        std::fs::remove_file(log_path(&path)).unwrap();
         assert!(!one.is_same_file(&Outside::of(&path)));
     }
 }

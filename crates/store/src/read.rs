@@ -264,8 +264,7 @@ impl Columns<'_> {
             target: self.named_target()?,
             started_unix_ns: (imported.is_none() || started != 0).then_some(started),
             imported,
-            // One that says it is under way was looked for in all processes.
-            live: state == RunState::Running || claim::is_locked(&self.store.path, self.run),
+            live: claim::is_claimed(&self.store.path, self.run),
             state,
             visits_made: self.get("visits_made")?,
             visits_planned: self.get("visits_planned")?,

@@ -57,6 +57,9 @@ pub(crate) const LEDGER: Table = table("ledger", 13, Part::Measured);
 pub(crate) const WARNING: Table = table("warning", 5, Part::Measured);
 const CALIBRATION: Table = table("calibration", 5, Part::Header);
 
+/// Which warnings are of the run as a whole.
+const OF_RUN: &str = "run = ?1 AND visit IS NULL";
+
 /// All that hangs on a visit by its key.
 const OF_VISIT: [Table; 6] = [VISIT_STREAM, OP, REPORTED, WORKER, LEDGER, WARNING];
 
@@ -171,7 +174,7 @@ fn of_run(connection: &Connection, run: i64) -> rusqlite::Result<Sums> {
     for table in [IMPORTED, CELL, CELL_STREAM] {
         sums.add_all(connection, table, "run = ?1", &[run])?;
     }
-    sums.add_all(connection, RUN_WARNING, "run = ?1 AND visit IS NULL", &[run])?;
+    sums.add_all(connection, RUN_WARNING, OF_RUN, &[run])?;
     let mut visits = connection.prepare_cached("SELECT visit FROM visit WHERE run = ?1")?;
     let keys = visits.query_map([run], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
     for key in keys {
@@ -190,17 +193,20 @@ pub(crate) struct Seal {
     warned: i64,
 }
 
-const COUNTS: &str = "SELECT
-    (SELECT count(DISTINCT cell || '/' || repeat) FROM visit
-         WHERE run = ?1 AND end <> 'interrupted' AND purpose = 'measure'),
-    (SELECT count(*) FROM warning WHERE run = ?1)";
+/// Visits and warnings of a run, as `list` counts them.
+fn counts(connection: &Connection, run: i64) -> rusqlite::Result<(i64, i64)> {
+    let query = "SELECT
+        (SELECT count(DISTINCT cell || '/' || repeat) FROM visit
+             WHERE run = ?1 AND end <> 'interrupted' AND purpose = 'measure'),
+        (SELECT count(*) FROM warning WHERE run = ?1)";
+    connection.prepare_cached(query)?.query_row([run], |row| Ok((row.get(0)?, row.get(1)?)))
+}
 
 impl Seal {
     /// Of a run as it is.
     fn of(connection: &Connection, run: i64) -> rusqlite::Result<Self> {
         let sums = of_run(connection, run)?;
-        let counts = |row: &Row| Ok((row.get(0)?, row.get(1)?));
-        let (made, warned) = connection.query_row(COUNTS, [run], counts)?;
+        let (made, warned) = counts(connection, run)?;
         Ok(Self { is_sealed: true, sums, made, warned })
     }
 
@@ -266,24 +272,82 @@ pub(crate) fn seal_new(connection: &Connection, run: i64) -> rusqlite::Result<()
     Seal::of(connection, run)?.write(connection, run)
 }
 
+/// The rows that one change of a run is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Touched {
+    Header,
+    Warnings,
+    Cell(u32),
+    /// With all that hangs on it, by its place among the visits.
+    Visit(u32),
+}
+
+impl Touched {
+    fn sums(self, connection: &Connection, run: i64) -> rusqlite::Result<Sums> {
+        let mut sums = Sums::default();
+        match self {
+            Self::Header => sums.add_all(connection, RUN, "number = ?1", &[run])?,
+            Self::Warnings => sums.add_all(connection, RUN_WARNING, OF_RUN, &[run])?,
+            Self::Cell(cell) => {
+                let keys = [run, i64::from(cell)];
+                sums.add_all(connection, CELL, "run = ?1 AND cell = ?2", &keys)?;
+            }
+            Self::Visit(order) => {
+                let query = "SELECT visit FROM visit WHERE run = ?1 AND position = ?2";
+                let mut key = connection.prepare_cached(query)?;
+                if let Some(key) =
+                    key.query_row([run, i64::from(order)], |r| r.get(0)).optional()?
+                {
+                    sums = of_visit(connection, key)?;
+                }
+            }
+        }
+        Ok(sums)
+    }
+}
+
+/// Changes a run, and its seal by as much. What was another before stays another: a row that was
+/// garbled is not sealed by the next change.
+pub(crate) fn changing<T>(
+    connection: &Connection,
+    run: i64,
+    rows: Touched,
+    work: impl FnOnce() -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let state = || rows.sums(connection, run).and_then(|sums| Ok((sums, counts(connection, run)?)));
+    let (before, (made_before, warned_before)) = state()?;
+    let done = work()?;
+    let (after, (made_after, warned_after)) = state()?;
+    if let Ok(seal) = Seal::read(connection, run)? {
+        let sums = seal.sums.plus(after).minus(before);
+        let made = seal.made.saturating_add(made_after).saturating_sub(made_before);
+        let warned = seal.warned.saturating_add(warned_after).saturating_sub(warned_before);
+        Seal { sums, made, warned, ..seal }.write(connection, run)?;
+    }
+    Ok(done)
+}
+
+/// The numbers of all calibrations, and whether each is what was written.
+fn calibrations(connection: &Connection) -> rusqlite::Result<Vec<(i64, bool)>> {
+    let query = "SELECT calibration.*, seal FROM calibration
+                 LEFT JOIN calibration_seal USING (number)";
+    let mut statement = connection.prepare_cached(query)?;
+    let found = statement.query_map([], |row| {
+        let sum = of_columns(CALIBRATION.name, row, 0..CALIBRATION.columns)?;
+        let written: Option<i64> = row.get(CALIBRATION.columns)?;
+        Ok((row.get(0)?, written == Some(sum.cast_signed())))
+    })?;
+    found.collect()
+}
+
 /// Removes calibrations that are not what was written, and seals of lost ones.
 pub(crate) fn remove_damaged_calibrations(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute(
         "DELETE FROM calibration_seal WHERE number NOT IN (SELECT number FROM calibration)",
         [],
     )?;
-    let query = "SELECT calibration.*, seal FROM calibration
-                 LEFT JOIN calibration_seal USING (number)";
-    let mut statement = connection.prepare(query)?;
-    let found = statement.query_map([], |row| {
-        let sum = of_columns(CALIBRATION.name, row, 0..CALIBRATION.columns)?;
-        let written: Option<i64> = row.get(CALIBRATION.columns)?;
-        Ok((row.get::<_, i64>(0)?, written == Some(sum.cast_signed())))
-    })?;
-    for (number, is_whole) in found.collect::<Result<Vec<_>, _>>()? {
-        if !is_whole {
-            connection.execute("DELETE FROM calibration WHERE number = ?1", [number])?;
-        }
+    for (number, _) in calibrations(connection)?.into_iter().filter(|(_, is_whole)| !is_whole) {
+        connection.execute("DELETE FROM calibration WHERE number = ?1", [number])?;
     }
     Ok(())
 }
@@ -293,66 +357,13 @@ pub(crate) fn seal_calibrations(connection: &Connection) -> rusqlite::Result<()>
     let mut statement = connection.prepare(
         "SELECT * FROM calibration WHERE number NOT IN (SELECT number FROM calibration_seal)",
     )?;
-    let sums = statement.query_map([], |row| {
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
         let sum = of_columns(CALIBRATION.name, row, 0..CALIBRATION.columns)?;
-        Ok((row.get::<_, i64>(0)?, sum.cast_signed()))
-    })?;
-    for (number, sum) in sums.collect::<Result<Vec<_>, _>>()? {
-        connection.execute("INSERT INTO calibration_seal VALUES (?1, ?2)", params![number, sum])?;
+        let own = params![row.get::<_, i64>(0)?, sum.cast_signed()];
+        connection.execute("INSERT INTO calibration_seal VALUES (?1, ?2)", own)?;
     }
     Ok(())
-}
-
-/// Changes a run, and its seal by as much. What was another before stays another: a row that was
-/// garbled is not sealed by the next change.
-pub(crate) fn changing<T>(
-    connection: &Connection,
-    run: i64,
-    (table, which, keys): (Table, &str, &[i64]),
-    work: impl FnOnce() -> rusqlite::Result<T>,
-) -> rusqlite::Result<T> {
-    let sums = || {
-        let mut sums = Sums::default();
-        sums.add_all(connection, table, which, keys).map(|()| sums)
-    };
-    let before = sums()?;
-    let done = work()?;
-    let change = sums()?.minus(before);
-    if let Ok(seal) = Seal::read(connection, run)? {
-        Seal { sums: seal.sums.plus(change), ..seal }.write(connection, run)?;
-    }
-    Ok(done)
-}
-
-/// Adds a warning of the run as a whole to the seal.
-pub(crate) fn with_warning(connection: &Connection, run: i64, key: i64) -> rusqlite::Result<()> {
-    let mut more = Sums::default();
-    more.add_all(connection, RUN_WARNING, "warning = ?1", &[key])?;
-    if let Ok(seal) = Seal::read(connection, run)? {
-        let warned = seal.warned.saturating_add(1);
-        Seal { sums: seal.sums.plus(more), warned, ..seal }.write(connection, run)?;
-    }
-    Ok(())
-}
-
-/// Adds the visit of that key to the seal.
-pub(crate) fn with_visit(connection: &Connection, run: i64, key: i64) -> rusqlite::Result<()> {
-    let Ok(seal) = Seal::read(connection, run)? else { return Ok(()) };
-    // Whether it is the first of its cell and repeat that counts.
-    let made: i64 = connection.query_row(
-        "SELECT new.end <> 'interrupted' AND new.purpose = 'measure' AND NOT EXISTS (
-             SELECT 1 FROM visit AS old WHERE old.run = new.run AND old.cell = new.cell
-                 AND old.repeat = new.repeat AND old.visit <> new.visit
-                 AND old.end <> 'interrupted' AND old.purpose = 'measure')
-         FROM visit AS new WHERE new.visit = ?1",
-        [key],
-        |row| row.get(0),
-    )?;
-    let count = "SELECT count(*) FROM warning WHERE visit = ?1";
-    let warned: i64 = connection.query_row(count, [key], |row| row.get(0))?;
-    let sums = seal.sums.plus(of_visit(connection, key)?);
-    let (made, warned) = (seal.made.saturating_add(made), seal.warned.saturating_add(warned));
-    Seal { sums, made, warned, ..seal }.write(connection, run)
 }
 
 impl Store {
@@ -448,27 +459,18 @@ impl Store {
     /// Compares all calibrations with their seals.
     pub(crate) fn check_calibrations(&self) -> Result<(), StoreError> {
         let failed = |error| self.sql(error);
-        let query = "SELECT calibration.*, seal FROM calibration
-                     LEFT JOIN calibration_seal USING (number)";
-        let mut statement = self.connection.prepare_cached(query).map_err(failed)?;
-        let mut rows = statement.query([]).map_err(failed)?;
-        let (mut seen, bad) = (0i64, |number: i64, why: &str| {
-            let of = format!("number {number}");
-            Err(StoreError::bad(&self.path, "calibration", &of, why.to_owned()))
-        });
-        while let Some(row) = rows.next().map_err(failed)? {
-            let number: i64 = row.get(0).map_err(failed)?;
-            let found = of_columns(CALIBRATION.name, row, 0..CALIBRATION.columns);
-            let written: Option<i64> = row.get(CALIBRATION.columns).map_err(failed)?;
-            if written != Some(found.map_err(failed)?.cast_signed()) {
-                return bad(number, "its checksum differs from the one that was written");
-            }
-            seen += 1;
+        let bad = |number: i64, why: &str| {
+            Err(StoreError::bad(&self.path, "calibration", &format!("number {number}"), why.into()))
+        };
+        let found = calibrations(&self.connection).map_err(failed)?;
+        if let Some((number, _)) = found.iter().find(|(_, is_whole)| !is_whole) {
+            return bad(*number, "its checksum differs from the one that was written");
         }
         let query = "SELECT count(*) FROM calibration_seal";
         let written: i64 =
             self.connection.query_row(query, [], |row| row.get(0)).map_err(failed)?;
-        if written == seen { Ok(()) } else { bad(seen, "its row is lost") }
+        let seen = found.len() as i64;
+        if seen == written { Ok(()) } else { bad(seen, "its row is lost") }
     }
 }
 

@@ -2,10 +2,11 @@ use record::{
     CellRecord, Imported, LedgerEntry, OpRecord, Reported, Run, RunHeader, RunState, StackTree,
     StreamRecord, VisitRecord, Warning, WorkerRecord,
 };
-use rusqlite::{Transaction, TransactionBehavior, named_params, params};
+use rusqlite::{ErrorCode, Transaction, TransactionBehavior, named_params, params};
 use serde::Serialize;
 
-use crate::{Store, StoreError, blob, claim, error, mark, seal};
+use crate::seal::{self, Touched};
+use crate::{Store, StoreError, blob, claim};
 
 /// How the columns hold a u64: the i64 of the same bits.
 const fn bits(n: u64) -> i64 {
@@ -43,137 +44,59 @@ impl Store {
         })
     }
 
-    /// Stores whole runs, all or none, on the disk when this returns. As with
-    /// [`Self::create_run`], their ids are new: returned in the order of the runs.
+    /// Stores whole runs, all or none. As with [`Self::create_run`], their ids are new: returned in
+    /// the order of the runs.
     pub fn add_runs(&mut self, runs: &[Run]) -> Result<Vec<String>, StoreError> {
-        self.synchronous("FULL")?;
-        let added = self.transaction(|t| {
+        self.transaction(|t| {
             let add = |run: &Run| {
                 let number = insert_run(t, &run.header, &run.cells)?;
-                run.visits.iter().try_for_each(|visit| insert_visit(t, number, visit).map(drop))?;
+                run.visits.iter().try_for_each(|visit| insert_visit(t, number, visit))?;
                 seal::seal_new(t, number)?;
                 Ok(format!("r{number}"))
             };
             runs.iter().map(add).collect()
-        });
-        self.synchronous("NORMAL")?;
-        let added = added?;
-        self.kept(true)?;
-        Ok(added)
-    }
-
-    /// Adds a visit, in one transaction that is on the disk when this returns.
-    pub fn add_visit(&mut self, id: &str, visit: &VisitRecord) -> Result<(), StoreError> {
-        let run = self.number(id)?;
-        let known: (bool, bool) = self
-            .connection
-            .query_row(
-                "SELECT EXISTS (SELECT 1 FROM cell WHERE run = ?1 AND cell = ?2),
-                        EXISTS (SELECT 1 FROM visit WHERE run = ?1 AND position = ?3)",
-                params![run, visit.cell, visit.order],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )
-            .map_err(|e| self.sql(e))?;
-        match known {
-            (false, _) => {
-                return Err(StoreError::NoSuchCell { run: id.to_owned(), cell: visit.cell });
-            }
-            (_, true) => {
-                return Err(StoreError::VisitExists { run: id.to_owned(), order: visit.order });
-            }
-            _ => {}
-        }
-        // A drive under load sometimes takes the machine down with it, and then the visits before
-        // are the evidence. So a visit's commit syncs the log, and with it all commits before: a
-        // few milliseconds between visits, at the same place every time, never in one.
-        self.synchronous("FULL")?;
-        let added = self.transaction(|t| {
-            let key = insert_visit(t, run, visit)?;
-            seal::with_visit(t, run, key)
-        });
-        self.synchronous("NORMAL")?;
-        added.and_then(|()| self.kept(false))
-    }
-
-    /// Adds a doubt about the run as a whole.
-    pub fn add_warning(&mut self, id: &str, warning: &Warning) -> Result<(), StoreError> {
-        let run = self.number(id)?;
-        self.transaction(|t| {
-            insert_warning(t, run, None, warning)?;
-            seal::with_warning(t, run, t.last_insert_rowid())
         })
     }
 
-    /// Says why a cell cannot be measured here. Only once, and not of a cell that has one.
-    pub fn set_impossible(&mut self, id: &str, cell: u32, why: &str) -> Result<(), StoreError> {
+    /// Changes a run, all or nothing, in one transaction that is on the disk when this returns.
+    pub fn apply(&mut self, id: &str, changes: &[Change]) -> Result<(), StoreError> {
         let run = self.number(id)?;
-        let changed = self.transaction(|t| {
-            let row = (seal::CELL, "run = ?1 AND cell = ?2", &[run, i64::from(cell)][..]);
-            seal::changing(t, run, row, || {
-                t.execute(
-                    "UPDATE cell SET impossible = ?3
-                     WHERE run = ?1 AND cell = ?2 AND impossible IS NULL",
-                    params![run, cell, why],
-                )
-            })
-        })?;
-        if changed == 0 {
-            return Err(StoreError::NoSuchCell { run: id.to_owned(), cell });
-        }
-        Ok(())
+        changes.iter().try_for_each(|change| self.check(id, run, change))?;
+        self.transaction(|t| changes.iter().try_for_each(|change| make(t, run, change)))
     }
 
-    /// Says what the unit of direct I/O is on files that the run made itself. Only once, and not
-    /// where it was known before.
-    pub fn set_direct_alignment(&mut self, id: &str, bytes: u32) -> Result<(), StoreError> {
-        let run = self.number(id)?;
-        let sql = "UPDATE run SET target_alignment = ?2
-             WHERE number = ?1 AND target_alignment IS NULL";
-        self.change_header(run, sql, bytes)
+    /// Adds a visit; see [`Change::Visit`].
+    pub fn add_visit(&mut self, id: &str, visit: &VisitRecord) -> Result<(), StoreError> {
+        self.apply(id, &[Change::Visit(Box::new(visit.clone()))])
     }
 
-    /// Says what lies below the targets as the first visit begins. Only once, and not where it was
-    /// known before.
-    pub fn set_stack(&mut self, id: &str, stack: &StackTree) -> Result<(), StoreError> {
-        let run = self.number(id)?;
-        let path = self.path.clone();
-        let text = json(stack).map_err(|error| StoreError::sql(&path, error))?;
-        self.change_header(
-            run,
-            "UPDATE run SET stack = ?2 WHERE number = ?1 AND stack IS NULL",
-            text,
-        )
+    /// Adds a doubt; see [`Change::Warning`].
+    pub fn add_warning(&mut self, id: &str, warning: &Warning) -> Result<(), StoreError> {
+        self.apply(id, &[Change::Warning(warning.clone())])
     }
 
     /// Says how the run stands.
     pub fn set_state(&mut self, id: &str, state: RunState) -> Result<(), StoreError> {
-        let run = self.number(id)?;
-        self.change_header(run, "UPDATE run SET state = ?2 WHERE number = ?1", kept(state))?;
-        let has_ended = state != RunState::Running;
-        if has_ended {
-            self.empty_log();
+        self.apply(id, &[Change::State(state)])
+    }
+
+    /// Refuses what does not fit the run as it is.
+    fn check(&self, id: &str, run: i64, change: &Change) -> Result<(), StoreError> {
+        let (cell, order) = match change {
+            Change::Visit(visit) => (visit.cell, Some(visit.order)),
+            Change::Impossible(cell, _) => (*cell, None),
+            _ => return Ok(()),
+        };
+        let query = "SELECT EXISTS (SELECT 1 FROM cell WHERE run = ?1 AND cell = ?2
+                         AND (?3 IS NOT NULL OR impossible IS NULL)),
+                     EXISTS (SELECT 1 FROM visit WHERE run = ?1 AND position = ?3)";
+        let told = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
+        let found = self.connection.query_row(query, params![run, cell, order], told);
+        match (found.map_err(|e| self.sql(e))?, order) {
+            ((false, _), _) => Err(StoreError::NoSuchCell { run: id.to_owned(), cell }),
+            ((_, true), Some(order)) => Err(StoreError::VisitExists { run: id.to_owned(), order }),
+            _ => Ok(()),
         }
-        self.kept(has_ended)
-    }
-
-    /// Says how many visits the plan has, when that changed: more repeats, or cells found to be
-    /// impossible. Nothing else of a header changes when a run is resumed; what is different
-    /// then (another kernel, another version) is a warning.
-    pub fn set_visits_planned(&mut self, id: &str, visits: u32) -> Result<(), StoreError> {
-        let run = self.number(id)?;
-        self.change_header(run, "UPDATE run SET visits_planned = ?2 WHERE number = ?1", visits)
-    }
-
-    fn change_header(
-        &mut self,
-        run: i64,
-        sql: &str,
-        value: impl rusqlite::ToSql,
-    ) -> Result<(), StoreError> {
-        let row = (seal::RUN, "number = ?1", &[run][..]);
-        self.transaction(|t| {
-            seal::changing(t, run, row, || t.execute(sql, params![run, value]).map(drop))
-        })
     }
 
     /// Removes runs, all or none; gives their space back. A run that is under way is refused.
@@ -193,9 +116,6 @@ impl Store {
             claims.push(claim::claim(&self.path, id)?);
             numbers.push(number);
         }
-        // What the log holds goes to the file, if that has room for it: then the log begins anew, and
-        // on a full disk there is space in it for what follows.
-        self.empty_log();
         self.transaction(|t| {
             let mut delete = t.prepare("DELETE FROM run WHERE number = ?1")?;
             numbers.iter().try_for_each(|run| delete.execute([run]).map(|_| ()))?;
@@ -212,45 +132,86 @@ impl Store {
         Ok(())
     }
 
-    fn synchronous(&self, level: &str) -> Result<(), StoreError> {
-        self.connection.pragma_update(None, "synchronous", level).map_err(|e| self.sql(e))
-    }
-
     pub(crate) fn transaction<T>(
         &mut self,
         work: impl FnOnce(&Transaction) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         self.is_there()?;
-        let done = self.commit(work).map_err(|error| self.blame(error))?;
-        // SQLite does not tell that the file was removed meanwhile.
+        let done = self.commit(work);
+        // SQLite does not tell that the file was removed or renamed meanwhile, or calls it an error.
         self.is_there()?;
-        self.limit_log();
-        Ok(done)
+        done.map_err(|error| match error.sqlite_error_code() {
+            // The journal, in a directory that may not be written.
+            Some(ErrorCode::CannotOpen) => {
+                StoreError::ReadOnly { path: self.path.clone(), source: Box::new(error) }
+            }
+            _ => self.sql(error),
+        })
     }
 
     fn commit<T>(
         &mut self,
         work: impl FnOnce(&Transaction) -> rusqlite::Result<T>,
-    ) -> Result<T, StoreError> {
-        let (path, is_hurt) = (&self.path, &self.is_hurt);
-        let opened = self.opened.as_ref().map(|opened| (opened, opened.log_length()));
-        let failed = |error| {
-            is_hurt.set(is_hurt.get() || error::is_corrupt(&error));
-            StoreError::sql(path, error)
-        };
+    ) -> rusqlite::Result<T> {
         // Immediate: a transaction that reads first and then finds another writer would fail at
         // once instead of waiting.
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(failed)?;
-        let done = work(&transaction).map_err(failed)?;
-        mark::touch(&transaction).map_err(failed)?;
-        transaction.commit().map_err(failed)?;
-        if let Some((opened, before)) = opened {
-            self.expected.add(opened, before);
-        }
+        let behavior = TransactionBehavior::Immediate;
+        let transaction = self.connection.transaction_with_behavior(behavior)?;
+        let done = work(&transaction)?;
+        transaction.commit()?;
         Ok(done)
+    }
+}
+
+/// What changes in a run that is under way. All else stays as it was stored: what is different when a
+/// run is resumed (another kernel, another version) is a warning.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A visit more.
+    Visit(Box<VisitRecord>),
+    /// A doubt about the run as a whole.
+    Warning(Warning),
+    /// Why the cell of that index cannot be measured here. Only once, and not of a cell that has one.
+    Impossible(u32, String),
+    /// The unit of direct I/O on files that the run made itself. Only where it was not known before.
+    DirectAlignment(u32),
+    /// What lies below the targets as the first visit begins. Only where it was not known before.
+    Stack(Box<StackTree>),
+    /// How many visits the plan has.
+    VisitsPlanned(u32),
+    /// How the run stands.
+    State(RunState),
+}
+
+/// Makes a change, and changes the run's seal by as much.
+fn make(t: &Transaction, run: i64, change: &Change) -> rusqlite::Result<()> {
+    let header = |sql: &str, value: &dyn rusqlite::ToSql| {
+        seal::changing(t, run, Touched::Header, || t.execute(sql, params![run, value]).map(drop))
+    };
+    match change {
+        Change::Visit(visit) => {
+            seal::changing(t, run, Touched::Visit(visit.order), || insert_visit(t, run, visit))
+        }
+        Change::Warning(warning) => {
+            seal::changing(t, run, Touched::Warnings, || insert_warning(t, run, None, warning))
+        }
+        Change::Impossible(cell, why) => seal::changing(t, run, Touched::Cell(*cell), || {
+            let sql = "UPDATE cell SET impossible = ?3 WHERE run = ?1 AND cell = ?2";
+            t.execute(sql, params![run, cell, why]).map(drop)
+        }),
+        Change::DirectAlignment(bytes) => header(
+            "UPDATE run SET target_alignment = ?2 WHERE number = ?1 AND target_alignment IS NULL",
+            bytes,
+        ),
+        Change::Stack(stack) => {
+            header("UPDATE run SET stack = ?2 WHERE number = ?1 AND stack IS NULL", &json(stack)?)
+        }
+        Change::VisitsPlanned(visits) => {
+            header("UPDATE run SET visits_planned = ?2 WHERE number = ?1", visits)
+        }
+        Change::State(state) => {
+            header("UPDATE run SET state = ?2 WHERE number = ?1", &kept(*state))
+        }
     }
 }
 
@@ -378,8 +339,7 @@ fn insert_cell(t: &Transaction, run: i64, cell: &CellRecord) -> rusqlite::Result
     Ok(())
 }
 
-/// The key of the new visit.
-fn insert_visit(t: &Transaction, run: i64, visit: &VisitRecord) -> rusqlite::Result<i64> {
+fn insert_visit(t: &Transaction, run: i64, visit: &VisitRecord) -> rusqlite::Result<()> {
     t.prepare_cached(
         "INSERT INTO visit (run, cell, repeat, position, started_unix_ns, elapsed_ns, end,
              completions, host_stalls, purpose, ramp_ns, waited_ns, quiet, resident_before,
@@ -411,8 +371,7 @@ fn insert_visit(t: &Transaction, run: i64, visit: &VisitRecord) -> rusqlite::Res
     for (position, entry) in (0i64..).zip(&visit.ledger) {
         insert_ledger(t, (key, position), entry)?;
     }
-    visit.warnings.iter().try_for_each(|w| insert_warning(t, run, Some(key), w))?;
-    Ok(key)
+    visit.warnings.iter().try_for_each(|w| insert_warning(t, run, Some(key), w))
 }
 
 /// `key`: visit, position of the stream.

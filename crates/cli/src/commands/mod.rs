@@ -24,10 +24,9 @@ pub mod study;
 pub mod suites;
 pub mod table;
 
-use crate::args::{self, Cli, Command, Common};
+use crate::args::{self, Cli, Command};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::order;
 use crate::output::Output;
 
 /// Does what was asked.
@@ -37,9 +36,6 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         args::short_help(out)?;
         return Ok(ExitCode::Ok);
     };
-    if !reads_no_store(&command) {
-        doubt_the_log(common, out);
-    }
     match command {
         Command::Run(args) => return run::run(&args, common, output),
         Command::Study(args) => return study::study(&args, common, output),
@@ -64,32 +60,6 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Generate(args) => generate::generate(&args)?,
     }
     Ok(ExitCode::Ok)
-}
-
-const fn reads_no_store(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::Probe(_)
-            | Command::Path(_)
-            | Command::Suite(_)
-            | Command::Layout(_)
-            | Command::Completions(_)
-            | Command::Man(_)
-            | Command::Generate(_)
-    )
-}
-
-/// Before the store is opened: whoever writes to it writes over what the doubt is about.
-fn doubt_the_log(common: &Common, output: &Output) {
-    // What is wrong with the store's name the command itself says.
-    let Ok(path) = order::store_path(common) else { return };
-    if let Some(doubt) = store::doubt(&path) {
-        output.warning(&doubt);
-        output.hint(
-            "copy the store and its log away before anything is added; `plimsoll list` shows what is \
-             there, and what is missing can be measured again",
-        );
-    }
 }
 
 /// The schema in the file of this name is that of today's types, or becomes it.

@@ -61,7 +61,7 @@ pub fn rm(args: &RmArgs, common: &Common, output: &Output) -> Result<(), Failure
     Ok(())
 }
 
-/// What is removed is written down first, in the store's log.
+/// What is removed is written down first, in the store's journal.
 fn no_room(error: StoreError) -> Failure {
     let is_full = matches!(error, StoreError::DiskFull { .. });
     let failure = Failure::from(error);
@@ -69,7 +69,7 @@ fn no_room(error: StoreError) -> Failure {
         return failure;
     }
     failure.hint(
-        "nothing was removed: that needs a little space for the store's log; free some elsewhere on \
+        "nothing was removed: that needs a little space for the store's journal; free some elsewhere on \
          that disk, then do it again",
     )
 }

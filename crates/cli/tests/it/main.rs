@@ -12,7 +12,6 @@ mod input;
 mod known;
 mod layout;
 mod leased;
-mod left;
 mod live;
 #[path = "../../../stack/tests/it/common.rs"]
 #[expect(dead_code, reason = "the tests of `stack` need more of it")]

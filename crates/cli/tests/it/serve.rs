@@ -387,7 +387,7 @@ fn it_ends_at_once_and_leaves_nothing() {
         assert!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());
         assert_eq!(done.code, code, "{done:?}");
         assert!(done.err.contains("stopped; the store was only read"), "{done:?}");
-        assert_eq!(names(), 1, "the log and its index are tidied up");
+        assert_eq!(names(), 1, "nothing lies beside the store");
         assert_eq!(events.next(), None);
     }
 }

@@ -3,7 +3,6 @@
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 
-use crate::left::leave_log;
 use crate::world::{Done, World};
 
 const REFUSED: i32 = 3;
@@ -131,9 +130,7 @@ fn names_of_stores_are_not_written() {
     let world = with_a_run();
     let own = world.store().display().to_string();
     std::fs::copy(&own, world.path("w/plimsoll.1")).unwrap();
-    leave_log(&world.path("w/plimsoll.1"));
     let copy = std::fs::read(world.path("w/plimsoll.1")).unwrap();
-    let log = std::fs::read(world.path("w/plimsoll.1-wal")).unwrap();
     for words in writers(&world, true) {
         let done = world.run(&words);
         assert_eq!(done.code, REFUSED, "{words:?}: {done:?}");
@@ -156,26 +153,8 @@ fn names_of_stores_are_not_written() {
             }
         }
     }
-    assert_eq!(std::fs::read(world.path("w/plimsoll.1-wal")).unwrap(), log);
     // What is like such a name without a store is a name like any other.
     world.ok(&["export", "--format", "csv", "-o", "w/other-wal"]);
-}
-
-/// Bytes of the log beside the store that were changed take with them what was stored behind them.
-#[test]
-fn a_garbled_log_is_told() {
-    let world = World::with_two_runs();
-    leave_log(&world.store());
-    let mut name = world.store().into_os_string();
-    name.push("-wal");
-    let mut log = std::fs::read(&name).unwrap();
-    let last = log.len() - 100;
-    log[last] ^= 1;
-    std::fs::write(&name, log).unwrap();
-    let done = world.run(&["list"]);
-    assert!(done.err.contains("is not as it was written"), "{done:?}");
-    assert!(done.err.contains("hint: copy"), "{done:?}");
-    assert_eq!(world.ok(&["path"]).err, "", "what reads no store says nothing");
 }
 
 /// Its numbers are not what was written: it is refused, other runs are read, and it can be removed.
@@ -184,9 +163,6 @@ fn a_run_with_changed_numbers_is_refused_and_can_go() {
     let world = World::with_two_runs();
     let store = world.store();
     world.ok(&["list"]);
-    let mut name = store.clone().into_os_string();
-    name.push("-wal");
-    // Into the file with the log: the next writer does so after some time, another program at once.
     let script = "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); \
                   c.execute('DROP TRIGGER visit_is_kept'); \
                   c.execute('UPDATE visit SET elapsed_ns = elapsed_ns + 1 WHERE run = 1'); c.commit()";

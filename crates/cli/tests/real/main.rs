@@ -12,8 +12,6 @@ mod exchanged;
 mod faults;
 mod hangs;
 mod lab;
-#[path = "../it/left.rs"]
-mod left;
 mod left_behind;
 mod limits;
 mod live;

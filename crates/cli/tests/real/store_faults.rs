@@ -1,7 +1,8 @@
 //! A store that cannot take what was measured.
 
 use std::fs;
-use std::process::Stdio;
+use std::io::Read;
+use std::process::{Command, Stdio};
 
 use crate::lab::{Lab, PLIMSOLL, Running, needs_root, tool};
 
@@ -31,56 +32,6 @@ fn a_full_disk_under_the_store_costs_the_visit_under_way_only() {
     assert_eq!(lab.ok("export r1 --format csv --store tiny/s.db").out.lines().count(), 41);
 }
 
-/// What did not fit was never stored: the log is not damaged by it.
-#[test]
-fn what_a_full_disk_leaves_in_the_log_is_no_damage() {
-    needs_root!("mount");
-    let mut lab = Lab::new("full-log");
-    let axis: Vec<String> = (1..=40).map(|n| n.to_string()).collect();
-    let axis = axis.join(",");
-    for size in ["300k", "400k", "500k", "600k"] {
-        let place = format!("tiny-{size}");
-        let point = lab.mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "none"], &place);
-        let run = format!("run random-read --target null: --time 20ms --store {place}/s.db");
-        let said = lab.run(&format!("{run} --set threads={axis}"));
-        said.is(6, &["error: no space left to write to the store"]);
-        for words in [&format!("list --store {place}/s.db"), &run] {
-            let said = lab.run(words);
-            assert!(!said.err.contains("not as it was written"), "{size}: {said}");
-        }
-        tool("mount", &["-o", "remount,size=50M", point.to_str().unwrap()]);
-        assert_eq!(lab.ok(&run).err.matches("warning: ").count(), 0, "{size}");
-    }
-}
-
-/// Reading a store whose log is damaged changes none of its files; writing to it is refused.
-#[test]
-fn a_damaged_log_is_kept_by_all_that_read() {
-    let lab = Lab::new("damaged-log");
-    for _ in 0..3 {
-        lab.ok("run random-read --target null: --time 20ms --store s.db");
-    }
-    crate::left::leave_log(&lab.path("s.db"));
-    let log = lab.path("s.db-wal");
-    let mut bytes = fs::read(&log).unwrap();
-    let last = 32 + ((bytes.len() - 32) / 4120 - 8) * 4120 + 100;
-    bytes[last] ^= 1;
-    fs::write(&log, bytes).unwrap();
-    let before = lab.everything();
-    let first = lab.ok("list --store s.db");
-    assert!(first.err.contains("not as it was written") && first.out.contains("r1"), "{first}");
-    for words in ["list", "show r1", "table r1", "export r1 --format csv", "explain r1"] {
-        let said = lab.run(&format!("{words} --store s.db"));
-        assert_eq!(lab.everything(), before, "{words}: {said}");
-    }
-    assert_eq!(lab.ok("list --store s.db").err, first.err);
-    for words in ["run random-read --target null: --time 20ms", "rm r1 --yes", "resume r1"] {
-        let said = lab.run(&format!("{words} --store s.db"));
-        said.is(6, &["error: the store s.db is damaged: its log", "hint: nothing was changed"]);
-        assert_eq!(lab.everything(), before, "{words}");
-    }
-}
-
 #[test]
 fn a_full_disk_is_told_with_what_to_do_wherever_is_written() {
     needs_root!("mount");
@@ -99,7 +50,6 @@ fn a_full_disk_is_told_with_what_to_do_wherever_is_written() {
     lab.run("export r1 --format csv -o tiny/r1.csv --store tiny/s.db")
         .is(1, &["error: cannot write tiny/r1.csv", "cause: no space left on device", room]);
     lab.run("man --dir tiny/man").is(1, &["error: ", "no space left on device", room]);
-    // The log has room once it was emptied into the store, or it is said what is wanted.
     let said = lab.run("rm r1 --yes --store tiny/s.db");
     let removed = said.code == Some(0);
     if !removed {
@@ -189,10 +139,55 @@ fn a_store_that_is_removed_under_us_is_noticed() {
         let said = running.end();
         said.is(6, &["error: the store s.db went away", "hint: what was measured"]);
         assert!(!said.err.contains("stored as"), "{said}");
-        // Whatever gets the name next is not read with the log of this one.
-        assert!(!lab.path("s.db-wal").exists() && !lab.path("s.db-shm").exists(), "{said}");
-        for rest in ["s.db", "s.db-wal", "s.db-shm"] {
-            let _ = fs::remove_file(lab.path(rest));
-        }
+        assert!(!lab.path("s.db").exists() && !lab.path("s.db-journal").exists(), "{said}");
     }
+}
+
+#[test]
+fn a_store_that_is_renamed_under_us_has_all_that_was_stored() {
+    let lab = Lab::new("store-moved");
+    let words =
+        "run random-read --target null: --time 500ms --set threads=1,2,3,4,5,6 --store s.db";
+    let mut running = lab.start(words);
+    running.until_it_says("threads");
+    std::thread::sleep(std::time::Duration::from_millis(1300));
+    fs::rename(lab.path("s.db"), lab.path("new.db")).unwrap();
+    let said = running.end();
+    said.is(
+        6,
+        &["error: the store s.db was moved to ", "new.db while it was in use", "resume RUN"],
+    );
+    lab.ok("resume r1 --store new.db");
+    assert_eq!(lab.ok("export r1 --format csv --store new.db").out.lines().count(), 7);
+}
+
+/// A program that reads the store, and is stopped, keeps visits from being stored: they wait in memory.
+#[test]
+fn a_stopped_reader_delays_what_is_stored_and_loses_nothing() {
+    let lab = Lab::new("store-delayed");
+    lab.ok("run random-read --target null: --time 20ms --store s.db");
+    let script = "import sqlite3,sys; c=sqlite3.connect('s.db',isolation_level=None)
+c.execute('BEGIN'); c.execute('SELECT * FROM run').fetchone(); print('read',flush=True)
+sys.stdin.readline()";
+    let mut reader = Command::new("python3");
+    reader.args(["-c", script]).current_dir(&lab.dir).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut reader) = reader.spawn() else { return println!("skipped: no python3") };
+    let words =
+        "run random-read --target null: --time 300ms --set threads=1,2,3,4,5,6 --store s.db";
+    let id = reader.id().to_string();
+    let signal = |name: &str| drop(tool("kill", &[name, &id]));
+    let mut running = lab.start(words);
+    running.until_it_says("to make");
+    let mut line = [0; 5];
+    if reader.stdout.take().unwrap().read_exact(&mut line).is_err() {
+        return println!("skipped: no sqlite3 in python3");
+    }
+    signal("-STOP");
+    running.until_it_says("kept in memory");
+    signal("-CONT");
+    drop(reader.stdin.take());
+    reader.wait().unwrap();
+    let said = running.end();
+    said.is(0, &["warning: the store s.db is locked by another process"]);
+    assert_eq!(lab.ok("export r2 --format csv --store s.db").out.lines().count(), 7);
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use engine::verify::Verifier;
 use plan::{Made, Schedule};
 use record::RunState;
-use store::Store;
+use store::{Change, Store};
 use suite::model::{Cell, Method, Suite};
 use units::Nanos;
 
@@ -61,7 +61,9 @@ impl Prepared {
         header.stack = prepared;
         let claim = store.claim(&id)?;
         header.id.clone_from(&id);
-        store.set_state(&id, RunState::Running)?;
+        if !is_new {
+            store.set_state(&id, RunState::Running)?;
+        }
         let sides = header.blocks.clone();
         let own = own_seed(header.seed, sides.as_ref());
         let key = directory::key(&header);
@@ -98,6 +100,7 @@ impl Prepared {
             suite,
             settings,
             store,
+            late: Vec::new(),
             watcher,
             interrupt,
             visits,
@@ -133,16 +136,12 @@ impl Prepared {
         if header.target.direct_alignment.is_none()
             && let Some(bytes) = run.field.alignment()
         {
-            if let Err(error) = run.store.set_direct_alignment(&run.outcome.run, bytes) {
-                return Err(run.failed(error.into()));
-            }
+            run.late.push(Change::DirectAlignment(bytes));
             header.target.direct_alignment = Some(bytes);
         }
         run.schedule(&made);
         let left = run.course.left();
-        if let Err(error) = run.tell_visits() {
-            return Err(run.failed(error));
-        }
+        run.tell_visits();
         header.visits_planned = run.planned;
         run.watcher.event(Event::Begins {
             header: &header,
@@ -154,12 +153,10 @@ impl Prepared {
             run.warned.insert((warning.code.clone(), warning.text.clone()));
             run.watcher.event(Event::Warning(warning));
         }
-        if let Some(broken) = broken
-            && let Err(error) = run.warn(broken)
-        {
-            return Err(run.failed(error));
-        }
-        if let Err(error) = run.tell_short() {
+        broken.into_iter().for_each(|broken| run.warn(broken));
+        run.tell_short();
+        // A store that takes nothing is said before the first visit.
+        if let Err(error) = run.store_late() {
             return Err(run.failed(error));
         }
         if left.visits_most == 0 {
@@ -180,7 +177,7 @@ impl Running<'_> {
             }
             let Some(unit) = self.field.direct_unit(&self.played[index])? else { continue };
             if let Some(why) = impossible(&self.played[index], unit) {
-                self.store.set_impossible(&self.outcome.run, index as u32, &why)?;
+                self.late.push(Change::Impossible(index as u32, why.clone()));
                 self.cells[index].impossible = Some(why);
             }
         }

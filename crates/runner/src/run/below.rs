@@ -5,9 +5,9 @@
 use record::stack::{Condition, Unwell};
 use record::{StackTree, Warning};
 use stack::{Host, Target};
+use store::Change;
 
 use super::Running;
-use crate::RunError;
 use crate::prepare::{Ground, below};
 
 /// What is known of it.
@@ -51,9 +51,9 @@ impl Below {
 
 impl Running<'_> {
     /// To be called before every visit; does something before the first.
-    pub(super) fn look_below(&mut self) -> Result<(), RunError> {
+    pub(super) fn look_below(&mut self) {
         if self.below.at_first.is_some() {
-            return Ok(());
+            return;
         }
         let now = self.below.look();
         let unwell = now.as_ref().map(StackTree::unwell).unwrap_or_default();
@@ -61,29 +61,27 @@ impl Running<'_> {
         if self.below.is_stored {
             let then = self.below.known.as_ref().map(StackTree::unwell).unwrap_or_default();
             if let Some(warning) = changed("in the visits before the break", &then, &unwell) {
-                self.warn(warning)?;
+                self.warn(warning);
             }
         } else if let Some(now) = now {
-            self.store.set_stack(&self.outcome.run, &now)?;
+            self.late.push(Change::Stack(Box::new(now)));
             self.below.is_stored = true;
         }
         for one in &unwell {
-            self.warn(label(one))?;
+            self.warn(label(one));
         }
-        Ok(())
     }
 
     /// What changed while it was measured; and where nothing was, what was found before.
-    pub(super) fn look_below_again(&mut self) -> Result<(), RunError> {
+    pub(super) fn look_below_again(&mut self) {
         if let Some(known) = self.below.known.as_ref().filter(|_| !self.below.is_stored) {
-            self.store.set_stack(&self.outcome.run, known)?;
+            self.late.push(Change::Stack(Box::new(known.clone())));
             self.below.is_stored = true;
         }
-        let Some(then) = self.below.at_first.take() else { return Ok(()) };
+        let Some(then) = self.below.at_first.take() else { return };
         let now = self.below.look().as_ref().map(StackTree::unwell).unwrap_or_default();
-        match changed("as the first visit began", &then, &now) {
-            Some(warning) => self.warn(warning),
-            None => Ok(()),
+        if let Some(warning) = changed("as the first visit began", &then, &now) {
+            self.warn(warning);
         }
     }
 }

@@ -7,6 +7,7 @@ use engine::{Limits, Visit};
 use explain::view::{Counts, is_data, is_rated};
 use plan::PlannedVisit;
 use record::{BackendRecord, CellRecord, Purpose, VisitEnd, VisitRecord, Warning};
+use store::Change;
 use suite::PILOT;
 use suite::model::{Cell, Operation, Stop};
 use units::{Bytes, Nanos};
@@ -50,14 +51,15 @@ impl Running<'_> {
         });
         let mut record = self.play(&visit, &cell, planned, stage, real)?;
         record.warnings.extend(doubts);
-        self.forgive_trim(&mut record)?;
+        self.forgive_trim(&mut record);
         if record.end == VisitEnd::Complete {
             self.field.made_files(&cell, &record);
             record.warnings.extend(self.field.doubts_of_copies(&cell));
         }
         let next = self.judge(&cell, &mut record);
         self.claim.renew()?;
-        self.store.add_visit(&self.outcome.run, &record)?;
+        self.late.push(Change::Visit(Box::new(record.clone())));
+        self.store_late()?;
         self.visits += 1;
         if record.end != VisitEnd::Interrupted {
             let lead = self.leads.get(index).copied().unwrap_or_default();
@@ -70,7 +72,7 @@ impl Running<'_> {
         let half_width = self.course.half_width(record.cell);
         let cell = &self.cells[index];
         self.watcher.event(Event::VisitEnds { cell, visit: &record, half_width, left });
-        self.doubt_pilot(&record)?;
+        self.doubt_pilot(&record);
         Ok(next)
     }
 
@@ -131,7 +133,7 @@ impl Running<'_> {
         let none = Waited { waited: Nanos::ZERO, quiet: None, busy: None };
         let waited = std::mem::replace(&mut self.waited, none);
         for warning in unknown {
-            self.warn(warning)?;
+            self.warn(warning);
         }
         let host_stalls = if real { watchdog.finish(found.begin) } else { Vec::new() };
         let mut streams = found.streams;

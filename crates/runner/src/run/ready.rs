@@ -52,7 +52,7 @@ impl Running<'_> {
                     "{device} does not become idle between visits: {load}, and rates \
                      may be lower than on an idle device"
                 ),
-            ))?;
+            ));
         }
         Ok(!self.interrupt.stops())
     }

@@ -5,7 +5,6 @@ use record::Warning;
 use suite::model::{Rounds, Stop};
 use units::Nanos;
 
-use crate::RunError;
 use crate::prepare::span;
 use crate::run::Running;
 
@@ -74,25 +73,27 @@ pub(crate) fn describe(short: &Short, rounds: &Rounds) -> String {
 
 impl Running<'_> {
     /// Says before the first visit that the time is too short, whatever the device does.
-    pub(super) fn tell_short(&mut self) -> Result<(), RunError> {
+    pub(super) fn tell_short(&mut self) {
         if self.visits > 0 {
             // A run that goes on has said so.
-            return Ok(());
+            return;
         }
         let rounds = self.suite.rounds;
         let short = self.course.schedule().short();
         let text = short.and_then(|s| too_short(&s, rounds.visit_time, rounds.time_max));
-        text.map_or(Ok(()), |text| self.warn(Warning::new("time-short", text)))
+        if let Some(text) = text {
+            self.warn(Warning::new("time-short", text));
+        }
     }
 
     /// Says, once in a phase, that visits are shorter than they were meant to be.
-    pub(super) fn tell_time(&mut self) -> Result<(), RunError> {
-        let Some(permille) = self.course.time_cut() else { return Ok(()) };
+    pub(super) fn tell_time(&mut self) {
+        let Some(permille) = self.course.time_cut() else { return };
         let phase = self.course.round().map_or(0, |round| round.phase);
         let phase = self.suite.phases.get(phase).map_or("", |phase| phase.name.as_str());
         let begins = format!("{phase}: visits measure ");
         if self.warned.iter().any(|(code, text)| code == CODE && text.starts_with(&begins)) {
-            return Ok(());
+            return;
         }
         let rounds = &self.suite.rounds;
         let wait = self.course.mean_wait();
@@ -107,7 +108,7 @@ impl Running<'_> {
             rounds.visits_min,
             span(rounds.time_max),
         );
-        self.warn(Warning::new(CODE, text))
+        self.warn(Warning::new(CODE, text));
     }
 }
 

@@ -13,15 +13,15 @@ use crate::made::{Drifts, pilot_ramp};
 
 impl Running<'_> {
     /// Says, once in a phase, that ramps are shorter than the pilots wanted them.
-    pub(super) fn tell_ramp(&mut self) -> Result<(), RunError> {
-        let Some((wanted, given)) = self.course.ramp_cut() else { return Ok(()) };
+    pub(super) fn tell_ramp(&mut self) {
+        let Some((wanted, given)) = self.course.ramp_cut() else { return };
         let phase = self.course.round().map_or(0, |round| round.phase);
         let phase = self.suite.phases.get(phase).map_or("", |phase| phase.name.as_str());
         let text = format!(
             "{phase}: the pilots took {wanted} to come up to speed, and there is time for ramps of \
              {given}: what is measured may still be rising or falling; give it more by --max-time"
         );
-        self.warn(Warning::new("ramp-cut", text))
+        self.warn(Warning::new("ramp-cut", text));
     }
 
     pub(super) fn tell_round(&mut self, round: Option<Round>) {
@@ -38,24 +38,25 @@ impl Running<'_> {
             self.warn(Warning::new(
                 "not-steady",
                 format!("phase {phase} was not shown to be steady in {} rounds", cell.visits),
-            ))?;
+            ));
         }
         // By what is stored, as every table and explanation tells it.
         if self.sides.is_none() && self.suite.method == Method::Rounds {
+            self.store_late()?;
             let run = self.store.load(&self.outcome.run)?;
             let open = not_converged(&View::new(&run)).at_the_end();
             if let Some(text) = open.text() {
-                self.warn(Warning::new("not-converged", text))?;
+                self.warn(Warning::new("not-converged", text));
             }
         }
         Ok(())
     }
 
     /// A pilot that never comes to rest is no reason for a longer ramp, but worth a word.
-    pub(super) fn doubt_pilot(&mut self, record: &VisitRecord) -> Result<(), RunError> {
+    pub(super) fn doubt_pilot(&mut self, record: &VisitRecord) {
         let pilot = record.purpose == Purpose::Pilot && record.end == VisitEnd::Complete;
         if !pilot || pilot_ramp(record) != Some(Err(Drifts)) {
-            return Ok(());
+            return;
         }
         let cell = &self.cells[record.cell as usize];
         let place = cell.coordinates.iter().map(|(field, value)| format!(" {field}={value}"));
@@ -68,6 +69,6 @@ impl Running<'_> {
                 cell.phase,
                 suite::PILOT
             ),
-        ))
+        ));
     }
 }

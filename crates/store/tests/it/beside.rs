@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use store::{Store, StoreError};
 
-use crate::{sample, scratch, tidy};
+use crate::{sample, scratch};
 
 const PRECIOUS: &[u8] = b"mine, and longer than what a lock says of its holder, whoever that is";
 
@@ -81,17 +81,13 @@ fn a_lock_that_became_another_file_stays() {
 }
 
 #[test]
-fn no_log_is_written_through_what_is_there() {
+fn no_journal_is_written_through_what_is_there() {
     for side in ["-wal", "-shm", "-journal"] {
-        let path = scratch(&format!("no_log_is_written_through{side}"));
+        let path = scratch(&format!("no_journal_is_written_through{side}"));
         let (precious, nothing) = (path.with_file_name("precious"), path.with_file_name("nothing"));
         std::fs::write(&precious, PRECIOUS).unwrap();
         drop(Store::open(&path).unwrap().create_run(&sample::header(), &[]).unwrap());
-        tidy(&path);
         let name = path.with_file_name(format!("plimsoll.db{side}"));
-        for suffix in ["-wal", "-shm"] {
-            clear(&path.with_file_name(format!("plimsoll.db{suffix}")));
-        }
         ways(&precious, &nothing, &mut |(what, put)| {
             for is_there in [true, false] {
                 put(&name);
@@ -128,13 +124,12 @@ fn foreign_files_are_refused_where_everybody_may_write() {
     let mut store = Store::open(&path).unwrap();
     store.create_run(&sample::header(), &[]).unwrap();
     drop(store);
-    tidy(&path);
     let folder = path.parent().unwrap();
-    let log = path.with_file_name("plimsoll.db-wal");
+    let journal = path.with_file_name("plimsoll.db-journal");
     let lock = path.with_file_name("plimsoll.db-r1.lock");
     for (mode, is_refused) in [(0o1777, true), (0o777, true), (0o2775, false), (0o755, false)] {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
-        for name in [&log, &lock] {
+        for name in [&journal, &lock] {
             std::fs::write(name, "").unwrap();
             if std::os::unix::fs::chown(name, Some(4711), None).is_err() {
                 println!("skipped: only root gives files away");
@@ -174,7 +169,7 @@ fn no_store_has_a_name_of_another_store() {
 }
 
 #[test]
-fn a_name_that_leaves_no_room_for_a_log_is_refused() {
+fn a_name_that_leaves_no_room_for_a_journal_is_refused() {
     let path = scratch("too_long_a_name");
     for length in [239, 247, 248, 250, 251, 252, 255, 256, 300] {
         let name = path.with_file_name("x".repeat(length));
@@ -202,68 +197,4 @@ fn a_name_that_ends_in_a_slash_is_no_file() {
         }
     }
     assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
-}
-
-const READ: &str = "PLIMSOLL_TEST_BESIDE_READ";
-
-/// Not a test by itself: another user, who may read the store and not write it.
-#[test]
-#[ignore = "run as a child of the next test"]
-fn child_that_reads_as_another_user() {
-    let Some(path) = std::env::var_os(READ) else { return };
-    let path = Path::new(&path);
-    let runs = Store::open_read_only(path).unwrap().list().unwrap().len();
-    println!("\nread {runs}");
-}
-
-/// Who may not write a store leaves nothing beside it, whether or not there is something in its log.
-#[test]
-fn another_user_who_reads_keeps_nobody_out() {
-    use std::os::unix::process::CommandExt;
-    let folder = std::env::temp_dir().join(format!("plimsoll-readers-{}", std::process::id()));
-    std::fs::create_dir(&folder).unwrap();
-    let path = folder.join("plimsoll.db");
-    let (program, own) = (folder.join("program"), std::env::current_exe().unwrap());
-    std::fs::copy(own, &program).unwrap();
-    let modes = [(&folder, 0o1777), (&program, 0o755)];
-    for (name, mode) in modes {
-        std::fs::set_permissions(name, std::fs::Permissions::from_mode(mode)).unwrap();
-    }
-    let mut is_skipped = false;
-    for is_logged in [false, true] {
-        let mut store = Store::open(&path).unwrap();
-        store.create_run(&sample::header(), &[]).unwrap();
-        match is_logged {
-            true => crate::kill(store),
-            false => drop(store),
-        }
-        let read = std::process::Command::new(&program)
-            .args(["--exact", "beside::child_that_reads_as_another_user"])
-            .args(["--ignored", "--nocapture"])
-            .env(READ, &path)
-            .current_dir("/")
-            .uid(4711)
-            .output();
-        let Ok(read) = read else {
-            is_skipped = true;
-            break;
-        };
-        let out = String::from_utf8_lossy(&read.stdout).into_owned();
-        assert!(out.contains(&format!("read {}", 1 + usize::from(is_logged))), "{read:?}");
-        assert!(!path.with_file_name("plimsoll.db-shm").exists(), "{is_logged}");
-        assert_eq!(path.with_file_name("plimsoll.db-wal").exists(), is_logged);
-    }
-    // What others left, as a killed reader does.
-    if !is_skipped {
-        drop(Store::open(&path).unwrap());
-        for (end, bytes) in [("-wal", 0), ("-shm", 32768)] {
-            let name = path.with_file_name(format!("plimsoll.db{end}"));
-            std::fs::write(&name, vec![0; bytes]).unwrap();
-            std::os::unix::fs::chown(&name, Some(4711), None).unwrap();
-        }
-        assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 2);
-    } else {
-        eprintln!("skipped: only root may be another user");
-    }
-    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -38,67 +38,6 @@ fn a_run_that_does_not_exist_cannot_be_claimed() {
     assert!(matches!(store.claim("r1"), Err(StoreError::NoSuchRun { .. })));
 }
 
-const STORE: &str = "PLIMSOLL_TEST_CLAIMS_STORE";
-
-/// Not a test by itself: the process that goes on with a run.
-#[test]
-#[ignore = "run as a child of the next test"]
-fn child_that_holds_a_run() {
-    let Some(path) = std::env::var_os(STORE) else { return };
-    let store = Store::open(path.as_ref()).unwrap();
-    let mut claim = store.claim("r1").unwrap();
-    println!("\nheld");
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line).unwrap();
-    claim.renew().unwrap();
-    println!("\nrenewed");
-    std::io::stdin().read_line(&mut line).unwrap();
-}
-
-/// Somebody removes the file of the lock: the process that has it is still there.
-#[test]
-fn a_run_whose_lock_was_removed_is_under_way() {
-    use std::io::{BufRead, BufReader, Write};
-    use std::process::{Command, Stdio};
-    let path = scratch("lock_removed");
-    let mut store = Store::open(&path).unwrap();
-    store.create_run(&sample::header(), &sample::cells()).unwrap();
-    store.create_run(&sample::header(), &sample::cells()).unwrap();
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "claims::child_that_holds_a_run", "--ignored", "--nocapture"])
-        .env(STORE, &path)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    assert!(lines.any(|line| line == "held"));
-    let own = i64::from(child.id());
-    let is_seen = kernel::locks().unwrap_or_default().iter().any(|lock| lock.process == own);
-    let lock = path.with_file_name("plimsoll.db-r1.lock");
-    std::fs::remove_file(&lock).unwrap();
-    if is_seen {
-        assert!(store.is_live("r1") && !store.is_live("r2"));
-        let listed = store.list().unwrap();
-        assert!(listed[0].live && listed[0].state == record::RunState::Running);
-        assert!(!listed[1].live && listed[1].state == record::RunState::Killed);
-        let refused = store.claim("r1").unwrap_err();
-        assert!(matches!(refused, StoreError::Claimed { .. }), "{refused:?}");
-        assert!(matches!(store.remove(&["r1".to_owned()]), Err(StoreError::Claimed { .. })));
-        assert!(!lock.exists(), "what was made to look is gone");
-        drop(store.claim("r2").unwrap());
-    } else {
-        eprintln!("skipped in part: /proc/locks does not show locks on this file system");
-    }
-    child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
-    assert!(lines.any(|line| line == "renewed"));
-    assert!(store.is_live("r1") && lock.exists());
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(!store.is_live("r1"));
-    drop(store.claim("r1").unwrap());
-}
-
 /// Another process has it by now: whose lock was removed does not go on.
 #[test]
 fn a_lock_that_another_has_is_not_renewed() {

@@ -3,21 +3,22 @@
 #![expect(clippy::unwrap_used, reason = "tests; the lint only knows functions marked as such")]
 
 mod beside;
-mod bound;
 mod calibrations;
 mod claims;
-mod copied;
+mod delayed;
 mod faults;
 mod garbled;
-mod kept;
+mod gone;
 mod killed;
-mod moved;
 mod old;
+mod power;
 mod runs;
 mod sample;
 mod untouched;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use store::Store;
 
 /// A fresh place for one test's store.
 fn scratch(test: &str) -> PathBuf {
@@ -27,18 +28,30 @@ fn scratch(test: &str) -> PathBuf {
     folder.join("plimsoll.db")
 }
 
-/// Moves the log into the store's file, as whoever closes it after longer use does.
-fn tidy(store: &std::path::Path) {
-    let raw = rusqlite::Connection::open(store).unwrap();
-    raw.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+/// A name beside a store.
+fn side(store: &Path, end: &str) -> PathBuf {
+    PathBuf::from(format!("{}{end}", store.display()))
 }
 
-/// Ends as if its process had been killed: all that it stored stays in the log.
-fn kill(store: store::Store) {
-    let file = store.path().to_owned();
-    let beside = |end: &str| PathBuf::from(format!("{}{end}", file.display()));
-    let left = ["", "-wal"].map(|end| (beside(end), std::fs::read(beside(end)).unwrap()));
-    drop(store);
-    let _ = std::fs::remove_file(beside("-shm"));
-    left.iter().for_each(|(path, bytes)| std::fs::write(path, bytes).unwrap());
+/// Adds a run with a visit.
+fn add(store: &mut Store) -> String {
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    store.add_visit(&id, &sample::visit(0)).unwrap();
+    id
+}
+
+/// Numbers that are the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+}
+
+/// How often something is done: `short`, unless that environment variable asks for more.
+fn times(variable: &str, short: usize) -> usize {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(short)
 }

@@ -1,5 +1,5 @@
 use record::{RunHeader, RunState, RunSummary, Warning};
-use store::{Store, StoreError};
+use store::{Change, Store, StoreError};
 
 use crate::{sample, scratch};
 
@@ -26,18 +26,16 @@ fn only_state_plan_and_doubts_change() {
     let mut store = Store::open(&scratch("only_state_plan_and_doubts_change")).unwrap();
     let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
     store.set_state(&id, RunState::Interrupted).unwrap();
-    store.set_visits_planned(&id, 9).unwrap();
+    store.apply(&id, &[Change::VisitsPlanned(9)]).unwrap();
     store.add_warning(&id, &Warning::new("kernel", "another kernel at resume")).unwrap();
-    store.set_impossible(&id, 0, "gone").unwrap();
+    let impossible = [Change::Impossible(0, "gone".to_owned())];
+    store.apply(&id, &impossible).unwrap();
     let run = store.load(&id).unwrap();
     assert_eq!((run.header.state, run.header.visits_planned), (RunState::Interrupted, 9));
     assert_eq!(run.header.warnings.len(), 2);
     assert_eq!(run.header.warnings[1].code, "kernel");
     assert_eq!(run.cells[0].impossible.as_deref(), Some("gone"));
-    assert!(matches!(
-        store.set_impossible(&id, 0, "again"),
-        Err(StoreError::NoSuchCell { cell: 0, .. })
-    ));
+    assert!(matches!(store.apply(&id, &impossible), Err(StoreError::NoSuchCell { cell: 0, .. })));
 }
 
 #[test]
@@ -361,10 +359,10 @@ fn what_lies_below_is_stored_once_as_the_first_visit_finds_it() {
     header.stack = None;
     let id = store.create_run(&header, &sample::cells()).unwrap();
     assert_eq!(store.load(&id).unwrap().header.stack, None);
-    store.set_stack(&id, &found).unwrap();
+    store.apply(&id, &[Change::Stack(Box::new(found.clone()))]).unwrap();
     let mut other = found.clone();
     other.layers.clear();
-    store.set_stack(&id, &other).unwrap();
+    store.apply(&id, &[Change::Stack(Box::new(other))]).unwrap();
     assert_eq!(store.load(&id).unwrap().header.stack, Some(found));
     drop(store);
     let connection = rusqlite::Connection::open(&path).unwrap();

@@ -170,7 +170,7 @@ impl Measurer<'_> {
             }
             let told = (|| {
                 if goes_on && let Some(warning) = moments.enter()? {
-                    running.doubt(warning)?;
+                    running.doubt(warning);
                 }
                 while running.next_visit().is_some() {
                     moments.keep()?;
