@@ -44,6 +44,8 @@ pub struct Place<'a> {
     pub folder: &'a Path,
     /// The program that it measures with.
     pub plimsoll: &'a Path,
+    /// A library that the kernel is started with.
+    pub preload: Option<&'a Path>,
     /// Its memory: `768M`.
     pub memory: &'a str,
     /// Whether the script is to leave out what takes long.
@@ -59,7 +61,7 @@ pub fn play(
     seconds_max: u64,
     said: &mut dyn FnMut(&str),
 ) -> Result<End> {
-    let Place { home, folder, plimsoll, memory, short } = *place;
+    let Place { home, folder, plimsoll, preload, memory, short } = *place;
     for path in [home, folder, plimsoll] {
         let text = path.to_str().unwrap_or_default();
         // The kernel's command line and mount options have no way to quote.
@@ -75,7 +77,7 @@ pub fn play(
     );
     fs::write(folder.join("settings"), settings)?;
     fs::write(folder.join("scenario.sh"), script)?;
-    let mut machine = Machine::start(home, folder, memory)?;
+    let mut machine = Machine::start(home, folder, preload, memory)?;
     let mut log = File::create(folder.join("console"))?;
     let end = Instant::now() + Duration::from_secs(seconds_max);
     let mut last = "starting the machine".to_owned();
@@ -98,7 +100,7 @@ pub fn play(
 }
 
 impl Machine {
-    fn start(home: &Path, folder: &Path, memory: &str) -> Result<Self> {
+    fn start(home: &Path, folder: &Path, preload: Option<&Path>, memory: &str) -> Result<Self> {
         let kernel = program(KERNEL).with_context(|| format!("no {KERNEL} here"))?;
         let mut command = as_long_as_we_are(&kernel, home);
         command
@@ -107,6 +109,7 @@ impl Machine {
             .arg(format!("uml_dir={}/", folder.display()))
             .arg(format!("LAB_DIR={}", folder.display()))
             .arg(format!("init={}", home.join("guest/init.sh").display()));
+        command.envs(preload.map(|library| ("LD_PRELOAD", library)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process =
             command.spawn().with_context(|| format!("starting {}", kernel.display()))?;

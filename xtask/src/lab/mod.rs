@@ -90,9 +90,11 @@ pub fn run(repo: &Repo, options: &Options) -> Result<bool> {
     let plimsoll = plimsoll(repo, options.plimsoll.as_deref());
     let folder = repo.target_directory().join("lab");
     fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+    let folder = fs::canonicalize(folder)?;
     let lab = Lab {
         home: fs::canonicalize(repo.path("lab"))?,
-        folder: fs::canonicalize(folder)?,
+        preload: wide_registers(repo, &folder),
+        folder,
         plimsoll,
         patience: options.patience.max(0.0),
         short: options.short,
@@ -130,11 +132,26 @@ fn plimsoll(repo: &Repo, given: Option<&Path>) -> Option<PathBuf> {
     found.and_then(|path| fs::canonicalize(path).ok())
 }
 
+/// Compiles `lab/registers.c` where the processor has AMX; without a compiler machines go down at once.
+fn wide_registers(repo: &Repo, folder: &Path) -> Option<PathBuf> {
+    let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    if !processor.contains("amx_tile") {
+        return None;
+    }
+    let library = folder.join("registers.so");
+    let mut compiler = std::process::Command::new("cc");
+    compiler.args(["-O1", "-shared", "-fPIC", "-o"]).arg(&library);
+    let made = compiler.arg(repo.path("lab/registers.c")).status();
+    made.is_ok_and(|status| status.success()).then_some(library)
+}
+
 /// Where scenarios are played, and with what.
 #[derive(Debug)]
 struct Lab {
     home: PathBuf,
     folder: PathBuf,
+    /// A library that the kernel needs on this processor.
+    preload: Option<PathBuf>,
     plimsoll: Option<PathBuf>,
     patience: f64,
     short: bool,
@@ -208,6 +225,7 @@ impl Lab {
             home: &self.home,
             folder: &folder,
             plimsoll,
+            preload: self.preload.as_deref(),
             memory: scenario.memory.as_deref().unwrap_or(machine::MEMORY),
             short: self.short,
         };

@@ -188,11 +188,11 @@ fn limited_device(lab: &mut Lab, limited: Limited) -> Result<(), String> {
     let said = explained.said("What limits");
     match limited {
         Limited::Target => {
-            assert_eq!(queue, "above", "{}", barrier["queue"]);
+            holds(queue == "above", || barrier["queue"].to_string())?;
             assert!(said.contains("a limit of a control group"), "{said}");
         }
         Limited::Below => {
-            assert!(queue["devices"].is_object(), "{}", barrier["queue"]);
+            holds(queue["devices"].is_object(), || barrier["queue"].to_string())?;
             assert!(said.contains("the queue is at the device"), "{said}");
         }
     }
