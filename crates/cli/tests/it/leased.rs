@@ -49,20 +49,18 @@ fn a_leased_file_is_neither_read_nor_looked_at() {
     for (name, text) in [("leased.toml", suite)] {
         std::fs::write(world.path(name), text).unwrap();
     }
-    for (name, lines) in [
-        (
-            "leased.toml",
-            &[
-                "import leased.toml",
-                "run ./leased.toml --target null:",
-                "run random-read --target model:leased.toml",
-                "suite show leased.toml",
-                "suite show list.toml",
-                "compare --live leased.toml leased.toml",
-                "study leased.toml --dry-run",
-            ][..],
-        ),
-    ] {
+    for (name, lines) in [(
+        "leased.toml",
+        &[
+            "import leased.toml",
+            "run ./leased.toml --target null:",
+            "run random-read --target model:leased.toml",
+            "suite show leased.toml",
+            "suite show list.toml",
+            "compare --live leased.toml leased.toml",
+            "study leased.toml --dry-run",
+        ][..],
+    )] {
         let before = std::fs::read(world.path(name)).unwrap();
         let Some(mut holder) = Holder::of(&world.path(name), "F_WRLCK") else {
             return println!("skipped: no python3, or no leases here");
