@@ -10,7 +10,7 @@ use crate::lab::{Lab, PLIMSOLL, Running, needs_root, tool};
 fn a_full_disk_under_the_store_costs_the_visit_under_way_only() {
     needs_root!("mount");
     let mut lab = Lab::new("full");
-    let point = lab.mount(&["-t", "tmpfs", "-o", "size=600k", "none"], "tiny");
+    let point = lab.mount(&["-t", "tmpfs", "-o", "size=400k", "none"], "tiny");
     let axis: Vec<String> = (1..=40).map(|n| n.to_string()).collect();
     let axis = axis.join(",");
     let words = format!(

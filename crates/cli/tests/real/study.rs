@@ -778,10 +778,6 @@ fn whatever_is_written_on_it_is_refused_and_overridden_one_by_one() {
     // And for one reason.
     let open = format!("--override open:{} --override signature:{}", devices[0], devices[1]);
     refused(&lab, &files, &open, &format!("{} is not blank: ext", devices[0]));
-    let said = lab.run(&format!("study s.toml --override open:{} {both}", devices[0]));
-    assert_eq!(said.code, Some(2), "it is not open: {said}");
-    let said = lab.run(&format!("study s.toml {both} --override signature:/dev/other"));
-    assert_eq!(said.code, Some(2), "no such device: {said}");
     let said = lab.ok(&format!("study s.toml {both}"));
     assert!(said.err.contains("1 of 1 runs are complete"), "{said}");
     let left = fs::read(lab.path("d1.img")).unwrap();
