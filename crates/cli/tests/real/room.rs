@@ -244,13 +244,3 @@ fn an_overlay_over_memory_has_the_room_of_memory() {
     }
     lab.ok(&format!("{WRITE} o/x --size 1MiB --dry-run"));
 }
-
-#[test]
-fn what_is_in_dev_is_in_memory_under_every_name() {
-    needs_root!("mount");
-    let mut lab = Lab::new("dev-elsewhere");
-    lab.mount(&["-t", "devtmpfs", "none"], "m");
-    lab.ok("run random-read --target null: --time 50ms");
-    let name = format!("m/plimsoll-test-{}", std::process::id());
-    lab.run(&format!("list --store {name}")).is(6, &["no store is kept in /dev"]);
-}
