@@ -10,7 +10,7 @@ use crate::lab::{Lab, PLIMSOLL, Running, needs_root, tool};
 fn a_full_disk_under_the_store_costs_the_visit_under_way_only() {
     needs_root!("mount");
     let mut lab = Lab::new("full");
-    let point = lab.mount(&["-t", "tmpfs", "-o", "size=200k", "none"], "tiny");
+    let point = lab.mount(&["-t", "tmpfs", "-o", "size=240k", "none"], "tiny");
     let axis: Vec<String> = (1..=40).map(|n| n.to_string()).collect();
     let axis = axis.join(",");
     let words = format!(
@@ -146,11 +146,10 @@ fn a_store_that_is_removed_under_us_is_noticed() {
 #[test]
 fn a_store_that_is_renamed_under_us_has_all_that_was_stored() {
     let lab = Lab::new("store-moved");
-    let words =
-        "run random-read --target null: --time 500ms --set threads=1,2,3,4,5,6 --store s.db";
+    let words = "run random-read --target null: --time 300ms --set threads=1,2,3 --store s.db";
     let mut running = lab.start(words);
     running.until_it_says("to make");
-    std::thread::sleep(std::time::Duration::from_millis(1300));
+    std::thread::sleep(std::time::Duration::from_millis(600));
     fs::rename(lab.path("s.db"), lab.path("new.db")).unwrap();
     let said = running.end();
     said.is(
@@ -158,7 +157,7 @@ fn a_store_that_is_renamed_under_us_has_all_that_was_stored() {
         &["error: the store s.db was moved to ", "new.db while it was in use", "resume RUN"],
     );
     lab.ok("resume r1 --store new.db");
-    assert_eq!(lab.ok("export r1 --format csv --store new.db").out.lines().count(), 7);
+    assert_eq!(lab.ok("export r1 --format csv --store new.db").out.lines().count(), 4);
 }
 
 /// A program that reads the store, and is stopped, keeps visits from being stored: they wait in memory.
