@@ -429,7 +429,9 @@ fn ends_are_made_blank_of_the_device_that_was_meant_and_that_nobody_has() {
     assert!(matches!(blank(other, true), Err(EndsError::Exchanged { .. })));
     assert!(!blank(number, false).unwrap(), "somebody else's bytes");
     // As a mount or an array has it.
-    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL;
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL
+        // A child of another test would keep the claim.
+        | rustix::fs::OFlags::CLOEXEC;
     let held = rustix::fs::open(&device.path, flags, rustix::fs::Mode::empty()).unwrap();
     let error = blank(number, true).unwrap_err();
     assert!(matches!(&error, EndsError::System { .. }), "{error}");
