@@ -55,6 +55,17 @@ class World {
     return child;
   }
 
+  /** Stops a run between two commits: one that is stopped within a commit keeps the store locked. */
+  async stop(run: ChildProcess): Promise<void> {
+    for (;;) {
+      run.kill('SIGSTOP');
+      await new Promise((done) => setTimeout(done, 20));
+      if (!existsSync(`${this.store}-journal`)) return;
+      run.kill('SIGCONT');
+      await new Promise((done) => setTimeout(done, 10));
+    }
+  }
+
   /** Visits of a run that are in the store; of one that is not, none. */
   made(run: string): number {
     try {
@@ -162,7 +173,7 @@ test.describe('live', () => {
     // Started elsewhere, while the page is looked at.
     const run = world.start(...SLOW, '--set', 'repeats=8');
     await world.begun('r2');
-    run.kill('SIGSTOP');
+    await world.stop(run);
     const row = page.locator('tbody tr', { hasText: 'r2' });
     await expect(row).toContainText(/running: \d+ of 32 visits/);
     await row.getByRole('link', { name: 'r2' }).click();
@@ -189,7 +200,7 @@ test.describe('live', () => {
   test('a row of the list stays what it is while its run goes on', async ({ page, world }) => {
     const run = world.start(...ENDLESS);
     await world.begun();
-    run.kill('SIGSTOP');
+    await world.stop(run);
     const served = await world.serve();
     await page.goto(served.url);
     await ready(page);
@@ -212,7 +223,7 @@ test.describe('live', () => {
   }) => {
     const run = world.start(...ENDLESS);
     await world.begun();
-    run.kill('SIGSTOP');
+    await world.stop(run);
     const served = await world.serve();
     await page.goto(`${served.origin}/runs/r1`);
     await ready(page);
@@ -223,7 +234,7 @@ test.describe('live', () => {
     await page.mouse.down();
     run.kill('SIGCONT');
     await expect(row).not.toHaveText(told ?? '');
-    run.kill('SIGSTOP');
+    await world.stop(run);
     await row.locator('.link').hover();
     await page.mouse.up();
     await expect(page.getByRole('dialog')).toBeVisible();
@@ -242,7 +253,7 @@ test.describe('live', () => {
   test('what the reader has open stays so when newer data come', async ({ page, world }) => {
     const run = world.start(...ENDLESS);
     await world.begun();
-    run.kill('SIGSTOP');
+    await world.stop(run);
     const served = await world.serve();
     const faults = faultsOf(page, `${served.origin}/`);
     await page.goto(`${served.origin}/runs/r1`);
@@ -259,7 +270,7 @@ test.describe('live', () => {
     // Kept: the table is open, and the place on the page.
     await expect(page.locator('details.all')).toHaveAttribute('open', '');
     await expect(page.locator('#figure-order')).toBeVisible();
-    run.kill('SIGSTOP');
+    await world.stop(run);
     await expect.poll(async () => (await visits(page)) - world.made('r1')).toBe(0);
     const [told, at] = [await visits(page), await page.evaluate(() => scrollY)];
     run.kill('SIGCONT');
@@ -565,7 +576,7 @@ test.describe('live', () => {
       copyFileSync(join(MADE, 'store.db'), world.store);
       const run = world.start(...ENDLESS);
       await world.begun('r7');
-      run.kill('SIGSTOP');
+      await world.stop(run);
       const served = await world.serve();
       await page.emulateMedia({ colorScheme: scheme });
       for (const path of ['/', '/runs/r7']) {
