@@ -8,6 +8,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { get, request as httpRequest } from 'node:http';
@@ -60,10 +61,20 @@ class World {
     for (;;) {
       run.kill('SIGSTOP');
       await new Promise((done) => setTimeout(done, 20));
-      if (!existsSync(`${this.store}-journal`)) return;
+      if (!this.commits()) return;
       run.kill('SIGCONT');
       await new Promise((done) => setTimeout(done, 10));
     }
+  }
+
+  /** Whether somebody is about to store something: one that is stopped then keeps others waiting. */
+  private commits(): boolean {
+    const found = statSync(this.store, { throwIfNoEntry: false });
+    const locks = readFileSync('/proc/locks', 'utf8').split('\n');
+    const writes = locks.some(
+      (line) => line.includes(' WRITE ') && line.includes(`:${found?.ino} `),
+    );
+    return writes || existsSync(`${this.store}-journal`);
   }
 
   /** Visits of a run that are in the store; of one that is not, none. */

@@ -7,13 +7,13 @@ use crate::source::shipped_code;
 
 /// Lines of one crate.
 #[derive(Clone, Copy, Default)]
-struct Lines {
+pub struct Lines {
     /// All of `src/`.
-    source: usize,
+    pub source: usize,
     /// Of those, lines that ship and are neither blank nor comment.
     code: usize,
     /// All of `tests/` and `benches/`.
-    tests: usize,
+    pub tests: usize,
 }
 
 impl Lines {
@@ -24,8 +24,8 @@ impl Lines {
     }
 }
 
-/// Prints a line per crate, and their sums.
-pub fn run(repo: &Repo) -> Result<()> {
+/// Of each crate.
+pub fn count(repo: &Repo) -> Result<Vec<(String, Lines)>> {
     let mut crates: Vec<(String, Lines)> = Vec::new();
     for path in repo.files(&["rs"])? {
         let Some((name, in_tests)) = path.to_str().and_then(place) else { continue };
@@ -45,6 +45,12 @@ pub fn run(repo: &Repo) -> Result<()> {
             None => crates.push((name.to_owned(), lines)),
         }
     }
+    Ok(crates)
+}
+
+/// Prints a line per crate, and their sums.
+pub fn run(repo: &Repo) -> Result<()> {
+    let mut crates = count(repo)?;
     println!("{:<12} {:>8} {:>8} {:>8}", "crate", "src", "of code", "tests");
     let row = |name: &str, lines: &Lines| {
         println!("{name:<12} {:>8} {:>8} {:>8}", lines.source, lines.code, lines.tests);

@@ -1,12 +1,5 @@
 //! System calls that no safe library wraps, each behind a safe function: what a loop device lies
-//! on, whether anybody has a file open for writing, and which threads have one table of open files.
-//! And which parts of a file are shared, and the kernel's list of locks.
-
-mod extents;
-mod locks;
-
-pub use extents::shared_bytes;
-pub use locks::{Lock, LockAccess, LockKind, locks, others_lock};
+//! on, and whether anybody else has a file open.
 
 use std::fs::File;
 use std::io;
@@ -79,57 +72,34 @@ fn decoded(kernel: u64) -> u64 {
     libc::makedev(major as libc::c_uint, minor as libc::c_uint)
 }
 
-/// Whether two threads have one table of open files. A thread that has ended has none. An error where
-/// the kernel does not say: without the right to look into both, and in sandboxes.
+/// Whether nobody else has the file open, in whatever way: no process in any namespace, no memory map,
+/// no running program, and not the kernel (swap, a loop device, a mounted image, an overlay above).
 ///
-/// * `one`, `other`: their numbers in the PID namespace of this process.
-pub fn share_open_files(one: u32, other: u32) -> io::Result<bool> {
-    /// `KCMP_FILES` of `<linux/kcmp.h>`.
-    const FILES: libc::c_long = 2;
-    let (one, other) = (libc::c_long::from(one), libc::c_long::from(other));
-    // SAFETY: this command takes integers and touches no memory of ours.
-    let answer = unsafe { libc::syscall(libc::SYS_kcmp, one, other, FILES, 0, 0) };
-    match answer {
-        0 => Ok(true),
-        1.. => Ok(false),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Whether anybody has the file open for writing, or mapped for it: this process, another in any
-/// namespace, or the kernel (a loop device, a file server).
-///
-/// Asks for a read lease, which the kernel grants only where there is no writer, and gives it
-/// back. An error where leases are not to be had: another user's file, network and FUSE file
-/// systems.
-///
-/// * `file`: open for reading only.
-pub fn has_writer(file: &File) -> io::Result<bool> {
+/// Asks for a write lease, which the kernel grants only if this is the only open file description
+/// of the file, and gives it back at once. An error where leases are not to be had: another user's
+/// file, devices, and file systems without leases.
+pub fn lease(file: &File) -> io::Result<bool> {
     let descriptor = file.as_raw_fd();
-    // Whoever opens the file for writing at this moment has a signal sent to us. The default one
-    // ends the process; this one is ignored unless somebody asks for it.
     // SAFETY: these commands take integers and touch no memory of ours.
-    let lease = |command: libc::c_int, argument: libc::c_int| unsafe {
+    let ask = |command: libc::c_int, argument: libc::c_int| match unsafe {
         libc::fcntl(descriptor, command, argument)
+    } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     };
-    if lease(F_SETSIG, libc::SIGURG) != 0 {
-        return Err(io::Error::last_os_error());
+    // Whoever opens the file at this moment has a signal sent to us. The default one ends the
+    // process; this one is ignored unless somebody asks for it.
+    ask(F_SETSIG, libc::SIGURG)?;
+    match ask(libc::F_SETLEASE, libc::F_WRLCK as libc::c_int) {
+        Ok(()) => ask(libc::F_SETLEASE, libc::F_UNLCK as libc::c_int).map(|()| true),
+        Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(false),
+        Err(error) => Err(error),
     }
-    if lease(libc::F_SETLEASE, libc::F_RDLCK as libc::c_int) != 0 {
-        let error = io::Error::last_os_error();
-        let is_taken = error.raw_os_error() == Some(libc::EAGAIN);
-        return if is_taken { Ok(true) } else { Err(error) };
-    }
-    if lease(libc::F_SETLEASE, libc::F_UNLCK as libc::c_int) != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(false)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::OpenOptions;
 
     #[test]
     fn device_numbers_are_as_stat_has_them() {
@@ -139,37 +109,6 @@ mod tests {
             libc::makedev(253, 300)
         );
         assert_eq!(decoded(0), 0);
-    }
-
-    #[test]
-    fn a_writer_is_seen_and_a_reader_is_none() {
-        let path = std::env::temp_dir().join(format!("plimsoll-lease-{}", std::process::id()));
-        let writer = OpenOptions::new().write(true).create_new(true).open(&path).unwrap();
-        let reader = File::open(&path).unwrap();
-        let other = File::open(&path).unwrap();
-        match has_writer(&reader) {
-            Err(error) => println!("skipped: no leases here: {error}"),
-            Ok(seen) => {
-                assert!(seen);
-                drop(writer);
-                assert!(!has_writer(&reader).unwrap());
-                assert!(!has_writer(&other).unwrap(), "the first lease was given back");
-            }
-        }
-        std::fs::remove_file(&path).unwrap();
-    }
-
-    #[test]
-    fn threads_share_their_open_files_and_processes_do_not() {
-        let (ours, parent) = (std::process::id(), std::os::unix::process::parent_id());
-        match share_open_files(ours, ours) {
-            Err(error) => println!("skipped: no kcmp here: {error}"),
-            Ok(same) => {
-                assert!(same);
-                assert!(!share_open_files(ours, parent).unwrap_or(false));
-            }
-        }
-        assert!(share_open_files(ours, u32::MAX).is_err());
     }
 
     #[test]

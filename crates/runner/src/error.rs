@@ -251,14 +251,6 @@ pub enum RunError {
         /// Who has it open, as far as that can be seen.
         holders: Vec<stack::Process>,
     },
-    /// Another process has a lease, and would have to give it back first.
-    #[error("{path} is in use: another process has a lease on it{}", by(holder.as_ref()))]
-    Leased {
-        /// Which.
-        path: PathBuf,
-        /// Who, as far as that can be seen.
-        holder: Option<stack::Process>,
-    },
     /// Buffers for all requests in flight do not fit.
     #[error(
         "the buffers of {requests} requests in flight take {needed}, {available} of memory are \
@@ -490,7 +482,7 @@ impl RunError {
             Self::Confirm(_) => {
                 Some("nothing of it was written; see who exchanges it, and run again".to_owned())
             }
-            Self::Claimed { .. } | Self::Leased { .. } | Self::Locked { .. } => {
+            Self::Claimed { .. } | Self::Locked { .. } => {
                 Some("wait for that process or end it first, or name another target".to_owned())
             }
             Self::Appeared { .. } => Some(
@@ -560,7 +552,6 @@ impl RunError {
             | Self::InUse { .. }
             | Self::Appeared { .. }
             | Self::Claimed { .. }
-            | Self::Leased { .. }
             | Self::Locked { .. }
             | Self::NoRoom { .. }
             | Self::NoRoomForSuite { .. } => ErrorKind::Refused,

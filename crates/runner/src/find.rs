@@ -15,7 +15,7 @@ use units::Bytes;
 
 use crate::prepare::{Ground, Paths, SCRATCH, SIZE_UNIT, begins_empty, verifies};
 use crate::several::{are_distinct, together};
-use crate::{Order, RunError, directory, left_behind};
+use crate::{Order, RunError, directory, left_behind, taken};
 
 /// A scratch file that takes all there is leaves one part of so many.
 const SPARE_PART: u64 = 64;
@@ -161,7 +161,6 @@ pub(crate) fn find_paths(
         asked = asked.or(cut);
     }
     let wanted = checked(source, None)?;
-    are_free_to_look_at(&seen, wanted.files.count)?;
     let character = seen.iter().find(|one| one.is_character());
     if let Some(one) = character {
         of_characters(one, &seen, &wanted)?;
@@ -198,7 +197,6 @@ pub(crate) fn find_paths(
         let of_run = |permit: Permit| if goes { permit.removed_afterwards() } else { permit };
         permits.extend(judged.into_iter().map(of_run));
     }
-    let below = room_below(host, &seen, &wanted, as_it_is)?;
     let units = seen.iter().map(|one| {
         let alignment = alignment(&one.target);
         let sector = || one.target.top().and_then(|device| device.logical_sector);
@@ -236,28 +234,12 @@ pub(crate) fn find_paths(
         writes: !as_it_is,
         scratch,
         stale,
-        below,
         character: character.is_some(),
         shared: false,
     };
     let ground = Ground::Paths(Box::new(paths));
     let records = if several { records } else { Vec::new() };
     Ok(Found { ground, record, records, capacity, unit, as_it_is, asked, shorter })
-}
-
-/// What the run may take below loop devices, in sentences.
-fn room_below(
-    host: &Host,
-    seen: &[Seen],
-    suite: &Suite,
-    as_it_is: bool,
-) -> Result<Vec<String>, RunError> {
-    let beside = directory::needs(suite).map_or(Bytes::ZERO, |(bytes, _)| bytes);
-    // The files of all targets are counted in the suite.
-    let files = if as_it_is { 0 } else { suite.files.total().get() / seen.len().max(1) as u64 };
-    let bytes = Bytes::new(files.saturating_add(beside.get()));
-    let written: Vec<_> = seen.iter().map(|one| (&one.target, bytes)).collect();
-    Ok(stack::room_below(host, &written)?)
 }
 
 /// A scratch file goes with the run. Under a link it would be a file elsewhere that goes, maybe one
@@ -533,13 +515,15 @@ fn judge(
             let why = "it is a directory, wanted a file".to_owned();
             return Err(RunError::NotOurs { path: this.path.resolved.clone(), why });
         }
-        ask_nobody(&this.path.resolved)?;
         if !as_it_is {
             spare_stores(&this.path.resolved, &order.settings.store_path)?;
         }
         can_be_opened(&this.path.resolved, !as_it_is)?;
-        let facts = stack::gather(host, this, access, &order.settings.consent, &own);
-        permits.push(stack::decide(&facts)?.holding(&this.path));
+        let judge = || {
+            let facts = stack::gather(host, this, access, &order.settings.consent, &own);
+            Ok(stack::decide(&facts)?)
+        };
+        permits.push(taken::patiently(judge)?.holding(&this.path));
     }
     Ok(permits)
 }
@@ -565,27 +549,9 @@ fn can_be_opened(path: &Path, writes: bool) -> Result<(), RunError> {
     }
 }
 
-/// Before anything of the targets is opened, also by a dry run.
-fn are_free_to_look_at(seen: &[Seen], each: u32) -> Result<(), RunError> {
-    let files = seen.iter().filter(|one| !one.is_device() && !one.is_character());
-    let mut paths = files.flat_map(|one| file_paths(&one.target.path.resolved, each));
-    paths.try_for_each(|path| ask_nobody(&path))
-}
-
-/// Refuses a file of which another process has a lease to write: whatever opens it, if only to read,
-/// sends that process a signal, which ends it unless it expects one.
-pub(crate) fn ask_nobody(path: &Path) -> Result<(), RunError> {
-    match stack::write_lease_of(path) {
-        Some(holder) => Err(RunError::Leased { path: path.to_path_buf(), holder: Some(holder) }),
-        None => Ok(()),
-    }
-}
-
 /// What SQLite finds beside a store it takes for its own, and removes it. A store that is not in use is
 /// data like any other, which only `--overwrite` gives up.
 fn spare_stores(path: &Path, in_use: &Path) -> Result<(), RunError> {
-    // What it would lie beside is opened, too.
-    store::stores_of(path).iter().try_for_each(|beside| ask_nobody(beside))?;
     let what = match store::taken(path, Some(in_use)) {
         Some(store::Taken::Beside(store)) => {
             format!("a name of the store of results {}", store.display())

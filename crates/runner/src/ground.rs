@@ -57,8 +57,6 @@ pub(crate) struct Files {
     identities: Vec<Option<Identity>>,
     /// How long each is to be, while they begin empty and grow.
     growing: Option<Bytes>,
-    /// Devices were looked at once more, and may be opened for writing.
-    looked: bool,
 }
 
 /// What a run has taken of its files so far.
@@ -523,13 +521,6 @@ impl Files {
                 return Err(error);
             }
         }
-        let is_file = |permit: &&Permit| !matches!(permit.action, Action::Read | Action::Destroy);
-        let own = paths.permits.iter().filter(is_file).map(|permit| permit.path.clone());
-        let own: Vec<PathBuf> = if paths.shared { Vec::new() } else { own.collect() };
-        if let Err(refusal) = stack::confirm_room(&Host::this(), &own, &paths.consent) {
-            taken.leaving.undo();
-            return Err(refusal.into());
-        }
         for (path, owner) in &paths.stale {
             // Nothing depends on it, and whoever removes that run is told.
             let _ = left_behind::remove(path, *owner);
@@ -555,7 +546,6 @@ impl Files {
             guards,
             identities,
             growing: None,
-            looked: false,
         })
     }
 
@@ -602,10 +592,6 @@ impl Files {
             if !matches!(permit.action, Action::Read | Action::Destroy) {
                 let Some(identity) = identity else { continue };
                 let held = identity.hold(&permit.path)?;
-                if let Some(holder) = stack::lease_of(&permit.path) {
-                    let (path, holder) = (permit.path.clone(), Some(holder));
-                    return Err(RunError::Leased { path, holder });
-                }
                 let file = own::open_held(&held, &permit.path)
                     .map_err(file_error("open for writing", &permit.path))?;
                 identity.confirm(&file, &permit.path)?;
@@ -625,10 +611,6 @@ impl Files {
         };
         if let Some(set) = self.opened.get(&key) {
             return Ok(Arc::clone(set));
-        }
-        if key.write && !self.looked {
-            taken::before_writing(&self.paths)?;
-            self.looked = true;
         }
         let spec = OpenSpec {
             files: self.names.clone(),

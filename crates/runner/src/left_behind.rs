@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 
 use record::{RunHeader, RunState, TargetKind};
 use rustix::fs::{FileType, FlockOperation};
-use stack::{Access, Consent, Host, Mark, Own};
-use units::Bytes;
+use stack::Mark;
 
-use crate::find::ask_nobody;
 use crate::ground::file_error;
 use crate::own::{self, Identity};
 use crate::prepare::{SCRATCH, is_of};
@@ -81,7 +79,6 @@ pub(crate) fn stale(base: &Path, wanted: &[PathBuf]) -> Vec<(PathBuf, u64)> {
 /// Removes a scratch file if it is still its owner's and no run uses it; false if one does.
 pub(crate) fn remove(path: &Path, owner: u64) -> Result<bool, RunError> {
     let cannot = || file_error("remove", path);
-    ask_nobody(path)?;
     let file = match own::open_calmly(path, OpenOptions::new().read(true)) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         opened => opened.map_err(cannot())?,
@@ -105,22 +102,11 @@ pub(crate) fn remove(path: &Path, owner: u64) -> Result<bool, RunError> {
         Mark::Stale { why } => return refuse(why),
         _ => return refuse("it has no mark any more".to_owned()),
     }
-    is_unused(path)?;
+    stack::confirm_alone(&file, path)?;
     if !identity.is_at(path) {
         return Err(cannot()(Error::other("it was exchanged for another file")));
     }
     std::fs::remove_file(path).map(|()| true).map_err(cannot())
-}
-
-/// Refuses a file that anything else uses: a process has it open for writing or mapped, a loop device lies
-/// on it. What cannot be found out is no reason to leave what is ours by its mark.
-fn is_unused(path: &Path) -> Result<(), RunError> {
-    let host = Host::this();
-    let target = stack::inspect(&host, path)?;
-    let access = Access::Write { size: Bytes::ZERO, also: Bytes::ZERO };
-    let consent = Consent { even_though_unchecked: true, ..Consent::default() };
-    let facts = stack::gather(&host, &target, access, &consent, &Own::default());
-    Ok(stack::decide(&facts).map(drop)?)
 }
 
 /// The regular file at `base`, and those that have its name and a number.

@@ -119,10 +119,6 @@ impl Own {
 
     /// Marks it as one that no run uses any more.
     pub(crate) fn release(&self) {
-        // Nobody is asked for a lease, as opening it would.
-        if stack::write_lease_of(&self.path).is_some() {
-            return;
-        }
         let Ok(file) = open_calmly(&self.path, OpenOptions::new().read(true)) else { return };
         if Identity::of(&file).is_ok_and(|found| found == self.identity)
             // A file that is gone needs no mark; one without is theirs who named it.

@@ -88,8 +88,6 @@ pub(crate) struct Paths {
     pub scratch: Vec<PathBuf>,
     /// Scratch files that killed runs left beside those, each with the number of its run.
     pub stale: Vec<(PathBuf, u64)>,
-    /// What it may take of file systems below loop devices, in sentences.
-    pub below: Vec<String>,
     /// A character device: no size, no cache, read only.
     pub character: bool,
     /// Another side of the same comparison makes, fills, holds and removes the files.
@@ -193,7 +191,6 @@ impl Prepared {
                 for permits in paths.permits.chunks(each) {
                     said.extend(stack::describe_all(permits));
                 }
-                said.extend(paths.below.iter().cloned());
                 for (path, _) in &paths.stale {
                     let path = path.display();
                     said.push(format!("Removes {path}, which a killed run left, if none uses it."));

@@ -1,6 +1,7 @@
 //! Gathers the facts on which [`crate::decide`] decides. Reads only.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -9,24 +10,18 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use units::Bytes;
 
-use crate::beside;
-use crate::block;
-use crate::born::Likeness;
-use crate::elsewhere::Elsewhere;
+use crate::block::{self, BlockKind};
+use crate::held::patiently;
 use crate::host::{Host, unescape};
-use crate::locks::{Opening, is_of_this_program, openers};
 use crate::mounts::{DeviceNumber, Mount, mount_of, mounts};
-use crate::overlays::{Alike, Overlays};
 use crate::safety::same::{Root, Table};
 use crate::safety::{
-    Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Lease, Place, Process, Subject, Users,
+    Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Lease, Place, Subject, Users,
 };
 use crate::shared::{self, Loop};
 use crate::signature::probe;
-use crate::target::{FileId, Nature, PathKind, Space, Target, is_memory_or_network, names, under};
-use crate::users::{
-    SeenMount, Wanted, all_mounts, file_at, lease_holders, reach, unchecked, users, users_of_file,
-};
+use crate::target::{FileId, Nature, PathKind, Space, Target, is_memory_or_network, under};
+use crate::users::{Wanted, file_at, openers, unchecked, users, users_of_file};
 
 /// Where Plimsoll's own files are: the disk under them is never written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,16 +47,12 @@ impl Own {
         program.chain(store).map(|(what, path)| (what, canonical(path)))
     }
 
-    /// The files of these that are there, each with every number under which it is seen.
-    fn files(&self, overlays: &Overlays) -> Vec<(&'static str, Alike)> {
+    /// The files of these that are there.
+    fn files(&self) -> Vec<(&'static str, FileId)> {
         let mut found = Vec::new();
         for (what, path) in self.all() {
             let all = if what == STORE { beside(&path) } else { vec![path] };
-            for path in all {
-                let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
-                let alike = metadata.map(|seen| overlays.alike(&path, FileId::of(&seen)));
-                found.extend(alike.map(|alike| (what, alike)));
-            }
+            found.extend(all.iter().filter_map(|path| Some((what, file_at(path)?))));
         }
         found
     }
@@ -137,8 +128,8 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
                 size: target.path.size,
                 allocated: *allocated,
                 shared: match access {
-                    Access::Write { size, .. } if host.is_this() => target.shared_within(size),
-                    _ => Bytes::ZERO,
+                    Access::Write { size, .. } => target.shared_within(size),
+                    Access::Read => Bytes::ZERO,
                 },
                 links: *links,
                 mark: target.path.mark(),
@@ -147,15 +138,12 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
                 own: None,
                 swap: false,
                 loops: Vec::new(),
-                mounted: Vec::new(),
                 users: Users::default(),
                 unchecked: Vec::new(),
                 even_though_unchecked: consent.even_though_unchecked,
             };
             if writes {
                 look_around(host, target, consent, own, &mut file);
-            } else if host.is_this() {
-                file.users.leases = lease_holders(&[target.path.stable()], Opening::ToRead);
             }
             Subject::File(Box::new(file))
         }
@@ -175,7 +163,7 @@ pub fn gather(host: &Host, target: &Target, access: Access, consent: &Consent, o
     }
 }
 
-pub(crate) fn place(host: &Host, target: &Target, consent: &Consent) -> Place {
+fn place(host: &Host, target: &Target, consent: &Consent) -> Place {
     let mount = target.mount.as_ref();
     let file_system = mount.map(|m| m.file_system.clone()).unwrap_or_default();
     let path = &target.path.resolved;
@@ -195,17 +183,9 @@ pub(crate) fn place(host: &Host, target: &Target, consent: &Consent) -> Place {
     }
 }
 
-/// What is free, less what other runs are about to take there.
-pub(crate) fn space(host: &Host, target: &Target) -> Option<Space> {
-    let space = free_space(host, target)?;
-    let mount = target.mount.as_ref().filter(|_| host.is_this());
-    let promised = mount.map_or(Bytes::ZERO, |mount| beside::unwritten(host, mount));
-    Some(Space { free: Bytes::new(space.free.get().saturating_sub(promised.get())), ..space })
-}
-
 /// A file system in memory has no more room than memory has, whatever its size says; nor has an overlay
 /// that writes to one.
-fn free_space(host: &Host, target: &Target) -> Option<Space> {
+fn space(host: &Host, target: &Target) -> Option<Space> {
     let is_memory = |name: &str| matches!(name, "tmpfs" | "ramfs" | "rootfs");
     let in_memory = target.mount.as_ref().is_some_and(|m| is_memory(&m.file_system))
         || target.natures.iter().any(|nature| match nature {
@@ -228,127 +208,44 @@ fn free_space(host: &Host, target: &Target) -> Option<Space> {
 
 fn look_around(host: &Host, target: &Target, consent: &Consent, own: &Own, file: &mut FileFacts) {
     let path = &target.path.resolved;
+    let is_it = |other: &Path| other == path || file_at(other) == Some(file.id);
     for named in &consent.overwrite {
-        match std::fs::canonicalize(named) {
-            Ok(resolved) if resolved == *path && names(named, &target.path.held) => {
-                file.named = true;
-            }
-            // Its words say the target, and the kernel finds something else by them.
-            Ok(resolved) if resolved == *path => {
-                file.named_others.push(named.display().to_string());
-            }
-            Ok(resolved) => file.named_others.push(resolved.display().to_string()),
-            Err(_) => file.named_others.push(named.display().to_string()),
+        if is_it(named) {
+            file.named = true;
+        } else {
+            let resolved = std::fs::canonicalize(named).unwrap_or_else(|_| named.clone());
+            file.named_others.push(resolved.display().to_string());
         }
     }
-    let everywhere = all_mounts(host);
-    let overlays = Overlays::of(host, &everywhere);
-    let alike = overlays.alike(path, file.id);
-    let ids: Vec<FileId> = alike.ids.iter().copied().chain([alike.holds]).collect();
-    let is_it = |other: &Path| {
-        let may_be =
-            |id| ids.contains(&id) || overlays.alike(other, id).like(&alike) == Likeness::Yes;
-        other == path || file_at(other).is_some_and(may_be)
-    };
-    let own_files = own.files(&overlays);
+    let own_files = own.files();
     // The store is one file with others beside it (`-wal`), or a directory of them.
     file.own = own
         .all()
         .find(|(what, mine)| {
-            own_files
-                .iter()
-                .any(|(whose, file)| whose == what && file.like(&alike) == Likeness::Yes)
-                || is_it(mine)
+            let beside = [mine.as_os_str().as_bytes(), b"-"].concat();
+            own_files.contains(&(what, file.id))
                 || path.starts_with(mine)
-                || path
-                    .as_os_str()
-                    .as_bytes()
-                    .starts_with(&[mine.as_os_str().as_bytes(), b"-"].concat())
+                || path.as_os_str().as_bytes().starts_with(&beside)
         })
         .map(|(what, _)| what.to_owned());
     file.swap = swaps(host).iter().any(|swap| is_it(swap));
     file.unchecked = unchecked(host);
-    file.mounted = mounted_from(host, &everywhere, &overlays, &[&alike]);
-    let mapped_on = target.mount.iter().map(|mount| mount.device).collect();
-    let (files, once) = (alike.ids.clone(), alike.once.clone());
-    let stable = target.path.stable();
-    let elsewhere = Elsewhere::of(std::iter::once((&alike, Some(stable.clone()))), &overlays);
-    let names: Vec<PathBuf> = std::iter::once(stable).chain(alike.upper.clone()).collect();
-    let wanted = Wanted { files, once, devices: Vec::new(), mapped_on, elsewhere };
-    file.users = users_of_file(host, &names, &wanted);
-    loops_over(host, &overlays, &alike, &is_it, file);
-}
-
-/// Loop devices that lie on a file, or may: fills `loops` and `unchecked`.
-fn loops_over(
-    host: &Host,
-    overlays: &Overlays,
-    alike: &Alike,
-    is_it: &dyn Fn(&Path) -> bool,
-    file: &mut FileFacts,
-) {
-    let ids: Vec<FileId> = alike.ids.iter().copied().chain([alike.holds]).collect();
-    for one in shared::loops(host, overlays) {
-        // It would have the file open for writing, and the kernel says that nobody has.
-        let is_guess = !one.is_sure || one.is_unknown() && !alike.is_vague;
-        if is_guess && !one.read_only && file.users.lease == Lease::Free {
-            continue;
-        }
-        let fits = one.window.may_be_over(file.size.get());
-        let over = one.alike.as_ref();
-        let has_one_of =
-            |ids: &[FileId]| over.is_some_and(|over| over.ids.iter().any(|id| ids.contains(id)));
-        let likeness = over.map_or(Likeness::No, |over| over.like(alike));
-        // Another file of the same file system.
-        let is_apart = one.id.is_some_and(|id| ids.iter().any(|own| own.device == id.device));
+    file.users = users_of_file(host, target.path.held.get().as_deref(), file.id);
+    if file.users.lease == Lease::Free {
+        return;
+    }
+    // Else the kernel has told that no loop device is over it.
+    for one in shared::loops(host, true) {
         match &one.on {
-            // Or set up before an overlay copied the file to its upper directory.
-            Root::File(id)
-                if ids.contains(id) || has_one_of(&alike.once) || likeness == Likeness::Yes =>
-            {
-                file.loops.push(one.name);
-            }
-            // The file of a captured machine is not there to have a length.
-            Root::Named(name) if !one.is_sure && (fits || !host.is_this()) && is_it(name) => {
-                file.loops.push(one.name);
-            }
-            Root::Named(_) if fits && host.is_this() && !is_apart => {
-                file.unchecked.push(format!("whether {} lies on it", one.name));
-            }
-            Root::File(_) if likeness == Likeness::Unknown => {
-                file.unchecked.push(format!("whether {} lies on it", one.name));
+            Root::File(id) if *id == file.id => file.loops.push(one.name),
+            // The files of a captured machine have no numbers.
+            Root::Named(name) if !host.is_this() && name == path => file.loops.push(one.name),
+            Root::Named(_) if host.is_this() && file.users.lease == Lease::Unknown => {
+                file.unchecked.push(format!("which file {} lies on", one.name));
             }
             Root::File(_) | Root::Named(_) | Root::Device(_) => {}
         }
     }
-}
-
-/// Where one of the files is mounted as a file system, without a loop device: erofs, and what FUSE serves.
-fn mounted_from(
-    host: &Host,
-    everywhere: &[SeenMount],
-    overlays: &Overlays,
-    files: &[&Alike],
-) -> Vec<String> {
-    let mut found = Vec::new();
-    for seen in everywhere.iter().filter(|seen| host.is_this() && seen.mount.device.major == 0) {
-        let source = Path::new(&seen.mount.source);
-        let is_one = |id| {
-            let shown = || overlays.alike_somewhere(source, id).unwrap_or_else(|| Alike::alone(id));
-            files.iter().any(|file| file.ids.contains(&id) || file.holds == id)
-                || files.iter().any(|file| file.like(&shown()) == Likeness::Yes)
-        };
-        if source.is_absolute() && file_at(&reach(seen.process, source)).is_some_and(is_one) {
-            push(&mut found, shown_at(seen));
-        }
-    }
-    found
-}
-
-/// The mount point, and whose it is.
-fn shown_at(seen: &SeenMount) -> String {
-    let whose = seen.process.map(|id| format!(" (as process {id} sees it)"));
-    format!("{}{}", seen.mount.point.display(), whose.unwrap_or_default())
 }
 
 /// What the kernel swaps to: files and device nodes.
@@ -412,37 +309,44 @@ fn block_facts(
         // Neither its holders nor its mounts can be known.
         Err("sysfs does not show it".to_owned())
     };
+    uses_of_bytes(host, target, own, &mut facts);
+    facts
+}
+
+/// Who uses the bytes of a device, under any name of them.
+fn uses_of_bytes(host: &Host, target: &Target, own: &Own, facts: &mut BlockFacts) {
     facts.unchecked = unchecked(host);
-    let everywhere = all_mounts(host);
-    let overlays = Overlays::of(host, &everywhere);
-    let loops = shared::loops(host, &overlays);
+    let below = target.devices.iter().filter(|device| !device.under_file);
+    let is_on_loops = below.into_iter().any(|device| matches!(device.kind, BlockKind::Loop { .. }));
+    let loops = shared::loops(host, is_on_loops);
     let table = shared::table(host, &loops);
-    let twins = Twins::of(&table, &loops, &facts.name);
-    facts.unchecked.extend(unknown_loops(host, &table, &loops, &twins, &facts.name));
-    facts.users = users_of_device(host, (&table, &overlays), &facts, &twins);
+    let twins = Twins::of(&table, &facts.name);
+    let unknown = |one: &&Loop| host.is_this() && matches!(one.on, Root::Named(_));
+    let unknown = loops.iter().filter(|_| is_on_loops).filter(unknown);
+    facts.unchecked.extend(unknown.map(|one| format!("which file {} lies on", one.name)));
+    let numbers = twins.all.iter().filter_map(|name| table.get(name)).map(|known| known.number);
+    let devices = std::iter::once(facts.number).chain(numbers).collect();
+    facts.users = users(host, &Wanted { files: twins.files.clone(), devices, readers: false });
     let ours = target.path.held.get().is_some_and(|held| held.is_claimed());
-    device_uses(host, &table, (&loops, &everywhere, &overlays), &twins, ours, &mut facts);
-    own_bytes(host, own, &overlays, &twins, &mut facts);
+    device_uses(host, &table, &loops, &twins, facts);
+    claimed_twins(host, &twins, ours, facts);
+    for (what, _) in own.files().into_iter().filter(|(_, file)| twins.files.contains(file)) {
+        let by = format!("{} and {what}", facts.name);
+        push(&mut facts.system, DeviceUse { device: "the same file".to_owned(), by });
+    }
     let is_known = !(facts.mounts.is_empty() && facts.swaps.is_empty() && facts.holders.is_empty());
     if host.is_this() && !is_known && !ours && is_claimed(&target.path.stable()) {
         let by = "something that the kernel does not name (the log of a mounted file system?)";
-        push(&mut facts.holders, claimed_by(&facts.name, number, by));
+        push(&mut facts.holders, claimed_by(&facts.name, facts.number, by));
     }
-    system_devices(host, own, &twins, &mut facts);
-    facts
+    system_devices(host, own, &twins, facts);
 }
 
 /// Whether something has the device for itself. Nobody is told otherwise who keeps a log there.
 fn is_claimed(path: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let claimed =
-        || rustix::fs::open(path, flags, Mode::empty()).is_err_and(|error| error == Errno::BUSY);
-    // Whoever looks in the same way, has it for a moment.
-    let again = || {
-        std::thread::sleep(std::time::Duration::from_millis(30));
-        claimed()
-    };
-    claimed() && again() && again()
+    let claim = || Ok(rustix::fs::open(path, flags, Mode::empty())?);
+    patiently(Errno::BUSY, claim).is_err_and(|error| error.kind() == ErrorKind::ResourceBusy)
 }
 
 fn device_named(path: &Path) -> Option<DeviceNumber> {
@@ -458,30 +362,17 @@ struct Twins {
     below: Vec<String>,
     /// The files that it lies on.
     files: Vec<FileId>,
-    /// The same with all that is known of them.
-    alike: Vec<Alike>,
 }
 
 impl Twins {
-    fn of(table: &Table, loops: &[Loop], name: &str) -> Self {
+    fn of(table: &Table, name: &str) -> Self {
         let roots = table.below(name);
+        let file = |root: &Root| if let Root::File(id) = root { Some(*id) } else { None };
         let below = roots.iter().flat_map(|root| table.names_of(root)).map(str::to_owned);
-        let (mut files, mut all) = (Vec::new(), Vec::new());
-        for root in &roots {
-            let Root::File(id) = root else { continue };
-            push(&mut files, *id);
-            // An overlay gives the file that a loop device lies on other numbers.
-            for alike in loops.iter().filter(|one| one.on == *root).filter_map(|l| l.alike.as_ref())
-            {
-                alike.ids.iter().for_each(|id| push(&mut files, *id));
-                push(&mut all, alike.clone());
-            }
-        }
         Self {
             all: table.sharing(name).into_iter().map(str::to_owned).collect(),
             below: below.collect(),
-            files,
-            alike: all,
+            files: roots.iter().filter_map(file).collect(),
         }
     }
 
@@ -491,70 +382,14 @@ impl Twins {
     }
 }
 
-/// Who has the bytes open for writing, under any name of them.
-fn users_of_device(
-    host: &Host,
-    (table, overlays): (&Table, &Overlays),
-    facts: &BlockFacts,
-    twins: &Twins,
-) -> Users {
-    let numbers = twins.all.iter().filter_map(|name| table.get(name)).map(|known| known.number);
-    let devices = std::iter::once(facts.number).chain(numbers).collect();
-    let once = twins.alike.iter().flat_map(|alike| alike.once.iter().copied()).collect();
-    let elsewhere = Elsewhere::of(twins.alike.iter().map(|alike| (alike, None)), overlays);
-    let files = twins.files.clone();
-    users(host, &Wanted { files, once, devices, elsewhere, ..Wanted::default() })
-}
-
-/// What cannot be told of loop devices whose file cannot be seen: lengths rule most of them out.
-fn unknown_loops(
-    host: &Host,
-    table: &Table,
-    loops: &[Loop],
-    twins: &Twins,
-    name: &str,
-) -> Vec<String> {
-    let mut mine: Vec<&str> = vec![name];
-    mine.extend(twins.all.iter().chain(&twins.below).map(String::as_str));
-    let windows = || loops.iter().filter(|one| mine.contains(&one.name.as_str()));
-    let sizes = || mine.iter().filter_map(|name| table.get(name)).map(|known| known.size);
-    let unknown = loops.iter().filter(|one| host.is_this() && one.is_unknown());
-    let said = unknown.filter_map(|one| {
-        if mine.contains(&one.name.as_str()) {
-            return Some(format!("which file {} lies on", one.name));
-        }
-        // Other numbers of one file system are other files.
-        let is_apart = |known: &Loop| match (known.id, one.id) {
-            (Some(known), Some(id)) => known.device == id.device,
-            _ => false,
-        };
-        let may_be = windows()
-            .any(|known| known.window.may_share(&one.window) && !is_apart(known))
-            // What was asked lies on a file, and not on a device.
-            || !one.is_sure && sizes().any(|size| one.window.may_be_over(size));
-        may_be.then(|| format!("whether {} has the same bytes", one.name))
-    });
-    said.collect()
-}
-
 /// Everything that uses the device as the kernel shows it. Fills `mounts`, `swaps`, `holders`
 /// and `zfs_pools`.
-///
-/// * `ours`: this process has claimed the device.
-fn device_uses(
-    host: &Host,
-    table: &Table,
-    (loops, everywhere, overlays): (&[Loop], &[SeenMount], &Overlays),
-    twins: &Twins,
-    ours: bool,
-    facts: &mut BlockFacts,
-) {
+fn device_uses(host: &Host, table: &Table, loops: &[Loop], twins: &Twins, facts: &mut BlockFacts) {
     let mut related = vec![facts.name.clone()];
     related.extend(twins.all.iter().cloned());
     let numbers: Vec<(DeviceNumber, &String)> =
         related.iter().filter_map(|name| Some((block::number_of(host, name)?, name))).collect();
-    for seen in everywhere {
-        let mount = &seen.mount;
+    for mount in mounts(host).unwrap_or_default() {
         let by_number = numbers.iter().find(|(n, _)| *n == mount.device).map(|(_, n)| *n);
         let device = by_number.cloned().or_else(|| {
             // btrfs and others have no device number of their own.
@@ -562,15 +397,11 @@ fn device_uses(
                 .filter(|n| mount.device.major == 0 && related.contains(n))
         });
         if let Some(device) = device {
-            push(&mut facts.mounts, DeviceUse { device, by: shown_at(seen) });
+            push(&mut facts.mounts, DeviceUse { device, by: mount.point.display().to_string() });
         }
     }
-    let files: Vec<&Alike> = twins.alike.iter().collect();
-    for by in mounted_from(host, everywhere, overlays, &files) {
-        push(&mut facts.mounts, DeviceUse { device: format!("the file of {}", facts.name), by });
-    }
     for name in &related {
-        mounted_elsewhere(host, name, facts);
+        pools_of(host, name, facts);
         for holder in block::holders_of(host, name) {
             // Another volume on the same drive holds it, and none of these bytes.
             if twins.is_another(&holder) || table.get(&holder).is_none() {
@@ -588,7 +419,6 @@ fn device_uses(
             push(&mut facts.holders, DeviceUse { device: device.to_owned(), by: by.clone() });
         }
     }
-    claimed_twins(host, twins, ours, facts);
     facts.zfs_pools = host
         .names("/proc/spl/kstat/zfs")
         .iter()
@@ -597,17 +427,16 @@ fn device_uses(
 
 /// Who may have claimed a device: the kernel does not say it.
 ///
-/// * `unknown`: in words; processes that have it open are named besides.
+/// * `unknown`: in words, where no process has it open.
 fn claimed_by(name: &str, number: DeviceNumber, unknown: &str) -> DeviceUse {
     let seen: Vec<String> = openers(number).iter().map(ToString::to_string).collect();
-    let open = match seen.is_empty() {
-        true => String::new(),
-        false => format!("; it is open in {}", seen.join(", ")),
-    };
-    DeviceUse { device: name.to_owned(), by: format!("{unknown}{open}") }
+    let by = if seen.is_empty() { unknown.to_owned() } else { seen.join(", ") };
+    DeviceUse { device: name.to_owned(), by }
 }
 
 /// What is mounted or held in a namespace that cannot be read is claimed all the same.
+///
+/// * `ours`: this process has claimed the device.
 fn claimed_twins(host: &Host, twins: &Twins, ours: bool, facts: &mut BlockFacts) {
     let is_known = |facts: &BlockFacts, name: &str| {
         let named = |uses: &[DeviceUse]| uses.iter().any(|one| one.device == name);
@@ -621,18 +450,8 @@ fn claimed_twins(host: &Host, twins: &Twins, ours: bool, facts: &mut BlockFacts)
         let path = Path::new("/dev").join(name);
         let number = device_named(&path).filter(|&n| Some(n) == block::number_of(host, name));
         if let Some(number) = number.filter(|_| !is_known(facts, name) && is_claimed(&path)) {
-            // A reason of its own besides its writing: that is waited for, as drive monitors are.
-            let runs: Vec<Process> =
-                openers(number).into_iter().filter(is_of_this_program).collect();
-            let by = match runs.first() {
-                Some(run) => DeviceUse { device: name.clone(), by: format!("another run, {run}") },
-                None => claimed_by(
-                    name,
-                    number,
-                    "something that is not visible from here (a mount in another namespace?)",
-                ),
-            };
-            push(&mut facts.holders, by);
+            let unknown = "something that is not visible from here (a mount in another namespace?)";
+            push(&mut facts.holders, claimed_by(name, number, unknown));
         }
     }
 }
@@ -643,44 +462,16 @@ fn push<T: PartialEq>(list: &mut Vec<T>, item: T) {
     }
 }
 
-/// File systems that name their devices in sysfs show those mounted anywhere, in namespaces
-/// that we cannot look into as well.
-fn mounted_elsewhere(host: &Host, name: &str, facts: &mut BlockFacts) {
-    let seen_here = facts.mounts.iter().any(|m| m.device == name);
-    for file_system in ["ext4", "xfs", "f2fs"] {
-        if !seen_here && host.exists(format!("/sys/fs/{file_system}/{name}")) {
-            let by = format!("a place that is not visible from here ({file_system})");
-            push(&mut facts.mounts, DeviceUse { device: name.to_owned(), by });
-        }
-    }
+/// Mounted file systems of several devices, which name them in sysfs.
+fn pools_of(host: &Host, name: &str, facts: &mut BlockFacts) {
     for file_system in ["btrfs", "bcachefs"] {
         for uuid in host.names(format!("/sys/fs/{file_system}")) {
-            if host
-                .path(format!("/sys/fs/{file_system}/{uuid}/devices/{name}"))
-                .symlink_metadata()
-                .is_ok()
-            {
+            let device = host.path(format!("/sys/fs/{file_system}/{uuid}/devices/{name}"));
+            if device.symlink_metadata().is_ok() {
                 let by = format!("the mounted {file_system} {uuid}");
                 push(&mut facts.holders, DeviceUse { device: name.to_owned(), by });
             }
         }
-    }
-}
-
-/// A device over the store or the program, whatever their names: fills `system`.
-fn own_bytes(host: &Host, own: &Own, overlays: &Overlays, twins: &Twins, facts: &mut BlockFacts) {
-    if !host.is_this() || twins.files.is_empty() {
-        return;
-    }
-    let is_below = |file: &Alike| {
-        let has = |id: &FileId| twins.files.contains(id);
-        let is_like = |alike: &Alike| alike.like(file) == Likeness::Yes;
-        file.ids.iter().chain([&file.holds]).any(has) || twins.alike.iter().any(is_like)
-    };
-    let known = own.files(overlays).into_iter().filter(|(_, file)| is_below(file));
-    for (what, _) in known {
-        let by = format!("{} and {what}", facts.name);
-        push(&mut facts.system, DeviceUse { device: "the same file".to_owned(), by });
     }
 }
 

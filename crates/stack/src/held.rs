@@ -7,16 +7,73 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::locks::{Opening, lease_holder};
 use crate::mark;
 use crate::mounts::DeviceNumber;
-use crate::patience;
-use crate::safety::Process;
+use crate::safety::Lease;
+
+/// Who only looks at a file or a device has done so after that long: `udev` and `blkid`, a look of
+/// another run, a child that has our open files until its `exec`.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// File systems whose servers answer for leases, or nobody does: NFS, SMB, FUSE, 9p, Ceph, AFS,
+/// Lustre, GFS2, OCFS2.
+const NO_LEASES: [u64; 10] = [
+    0x6969,
+    0xFF53_4D42,
+    0xFE53_4D42,
+    0x6573_5546,
+    0x0102_1997,
+    0x00C3_6400,
+    0x5346_414F,
+    0x0BD0_0BD0,
+    0x0116_1970,
+    0x7461_636F,
+];
+
+/// Tries again what others keep from us for a moment.
+///
+/// * `busy`: the kernel's word for that.
+pub fn patiently<T>(busy: Errno, attempt: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    let late = Instant::now() + PATIENCE;
+    loop {
+        match attempt() {
+            Err(error)
+                if error.raw_os_error() == Some(busy.raw_os_error()) && Instant::now() < late =>
+            {
+                std::thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
+    }
+}
+
+/// What the kernel says of others that use an open file: see [`kernel::lease`].
+pub fn lease(file: &File) -> Lease {
+    answer(patiently(Errno::AGAIN, || alone(file)))
+}
+
+fn alone(file: &File) -> io::Result<()> {
+    if rustix::fs::fstatfs(file).is_ok_and(|found| NO_LEASES.contains(&(found.f_type as u64))) {
+        return Err(Errno::INVAL.into());
+    }
+    if kernel::lease(file)? { Ok(()) } else { Err(Errno::AGAIN.into()) }
+}
+
+fn answer(asked: io::Result<()>) -> Lease {
+    match asked {
+        Ok(()) => Lease::Free,
+        Err(error) if error.raw_os_error() == Some(Errno::AGAIN.raw_os_error()) => Lease::Taken,
+        Err(_) => Lease::Unknown,
+    }
+}
 
 /// A handle that goes with facts and permits until the run has taken the target. Let go once, it
 /// is closed for all copies: an open file keeps its file system mounted.
@@ -54,15 +111,16 @@ pub struct Imprint {
     links: u64,
     size: u64,
     changed: (i64, i64),
-    mark: Result<Vec<u8>, i32>,
-    /// Of a block device: what has its number.
-    device: Option<String>,
+    mark: Result<Vec<u8>, Errno>,
+    /// What has the number of a block device: numbers are given anew, and a loop device is over
+    /// another file within a moment.
+    device: String,
 }
 
 impl Imprint {
     /// What had the number of a block device then, in words.
     pub fn device(&self) -> &str {
-        self.device.as_deref().unwrap_or("no block device")
+        &self.device
     }
 }
 
@@ -70,9 +128,8 @@ impl Imprint {
 #[derive(Debug)]
 pub struct Handle {
     node: File,
-    /// Links resolved, when it was opened.
+    /// Links resolved, as the kernel had it when it was opened.
     name: PathBuf,
-    read: OnceLock<Option<File>>,
     first: Option<Imprint>,
     claimed: AtomicBool,
 }
@@ -81,25 +138,27 @@ impl Handle {
     /// Holds what is at `name`, a canonical path: no link on the way is followed, so that the path
     /// and what is held belong together. Has no effect on pipes, tapes and other devices.
     pub fn open(name: &Path) -> io::Result<Self> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened =
-            rustix::fs::openat2(CWD, name, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
-        let node = match opened {
+        let handle = Self::resolve(name, ResolveFlags::NO_SYMLINKS)?;
+        if handle.name == name { Ok(handle) } else { Err(Errno::LOOP.into()) }
+    }
+
+    /// Holds what a user named, through links of the file systems, but through none of `/proc`:
+    /// those stand for open files, whatever their text says.
+    pub(crate) fn look(given: &Path) -> io::Result<Self> {
+        Self::resolve(given, ResolveFlags::NO_MAGICLINKS)
+    }
+
+    fn resolve(given: &Path, how: ResolveFlags) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let node = match rustix::fs::openat2(CWD, given, flags, Mode::empty(), how) {
             // Before Linux 5.6, and in sandboxes that do not know the call.
-            Err(Errno::NOSYS | Errno::PERM) => open_and_compare(name)?,
-            opened => File::from(opened?),
+            Err(Errno::NOSYS | Errno::PERM) => rustix::fs::open(given, flags, Mode::empty()),
+            opened => opened,
         };
-        let metadata = node.metadata()?;
-        if metadata.is_symlink() {
-            return Err(Errno::LOOP.into());
-        }
-        let mut handle = Self {
-            node,
-            name: name.to_path_buf(),
-            read: OnceLock::new(),
-            first: None,
-            claimed: AtomicBool::new(false),
-        };
+        let node = File::from(node?);
+        // Without /proc existing targets are refused, unless the operator insists.
+        let name = std::fs::read_link(by_number(&node)).or_else(|_| given.canonicalize())?;
+        let mut handle = Self { node, name, first: None, claimed: AtomicBool::new(false) };
         handle.first = handle.imprint().ok();
         Ok(handle)
     }
@@ -117,44 +176,30 @@ impl Handle {
     /// A name for it that cannot be given to anything else as long as it is held; its own where
     /// there is no `/proc`.
     pub fn stable_path(&self) -> PathBuf {
-        let by_number = PathBuf::from(format!("/proc/self/fd/{}", self.node.as_raw_fd()));
+        let by_number = by_number(&self.node);
         let is_there = std::fs::symlink_metadata(&by_number).is_ok();
         if is_there { by_number } else { self.name.clone() }
     }
 
-    /// The process that has a lease of the file, and would have to give it back before it is written.
-    pub fn lease_holder(&self) -> Option<Process> {
-        self.metadata().ok().filter(Metadata::is_file)?;
-        lease_holder(&self.stable_path(), Opening::ToWrite)
-    }
-
-    /// Opens what is held. Never waits, and does not ask others for a lease that they have of it: the
-    /// signal for that ends who does not expect it.
+    /// Opens what is held. Never waits, nor for a process that has a lease of it.
     pub fn open_with(&self, flags: OFlags) -> io::Result<File> {
-        let opening = match flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC) {
-            true => Opening::ToWrite,
-            false => Opening::ToRead,
-        };
-        let path = self.stable_path();
-        if self.metadata()?.is_file() && lease_holder(&path, opening).is_some() {
-            return Err(Errno::WOULDBLOCK.into());
-        }
-        // Of the descriptor's own link the last part has to be followed.
-        let links = if path == self.name { OFlags::NOFOLLOW } else { OFlags::empty() };
-        let flags = flags | links | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = File::from(rustix::fs::open(&path, flags, Mode::empty())?);
+        let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = File::from(rustix::fs::open(self.stable_path(), flags, Mode::empty())?);
         if self.is(&file.metadata()?) { Ok(file) } else { Err(Errno::STALE.into()) }
     }
 
     /// It, open for reading, if it is a file or a directory and may be read: opening has no effect
-    /// on those.
-    pub fn to_read(&self) -> Option<&File> {
-        let open = || {
-            let metadata = self.metadata().ok()?;
-            let calm = metadata.is_file() || metadata.is_dir();
-            calm.then(|| self.open_with(OFlags::RDONLY).ok()).flatten()
-        };
-        self.read.get_or_init(open).as_ref()
+    /// on those. Not kept: the kernel says who uses a file only if we have it open once.
+    pub fn to_read(&self) -> Option<File> {
+        let metadata = self.metadata().ok()?;
+        let calm = metadata.is_file() || metadata.is_dir();
+        calm.then(|| self.open_with(OFlags::RDONLY).ok()).flatten()
+    }
+
+    /// What the kernel says of others that use the file.
+    pub(crate) fn lease(&self) -> Lease {
+        // Who has a lease of it keeps us from opening it: the error is the same.
+        answer(patiently(Errno::AGAIN, || alone(&self.open_with(OFlags::RDONLY)?)))
     }
 
     /// Whether that is of the same file, or of a node of the same device.
@@ -178,60 +223,25 @@ impl Handle {
         let now = self.metadata()?;
         if !now.is_file() {
             // Whoever uses a device changes its node's times.
-            let mark = Err(Errno::NODATA.raw_os_error());
-            let device = now.file_type().is_block_device().then(|| self.device(&now));
+            let device =
+                if now.file_type().is_block_device() { device(&now) } else { String::new() };
+            let mark = Err(Errno::NODATA);
             return Ok(Imprint { links: 0, size: 0, changed: (0, 0), mark, device });
         }
+        let mark = self.to_read().map_or(Err(Errno::ACCESS), |file| mark::value_of(&file));
         let changed = (now.ctime(), now.ctime_nsec());
-        let mark = match self.to_read() {
-            Some(file) => mark::value_of(file),
-            None => Err(Errno::ACCESS),
-        };
-        let mark = mark.map_err(Errno::raw_os_error);
-        Ok(Imprint { links: now.nlink(), size: now.len(), changed, mark, device: None })
-    }
-
-    /// What has the number of a block device: numbers are given anew, and a loop device is over
-    /// another file within a moment.
-    fn device(&self, node: &Metadata) -> String {
-        let number = DeviceNumber::from_dev(node.rdev());
-        let place = std::fs::canonicalize(format!("/sys/dev/block/{number}")).unwrap_or_default();
-        let line = |file: &str| std::fs::read_to_string(place.join(file)).ok();
-        // A partition has the sequence number of its disk. Kernels before 5.15 have none.
-        let sequence = line("diskseq").or_else(|| line("../diskseq"));
-        let mut words = vec![format!("device {number}")];
-        let known = [
-            ("number in sequence", sequence.clone()),
-            ("sectors", line("size")),
-            ("start", line("start")),
-            ("file", line("loop/backing_file")),
-            ("offset", line("loop/offset")),
-        ];
-        let known = known.into_iter().filter_map(|(what, text)| Some((what, text?)));
-        words.extend(known.map(|(what, text)| format!("{what} {}", text.trim_end())));
-        if sequence.is_none() && line("loop/backing_file").is_some() {
-            let asked = self.open_with(OFlags::RDONLY);
-            let status = asked.and_then(|file| {
-                patience::ask(&number.to_string(), move || kernel::loop_status(&file))
-            });
-            words.extend(status.ok().map(|found| format!("inode {}", found.inode)));
-        }
-        words.join(", ")
+        Ok(Imprint { links: now.nlink(), size: now.len(), changed, mark, device: String::new() })
     }
 
     /// Opens a device for this process alone, which the kernel refuses while anybody has it so.
     pub fn claim(&self) -> io::Result<File> {
-        let device = self.open_with(OFlags::RDONLY | OFlags::EXCL)?;
-        self.set_claimed();
+        let claim = || self.open_with(OFlags::RDONLY | OFlags::EXCL);
+        let device = patiently(Errno::BUSY, claim)?;
+        self.claimed.store(true, Ordering::Relaxed);
         Ok(device)
     }
 
-    /// This process has the device for itself: that is no use by others.
-    pub fn set_claimed(&self) {
-        self.claimed.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether this process has it for itself.
+    /// Whether this process has it for itself: that is no use by others.
     pub(crate) fn is_claimed(&self) -> bool {
         self.claimed.load(Ordering::Relaxed)
     }
@@ -248,11 +258,17 @@ impl AsFd for Handle {
     }
 }
 
-/// The same without `openat2`: what was opened must be what the canonical name stands for.
-fn open_and_compare(name: &Path) -> io::Result<File> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let node = File::from(rustix::fs::open(name, flags, Mode::empty())?);
-    let (held, named) = (node.metadata()?, std::fs::symlink_metadata(name)?);
-    let same = (held.dev(), held.ino()) == (named.dev(), named.ino());
-    if same && std::fs::canonicalize(name)? == name { Ok(node) } else { Err(Errno::LOOP.into()) }
+fn device(node: &Metadata) -> String {
+    let number = DeviceNumber::from_dev(node.rdev());
+    let line = |file: &str| {
+        let text = std::fs::read_to_string(format!("/sys/dev/block/{number}/{file}"));
+        format!(", {file} {}", text.unwrap_or_default().trim_end())
+    };
+    // A partition has the sequence number of its disk. Kernels before 5.15 have none.
+    let words = ["size", "diskseq", "../diskseq", "loop/backing_file"].map(line);
+    format!("device {number}{}", words.concat())
+}
+
+fn by_number(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }

@@ -6,8 +6,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
-
-use crate::users::write_lease_of;
+use rustix::io::Errno;
 
 /// Opens a regular file to read it.
 ///
@@ -15,20 +14,19 @@ use crate::users::write_lease_of;
 /// somebody writes, a device may have no end, and some do something when they are opened. The
 /// error of those is of the kind [`io::ErrorKind::InvalidInput`].
 ///
-/// Neither is a file opened on which another process has a lease to write: the kernel would send that
-/// process a signal, which by default ends it. That error is of the kind
+/// A process that has a lease of the file is not waited for: that error is of the kind
 /// [`io::ErrorKind::ResourceBusy`].
 pub fn open_regular(path: &Path) -> io::Result<File> {
     regular(std::fs::metadata(path)?.file_type())?;
-    if let Some(holder) = write_lease_of(path) {
-        let text = format!(
-            "another process has a lease on it, and opening it might end that process: {} (pid {})",
-            holder.name, holder.id
-        );
-        return Err(io::Error::new(io::ErrorKind::ResourceBusy, text));
-    }
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file =
+        opened.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::WOULDBLOCK) => {
+                io::Error::new(io::ErrorKind::ResourceBusy, "another process has a lease on it")
+            }
+            _ => error,
+        })?;
     // Another may have taken the name since it was looked at; hence no waiting above.
     regular(file.metadata()?.file_type())?;
     Ok(file)

@@ -2,24 +2,17 @@
 //! itself writes nothing to any target.
 
 mod alignment;
-mod below;
-mod beside;
 mod block;
-mod born;
 pub mod build;
-mod elsewhere;
 mod gather;
 mod held;
 mod host;
 mod input;
 mod ledger;
 mod link;
-mod locks;
 mod machine;
 mod mark;
 mod mounts;
-mod overlays;
-mod patience;
 mod probe;
 mod safety;
 mod shared;
@@ -30,16 +23,13 @@ mod users;
 pub use alignment::{
     Alignment, AlignmentSource, DirectAlignment, direct_alignment, direct_alignment_of,
 };
-pub use below::room_below;
-pub use beside::confirm_room;
 pub use block::{BlockDevice, BlockKind};
 pub use gather::{Own, gather};
-pub use held::{Handle, Held, Imprint};
+pub use held::{Handle, Held, Imprint, lease, patiently};
 pub use host::Host;
 pub use input::open_regular;
 pub use ledger::{Counters, DeviceCounters, Difference, Ledger, UnknownCounters, difference};
 pub use link::slowest_link;
-pub use locks::{is_of_this_program, lease_of, lock_holder, openers};
 pub use machine::machine;
 pub use mark::{
     MARK_NAME, Mark, keeps_marks, mark_of, mark_of_held, mark_of_open, mark_of_scratch, mark_value,
@@ -58,4 +48,4 @@ pub use target::{
     FileId, Nature, PathFacts, PathKind, Space, Target, TargetError, inspect, is_unmounted, look,
     look_again,
 };
-pub use users::write_lease_of;
+pub use users::{confirm_alone, is_of_this_program, lock_holder, openers};

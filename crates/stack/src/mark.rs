@@ -2,7 +2,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use serde::Serialize;
@@ -52,42 +52,15 @@ pub fn mark_value(file: &File) -> io::Result<Vec<u8>> {
 /// A run that was killed leaves the value of [`mark_value`]; its file is ours as long as no
 /// signature of anything else is found on it.
 ///
-/// Waits until a later write gets another time: up to a second where the file system keeps whole
-/// seconds only, a few ms elsewhere. Where that does not come, as by the clock of another machine,
-/// the value is one that no file has, and the file has to be named to be overwritten.
+/// Waits some ms until a later write gets another time.
 pub fn mark_value_released(file: &File) -> io::Result<Vec<u8>> {
-    let metadata = file.metadata()?;
-    let is_past = wait_until(next_time(&metadata));
-    // What was written meanwhile has a later time, as the kernel's clock goes.
-    let metadata = file.metadata()?;
-    let is_past = is_past && SystemTime::now() >= next_time(&metadata);
-    Ok(if is_past { released(&metadata) } else { never(&metadata) }.into_bytes())
+    let age = file.metadata()?.modified()?.elapsed().unwrap_or_default();
+    std::thread::sleep(TICK.saturating_sub(age));
+    Ok(released(&file.metadata()?).into_bytes())
 }
 
 /// How long the kernel's clock of files may stand still.
 const TICK: Duration = Duration::from_millis(20);
-/// No clock of this machine is waited for any longer.
-const WAIT_MAX: Duration = Duration::from_millis(1100);
-
-/// The moment from which on a write gives the file another time than it has.
-fn next_time(metadata: &Metadata) -> SystemTime {
-    let whole = metadata.mtime_nsec() == 0 && metadata.ctime_nsec() == 0;
-    let step = if whole { Duration::from_secs(1) } else { Duration::ZERO };
-    metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH) + step + TICK
-}
-
-/// Whether that moment has come, maybe after a wait.
-fn wait_until(moment: SystemTime) -> bool {
-    match moment.duration_since(SystemTime::now()) {
-        Ok(left) if left > WAIT_MAX => false,
-        Ok(left) => {
-            std::thread::sleep(left);
-            true
-        }
-        Err(_) => true,
-    }
-}
-
 /// The value for a file that a run cuts to nothing and lets its writes extend again: set before it
 /// is cut, since a run can be killed at any moment, and its file is ours at every length up to
 /// `size`, as long as no signature of anything else is found on it.
@@ -154,11 +127,6 @@ fn released(metadata: &Metadata) -> String {
     format!("{} written={seconds}.{ns:09}", value(metadata))
 }
 
-/// The value for a file of which it cannot be known whether others write to it next.
-fn never(metadata: &Metadata) -> String {
-    format!("{} written=unknown", value(metadata))
-}
-
 /// What the mark of the file at `path` says. Reads the file's ends if a run did not end in order.
 ///
 /// All of it is read from one descriptor: another file that gets the name meanwhile lends it
@@ -174,7 +142,7 @@ pub fn mark_of(path: &Path) -> Mark {
 /// The same of what is held.
 pub fn mark_of_held(handle: &Handle) -> Mark {
     match (handle.to_read(), handle.metadata()) {
-        (Some(file), _) => mark_of_open(file),
+        (Some(file), _) => mark_of_open(&file),
         (None, Ok(metadata)) if metadata.is_file() || metadata.is_dir() => {
             let denied = io::Error::from(Errno::ACCESS);
             Mark::Unreadable { why: denied.to_string() }

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use record::StackTree;
 use record::stack::{STACK_VERSION, StackTarget};
 
-pub(crate) use mapper::tables as mapper_tables;
+pub(crate) use patience::within;
 
 pub use capture::{CaptureError, capture};
 pub use serial::Serials;

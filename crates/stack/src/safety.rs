@@ -16,17 +16,10 @@ pub use describe::{describe_all, row_of};
 pub use facts::{
     Access, BlockFacts, Consent, DeviceUse, Facts, FileFacts, Lease, Place, Process, Subject, Users,
 };
+pub(crate) use judge::in_use_by;
 pub use permit::{Action, ConfirmError, Permit};
 pub use refusal::{Refusal, RefusalReason};
-pub(crate) use space::{Below, judge_below};
 pub use space::{space_reserve, suggest_scratch_size};
-
-/// Whether a file system has room for that much more.
-pub(crate) fn judge_room(path: &str, place: &Place, needed: units::Bytes) -> Result<(), Refusal> {
-    let mut reasons = Vec::new();
-    judge::judge_more(path, place, needed, &mut reasons);
-    Refusal::new(reasons).map_or(Ok(()), Err)
-}
 
 /// Whether the target may be used as wanted. Pure: the same facts, the same answer.
 pub fn decide(facts: &Facts) -> Result<Permit, Refusal> {

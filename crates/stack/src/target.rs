@@ -4,7 +4,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, IFlags, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, IFlags, StatxFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 use units::Bytes;
@@ -245,16 +245,11 @@ pub enum TargetError {
         /// What the link says.
         to: String,
     },
-    /// The kernel follows it elsewhere than its words say.
-    #[error(
-        "{given} leads to something else than its text says ({resolved}): it is a link in /proc, or \
-         something is mounted over it"
-    )]
+    /// Such links stand for open files, whatever their text says.
+    #[error("{given} leads through a link in /proc to an open file, or its links run in a circle")]
     Elsewhere {
         /// As named.
         given: String,
-        /// What its words, links and the working directory say.
-        resolved: String,
     },
     /// The kernel refused to say.
     #[error("{what} of {given} failed: {source}")]
@@ -281,8 +276,7 @@ impl TargetError {
                 Some(format!("name {to} itself if it is to be created"))
             }
             Self::Elsewhere { .. } => Some(
-                "give it a name under which it is seen from here, or run where it is: \
-                 `nsenter --target PID --mount`"
+                "name the file itself, or run where it is seen: `nsenter --target PID --mount`"
                     .to_owned(),
             ),
             Self::Look { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
@@ -306,65 +300,27 @@ pub fn inspect(host: &Host, path: &Path) -> Result<Target, TargetError> {
     Ok(Target::from_facts(host, look(path)?))
 }
 
-/// How often a path is resolved again whose links or directories are exchanged meanwhile.
-const TRIES: usize = 16;
-
-/// The facts about a path on this machine, all of one descriptor.
-///
-/// What the kernel finds by the name as it was given must be what the resolved name stands for: the
-/// links of `/proc` and a working directory that is covered are text to who resolves them, and that
-/// text names something else in another mount namespace, or once names have changed.
+/// The facts about a path on this machine, all of one descriptor: what the kernel finds by the name as
+/// it was given, under the name that the kernel has for it.
 pub fn look(path: &Path) -> Result<PathFacts, TargetError> {
     if path.as_os_str().is_empty() {
         return Err(TargetError::Empty);
     }
-    let given = || path.display().to_string();
-    let mut last = TargetError::Empty;
-    for _ in 0..TRIES {
-        last = match look_once(path) {
-            Err(TargetError::Look { what, source, .. }) if is_exchange(&source) => {
-                // Between both steps it became another one.
-                TargetError::Look { what, given: given(), source }
-            }
-            Err(TargetError::Elsewhere { given, resolved }) => {
-                TargetError::Elsewhere { given, resolved }
-            }
-            looked => return looked,
-        };
-    }
-    Err(last)
-}
-
-fn look_once(path: &Path) -> Result<PathFacts, TargetError> {
     let failed =
         |what| move |source| TargetError::Look { what, given: path.display().to_string(), source };
-    let resolved = match std::fs::canonicalize(path) {
-        Ok(resolved) => resolved,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return missing(path),
-        Err(error) => return Err(failed("resolving")(error)),
-    };
-    let handle = Handle::open(&resolved).map_err(failed("opening"))?;
-    if !leads_to(path, &handle).map_err(failed("opening"))? {
-        return Err(elsewhere(path, &resolved));
+    match Handle::look(path) {
+        Ok(handle) => look_at(path, Arc::new(handle)).map_err(failed("stat")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => missing(path),
+        Err(error) => Err(not_held(path, error, "opening")),
     }
-    look_at(path, Arc::new(handle)).map_err(failed("stat"))
 }
 
-fn elsewhere(given: &Path, resolved: &Path) -> TargetError {
-    let (given, resolved) = (given.display().to_string(), resolved.display().to_string());
-    TargetError::Elsewhere { given, resolved }
-}
-
-/// Whether the kernel, which follows all links, finds by that name what is held.
-fn leads_to(name: &Path, held: &Handle) -> io::Result<bool> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let found = rustix::fs::open(name, flags, Mode::empty())?;
-    Ok(place_of(&found)? == place_of(held)?)
-}
-
-/// As [`leads_to`], of what is judged; true of facts that are of no descriptor.
-pub(crate) fn names(name: &Path, held: &Held) -> bool {
-    held.get().is_none_or(|held| leads_to(name, &held).is_ok_and(|is_it| is_it))
+fn not_held(path: &Path, source: io::Error, what: &'static str) -> TargetError {
+    let given = path.display().to_string();
+    match source.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::LOOP) => TargetError::Elsewhere { given },
+        _ => TargetError::Look { what, given, source },
+    }
 }
 
 /// Whether the mount through which a file was opened is gone from the mount table (`umount --lazy`);
@@ -382,11 +338,6 @@ fn place_of(open: impl AsFd) -> io::Result<(Option<u64>, FileId)> {
     let mount = (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id);
     let device = DeviceNumber { major: found.stx_dev_major, minor: found.stx_dev_minor };
     Ok((mount, FileId { device, inode: found.stx_ino }))
-}
-
-fn is_exchange(error: &io::Error) -> bool {
-    let exchange = [Errno::LOOP, Errno::NOENT, Errno::NOTDIR, Errno::STALE];
-    error.raw_os_error().is_some_and(|raw| exchange.iter().any(|e| e.raw_os_error() == raw))
 }
 
 /// The facts about what is held, whatever has its name by now.
@@ -424,21 +375,14 @@ fn missing(path: &Path) -> Result<PathFacts, TargetError> {
     };
     // `x/..` has a parent and no name: there is nothing to create.
     let name = path.file_name().ok_or_else(no_parent)?;
-    let not_held = |source: io::Error| match source.kind() {
+    let handle = Handle::look(parent).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => no_parent(),
-        _ => TargetError::Look { what: "opening the directory", given: given.clone(), source },
-    };
-    let directory = std::fs::canonicalize(parent).map_err(&not_held)?;
-    let handle = Handle::open(&directory).map_err(&not_held)?;
+        _ => not_held(path, source, "opening the directory"),
+    })?;
     if !handle.metadata().is_ok_and(|found| found.is_dir()) {
         return Err(no_parent());
     }
-    let resolved = directory.join(name);
-    // The kernel finds there what its words do not name, or somebody made it just now.
-    let is_there = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).is_ok();
-    if is_there || !leads_to(parent, &handle).map_err(&not_held)? {
-        return Err(elsewhere(path, &resolved));
-    }
+    let resolved = handle.name().join(name);
     Ok(facts(path, resolved, PathKind::Missing, Bytes::ZERO, Arc::new(handle)))
 }
 
@@ -479,7 +423,7 @@ fn facts(
     there: Arc<Handle>,
 ) -> PathFacts {
     // Opening a device or a pipe can have effects or block; files and directories do neither.
-    let flags = there.to_read().and_then(|file| rustix::fs::ioctl_getflags(file).ok());
+    let flags = there.to_read().and_then(|file| rustix::fs::ioctl_getflags(&file).ok());
     PathFacts {
         given: given.to_owned(),
         mount_id: place_of(&there).ok().and_then(|(mount, _)| mount),
@@ -539,33 +483,19 @@ impl Target {
     }
 
     /// How much of the first `size` bytes of an existing file takes new space when it is written,
-    /// although it is allocated: what a snapshot or a copy (`cp --reflink`) shares with it. All of
-    /// it where blocks are not written in place and the file system does not say what is shared.
+    /// although it is allocated: all of it where blocks are not written in place.
     pub fn shared_within(&self, size: Bytes) -> Bytes {
-        if !matches!(self.path.kind, PathKind::File { .. }) {
-            return Bytes::ZERO;
-        }
-        let size = size.min(self.path.size);
-        let handle = self.path.held.get();
-        let file = handle.as_ref().and_then(|handle| handle.to_read());
-        match file.map(|file| kernel::shared_bytes(file, size.get())) {
-            Some(Ok(shared)) => Bytes::new(shared),
-            _ if self.may_share() => size,
-            _ => Bytes::ZERO,
-        }
-    }
-
-    /// Whether a file may have extents that other files have as well, by the type of its file system.
-    fn may_share(&self) -> bool {
         let shares = |name: &str| COPY_ON_WRITE.contains(&name);
         let above = |nature: &Nature| match nature {
-            Nature::Overlay { upper_file_system, .. } => {
-                upper_file_system.as_deref().is_some_and(shares)
-            }
+            Nature::Overlay { upper_file_system: Some(upper), .. } => shares(upper),
             _ => false,
         };
-        self.mount.as_ref().is_some_and(|mount| shares(&mount.file_system))
-            || self.natures.iter().any(above)
+        let may_share = self.mount.as_ref().is_some_and(|mount| shares(&mount.file_system))
+            || self.natures.iter().any(above);
+        match self.path.kind {
+            PathKind::File { .. } if may_share => size.min(self.path.size),
+            _ => Bytes::ZERO,
+        }
     }
 
     /// Whether its contents are in the memory of this machine.

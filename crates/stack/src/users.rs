@@ -1,127 +1,45 @@
-//! Who else uses a file or a device: looked for by device and inode number over all processes, so
-//! that links, bind mounts, overlays and nodes outside `/dev` hide nobody.
+//! Who else uses a file or a device. Of a file the kernel is asked; a device, and a file without
+//! leases, is looked for by its number in all processes, so that links, bind mounts and nodes outside
+//! `/dev` hide nobody.
 
-use std::collections::{BTreeSet, HashMap};
-use std::ffi::{CStr, OsStr};
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
-use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, RawDir, Statx, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Statx, StatxFlags};
 use rustix::io::Errno;
-use rustix::thread::{CapabilitySet, capabilities};
 
-use crate::born::{Born, Likeness};
-use crate::elsewhere::Elsewhere;
+use crate::held::{Handle, lease};
 use crate::host::Host;
-use crate::locks::{Opening, lease_holder, lease_holder_of};
-use crate::mounts::{DeviceNumber, Mount, mounts, parse};
-use crate::overlays::Hides;
-use crate::safety::{Lease, Process, Users};
+use crate::mounts::DeviceNumber;
+use crate::safety::{Lease, Process, Refusal, RefusalReason, Users, in_use_by};
 use crate::target::FileId;
 
-/// The magic number of overlays for `statfs(2)`.
-pub(crate) const OVERLAY_MAGIC: u64 = 0x794C_7630;
-/// A lease that is there at so many looks is no other's look.
-const LEASE_LOOKS: u32 = 4;
-/// Between two of them.
-const LEASE_MOMENT: Duration = Duration::from_millis(20);
 /// The magic number of sysfs for `statfs(2)`.
 const SYSFS_MAGIC: u64 = 0x6265_6572;
 
 /// What users are looked for of.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted {
-    /// Files by every number under which they are seen: an overlay has its own.
     pub files: Vec<FileId>,
-    /// Those under which they may be mapped, and not open for writing.
-    pub once: Vec<FileId>,
-    /// Block devices.
     pub devices: Vec<DeviceNumber>,
-    /// What to look for in overlays that names do not lead through.
-    pub elsewhere: Elsewhere,
-    /// Numbers that memory maps give for the files' file systems, where they differ from `stat`'s.
-    pub mapped_on: Vec<DeviceNumber>,
+    /// Who only reads is a user, too.
+    pub readers: bool,
 }
 
 impl Wanted {
     fn is(&self, found: &Statx) -> bool {
+        let number = |major, minor| DeviceNumber { major, minor };
         match FileType::from_raw_mode(u32::from(found.stx_mode)) {
-            FileType::RegularFile => self.files.contains(&FileId {
-                device: DeviceNumber { major: found.stx_dev_major, minor: found.stx_dev_minor },
-                inode: found.stx_ino,
-            }),
-            FileType::BlockDevice => self.devices.contains(&DeviceNumber {
-                major: found.stx_rdev_major,
-                minor: found.stx_rdev_minor,
-            }),
+            FileType::RegularFile => self.files.contains(&id_of(found)),
+            FileType::BlockDevice => {
+                self.devices.contains(&number(found.stx_rdev_major, found.stx_rdev_minor))
+            }
             _ => false,
         }
     }
-
-    /// Whether a line of `/proc/PID/maps` has the inode number of one of the files, if on another
-    /// device: maps and `stat` do not always agree on that.
-    fn is_like(&self, mapped: &Mapped) -> bool {
-        self.files.iter().chain(&self.once).any(|file| file.inode == mapped.inode)
-    }
-
-    /// Whether what is mapped is one of them.
-    fn is_mapped(&self, found: &Statx) -> bool {
-        self.is(found) || self.once.contains(&id_of(found))
-    }
-
-    /// Whether a line of `/proc/PID/maps` has both numbers of one of the files as `stat` gives them.
-    fn has(&self, mapped: &Mapped) -> bool {
-        let id = FileId { device: mapped.device, inode: mapped.inode };
-        self.files.contains(&id) || self.once.contains(&id)
-    }
-
-    /// Whether a line of `/proc/PID/maps` is of one of the files.
-    fn may_map(&self, device: DeviceNumber, inode: u64) -> bool {
-        self.files.iter().any(|file| {
-            file.inode == inode && (file.device == device || self.mapped_on.contains(&device))
-        })
-    }
-}
-
-/// A mount, and the process through whose root it is reached: `None` for this one's.
-#[derive(Clone, Debug)]
-pub(crate) struct SeenMount {
-    pub mount: Mount,
-    pub process: Option<u32>,
-}
-
-/// Where a path of a process's namespace is reached.
-pub(crate) fn reach(process: Option<u32>, path: &Path) -> PathBuf {
-    let Some(process) = process else { return path.to_owned() };
-    let root = PathBuf::from(format!("/proc/{process}/root"));
-    root.join(path.strip_prefix("/").unwrap_or(path))
-}
-
-fn processes(host: &Host) -> Vec<u32> {
-    host.names("/proc").iter().filter_map(|name| name.parse().ok()).collect()
-}
-
-/// The mounts of this process and of every other mount namespace that can be read.
-pub(crate) fn all_mounts(host: &Host) -> Vec<SeenMount> {
-    let mine = mounts(host).unwrap_or_default();
-    let mut found: Vec<SeenMount> =
-        mine.into_iter().map(|mount| SeenMount { mount, process: None }).collect();
-    let mut namespaces: BTreeSet<PathBuf> = host.link("/proc/self/ns/mnt").into_iter().collect();
-    for process in processes(host) {
-        let Some(namespace) = host.link(format!("/proc/{process}/ns/mnt")) else { continue };
-        if !namespaces.insert(namespace) {
-            continue;
-        }
-        let bytes = host.bytes(format!("/proc/{process}/mountinfo")).unwrap_or_default();
-        let all = parse(&bytes).into_iter();
-        found.extend(all.map(|mount| SeenMount { mount, process: Some(process) }));
-    }
-    found
 }
 
 /// What about users of files and devices cannot be found out, because the kernel's own file systems
@@ -148,138 +66,92 @@ pub(crate) fn unchecked(host: &Host) -> Vec<String> {
 
 /// A regular file by its numbers.
 pub(crate) fn file_at(path: &Path) -> Option<FileId> {
-    let found = stat(path).ok()?;
-    is_regular(&found).then_some(id_of(&found))
+    let mask = StatxFlags::TYPE | StatxFlags::INO;
+    // As the kernel has it in memory: a server that does not answer is not waited for.
+    let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
+    let found = rustix::fs::statx(CWD, path, flags, mask).ok()?;
+    let kind = FileType::from_raw_mode(u32::from(found.stx_mode));
+    (kind == FileType::RegularFile).then(|| id_of(&found))
 }
 
-pub(crate) fn id_of(found: &Statx) -> FileId {
+fn id_of(found: &Statx) -> FileId {
     let device = DeviceNumber { major: found.stx_dev_major, minor: found.stx_dev_minor };
     FileId { device, inode: found.stx_ino }
 }
 
-/// As the kernel has it in memory: a server that does not answer is not waited for.
-pub(crate) fn stat(path: &Path) -> Result<Statx, Errno> {
-    let mask = StatxFlags::TYPE | StatxFlags::INO;
-    rustix::fs::statx(CWD, path, AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT, mask)
-}
-
-/// Who else has any of it open for writing, or mapped.
+/// Who else has any of it open.
 pub(crate) fn users(host: &Host, wanted: &Wanted) -> Users {
     let mut found = Users { may_be_hidden: host.is_this() && !shows_all(host), ..Users::default() };
     let own = own_id(host);
-    // The system's first process may have rights that root was denied, and uses nothing of others.
-    let init = (!found.may_be_hidden && may_look()).then_some(1);
-    let mut scan = Scan::new(host, wanted);
-    for id in processes(host).into_iter().filter(|&id| Some(id) != own) {
-        let process =
-            || Process { id, name: host.line(format!("/proc/{id}/comm")).unwrap_or_default() };
-        let (open, mapped) = scan.process(id);
-        if open == Sight::Yes {
-            found.writers.push(process());
-        }
-        if mapped == Sight::Yes {
-            found.mappers.push(process());
-        }
-        let is_unseen = open == Sight::Unseen || mapped == Sight::Unseen;
-        if is_unseen && Some(id) != init && may_use(host, id) {
-            found.unseen += 1;
+    for id in processes(host).filter(|&id| Some(id) != own) {
+        match open_in(host, wanted, id) {
+            Sight::Yes => found.by.extend(process(host, id)),
+            Sight::Unseen if may_use(host, id) => found.unseen += 1,
+            Sight::Unseen | Sight::No => {}
         }
     }
     found
 }
 
-/// As [`users`], of a file that can be opened: the kernel is asked besides whether anybody has it
-/// open for writing, who may be out of sight or no process at all.
-///
-/// * `names`: of the file, and of that which holds its bytes, if that is another.
-pub(crate) fn users_of_file(host: &Host, names: &[PathBuf], wanted: &Wanted) -> Users {
-    let mut found = users(host, wanted);
-    if host.is_this() {
-        found.leases = lease_holders(names, Opening::ToWrite);
-        // What an overlay shows has leases of its own, which opening the file below does not end.
-        let above = lasting(&|| lease_holder_of(&wanted.files));
-        let is_known = |one: &Process| found.leases.iter().any(|known| known.id == one.id);
-        let above = above.filter(|one| !is_known(one));
-        found.leases.extend(above);
-    }
-    if !found.writers.is_empty() {
-        found.lease = Lease::Taken;
-    }
-    if !found.leases.is_empty() || !host.is_this() || found.lease == Lease::Taken {
-        return found;
-    }
-    found.may_not_read = names.iter().any(|name| is_own_unreadable(name));
-    let own = || own_id(host).map(|own| Scan::new(host, wanted).open(own)) == Some(Sight::Yes);
-    found.lease = lease(names, wanted);
-    if found.lease == Lease::Taken && !own() {
-        // Whoever was found now came between the two looks.
-        found = users(host, wanted);
-        found.lease = if found.writers.is_empty() { lease(names, wanted) } else { Lease::Taken };
-        found.hidden_writer = found.writers.is_empty() && found.lease == Lease::Taken;
-    }
-    found
-}
-
-/// Whether the file is of this process's user, who may not read it.
-fn is_own_unreadable(path: &Path) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    let is_own = std::fs::metadata(path).is_ok_and(|found| found.uid() == own);
-    is_own && rustix::fs::accessat(CWD, path, Access::READ_OK, AtFlags::EACCESS).is_err()
-}
-
-/// The process that has a lease to write of a file: opening the file in any way would send it a signal,
-/// which by default ends it.
-///
-/// * `path`: of the file, which is not opened.
-pub fn write_lease_of(path: &Path) -> Option<Process> {
-    lease_holders(&[path.to_owned()], Opening::ToRead).pop()
-}
-
-/// Who has a lease of the file, under any of its names.
-pub(crate) fn lease_holders(names: &[PathBuf], opening: Opening) -> Vec<Process> {
-    let mut found: Vec<Process> = Vec::new();
-    for name in names {
-        let last = lasting(&|| lease_holder(name, opening));
-        found.extend(last.filter(|one| found.iter().all(|known| known.id != one.id)));
-    }
-    found
-}
-
-/// Who has a lease at all looks: who looks at a file in the same way has one for a moment.
-fn lasting(look: &dyn Fn() -> Option<Process>) -> Option<Process> {
-    let looks = (0..LEASE_LOOKS).map(|at| {
-        std::thread::sleep(LEASE_MOMENT * at.min(1));
-        look()
-    });
-    let looks: Option<Vec<Process>> = looks.collect();
-    looks.and_then(|mut looks| looks.pop())
-}
-
-/// The kernel's answer for all names together.
-fn lease(names: &[PathBuf], wanted: &Wanted) -> Lease {
-    let all: Vec<Lease> = names.iter().map(|name| lease_of(name, wanted)).collect();
-    if all.contains(&Lease::Taken) {
-        return Lease::Taken;
-    }
-    let is_free = !all.is_empty() && all.iter().all(|&one| one == Lease::Free);
-    if is_free { Lease::Free } else { Lease::Unknown }
-}
-
-fn lease_of(path: &Path, wanted: &Wanted) -> Lease {
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    if lease_holder(path, Opening::ToRead).is_some() {
-        return Lease::Unknown;
-    }
-    let Ok(file) = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path) else {
-        return Lease::Unknown;
+/// Who else uses a file.
+pub(crate) fn users_of_file(host: &Host, held: Option<&Handle>, file: FileId) -> Users {
+    let lease = match held.filter(|_| host.is_this()) {
+        Some(held) => held.lease(),
+        None => Lease::Unknown,
     };
-    let is_it =
-        file.metadata().is_ok_and(|m| m.is_file() && wanted.files.contains(&FileId::of(&m)));
-    match kernel::has_writer(&file) {
-        Ok(true) if is_it => Lease::Taken,
-        Ok(false) if is_it => Lease::Free,
-        _ => Lease::Unknown,
+    if lease == Lease::Free {
+        return Users { lease, ..Users::default() };
     }
+    let wanted = Wanted { files: vec![file], readers: lease == Lease::Taken, ..Wanted::default() };
+    Users { lease, ..users(host, &wanted) }
+}
+
+/// Refuses a file that anybody else uses, by the kernel's word on an open one.
+pub fn confirm_alone(file: &File, path: &Path) -> Result<(), Refusal> {
+    if lease(file) != Lease::Taken {
+        return Ok(());
+    }
+    let files = file.metadata().map(|found| vec![FileId::of(&found)]).unwrap_or_default();
+    let wanted = Wanted { files, readers: true, ..Wanted::default() };
+    let by = in_use_by(&users(&Host::this(), &wanted).by);
+    Err(RefusalReason::InUse { path: path.display().to_string(), by }.into())
+}
+
+/// The other processes that have a block device open in any way, as far as they can be seen.
+pub fn openers(device: DeviceNumber) -> Vec<Process> {
+    let wanted = Wanted { devices: vec![device], readers: true, ..Wanted::default() };
+    users(&Host::this(), &wanted).by
+}
+
+/// The process that holds the `flock` lock of an open file, as far as it can be seen.
+pub fn lock_holder(file: &File) -> Option<Process> {
+    let host = Host::this();
+    let id = FileId::of(&file.metadata().ok()?);
+    let has_locked = |process: u32| {
+        let table = format!("/proc/{process}/fd");
+        host.names(&table).iter().any(|name| {
+            let is_it = file_at(&Path::new(&table).join(name)) == Some(id);
+            let about = || host.text(format!("{table}info/{name}")).unwrap_or_default();
+            is_it && about().lines().any(|l| l.starts_with("lock:") && l.contains(" FLOCK "))
+        })
+    };
+    let holder = processes(&host).find(|&process| has_locked(process))?;
+    process(&host, holder)
+}
+
+/// Whether a process is one of this program.
+pub fn is_of_this_program(process: &Process) -> bool {
+    let program = file_at(Path::new(&format!("/proc/{}/exe", process.id)));
+    let is_same = program.is_some() && program == file_at(Path::new("/proc/self/exe"));
+    is_same || process.name == "plimsoll"
+}
+
+fn processes(host: &Host) -> impl Iterator<Item = u32> {
+    host.names("/proc").into_iter().filter_map(|name| name.parse().ok())
+}
+
+fn process(host: &Host, id: u32) -> Option<Process> {
+    Some(Process { id, name: host.line(format!("/proc/{id}/comm"))? })
 }
 
 /// This process's number in the namespace of `/proc`, which may be another than its own.
@@ -292,15 +164,11 @@ fn shows_all(host: &Host) -> bool {
     Status::of(host, 2).is_ok_and(|found| found.is_kernel())
 }
 
-/// Whether this process has the right to look into others.
-fn may_look() -> bool {
-    capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_PTRACE))
-}
-
-/// Whether a process that could not be looked into is there and may have files open.
+/// Whether a process that could not be looked into is there and may have files open. The system's
+/// first process may have rights that root was denied, and uses nothing of others.
 fn may_use(host: &Host, id: u32) -> bool {
     match Status::of(host, id) {
-        Ok(found) => !found.is_kernel() && !found.has_ended(),
+        Ok(found) => id != 1 && !found.is_kernel() && !found.has_ended(),
         Err(error) => !is_gone(error.raw_os_error()),
     }
 }
@@ -319,7 +187,6 @@ fn is_forbidden(error: Errno) -> bool {
 struct Status {
     state: u8,
     flags: u64,
-    threads: u64,
 }
 
 impl Status {
@@ -336,9 +203,8 @@ impl Status {
         let end = bytes.iter().rposition(|&b| b == b')')?;
         let text = std::str::from_utf8(bytes.get(end + 1..)?).ok()?;
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
-        let number = |at: usize| words.get(at)?.parse().ok();
         let state = *words.first()?.as_bytes().first()?;
-        Some(Self { state, flags: number(6)?, threads: number(17)? })
+        Some(Self { state, flags: words.get(6)?.parse().ok()? })
     }
 
     fn is_kernel(&self) -> bool {
@@ -346,11 +212,11 @@ impl Status {
     }
 
     fn has_ended(&self) -> bool {
-        matches!(self.state, b'Z' | b'X') && self.threads <= 1
+        matches!(self.state, b'Z' | b'X')
     }
 }
 
-/// What a look at a process showed.
+/// What a look at a process or a descriptor showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sight {
     Yes,
@@ -359,287 +225,49 @@ enum Sight {
     Unseen,
 }
 
-impl Sight {
-    fn or(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Yes, _) | (_, Self::Yes) => Self::Yes,
-            (Self::Unseen, _) | (_, Self::Unseen) => Self::Unseen,
-            (Self::No, Self::No) => Self::No,
+/// Whether a process has any of it open.
+fn open_in(host: &Host, wanted: &Wanted, id: u32) -> Sight {
+    let table = format!("/proc/{id}/fd");
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = match rustix::fs::open(host.path(&table), flags, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(error) if is_gone(Some(error.raw_os_error())) => return Sight::No,
+        Err(_) => return Sight::Unseen,
+    };
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(&directory, &mut buffer);
+    while let Some(Ok(entry)) = entries.next() {
+        let name = entry.file_name();
+        let counts = || wanted.readers || is_writer(host, &table, &name.to_string_lossy());
+        match descriptor(wanted, &directory, name) {
+            _ if name.to_bytes().starts_with(b".") => {}
+            Sight::Yes if counts() => return Sight::Yes,
+            // The rest of the table is not to be seen either.
+            Sight::Unseen => return Sight::Unseen,
+            Sight::Yes | Sight::No => {}
         }
     }
+    Sight::No
 }
 
-/// What a look at a descriptor showed.
-enum Looked {
-    No,
-    /// Of a regular file or a device.
-    Is(Likeness),
-    /// It could not be looked at, for want of rights.
-    Forbidden,
-}
-
-fn is_regular(found: &Statx) -> bool {
-    FileType::from_raw_mode(u32::from(found.stx_mode)) == FileType::RegularFile
-}
-
-/// A look at all processes.
-struct Scan<'a> {
-    host: &'a Host,
-    wanted: &'a Wanted,
-    /// Whether the kernel can be asked about threads by the numbers of `/proc`.
-    can_compare: bool,
-    /// Mapped files that were looked at, by what maps say of them. Numbers alone do not do: subvolumes
-    /// of one btrfs have the same.
-    mapped: HashMap<(DeviceNumber, u64, Vec<u8>), Sight>,
-    /// The same of files of overlays.
-    shown: HashMap<(DeviceNumber, u64, Vec<u8>), Sight>,
-    /// Which devices that are mounted nowhere are overlays.
-    overlays: HashMap<DeviceNumber, bool>,
-}
-
-impl<'a> Scan<'a> {
-    fn new(host: &'a Host, wanted: &'a Wanted) -> Self {
-        let can_compare = host.is_this() && own_id(host) == Some(std::process::id());
-        let (mapped, shown, overlays) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { host, wanted, can_compare, mapped, shown, overlays }
-    }
-
-    /// Whether it has any of it open for writing, and whether it has mapped any.
-    fn process(&mut self, id: u32) -> (Sight, Sight) {
-        let threads = self.threads(id);
-        let open = self.open_in_any(id, &threads);
-        // Who may not see one may not see the other.
-        let mapped = if open == Sight::Unseen { open } else { self.mapped(id, &threads) };
-        (open, mapped)
-    }
-
-    fn open(&mut self, id: u32) -> Sight {
-        let threads = self.threads(id);
-        self.open_in_any(id, &threads)
-    }
-
-    /// The other threads of a process. Most have none, which the number of links shows at once.
-    fn threads(&self, id: u32) -> Vec<u32> {
-        let path = format!("/proc/{id}/task");
-        let mask = StatxFlags::NLINK;
-        let found = rustix::fs::statx(CWD, self.host.path(&path), AtFlags::empty(), mask);
-        if found.is_ok_and(|found| found.stx_nlink <= 3) {
-            return Vec::new();
-        }
-        let names = self.host.names(path);
-        names.iter().filter_map(|name| name.parse().ok()).filter(|&one| one != id).collect()
-    }
-
-    /// In the process's table of open files, and in those of threads that have their own. The first
-    /// thread may have ended, and its table with it.
-    fn open_in_any(&mut self, id: u32, threads: &[u32]) -> Sight {
-        let mut found = self.open_in(&format!("/proc/{id}/fd"));
-        let mut tables = vec![id];
-        for &thread in threads {
-            let is_known = |&table: &u32| {
-                self.can_compare && kernel::share_open_files(table, thread).unwrap_or(false)
-            };
-            // Who may not see the first table may not see the others.
-            if found != Sight::No || tables.iter().any(is_known) {
-                continue;
-            }
-            // Of those with a table of their own few are kept: a comparison costs less than a look.
-            if tables.len() < TABLES_MAX {
-                tables.push(thread);
-            }
-            found = found.or(self.open_in(&format!("/proc/{id}/task/{thread}/fd")));
-        }
-        found
-    }
-
-    fn open_in(&mut self, path: &str) -> Sight {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = match rustix::fs::open(self.host.path(path), flags, Mode::empty()) {
-            Ok(directory) => directory,
-            Err(error) if is_gone(Some(error.raw_os_error())) => return Sight::No,
-            Err(_) => return Sight::Unseen,
-        };
-        let mut buffer = [MaybeUninit::uninit(); 4096];
-        let mut entries = RawDir::new(&directory, &mut buffer);
-        let mut found = Sight::No;
-        while let Some(entry) = entries.next() {
-            let Ok(entry) = entry else { break };
-            let name = entry.file_name();
-            if name.to_bytes().starts_with(b".") {
-                continue;
-            }
-            let writes = || is_writer(self.host, path, &name.to_string_lossy());
-            match self.descriptor(&directory, name) {
-                Looked::No => {}
-                // The rest of the table is not to be seen either.
-                Looked::Forbidden => return Sight::Unseen,
-                Looked::Is(Likeness::Yes) if writes() => return Sight::Yes,
-                Looked::Is(Likeness::Unknown) if writes() => found = Sight::Unseen,
-                Looked::Is(_) => {}
-            }
-        }
-        found
-    }
-
-    /// Whether a descriptor is of any of it, for whatever.
-    fn descriptor(&mut self, directory: &OwnedFd, name: &CStr) -> Looked {
-        let mask = StatxFlags::TYPE | StatxFlags::INO | Born::MASK;
-        match rustix::fs::statx(directory, name, AtFlags::STATX_DONT_SYNC, mask) {
-            Ok(found) if self.wanted.is(&found) => Looked::Is(Likeness::Yes),
-            Ok(found) if is_regular(&found) => {
-                let on = id_of(&found).device;
-                if !self.wanted.elsewhere.may_be_on(on) {
-                    return Looked::No;
-                }
-                let ask = || {
-                    let flags = OFlags::PATH | OFlags::CLOEXEC;
-                    let file = rustix::fs::openat(directory, name, flags, Mode::empty());
-                    file.and_then(rustix::fs::fstatfs)
-                };
-                let is_overlay = self.is_overlay(on, ask);
-                // Who may write has a copy of the data.
-                Looked::Is(self.wanted.elsewhere.has(&found, is_overlay, &Hides::No, false))
-            }
-            Err(error) if is_forbidden(error) => self.forbidden(directory, name),
-            // Closed meanwhile, or of a server that does not answer.
-            Ok(_) | Err(_) => Looked::No,
-        }
-    }
-
-    /// Either the process may not be looked into, or a FUSE file system answers its own user only,
-    /// who is asked for nothing but which file system it is.
-    fn forbidden(&self, directory: &OwnedFd, name: &CStr) -> Looked {
-        let nothing = StatxFlags::empty();
-        match rustix::fs::statx(directory, name, AtFlags::STATX_DONT_SYNC, nothing) {
+fn descriptor(wanted: &Wanted, directory: &OwnedFd, name: &std::ffi::CStr) -> Sight {
+    let look = |mask| rustix::fs::statx(directory, name, AtFlags::STATX_DONT_SYNC, mask);
+    match look(StatxFlags::TYPE | StatxFlags::INO) {
+        Ok(found) if wanted.is(&found) => Sight::Yes,
+        // Either the process may not be looked into, or a FUSE file system answers its own user
+        // only, who is asked for nothing but which file system it is.
+        Err(error) if is_forbidden(error) => match look(StatxFlags::empty()) {
             Ok(found) => {
-                let on = id_of(&found).device;
-                let may_be = self.wanted.files.iter().any(|file| file.device == on);
-                if may_be { Looked::Forbidden } else { Looked::No }
+                let is_on = |file: &FileId| file.device == id_of(&found).device;
+                if wanted.files.iter().any(is_on) { Sight::Unseen } else { Sight::No }
             }
-            Err(error) if is_forbidden(error) => Looked::Forbidden,
-            Err(_) => Looked::No,
-        }
-    }
-
-    /// * `ask`: of a file on it.
-    fn is_overlay(
-        &mut self,
-        device: DeviceNumber,
-        ask: impl FnOnce() -> rustix::io::Result<rustix::fs::StatFs>,
-    ) -> bool {
-        let known = self.wanted.elsewhere.is_overlay(device);
-        let asked = || ask().is_ok_and(|found| found.f_type as u64 == OVERLAY_MAGIC);
-        known.unwrap_or_else(|| *self.overlays.entry(device).or_insert_with(asked))
-    }
-
-    /// The memory of a process is that of its threads, and outlives the first of them.
-    fn mapped(&mut self, id: u32, threads: &[u32]) -> Sight {
-        let main = self.host.bytes(format!("/proc/{id}/maps"));
-        match main {
-            Ok(maps) if !maps.is_empty() => return self.mapped_in(id, &maps),
-            Err(error) if !is_gone(error.raw_os_error()) => return Sight::Unseen,
-            Ok(_) | Err(_) => {}
-        }
-        for &thread in threads {
-            let maps = self.host.bytes(format!("/proc/{id}/task/{thread}/maps"));
-            if let Some(maps) = maps.ok().filter(|maps| !maps.is_empty()) {
-                // A thread has a directory of its own in `/proc`, which is not listed.
-                return self.mapped_in(thread, &maps);
-            }
-        }
-        Sight::No
-    }
-
-    fn mapped_in(&mut self, id: u32, maps: &[u8]) -> Sight {
-        let mut found = Sight::No;
-        for mapped in maps.split(|&b| b == b'\n').filter_map(Mapped::parse) {
-            found = found.or(self.is_mapped(id, &mapped));
-            if found == Sight::Yes {
-                break;
-            }
-        }
-        found
-    }
-
-    fn is_mapped(&mut self, id: u32, mapped: &Mapped) -> Sight {
-        if self.wanted.elsewhere.may_be_on(mapped.device) {
-            let key = (mapped.device, mapped.inode, mapped.path.to_vec());
-            let known = self.shown.get(&key).copied();
-            let found = known.unwrap_or_else(|| self.is_elsewhere(id, mapped));
-            self.shown.insert(key, found);
-            if found != Sight::No {
-                return found;
-            }
-        }
-        if self.wanted.may_map(mapped.device, mapped.inode) || self.wanted.is_like(mapped) {
-            return self.look_at_map(id, mapped);
-        }
-        if self.wanted.devices.is_empty() {
-            return Sight::No;
-        }
-        // Maps name the node of a device, which may be anywhere.
-        let key = (mapped.device, mapped.inode, mapped.path.to_vec());
-        if let Some(known) = self.mapped.get(&key) {
-            return *known;
-        }
-        let found = self.look_at_map(id, mapped);
-        self.mapped.insert(key, found);
-        found
-    }
-
-    /// Whether it is one of the files by an overlay that names do not lead through.
-    fn is_elsewhere(&mut self, id: u32, mapped: &Mapped) -> Sight {
-        let path = self.host.path(format!("/proc/{id}/map_files/{}", mapped.range));
-        let mask = StatxFlags::TYPE | StatxFlags::INO | Born::MASK;
-        let look = |path: &Path| rustix::fs::statx(CWD, path, AtFlags::STATX_DONT_SYNC, mask);
-        // Only processes with rights over all others may follow the link; others go by the name.
-        let by_name = || {
-            let name = Path::new(OsStr::from_bytes(mapped.path));
-            let path = self.host.path(reach(Some(id), name));
-            let found = look(&path).ok().filter(|found| found.stx_ino == mapped.inode)?;
-            Some((path, found))
-        };
-        let Some((path, found)) = look(&path).ok().map(|found| (path, found)).or_else(by_name)
-        else {
-            return Sight::No;
-        };
-        // Before Linux 6.8 maps have the number of the file below, which no name may lead to.
-        if self.wanted.is_mapped(&found) {
-            return Sight::Yes;
-        }
-        let is_overlay = self.is_overlay(mapped.device, || rustix::fs::statfs(&path));
-        let elsewhere = &self.wanted.elsewhere;
-        let hides = elsewhere.hides(mapped.device);
-        let name = Path::new(OsStr::from_bytes(mapped.path));
-        let is_unlike = elsewhere.is_unlike(mapped.device, name);
-        match elsewhere.has(&found, is_overlay, &hides, is_unlike) {
-            Likeness::Yes => Sight::Yes,
-            Likeness::Unknown => Sight::Unseen,
-            Likeness::No => Sight::No,
-        }
-    }
-
-    fn look_at_map(&self, id: u32, mapped: &Mapped) -> Sight {
-        let is_likely = self.wanted.may_map(mapped.device, mapped.inode);
-        let path = format!("/proc/{id}/map_files/{}", mapped.range);
-        match stat(&self.host.path(&path)) {
-            Ok(found) if self.wanted.is_mapped(&found) => Sight::Yes,
-            // Before Linux 6.8 maps have the number of the file below an overlay, and the link leads to what
-            // the overlay shows.
-            Ok(found) if self.wanted.has(mapped) && id_of(&found).device != mapped.device => {
-                Sight::Yes
-            }
-            Ok(_) => Sight::No,
-            // Only processes with rights over all others may follow the link.
-            Err(_) if is_likely => Sight::Yes,
-            Err(error) if is_forbidden(error) && !self.wanted.devices.is_empty() => Sight::Unseen,
+            Err(error) if is_forbidden(error) => Sight::Unseen,
             Err(_) => Sight::No,
-        }
+        },
+        // Closed meanwhile, or of a server that does not answer.
+        Ok(_) | Err(_) => Sight::No,
     }
 }
-
-/// Threads with tables of their own are compared with that many of them.
-const TABLES_MAX: usize = 8;
 
 /// Unknown counts as writing.
 ///
@@ -652,43 +280,9 @@ fn is_writer(host: &Host, table: &str, descriptor: &str) -> bool {
     flags.is_none_or(|flags| flags & 3 != 0)
 }
 
-/// A line of `/proc/PID/maps` that is of a file.
-struct Mapped<'a> {
-    range: &'a str,
-    device: DeviceNumber,
-    inode: u64,
-    path: &'a [u8],
-}
-
-impl<'a> Mapped<'a> {
-    fn parse(line: &'a [u8]) -> Option<Self> {
-        let mut words = line.split(|&b| b == b' ').filter(|word| !word.is_empty());
-        let path = line.splitn(6, |&b| b == b' ').nth(5).unwrap_or_default().trim_ascii_start();
-        let mut text = || std::str::from_utf8(words.next()?).ok();
-        let (range, _, _, device, inode) = (text()?, text()?, text()?, text()?, text()?);
-        let (major, minor) = device.split_once(':')?;
-        let number = |word| u32::from_str_radix(word, 16).ok();
-        let device = DeviceNumber { major: number(major)?, minor: number(minor)? };
-        let inode = inode.parse().ok().filter(|&inode| inode != 0)?;
-        Some(Self { range, device, inode, path })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn maps_are_read_by_device_and_inode() {
-        let line = b"7f0-7f1 rw-s 00000000 fd:12c 77     /a name with spaces";
-        let mapped = Mapped::parse(line).unwrap();
-        assert_eq!((mapped.range, mapped.inode), ("7f0-7f1", 77));
-        assert_eq!(mapped.path, b"/a name with spaces");
-        assert_eq!(mapped.device, DeviceNumber { major: 253, minor: 300 });
-        for other in [&b"7f0-7f1 rw-p 0 00:00 0 [heap]"[..], b"", b"7f0 r--p 0 x:y 7 /a"] {
-            assert!(Mapped::parse(other).is_none(), "{}", String::from_utf8_lossy(other));
-        }
-    }
 
     #[test]
     fn this_process_and_its_kernel_can_be_seen() {
@@ -698,29 +292,25 @@ mod tests {
 
     #[test]
     fn threads_of_the_kernel_and_ended_processes_use_nothing() {
-        let line = |name: &str, state, flags, threads| {
-            let rest = "0 0 0 0 0 0 0 0 20 0";
-            Status::parse(
-                format!("7 ({name}) {state} 2 0 0 0 -1 {flags} {rest} {threads} 0\n").as_bytes(),
-            )
+        let line = |name: &str, state, flags| {
+            Status::parse(format!("7 ({name}) {state} 2 0 0 0 -1 {flags} 0 0\n").as_bytes())
         };
-        let kernel = line("kworker/0:1", "I", 2_129_984, 1).unwrap();
+        let kernel = line("kworker/0:1", "I", 2_129_984).unwrap();
         assert!(kernel.is_kernel() && !kernel.has_ended());
-        let odd = line("a) Z 2 (b", "S", 4_194_304, 3).unwrap();
-        assert_eq!(odd, Status { state: b'S', flags: 4_194_304, threads: 3 });
+        let odd = line("a) Z 2 (b", "S", 4_194_304).unwrap();
+        assert_eq!(odd, Status { state: b'S', flags: 4_194_304 });
         assert!(!odd.is_kernel() && !odd.has_ended());
-        assert!(line("gone", "Z", 0, 1).unwrap().has_ended());
-        assert!(!line("first thread ended", "Z", 0, 2).unwrap().has_ended());
+        assert!(line("gone", "Z", 0).unwrap().has_ended());
         assert_eq!(Status::parse(b"7 (short) S 1"), None);
     }
 
     #[test]
-    fn this_process_has_open_what_it_has() {
-        let host = Host::this();
-        let me = std::env::current_exe().unwrap();
-        let files = vec![file_at(&me).unwrap()];
-        let wanted = Wanted { files, ..Wanted::default() };
-        let mut scan = Scan::new(&host, &wanted);
-        assert_eq!(scan.process(std::process::id()), (Sight::No, Sight::Yes));
+    fn a_lock_of_our_own_is_ours() {
+        let path = std::env::temp_dir().join(format!("plimsoll-lock-{}", std::process::id()));
+        let file = File::create(&path).unwrap();
+        assert_eq!(lock_holder(&file), None);
+        file.lock().unwrap();
+        assert_eq!(lock_holder(&file).map(|holder| holder.id), Some(std::process::id()));
+        std::fs::remove_file(&path).unwrap();
     }
 }

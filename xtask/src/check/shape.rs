@@ -37,7 +37,12 @@ struct Known {
     long_functions: BTreeMap<String, usize>,
     /// Names of types with three meanings or more, in all crates.
     crowded_names: BTreeMap<String, usize>,
+    /// Lines of each crate's `src` and `tests`. A new crate enters with its budget.
+    lines: BTreeMap<String, usize>,
 }
+
+/// So many lines less need not be told.
+const LINES_SLACK: usize = 100;
 
 pub fn look(repo: &Repo) -> Result<Verdict> {
     let known: Known = toml::from_str(&repo.read(Path::new(KNOWN))?)
@@ -51,6 +56,12 @@ pub fn look(repo: &Repo) -> Result<Verdict> {
     ];
     for (rule, found, known) in rules {
         faults.extend(compare(rule, &found, known));
+    }
+    for (name, lines) in crate::lines::count(repo)? {
+        for (place, found) in [("src", lines.source), ("tests", lines.tests)] {
+            let key = format!("{name}/{place}");
+            faults.extend(too_many(&key, found, known.lines.get(&key).copied().unwrap_or(0)));
+        }
     }
     Ok(Verdict::faults(faults))
 }
@@ -79,6 +90,15 @@ fn compare(rule: &str, found: &Found, known: &BTreeMap<String, usize>) -> Vec<St
         }
     }
     faults
+}
+
+/// What is wrong with a number of lines.
+fn too_many(key: &str, found: usize, limit: usize) -> Option<String> {
+    if found > limit {
+        return Some(format!("lines: {key} has {found}, and {limit} at most are known ({KNOWN})"));
+    }
+    let is_less = limit - found > LINES_SLACK;
+    is_less.then(|| format!("lines: {key} has {found} only: say so in {KNOWN}, instead of {limit}"))
 }
 
 /// Every source file of every crate, tests and what only tests use left out.
@@ -138,6 +158,15 @@ mod tests {
         assert!(compare("r", &found, &known(1))[0].contains("a has 2, and 1 at most"));
         assert!(compare("r", &found, &known(3))[0].contains("a has 2 only"));
         assert!(compare("r", &Found::new(), &known(1))[0].contains("a has 0 only"));
+    }
+
+    #[test]
+    fn lines_only_get_less() {
+        assert_eq!(too_many("a/src", 1000, 1000), None);
+        assert_eq!(too_many("a/src", 900, 1000), None);
+        assert!(too_many("a/src", 1001, 1000).unwrap().contains("1000 at most"));
+        assert!(too_many("a/src", 899, 1000).unwrap().contains("899 only"));
+        assert!(too_many("new/src", 1, 0).unwrap().contains("0 at most"));
     }
 
     #[test]

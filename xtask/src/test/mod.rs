@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
-use self::programs::{Outcome, Program};
+use self::programs::{Again, Outcome, Program};
 use crate::check;
 use crate::repo::Repo;
 
@@ -99,7 +99,8 @@ impl Stages<'_> {
     fn check(&self) -> bool {
         let lints = self.stage("checks", || self.checks(&early()));
         let Some(programs) = self.compile(&["--lib"]) else { return false };
-        self.stage("tests", || self.play(&programs, cores())) && lints
+        let tests = self.stage("tests", || self.play(&programs, cores()));
+        self.again() && tests && lints
     }
 
     fn test(&self) -> bool {
@@ -116,12 +117,14 @@ impl Stages<'_> {
         let program = self.repo.debug_binary("plimsoll");
         let page = format!("PLIMSOLL='{}' .ci/page test", program.display());
         let lab = format!("cargo xtask lab --patience 3 --plimsoll '{}'", program.display());
-        // One after the other: verdicts on real time need a machine that does nothing else.
-        let tests = self.stage("tests", || self.play(&others, cores()));
-        let devices = self.stage("devices", || self.play(&real, 4 * cores()));
+        // What fails because others play at the same time is played once more by itself.
+        let tests = self.lanes(&[&|| self.stage("tests", || self.play(&others, cores())), &|| {
+            self.stage("devices", || self.play(&real, 4 * cores()))
+        }]);
+        let again = self.again();
         let browser = self.stage("browser", || self.shell("browser", &page));
         let lab = self.stage("lab", || self.lab(&lab));
-        let played = [tests, devices, browser, lab].iter().all(|passed| *passed);
+        let played = [tests, again, browser, lab].iter().all(|passed| *passed);
         let _ = self.shell("left", ".ci/packages left");
         print!("{}", fs::read_to_string(self.log("left")).unwrap_or_default());
         packages && built && current && played
@@ -147,8 +150,10 @@ impl Stages<'_> {
         });
         let time = begun.elapsed();
         let passed = outcome.faults.is_empty();
+        let again = outcome.again.len();
         let word = if passed { "passed" } else { "FAILED" };
-        println!("{name}: {word} after {}", duration(time));
+        let tell = if again == 0 { String::new() } else { format!(", {again} to be played again") };
+        println!("{name}: {word} after {}{tell}", duration(time));
         for fault in &outcome.faults {
             println!("{fault}\n");
         }
@@ -184,6 +189,21 @@ impl Stages<'_> {
             all.add(outcome);
         }
         Ok(all)
+    }
+
+    /// Plays what failed, one by one; whether all of it passes now.
+    fn again(&self) -> bool {
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let again: Vec<Again> = done.iter().flat_map(|stage| stage.outcome.again.clone()).collect();
+        drop(done);
+        again.is_empty()
+            || self.stage("again", || {
+                let mut all = Outcome::default();
+                for test in &again {
+                    all.add(test.play(&self.logs)?);
+                }
+                Ok(all)
+            })
     }
 
     /// Plays the short lab, and what failed once more by itself.
@@ -240,13 +260,10 @@ impl Stages<'_> {
         let mut sum = Outcome::default();
         for stage in done.iter() {
             let Outcome { passed, failed, ignored, flaky, .. } = &stage.outcome;
-            sum.add(Outcome {
-                passed: *passed,
-                failed: *failed,
-                ignored: *ignored,
-                flaky: flaky.clone(),
-                faults: Vec::new(),
-            });
+            sum.passed += passed;
+            sum.failed += failed;
+            sum.ignored += ignored;
+            sum.flaky.extend(flaky.iter().cloned());
         }
         for test in &sum.flaky {
             println!("flaky: {test}: failed, and passed by itself");

@@ -24,12 +24,21 @@ pub struct Program {
     directory: PathBuf,
 }
 
+/// A test that failed, and is to be played by itself.
+#[derive(Clone, Debug)]
+pub struct Again {
+    program: Program,
+    test: String,
+}
+
 /// What came of one or several programs.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Outcome {
     pub passed: usize,
     pub failed: usize,
     pub ignored: usize,
+    /// Neither passed nor failed so far.
+    pub again: Vec<Again>,
     /// Tests that failed, and passed when they were played by themselves.
     pub flaky: Vec<String>,
     /// What failed, for the end of the output.
@@ -41,6 +50,7 @@ impl Outcome {
         self.passed += other.passed;
         self.failed += other.failed;
         self.ignored += other.ignored;
+        self.again.extend(other.again);
         self.flaky.extend(other.flaky);
         self.faults.extend(other.faults);
     }
@@ -82,7 +92,7 @@ fn program(message: &Value) -> Option<Program> {
 }
 
 impl Program {
-    /// Plays all its tests, so many at a time.
+    /// Plays all its tests, so many at a time. Those that fail are left to be played by themselves.
     ///
     /// * `logs`: a directory for what it prints.
     pub fn play(&self, threads: usize, logs: &Path) -> Result<Outcome> {
@@ -100,25 +110,11 @@ impl Program {
                 log.display()
             ));
         }
-        for test in failures(&said) {
-            self.once_more(test, &log, &mut outcome)?;
-        }
+        let failed: Vec<&str> = failures(&said).collect();
+        outcome.failed = outcome.failed.saturating_sub(failed.len());
+        let again = |test: &&str| Again { program: self.clone(), test: (*test).to_owned() };
+        outcome.again = failed.iter().map(again).collect();
         Ok(outcome)
-    }
-
-    fn once_more(&self, test: &str, log: &Path, outcome: &mut Outcome) -> Result<()> {
-        let again = log.with_extension("again.log");
-        let status = self.start(&["--exact", test], &again)?;
-        let name = format!("{}: {test}", self.name);
-        if status.is_some_and(|status| status.success()) {
-            outcome.failed -= 1;
-            outcome.passed += 1;
-            outcome.flaky.push(name);
-            return Ok(());
-        }
-        let said = fs::read_to_string(&again).unwrap_or_default();
-        outcome.faults.push(format!("{name}\n{}", said.trim()));
-        Ok(())
     }
 
     /// How it ended; `None` if it had to be killed.
@@ -130,6 +126,22 @@ impl Program {
         command.stderr(out.try_clone()?).stdout(out);
         let child = command.spawn().with_context(|| format!("starting {}", self.path.display()))?;
         wait(child)
+    }
+}
+
+impl Again {
+    /// Plays the test, when nothing else does.
+    pub fn play(&self, logs: &Path) -> Result<Outcome> {
+        let Self { program, test } = self;
+        let log = logs.join(format!("{}.again.log", program.name.replace(' ', "-")));
+        let status = program.start(&["--exact", test], &log)?;
+        let name = format!("{}: {test}", program.name);
+        if status.is_some_and(|status| status.success()) {
+            return Ok(Outcome { passed: 1, flaky: vec![name], ..Outcome::default() });
+        }
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        let faults = vec![format!("{name}\n{}", said.trim())];
+        Ok(Outcome { failed: 1, faults, ..Outcome::default() })
     }
 }
 
@@ -203,7 +215,13 @@ mod tests {
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             fs::set_permissions(&path, mode).unwrap();
             let program = Program { name: name.to_owned(), path, directory: directory.clone() };
-            let outcome = program.play(2, &directory).unwrap();
+            let first = program.play(2, &directory).unwrap();
+            assert_eq!(
+                (first.again.len(), first.failed, first.faults.len()),
+                (1, 0, 0),
+                "{first:?}"
+            );
+            let outcome = first.again[0].play(&directory).unwrap();
             assert_eq!((outcome.flaky.len(), outcome.failed), (flaky, 1 - flaky), "{outcome:?}");
             assert_eq!(outcome.faults.len(), 1 - flaky, "{outcome:?}");
         }

@@ -11,7 +11,6 @@ mod import;
 mod input;
 mod known;
 mod layout;
-mod leased;
 mod live;
 #[path = "../../../stack/tests/it/common.rs"]
 #[expect(dead_code, reason = "the tests of `stack` need more of it")]

@@ -730,7 +730,7 @@ fn what_is_in_use_by_another_name_is_refused() {
     let mut holder = Command::new("bash").args(["-c", &open]).spawn().unwrap();
     sleep(Duration::from_millis(300));
     study(&lab, &[&first], EXT4, "");
-    refused(&lab, &["parts.img"], "", "is open for writing by sleep");
+    refused(&lab, &["parts.img"], "", "is in use by sleep");
     holder.kill().unwrap();
     holder.wait().unwrap();
     // A loop device over a device that is mounted.
@@ -822,7 +822,7 @@ fn what_a_process_has_open_is_refused_until_it_is_overridden() {
     let ended = [&devices[0], &link].map(|name| {
         study(&lab, &[name], EXT4, "");
         let before = hash(&lab.path("d0.img"));
-        lab.run("study s.toml").is(3, &["is open for writing by"]);
+        lab.run("study s.toml").is(3, &["is in use by"]);
         assert_eq!(hash(&lab.path("d0.img")), before);
         lab.run(&format!("study s.toml --override open:{name}"))
     });

@@ -82,7 +82,7 @@ fn a_device_in_use_since_the_kill_is_neither_cleaned_nor_built_on() {
     let after = ends(&image);
     holder.kill().unwrap();
     holder.wait().unwrap();
-    assert!(said.code != Some(0) && said.err.contains("is open for writing by sleep"), "{said}");
+    assert!(said.code != Some(0) && said.err.contains("is in use by sleep"), "{said}");
     assert!(before == after, "something was written");
     lab.ok("study clean");
     assert!(is_blank(&image));
@@ -113,7 +113,7 @@ fn what_somebody_uses_since_ctrl_c_is_not_made_blank() {
     let after = ends(&image);
     holder.kill().unwrap();
     holder.wait().unwrap();
-    assert!(said.code != Some(0) && said.err.contains("is open for writing by sleep"), "{said}");
+    assert!(said.code != Some(0) && said.err.contains("is in use by sleep"), "{said}");
     assert!(before == after, "something was written");
     lab.ok("study clean");
     assert!(is_blank(&image));

@@ -142,7 +142,7 @@ fn a_device_that_is_opened_for_writing_before_its_step_is_not_written() {
     let waiting = Waiting::new("step-open");
     put_theirs(Path::new(waiting.log()));
     let writer = Writer::of(waiting.log());
-    let why = format!("{} is open for writing by sleep", waiting.log());
+    let why = format!("{} is in use by sleep", waiting.log());
     let (lab, said) = waiting.stops(&why);
     assert!(said.err.contains("make ext4 on"), "the step is named: {said}");
     drop(writer);
@@ -173,7 +173,7 @@ fn what_was_overridden_at_the_start_does_not_stop_a_step() {
     let devices = loops(&mut lab, 1, 64);
     study(&lab, &strs(&devices), "members = 1", "");
     let writer = Writer::of(&devices[0]);
-    lab.run("study s.toml --quiet").is(3, &["is open for writing by sleep"]);
+    lab.run("study s.toml --quiet").is(3, &["is in use by sleep"]);
     lab.ok(&format!("study s.toml --quiet --override open:{}", devices[0]));
     drop(writer);
 }
@@ -186,7 +186,7 @@ fn a_loop_twin_that_is_opened_for_writing_before_the_step_stops_it() {
     let twin = waiting.lab.attach(&image, &[]);
     put_theirs(Path::new(&twin));
     let writer = Writer::of(&twin);
-    waiting.stops("is open for writing by sleep");
+    waiting.stops("is in use by sleep");
     drop(writer);
 }
 
@@ -200,7 +200,7 @@ fn a_loop_twin_by_another_hard_link_stops_the_step() {
     let twin = waiting.lab.attach(&link, &[]);
     put_theirs(Path::new(&twin));
     let _writer = Writer::of(&twin);
-    waiting.stops("is open for writing by sleep");
+    waiting.stops("is in use by sleep");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn the_file_under_a_loop_device_that_is_opened_for_writing_stops_the_step() {
     let waiting = Waiting::new("step-file");
     put_theirs(&waiting.image());
     let _writer = Writer::of(waiting.image().to_str().unwrap());
-    waiting.stops("is open for writing by sleep");
+    waiting.stops("is in use by sleep");
 }
 
 #[test]
@@ -224,7 +224,8 @@ fn a_twin_that_is_mounted_before_the_step_stops_it() {
     // Or the kernel would write it while the study is looked at.
     tool("sync", &["-f", point.to_str().unwrap()]);
     tool("mount", &["-o", "remount,ro", point.to_str().unwrap()]);
-    waiting.stops("is mounted at");
+    // The study is in a namespace of its own.
+    waiting.stops("a mount in another namespace");
 }
 
 #[test]
@@ -324,7 +325,7 @@ fn a_twin_that_is_opened_while_it_measures_ends_the_study() {
     let writer = Writer::of(&twin);
     let said = running.end();
     assert!(said.code == Some(3), "{said}");
-    assert!(said.err.contains("is open for writing by sleep"), "{said}");
+    assert!(said.err.contains("is in use by sleep"), "{said}");
     assert!(!mounted(&devices) && !is_blank(&image), "{said}");
     let before = ends(&image);
     assert_ne!(lab.run("study clean").code, Some(0));
@@ -354,7 +355,7 @@ fn a_twin_that_is_written_while_the_device_itself_is_measured_is_not_made_blank(
     drop(file);
     let said = running.end();
     assert!(said.code == Some(3), "{said}");
-    assert!(said.err.contains("is open for writing by sleep"), "{said}");
+    assert!(said.err.contains("is in use by sleep"), "{said}");
     drop(writer);
     lab.detach(&twin);
     let cleaned = lab.run("study clean");

@@ -108,7 +108,7 @@ pub(super) fn node(device: &DeviceIdentity) -> String {
 const fn lifted_by(reason: &RefusalReason) -> Option<&'static str> {
     match reason {
         RefusalReason::Signature { .. } => Some("signature"),
-        RefusalReason::OpenWriter { .. } => Some("open"),
+        RefusalReason::InUse { .. } => Some("open"),
         RefusalReason::SystemUnseen { .. } => Some("system-unseen"),
         RefusalReason::Unchecked { .. } => Some("unchecked"),
         _ => None,
@@ -349,7 +349,7 @@ pub(super) fn why_not_written(host: &Host, device: InWork<'_>) -> Vec<RefusalRea
     built.leave_out(host, block);
     let may_bear = known.is_none_or(|known| may_bear_it(host, path, &facts, known));
     let may_be = |reason: &RefusalReason| match reason {
-        RefusalReason::OpenWriter { .. } => is_open_by_leave(&facts, overridden),
+        RefusalReason::InUse { .. } => is_open_by_leave(&facts, overridden),
         RefusalReason::Unchecked { .. } => is_unchecked_by_leave(&facts, overridden),
         reason => may_bear && is_for_contents(reason),
     };
@@ -360,7 +360,7 @@ pub(super) fn why_not_written(host: &Host, device: InWork<'_>) -> Vec<RefusalRea
 
 /// Whether the operator overrode that somebody has a device open for writing.
 fn is_open_by_leave(facts: &Facts, overridden: &[String]) -> bool {
-    let word = format!("{} is open for writing", facts.resolved.display());
+    let word = format!("{} is in use by", facts.resolved.display());
     overridden.iter().any(|text| text.starts_with(&word))
 }
 

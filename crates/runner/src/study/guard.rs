@@ -50,7 +50,7 @@ impl Builder<'_> {
 pub(super) fn patiently(ask: impl Fn() -> Vec<RefusalReason>) -> Vec<RefusalReason> {
     let mut whys = ask();
     for _ in 1..TRIES {
-        let is_moment = |why: &RefusalReason| matches!(why, RefusalReason::OpenWriter { .. });
+        let is_moment = |why: &RefusalReason| matches!(why, RefusalReason::InUse { .. });
         if whys.is_empty() || !whys.iter().all(is_moment) {
             break;
         }

@@ -1,5 +1,4 @@
-//! Files that other processes want to be asked about, or use: nobody is ended by a look, and what is in
-//! use stays.
+//! Files that other processes use: what is in use stays.
 
 use std::fs::{self, OpenOptions};
 use std::io::Read;
@@ -7,23 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use record::RunHeader;
-use runner::{RunError, prepare};
+use runner::RunError;
 use rustix::fs::XattrFlags;
 
 use crate::help::{Place, go, order};
 
 const SMALL: [&str; 2] = ["file_size=1MiB", "operations=64"];
 
-/// By the default action of `SIGIO` it ends when the kernel asks for the lease.
-const LEASE: &str = "fd = os.open(sys.argv[1], os.O_RDWR)\n\
-                     fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n";
 const LOCK: &str = "fd = os.open(sys.argv[1], os.O_RDONLY)\n\
                     fcntl.flock(fd, fcntl.LOCK_EX)\n";
-/// By a process that has ended since: a lock is the open file's.
-const LOCK_LEFT: &str = "fd = os.open(sys.argv[1], os.O_RDONLY)\n\
-                         child = os.fork()\n\
-                         if child == 0:\n    fcntl.flock(fd, fcntl.LOCK_EX)\n    os._exit(0)\n\
-                         os.waitpid(child, 0)\n";
 const WRITER: &str = "fd = os.open(sys.argv[1], os.O_WRONLY)\n";
 const MAPPER: &str = "fd = os.open(sys.argv[1], os.O_RDONLY)\n\
                       memory = mmap.mmap(fd, 4096, prot=mmap.PROT_READ)\n\
@@ -51,7 +42,7 @@ impl User {
         let mut user = Self(child);
         let said = user.0.stdout.as_mut().unwrap().read_exact(&mut [0; 5]);
         if said.is_err() {
-            println!("skipped: no leases here");
+            println!("skipped: python3 ended");
             return None;
         }
         Some(user)
@@ -86,37 +77,6 @@ impl Drop for User {
     }
 }
 
-#[test]
-fn who_has_a_lease_to_write_is_not_asked_for_it() {
-    let place = Place::new("leased");
-    let target = place.join("t.dat");
-    for suite in ["random-write", "random-read"] {
-        fs::write(&target, vec![0x5a; 1 << 20]).unwrap();
-        let mut order = order(&place, suite, target.to_str().unwrap(), &SMALL);
-        order.settings.consent.overwrite = vec![target.clone()];
-        let Some(mut user) = User::of(&target, LEASE) else { return };
-        let error = prepare(&order).map(drop).unwrap_err();
-        user.is_named_and_alive(&error);
-        let error = go(&place, &order).unwrap_err();
-        user.is_named_and_alive(&error);
-    }
-}
-
-/// Whether that is a store is looked at, too.
-#[test]
-fn who_has_a_lease_of_what_the_target_would_lie_beside_is_not_asked_for_it() {
-    let place = Place::new("leased-beside");
-    let beside = place.join("t.dat");
-    fs::write(&beside, vec![0x5a; 1 << 20]).unwrap();
-    for end in ["-wal", "-r7.lock", ".studies"] {
-        let target = PathBuf::from(format!("{}{end}", beside.display()));
-        let order = order(&place, "random-write", target.to_str().unwrap(), &SMALL);
-        let Some(mut user) = User::of(&beside, LEASE) else { return };
-        let error = prepare(&order).map(drop).unwrap_err();
-        user.is_named_and_alive(&error);
-    }
-}
-
 /// A scratch file as the killed run of that header would leave it; `None` where there are no marks.
 fn leave(header: &RunHeader, path: &Path) -> Option<()> {
     let key = stats::random::derive_seed(header.seed, &[header.started_unix_ns as u64]);
@@ -143,43 +103,15 @@ fn ran_in_a_directory(place: &Place) -> (RunHeader, PathBuf) {
 }
 
 #[test]
-fn a_scratch_file_that_is_left_and_leased_is_not_opened() {
-    let place = Place::new("leased-scratch");
-    let (header, scratch) = ran_in_a_directory(&place);
-    let Some(()) = leave(&header, &scratch) else { return };
-    let Some(mut user) = User::of(&scratch, LEASE) else { return };
-    let directory = place.join("d");
-    let next = order(&place, "random-write", directory.to_str().unwrap(), &SMALL);
-    let error = go(&place, &next).unwrap_err();
-    user.is_named_and_alive(&error);
-    user.keeps(&header, &scratch);
-    drop(user);
-    assert_eq!(runner::remove_left_behind(&header).removed, [scratch]);
-}
-
-/// One that the next run does not write is removed by it.
-#[test]
-fn a_stale_scratch_file_that_is_leased_is_not_opened() {
-    let place = Place::new("leased-stale");
-    let (header, scratch) = ran_in_a_directory(&place);
-    let stale = PathBuf::from(format!("{}.7", scratch.display()));
-    let Some(()) = leave(&header, &stale) else { return };
-    let next = order(&place, "random-write", place.join("d").to_str().unwrap(), &SMALL);
-    let Some(mut user) = User::of(&stale, LEASE) else { return };
-    go(&place, &next).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(50));
-    assert!(user.0.try_wait().unwrap().is_none(), "it was ended");
-    assert!(stale.exists());
-}
-
-#[test]
 fn a_scratch_file_that_is_left_and_used_is_not_removed() {
     let place = Place::new("used-scratch");
     let (header, scratch) = ran_in_a_directory(&place);
     for how in [WRITER, MAPPER] {
         let Some(()) = leave(&header, &scratch) else { return };
-        let Some(mut user) = User::of(&scratch, how) else { return };
-        user.keeps(&header, &scratch);
+        let Some(user) = User::of(&scratch, how) else { return };
+        let found = runner::remove_left_behind(&header);
+        assert!(found.removed.is_empty() && found.troubles.len() == 1, "{found:?}");
+        assert!(found.troubles[0].to_string().contains(" is in use by "), "{found:?}");
         drop(user);
         assert_eq!(runner::remove_left_behind(&header).removed, std::slice::from_ref(&scratch));
     }
@@ -192,18 +124,15 @@ fn who_has_locked_a_target_is_named_and_is_no_run() {
     let ours = order(&place, "random-write", target.to_str().unwrap(), &SMALL);
     go(&place, &ours).unwrap();
     let (header, scratch) = ran_in_a_directory(&place);
-    for how in [LOCK, LOCK_LEFT] {
-        let Some(mut user) = User::of(&target, how) else { return };
-        let error = go(&place, &ours).unwrap_err();
-        user.is_named_and_alive(&error);
-        assert!(matches!(error, RunError::Locked { .. }), "{error}");
-        assert!(!error.to_string().contains("another run"), "{error}");
-        drop(user);
-        go(&place, &ours).unwrap();
-        let Some(()) = leave(&header, &scratch) else { return };
-        let Some(mut user) = User::of(&scratch, how) else { return };
-        user.keeps(&header, &scratch);
-        drop(user);
-        assert_eq!(runner::remove_left_behind(&header).removed, std::slice::from_ref(&scratch));
-    }
+    let Some(mut user) = User::of(&target, LOCK) else { return };
+    let error = go(&place, &ours).unwrap_err();
+    user.is_named_and_alive(&error);
+    assert!(!error.to_string().contains("another run"), "{error}");
+    drop(user);
+    go(&place, &ours).unwrap();
+    let Some(()) = leave(&header, &scratch) else { return };
+    let Some(mut user) = User::of(&scratch, LOCK) else { return };
+    user.keeps(&header, &scratch);
+    drop(user);
+    assert_eq!(runner::remove_left_behind(&header).removed, std::slice::from_ref(&scratch));
 }

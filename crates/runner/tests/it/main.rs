@@ -16,6 +16,5 @@ mod models;
 mod phases;
 mod resume;
 mod rounds;
-mod seconds;
 mod targets;
 mod whole;

@@ -57,7 +57,7 @@ impl Built {
         facts.mounts.retain(|of| !(is_above(of) && self.is_mounted(host, &of.device)));
         if self.has_pool {
             facts.zfs_pools = false;
-            facts.users.writers.retain(|process| process.name != POOL_SERVICE);
+            facts.users.by.retain(|process| process.name != POOL_SERVICE);
         }
     }
 
@@ -193,7 +193,7 @@ mod tests {
             signatures: Ok(Vec::new()),
             partitions: Vec::new(),
             users: Users {
-                writers: vec![Process { id: 7, name: POOL_SERVICE.into() }],
+                by: vec![Process { id: 7, name: POOL_SERVICE.into() }],
                 ..Users::default()
             },
         }
@@ -256,7 +256,7 @@ mod tests {
             built.leave_out(&host, &mut left);
             assert_eq!(left.holders, uses(&[("loop1", "the mounted btrfs 1-2")]));
             assert_eq!(left.zfs_pools, !built.has_pool);
-            assert_eq!(left.users.writers.is_empty(), built.has_pool);
+            assert_eq!(left.users.by.is_empty(), built.has_pool);
         }
     }
 

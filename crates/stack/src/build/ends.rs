@@ -8,8 +8,10 @@ use std::path::Path;
 
 use layout::{DeviceId, Made};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use crate::build::is_there;
+use crate::held::patiently;
 use crate::host::Host;
 use crate::mounts::DeviceNumber;
 use crate::signature::{Family, Signature};
@@ -138,8 +140,8 @@ pub fn blank_ends(
     let failed = |source| EndsError::System { path: text.clone(), source };
     // Refused while the kernel has it in any use.
     let flags = i32::try_from(OFlags::EXCL.bits()).unwrap_or(0);
-    let mut file =
-        OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).map_err(failed)?;
+    let open = || OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
+    let mut file = patiently(Errno::BUSY, open).map_err(failed)?;
     is_the_same(&file, path, number)?;
     if !is_as_left(marks(&mut file).map_err(failed)?) {
         return Ok(false);

@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const OUTPUT_MAX: u64 = 4 << 20;
 
 /// Does what may hang in the kernel, in a thread of its own that is left behind if it does.
-pub(super) fn within<T: Send + 'static>(
+pub(crate) fn within<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let (send, receive) = mpsc::channel();

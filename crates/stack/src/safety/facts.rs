@@ -57,39 +57,32 @@ impl fmt::Display for Process {
     }
 }
 
-/// What the kernel answers who asks it for a lease, which it grants only where there is no writer.
+/// What the kernel answers who asks it for a lease, which it grants only where nobody else has the
+/// file open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lease {
     /// Nothing: there are no leases on devices and on some file systems, nor on other users' files.
     #[default]
     Unknown,
-    /// That there is no writer.
+    /// That nobody else has it open.
     Free,
-    /// That there is one, which may be this process.
+    /// That somebody has.
     Taken,
 }
 
 /// Which processes were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Users {
-    /// That have it open for writing.
-    pub writers: Vec<Process>,
-    /// That have it mapped, running programs among them.
-    pub mappers: Vec<Process>,
-    /// That have a lease of it: opening it would send them a signal, which ends who does not expect it.
-    pub leases: Vec<Process>,
+    /// That have it open: for writing, or in any way where the kernel says that somebody has.
+    pub by: Vec<Process>,
     /// How many processes could not be looked into, for want of rights.
     pub unseen: usize,
     /// There may be processes that `/proc` does not show: those outside of a PID namespace, and those of
     /// others where it hides them.
     pub may_be_hidden: bool,
-    /// What the kernel says of writers, whoever they are.
+    /// What the kernel says of users, whoever they are.
     pub lease: Lease,
-    /// The kernel was not asked, since this process may not read the file, though it is its user's.
-    pub may_not_read: bool,
-    /// The kernel says that somebody has it open for writing, and none of the processes does.
-    pub hidden_writer: bool,
 }
 
 /// The file system that a file is in or would be made in.
@@ -118,8 +111,7 @@ pub struct FileFacts {
     pub size: Bytes,
     /// What it takes.
     pub allocated: Bytes,
-    /// Of what is to be written, what other files have as well (a snapshot, `cp --reflink`): a write
-    /// to it takes new space.
+    /// Of what is to be written, what takes new space all the same.
     pub shared: Bytes,
     /// Names that it has.
     pub links: u64,
@@ -135,8 +127,6 @@ pub struct FileFacts {
     pub swap: bool,
     /// Loop devices over it.
     pub loops: Vec<String>,
-    /// Where it is mounted as a file system without a loop device.
-    pub mounted: Vec<String>,
     /// Processes that use it.
     pub users: Users,
     /// What cannot be found out about its users.

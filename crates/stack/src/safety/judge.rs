@@ -5,7 +5,7 @@ use units::Bytes;
 use super::facts::{
     BlockFacts, DeviceUse, Facts, FileFacts, Lease, Place, Process, Subject, Users,
 };
-use super::refusal::{NOT_READABLE, RefusalReason};
+use super::refusal::RefusalReason;
 use super::space::{OWN_RESERVE, space_reserve, suggest_scratch_size};
 use crate::mark::Mark;
 use crate::signature::{Family, Signature};
@@ -14,8 +14,7 @@ use crate::target::Space;
 pub(super) fn judge_read(facts: &Facts, reasons: &mut Vec<RefusalReason>) {
     let path = facts.resolved.display().to_string();
     match &facts.subject {
-        Subject::File(file) => judge_leases(&path, &file.users, reasons),
-        Subject::Block(_) | Subject::Character => {}
+        Subject::File(_) | Subject::Block(_) | Subject::Character => {}
         Subject::NewFile(_) if is_device_name(facts) => {
             reasons.push(RefusalReason::NoSuchDevice { path });
         }
@@ -69,16 +68,6 @@ fn judge_place(path: &str, place: &Place, reasons: &mut Vec<RefusalReason>) {
     }
 }
 
-/// Whether `needed` more may be taken of a file system.
-pub(super) fn judge_more(
-    path: &str,
-    place: &Place,
-    needed: Bytes,
-    reasons: &mut Vec<RefusalReason>,
-) {
-    judge_space(path, place, (Bytes::ZERO, needed), Taken::default(), reasons);
-}
-
 /// What an existing file takes of its file system already.
 #[derive(Clone, Copy, Default)]
 struct Taken {
@@ -119,30 +108,17 @@ fn judge_space(
     }
 }
 
-fn list(all: &[Process]) -> String {
+/// Who uses it, in words.
+pub(crate) fn in_use_by(all: &[Process]) -> String {
+    if all.is_empty() {
+        return "a process that is not visible from here, a memory map, or the kernel".to_owned();
+    }
     all.iter().map(Process::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn judge_leases(path: &str, users: &Users, reasons: &mut Vec<RefusalReason>) {
-    if !users.leases.is_empty() {
-        let by = list(&users.leases);
-        reasons.push(RefusalReason::Leased { path: path.to_owned(), by });
-    }
-}
-
 fn judge_users(path: &str, users: &Users, reasons: &mut Vec<RefusalReason>) {
-    if !users.writers.is_empty() {
-        let by = list(&users.writers);
-        reasons.push(RefusalReason::OpenWriter { path: path.to_owned(), by });
-    }
-    if users.hidden_writer {
-        let by = "a process that is not visible from here, or by the kernel".to_owned();
-        reasons.push(RefusalReason::OpenWriter { path: path.to_owned(), by });
-    }
-    judge_leases(path, users, reasons);
-    if !users.mappers.is_empty() {
-        let by = list(&users.mappers);
-        reasons.push(RefusalReason::Mapped { path: path.to_owned(), by });
+    if !users.by.is_empty() || users.lease == Lease::Taken {
+        reasons.push(RefusalReason::InUse { path: path.to_owned(), by: in_use_by(&users.by) });
     }
 }
 
@@ -161,8 +137,7 @@ fn judge_unchecked(
     reasons.push(RefusalReason::Unchecked { path: path.to_owned(), what });
 }
 
-/// Who may use it unseen. A file that has no writer by the kernel's word may be mapped unseen for reading;
-/// of a device, and of a file without leases, nothing is known.
+/// Who may use it unseen: of a device, and of a file without leases, the kernel says nothing.
 fn blind(users: &Users) -> Option<String> {
     if users.lease != Lease::Unknown {
         return None;
@@ -176,9 +151,7 @@ fn blind(users: &Users) -> Option<String> {
         "/proc does not show all processes (another PID namespace, such as a container's, or hidepid)"
             .to_owned()
     });
-    let unreadable = users.may_not_read && (unseen.is_some() || hidden.is_some());
-    let unreadable = unreadable.then(|| NOT_READABLE.to_owned());
-    let all: Vec<String> = unseen.into_iter().chain(hidden).chain(unreadable).collect();
+    let all: Vec<String> = unseen.into_iter().chain(hidden).collect();
     (!all.is_empty()).then(|| format!("who else has it open ({})", all.join("; ")))
 }
 
@@ -201,14 +174,9 @@ fn judge_file(
         let device = format!("/dev/{device}");
         reasons.push(RefusalReason::LoopFile { path: owned(), device });
     }
-    for at in &file.mounted {
-        reasons.push(RefusalReason::Mounted {
-            path: owned(),
-            device: "it".to_owned(),
-            at: at.clone(),
-        });
+    if !file.swap && file.loops.is_empty() {
+        judge_users(path, &file.users, reasons);
     }
-    judge_users(path, &file.users, reasons);
     judge_unchecked(path, &file.users, &file.unchecked, file.even_though_unchecked, reasons);
     if file.links > 1 {
         reasons.push(RefusalReason::HardLinks { path: owned(), links: file.links });

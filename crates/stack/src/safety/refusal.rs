@@ -4,10 +4,6 @@ use std::fmt;
 
 use units::Bytes;
 
-/// Why the kernel was not asked for the writers of a file of one's own.
-pub(super) const NOT_READABLE: &str =
-    "it may not be read, so the kernel was not asked for its writers";
-
 /// One rule that forbids.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -60,25 +56,9 @@ pub enum RefusalReason {
         /// How many.
         links: u64,
     },
-    /// Open for writing elsewhere.
-    #[error("{path} is open for writing by {by}")]
-    OpenWriter {
-        /// The target.
-        path: String,
-        /// Which.
-        by: String,
-    },
-    /// Others want to be asked before it is opened.
-    #[error("{path} is in use: {by} has a lease on it")]
-    Leased {
-        /// The target.
-        path: String,
-        /// Which.
-        by: String,
-    },
-    /// Mapped or running.
-    #[error("{path} is mapped into the memory of {by}, or is its program")]
-    Mapped {
+    /// Open elsewhere: a device for writing, a file in any way.
+    #[error("{path} is in use by {by}")]
+    InUse {
         /// The target.
         path: String,
         /// Which.
@@ -148,25 +128,6 @@ pub enum RefusalReason {
         total: Bytes,
         /// A size that would fit, if any.
         fits: Option<Bytes>,
-    },
-    /// The file system below a loop device would be too full.
-    #[error(
-        "{path} may take {needed} more of {place}, which would leave {left} free of \
-         {total}; at least {reserve} must stay free (5 %, at least 1 GiB, at most 8 GiB)"
-    )]
-    NoSpaceBelow {
-        /// The target.
-        path: String,
-        /// What the run takes there at most.
-        needed: Bytes,
-        /// Where the file system is mounted, and the loop devices over files in it.
-        place: String,
-        /// What would be left.
-        left: Bytes,
-        /// The file system's size.
-        total: Bytes,
-        /// What must be left.
-        reserve: Bytes,
     },
     /// A device that nobody named.
     #[error("{path} is a block device: writing it destroys what it holds ({summary})")]
@@ -266,7 +227,7 @@ impl RefusalReason {
                 format!("check which one is meant; {flag} must name {path}")
             }
             Self::HardLinks { .. } => "name a file that has no other name".to_owned(),
-            Self::OpenWriter { .. } | Self::Leased { .. } | Self::Mapped { .. } => {
+            Self::InUse { .. } => {
                 "wait for that process or end it first, or name another file".to_owned()
             }
             Self::Swap { device, .. } => format!("`swapoff {device}` first, if that is meant"),
@@ -275,7 +236,6 @@ impl RefusalReason {
             Self::ReadOnly { .. } => "only reads can be measured here".to_owned(),
             Self::NoSpace { fits: Some(fits), .. } => format!("--size {} would fit", fits.exact()),
             Self::NoSpace { fits: None, .. } => "make room first, or measure elsewhere".to_owned(),
-            Self::NoSpaceBelow { .. } => "make room there, or give a smaller --size".to_owned(),
             Self::NotNamed { path, .. } => {
                 format!("if everything on it may be lost, add --destroy {path}")
             }
@@ -293,8 +253,6 @@ impl RefusalReason {
             Self::Unchecked { what, .. } => {
                 let how = if what.contains("no procfs") || what.contains("no sysfs") {
                     "mount procfs at /proc and sysfs at /sys"
-                } else if what.contains(NOT_READABLE) {
-                    "allow its owner to read it (`chmod u+r`)"
                 } else {
                     "run as root with all rights, outside of containers"
                 };

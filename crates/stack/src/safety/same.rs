@@ -4,20 +4,18 @@
 //! |---|---|
 //! | they have one device number | the same root |
 //! | one is a partition of the other | the partition's range of the disk |
-//! | both are loop devices over one file, by inode and through overlays, and their ranges overlap | the same root |
+//! | both are loop devices over one file, and their ranges overlap | the same root |
 //! | one is a loop device over the other | the range below |
-//! | both are device-mapper devices whose tables map overlapping ranges | the ranges below |
 //! | one is built on the other: md, LVM, crypt, bcache | all of each member |
 //! | both are paths to one drive, by its WWID | one root for all of them |
 //!
-//! Two thin volumes of one pool share no bytes, nor do two partitions of one array: what two
-//! devices reach through the same layer is decided at that layer.
+//! Two volumes of one group share no bytes, nor do two partitions of one array.
 
 use crate::mounts::DeviceNumber;
 use crate::target::FileId;
 
 /// What holds bytes in the end, or on the way there.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
     /// A block device.
     Device(DeviceNumber),
@@ -27,29 +25,16 @@ pub(crate) enum Root {
     Named(std::path::PathBuf),
 }
 
-/// How a range of a device lies on what is below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
-    /// Byte for byte, in order.
-    Linear,
-    /// All of the range below belongs to the device: members of an array.
-    Whole,
-    /// Some of the range below, which others take from as well: a pool.
-    Shared,
-}
-
-/// Where a range of a device lies.
+/// Where a device lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// First byte on the device.
-    pub at: u64,
-    /// On what.
     pub on: Root,
     /// First byte there.
     pub from: u64,
     /// How many bytes.
     pub length: u64,
-    pub how: How,
+    /// Byte for byte, in order. Else the device has something of it, and others may have the rest.
+    pub is_linear: bool,
 }
 
 /// A device as far as it matters here.
@@ -64,67 +49,23 @@ pub(crate) struct Known {
     pub parts: Vec<Part>,
 }
 
-/// What a loop device shows of a file: its own length, and the settings by which it shows a part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub size: u64,
-    pub offset: u64,
-    /// 0 for all up to the end of the file.
-    pub limit: u64,
-}
-
-impl Window {
-    /// The lengths that the file can have: the kernel leaves out what is no full sector.
-    fn lengths(&self) -> (u64, u64) {
-        let end = self.offset.saturating_add(self.size);
-        let is_cut = self.limit != 0 && self.size.saturating_add(SECTOR) > self.limit;
-        (end, if is_cut { u64::MAX } else { end.saturating_add(SECTOR - 1) })
-    }
-
-    /// Whether it may be over a file of that length. Without a file there is nothing.
-    pub fn may_be_over(&self, length: u64) -> bool {
-        let (least, most) = self.lengths();
-        self.size > 0 && (least..=most).contains(&length)
-    }
-
-    /// Whether both may be over one file, and show some of the same bytes.
-    pub fn may_share(&self, other: &Self) -> bool {
-        let ((least, most), (other_least, other_most)) = (self.lengths(), other.lengths());
-        let end = |one: &Self| one.offset.saturating_add(one.size);
-        least <= other_most
-            && other_least <= most
-            && self.offset < end(other)
-            && other.offset < end(self)
-    }
-}
-
-/// The kernel counts lengths of devices in these.
-const SECTOR: u64 = 512;
-/// Deeper stacks are taken for a loop in the table.
-const DEPTH_MAX: usize = 16;
 /// More places of one device are not followed.
 const PLACES_MAX: usize = 4096;
 
 /// A range of a root that belongs to a device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Place {
     root: Root,
     from: u64,
     to: u64,
     /// Only some of the range belongs to the device.
     is_vague: bool,
-    /// The layers through which it was reached.
-    through: Vec<Root>,
 }
 
 impl Place {
     fn overlaps(&self, other: &Self) -> bool {
-        let decided_above = self.through.iter().any(|layer| other.through.contains(layer));
-        self.root == other.root
-            && self.from < other.to
-            && other.from < self.to
-            && !(self.is_vague && other.is_vague)
-            && !decided_above
+        let is_apart = self.is_vague && other.is_vague;
+        self.root == other.root && self.from < other.to && other.from < self.to && !is_apart
     }
 }
 
@@ -171,10 +112,7 @@ impl Table {
 
     /// The names that stand for a root.
     pub fn names_of<'a>(&'a self, root: &'a Root) -> impl Iterator<Item = &'a str> {
-        let is_it = move |known: &&Known| match root {
-            Root::Device(number) => self.canonical(known) == *number,
-            Root::File(_) | Root::Named(_) => false,
-        };
+        let is_it = move |known: &&Known| *root == Root::Device(self.canonical(known));
         self.all.iter().filter(is_it).map(|known| known.name.as_str())
     }
 
@@ -198,48 +136,33 @@ impl Table {
     /// Where a device's bytes are, at every layer: itself first.
     fn places(&self, known: &Known) -> Vec<Place> {
         let root = Root::Device(self.canonical(known));
-        let (from, to) = (0, known.size);
-        let mut found = vec![Place { root, from, to, is_vague: false, through: Vec::new() }];
+        let mut found = vec![Place { root, from: 0, to: known.size, is_vague: false }];
         let mut next = 0;
-        while let Some(place) = found.get(next).cloned() {
+        while let Some(place) = found.get(next).cloned().filter(|_| next < PLACES_MAX) {
             next += 1;
-            if found.len() < PLACES_MAX && place.through.len() < DEPTH_MAX {
-                found.extend(self.below_place(&place));
+            let Root::Device(number) = place.root else { continue };
+            let devices = self.all.iter().filter(|known| self.canonical(known) == number);
+            for part in devices.flat_map(|known| &known.parts) {
+                let below = self.part_of(part, &place);
+                // A circle ends.
+                let is_new = |below: &Place| {
+                    found.iter().all(|known| known.root != below.root || known.from != below.from)
+                };
+                found.extend(below.filter(is_new));
             }
         }
         found
     }
 
-    fn below_place(&self, place: &Place) -> Vec<Place> {
-        let Root::Device(number) = place.root else { return Vec::new() };
-        let devices = self.all.iter().filter(|known| self.canonical(known) == number);
-        let parts = devices.flat_map(|known| &known.parts);
-        parts.filter_map(|part| self.part_of(part, place)).collect()
-    }
-
     fn part_of(&self, part: &Part, place: &Place) -> Option<Place> {
-        let first = place.from.max(part.at);
-        let last = place.to.min(part.at.saturating_add(part.length));
-        // The length of an array's member says nothing about the array's own addresses.
-        let is_reached = part.how != How::Linear || first < last;
-        let (from, to) = match part.how {
-            How::Linear => {
-                let from = part.from.saturating_add(first.saturating_sub(part.at));
-                (from, from.saturating_add(last.saturating_sub(first)))
-            }
-            How::Whole | How::Shared => (part.from, part.from.saturating_add(part.length)),
-        };
-        let mut through = place.through.clone();
-        through.push(place.root.clone());
         let root = self.root_of(&part.on);
-        let is_vague = place.is_vague || part.how == How::Shared;
-        (is_reached && !through.contains(&root)).then_some(Place {
-            root,
-            from,
-            to,
-            is_vague,
-            through,
-        })
+        let end = part.from.saturating_add(part.length);
+        if !part.is_linear {
+            return Some(Place { root, from: part.from, to: end, is_vague: true });
+        }
+        let from = part.from.saturating_add(place.from);
+        let to = end.min(part.from.saturating_add(place.to));
+        (from < to).then_some(Place { root, from, to, is_vague: place.is_vague })
     }
 }
 
@@ -269,12 +192,12 @@ mod tests {
         Root::File(FileId { device: number(99), inode })
     }
 
-    fn part(at: u64, on: Root, from: u64, length: u64, how: How) -> Part {
-        Part { at, on, from, length, how }
+    fn linear(on: Root, from: u64, length: u64) -> Vec<Part> {
+        vec![Part { on, from, length, is_linear: true }]
     }
 
-    fn linear(on: Root, from: u64, length: u64) -> Vec<Part> {
-        vec![part(0, on, from, length, How::Linear)]
+    fn member(on: Root) -> Part {
+        Part { on, from: 0, length: SIZE, is_linear: false }
     }
 
     fn sized(size: u64, known: Known) -> Known {
@@ -354,38 +277,18 @@ mod tests {
     }
 
     #[test]
-    fn volumes_of_a_group_share_with_their_drives_and_a_copied_table_with_its_original() {
-        let volume = |name, minor, from| sized(200, disk(name, minor, linear(on(0), from, 200)));
-        check(
-            vec![
-                disk("sda", 0, vec![]),
-                volume("dm-0", 100, 100),
-                volume("dm-1", 101, 300),
-                volume("dm-2", 102, 250),
-            ],
-            &[
-                ("dm-0", "dm-1", false),
-                ("dm-0", "sda", true),
-                ("dm-0", "dm-2", true),
-                ("dm-1", "dm-2", true),
-            ],
-        );
-    }
-
-    #[test]
-    fn members_are_the_arrays_and_parts_of_an_array_are_apart() {
-        let members =
-            || vec![part(0, on(0), 0, SIZE, How::Whole), part(0, on(16), 0, SIZE, How::Whole)];
+    fn members_are_the_arrays_and_parts_of_what_is_built_on_them_are_apart() {
         let half = |name, minor, from| sized(500, disk(name, minor, linear(on(100), from, 500)));
         check(
             vec![
                 disk("sda", 0, vec![]),
                 disk("sdb", 16, vec![]),
-                sized(2 * SIZE, disk("md0", 100, members())),
+                sized(2 * SIZE, disk("md0", 100, vec![member(on(0)), member(on(16))])),
                 half("md0p1", 101, 0),
                 half("md0p2", 102, 500),
-                // Somebody assembled the same members twice.
-                disk("dm-9", 103, members()),
+                disk("dm-0", 103, vec![member(on(100))]),
+                disk("dm-1", 104, vec![member(on(100))]),
+                disk("loop0", 50, linear(on(0), 0, SIZE)),
             ],
             &[
                 ("md0", "sda", true),
@@ -393,23 +296,11 @@ mod tests {
                 ("md0p1", "md0", true),
                 ("md0p1", "md0p2", false),
                 ("sda", "sdb", false),
-                ("md0", "dm-9", true),
-                ("md0p1", "dm-9", true),
+                ("dm-0", "dm-1", false),
+                ("dm-0", "md0", true),
+                ("dm-0", "sda", true),
+                ("dm-0", "loop0", true),
             ],
-        );
-    }
-
-    #[test]
-    fn thin_volumes_share_with_their_pool_only() {
-        let thin = |name, minor| disk(name, minor, vec![part(0, on(100), 0, SIZE, How::Shared)]);
-        check(
-            vec![
-                disk("sda", 0, vec![]),
-                disk("dm-0", 100, linear(on(0), 0, SIZE)),
-                thin("dm-1", 101),
-                thin("dm-2", 102),
-            ],
-            &[("dm-1", "dm-2", false), ("dm-1", "dm-0", true), ("dm-1", "sda", true)],
         );
     }
 
@@ -444,42 +335,6 @@ mod tests {
         let table =
             Table::new(vec![path("sda", 0, "naa.1"), sized(SIZE + 1, path("sdb", 16, "naa.1"))]);
         assert!(!table.share("sda", "sdb"));
-    }
-
-    #[test]
-    fn the_length_of_a_file_tells_which_loop_devices_are_not_over_it() {
-        let window = |size, offset, limit| Window { size, offset, limit };
-        let whole = window(4096, 0, 0);
-        assert!(whole.may_be_over(4096) && whole.may_be_over(4607));
-        assert!(!whole.may_be_over(4608) && !whole.may_be_over(4095));
-        let late = window(4096, 1024, 0);
-        assert!(late.may_be_over(5120) && !late.may_be_over(4096));
-        // A limit cuts a file that is longer; one that is shorter ends before it.
-        let cut = window(4096, 0, 4096);
-        assert!(cut.may_be_over(4096) && cut.may_be_over(1 << 40) && !cut.may_be_over(4095));
-        let cut_within_a_sector = window(4096, 0, 4100);
-        assert!(cut_within_a_sector.may_be_over(1 << 40));
-        let not_reached = window(4096, 0, 8192);
-        assert!(not_reached.may_be_over(4096) && !not_reached.may_be_over(8192));
-        assert!(!window(0, 0, 0).may_be_over(0), "nothing is attached");
-    }
-
-    #[test]
-    fn two_loop_devices_over_files_unseen_may_share_by_their_lengths() {
-        let window = |size, offset, limit| Window { size, offset, limit };
-        let pairs = [
-            (window(4096, 0, 0), window(4096, 0, 0), true),
-            (window(4096, 0, 0), window(8192, 0, 0), false),
-            (window(4096, 4096, 0), window(8192, 0, 0), true),
-            // Beside each other in one file.
-            (window(4096, 4096, 0), window(4096, 0, 4096), false),
-            (window(4096, 0, 4096), window(8192, 0, 0), true),
-            (window(0, 0, 0), window(0, 0, 0), false),
-        ];
-        for (one, other, wanted) in pairs {
-            assert_eq!(one.may_share(&other), wanted, "{one:?} {other:?}");
-            assert_eq!(other.may_share(&one), wanted, "{other:?} {one:?}");
-        }
     }
 
     #[test]

@@ -229,14 +229,6 @@ fn members_of_mounted_btrfs_are_held_and_zfs_pools_are_noticed() {
 }
 
 #[test]
-fn file_systems_mounted_out_of_sight_are_noticed() {
-    let machine = Machine::unpack("raid-lvm-xfs");
-    machine.write("/sys/fs/ext4/sdd/errors_count", "0");
-    let facts = block_facts(&machine, "/dev/sdd", "8:48", &Own::default());
-    assert!(uses(&facts.mounts)[0].1.contains("not visible from here"), "{facts:?}");
-}
-
-#[test]
 fn a_container_does_not_know_the_systems_disk() {
     let machine = Machine::unpack("nvme-4k-crypt");
     let facts = block_facts(&machine, "/dev/nvme0n1", "259:0", &Own::default());
