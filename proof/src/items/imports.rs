@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use explain::barrier::{Barrier, Law, barriers};
 use explain::{View, gap, interval};
+use finding::{Code, Finding};
 use import::Origin;
 use record::Run;
 use stats::Random;
@@ -262,8 +263,8 @@ impl Said {
     fn of(run: &Run, by: Option<&Law>) -> Self {
         let mut said = Self::default();
         for barrier in barriers(&View::new(run), None).barriers {
-            let text = finding::texts(&barrier.findings()).join(" ");
-            said.lock |= text.contains(" lock ");
+            let is_lock = |found: &Finding| found.code == Code::LimitSerial;
+            said.lock |= barrier.findings().iter().any(is_lock);
             said.one_at_a_time |= barrier.one_at_a_time.is_some();
             let limits = limits(&barrier);
             let is_it = |limit: &(u64, f64, f64)| {

@@ -21,7 +21,7 @@ pub struct Check {
     /// Instead of a command: a document that the script brought out under this name.
     #[serde(default)]
     pub file: Option<String>,
-    /// Where in its document: `runs[0].sections[title=Stalls].sentences[*]`.
+    /// Where in its document: `runs[0].sections[question=stalls].findings[*].code`.
     #[serde(default)]
     pub at: Option<String>,
     /// Instead of a command: what the script noted under this name.
@@ -278,7 +278,7 @@ enum Step {
     Where(String, String),
 }
 
-/// `runs[0].sections[title=Stalls].sentences[*]`; fields of an empty path are the whole document.
+/// `runs[0].sections[question=stalls].findings[*].code`; fields of an empty path are the whole document.
 fn parse(path: &str) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     let mut rest = path;
