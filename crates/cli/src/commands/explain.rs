@@ -4,7 +4,7 @@ use clap::Args;
 use explain::explanation::{Context, Explanation, OfRun};
 use explain::group::{OfGroup, OfPart};
 use explain::view::View;
-use finding::Section;
+use finding::{Question, Section};
 use finding::numbers::count;
 use record::Run;
 use store::Store;
@@ -71,6 +71,18 @@ pub fn explain(args: &ExplainArgs, common: &Common, output: &Output) -> Result<(
         return output.print(&json(&explanation)?);
     }
     output.print(&text(&explanation, args.all))
+}
+
+/// The answer of one run as it stands in its explanation, for the end of `run`.
+pub fn answer(store: &Store, run: &Run, output: &Output) -> Result<String, Failure> {
+    let context = context(store, std::slice::from_ref(run), output)?;
+    let explanation = Explanation::of(&[View::new(run)], &context);
+    let all = explanation.runs.iter().flat_map(|run| &run.sections);
+    let mut out = String::new();
+    for answer in all.filter(|section| section.question == Question::Answer) {
+        section(&mut out, answer.question.title(), &answer.sentences());
+    }
+    Ok(out)
 }
 
 /// The runs, and what calibrations of their machines found.

@@ -9,7 +9,7 @@ use runner::{Order, Outcome, Prepared, TargetName};
 use store::Store;
 
 use crate::args::Common;
-use crate::commands::{sequence, table};
+use crate::commands::{self, sequence, table};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::options::{ConsentOptions, MannerOptions, SuiteOptions, TalkOptions};
@@ -209,7 +209,8 @@ pub fn show(
         output.print(&json(&report::document(&run))?)?;
     } else {
         let noise = table::noise(store, &run, output)?;
-        output.print(&(table::both(&run) + &noise))?;
+        let answer = commands::explain::answer(store, &run, output)?;
+        output.print(&(table::both(&run) + &noise + &answer))?;
     }
     let id = &outcome.run;
     if let Some(missed) = Visits::of(&run)
