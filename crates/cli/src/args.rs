@@ -11,7 +11,7 @@ use crate::commands::{
     calibrate, compare, completions, explain, export, generate, import, layout, list, man, path,
     probe, report, resume, rm, run, study,
 };
-use crate::commands::{serve, show, suites, table};
+use crate::commands::{serve, show, suites, table, which};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output::{ColorWish, Output};
@@ -67,6 +67,7 @@ pub struct Common {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Which(Box<which::WhichArgs>),
     Run(Box<run::RunArgs>),
     Resume(Box<resume::ResumeArgs>),
     Study(Box<study::StudyArgs>),

@@ -6,7 +6,7 @@ use device::model::Law;
 use device::{Device, Model, ModelSpec, Recording};
 use engine::{Drive, Limits, Shared, Visit};
 use stats::random::derive_seed;
-use suite::model::{Cell, Phase, StartFile, Stream, Suite, WriteThrough};
+use suite::model::{Cell, Operation, Phase, StartFile, Stream, Suite, WriteThrough};
 use units::Nanos;
 
 use crate::commands::suites::coordinates;
@@ -78,12 +78,12 @@ fn listable(cell: &Cell) -> Result<&Stream, Failure> {
     let mut ops = stream.mix.classes.iter().map(|class| class.op);
     if stream.directory.is_some()
         || stream.copy_to.is_some()
-        || ops.any(|op| op.is_pair())
+        || ops.any(|op| op.is_pair() || op == Operation::Commit)
         || stream.start_file != StartFile::Keep
     {
         let hint = "lists are of reads, writes, discards and flushes of files that are there";
         return Err(refused(
-            "updates, copies, new files and whole files are no single requests",
+            "updates, copies, commits, new files and whole files are no single requests",
             hint,
         ));
     }

@@ -41,11 +41,14 @@ pub enum Op {
     Delete,
     /// The kernel copies the request's range to where [`Device::aim`] said.
     CopyRange,
+    /// What a session waits for: its bytes written and flushed, together with those of all who
+    /// wait. No device gets one: the measuring loop plays it as a write and a flush.
+    Commit,
 }
 
 impl Op {
     /// Every operation, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Read,
         Self::Write,
         Self::Fsync,
@@ -56,6 +59,7 @@ impl Op {
         Self::Stat,
         Self::Delete,
         Self::CopyRange,
+        Self::Commit,
     ];
 
     /// The name used in suites, stores and exports.
@@ -71,12 +75,13 @@ impl Op {
             Self::Stat => "stat",
             Self::Delete => "delete",
             Self::CopyRange => "copy-range",
+            Self::Commit => "commit",
         }
     }
 
     /// Whether a completion of it moves `length` bytes, so that fewer is a short transfer.
     pub const fn moves_data(self) -> bool {
-        matches!(self, Self::Read | Self::Write | Self::CopyRange)
+        matches!(self, Self::Read | Self::Write | Self::CopyRange | Self::Commit)
     }
 
     /// Whether it stores what is in the slot's buffer.
@@ -86,7 +91,8 @@ impl Op {
 
     /// Whether it can change what is stored.
     pub const fn modifies(self) -> bool {
-        matches!(self, Self::Write | Self::Trim | Self::Create | Self::Delete | Self::CopyRange)
+        use Op::{Commit, CopyRange, Create, Delete, Trim, Write};
+        matches!(self, Write | Trim | Create | Delete | CopyRange | Commit)
     }
 
     /// Whether it is about a file as a whole in [`FileIndex::DIRECTORY`], its offset a number.

@@ -154,7 +154,7 @@ impl<C> Memory<C> {
                 }
                 // Of no range.
                 Op::Fsync | Op::Fdatasync | Op::SyncRange => {}
-                Op::Create | Op::Stat | Op::Delete | Op::CopyRange => {}
+                Op::Create | Op::Stat | Op::Delete | Op::CopyRange | Op::Commit => {}
             }
             at += piece as u64;
         }

@@ -173,7 +173,7 @@ impl<'a> Drive<'a> {
                 op: Op::Read,
                 busy: false,
             };
-            slots.extend(std::iter::repeat_n(own, stream.queue_depth as usize));
+            slots.extend(std::iter::repeat_n(own, stream.requests_max() as usize));
             states.push(Worker::new(visit, stream, id, first, shared)?);
         }
         let depth = slots.len();
@@ -347,18 +347,30 @@ impl<'a> Drive<'a> {
                 worker.recorder.late.push(late);
             }
         }
-        self.workers[owner].is_back(now);
+        let is_whole = completion.result() == Ok(slot.expected);
+        let worker = &mut self.workers[owner];
+        let flush = worker.group.as_ref().filter(|_| is_whole);
+        let flush = flush.and_then(|group| group.flush(slot.op, FileIndex(slot.file)));
+        // What is written and not flushed is still under way.
+        if flush.is_none() {
+            worker.is_back(now);
+        }
         if !self.floors.is_empty() {
             self.check(completion, slot, device);
         }
         self.in_flight -= 1;
         self.workers[owner].in_flight -= 1;
         let second = self.seconds.get_mut(completion.slot.0 as usize).and_then(Option::take);
-        if let Some(second) = second.filter(|_| completion.result() == Ok(slot.expected)) {
+        if let Some(second) = second.filter(|_| is_whole) {
             // Begun is finished, whether or not anything new is begun.
             self.issue_second(completion.slot.0, second, now, device);
             return;
         }
+        if let Some(flush) = flush {
+            self.issue(completion.slot.0, flush, now, device);
+            return;
+        }
+        self.workers[owner].end_commits(is_whole, now);
         self.release(completion.slot.0, now, device);
         self.after_last(owner, now, device, observer);
     }
@@ -386,7 +398,7 @@ impl<'a> Drive<'a> {
             self.timers.push(Reverse((due, slot)));
             return;
         }
-        match worker.source.next(worker.stream) {
+        match worker.next(start, self.last_completion.max(start)) {
             Some(next) => {
                 if let Some(second) = self.seconds.get_mut(slot as usize) {
                     *second = worker.source.take_second();

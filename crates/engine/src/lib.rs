@@ -11,6 +11,7 @@ mod access;
 mod choice;
 mod directory;
 mod drive;
+mod group;
 mod lines;
 mod merge;
 mod overload;

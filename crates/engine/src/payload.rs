@@ -149,6 +149,8 @@ impl Payload {
             Op::Create | Op::Stat | Op::Delete => {}
             // Refused: what a copy holds would say that it lies elsewhere.
             Op::CopyRange => {}
+            // Played as a write and a flush.
+            Op::Commit => {}
         }
     }
 

@@ -3,7 +3,9 @@
 use device::{FileIndex, Op};
 use stats::Random;
 use stats::random::derive_seed;
-use suite::model::{Access, Last, Operation, ReplayRequest, Spread, Stream, SyncAtEnd, Until};
+use suite::model::{
+    Access, LOG_PAGE, Last, Operation, ReplayRequest, Spread, Stream, SyncAtEnd, Until,
+};
 use units::{ByteOffset, Nanos};
 
 use crate::access::Cursor;
@@ -201,7 +203,8 @@ impl Source {
             stream.stop.operations,
         );
         let alone = stream.threads == 1;
-        let syncs = stream.sync.map(|policy| Syncs {
+        // Commits ask for theirs themselves.
+        let syncs = stream.sync.filter(|_| !stream.commits()).map(|policy| Syncs {
             op: seam_op(policy.op),
             every: policy.every,
             shared: policy.shared,
@@ -374,6 +377,11 @@ impl Source {
             _ => None,
         };
         next
+    }
+
+    /// The write in whole pages of a log, as far as its space and its file have them.
+    pub(crate) fn in_log_pages(&self, write: Next) -> Next {
+        self.place.in_pages(write, LOG_PAGE.get())
     }
 
     /// What follows on the request last given out, if it is the first of a pair.
@@ -599,6 +607,15 @@ impl Place {
         }
     }
 
+    fn in_pages(&self, next: Next, page: u64) -> Next {
+        let before = if self.concatenated { u64::from(next.file.0) * self.file_size } else { 0 };
+        let (first, last) = (self.start.saturating_sub(before), self.end.saturating_sub(before));
+        let (from, to) = (next.offset.get(), next.offset.get() + u64::from(next.length));
+        let start = (from - from % page).max(first).min(from);
+        let end = to.next_multiple_of(page).min(last).min(self.file_size).max(to);
+        Next { offset: ByteOffset::new(start), length: (end - start) as u32, ..next }
+    }
+
     #[inline]
     fn locate(&self, position: u64, length: u32) -> (FileIndex, ByteOffset) {
         self.locate_bytes(position * self.align, length)
@@ -674,6 +691,7 @@ pub(crate) const fn seam_op(operation: Operation) -> Op {
         Operation::Stat => Op::Stat,
         Operation::Delete => Op::Delete,
         Operation::CopyRange => Op::CopyRange,
+        Operation::Commit => Op::Commit,
     }
 }
 
@@ -684,7 +702,7 @@ pub(crate) fn operations(stream: &Stream) -> Vec<Op> {
         _ => stream.mix.classes.iter().map(|c| seam_op(c.op)).collect(),
     };
     ops.extend(stream.sync.map(|policy| seam_op(policy.op)));
-    if stream.mix.classes.iter().any(|class| class.op.is_pair()) {
+    if stream.commits() || stream.mix.classes.iter().any(|class| class.op.is_pair()) {
         ops.push(Op::Write);
     }
     ops.sort_unstable();

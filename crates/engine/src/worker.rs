@@ -1,14 +1,17 @@
 //! One worker of a drive: where it stands, when it may issue, when it ends.
 
+use device::Op;
 use suite::model::{Arrivals, Duty, Extend, Pacing, Stream};
 use units::{Instant, Nanos};
 
 use crate::Visit;
+
 use crate::drive::{DriveError, Hanging, Observer, WorkerId};
+use crate::group::Group;
 use crate::overload::Overload;
-use crate::recorder::{Ended, Finished, INTERVAL, Recorder, WorkerResult};
+use crate::recorder::{Ended, Finished, INTERVAL, Late, Recorder, WorkerResult};
 use crate::shared::{Pulse, Shared, StreamShared};
-use crate::source::{Source, operations};
+use crate::source::{Next, Source, operations};
 use crate::verify::Mismatch;
 
 #[derive(Debug)]
@@ -16,6 +19,8 @@ pub(crate) struct Worker<'a> {
     pub id: WorkerId,
     pub stream: &'a StreamShared,
     pub source: Source,
+    /// Its requests are for the commits of sessions.
+    pub group: Option<Group>,
     pub recorder: Recorder,
     pub pulse: &'a Pulse,
     /// Every completion is followed by the next request at once: neither paced nor verified nor
@@ -99,12 +104,14 @@ impl<'a> Worker<'a> {
         if !closed {
             source.flushes_follow();
         }
-        let flows = closed && visit.verify.is_none() && !source.has_pairs();
+        let group = Group::of(stream);
+        let flows = closed && visit.verify.is_none() && !source.has_pairs() && group.is_none();
         let before: u32 = visit.streams[..id.stream as usize].iter().map(|s| s.threads).sum();
         Ok(Self {
             id,
             stream: &shared.streams[id.stream as usize],
             source,
+            group,
             flows: false,
             closed: flows,
             recorder: Recorder::new(&ops, expected, !closed),
@@ -114,9 +121,9 @@ impl<'a> Worker<'a> {
             held_until: Instant::ZERO,
             duty,
             origin: Instant::ZERO,
-            free: (first_slot..first_slot + stream.queue_depth).collect(),
+            free: (first_slot..first_slot + stream.requests_max()).collect(),
             in_flight: 0,
-            depth: stream.queue_depth,
+            depth: stream.requests_max(),
             first_slot,
             state: State::Ramp,
             measured: false,
@@ -214,6 +221,43 @@ impl<'a> Worker<'a> {
             self.held_until = now + pause;
         }
         (now < self.held_until).then_some(self.held_until)
+    }
+
+    /// The next request of a slot; `None` when the budget is used up.
+    ///
+    /// * `start`: when it is due, at most `now`.
+    pub(crate) fn next(&mut self, start: Instant, now: Instant) -> Option<Next> {
+        if self.group.is_some() && matches!(self.pace, Pace::Open { .. }) {
+            let mut due = Some(start);
+            while let Some((group, start)) = self.group.as_mut().zip(due) {
+                group.join(start);
+                due = if group.has_room() { self.take_arrival(now) } else { None };
+            }
+        }
+        match &mut self.group {
+            Some(group) => group.lead(now, &mut self.source, self.stream),
+            None => self.source.next(self.stream),
+        }
+    }
+
+    /// The commits that were led are over.
+    ///
+    /// * `durable`: they succeeded.
+    pub(crate) fn end_commits(&mut self, durable: bool, now: Instant) {
+        let (counts, worker) = (self.counts(), self.id.worker);
+        let late = !matches!(self.state, State::Ramp | State::Measuring);
+        let Some(group) = &mut self.group else { return };
+        for &start in group.led().iter().filter(|_| durable && counts) {
+            let latency = now.since(start);
+            if self.recorder.success(Op::Commit, group.length, latency) {
+                self.recorder.slow(Op::Commit, now, latency, worker, 0);
+            }
+            if late {
+                let late = Late { at: now, op: Op::Commit, bytes: group.length };
+                self.recorder.late.push(late);
+            }
+        }
+        group.end();
     }
 
     /// Issues no more.
@@ -330,13 +374,17 @@ impl<'a> Worker<'a> {
 
     /// A slot for the next arrival, and when that was planned, if it is due and there is one.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<(u32, Instant)> {
-        let planned = self.next_due();
-        if planned > now || planned >= self.end {
+        if self.next_due() > now {
             return None;
         }
-        let slot = self.free.pop()?;
-        self.advance_arrival();
-        Some((slot, planned))
+        let planned = self.take_arrival(now)?;
+        self.free.pop().map(|slot| (slot, planned))
+    }
+
+    /// When the next arrival was planned, if it is due.
+    fn take_arrival(&mut self, now: Instant) -> Option<Instant> {
+        let Pace::Open { due, .. } = self.pace else { return None };
+        (due <= now && due < self.end).then(|| self.advance_arrival()).map(|()| due)
     }
 
     pub(crate) fn advance_arrival(&mut self) {

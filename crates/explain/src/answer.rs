@@ -249,14 +249,18 @@ fn disturbs(section: &&Section) -> bool {
     !matches!(section.question, Question::Confidence | Question::Limits | Question::Waits)
 }
 
+/// What the sections with such findings are called, of those whose findings disturb a run.
+pub(crate) fn disturbances(sections: &[Section], severities: &[Severity]) -> Vec<Value> {
+    let has = |section: &&Section| {
+        section.findings.iter().any(|finding| severities.contains(&finding.severity))
+    };
+    let titles = sections.iter().filter(disturbs).filter(has);
+    titles.map(|section| Value::words(title(section.question))).collect()
+}
+
 fn disturbed(sections: &[Section]) -> Finding {
     let of = |severities: &[Severity]| {
-        let has = |section: &&Section| {
-            section.findings.iter().any(|finding| severities.contains(&finding.severity))
-        };
-        let titles = sections.iter().filter(disturbs).filter(has);
-        let titles: Vec<Value> =
-            titles.map(|section| Value::words(title(section.question))).collect();
+        let titles = disturbances(sections, severities);
         (!titles.is_empty()).then_some(Value::List(titles))
     };
     match of(&[Severity::Warning, Severity::Failure]) {

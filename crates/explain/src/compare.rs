@@ -493,7 +493,7 @@ fn side(position: usize, view: &View<'_>) -> Side {
 }
 
 /// `A` to `Z`, then `S27` and on.
-fn label(position: usize) -> String {
+pub(crate) fn label(position: usize) -> String {
     match u8::try_from(position) {
         Ok(k) if k < 26 => char::from(b'A' + k).to_string(),
         _ => format!("S{}", position + 1),

@@ -40,6 +40,7 @@ mod study;
 pub mod view;
 pub mod visits;
 pub mod whole;
+pub mod which;
 mod words;
 
 pub use explanation::Explanation;

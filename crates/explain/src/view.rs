@@ -79,7 +79,10 @@ pub struct Load {
 
 /// Whether requests of this operation move data, or whole files: rates are about these.
 pub fn is_data(op: &str) -> bool {
-    matches!(op, "read" | "write" | "trim" | "copy-range" | "create" | "stat" | "delete")
+    matches!(
+        op,
+        "read" | "write" | "trim" | "copy-range" | "create" | "stat" | "delete" | "commit"
+    )
 }
 
 /// Which data requests of a stream are operations by themselves.
@@ -96,13 +99,17 @@ pub enum Counts {
     NotWrites,
     /// The reads are first halves: updates or copies alone, or among writes.
     NotReads,
+    /// Commits, of which writes and flushes are parts.
+    Commits,
 }
 
 impl Counts {
     /// Whether a data operation counts.
     pub fn takes(self, op: &str) -> bool {
         match self {
-            Self::All => true,
+            // Of another tool's writes, what a commit of them took stands beside them.
+            Self::All => op != "commit",
+            Self::Commits => op == "commit",
             Self::NotWrites => op != "write",
             Self::NotReads => op != "read",
         }
@@ -110,13 +117,16 @@ impl Counts {
 
     /// Whether operations are two requests, at least some of them.
     pub fn has_pairs(self) -> bool {
-        self != Self::All
+        matches!(self, Self::NotWrites | Self::NotReads)
     }
 
     /// Of a stream that plays this mix.
     pub fn of_classes(classes: &[Class]) -> Self {
         use suite::model::Operation::{Read, Write};
         let any = |op| classes.iter().any(|class| class.op == op);
+        if any(suite::model::Operation::Commit) {
+            return Self::Commits;
+        }
         match (classes.iter().any(|class| class.op.is_pair()), any(Read), any(Write)) {
             (false, ..) | (true, true, true) => Self::All,
             (true, true, false) => Self::NotWrites,
@@ -161,6 +171,7 @@ impl Counting {
         let Some(plan) = cell.streams.get(position) else { return Counts::All };
         match plan.op.as_str() {
             "update" | "copy" => Counts::NotReads,
+            "commit" => Counts::Commits,
             "mixed" => {
                 let planned = self.planned(cell, position);
                 planned.map_or(Counts::All, |stream| Counts::of_classes(&stream.mix.classes))
@@ -502,7 +513,10 @@ pub(crate) struct Offered {
 impl Offered {
     pub(crate) fn of(visit: &VisitView<'_>) -> Self {
         visit.streams().iter().fold(Self::default(), |sum, stream| {
-            let counts = stream.ops.iter().filter(|op| is_data(&op.op)).map(|op| op.requests);
+            // Writes of commits are parts of them.
+            let commits = stream.ops.iter().any(|op| op.op == "commit");
+            let is_due = |op: &&OpRecord| is_data(&op.op) && (!commits || op.op == "commit");
+            let counts = stream.ops.iter().filter(is_due).map(|op| op.requests);
             let done = counts.fold(stream.ramp_requests, u64::saturating_add);
             let left = sum.left.saturating_add(stream.backlog);
             Self { left, due: sum.due.saturating_add(done).saturating_add(stream.backlog) }

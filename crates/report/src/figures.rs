@@ -455,7 +455,7 @@ impl<'a> StreamOfCell<'a> {
             for op in ops.iter().filter(|op| !has_data || is_data(&op.op)) {
                 if self.counts.takes(&op.op) {
                     figures.add(op, visit, Some(self.plan));
-                } else {
+                } else if self.counts.has_pairs() {
                     figures.add_half(op);
                 }
             }

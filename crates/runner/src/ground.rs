@@ -655,7 +655,7 @@ impl Files {
             };
             let requested = Requested {
                 choice,
-                depth: stream.queue_depth,
+                depth: stream.requests_max(),
                 buffer_len: buffer_of(stream),
                 // The engine fills what is written; what is only read into stays as it is.
                 fill: if stream.modifies() {
@@ -745,7 +745,7 @@ impl Files {
 
 /// Requests in flight while these streams are played together.
 pub(crate) fn in_flight(streams: &[Stream]) -> u64 {
-    streams.iter().map(|s| u64::from(s.threads) * u64::from(s.queue_depth)).sum()
+    streams.iter().map(|s| u64::from(s.threads) * u64::from(s.requests_max())).sum()
 }
 
 /// Length of each buffer of the memory twin, which is one device for all streams.
@@ -758,6 +758,7 @@ fn buffer_of(stream: &Stream) -> Bytes {
     let classes = stream.mix.classes.iter().filter(|class| class.op != Operation::Trim);
     match &stream.access {
         Access::Replay { .. } => stream.block_size_max(),
+        _ if stream.commits() => stream.block_size_max(),
         _ => classes.map(|class| class.block_size).max().unwrap_or(Bytes::ZERO),
     }
 }

@@ -404,7 +404,7 @@ impl Body {
     }
 
     fn depth(&self) -> u32 {
-        self.ids.iter().map(|id| self.visit.streams[id.stream as usize].queue_depth).sum()
+        self.ids.iter().map(|id| self.visit.streams[id.stream as usize].requests_max()).sum()
     }
 
     fn on_files(

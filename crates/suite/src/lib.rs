@@ -10,6 +10,7 @@ mod access;
 mod asked;
 mod builtin;
 mod check;
+mod commit;
 mod directory;
 mod effect;
 mod emit;

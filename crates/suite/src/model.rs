@@ -529,6 +529,9 @@ pub enum Operation {
     Delete,
     /// Have the kernel copy as far behind [`Stream::copy_to`]: one request.
     CopyRange,
+    /// Write and flush, as a database's sessions do: one flush is in flight, and all who wait
+    /// share the next. The stream's queue depth is how many sessions there are.
+    Commit,
 }
 
 /// How the next class is chosen.
@@ -759,6 +762,9 @@ impl Mix {
     }
 }
 
+/// What a log is written in: PostgreSQL's WAL and InnoDB's redo log have pages of 8 KiB.
+pub const LOG_PAGE: Bytes = Bytes::kib(8);
+
 impl Stream {
     /// Whether the stream can change what is stored. Files that are looked at are made before.
     pub fn modifies(&self) -> bool {
@@ -771,9 +777,25 @@ impl Stream {
         }
     }
 
-    /// The longest request.
+    /// Whether its sessions commit: they share writes and flushes.
+    pub fn commits(&self) -> bool {
+        self.mix.classes.iter().any(|class| class.op == Operation::Commit)
+    }
+
+    /// How many requests a worker has in flight at most.
+    pub fn requests_max(&self) -> u32 {
+        // However many sessions wait: one of them writes and flushes for all.
+        if self.commits() { 1 } else { self.queue_depth }
+    }
+
+    /// The longest request; of commits, what all sessions write together.
     pub fn block_size_max(&self) -> Bytes {
         match &self.access {
+            _ if self.commits() => {
+                let all = self.mix.block_size_max().get().saturating_mul(self.queue_depth.into());
+                // A group begins and ends within a page.
+                Bytes::new(all.div_ceil(LOG_PAGE.get()).saturating_add(1) * LOG_PAGE.get())
+            }
             Access::Replay { requests } => {
                 requests.iter().map(|r| r.length).max().unwrap_or(Bytes::ZERO)
             }
@@ -829,6 +851,7 @@ impl Operation {
             Self::Stat => "stat",
             Self::Delete => "delete",
             Self::CopyRange => "copy-range",
+            Self::Commit => "commit",
         }
     }
 
@@ -839,7 +862,8 @@ impl Operation {
 
     /// Whether it stores data.
     pub const fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::Update | Self::Copy | Self::Create | Self::CopyRange)
+        use Operation::{Commit, Copy, CopyRange, Create, Update, Write};
+        matches!(self, Write | Update | Copy | Create | CopyRange | Commit)
     }
 
     /// Whether it can change what is stored.

@@ -6,7 +6,7 @@ use crate::access::{access, refuse_details};
 use crate::check::{
     BLOCK_MAX, TIME_MAX, check_block, in_range, needs, not_multiple, place, share, too_large,
 };
-use crate::directory;
+use crate::{commit, directory};
 use crate::error::Problem;
 use crate::model::{
     Access, Arrivals, Backend, Choice, Class, Data, Directory, Duty, FileSet, Last, Line, Mix,
@@ -84,7 +84,7 @@ pub(crate) fn stream(
     }
     fields.check_blocking(&mix, backend)?;
     fields.check_in_kernel(&mix, direct)?;
-    Ok(Stream {
+    let mut stream = Stream {
         name: name.to_owned(),
         mix,
         align,
@@ -102,7 +102,9 @@ pub(crate) fn stream(
         stop,
         start_file,
         access,
-    })
+    };
+    commit::check(&mut stream, |field| fields.place(field))?;
+    Ok(stream)
 }
 
 impl Fields<'_> {
@@ -155,6 +157,10 @@ impl Fields<'_> {
             return Ok(Access::Mixed { random_share: share("random_share", random_share, at)? });
         }
         match &self.raw.access {
+            // A log is appended to.
+            None if self.raw.operation == Some(Operation::Commit) => {
+                Ok(Access::Sequential { shared: true })
+            }
             None => Ok(Access::Uniform),
             Some(raw) => {
                 let kind = raw.kind.ok_or((at, needs("a table of `access`", "a `kind`")))?;

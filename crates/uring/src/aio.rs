@@ -134,7 +134,13 @@ impl Aio {
             Op::Write => PWRITE,
             Op::Fsync => FSYNC,
             Op::Fdatasync => FDSYNC,
-            Op::SyncRange | Op::Trim | Op::Create | Op::Stat | Op::Delete | Op::CopyRange => {
+            Op::SyncRange
+            | Op::Trim
+            | Op::Create
+            | Op::Stat
+            | Op::Delete
+            | Op::CopyRange
+            | Op::Commit => {
                 // The interface has no such thing: a blocking call, here and now.
                 // SAFETY: not a data operation: the buffer is not touched.
                 let result =

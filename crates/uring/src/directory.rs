@@ -185,7 +185,9 @@ impl Directory {
             Op::Delete => self.delete(number),
             Op::Fsync => self.flush(false),
             Op::Fdatasync => self.flush(true),
-            Op::Read | Op::Write | Op::SyncRange | Op::Trim | Op::CopyRange => Err(Raw::INVAL),
+            Op::Read | Op::Write | Op::SyncRange | Op::Trim | Op::CopyRange | Op::Commit => {
+                Err(Raw::INVAL)
+            }
         };
         match result {
             Ok(()) => 0,

@@ -86,7 +86,7 @@ impl Mapped {
                     .map_err(|e| Errno(e.raw_os_error()))
             }
             Op::Create | Op::Stat | Op::Delete => Err(Errno(libc::ENOTDIR)),
-            Op::CopyRange => Err(Errno::EOPNOTSUPP),
+            Op::CopyRange | Op::Commit => Err(Errno::EOPNOTSUPP),
         };
         match result {
             Ok(moved) => Completion::moved(request.slot, moved as u32),

@@ -39,8 +39,8 @@ pub(crate) unsafe fn perform(
         Op::Trim => count(|| trim(fd, kind, offset, u64::from(request.length))),
         // Of a directory, which no file is.
         Op::Create | Op::Stat | Op::Delete => -Errno::NOTDIR.raw_os_error(),
-        // Of two files.
-        Op::CopyRange => -Errno::OPNOTSUPP.raw_os_error(),
+        // Of two files; of two calls.
+        Op::CopyRange | Op::Commit => -Errno::OPNOTSUPP.raw_os_error(),
     }
 }
 

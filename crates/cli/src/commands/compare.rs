@@ -55,7 +55,7 @@ pub struct CompareArgs {
     pub runs: Vec<String>,
     /// Differences up to this do not matter; where the machine's own A/A floor is larger, that
     #[arg(long, value_name = "SHARE", default_value = "3%", allow_hyphen_values = true)]
-    margin: Share,
+    pub margin: Share,
     /// Confidence of the intervals
     #[arg(long, value_name = "SHARE", default_value = "95%", value_parser = confidence)]
     #[arg(allow_hyphen_values = true)]
@@ -63,17 +63,17 @@ pub struct CompareArgs {
     /// Compare lists of suites that were played again, part by part: the words are groups as
     /// `plimsoll list` shows them, the reference first
     #[arg(long, conflicts_with = "live")]
-    group: bool,
+    pub group: bool,
     /// Show what is behind each cell's verdict: counts, method, p, latencies, stalls
     #[arg(long, conflicts_with = "json")]
-    cells: bool,
+    pub cells: bool,
     /// Print one JSON document (plimsoll.comparison/1; with `--group` plimsoll.comparisons/1)
     #[arg(long)]
-    json: bool,
+    pub json: bool,
     /// Exit with 8 if a run is worse than the first, over all cells or in any of them; else with 9 if
     /// a run has no measured cell in common with the first
     #[arg(long)]
-    exit_code: bool,
+    pub exit_code: bool,
     #[command(flatten)]
     pub live: LiveArgs,
 }

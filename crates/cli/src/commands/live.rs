@@ -84,18 +84,39 @@ pub struct LiveArgs {
 }
 
 /// A side as its file has it.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SideFile {
-    suite: String,
-    target: String,
-    size: Option<String>,
-    time: Option<String>,
-    backend: Option<String>,
+pub struct SideFile {
+    pub suite: String,
+    pub target: String,
+    pub size: Option<String>,
+    pub time: Option<String>,
+    pub backend: Option<String>,
     #[serde(default)]
-    quick: bool,
+    pub quick: bool,
     #[serde(default)]
-    set: BTreeMap<String, toml::Value>,
+    pub set: BTreeMap<String, toml::Value>,
+}
+
+/// A side, and what it is called in messages: its file, or the place that was named.
+pub type NamedSide = (String, SideFile);
+
+/// What came of measuring sides in turn.
+pub struct Measured {
+    /// How each ended.
+    pub outcomes: Vec<Outcome>,
+    /// Of the first one's second self.
+    again: Option<Outcome>,
+    signal: Option<ExitCode>,
+}
+
+impl Measured {
+    /// The worst of how sides ended; `None` if all is well.
+    pub fn code(&self) -> Option<ExitCode> {
+        let all = self.outcomes.iter().chain(&self.again);
+        let codes = all.map(|outcome| run::code(outcome, self.signal));
+        codes.filter(|code| *code != ExitCode::Ok).max_by_key(|code| code.number())
+    }
 }
 
 /// A side, ready to be played.
@@ -120,17 +141,11 @@ struct Plan {
 /// Measures the sides that `args` names, in blocks, and compares what came of it.
 pub fn live(args: &CompareArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
     let output = &output.quiet(args.live.quiet);
-    let plan = plan(args, common)?;
-    if args.live.dry_run {
-        return describe(&plan, output).map(|()| ExitCode::Ok);
-    }
-    if let Some(why) = &plan.unchecked {
-        output.note(&report::plain(&unchecked(why)));
-    }
-    let signals = SignalWatch::start()?;
-    let looks = Looks { args, common, output, are_two: has_two_looks(&plan.sides, plan.blocks) };
-    let (outcomes, again) = play(plan, common, output, &signals, &looks)?;
-    let again = keep(again, common)?;
+    let sides = args.runs.iter().map(|file| Ok((file.clone(), read(Path::new(file))?)));
+    let sides = sides.collect::<Result<Vec<NamedSide>, Failure>>()?;
+    let Some(measured) = measure(args, &sides, common, output)? else { return Ok(ExitCode::Ok) };
+    let code = measured.code();
+    let Measured { outcomes, again, signal } = measured;
     let reader = order::store_to_read(common)?;
     let runs = outcomes.iter().map(|outcome| Ok(reader.load(&outcome.run)?));
     let runs = runs.collect::<Result<Vec<Run>, Failure>>()?;
@@ -147,11 +162,31 @@ pub fn live(args: &CompareArgs, common: &Common, output: &Output) -> Result<Exit
     let own: BTreeSet<&str> = runs.iter().filter(own).map(|run| run.header.id.as_str()).collect();
     for outcome in outcomes.iter().filter(|outcome| own.contains(outcome.run.as_str())) {
         if outcome.state == RunState::Failed {
-            run::tell_trouble(outcome, run::code(outcome, signals.code()), output);
+            run::tell_trouble(outcome, run::code(outcome, signal), output);
         }
     }
-    let codes = outcomes.iter().chain(&again).map(|outcome| run::code(outcome, signals.code()));
-    Ok(codes.filter(|code| *code != ExitCode::Ok).max_by_key(|code| code.number()).unwrap_or(told))
+    Ok(code.unwrap_or(told))
+}
+
+/// Measures sides in turn, in blocks; `None` where it was only to be said what would be done.
+pub fn measure(
+    args: &CompareArgs,
+    sides: &[NamedSide],
+    common: &Common,
+    output: &Output,
+) -> Result<Option<Measured>, Failure> {
+    let plan = plan(args, sides, common)?;
+    if args.live.dry_run {
+        return describe(&plan, output).map(|()| None);
+    }
+    if let Some(why) = &plan.unchecked {
+        output.note(&report::plain(&unchecked(why)));
+    }
+    let signals = SignalWatch::start()?;
+    let looks = Looks { args, common, output, are_two: has_two_looks(&plan.sides, plan.blocks) };
+    let (outcomes, again) = play(plan, common, output, &signals, &looks)?;
+    let again = keep(again, common)?;
+    Ok(Some(Measured { outcomes, again, signal: signals.code() }))
 }
 
 /// Removes the run that checks a comparison if it came to nothing: it ended before its first block.
@@ -215,10 +250,10 @@ fn controls(blocks: u32, every: u32) -> Vec<u32> {
     (1..=blocks.saturating_sub(1) / between).map(|k| k * every - 1).collect()
 }
 
-fn plan(args: &CompareArgs, common: &Common) -> Result<Plan, Failure> {
+fn plan(args: &CompareArgs, sides: &[NamedSide], common: &Common) -> Result<Plan, Failure> {
     let blocks = args.live.blocks.unwrap_or(BLOCKS);
     let wanted = controls(blocks, args.live.aa_every.unwrap_or(CONTROL_EVERY));
-    let (mut sides, mut again, why) = prepare(args, common, blocks, &wanted)?;
+    let (mut prepared, mut again, why) = prepare(args, sides, common, blocks, &wanted)?;
     let controls = if why.is_some() { Vec::new() } else { wanted };
     if let Some(why) = &why {
         if args.live.aa_every.is_some() {
@@ -226,13 +261,13 @@ fn plan(args: &CompareArgs, common: &Common) -> Result<Plan, Failure> {
             let hint = "leave --aa-every out, or give 0: the comparison is then not checked";
             return Err(Failure::new(ExitCode::Refused, message).hint(hint));
         }
-        (sides, again, _) = prepare(args, common, blocks, &controls)?;
+        (prepared, again, _) = prepare(args, sides, common, blocks, &controls)?;
     }
-    let group = group(&sides);
+    let group = group(&prepared);
     // Stored, so that whoever compares these runs later holds them against the same level.
-    let looks = if has_two_looks(&sides, blocks) { 2 } else { 1 };
+    let looks = if has_two_looks(&prepared, blocks) { 2 } else { 1 };
     let clock = TurnClock::default();
-    for side in sides.iter_mut().chain(&mut again) {
+    for side in prepared.iter_mut().chain(&mut again) {
         let blocks = Blocks {
             group: group.clone(),
             side: side.label.clone(),
@@ -242,7 +277,7 @@ fn plan(args: &CompareArgs, common: &Common) -> Result<Plan, Failure> {
         };
         side.prepared.as_side(blocks, clock.clone());
     }
-    Ok(Plan { sides, again, blocks, controls, unchecked: why })
+    Ok(Plan { sides: prepared, again, blocks, controls, unchecked: why })
 }
 
 /// The sides; the first once more, if it is to be held against itself; and why that cannot be.
@@ -250,6 +285,7 @@ type PreparedSides = (Vec<Side>, Option<Side>, Option<String>);
 
 fn prepare(
     args: &CompareArgs,
+    named: &[NamedSide],
     common: &Common,
     blocks: u32,
     controls: &[u32],
@@ -257,9 +293,8 @@ fn prepare(
     let store_path = order::store_path(common)?;
     let settings = order::settings(&args.live.consent, &args.live.manner, store_path);
     let mut seed = args.live.seed;
-    let mut side = |file: &String, label: String, visits: u32| {
-        let read = read(Path::new(file))?;
-        let (source, size_given) = source(&read, file, visits)?;
+    let mut side = |(file, read): &NamedSide, label: String, visits: u32| {
+        let (source, size_given) = source(read, file, visits)?;
         let prepared = runner::prepare(&Order {
             source,
             targets: vec![TargetName::parse(OsStr::new(&read.target))?],
@@ -273,11 +308,11 @@ fn prepare(
     };
     let mut sides: Vec<Side> = Vec::new();
     let count = u32::try_from(controls.len()).unwrap_or(u32::MAX);
-    for (file, label) in args.runs.iter().zip('A'..='Z') {
+    for (file, label) in named.iter().zip('A'..='Z') {
         let more = if sides.is_empty() { count } else { 0 };
         sides.push(side(file, label.to_string(), blocks.saturating_add(more))?);
     }
-    let again = args.runs.first().filter(|_| count > 0);
+    let again = named.first().filter(|_| count > 0);
     let again = again.map(|file| side(file, AGAIN.to_owned(), count)).transpose()?;
     have_the_same_cells(&sides)?;
     share_targets(&mut sides)?;

@@ -23,6 +23,7 @@ pub mod show;
 pub mod study;
 pub mod suites;
 pub mod table;
+pub mod which;
 
 use crate::args::{self, Cli, Command};
 use crate::exit::ExitCode;
@@ -37,6 +38,7 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::Ok);
     };
     match command {
+        Command::Which(args) => return which::which(&args, common, out),
         Command::Run(args) => return run::run(&args, common, output),
         Command::Study(args) => return study::study(&args, common, output),
         Command::Resume(args) => return resume::resume(&args, common, output),

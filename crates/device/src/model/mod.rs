@@ -382,7 +382,7 @@ impl Model {
                 self.serve(if hit { Path::ReadHit } else { Path::Read }, request.length)
             }
             // Of a copy inside of the kernel the write is what takes long.
-            Op::Write | Op::CopyRange => self.begin_write(request),
+            Op::Write | Op::CopyRange | Op::Commit => self.begin_write(request),
             Op::Fsync | Op::Fdatasync | Op::SyncRange => self.plain(self.sync_work),
             // What a directory costs is the file system's, of which there is no law.
             Op::Create | Op::Stat | Op::Delete => self.plain(self.sync_work),

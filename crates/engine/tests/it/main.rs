@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "tests")]
 
 mod addresses;
+mod commits;
 mod counters;
 mod errors;
 mod help;

@@ -35,6 +35,7 @@ fn letters<D: device::Device>(device: &Recording<D>) -> String {
         Op::Stat => 'S',
         Op::Delete => 'D',
         Op::CopyRange => 'c',
+        Op::Commit => '!',
     };
     device.log.iter().map(|e| letter(e.request.op)).collect()
 }

@@ -140,6 +140,7 @@ pub fn letters(requests: &[Request]) -> String {
         Op::Stat => 'S',
         Op::Delete => 'D',
         Op::CopyRange => 'c',
+        Op::Commit => '!',
     };
     requests.iter().map(letter).collect()
 }

@@ -90,5 +90,5 @@ fn only_commits(stream: &Stream) -> bool {
     let flushed = stream.write_through != WriteThrough::No
         || ops().any(is_sync)
         || stream.sync.is_some_and(|s| s.every.is_some() || s.at_end == SyncAtEnd::Timed);
-    flushed && ops().all(|op| op == Operation::Write || is_sync(op))
+    stream.commits() || (flushed && ops().all(|op| op == Operation::Write || is_sync(op)))
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use explain::CellView;
 use explain::cache::ledger;
 use explain::interval::CellInterval;
-use explain::view::View;
+use explain::view::{Counts, View};
 use explain::visits::head;
 use record::{CellRecord, Run, Warning};
 
@@ -155,7 +155,15 @@ fn legend(judged: &Judged, streams: &[StreamOfCell]) -> String {
                 .to_owned(),
         );
     }
-    if shown.iter().any(|stream| !stream.syncs_beside_data().is_empty()) {
+    let commits = |stream: &&StreamOfCell<'_>| stream.counts == Counts::Commits;
+    if shown.iter().any(commits) {
+        said.push(
+            "a commit ends with the flush that it shares with all who wait: its latency is the \
+             whole wait of a session, and the line of the flush is one flush"
+                .to_owned(),
+        );
+    }
+    if shown.iter().any(|stream| !commits(stream) && !stream.syncs_beside_data().is_empty()) {
         said.push(
             "a sync is a line of its own, and its latency is in no other: a write that is flushed \
              takes both"

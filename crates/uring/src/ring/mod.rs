@@ -397,7 +397,7 @@ impl Ring {
             }),
             // Handled by `submit`.
             Op::Read | Op::Write => None,
-            Op::Create | Op::Stat | Op::Delete | Op::CopyRange => None,
+            Op::Create | Op::Stat | Op::Delete | Op::CopyRange | Op::Commit => None,
         };
         match sqe {
             Some(sqe) => self.push(sqe),

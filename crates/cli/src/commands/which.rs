@@ -1,0 +1,187 @@
+//! `plimsoll which`: which of several places a database should run on.
+
+use clap::{Args, ValueEnum};
+use explain::compare::Terms;
+use explain::view::View;
+use explain::which::{Which, which as decide};
+use record::Run;
+use units::{Bytes, Nanos};
+
+use crate::args::Common;
+use crate::commands::calibrate;
+use crate::commands::compare::CompareArgs;
+use crate::commands::live::{self, LiveArgs, NamedSide, SideFile};
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::options::{ConsentOptions, MannerOptions, Share};
+use crate::order;
+use crate::output::{Output, json};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  plimsoll which /ssd /san              # two directories: which of them for a database
+  plimsoll which /ssd                   # what one place carries
+  plimsoll which /ssd /san --for innodb # pages of 16 KiB, fsync
+  plimsoll which /ssd /san --minutes 10 # surer
+  plimsoll which /dev/sdb --destroy /dev/sdb   # an empty device";
+
+/// The suite that each place is asked.
+const SUITE: &str = "which";
+/// Cells of that suite, each visited once on every side in each block.
+const CELLS: f64 = 4.0;
+const BLOCKS: u32 = 10;
+/// Of each visit, before its measured part.
+const RAMP_S: f64 = 0.3;
+/// Shorter visits are decided by their start and end.
+const VISIT_S_MIN: f64 = 0.5;
+/// One for each letter.
+const PLACES_MAX: usize = 26;
+
+/// Which place should a database run on, and how much does it carry
+///
+/// Names directories, files, devices or simulated devices. Each is asked what a database asks:
+/// commits by one session and by sixteen that share flushes, page reads 16 deep, and both
+/// together with a checkpoint; in blocks that take the places in random order, about two minutes
+/// after the files are filled. In a directory a file is made for that and removed afterwards.
+///
+/// The answer has five lines: which place, how much, what limits it, how sure that is, what
+/// disturbed it. Differences up to `--margin` count as none.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct WhichArgs {
+    /// Directories, files, devices or simulated devices (`model:FILE`)
+    #[arg(required = true, value_name = "PLACE")]
+    places: Vec<String>,
+    /// Whose page size and flush: postgres (8 KiB, fdatasync) or innodb (16 KiB, fsync)
+    #[arg(long = "for", value_name = "DATABASE", value_enum, default_value_t = Database::Postgres)]
+    #[arg(hide_possible_values = true)]
+    database: Database,
+    /// How long to measure in all, without the time to fill files
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1440))]
+    minutes: u64,
+    /// Size of the file on each place
+    #[arg(long, value_name = "SIZE")]
+    size: Option<Bytes>,
+    /// Differences up to this count as none
+    #[arg(long, value_name = "SHARE", default_value = "10%", allow_hyphen_values = true)]
+    margin: Share,
+    /// Where all randomness comes from; drawn and stored if not given
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Say what would be read, written, made and removed, and stop
+    #[arg(long, conflicts_with = "json")]
+    dry_run: bool,
+    /// Print one JSON document (plimsoll.which/1)
+    #[arg(long)]
+    json: bool,
+    /// No progress and no notes on stderr; errors still are
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    consent: ConsentOptions,
+    #[command(flatten)]
+    manner: MannerOptions,
+}
+
+/// Whose pages and flushes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Database {
+    /// PostgreSQL on Linux as it comes.
+    Postgres,
+    /// MySQL and MariaDB as they come.
+    Innodb,
+}
+
+pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
+    if args.places.len() > PLACES_MAX {
+        let message = format!("{} places are named, at most {PLACES_MAX} can be", args.places.len());
+        return Err(Failure::new(ExitCode::Usage, message).hint("each has a letter"));
+    }
+    if let Some(twice) = twice(&args.places) {
+        let message = format!("{twice} is named twice");
+        let hint = "a place is always as good as itself; name each once";
+        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+    }
+    let output = &output.quiet(args.quiet);
+    let sides: Vec<NamedSide> =
+        args.places.iter().map(|place| (place.clone(), args.side(place))).collect();
+    let told = args.as_comparison();
+    let Some(measured) = live::measure(&told, &sides, common, output)? else {
+        return Ok(ExitCode::Ok);
+    };
+    let store = order::store_to_read(common)?;
+    let ids: Vec<&str> = measured.outcomes.iter().map(|outcome| outcome.run.as_str()).collect();
+    let runs = ids.iter().map(|id| Ok(store.load(id)?)).collect::<Result<Vec<Run>, Failure>>()?;
+    let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
+    let floor = calibrate::floor_of(&store, &runs, output)?;
+    let terms = Terms { margin: args.margin.0, floor, confidence: 0.95 };
+    let found = decide(&views, &terms, args.minutes);
+    output.print(&if args.json { json(&found)? } else { text(&found) })?;
+    let more = match ids.as_slice() {
+        [only] => format!("`plimsoll table {only}`"),
+        _ => format!("`plimsoll compare {} --cells`", ids.join(" ")),
+    };
+    output.note(&format!("stored as {}: {more} shows every figure", ids.join(", ")));
+    Ok(measured.code().unwrap_or(ExitCode::Ok))
+}
+
+fn text(found: &Which) -> String {
+    found.answer.sentences().iter().map(|line| report::wrapped("", &report::plain(line))).collect()
+}
+
+fn twice(places: &[String]) -> Option<&String> {
+    let before = |at: usize, place: &String| places.iter().take(at).any(|one| one == place);
+    places.iter().enumerate().find(|(at, place)| before(*at, place)).map(|(_, place)| place)
+}
+
+impl WhichArgs {
+    /// What is played on a place.
+    fn side(&self, place: &str) -> SideFile {
+        let of_all = self.minutes as f64 * 60.0;
+        let each = of_all / (f64::from(BLOCKS) * CELLS * self.places.len() as f64) - RAMP_S;
+        let time = Nanos::from_secs_f64(each.max(VISIT_S_MIN));
+        let set: &[(&str, &str)] = match self.database {
+            Database::Postgres => &[],
+            Database::Innodb => &[
+                ("reads.block_size", "16KiB"),
+                ("checkpoint.block_size", "16KiB"),
+                ("commit.sync", "fsync"),
+                ("commits.sync", "fsync"),
+            ],
+        };
+        let value = |text: &str| toml::Value::String(text.to_owned());
+        SideFile {
+            suite: SUITE.to_owned(),
+            target: place.to_owned(),
+            size: self.size.map(|size| size.exact()),
+            time: Some(time.exact()),
+            set: set.iter().map(|(key, text)| ((*key).to_owned(), value(text))).collect(),
+            ..SideFile::default()
+        }
+    }
+
+    /// The same as a comparison that measures first.
+    fn as_comparison(&self) -> CompareArgs {
+        CompareArgs {
+            runs: self.places.clone(),
+            margin: self.margin,
+            confidence: Share(0.95),
+            group: false,
+            cells: false,
+            json: self.json,
+            exit_code: false,
+            live: LiveArgs {
+                live: true,
+                blocks: Some(BLOCKS),
+                // The places are compared with each other, and two minutes are short.
+                aa_every: Some(0),
+                seed: self.seed,
+                dry_run: self.dry_run,
+                quiet: self.quiet,
+                consent: self.consent.clone(),
+                manner: self.manner.clone(),
+            },
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! Which of several places a database should run on: their figures, and whether one is better.
+
+use finding::{Code, Finding, Number, Question, Section, Severity, Value};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::answer::disturbances;
+use crate::compare::{Against, Direction, Outcome, Ratio, Terms, Verdict, compare, label};
+use crate::explanation::{Context, Explanation};
+use crate::findings::Findings;
+use crate::view::{CellView, View};
+
+/// The name of the contract.
+pub const SCHEMA: &str = "plimsoll.which/1";
+
+/// What may be said of the places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    /// One is better at something and worse at nothing.
+    Use,
+    /// None differs from another by more than the margin.
+    Equal,
+    /// One is better at some, another at others.
+    Split,
+    /// Not known well enough.
+    Unknown,
+    /// There is one place.
+    Alone,
+}
+
+/// Which of several places.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Which {
+    /// Always `plimsoll.which/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: String,
+    /// What may be said.
+    pub choice: Choice,
+    /// The place that was chosen, or the one with the most commits.
+    pub place: Option<String>,
+    /// All of them.
+    pub places: Vec<PlaceFigures>,
+    /// The answer.
+    pub answer: Section,
+}
+
+/// What a place did.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PlaceFigures {
+    /// Its letter, in the order in which places were named.
+    pub label: String,
+    /// As the user named it.
+    pub place: String,
+    /// Its run.
+    pub run: String,
+    /// In the order of the suite.
+    pub figures: Vec<PlaceFigure>,
+}
+
+/// One figure of a place.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PlaceFigure {
+    /// What it is a rate of: `commits/s by 16 sessions`.
+    pub what: String,
+    /// Per second, with its interval.
+    pub rate: Number,
+    /// A cache answered, so it is compared with nothing.
+    pub cached: bool,
+    /// The row that it is of.
+    #[serde(skip)]
+    row: String,
+    #[serde(skip)]
+    rank: u8,
+}
+
+/// How a place compares with another: figures by what they say of it.
+#[derive(Default)]
+struct Standing {
+    better: Vec<String>,
+    worse: Vec<String>,
+    open: Vec<String>,
+}
+
+/// Compares places that one suite was played on, in blocks.
+///
+/// * `terms`: `margin` is the difference that counts as none.
+/// * `minutes`: how long was measured, for what to do next.
+pub fn which(views: &[View<'_>], terms: &Terms, minutes: u64) -> Which {
+    let places: Vec<PlaceFigures> =
+        views.iter().enumerate().map(|(k, view)| figures(label(k), view)).collect();
+    let against: Vec<Vec<Against>> = (0..views.len()).map(|k| against(views, k, terms)).collect();
+    let standings: Vec<Vec<Standing>> = (0..views.len())
+        .map(|k| (0..views.len()).map(|other| standing(&places, &against, k, other)).collect())
+        .collect();
+    let (choice, chosen) = choose(&places, &standings);
+    let mut found = Vec::new();
+    match chosen.and_then(|k| Some((k, views.get(k)?))) {
+        None => found.push(Finding::new(Code::WhichNothing)),
+        Some((k, view)) => {
+            found.extend(first(&places, &standings, &against, (choice, k), terms, minutes));
+            found.extend(limit(view, &places[k]));
+            found.extend(cached(&places));
+            found.push(sure(views, &places, terms));
+            found.push(disturbed(views));
+        }
+    }
+    Which {
+        schema: SCHEMA.to_owned(),
+        choice,
+        place: chosen.map(|k| places[k].place.clone()),
+        places,
+        answer: Section { question: Question::Answer, findings: found },
+    }
+}
+
+/// What a row is a figure of, and how much it decides: the less, the more.
+fn what(row: &CellView<'_>) -> Option<(u8, String)> {
+    let [plan] = row.plans() else { return None };
+    let beside = if row.cell.streams.len() > 1 { " beside reads and a checkpoint" } else { "" };
+    let beside_commits = if row.cell.streams.len() > 1 { " beside commits" } else { "" };
+    match (plan.op.as_str(), plan.queue_depth) {
+        ("commit", 1) => Some((2, format!("commits/s one by one{beside}"))),
+        ("commit", n) if beside.is_empty() => Some((0, format!("commits/s by {n} sessions"))),
+        ("commit", n) => Some((1, format!("commits/s by {n} sessions{beside}"))),
+        ("read", n) if beside_commits.is_empty() => Some((3, format!("page reads/s {n} deep"))),
+        ("read", _) => Some((4, format!("page reads/s{beside_commits}"))),
+        _ => None,
+    }
+}
+
+fn figures(label: String, view: &View<'_>) -> PlaceFigures {
+    let findings = Findings::of(view);
+    let marks = findings.marks(view);
+    let is_cached = |row: &CellView<'_>| {
+        let caches = |code: Code| code.about().question == Question::Caches;
+        let mut own = marks.iter().filter(|mark| mark.cell == row.cell.index);
+        own.any(|mark| caches(mark.code) && mark.code.about().severity >= Severity::Warning)
+    };
+    let figure = |row: &CellView<'_>| {
+        let (rank, what) = what(row)?;
+        let known = findings.interval_of(view, row)?;
+        let rate = Number::iops(known.mean).within(known.low, known.high);
+        let reads = row.plans().iter().all(|plan| plan.op == "read");
+        let cached = reads && is_cached(row);
+        Some(PlaceFigure { what, rate, cached, row: row.name(), rank })
+    };
+    let mut figures: Vec<PlaceFigure> = view.grid_rows().filter_map(figure).collect();
+    figures.sort_by_key(|figure| figure.rank);
+    let header = &view.run.header;
+    let place = header.target.given.clone();
+    PlaceFigures { label, place, run: header.id.clone(), figures }
+}
+
+/// The others against one of them, in their order; that one itself is left out.
+fn against(views: &[View<'_>], reference: usize, terms: &Terms) -> Vec<Against> {
+    let others = views.iter().enumerate().filter(|(k, _)| *k != reference);
+    let sides: Vec<View<'_>> =
+        views.get(reference).into_iter().chain(others.map(|(_, view)| view)).cloned().collect();
+    compare(&sides, terms).against
+}
+
+/// Of one place against another, row by row.
+fn outcome<'a>(
+    against: &'a [Vec<Against>],
+    (one, other): (usize, usize),
+    row: &str,
+) -> Option<&'a Outcome> {
+    let at = if other > one { other - 1 } else { other };
+    let rows = &against.get(one)?.get(at)?.cells;
+    rows.iter().find(|cell| cell.cell == row).map(|cell| &cell.outcome)
+}
+
+fn standing(
+    places: &[PlaceFigures],
+    against: &[Vec<Against>],
+    one: usize,
+    other: usize,
+) -> Standing {
+    let mut standing = Standing::default();
+    if one == other {
+        return standing;
+    }
+    for figure in comparable(places, one, other) {
+        let Some(outcome) = outcome(against, (one, other), &figure.row) else { continue };
+        let what = figure.what.clone();
+        match (outcome.verdict, outcome.direction) {
+            // The direction is the other's.
+            (Verdict::Different, Some(Direction::Slower)) => standing.better.push(what),
+            (Verdict::Different, Some(Direction::Faster)) => standing.worse.push(what),
+            (Verdict::Same, _) => {}
+            _ => standing.open.push(what),
+        }
+    }
+    standing
+}
+
+/// The figures of a place that the other has, too, and that no cache answered on either.
+fn comparable(
+    places: &[PlaceFigures],
+    one: usize,
+    other: usize,
+) -> impl Iterator<Item = &PlaceFigure> {
+    let others = places.get(other).map_or([].as_slice(), |place| &place.figures);
+    let is_sound = |figure: &&PlaceFigure| {
+        let of_other = others.iter().find(|there| there.row == figure.row);
+        !figure.cached && of_other.is_some_and(|there| !there.cached)
+    };
+    places.get(one).into_iter().flat_map(|place| &place.figures).filter(is_sound)
+}
+
+/// What may be said, and of which place.
+fn choose(places: &[PlaceFigures], standings: &[Vec<Standing>]) -> (Choice, Option<usize>) {
+    let commits = |k: &usize| places[*k].figures.first().map_or(0.0, |figure| figure.rate.value);
+    let measured = (0..places.len()).filter(|&k| !places[k].figures.is_empty());
+    let Some(most) = measured.max_by(|a, b| commits(a).total_cmp(&commits(b))) else {
+        return (Choice::Unknown, None);
+    };
+    if places.len() == 1 {
+        return (Choice::Alone, Some(most));
+    }
+    let others = |k: usize| (0..places.len()).filter(move |&other| other != k);
+    let of = |k: usize, other: usize| &standings[k][other];
+    let is_best = |&k: &usize| {
+        others(k).all(|other| !of(k, other).better.is_empty() && of(k, other).worse.is_empty())
+    };
+    if let Some(best) = (0..places.len()).find(is_best) {
+        return (Choice::Use, Some(best));
+    }
+    let is_same = |one: &Standing| one.better.is_empty() && one.worse.is_empty() && one.open.is_empty();
+    if others(most).all(|other| is_same(of(most, other))) {
+        return (Choice::Equal, Some(most));
+    }
+    let is_split = |one: &Standing| !one.better.is_empty() && !one.worse.is_empty();
+    match others(most).any(|other| is_split(of(most, other))) {
+        true => (Choice::Split, Some(most)),
+        false => (Choice::Unknown, Some(most)),
+    }
+}
+
+/// The line that answers.
+fn first(
+    places: &[PlaceFigures],
+    standings: &[Vec<Standing>],
+    against: &[Vec<Against>],
+    (choice, k): (Choice, usize),
+    terms: &Terms,
+    minutes: u64,
+) -> Option<Finding> {
+    let place = places.get(k)?;
+    let others: Vec<usize> = (0..places.len()).filter(|&other| other != k).collect();
+    let beside = |figure: &PlaceFigure| {
+        let one = |&other: &usize| {
+            let is_sound = comparable(places, k, other).any(|own| own.row == figure.row);
+            let outcome = outcome(against, (k, other), &figure.row).filter(|_| is_sound)?;
+            let ratio = finding::text::shown(&inverse(outcome.ratio?));
+            Some(format!("{ratio} of {}", places[other].label))
+        };
+        let all: Vec<String> = others.iter().filter_map(one).collect();
+        (!all.is_empty()).then(|| Value::words(all.join(", ")))
+    };
+    let mut figures = place.figures.iter();
+    let decides = figures.next()?;
+    let shown = |figure: &PlaceFigure| {
+        let mut record = std::collections::BTreeMap::from([
+            ("rate".to_owned(), Value::Number(figure.rate)),
+            ("what".to_owned(), Value::words(&figure.what)),
+        ]);
+        record.extend(beside(figure).map(|beside| ("beside".to_owned(), beside)));
+        Value::Record(record)
+    };
+    let words = |figure: &PlaceFigure| {
+        let of = format!("{} {}", finding::text::shown(&figure.rate), figure.what);
+        match beside(figure) {
+            Some(Value::Words(beside)) => format!("{of}, {beside}"),
+            _ => of,
+        }
+    };
+    let code = match choice {
+        Choice::Use => Code::WhichUse,
+        Choice::Equal => Code::WhichEqual,
+        Choice::Split => Code::WhichSplit,
+        Choice::Unknown => Code::WhichUnknown,
+        Choice::Alone => Code::WhichAlone,
+    };
+    let of = |pick: fn(&Standing) -> &Vec<String>| {
+        let all = others.iter().flat_map(|&other| pick(&standings[k][other]));
+        let mut names: Vec<String> = Vec::new();
+        for name in all {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        (!names.is_empty()).then(|| Value::words(finding::numbers::list(&names)))
+    };
+    let better = others.iter().find(|&&other| !standings[k][other].worse.is_empty());
+    let found = Finding::new(code)
+        .with("place", Value::name(&place.place))
+        .with("places", Value::words(finding::numbers::list(&labels(places))))
+        .with_some("label", (places.len() > 1).then(|| Value::words(&place.label)))
+        .with("first", Value::words(words(decides)))
+        .with("margin", Number::share(terms.margin))
+        .with("minutes", minutes.saturating_mul(4))
+        .with_some("better", of(|standing| &standing.better))
+        .with_some("worse", of(|standing| &standing.worse))
+        .with_some("open", of(|standing| &standing.open))
+        .with_some("other", better.map(|&other| Value::words(&places[other].label)));
+    let rest: Vec<Value> = figures.map(shown).collect();
+    Some(found.with_some("rest", (!rest.is_empty()).then_some(Value::List(rest))))
+}
+
+/// The reference by the other side.
+fn inverse(ratio: Ratio) -> Number {
+    let number = Number::ratio(1.0 / ratio.ratio);
+    match (ratio.low, ratio.high) {
+        (Some(low), Some(high)) if low > 0.0 => number.within(1.0 / high, 1.0 / low),
+        _ => number,
+    }
+}
+
+/// Mean time of an operation, over all visits of a row; `None` where none completed.
+fn mean_seconds(row: &CellView<'_>, op: &str) -> Option<(f64, u64)> {
+    let streams = row.visits.iter().flat_map(|visit| visit.streams());
+    let ops = streams.flat_map(|stream| &stream.ops).filter(|one| one.op == op);
+    let (sum, count) = ops.fold((0u128, 0u64), |(sum, count), one| {
+        (sum.saturating_add(one.latency_ns_sum), count.saturating_add(one.requests))
+    });
+    (count > 0).then(|| (sum as f64 / count as f64 / 1e9, count))
+}
+
+/// What a commit waits for, in the row that decides.
+fn limit(view: &View<'_>, place: &PlaceFigures) -> Option<Finding> {
+    let row_of = |rank: u8| {
+        let name = &place.figures.iter().find(|figure| figure.rank == rank)?.row;
+        view.grid_rows().find(|row| row.name() == *name)
+    };
+    let row = row_of(0).or_else(|| row_of(2))?;
+    let (_, commits) = mean_seconds(row, "commit")?;
+    let (write, writes) = mean_seconds(row, "write")?;
+    let flush = mean_seconds(row, "fdatasync").or_else(|| mean_seconds(row, "fsync"));
+    let is_flush = flush.is_some_and(|(flush, _)| flush >= write);
+    let time = if is_flush { flush.map_or(write, |(flush, _)| flush) } else { write };
+    let sessions = row.plans().first().map_or(1, |plan| plan.queue_depth);
+    let read = row_of(3).and_then(|row| {
+        let depth = row.plans().first().map_or(1, |plan| plan.queue_depth);
+        Some((mean_seconds(row, "read")?.0, depth))
+    });
+    let found = Finding::new(Code::WhichLimit)
+        .with("flush", is_flush)
+        .with("place", Value::name(&place.place))
+        .with("time", Number::seconds(time))
+        .with("sessions", sessions)
+        .with("one", sessions == 1)
+        .with("share", Number::plain(commits as f64 / writes.max(1) as f64))
+        .with_some("read_time", read.map(|(time, _)| Number::seconds(time)));
+    Some(found.with_some("depth", read.map(|(_, depth)| depth)))
+}
+
+/// What a cache answered.
+fn cached(places: &[PlaceFigures]) -> Vec<Finding> {
+    let of = |place: &PlaceFigures| {
+        let names: Vec<String> = place
+            .figures
+            .iter()
+            .filter(|figure| figure.cached)
+            .map(|figure| figure.what.clone())
+            .collect();
+        (!names.is_empty()).then(|| {
+            Finding::new(Code::WhichCached)
+                .with("what", Value::words(finding::numbers::list(&names)))
+                .with("place", Value::name(&place.place))
+        })
+    };
+    places.iter().filter_map(of).collect()
+}
+
+fn labels(places: &[PlaceFigures]) -> Vec<String> {
+    places.iter().map(|place| place.label.clone()).collect()
+}
+
+fn sure(views: &[View<'_>], places: &[PlaceFigures], terms: &Terms) -> Finding {
+    let named = |place: &PlaceFigures| {
+        let name = Value::name(&place.place);
+        let label = Value::words(&place.label);
+        Value::Record([("label".to_owned(), label), ("name".to_owned(), name)].into())
+    };
+    let named: Vec<Value> = places.iter().map(named).collect();
+    let visits = |view: &View<'_>| view.grid_rows().map(|row| row.visits.len()).min().unwrap_or(0);
+    Finding::new(Code::WhichSure)
+        .with("blocks", views.iter().map(visits).min().unwrap_or(0))
+        .with("several", views.len() > 1)
+        .with_some("places", (places.len() > 1).then_some(Value::List(named)))
+        .with("confidence", Number::share(terms.confidence))
+        .with("margin", Number::share(terms.margin))
+}
+
+/// What disturbed any of them, each kind once. That streams cost each other is asked for.
+fn disturbed(views: &[View<'_>]) -> Finding {
+    let mut by: Vec<Value> = Vec::new();
+    for view in views {
+        let explanation = Explanation::of(std::slice::from_ref(view), &Context::default());
+        let all = explanation.runs.into_iter().flat_map(|run| run.sections);
+        let others: Vec<Section> =
+            all.filter(|section| section.question != Question::Interference).collect();
+        for title in disturbances(&others, &[Severity::Warning, Severity::Failure]) {
+            if !by.contains(&title) {
+                by.push(title);
+            }
+        }
+    }
+    match by.is_empty() {
+        true => Finding::new(Code::AnswerUndisturbed),
+        false => Finding::new(Code::AnswerDisturbed).with("by", Value::List(by)),
+    }
+}

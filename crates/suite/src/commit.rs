@@ -1,0 +1,77 @@
+//! Commits: sessions that append to a log and share flushes.
+
+use units::{Bytes, Nanos};
+
+use crate::check::needs;
+use crate::error::Problem;
+use crate::model::{Access, Last, Operation, Pacing, Spread, Stream, SyncAtEnd, SyncPolicy};
+use crate::model::{Until, WriteThrough};
+use crate::node::At;
+use crate::source::{Located, out_of_range};
+
+/// What all sessions together may write at once.
+const GROUP_MAX: Bytes = Bytes::mib(64);
+
+/// How a commit becomes durable where the suite does not say.
+const FLUSH: SyncPolicy = SyncPolicy {
+    op: Operation::Fdatasync,
+    every: Some(1),
+    shared: false,
+    each_file: false,
+    at_end: SyncAtEnd::No,
+};
+
+/// Completes and checks a stream of commits; leaves others alone.
+///
+/// * `place`: where a field was set.
+pub(crate) fn check(stream: &mut Stream, place: impl Fn(&str) -> At) -> Located<()> {
+    let mut ops = stream.mix.classes.iter().map(|class| class.op);
+    if !ops.any(|op| op == Operation::Commit) {
+        return Ok(());
+    }
+    let what = "operation `commit`";
+    let refused = |field: &str, wanted: &str| Err((place(field), needs(what, wanted)));
+    if stream.mix.classes.len() > 1 || matches!(stream.access, Access::Replay { .. }) {
+        return refused("operation", "a stream of its own");
+    }
+    if stream.threads > 1 {
+        return refused("threads", "one thread: its sessions are its `queue_depth`");
+    }
+    if !matches!(stream.access, Access::Sequential { .. }) {
+        return refused("access", "access `sequential`: a log is appended to");
+    }
+    if matches!(stream.region.spread, Spread::Striped { .. }) {
+        return refused("spread", "files one after the other");
+    }
+    let pauses = matches!(stream.pacing, Pacing::Closed { think, .. } if think > Nanos::ZERO);
+    if pauses || stream.duty.is_some() {
+        let field = if pauses { "think" } else { "duty" };
+        return refused(field, "sessions that commit without a pause, or a `rate`");
+    }
+    if stream.stop.last == Last::Short || stream.stop.until == Until::FirstWorker {
+        return refused("operation", "commits of one length, and no other end than the stream's");
+    }
+    let group = stream.block_size_max();
+    let longest = GROUP_MAX.min(stream.region.length);
+    if group > longest {
+        let wanted = format!("at most {} for all sessions", longest.exact());
+        let seen = group.exact();
+        return Err((place("queue_depth"), out_of_range("queue_depth x block_size", seen, &wanted)));
+    }
+    match stream.sync {
+        // What is written through is durable when the write is back.
+        None if stream.write_through == WriteThrough::No => stream.sync = Some(FLUSH),
+        None => {}
+        Some(policy) if stream.write_through != WriteThrough::No => {
+            let first = format!("sync = \"{}\"", policy.op.name());
+            let hint = Some("leave `sync` out: each write is durable when it is back".to_owned());
+            let second = "write_through".to_owned();
+            return Err((place("sync"), Problem::Conflict { first, second, hint }));
+        }
+        Some(policy) if (SyncPolicy { op: FLUSH.op, ..policy }) != FLUSH => {
+            return refused("sync", "a flush by name, such as \"fdatasync\": each commit waits for one");
+        }
+        Some(_) => {}
+    }
+    Ok(())
+}
