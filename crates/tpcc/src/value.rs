@@ -1,0 +1,154 @@
+//! What goes into statements and comes out of them: exact, and typed.
+
+use std::ops::{Add, Mul};
+
+/// Money, in hundredths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cents(pub i64);
+
+/// A tax or a discount, in ten-thousandths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TenThousandths(pub i64);
+
+/// A date with its time, in whole seconds since 1970 UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seconds(pub i64);
+
+/// One field: a parameter of a statement, or a column of a row.
+///
+/// PostgreSQL and MariaDB hold money and rates as `numeric` with two and four decimals, dates as dates.
+/// SQLite holds all three as the integer inside.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Datum {
+    /// No value.
+    Null,
+    /// A number that counts or names something.
+    Int(i64),
+    /// Money.
+    Money(Cents),
+    /// A tax or a discount.
+    TenThousandths(TenThousandths),
+    /// A date with its time.
+    Date(Seconds),
+    /// Characters, all ASCII.
+    Text(String),
+}
+
+/// What a column of an answer is, so that a driver knows what to make of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    /// [`Datum::Int`]; also a count or a sum of integers, of whatever width the engine has.
+    Int,
+    /// [`Datum::Money`].
+    Money,
+    /// [`Datum::TenThousandths`].
+    TenThousandths,
+    /// [`Datum::Date`].
+    Date,
+    /// [`Datum::Text`].
+    Text,
+}
+
+impl Cents {
+    /// What is left to pay after a discount and with taxes, rounded half up to a hundredth.
+    ///
+    /// Clause 2.4.2.2: the sum times (1 - discount) times (1 + the taxes of warehouse and district).
+    pub fn due(self, discount: TenThousandths, taxes: [TenThousandths; 2]) -> Self {
+        let factor = i128::from(10_000 - discount.0) * i128::from(10_000 + taxes[0].0 + taxes[1].0);
+        Self(((i128::from(self.0) * factor + 50_000_000).div_euclid(100_000_000)) as i64)
+    }
+}
+
+impl Add for Cents {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl Mul<u32> for Cents {
+    type Output = Self;
+
+    fn mul(self, quantity: u32) -> Self {
+        Self(self.0 * i64::from(quantity))
+    }
+}
+
+impl std::fmt::Display for Cents {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let (whole, part) = (self.0.unsigned_abs() / 100, self.0.unsigned_abs() % 100);
+        write!(out, "{sign}{whole}.{part:02}")
+    }
+}
+
+impl From<u32> for Datum {
+    fn from(number: u32) -> Self {
+        Self::Int(number.into())
+    }
+}
+
+impl From<Cents> for Datum {
+    fn from(money: Cents) -> Self {
+        Self::Money(money)
+    }
+}
+
+impl From<TenThousandths> for Datum {
+    fn from(rate: TenThousandths) -> Self {
+        Self::TenThousandths(rate)
+    }
+}
+
+impl From<Seconds> for Datum {
+    fn from(date: Seconds) -> Self {
+        Self::Date(date)
+    }
+}
+
+impl From<String> for Datum {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Datum {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Datum {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_is_exact_and_rounded_half_up() {
+        // 100.00 * 0.9 * 1.25 = 112.50
+        assert_eq!(
+            Cents(10_000).due(TenThousandths(1000), [TenThousandths(1000), TenThousandths(1500)]),
+            Cents(11_250)
+        );
+        // 0.01 * 0.5 * 1 = 0.005
+        assert_eq!(Cents(1).due(TenThousandths(5000), [TenThousandths(0); 2]), Cents(1));
+        assert_eq!(Cents(1).due(TenThousandths(5001), [TenThousandths(0); 2]), Cents(0));
+        // The largest order: 15 lines of 10 at 100.00, both taxes 0.2.
+        assert_eq!(
+            Cents(1_500_000).due(TenThousandths(0), [TenThousandths(2000); 2]),
+            Cents(2_100_000)
+        );
+    }
+
+    #[test]
+    fn money_prints_with_two_decimals() {
+        let printed = [Cents(-1000), Cents(-5), Cents(7), Cents(123_456)].map(|c| c.to_string());
+        assert_eq!(printed, ["-10.00", "-0.05", "0.07", "1234.56"]);
+    }
+}
