@@ -10,6 +10,8 @@ use crate::scale::Scale;
 const SYLLABLES: [&str; 10] =
     ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
 
+const ALPHANUMERIC: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
 /// A non-uniform number, called NURand in the specification: the bits of two uniform numbers, one of
 /// them the wanted range, are joined by OR, and the result is turned by a constant C.
 ///
@@ -134,4 +136,25 @@ pub(crate) fn within(random: &mut Random, range: RangeInclusive<u32>) -> u32 {
 /// The last name of a number below 1000: a syllable for each of its three digits.
 pub fn last_name(number: u32) -> String {
     [number / 100, number / 10, number].map(|digit| SYLLABLES[digit as usize % 10]).concat()
+}
+
+/// Random letters and digits, as many as a number drawn from `length`.
+pub(crate) fn letters(random: &mut Random, length: RangeInclusive<u32>) -> String {
+    let length = within(random, length);
+    (0..length).map(|_| char::from(ALPHANUMERIC[random.below(62) as usize])).collect()
+}
+
+/// `length` random digits.
+pub(crate) fn digits(random: &mut Random, length: u32) -> String {
+    (0..length).map(|_| char::from(b'0' + random.below(10) as u8)).collect()
+}
+
+/// Letters and digits of 26 to 50 characters; a tenth of them have `ORIGINAL` at a random place.
+pub(crate) fn data(random: &mut Random) -> String {
+    let mut data = letters(random, 26..=50);
+    if random.below(10) == 0 {
+        let at = random.below(data.len() as u64 - 7) as usize;
+        data.replace_range(at..at + 8, "ORIGINAL");
+    }
+    data
 }

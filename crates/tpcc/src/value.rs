@@ -27,12 +27,15 @@ pub enum Datum {
     /// Money.
     Money(Cents),
     /// A tax or a discount.
-    TenThousandths(TenThousandths),
+    Rate(TenThousandths),
     /// A date with its time.
     Date(Seconds),
     /// Characters, all ASCII.
     Text(String),
 }
+
+/// A row, in the order of the columns of its table or its statement.
+pub type Fields = Vec<Datum>;
 
 /// What a column of an answer is, so that a driver knows what to make of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +44,8 @@ pub enum FieldKind {
     Int,
     /// [`Datum::Money`].
     Money,
-    /// [`Datum::TenThousandths`].
-    TenThousandths,
+    /// [`Datum::Rate`].
+    Rate,
     /// [`Datum::Date`].
     Date,
     /// [`Datum::Text`].
@@ -83,40 +86,23 @@ impl std::fmt::Display for Cents {
     }
 }
 
-impl From<u32> for Datum {
-    fn from(number: u32) -> Self {
-        Self::Int(number.into())
-    }
+macro_rules! datum_from {
+    ($($from:ty, $value:ident => $datum:expr;)*) => {$(
+        impl From<$from> for Datum {
+            fn from($value: $from) -> Self {
+                $datum
+            }
+        }
+    )*};
 }
 
-impl From<Cents> for Datum {
-    fn from(money: Cents) -> Self {
-        Self::Money(money)
-    }
-}
-
-impl From<TenThousandths> for Datum {
-    fn from(rate: TenThousandths) -> Self {
-        Self::TenThousandths(rate)
-    }
-}
-
-impl From<Seconds> for Datum {
-    fn from(date: Seconds) -> Self {
-        Self::Date(date)
-    }
-}
-
-impl From<String> for Datum {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<&str> for Datum {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
+datum_from! {
+    u32, number => Self::Int(number.into());
+    Cents, money => Self::Money(money);
+    TenThousandths, rate => Self::Rate(rate);
+    Seconds, date => Self::Date(date);
+    String, text => Self::Text(text);
+    &str, text => Self::Text(text.to_owned());
 }
 
 impl<T: Into<Self>> From<Option<T>> for Datum {

@@ -1,0 +1,268 @@
+//! What a database holds before the first transaction (clause 4.3.3): rows from a seed.
+
+use std::ops::RangeInclusive;
+
+use stats::Random;
+use stats::random::{Permutation, derive_seed};
+
+use crate::random::{Skews, data, digits, last_name, letters, within};
+use crate::scale::{DISTRICTS, DistrictId, Scale};
+use crate::schema::Table;
+use crate::value::{Cents, Datum, Fields, Seconds, TenThousandths};
+
+/// The rows of a fresh database. Each row depends on the seed and its key alone, so warehouses can be
+/// loaded side by side and any of them made again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Population {
+    scale: Scale,
+    skews: Skews,
+    seed: u64,
+    date: Seconds,
+}
+
+/// What a row is called: a customer or an order by its number in a district, an item or a stock by its
+/// number in district 0 of a warehouse.
+#[derive(Clone, Copy)]
+struct RowId {
+    home: DistrictId,
+    number: u32,
+}
+
+/// What each customer has paid, in one payment.
+const PAID: Cents = Cents(1000);
+
+/// What the random numbers of a key are for, where it is not a row of a table.
+const OF_PERMUTATION: u64 = 100;
+const OF_LINE_COUNT: u64 = 101;
+
+impl Population {
+    /// `date` becomes the date of every order, payment and customer.
+    pub fn new(scale: Scale, seed: u64, date: Seconds) -> Self {
+        Self { scale, skews: Skews::at_load(scale, seed), seed, date }
+    }
+
+    /// Its size.
+    pub const fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    /// The skews of the load, from which those of a run follow.
+    pub const fn skews(&self) -> Skews {
+        self.skews
+    }
+
+    /// The rows of a table that belong to a warehouse, by key. Items belong to warehouse 1.
+    pub fn rows(self, table: Table, warehouse: u32) -> Box<dyn Iterator<Item = Fields>> {
+        let items = 1..=self.scale.items();
+        let per_district = move |row: fn(&Self, RowId) -> Fields, first: u32| {
+            self.places(warehouse, first).map(move |place| row(&self, place))
+        };
+        match table {
+            Table::Item if warehouse != 1 => Box::new(std::iter::empty()),
+            Table::Item => Box::new(items.map(move |item| self.item(item))),
+            Table::Warehouse => Box::new(std::iter::once(self.warehouse(warehouse))),
+            Table::Stock => Box::new(items.map(move |item| self.stock(warehouse, item))),
+            Table::District => Box::new(districts(warehouse).map(move |home| self.district(home))),
+            Table::Customer => Box::new(per_district(Self::customer, 1)),
+            Table::History => Box::new(per_district(Self::history, 1)),
+            Table::Orders => Box::new(per_district(Self::order, 1)),
+            Table::NewOrder => Box::new(per_district(Self::new_order, self.scale.delivered() + 1)),
+            Table::OrderLine => Box::new(self.places(warehouse, 1).flat_map(move |order| {
+                (1..=self.line_count(order)).map(move |number| self.order_line(order, number))
+            })),
+        }
+    }
+
+    /// How many rows a table has in all.
+    pub fn count(&self, table: Table) -> u64 {
+        let warehouses = u64::from(self.scale.warehouses());
+        let districts = warehouses * u64::from(DISTRICTS);
+        let customers = u64::from(self.scale.customers());
+        match table {
+            Table::Item => self.scale.items().into(),
+            Table::Warehouse => warehouses,
+            Table::Stock => warehouses * u64::from(self.scale.items()),
+            Table::District => districts,
+            Table::Customer | Table::History | Table::Orders => districts * customers,
+            Table::NewOrder => districts * (customers - u64::from(self.scale.delivered())),
+            Table::OrderLine => (1..=self.scale.warehouses())
+                .flat_map(|warehouse| self.places(warehouse, 1))
+                .map(|order| u64::from(self.line_count(order)))
+                .sum(),
+        }
+    }
+
+    /// Customers, or orders, of a warehouse whose number in the district is at least `first`.
+    fn places(&self, warehouse: u32, first: u32) -> impl Iterator<Item = RowId> + use<> {
+        let numbers = first..=self.scale.customers();
+        districts(warehouse)
+            .flat_map(move |home| numbers.clone().map(move |number| RowId { home, number }))
+    }
+
+    fn seed_of(&self, what: u64, place: RowId) -> u64 {
+        let RowId { home: DistrictId { warehouse, district }, number } = place;
+        derive_seed(self.seed, &[what, warehouse.into(), district.into(), number.into()])
+    }
+
+    fn random(&self, table: Table, place: RowId) -> Random {
+        Random::new(self.seed_of(table as u64, place))
+    }
+
+    fn item(&self, item: u32) -> Fields {
+        let random = &mut self.random(Table::Item, of_warehouse(0, item));
+        vec![
+            item.into(),
+            within(random, 1..=10_000).into(),
+            letters(random, 14..=24).into(),
+            money(random, 100..=10_000),
+            data(random).into(),
+        ]
+    }
+
+    fn warehouse(&self, warehouse: u32) -> Fields {
+        let random = &mut self.random(Table::Warehouse, of_warehouse(warehouse, 0));
+        let mut row = vec![warehouse.into(), letters(random, 6..=10).into()];
+        row.extend(address(random));
+        row.extend([rate(random, 2000), (self.paid_in_district() * DISTRICTS).into()]);
+        row
+    }
+
+    fn stock(&self, warehouse: u32, item: u32) -> Fields {
+        let random = &mut self.random(Table::Stock, of_warehouse(warehouse, item));
+        let mut row = vec![item.into(), warehouse.into(), within(random, 10..=100).into()];
+        row.extend((0..DISTRICTS).map(|_| Datum::from(letters(random, 24..=24))));
+        row.extend([0.into(), 0.into(), 0.into(), data(random).into()]);
+        row
+    }
+
+    fn district(&self, home: DistrictId) -> Fields {
+        let random = &mut self.random(Table::District, RowId { home, number: 0 });
+        let name = letters(random, 6..=10);
+        let mut row = vec![home.district.into(), home.warehouse.into(), name.into()];
+        row.extend(address(random));
+        let next = self.scale.customers() + 1;
+        row.extend([rate(random, 2000), self.paid_in_district().into(), next.into()]);
+        row
+    }
+
+    /// 30 000.00 in the specification.
+    fn paid_in_district(&self) -> Cents {
+        PAID * self.scale.customers()
+    }
+
+    fn customer(&self, place: RowId) -> Fields {
+        let random = &mut self.random(Table::Customer, place);
+        let name = match place.number {
+            number @ 1..=1000 => number - 1,
+            _ => self.skews.names.draw(random),
+        };
+        let mut row = key(place);
+        row.extend([letters(random, 8..=16).into(), "OE".into(), last_name(name).into()]);
+        row.extend(address(random));
+        row.extend([
+            digits(random, 16).into(),
+            self.date.into(),
+            if random.below(10) == 0 { "BC" } else { "GC" }.into(),
+            Cents(5_000_000).into(),
+            rate(random, 5000),
+            Cents(-PAID.0).into(),
+            PAID.into(),
+            1.into(),
+            0.into(),
+            letters(random, 300..=500).into(),
+        ]);
+        row
+    }
+
+    fn history(&self, place: RowId) -> Fields {
+        let random = &mut self.random(Table::History, place);
+        let DistrictId { warehouse, district } = place.home;
+        let mut row = key(place);
+        row.extend([
+            district.into(),
+            warehouse.into(),
+            self.date.into(),
+            PAID.into(),
+            letters(random, 12..=24).into(),
+        ]);
+        row
+    }
+
+    fn order(&self, order: RowId) -> Fields {
+        let random = &mut self.random(Table::Orders, order);
+        let district = RowId { number: 0, ..order };
+        let customers =
+            Permutation::new(self.scale.customers().into(), self.seed_of(OF_PERMUTATION, district));
+        let customer = customers.at(u64::from(order.number) - 1) as u32 + 1;
+        let carrier = within(random, 1..=10);
+        let mut row = key(order);
+        row.extend([
+            customer.into(),
+            self.date.into(),
+            self.is_delivered(order).then_some(carrier).into(),
+            self.line_count(order).into(),
+            1.into(),
+        ]);
+        row
+    }
+
+    fn new_order(&self, order: RowId) -> Fields {
+        key(order)
+    }
+
+    fn order_line(&self, order: RowId, number: u32) -> Fields {
+        let seed = derive_seed(self.seed_of(Table::OrderLine as u64, order), &[number.into()]);
+        let random = &mut Random::new(seed);
+        let item = within(random, 1..=self.scale.items());
+        let amount = Cents(within(random, 1..=999_999).into());
+        let is_delivered = self.is_delivered(order);
+        let mut row = key(order);
+        row.extend([
+            number.into(),
+            item.into(),
+            order.home.warehouse.into(),
+            is_delivered.then_some(self.date).into(),
+            5.into(),
+            if is_delivered { Cents(0) } else { amount }.into(),
+            letters(random, 24..=24).into(),
+        ]);
+        row
+    }
+
+    fn is_delivered(&self, order: RowId) -> bool {
+        order.number <= self.scale.delivered()
+    }
+
+    fn line_count(&self, order: RowId) -> u32 {
+        within(&mut Random::new(self.seed_of(OF_LINE_COUNT, order)), 5..=15)
+    }
+}
+
+fn districts(warehouse: u32) -> impl Iterator<Item = DistrictId> {
+    (1..=DISTRICTS).map(move |district| DistrictId { warehouse, district })
+}
+
+/// The place of something that belongs to no district.
+const fn of_warehouse(warehouse: u32, number: u32) -> RowId {
+    RowId { home: DistrictId { warehouse, district: 0 }, number }
+}
+
+/// The three columns that name a customer or an order.
+fn key(place: RowId) -> Fields {
+    vec![place.number.into(), place.home.district.into(), place.home.warehouse.into()]
+}
+
+fn money(random: &mut Random, range: RangeInclusive<u32>) -> Datum {
+    Cents(within(random, range).into()).into()
+}
+
+fn rate(random: &mut Random, last: u32) -> Datum {
+    TenThousandths(within(random, 0..=last).into()).into()
+}
+
+/// Streets, city, state and zip (clause 4.3.2.7).
+fn address(random: &mut Random) -> [Datum; 5] {
+    let [street, flat, city] = [(); 3].map(|()| letters(random, 10..=20).into());
+    let zip = digits(random, 4) + "11111";
+    [street, flat, city, letters(random, 2..=2).to_uppercase().into(), zip.into()]
+}
