@@ -96,22 +96,3 @@ impl Dialect {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn place_holders_and_locks_are_those_of_the_dialect() {
-        let texts =
-            Dialect::ALL.map(|d| d.text("select a from t where b = ? and c = ? for update"));
-        assert_eq!(
-            texts,
-            [
-                "select a from t where b = ? and c = ?",
-                "select a from t where b = $1 and c = $2 for update",
-                "select a from t where b = ? and c = ? for update",
-            ]
-        );
-    }
-}

@@ -6,7 +6,7 @@ use crate::session::{ErrorClass, Session};
 use crate::statements::QUERIES;
 use crate::transactions::{Shown, intent, work};
 use crate::value::Seconds;
-use crate::work::TransactionError;
+use crate::work::{TransactionError, Tried};
 
 /// How often a transaction may be repeated with the same input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub fn statements(dialect: Dialect) -> Vec<Statement> {
 /// `now` is written as the date of an order, a payment or a delivery. After [`ErrorClass::Gone`] the
 /// session is of no more use.
 pub fn execute(
-    session: &mut impl Session,
+    session: &mut dyn Session,
     input: &Input,
     now: Seconds,
     repeats: Repeats,
@@ -62,11 +62,7 @@ pub fn execute(
     Execution { ending, repeated }
 }
 
-fn attempt(
-    session: &mut impl Session,
-    input: &Input,
-    now: Seconds,
-) -> Result<Option<Shown>, TransactionError> {
+fn attempt(session: &mut dyn Session, input: &Input, now: Seconds) -> Tried<Option<Shown>> {
     let tried = session.begin(intent(input)).map_err(TransactionError::from).and_then(|()| {
         let shown = work(session, input, now)?;
         if shown.is_some() {

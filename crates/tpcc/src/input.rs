@@ -31,6 +31,10 @@ pub enum Who {
     Named(u32),
 }
 
+/// Number of a carrier, 1 to 10.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carrier(pub u32);
+
 /// What a terminal types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
@@ -63,8 +67,8 @@ pub enum Input {
     Delivery {
         /// The warehouse that delivers.
         warehouse: u32,
-        /// 1 to 10.
-        carrier: u32,
+        /// Who drives.
+        carrier: Carrier,
     },
     /// A question for items that run out.
     StockLevel {
@@ -190,9 +194,10 @@ impl Terminal {
             Transaction::OrderStatus => {
                 Input::OrderStatus { home: self.district(), who: self.who() }
             }
-            Transaction::Delivery => {
-                Input::Delivery { warehouse: self.home.warehouse, carrier: self.within(1..=10) }
-            }
+            Transaction::Delivery => Input::Delivery {
+                warehouse: self.home.warehouse,
+                carrier: Carrier(self.within(1..=10)),
+            },
             Transaction::StockLevel => {
                 Input::StockLevel { at: self.home, threshold: self.within(10..=20) }
             }

@@ -24,7 +24,7 @@ mod work;
 pub use conditions::{Condition, conditions, prepare_conditions};
 pub use dialect::{Dialect, Statement};
 pub use execute::{Ending, Execution, Repeats, execute, statements};
-pub use input::{Input, OrderedLine, Terminal, Turn, Who};
+pub use input::{Carrier, Input, OrderedLine, Terminal, Turn, Who};
 pub use mix::{DELIVERY_LIMIT, Deck, KITS, Kit, Rules, Transaction};
 pub use population::Population;
 pub use random::{Skew, Skews, last_name};

@@ -6,9 +6,9 @@ use stats::Random;
 use stats::random::{Permutation, derive_seed};
 
 use crate::random::{Skews, data, digits, last_name, letters, within};
-use crate::scale::{DISTRICTS, DistrictId, Scale};
+use crate::scale::{DISTRICTS, DistrictId, NAMES, Scale};
 use crate::schema::Table;
-use crate::value::{Cents, Datum, Fields, Seconds, TenThousandths};
+use crate::value::{Cents, Datum, Fields, Seconds, TenThousandths, fields};
 
 /// The rows of a fresh database. Each row depends on the seed and its key alone, so warehouses can be
 /// loaded side by side and any of them made again.
@@ -53,20 +53,23 @@ impl Population {
 
     /// The rows of a table that belong to a warehouse, by key. Items belong to warehouse 1.
     pub fn rows(self, table: Table, warehouse: u32) -> Box<dyn Iterator<Item = Fields>> {
-        let items = 1..=self.scale.items();
+        let all = DistrictId { warehouse, district: 0 };
+        let items = (1..=self.scale.items()).map(move |number| RowId { home: all, number });
         let per_district = move |row: fn(&Self, RowId) -> Fields, first: u32| {
             self.places(warehouse, first).map(move |place| row(&self, place))
         };
         match table {
             Table::Item if warehouse != 1 => Box::new(std::iter::empty()),
             Table::Item => Box::new(items.map(move |item| self.item(item))),
-            Table::Warehouse => Box::new(std::iter::once(self.warehouse(warehouse))),
-            Table::Stock => Box::new(items.map(move |item| self.stock(warehouse, item))),
+            Table::Warehouse => Box::new(std::iter::once(self.warehouse(all))),
+            Table::Stock => Box::new(items.map(move |stock| self.stock(stock))),
             Table::District => Box::new(districts(warehouse).map(move |home| self.district(home))),
             Table::Customer => Box::new(per_district(Self::customer, 1)),
             Table::History => Box::new(per_district(Self::history, 1)),
             Table::Orders => Box::new(per_district(Self::order, 1)),
-            Table::NewOrder => Box::new(per_district(Self::new_order, self.scale.delivered() + 1)),
+            Table::NewOrder => {
+                Box::new(per_district(|_, order| key(order), self.scale.delivered() + 1))
+            }
             Table::OrderLine => Box::new(self.places(warehouse, 1).flat_map(move |order| {
                 (1..=self.line_count(order)).map(move |number| self.order_line(order, number))
             })),
@@ -108,40 +111,36 @@ impl Population {
         Random::new(self.seed_of(table as u64, place))
     }
 
-    fn item(&self, item: u32) -> Fields {
-        let random = &mut self.random(Table::Item, of_warehouse(0, item));
-        vec![
-            item.into(),
-            within(random, 1..=10_000).into(),
-            letters(random, 14..=24).into(),
-            money(random, 100..=10_000),
-            data(random).into(),
-        ]
+    fn item(&self, item: RowId) -> Fields {
+        let random = &mut self.random(Table::Item, item);
+        let (image, name) = (within(random, 1..=10_000), letters(random, 14..=24));
+        fields![item.number, image, name, money(random, 100..=10_000), data(random)].into()
     }
 
-    fn warehouse(&self, warehouse: u32) -> Fields {
-        let random = &mut self.random(Table::Warehouse, of_warehouse(warehouse, 0));
-        let mut row = vec![warehouse.into(), letters(random, 6..=10).into()];
+    fn warehouse(&self, home: DistrictId) -> Fields {
+        let random = &mut self.random(Table::Warehouse, RowId { home, number: 0 });
+        let mut row = Fields::from(fields![home.warehouse, letters(random, 6..=10)]);
         row.extend(address(random));
-        row.extend([rate(random, 2000), (self.paid_in_district() * DISTRICTS).into()]);
+        row.extend(fields![rate(random, 2000), self.paid_in_district() * DISTRICTS]);
         row
     }
 
-    fn stock(&self, warehouse: u32, item: u32) -> Fields {
-        let random = &mut self.random(Table::Stock, of_warehouse(warehouse, item));
-        let mut row = vec![item.into(), warehouse.into(), within(random, 10..=100).into()];
+    fn stock(&self, stock: RowId) -> Fields {
+        let random = &mut self.random(Table::Stock, stock);
+        let quantity = within(random, 10..=100);
+        let mut row = Fields::from(fields![stock.number, stock.home.warehouse, quantity]);
         row.extend((0..DISTRICTS).map(|_| Datum::from(letters(random, 24..=24))));
-        row.extend([0.into(), 0.into(), 0.into(), data(random).into()]);
+        row.extend(fields![0, 0, 0, data(random)]);
         row
     }
 
     fn district(&self, home: DistrictId) -> Fields {
         let random = &mut self.random(Table::District, RowId { home, number: 0 });
         let name = letters(random, 6..=10);
-        let mut row = vec![home.district.into(), home.warehouse.into(), name.into()];
+        let mut row = Fields::from(fields![home.district, home.warehouse, name]);
         row.extend(address(random));
         let next = self.scale.customers() + 1;
-        row.extend([rate(random, 2000), self.paid_in_district().into(), next.into()]);
+        row.extend(fields![rate(random, 2000), self.paid_in_district(), next]);
         row
     }
 
@@ -153,24 +152,16 @@ impl Population {
     fn customer(&self, place: RowId) -> Fields {
         let random = &mut self.random(Table::Customer, place);
         let name = match place.number {
-            number @ 1..=1000 => number - 1,
+            number @ 1..=NAMES => number - 1,
             _ => self.skews.names.draw(random),
         };
         let mut row = key(place);
-        row.extend([letters(random, 8..=16).into(), "OE".into(), last_name(name).into()]);
+        row.extend(fields![letters(random, 8..=16), "OE", last_name(name)]);
         row.extend(address(random));
-        row.extend([
-            digits(random, 16).into(),
-            self.date.into(),
-            if random.below(10) == 0 { "BC" } else { "GC" }.into(),
-            Cents(5_000_000).into(),
-            rate(random, 5000),
-            Cents(-PAID.0).into(),
-            PAID.into(),
-            1.into(),
-            0.into(),
-            letters(random, 300..=500).into(),
-        ]);
+        let (phone, is_bad) = (digits(random, 16), random.below(10) == 0);
+        let credit = if is_bad { "BC" } else { "GC" };
+        row.extend(fields![phone, self.date, credit, Cents(5_000_000), rate(random, 5000)]);
+        row.extend(fields![Cents(-PAID.0), PAID, 1, 0, letters(random, 300..=500)]);
         row
     }
 
@@ -178,54 +169,32 @@ impl Population {
         let random = &mut self.random(Table::History, place);
         let DistrictId { warehouse, district } = place.home;
         let mut row = key(place);
-        row.extend([
-            district.into(),
-            warehouse.into(),
-            self.date.into(),
-            PAID.into(),
-            letters(random, 12..=24).into(),
-        ]);
+        row.extend(fields![district, warehouse, self.date, PAID, letters(random, 12..=24)]);
         row
     }
 
     fn order(&self, order: RowId) -> Fields {
         let random = &mut self.random(Table::Orders, order);
-        let district = RowId { number: 0, ..order };
-        let customers =
-            Permutation::new(self.scale.customers().into(), self.seed_of(OF_PERMUTATION, district));
+        let seed = self.seed_of(OF_PERMUTATION, RowId { number: 0, ..order });
+        let customers = Permutation::new(self.scale.customers().into(), seed);
         let customer = customers.at(u64::from(order.number) - 1) as u32 + 1;
-        let carrier = within(random, 1..=10);
+        let carrier = self.is_delivered(order).then_some(within(random, 1..=10));
         let mut row = key(order);
-        row.extend([
-            customer.into(),
-            self.date.into(),
-            self.is_delivered(order).then_some(carrier).into(),
-            self.line_count(order).into(),
-            1.into(),
-        ]);
+        row.extend(fields![customer, self.date, carrier, self.line_count(order), 1]);
         row
-    }
-
-    fn new_order(&self, order: RowId) -> Fields {
-        key(order)
     }
 
     fn order_line(&self, order: RowId, number: u32) -> Fields {
         let seed = derive_seed(self.seed_of(Table::OrderLine as u64, order), &[number.into()]);
         let random = &mut Random::new(seed);
         let item = within(random, 1..=self.scale.items());
-        let amount = Cents(within(random, 1..=999_999).into());
-        let is_delivered = self.is_delivered(order);
+        let (amount, label) = (money(random, 1..=999_999), letters(random, 24..=24));
+        let (date, amount) = match self.is_delivered(order) {
+            true => (Some(self.date), Cents(0)),
+            false => (None, amount),
+        };
         let mut row = key(order);
-        row.extend([
-            number.into(),
-            item.into(),
-            order.home.warehouse.into(),
-            is_delivered.then_some(self.date).into(),
-            5.into(),
-            if is_delivered { Cents(0) } else { amount }.into(),
-            letters(random, 24..=24).into(),
-        ]);
+        row.extend(fields![number, item, order.home.warehouse, date, 5, amount, label]);
         row
     }
 
@@ -242,27 +211,22 @@ fn districts(warehouse: u32) -> impl Iterator<Item = DistrictId> {
     (1..=DISTRICTS).map(move |district| DistrictId { warehouse, district })
 }
 
-/// The place of something that belongs to no district.
-const fn of_warehouse(warehouse: u32, number: u32) -> RowId {
-    RowId { home: DistrictId { warehouse, district: 0 }, number }
-}
-
 /// The three columns that name a customer or an order.
 fn key(place: RowId) -> Fields {
-    vec![place.number.into(), place.home.district.into(), place.home.warehouse.into()]
+    fields![place.number, place.home.district, place.home.warehouse].into()
 }
 
-fn money(random: &mut Random, range: RangeInclusive<u32>) -> Datum {
-    Cents(within(random, range).into()).into()
+fn money(random: &mut Random, range: RangeInclusive<u32>) -> Cents {
+    Cents(within(random, range).into())
 }
 
-fn rate(random: &mut Random, last: u32) -> Datum {
-    TenThousandths(within(random, 0..=last).into()).into()
+fn rate(random: &mut Random, last: u32) -> TenThousandths {
+    TenThousandths(within(random, 0..=last).into())
 }
 
 /// Streets, city, state and zip (clause 4.3.2.7).
 fn address(random: &mut Random) -> [Datum; 5] {
-    let [street, flat, city] = [(); 3].map(|()| letters(random, 10..=20).into());
-    let zip = digits(random, 4) + "11111";
-    [street, flat, city, letters(random, 2..=2).to_uppercase().into(), zip.into()]
+    let [street, flat, city] = [(); 3].map(|()| letters(random, 10..=20));
+    let state = letters(random, 2..=2).to_uppercase();
+    fields![street, flat, city, state, digits(random, 4) + "11111"]
 }

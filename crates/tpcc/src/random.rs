@@ -39,10 +39,6 @@ pub struct Skews {
 }
 
 impl Skew {
-    const fn new(mask: u32, first: u32, last: u32) -> Self {
-        Self { mask, first, last, turn: 0 }
-    }
-
     /// With another constant C; only its bits within A count.
     pub const fn turned(self, turn: u32) -> Self {
         Self { turn: turn & self.mask, ..self }
@@ -93,9 +89,9 @@ impl Skews {
     /// With every constant 0.
     pub fn plain(scale: Scale) -> Self {
         Self {
-            names: Skew::new(255, 0, scale.names() - 1),
-            customers: Skew::new(1023, 1, scale.customers()),
-            items: Skew::new(8191, 1, scale.items()),
+            names: Skew { mask: 255, first: 0, last: scale.names() - 1, turn: 0 },
+            customers: Skew { mask: 1023, first: 1, last: scale.customers(), turn: 0 },
+            items: Skew { mask: 8191, first: 1, last: scale.items(), turn: 0 },
         }
     }
 

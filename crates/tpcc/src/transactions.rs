@@ -3,13 +3,13 @@
 //! Calls that do not depend on each other's replies share a flight. The order of work inside a transaction
 //! is free as long as its effect is the same, says the specification.
 
-use crate::input::{Input, OrderedLine, Who};
+use crate::input::{Carrier, Input, OrderedLine, Who};
 use crate::random::last_name;
 use crate::scale::{CustomerId, DISTRICTS, DistrictId};
 use crate::session::{Intent, Session};
 use crate::statements::{QUERIES, Step};
-use crate::value::{Cents, Seconds};
-use crate::work::{Row, TransactionError, Work, fields};
+use crate::value::{Cents, Seconds, fields};
+use crate::work::{Row, TransactionError, Tried, Work};
 
 /// What the terminal shows at the end, as far as it is worth a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,11 +61,7 @@ pub(crate) const fn intent(input: &Input) -> Intent {
 
 /// Does the work of an input between begin and commit. `None` asks for the rollback that an unused item
 /// number is there for.
-pub(crate) fn work(
-    session: &mut impl Session,
-    input: &Input,
-    now: Seconds,
-) -> Result<Option<Shown>, TransactionError> {
+pub(crate) fn work(session: &mut dyn Session, input: &Input, now: Seconds) -> Tried<Option<Shown>> {
     let work = &mut Work::new(session, QUERIES);
     match input {
         Input::NewOrder { customer, lines } => new_order(work, *customer, lines, now),
@@ -98,12 +94,12 @@ struct Priced {
     label: String,
 }
 
-fn new_order<S: Session>(
-    work: &mut Work<'_, S>,
+fn new_order(
+    work: &mut Work<'_>,
     customer: CustomerId,
     lines: &[OrderedLine],
     now: Seconds,
-) -> Result<Option<Shown>, TransactionError> {
+) -> Tried<Option<Shown>> {
     let CustomerId { home: DistrictId { warehouse, district }, customer } = customer;
     work.add(Step::ReadOrderer, fields![warehouse, district, customer]);
     work.add(Step::ReadNextOrder, fields![warehouse, district]);
@@ -156,7 +152,7 @@ fn new_order<S: Session>(
     Ok(Some(Shown::NewOrder { order, due, brands }))
 }
 
-fn price(line: OrderedLine, mut item: Row, mut stock: Row) -> Result<Priced, TransactionError> {
+fn price(line: OrderedLine, mut item: Row, mut stock: Row) -> Tried<Priced> {
     let (price, _name, data) = (item.money()?, item.text()?, item.text()?);
     let (_quantity, stock_data) = (stock.int()?, stock.text()?);
     let is_brand = [data, stock_data].iter().all(|data| data.contains("ORIGINAL"));
@@ -164,11 +160,7 @@ fn price(line: OrderedLine, mut item: Row, mut stock: Row) -> Result<Priced, Tra
 }
 
 /// The customer of a number; of a name the one in the middle, rounded up, in the order of first names.
-fn find<S: Session>(
-    work: &mut Work<'_, S>,
-    home: DistrictId,
-    who: Who,
-) -> Result<CustomerId, TransactionError> {
+fn find(work: &mut Work<'_>, home: DistrictId, who: Who) -> Tried<CustomerId> {
     let name = match who {
         Who::Number(customer) => return Ok(CustomerId { home, customer }),
         Who::Named(name) => last_name(name),
@@ -183,13 +175,13 @@ fn find<S: Session>(
     Ok(CustomerId { home, customer: Row::from(all.swap_remove(middle)).int()? })
 }
 
-fn payment<S: Session>(
-    work: &mut Work<'_, S>,
+fn payment(
+    work: &mut Work<'_>,
     at: DistrictId,
     payer: CustomerId,
     amount: Cents,
     now: Seconds,
-) -> Result<Shown, TransactionError> {
+) -> Tried<Shown> {
     let CustomerId { home, customer } = payer;
     let key = || fields![home.warehouse, home.district, customer];
     work.add(Step::PayWarehouse, fields![amount, at.warehouse]);
@@ -210,11 +202,9 @@ fn payment<S: Session>(
         work.add(Step::ReadData, key());
         work.fly()?;
         let old = work.row()?.text()?;
-        let mut data = format!(
-            "{customer} {} {} {} {} {amount} {old}",
-            home.district, home.warehouse, at.district, at.warehouse
-        );
-        data.truncate(500);
+        let DistrictId { warehouse: w, district: d } = home;
+        let data = format!("{customer} {d} {w} {} {} {amount} {old}", at.district, at.warehouse);
+        let data: String = data.chars().take(500).collect();
         work.add(Step::PayWithData, fields![amount, amount, data, warehouse, district, number]);
     } else {
         work.add(Step::Pay, fields![amount, amount, warehouse, district, number]);
@@ -231,10 +221,7 @@ fn payment<S: Session>(
     Ok(Shown::Payment { customer: payer, balance: balance + Cents(-amount.0) })
 }
 
-fn order_status<S: Session>(
-    work: &mut Work<'_, S>,
-    customer: CustomerId,
-) -> Result<Shown, TransactionError> {
+fn order_status(work: &mut Work<'_>, customer: CustomerId) -> Tried<Shown> {
     let DistrictId { warehouse, district } = customer.home;
     work.add(Step::ReadCustomer, fields![warehouse, district, customer.customer]);
     work.add(Step::ReadLastOrder, fields![warehouse, district, customer.customer]);
@@ -246,12 +233,7 @@ fn order_status<S: Session>(
     Ok(Shown::OrderStatus { customer, order, lines: work.rows()?.len() as u32 })
 }
 
-fn delivery<S: Session>(
-    work: &mut Work<'_, S>,
-    warehouse: u32,
-    carrier: u32,
-    now: Seconds,
-) -> Result<Shown, TransactionError> {
+fn delivery(work: &mut Work<'_>, warehouse: u32, carrier: Carrier, now: Seconds) -> Tried<Shown> {
     for district in 1..=DISTRICTS {
         work.add(Step::ReadOldest, fields![warehouse, district]);
     }
@@ -262,11 +244,10 @@ fn delivery<S: Session>(
     }
     for &(district, order) in &orders {
         let key = || fields![warehouse, district, order];
-        let [w, d, o] = key();
         work.add(Step::DeleteNewOrder, key());
         work.add(Step::ReadReceiver, key());
-        work.add(Step::SetCarrier, fields![carrier, warehouse, district, order]);
-        work.add(Step::SetDelivered, [now.into(), w, d, o]);
+        work.add(Step::SetCarrier, fields![carrier.0, warehouse, district, order]);
+        work.add(Step::SetDelivered, fields![now, warehouse, district, order]);
         work.add(Step::SumLines, key());
     }
     work.fly()?;
@@ -291,11 +272,7 @@ fn delivery<S: Session>(
     Ok(Shown::Delivery { skipped: DISTRICTS - orders.len() as u32 })
 }
 
-fn stock_level<S: Session>(
-    work: &mut Work<'_, S>,
-    at: DistrictId,
-    threshold: u32,
-) -> Result<Shown, TransactionError> {
+fn stock_level(work: &mut Work<'_>, at: DistrictId, threshold: u32) -> Tried<Shown> {
     let DistrictId { warehouse, district } = at;
     work.add(Step::ReadOrdersEnd, fields![warehouse, district]);
     work.fly()?;

@@ -111,30 +111,8 @@ impl<T: Into<Self>> From<Option<T>> for Datum {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_due_is_exact_and_rounded_half_up() {
-        // 100.00 * 0.9 * 1.25 = 112.50
-        assert_eq!(
-            Cents(10_000).due(TenThousandths(1000), [TenThousandths(1000), TenThousandths(1500)]),
-            Cents(11_250)
-        );
-        // 0.01 * 0.5 * 1 = 0.005
-        assert_eq!(Cents(1).due(TenThousandths(5000), [TenThousandths(0); 2]), Cents(1));
-        assert_eq!(Cents(1).due(TenThousandths(5001), [TenThousandths(0); 2]), Cents(0));
-        // The largest order: 15 lines of 10 at 100.00, both taxes 0.2.
-        assert_eq!(
-            Cents(1_500_000).due(TenThousandths(0), [TenThousandths(2000); 2]),
-            Cents(2_100_000)
-        );
-    }
-
-    #[test]
-    fn money_prints_with_two_decimals() {
-        let printed = [Cents(-1000), Cents(-5), Cents(7), Cents(123_456)].map(|c| c.to_string());
-        assert_eq!(printed, ["-10.00", "-0.05", "0.07", "1234.56"]);
-    }
+/// Fields from values of different types.
+macro_rules! fields {
+    ($($value:expr),* $(,)?) => { [$($crate::value::Datum::from($value)),*] };
 }
+pub(crate) use fields;

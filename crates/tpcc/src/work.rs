@@ -39,22 +39,19 @@ impl TransactionError {
     }
 }
 
-/// Fields from values of different types.
-macro_rules! fields {
-    ($($value:expr),* $(,)?) => { [$($crate::value::Datum::from($value)),*] };
-}
-pub(crate) use fields;
+/// What a step of a transaction yields, or why the transaction cannot go on.
+pub(crate) type Tried<T> = Result<T, TransactionError>;
 
 /// Collects calls, lets them fly, and hands out the replies in order.
-pub(crate) struct Work<'a, S> {
-    session: &'a mut S,
+pub(crate) struct Work<'a> {
+    session: &'a mut dyn Session,
     queries: &'static [Query],
     flight: Flight,
     replies: std::vec::IntoIter<(&'static str, Reply)>,
 }
 
-impl<'a, S: Session> Work<'a, S> {
-    pub fn new(session: &'a mut S, queries: &'static [Query]) -> Self {
+impl<'a> Work<'a> {
+    pub fn new(session: &'a mut dyn Session, queries: &'static [Query]) -> Self {
         Self { session, queries, flight: Flight::default(), replies: Vec::new().into_iter() }
     }
 
@@ -63,7 +60,7 @@ impl<'a, S: Session> Work<'a, S> {
     }
 
     /// Sends what was added. Replies that nobody took are dropped.
-    pub fn fly(&mut self) -> Result<(), TransactionError> {
+    pub fn fly(&mut self) -> Tried<()> {
         let mut replies = Vec::new();
         self.session.fly(&self.flight, &mut replies)?;
         let texts = self.flight.calls().map(|(statement, _)| self.queries[statement].text);
@@ -73,23 +70,23 @@ impl<'a, S: Session> Work<'a, S> {
     }
 
     /// The next reply, with the text of its statement.
-    fn reply(&mut self) -> Result<(&'static str, Reply), TransactionError> {
+    fn reply(&mut self) -> Tried<(&'static str, Reply)> {
         let (statement, wanted) = ("a flight", "a reply to each call");
         self.replies.next().ok_or(TransactionError::Rows { statement, seen: 0, wanted })
     }
 
     /// The rows of the next reply.
-    pub fn rows(&mut self) -> Result<Vec<Fields>, TransactionError> {
+    pub fn rows(&mut self) -> Tried<Vec<Fields>> {
         self.reply().map(|(_, reply)| reply.rows)
     }
 
     /// The row of the next reply, if there is one.
-    pub fn row_if_any(&mut self) -> Result<Option<Row>, TransactionError> {
+    pub fn row_if_any(&mut self) -> Tried<Option<Row>> {
         self.rows().map(|mut rows| rows.pop().map(Row::from))
     }
 
     /// The one row of the next reply.
-    pub fn row(&mut self) -> Result<Row, TransactionError> {
+    pub fn row(&mut self) -> Tried<Row> {
         let (statement, mut reply) = self.reply()?;
         let seen = reply.rows.len() as u64;
         let row = reply.rows.pop().filter(|_| seen == 1).map(Row::from);
@@ -97,12 +94,12 @@ impl<'a, S: Session> Work<'a, S> {
     }
 
     /// How many rows the next reply's statement affected.
-    pub fn affected(&mut self) -> Result<u64, TransactionError> {
+    pub fn affected(&mut self) -> Tried<u64> {
         self.reply().map(|(_, reply)| reply.affected)
     }
 
     /// Takes the next reply, whose statement must have affected exactly one row.
-    pub fn one(&mut self) -> Result<(), TransactionError> {
+    pub fn one(&mut self) -> Tried<()> {
         match self.reply()? {
             (_, Reply { affected: 1, .. }) => Ok(()),
             (statement, Reply { affected: seen, .. }) => {
@@ -124,7 +121,7 @@ impl From<Fields> for Row {
 /// Readers of the next column, each for one kind.
 macro_rules! readers {
     ($($name:ident: $kind:ident => $type:ty;)*) => {$(
-        pub fn $name(&mut self) -> Result<$type, TransactionError> {
+        pub fn $name(&mut self) -> Tried<$type> {
             match self.next() {
                 Datum::$kind(value) => Ok(value),
                 seen => Err(TransactionError::Kind(seen, FieldKind::$kind)),
@@ -146,14 +143,14 @@ impl Row {
     }
 
     /// The next column, an integer of 32 bits without a sign.
-    pub fn int(&mut self) -> Result<u32, TransactionError> {
+    pub fn int(&mut self) -> Tried<u32> {
         let wide = self.wide()?;
         let wrong = TransactionError::Kind(Datum::Int(wide), FieldKind::Int);
         u32::try_from(wide).map_err(|_| wrong)
     }
 
     /// The same, or NULL.
-    pub fn int_if_any(&mut self) -> Result<Option<u32>, TransactionError> {
+    pub fn int_if_any(&mut self) -> Tried<Option<u32>> {
         match self.0.as_slice() {
             [Datum::Null, ..] => Ok(None),
             _ => self.int().map(Some),

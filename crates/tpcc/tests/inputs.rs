@@ -186,7 +186,7 @@ impl Audit {
                     audit.statuses += 1.0;
                     audit.by_name[1] += f64::from(matches!(who, Who::Named(_)));
                 }
-                Input::Delivery { carrier, .. } => assert!((1..=10).contains(&carrier)),
+                Input::Delivery { carrier, .. } => assert!((1..=10).contains(&carrier.0)),
                 Input::StockLevel { threshold, .. } => assert!((10..=20).contains(&threshold)),
             }
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 use tpcc::{
-    Cents, Ending, ErrorClass, Input, KITS, Repeats, Scale, Shown, Table, TenThousandths, Terminal,
-    Transaction, TransactionError, Who, conditions, execute, last_name,
+    Carrier, Cents, Ending, ErrorClass, Input, KITS, Repeats, Scale, Shown, Table, TenThousandths,
+    Terminal, Transaction, TransactionError, Who, conditions, execute, last_name,
 };
 
 use crate::session::{Call, Sqlite, load};
@@ -265,7 +265,7 @@ fn an_empty_district_is_skipped_and_counted() {
     let population = small(1);
     let mut database = loaded(population);
     let undelivered = population.scale().customers() - population.scale().delivered();
-    let deliver = Input::Delivery { warehouse: 1, carrier: 4 };
+    let deliver = Input::Delivery { warehouse: 1, carrier: Carrier(4) };
     for turn in 0..=undelivered {
         let skipped = if turn < undelivered { 0 } else { 10 };
         let played = execute(&mut database, &deliver, NOW, Repeats(0));
@@ -327,7 +327,7 @@ fn a_delivery_that_another_session_was_faster_with_is_repeated() {
             false => Call::Do,
         }
     });
-    let input = Input::Delivery { warehouse: 1, carrier: 1 };
+    let input = Input::Delivery { warehouse: 1, carrier: Carrier(1) };
     let played = execute(&mut database, &input, NOW, Repeats(1));
     assert_eq!(played.repeated, [ErrorClass::Serialization]);
     assert_eq!(played.ending, Ending::Committed(Shown::Delivery { skipped: 0 }));
