@@ -2,6 +2,7 @@
 
 use crate::dialect::queries;
 
+// A parameter beside a number is a number: PostgreSQL takes one that stands alone after `case` for text.
 queries! { Step, QUERIES:
     ReadOrderer = "select w_tax, c_discount, c_last, c_credit from customer join warehouse on w_id = c_w_id \
         where c_w_id = ? and c_d_id = ? and c_id = ?", [Rate, Rate, Text, Text];
@@ -11,7 +12,7 @@ queries! { Step, QUERIES:
         values (?, ?, ?, ?, ?, ?, ?)", [];
     InsertNewOrder = "insert into new_order (no_o_id, no_d_id, no_w_id) values (?, ?, ?)", [];
     ReadItem = "select i_price, i_name, i_data from item where i_id = ?", [Money, Text, Text];
-    ReadStock = "select s_quantity, s_data, case ? when 1 then s_dist_01 when 2 then s_dist_02 when 3 then s_dist_03 \
+    ReadStock = "select s_quantity, s_data, case ? + 0 when 1 then s_dist_01 when 2 then s_dist_02 when 3 then s_dist_03 \
         when 4 then s_dist_04 when 5 then s_dist_05 when 6 then s_dist_06 when 7 then s_dist_07 \
         when 8 then s_dist_08 when 9 then s_dist_09 when 10 then s_dist_10 end \
         from stock where s_w_id = ? and s_i_id = ? for update", [Int, Text, Text];
