@@ -55,8 +55,10 @@ impl Population {
     pub fn rows(self, table: Table, warehouse: u32) -> Box<dyn Iterator<Item = Fields>> {
         let all = DistrictId { warehouse, district: 0 };
         let items = (1..=self.scale.items()).map(move |number| RowId { home: all, number });
-        let per_district = move |row: fn(&Self, RowId) -> Fields, first: u32| {
-            self.places(warehouse, first).map(move |place| row(&self, place))
+        let all_orders = 1..=self.scale.customers();
+        let open_orders = self.scale.delivered() + 1..=self.scale.customers();
+        let per_district = move |row: fn(&Self, RowId) -> Fields, numbers| {
+            places(warehouse, numbers).map(move |place| row(&self, place))
         };
         match table {
             Table::Item if warehouse != 1 => Box::new(std::iter::empty()),
@@ -64,13 +66,11 @@ impl Population {
             Table::Warehouse => Box::new(std::iter::once(self.warehouse(all))),
             Table::Stock => Box::new(items.map(move |stock| self.stock(stock))),
             Table::District => Box::new(districts(warehouse).map(move |home| self.district(home))),
-            Table::Customer => Box::new(per_district(Self::customer, 1)),
-            Table::History => Box::new(per_district(Self::history, 1)),
-            Table::Orders => Box::new(per_district(Self::order, 1)),
-            Table::NewOrder => {
-                Box::new(per_district(|_, order| key(order), self.scale.delivered() + 1))
-            }
-            Table::OrderLine => Box::new(self.places(warehouse, 1).flat_map(move |order| {
+            Table::Customer => Box::new(per_district(Self::customer, all_orders)),
+            Table::History => Box::new(per_district(Self::history, all_orders)),
+            Table::Orders => Box::new(per_district(Self::order, all_orders)),
+            Table::NewOrder => Box::new(per_district(|_, order| key(order), open_orders)),
+            Table::OrderLine => Box::new(places(warehouse, all_orders).flat_map(move |order| {
                 (1..=self.line_count(order)).map(move |number| self.order_line(order, number))
             })),
         }
@@ -89,17 +89,10 @@ impl Population {
             Table::Customer | Table::History | Table::Orders => districts * customers,
             Table::NewOrder => districts * (customers - u64::from(self.scale.delivered())),
             Table::OrderLine => (1..=self.scale.warehouses())
-                .flat_map(|warehouse| self.places(warehouse, 1))
+                .flat_map(|warehouse| places(warehouse, 1..=self.scale.customers()))
                 .map(|order| u64::from(self.line_count(order)))
                 .sum(),
         }
-    }
-
-    /// Customers, or orders, of a warehouse whose number in the district is at least `first`.
-    fn places(&self, warehouse: u32, first: u32) -> impl Iterator<Item = RowId> + use<> {
-        let numbers = first..=self.scale.customers();
-        districts(warehouse)
-            .flat_map(move |home| numbers.clone().map(move |number| RowId { home, number }))
     }
 
     fn seed_of(&self, what: u64, place: RowId) -> u64 {
@@ -211,6 +204,12 @@ fn districts(warehouse: u32) -> impl Iterator<Item = DistrictId> {
     (1..=DISTRICTS).map(move |district| DistrictId { warehouse, district })
 }
 
+/// Customers, or orders, of these numbers in every district of a warehouse.
+fn places(warehouse: u32, numbers: RangeInclusive<u32>) -> impl Iterator<Item = RowId> {
+    districts(warehouse)
+        .flat_map(move |home| numbers.clone().map(move |number| RowId { home, number }))
+}
+
 /// The three columns that name a customer or an order.
 fn key(place: RowId) -> Fields {
     fields![place.number, place.home.district, place.home.warehouse].into()
@@ -227,6 +226,6 @@ fn rate(random: &mut Random, last: u32) -> TenThousandths {
 /// Streets, city, state and zip (clause 4.3.2.7).
 fn address(random: &mut Random) -> [Datum; 5] {
     let [street, flat, city] = [(); 3].map(|()| letters(random, 10..=20));
-    let state = letters(random, 2..=2).to_uppercase();
+    let state: String = (0..2).map(|_| char::from(b'A' + random.below(26) as u8)).collect();
     fields![street, flat, city, state, digits(random, 4) + "11111"]
 }

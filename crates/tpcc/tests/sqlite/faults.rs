@@ -74,7 +74,7 @@ const IN_DATA: [(&str, [&str; 2]); 13] = [
     (
         "11",
         [
-            "update customer set c_delivery_cnt = 1 where c_id = 1 and c_d_id = 1",
+            "update customer set c_delivery_cnt = c_delivery_cnt + 1 where c_id = 1 and c_d_id = 1",
             "delete from new_order where no_d_id = 4",
         ],
     ),
