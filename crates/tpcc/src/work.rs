@@ -10,7 +10,7 @@ pub enum TransactionError {
     /// The driver reports an error.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// Another session delivered the order first: repeat.
+    /// Another session delivered the order first: repeat. One queue of deliveries per warehouse avoids it.
     #[error("the oldest undelivered order is gone, another session delivered it")]
     Raced,
     /// A statement found or changed another number of rows than it must.
