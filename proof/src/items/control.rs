@@ -32,7 +32,7 @@ const NOISE: f64 = 0.03;
 
 /// What a session does to the visits.
 #[derive(Clone, Copy, Debug)]
-struct Session {
+struct Disturbance {
     /// Growth of all logarithms over the session.
     drift: f64,
     /// Standard deviation of a slow environment.
@@ -47,11 +47,11 @@ struct Session {
     second: f64,
 }
 
-const QUIET: Session =
-    Session { drift: 0.0, slow: 0.0, bad: 0.0, noise: (NOISE, NOISE), label: 0.0, second: 0.0 };
+const QUIET: Disturbance =
+    Disturbance { drift: 0.0, slow: 0.0, bad: 0.0, noise: (NOISE, NOISE), label: 0.0, second: 0.0 };
 
 /// A cell of so many blocks of A and B, B being better by 5 %, and every tenth A against A.
-fn cell(session: Session, others: u32, random: &mut Random) -> Blocks {
+fn cell(session: Disturbance, others: u32, random: &mut Random) -> Blocks {
     let controls = (others - 1) / 9;
     let all = others + controls;
     let mut slow = Autoregressive::new(0.9, random);
@@ -112,11 +112,11 @@ fn false_alarms(lot: &Lot) -> Vec<Claim> {
     let tries = lot.effort.times(40_000, 4_000);
     let sessions = [
         ("quiet", QUIET, 0.012),
-        ("drift 5 %", Session { drift: 0.05, ..QUIET }, 0.012),
-        ("slow AR(0.9)", Session { slow: 0.03, ..QUIET }, 0.012),
-        ("B twice as noisy", Session { noise: (NOISE, 2.0 * NOISE), ..QUIET }, 0.012),
-        ("A twice as noisy", Session { noise: (2.0 * NOISE, NOISE), ..QUIET }, 0.04),
-        ("10 % bad runs", Session { bad: 0.1, ..QUIET }, 0.06),
+        ("drift 5 %", Disturbance { drift: 0.05, ..QUIET }, 0.012),
+        ("slow AR(0.9)", Disturbance { slow: 0.03, ..QUIET }, 0.012),
+        ("B twice as noisy", Disturbance { noise: (NOISE, 2.0 * NOISE), ..QUIET }, 0.012),
+        ("A twice as noisy", Disturbance { noise: (2.0 * NOISE, NOISE), ..QUIET }, 0.04),
+        ("10 % bad runs", Disturbance { bad: 0.1, ..QUIET }, 0.06),
     ];
     let mut claims = Vec::new();
     for (k, (name, session, most)) in (0u64..).zip(sessions) {
@@ -153,7 +153,7 @@ fn false_alarms(lot: &Lot) -> Vec<Claim> {
 fn finds(lot: &Lot) -> Vec<Claim> {
     let tries = lot.effort.times(10_000, 1_000);
     let mut claims = Vec::new();
-    let biased = |label: f64| Session { label, ..QUIET };
+    let biased = |label: f64| Disturbance { label, ..QUIET };
     for (k, (bias, blocks, bound)) in (0u64..).zip([
         (0.05, 10, Within(0.02, 0.10)),
         (0.10, 10, Within(0.12, 0.25)),
@@ -172,7 +172,7 @@ fn finds(lot: &Lot) -> Vec<Claim> {
         (0.10, 10, AtLeast(0.99)),
         (0.05, 20, AtLeast(0.97)),
     ]) {
-        let session = Session { second: -f64::ln_1p(slower), ..QUIET };
+        let session = Disturbance { second: -f64::ln_1p(slower), ..QUIET };
         let found = share(lot, k, tries, |r| of_order(&cell(session, blocks, r)));
         let what = format!("a second visit slower by {:.0} %, {blocks} blocks", slower * 100.0);
         claims.push(Claim::share(what, bound, found, tries));
