@@ -1,0 +1,97 @@
+//! Random lives: long enough for collections and checkpoints, one after another on one device.
+
+use stats::random::{Random, derive_seed};
+
+use super::{Life, Size, Step, WriteHistory, recover};
+use crate::CrashLoss;
+
+/// Crash points by default; `PLIMSOLL_CRASHES` asks for more.
+const CRASHES: u64 = 50_000;
+
+const SIZES: [Size; 4] = [
+    Size { segment: 8, segments: 12, logical: 28 },
+    Size { segment: 9, segments: 9, logical: 12 },
+    Size { segment: 16, segments: 10, logical: 40 },
+    Size { segment: 32, segments: 8, logical: 40 },
+];
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap())
+}
+
+#[test]
+fn survives_a_crash_anywhere() {
+    let wanted = number("PLIMSOLL_CRASHES").unwrap_or(CRASHES);
+    let first = number("PLIMSOLL_SEED").unwrap_or(1);
+    let mut crashes = 0;
+    let mut seeds = first..;
+    while crashes < wanted {
+        let seed = seeds.next().unwrap();
+        let tried = crash_all(seed);
+        crashes += tried.unwrap_or_else(|fault| panic!("PLIMSOLL_SEED={seed}: {fault}"));
+    }
+    println!("{crashes} crash points, seeds {first} to {}", seeds.start - 1);
+}
+
+/// Four lives of one volume, each crashed at every place of its journal, and recoveries crashed too.
+/// Returns the number of crash points.
+pub fn crash_all(seed: u64) -> Result<u64, String> {
+    let mut random = Random::new(seed);
+    let size = SIZES[random.below(SIZES.len() as u64) as usize];
+    let mut device = size.create();
+    let mut history = WriteHistory::new(size.logical);
+    let mut crashes = 0;
+    for life_number in 0..4 {
+        let steps = steps(&mut random, size);
+        let mut life = Life::run(device, history, &steps)?;
+        let end = life.device.changes();
+        let stop = end - random.below(1 + end as u64 / 3) as usize;
+        let mut next = None;
+        for place in 0..=end {
+            let loss = CrashLoss::Random(derive_seed(seed, &[life_number, place as u64]));
+            let fault = |fault| format!("life {life_number}, change {place} of {end}: {fault}");
+            let crashed = life.device.crash(place, loss);
+            let mut opened = crashed.clone();
+            let shown = life.check(&mut opened, place).map_err(fault)?;
+            crashes += 1;
+            if random.below(6) == 0 {
+                for inner in 0..=opened.changes() {
+                    let loss = CrashLoss::Random(random.bits());
+                    let mut again = opened.crash(inner, loss);
+                    let fault = |fault| {
+                        format!("life {life_number}, change {place}, {inner} of recovery: {fault}")
+                    };
+                    recover(&mut again, &life.history, shown..=shown).map_err(fault)?;
+                    crashes += 1;
+                }
+            }
+            if place == stop {
+                next = Some((crashed, shown));
+            }
+        }
+        let (crashed, shown) = next.ok_or("no crash to go on from")?;
+        device = crashed;
+        history = life.history;
+        history.cut(shown);
+    }
+    Ok(crashes)
+}
+
+fn steps(random: &mut Random, size: Size) -> Vec<Step> {
+    let count = 20 + random.below(60);
+    // Some lives flush after nearly every write, some hardly ever.
+    let flushes = [2, 15, 40][random.below(3) as usize];
+    let mut step = |_| {
+        let first = random.below(u64::from(size.logical)) as u32;
+        let blocks = 1 + random.below(5).min(u64::from(size.logical - first - 1)) as u32;
+        match random.below(70 + flushes) {
+            0..55 => Step::Write(first, blocks),
+            55..62 => Step::Trim(first, blocks),
+            62..66 => Step::Collect,
+            66..68 => Step::Checkpoint,
+            68..70 => Step::Reopen,
+            _ => Step::Flush,
+        }
+    };
+    (0..count).map(&mut step).collect()
+}
