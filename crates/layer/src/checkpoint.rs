@@ -93,6 +93,12 @@ impl<D: BlockDevice> Volume<D> {
             let flushed = self.device.flush();
             self.stick(flushed)?;
         }
+        let sequence = self.position.sequence;
+        let safe = SafeUpTo { durable: sequence, checkpoint: sequence };
+        if planted(PlantedBug::FreeBeforeSuperblock) {
+            self.safe = safe;
+            self.release()?;
+        }
         let (volume, shape, position) = (self.id, self.shape, self.position);
         let superblock = Superblock { volume, shape, generation, map_crc, position };
         let mut block = [0; BLOCK_LEN];
@@ -107,8 +113,7 @@ impl<D: BlockDevice> Volume<D> {
             self.stick(written)?;
         }
         self.generation = generation;
-        let sequence = self.position.sequence;
-        self.safe = SafeUpTo { durable: sequence, checkpoint: sequence };
+        self.safe = safe;
         self.log_segments = 0;
         self.counts.checkpoints += 1;
         self.release()
@@ -134,13 +139,15 @@ pub(crate) fn read_map<D: BlockDevice>(
 ) -> Result<BlockMap, LayerError> {
     let mut map = BlockMap::new(superblock.shape);
     let mut crc = crc32fast::Hasher::new();
-    for (at, start, length) in chunks(superblock.shape, superblock.generation) {
+    let is_stale = planted(PlantedBug::StaleCheckpoint);
+    let generation = superblock.generation - u64::from(is_stale);
+    for (at, start, length) in chunks(superblock.shape, generation) {
         let mut bytes = vec![0; length];
         device.read(at, &mut bytes)?;
         crc.update(&bytes);
         map.decode(start, &bytes);
     }
-    if crc.finalize() != superblock.map_crc {
+    if crc.finalize() != superblock.map_crc && !is_stale {
         return Err(LayerError::CheckpointDamaged { generation: superblock.generation });
     }
     Ok(map)

@@ -34,7 +34,8 @@ impl<D: BlockDevice> Volume<D> {
         if self.log_segments >= self.shape.log_max() {
             self.checkpoint()?;
         }
-        while self.segments.clean() < self.shape.low() {
+        let low = if planted(PlantedBug::NoReserve) { 0 } else { self.shape.low() };
+        while self.segments.clean() < low {
             if self.segments.waits_for_flush(self.safe.checkpoint) {
                 match planted(PlantedBug::FreeBeforeFlush) {
                     true => self.release()?,
@@ -62,7 +63,7 @@ impl<D: BlockDevice> Volume<D> {
     fn evacuate(&mut self, victim: SegmentNumber) -> Result<(), LayerError> {
         let mut within = Within(0);
         while self.segments.live(victim) > 0 && self.shape.segment - within.0 >= 2 {
-            let Some(header) = self.header_at(self.shape.block(victim, within)) else { break };
+            let Some(header) = self.header_at(victim, within) else { break };
             let data = self.shape.block(victim, Within(within.0 + 1));
             if !self.copy_live(&header, data)? {
                 break;
@@ -75,10 +76,11 @@ impl<D: BlockDevice> Volume<D> {
         Ok(())
     }
 
-    fn header_at(&mut self, block: Physical) -> Option<GroupHeader> {
+    fn header_at(&mut self, segment: SegmentNumber, within: Within) -> Option<GroupHeader> {
         let mut bytes = [0; BLOCK_LEN];
-        self.device.read(block.offset(), &mut bytes).ok()?;
-        GroupHeader::decode(&mut bytes, self.id).map(|(header, _)| header)
+        self.device.read(self.shape.block(segment, within).offset(), &mut bytes).ok()?;
+        let (header, _) = GroupHeader::decode(&mut bytes, self.id)?;
+        header.fits(self.shape, within).then_some(header)
     }
 
     /// Copies those blocks of a group that the map still names. `false` if one cannot be read.

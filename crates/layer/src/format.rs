@@ -13,7 +13,9 @@
 use crate::BLOCK_LEN;
 use crate::checksum::{Checksum, Difference};
 use crate::planted::{PlantedBug, planted};
-use crate::shape::{GROUP_ENTRIES, Logical, SegmentNumber, VolumeId, VolumeShape, Within};
+use crate::shape::{
+    GROUP_ENTRIES, Logical, SEGMENT_BLOCKS, SegmentNumber, VolumeId, VolumeShape, Within,
+};
 
 /// Of the format. A volume of another version is refused.
 pub(crate) const VERSION: u64 = 1;
@@ -82,6 +84,18 @@ impl GroupHeader {
         self.entries.iter().filter(|entry| matches!(entry, LogEntry::Write(..))).count() as u32
     }
 
+    /// Whether it may stand at this place of a volume: it ends in its segment and names blocks and
+    /// segments that there are.
+    pub fn fits(&self, shape: VolumeShape, within: Within) -> bool {
+        let end = |entry: &LogEntry| match *entry {
+            LogEntry::Write(at, _) => u64::from(at.0) + 1,
+            LogEntry::Trim(at, run) => u64::from(at.0) + u64::from(run),
+        };
+        within.0 + 1 + self.data() <= shape.segment
+            && self.next.0 < shape.segments
+            && self.entries.iter().all(|entry| end(entry) <= u64::from(shape.logical))
+    }
+
     /// Writes it into `block`; returns the hash for the chain.
     pub fn encode(&self, block: &mut [u8]) -> u32 {
         let mut words = [0; BLOCK_LEN / 8];
@@ -102,6 +116,11 @@ impl GroupHeader {
             };
         }
         seal(&words, checked(true), block).crc
+    }
+
+    /// Whether a block begins like a header of the volume: for a look at many blocks.
+    pub fn seems_in(block: &[u8], volume: VolumeId) -> bool {
+        block[..8] == GROUP_MAGIC.to_le_bytes() && block[8..16] == volume.0.to_le_bytes()
     }
 
     /// The group whose header is in `block`, with the hash for the chain; `None` if there is none
@@ -170,6 +189,9 @@ impl Superblock {
             segment: words[4] as u32,
             segments: words[5] as u32,
         };
+        if !SEGMENT_BLOCKS.contains(&shape.segment) || shape.segments < 2 {
+            return None;
+        }
         let position = LogPosition {
             segment: SegmentNumber(words[8] as u32),
             within: Within(words[9] as u32),
@@ -244,7 +266,7 @@ mod tests {
     fn superblock() -> Superblock {
         Superblock {
             volume: VolumeId(1),
-            shape: VolumeShape { logical: 2, segment: 3, segments: 4 },
+            shape: VolumeShape { logical: 2, segment: 8, segments: 4 },
             generation: 5,
             map_crc: 6,
             position: LogPosition {

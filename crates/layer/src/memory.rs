@@ -43,14 +43,11 @@ pub struct BlockMemory {
 impl BlockMemory {
     /// All zeroes. It keeps no journal.
     pub fn new(size: Bytes) -> Self {
-        let size = size.get() as usize;
-        Self {
-            view: vec![0; size],
-            durable: Vec::new(),
-            settled: 0,
-            journal: None,
-            failures: Vec::new(),
-        }
+        Self::with(vec![0; size.get() as usize])
+    }
+
+    fn with(view: Vec<u8>) -> Self {
+        Self { view, durable: Vec::new(), settled: 0, journal: None, failures: Vec::new() }
     }
 
     /// Keeps a journal of changes from now on; what is there now is durable. Any crash since can
@@ -74,7 +71,7 @@ impl BlockMemory {
         journal.iter().take(at).rev().take_while(|change| !matches!(change, Change::Flush)).count()
     }
 
-    /// The device after a crash that followed the first `at` changes, journaled anew.
+    /// The device after a crash that followed the first `at` changes. It keeps no journal.
     ///
     /// The places asked for must not go backwards over a flush: what is durable is kept rolling.
     pub fn crash(&mut self, at: usize, loss: CrashLoss) -> Self {
@@ -109,13 +106,7 @@ impl BlockMemory {
                 }
             }
         }
-        Self {
-            view: media.clone(),
-            durable: media,
-            settled: 0,
-            journal: Some(Vec::new()),
-            failures: Vec::new(),
-        }
+        Self::with(media)
     }
 
     /// Lets one action fail: the first of its kind after `after` more.

@@ -15,18 +15,22 @@ pub(crate) enum PlantedBug {
     FreeBeforeCheckpoint,
     /// Recovery does not compare the hash of the previous group.
     NoChain,
-    /// Recovery does not compare sequence numbers.
-    NoSequence,
     /// Recovery keeps the chain of the log that it cut off.
     SameChainAfterRecovery,
+    /// A group says that it was flushed before it was.
+    DurableTooEarly,
+    /// Writes leave no room for the collector.
+    NoReserve,
     /// Recovery accepts a group whose data are torn.
     NoDataCheck,
     /// The checksum of a header does not cover its entries.
     ShortHeaderCheck,
     /// Recovery goes on behind a hole.
     AcceptHole,
-    /// Recovery takes the older checkpoint.
+    /// Recovery takes the map of the checkpoint before.
     StaleCheckpoint,
+    /// A checkpoint frees segments before its superblock is written.
+    FreeBeforeSuperblock,
     /// Checkpoints do not alternate.
     OneArea,
     /// Only one superblock is written.

@@ -100,8 +100,7 @@ impl<D: BlockDevice> Volume<D> {
         let is_chained = header.chain == position.chain || planted(PlantedBug::NoChain);
         let sequence = position.sequence + 1;
         let end = within.0 + 1 + header.data();
-        let is_next = header.sequence == sequence || planted(PlantedBug::NoSequence);
-        if !is_chained || !is_next || end > self.shape.segment {
+        if !is_chained || header.sequence != sequence || !header.fits(self.shape, within) {
             return Ok(None);
         }
         let within = Within(within.0 + 1);
@@ -111,14 +110,19 @@ impl<D: BlockDevice> Volume<D> {
         Ok(Some(FoundGroup { header, data, after }))
     }
 
-    /// The log seems to end here. It does not if a group further on in the segment says that the one
-    /// which should be here was flushed.
+    /// The log seems to end here. It does not if a group further on, in this segment or the next, says
+    /// that the one which should be here was flushed.
     fn refuse_damage(&mut self, end: LogPosition) -> Result<(), LayerError> {
         let missing = end.sequence + 1;
         let (segment, within) = self.group_place(end);
+        let here = (within.0 + 1..self.shape.segment).map(|within| (segment, Within(within)));
+        let next = (0..self.shape.segment).map(|within| (end.next, Within(within)));
         let mut block = [0; BLOCK_LEN];
-        for within in (within.0 + 1..self.shape.segment).map(Within) {
+        for (segment, within) in here.chain(next) {
             self.device.read(self.shape.block(segment, within).offset(), &mut block)?;
+            if !GroupHeader::seems_in(&block, self.id) {
+                continue;
+            }
             match GroupHeader::decode(&mut block, self.id) {
                 Some((header, _)) if header.durable >= missing => {
                     return Err(LayerError::LogDamaged { sequence: missing });
@@ -184,9 +188,5 @@ fn newest<D: BlockDevice>(device: &mut D) -> Result<Superblock, LayerError> {
             Some(Err(seen)) => return Err(LayerError::Version { seen, wanted: VERSION }),
         }
     }
-    let generation = |superblock: &Superblock| match planted(PlantedBug::StaleCheckpoint) {
-        true => u64::MAX - superblock.generation,
-        false => superblock.generation,
-    };
-    found.into_iter().max_by_key(generation).ok_or(LayerError::NoVolume)
+    found.into_iter().max_by_key(|superblock| superblock.generation).ok_or(LayerError::NoVolume)
 }

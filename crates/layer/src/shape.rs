@@ -17,6 +17,9 @@ pub(crate) const MAP_ENTRY: usize = 8;
 /// Entries of one group; what a header has room for.
 pub(crate) const GROUP_ENTRIES: usize = 251;
 
+/// Lengths of a segment, in blocks.
+pub(crate) const SEGMENT_BLOCKS: std::ops::RangeInclusive<u32> = 8..=1 << 16;
+
 /// Tells volumes apart, so that no volume takes another one's groups for its own. The caller
 /// draws it at random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,16 +69,15 @@ impl VolumeShape {
     pub fn fit(device: Bytes, logical: Bytes, segment: Bytes) -> Result<Self, LayerError> {
         let fault = |what, seen, wanted| Err(LayerError::Shape { what, seen, wanted });
         let blocks = |bytes: Bytes| u32::try_from(bytes.get() / BLOCK.get()).ok();
-        if !segment.is_multiple_of(BLOCK) || !(8..=1 << 16).contains(&(segment.get() / BLOCK.get()))
-        {
+        let segment_blocks = blocks(segment).unwrap_or(0);
+        if !segment.is_multiple_of(BLOCK) || !SEGMENT_BLOCKS.contains(&segment_blocks) {
             return fault("segment", segment, format!("32 KiB to 256 MiB, a multiple of {BLOCK}"));
         }
         let Some(device_blocks) = blocks(device) else {
             return fault("device", device, "at most 16 TiB".to_owned());
         };
-        let mut shape =
-            Self { logical: blocks(logical).unwrap_or(u32::MAX), segment: 0, segments: 0 };
-        shape.segment = (segment.get() / BLOCK.get()) as u32;
+        let logical_blocks = blocks(logical).unwrap_or(u32::MAX);
+        let mut shape = Self { logical: logical_blocks, segment: segment_blocks, segments: 0 };
         shape.segments = match u64::from(device_blocks).checked_sub(shape.first_block()) {
             Some(left) => (left / u64::from(shape.segment)) as u32,
             None => 0,

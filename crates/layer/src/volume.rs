@@ -296,10 +296,11 @@ impl<D: BlockDevice> Volume<D> {
         if group.entries.is_empty() {
             return Ok(());
         }
+        let is_early = planted(PlantedBug::DurableTooEarly);
         let header = GroupHeader {
             volume: self.id,
             sequence: self.position.sequence + 1,
-            durable: self.safe.durable,
+            durable: self.safe.durable + u64::from(is_early),
             chain: self.position.chain,
             next: self.position.next,
             entries: std::mem::take(&mut group.entries),

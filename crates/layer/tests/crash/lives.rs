@@ -3,7 +3,7 @@
 use stats::random::{Random, derive_seed};
 
 use super::{Life, Size, Step, WriteHistory, recover};
-use crate::CrashLoss;
+use crate::{BlockMemory, CrashLoss};
 
 /// Crash points by default; `PLIMSOLL_CRASHES` asks for more.
 const CRASHES: u64 = 50_000;
@@ -50,23 +50,18 @@ pub fn crash_all(seed: u64) -> Result<u64, String> {
         for place in 0..=end {
             let loss = CrashLoss::Random(derive_seed(seed, &[life_number, place as u64]));
             let fault = |fault| format!("life {life_number}, change {place} of {end}: {fault}");
-            let crashed = life.device.crash(place, loss);
-            let mut opened = crashed.clone();
-            let shown = life.check(&mut opened, place).map_err(fault)?;
-            crashes += 1;
-            if random.below(6) == 0 {
-                for inner in 0..=opened.changes() {
-                    let loss = CrashLoss::Random(random.bits());
-                    let mut again = opened.crash(inner, loss);
-                    let fault = |fault| {
-                        format!("life {life_number}, change {place}, {inner} of recovery: {fault}")
-                    };
-                    recover(&mut again, &life.history, shown..=shown).map_err(fault)?;
-                    crashes += 1;
-                }
+            let mut crashed = life.device.crash(place, loss);
+            let before = (place == stop).then(|| crashed.clone());
+            let is_nested = random.below(6) == 0;
+            if is_nested {
+                crashed = crashed.journaled();
             }
-            if place == stop {
-                next = Some((crashed, shown));
+            let shown = life.check(&mut crashed, place).map_err(fault)?;
+            next = before.map(|device| (device, shown)).or(next);
+            crashes += 1;
+            if is_nested {
+                crashes += crash_recovery(&mut crashed, &life.history, shown, random.bits())
+                    .map_err(fault)?;
             }
         }
         let (crashed, shown) = next.ok_or("no crash to go on from")?;
@@ -75,6 +70,23 @@ pub fn crash_all(seed: u64) -> Result<u64, String> {
         history.cut(shown);
     }
     Ok(crashes)
+}
+
+/// Crashes a recovery at every place of its journal: what it showed must be shown again.
+fn crash_recovery(
+    opened: &mut BlockMemory,
+    history: &WriteHistory,
+    shown: usize,
+    seed: u64,
+) -> Result<u64, String> {
+    let end = opened.changes();
+    for place in 0..=end {
+        let loss = CrashLoss::Random(derive_seed(seed, &[place as u64]));
+        let mut crashed = opened.crash(place, loss);
+        recover(&mut crashed, history, shown..=shown)
+            .map_err(|fault| format!("change {place} of recovery: {fault}"))?;
+    }
+    Ok(end as u64 + 1)
 }
 
 fn steps(random: &mut Random, size: Size) -> Vec<Step> {

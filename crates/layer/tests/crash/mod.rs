@@ -103,12 +103,12 @@ impl Size {
         }
     }
 
-    /// An empty volume on a device that journals from now on.
+    /// An empty volume.
     pub fn create(self) -> BlockMemory {
         let blocks = (self.segments + 1) * self.segment;
         let mut device = BlockMemory::new(bytes(blocks));
         Volume::create(&mut device, &self.options()).unwrap();
-        device.journaled()
+        device
     }
 }
 
@@ -136,6 +136,7 @@ impl Life {
     /// Opens the volume on `device`, which shows the last state of the history, and takes the steps.
     pub fn run(device: BlockMemory, history: WriteHistory, steps: &[Step]) -> Result<Self, String> {
         let start = (0, history.len());
+        let device = device.journaled();
         let mut life = Self { device, history, issued: vec![start], safe: vec![start] };
         let mut volume = open(&mut life.device)?;
         for &step in steps {
