@@ -18,9 +18,8 @@ fn main() -> Result<(), layer::LayerError> {
         let mut data = vec![0; 4096];
         random.fill(&mut data);
         let mut write = |volume: &mut Volume<BlockMemory>, count: u64| {
-            (0..count).try_for_each(|_| {
-                volume.write(ByteOffset::new(4096 * random.below(blocks)), &data)
-            })
+            (0..count)
+                .try_for_each(|_| volume.write(ByteOffset::new(4096 * random.below(blocks)), &data))
         };
         write(&mut volume, 4 * blocks)?;
         let (before, begun) = (volume.counts(), Instant::now());

@@ -16,7 +16,7 @@ fn flushed() -> Result<Life, String> {
     }
     steps.extend([Step::Reopen, Step::Write(3, 4), Step::Flush, Step::Trim(8, 2)]);
     steps.extend([Step::Write(12, 5), Step::Flush, Step::Write(1, 1), Step::Flush]);
-    Life::run(SIZE.create(), WriteHistory::new(SIZE.logical), &steps)
+    Life::first(SIZE, &steps)
 }
 
 /// Opens and reads all. What can be read must be the last state. Returns how many blocks are right;
@@ -75,7 +75,7 @@ fn a_flipped_bit_gives_right_data_or_an_error() {
 fn a_flushed_group_that_is_lost_is_no_end_of_the_log() {
     let steps = (0..6).flat_map(|block| [Step::Write(block, 1), Step::Flush]);
     let steps: Vec<Step> = steps.collect();
-    let life = Life::run(SIZE.create(), WriteHistory::new(SIZE.logical), &steps).unwrap();
+    let life = Life::first(SIZE, &steps).unwrap();
     for block in 0..6 {
         let mut device = life.device.clone();
         device.write(find(&device, &life.history, block), &[0; BLOCK]).unwrap();

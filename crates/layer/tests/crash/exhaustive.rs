@@ -3,7 +3,7 @@
 //! Most known crash bugs of file systems need three operations or fewer (Mohan et al. 2018,
 //! CrashMonkey and ACE). The alphabet overlaps on purpose.
 
-use super::{Life, Size, Step, WriteHistory};
+use super::{Life, Size, Step};
 use crate::CrashLoss;
 
 const ALPHABET: [&[Step]; 8] = [
@@ -41,7 +41,7 @@ fn no_short_sequence_loses_anything() {
 fn crash_all(steps: &[Step]) -> Result<u64, String> {
     let aged = [Step::Write(0, 4), Step::Flush, Step::Trim(0, 1), Step::Flush];
     let steps: Vec<Step> = aged.iter().chain(steps).copied().collect();
-    let mut life = Life::run(SIZE.create(), WriteHistory::new(SIZE.logical), &steps)?;
+    let mut life = Life::first(SIZE, &steps)?;
     let mut crashes = 0;
     for place in 0..=life.device.changes() {
         let pending = life.device.unflushed(place);

@@ -38,38 +38,63 @@ fn survives_a_crash_anywhere() {
 pub fn crash_all(seed: u64) -> Result<u64, String> {
     let mut random = Random::new(seed);
     let size = SIZES[random.below(SIZES.len() as u64) as usize];
-    let mut device = size.create();
-    let mut history = WriteHistory::new(size.logical);
+    let mut life = Life::first(size, &steps(&mut random, size))?;
     let mut crashes = 0;
-    for life_number in 0..4 {
-        let steps = steps(&mut random, size);
-        let mut life = Life::run(device, history, &steps)?;
-        let end = life.device.changes();
-        let stop = end - random.below(1 + end as u64 / 3) as usize;
-        let mut next = None;
-        for place in 0..=end {
-            let loss = CrashLoss::Random(derive_seed(seed, &[life_number, place as u64]));
-            let fault = |fault| format!("life {life_number}, change {place} of {end}: {fault}");
-            let mut crashed = life.device.crash(place, loss);
-            let before = (place == stop).then(|| crashed.clone());
-            let is_nested = random.below(6) == 0;
-            if is_nested {
-                crashed = crashed.journaled();
+    for number in 0..4 {
+        let fault = |fault| format!("life {number}, {fault}");
+        let (tried, crashed) = crash_everywhere(&mut life, &mut random).map_err(fault)?;
+        crashes += tried;
+        let (device, safe) = match random.below(3) {
+            0 => killed(&mut life)?,
+            _ => {
+                let (device, shown) = crashed;
+                life.history.cut(shown);
+                (device.journaled(), shown)
             }
-            let shown = life.check(&mut crashed, place).map_err(fault)?;
-            next = before.map(|device| (device, shown)).or(next);
-            crashes += 1;
-            if is_nested {
-                crashes += crash_recovery(&mut crashed, &life.history, shown, random.bits())
-                    .map_err(fault)?;
-            }
-        }
-        let (crashed, shown) = next.ok_or("no crash to go on from")?;
-        device = crashed;
-        history = life.history;
-        history.cut(shown);
+        };
+        life = Life::run(device, life.history, safe, &steps(&mut random, size)).map_err(fault)?;
     }
     Ok(crashes)
+}
+
+/// Only the program dies: the device still has all in its cache, and nothing more of it is safe.
+/// Returns the device, and how much of the history is safe.
+fn killed(life: &mut Life) -> Result<(BlockMemory, usize), String> {
+    let end = life.device.changes();
+    let safe = *life.allowed(end).start();
+    let device = life.device.clone();
+    let shown = life.check(&mut device.clone(), end)?;
+    life.history.cut(shown);
+    Ok((device, safe))
+}
+
+/// Crashes a life at every place of its journal. Returns the number of crash points, and what one of
+/// the later ones left, with the state that it shows.
+fn crash_everywhere(
+    life: &mut Life,
+    random: &mut Random,
+) -> Result<(u64, (BlockMemory, usize)), String> {
+    let mut crashes = 0;
+    let mut next = None;
+    let end = life.device.changes();
+    let stop = end - random.below((end - life.start()) as u64 / 3) as usize;
+    for place in life.start()..=end {
+        let fault = |fault| format!("change {place} of {end}: {fault}");
+        let mut crashed = life.device.crash(place, CrashLoss::Random(random.bits()));
+        let before = (place == stop).then(|| crashed.clone());
+        let is_nested = random.below(6) == 0;
+        if is_nested {
+            crashed = crashed.journaled();
+        }
+        let shown = life.check(&mut crashed, place).map_err(fault)?;
+        next = before.map(|device| (device, shown)).or(next);
+        crashes += 1;
+        if is_nested {
+            crashes +=
+                crash_recovery(&mut crashed, &life.history, shown, random.bits()).map_err(fault)?;
+        }
+    }
+    Ok((crashes, next.ok_or("no crash to go on from")?))
 }
 
 /// Crashes a recovery at every place of its journal: what it showed must be shown again.

@@ -134,11 +134,18 @@ pub struct Life {
 
 impl Life {
     /// Opens the volume on `device`, which shows the last state of the history, and takes the steps.
-    pub fn run(device: BlockMemory, history: WriteHistory, steps: &[Step]) -> Result<Self, String> {
-        let start = (0, history.len());
-        let device = device.journaled();
-        let mut life = Self { device, history, issued: vec![start], safe: vec![start] };
+    /// Of the history, `safe` changes are durable before.
+    pub fn run(
+        device: BlockMemory,
+        history: WriteHistory,
+        safe: usize,
+        steps: &[Step],
+    ) -> Result<Self, String> {
+        let start = device.changes();
+        let issued = vec![(start, history.len())];
+        let mut life = Self { device, history, issued, safe: vec![(start, safe)] };
         let mut volume = open(&mut life.device)?;
+        life.safe.push((volume.device().changes(), life.history.len()));
         for &step in steps {
             let begun = volume.device().changes();
             let fault = |error| format!("{step:?}: {error}");
@@ -169,8 +176,18 @@ impl Life {
         Ok(life)
     }
 
+    /// A life that begins with an empty volume.
+    pub fn first(size: Size, steps: &[Step]) -> Result<Self, String> {
+        Self::run(size.create().journaled(), WriteHistory::new(size.logical), 0, steps)
+    }
+
+    /// Where its journal begins.
+    pub fn start(&self) -> usize {
+        self.issued[0].0
+    }
+
     /// The states that are right after a crash at this place.
-    fn allowed(&self, at: usize) -> std::ops::RangeInclusive<usize> {
+    pub fn allowed(&self, at: usize) -> std::ops::RangeInclusive<usize> {
         let last = |marks: &[(usize, usize)]| {
             marks.iter().rev().find(|&&(place, _)| place <= at).map_or(0, |&(_, len)| len)
         };

@@ -91,11 +91,19 @@ impl Pool {
 
 #[test]
 fn uniform_writes_cost_what_the_closed_form_says() {
-    for pool in [Pool { segments: 512, segment: 128 }, Pool { segments: 512, segment: 256 },Pool { segments: 1024, segment: 512 }] {
-    for share in [0.5, 0.6, 0.7, 0.8, 0.9] {
-        let live = LiveShare::new(share).unwrap();
-        let wanted = live.write_amplification();
-        let seen = pool.amplification(live, 8);
-        println!("{share}: {seen:.3}, closed form {wanted:.3}, {:+.1} %", 100.0 * (seen / wanted - 1.0));
-    }}
+    for pool in [
+        Pool { segments: 512, segment: 128 },
+        Pool { segments: 512, segment: 256 },
+        Pool { segments: 1024, segment: 512 },
+    ] {
+        for share in [0.5, 0.6, 0.7, 0.8, 0.9] {
+            let live = LiveShare::new(share).unwrap();
+            let wanted = live.write_amplification();
+            let seen = pool.amplification(live, 8);
+            println!(
+                "{share}: {seen:.3}, closed form {wanted:.3}, {:+.1} %",
+                100.0 * (seen / wanted - 1.0)
+            );
+        }
+    }
 }
