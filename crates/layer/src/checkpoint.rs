@@ -9,7 +9,7 @@ use crate::map::BlockMap;
 use crate::planted::{PlantedBug, planted};
 use crate::segments::{SafeUpTo, SegmentTable};
 use crate::shape::{MAP_ENTRY, SegmentNumber, VolumeId, VolumeShape, Within};
-use crate::volume::{CreateOptions, LogCounts, OpenGroup, Recovered, Volume};
+use crate::volume::{CreateOptions, LogCounts, LogVolume, OpenGroup, Recovered};
 use crate::{BLOCK, BLOCK_LEN};
 
 /// Blocks of the map that are written or read at once.
@@ -18,7 +18,7 @@ const MAP_CHUNK: u64 = 256;
 /// Where the two superblocks are.
 pub(crate) const SUPERBLOCKS: [ByteOffset; 2] = [ByteOffset::ZERO, ByteOffset::new(BLOCK.get())];
 
-impl<D: BlockDevice> Volume<D> {
+impl<D: BlockDevice> LogVolume<D> {
     /// Makes a volume on a device; what was there is lost.
     pub fn create(mut device: D, options: &CreateOptions) -> Result<Self, LayerError> {
         let shape = VolumeShape::fit(device.size(), options.logical, options.segment)?;

@@ -9,10 +9,10 @@ use crate::format::GroupHeader;
 use crate::planted::{PlantedBug, planted};
 use crate::recover::writes;
 use crate::shape::{Logical, Physical, SegmentNumber, Within};
-use crate::volume::Volume;
+use crate::volume::LogVolume;
 use crate::{BLOCK_LEN, shape};
 
-impl<D: BlockDevice> Volume<D> {
+impl<D: BlockDevice> LogVolume<D> {
     /// Empties one segment, if one is worth it; for idle time. Returns whether it did.
     pub fn collect(&mut self) -> Result<bool, LayerError> {
         self.make_room()?;

@@ -1,6 +1,6 @@
 //! A log-structured translation layer: random writes of 4 KiB become sequential appends.
 //!
-//! A [`Volume`] lives on a [`BlockDevice`]. Writes are gathered into *groups*: a header block that
+//! A [`LogVolume`] lives on a [`BlockDevice`]. Writes are gathered into *groups*: a header block that
 //! names and checks the data blocks behind it. A group is one contiguous write, and groups fill one
 //! *segment* after another. A map in memory knows where each logical block is; a collector copies
 //! what is still live out of the emptiest segments, so that they can be written again.
@@ -8,7 +8,7 @@
 //! What holds after any crash of the device, at any moment, that of recovery included:
 //!
 //! * The volume is the state after a prefix of the sequence of writes and trims, block by block,
-//!   and the prefix contains all that [`Volume::flush`] has returned for.
+//!   and the prefix contains all that [`LogVolume::flush`] has returned for.
 //! * Torn writes are found by checksums; the device need not write more than single bits whole.
 //! * One flipped bit anywhere gives the right data or an error, never other data.
 //!
@@ -34,7 +34,7 @@ pub use device::{BlockAction, BlockDevice, BlockError};
 pub use error::LayerError;
 pub use memory::{BlockMemory, CrashLoss};
 pub use shape::VolumeId;
-pub use volume::{CreateOptions, LogCounts, Recovered, Volume};
+pub use volume::{CreateOptions, LogCounts, LogVolume, Recovered};
 pub use worth::{DeviceCosts, LayerForecast, LiveShare};
 
 /// What a volume reads and writes at once; offsets and lengths are multiples of it.

@@ -10,7 +10,7 @@ const SECTOR: usize = 512;
 
 /// A change of the device, in the order in which it was asked for.
 #[derive(Clone, Debug)]
-enum Change {
+enum DeviceChange {
     Write(usize, Vec<u8>),
     /// A trim. It reads as zeroes once it is done.
     Zero(usize, usize),
@@ -36,7 +36,7 @@ pub struct BlockMemory {
     /// With all changes before `settled`, which is the place of a flush in the journal.
     durable: Vec<u8>,
     settled: usize,
-    journal: Option<Vec<Change>>,
+    journal: Option<Vec<DeviceChange>>,
     failures: Vec<(BlockAction, u64)>,
 }
 
@@ -68,7 +68,12 @@ impl BlockMemory {
     /// Of the first `at` changes, how many came after the last flush.
     pub fn unflushed(&self, at: usize) -> usize {
         let journal = self.journal.as_deref().unwrap_or_default();
-        journal.iter().take(at).rev().take_while(|change| !matches!(change, Change::Flush)).count()
+        journal
+            .iter()
+            .take(at)
+            .rev()
+            .take_while(|change| !matches!(change, DeviceChange::Flush))
+            .count()
     }
 
     /// The device after a crash that followed the first `at` changes. It keeps no journal.
@@ -81,7 +86,7 @@ impl BlockMemory {
             apply(&mut self.durable, change, &mut |_| true);
         }
         self.settled = self.settled.max(start);
-        let mut pending: Vec<(usize, &Change)> =
+        let mut pending: Vec<(usize, &DeviceChange)> =
             journal.iter().take(at).skip(start).enumerate().collect();
         let mut media = self.durable.clone();
         match loss {
@@ -145,7 +150,7 @@ impl BlockMemory {
         end.map(|end| at.get() as usize..end as usize).ok_or_else(|| refuse("beyond the end"))
     }
 
-    fn record(&mut self, change: impl FnOnce() -> Change) {
+    fn record(&mut self, change: impl FnOnce() -> DeviceChange) {
         if let Some(journal) = &mut self.journal {
             journal.push(change());
         }
@@ -154,11 +159,11 @@ impl BlockMemory {
 
 /// Brings those sectors of a change onto the media that `survives` lets through. It is asked with
 /// the sector's place within the change, from 0 to 1.
-fn apply(media: &mut [u8], change: &Change, survives: &mut dyn FnMut(f64) -> bool) {
+fn apply(media: &mut [u8], change: &DeviceChange, survives: &mut dyn FnMut(f64) -> bool) {
     let (at, length) = match change {
-        Change::Write(at, bytes) => (*at, bytes.len()),
-        Change::Zero(at, length) => (*at, *length),
-        Change::Flush => return,
+        DeviceChange::Write(at, bytes) => (*at, bytes.len()),
+        DeviceChange::Zero(at, length) => (*at, *length),
+        DeviceChange::Flush => return,
     };
     for start in (0..length).step_by(SECTOR) {
         if !survives(start as f64 / length as f64) {
@@ -167,7 +172,7 @@ fn apply(media: &mut [u8], change: &Change, survives: &mut dyn FnMut(f64) -> boo
         let end = (start + SECTOR).min(length);
         let sector = &mut media[at + start..at + end];
         match change {
-            Change::Write(_, bytes) => sector.copy_from_slice(&bytes[start..end]),
+            DeviceChange::Write(_, bytes) => sector.copy_from_slice(&bytes[start..end]),
             _ => sector.fill(0),
         }
     }
@@ -187,7 +192,7 @@ impl BlockDevice for BlockMemory {
     /// An injected failure writes nothing.
     fn write(&mut self, at: ByteOffset, from: &[u8]) -> Result<(), BlockError> {
         let range = self.admit(BlockAction::Write, at, Bytes::new(from.len() as u64))?;
-        self.record(|| Change::Write(range.start, from.to_vec()));
+        self.record(|| DeviceChange::Write(range.start, from.to_vec()));
         self.view[range].copy_from_slice(from);
         Ok(())
     }
@@ -196,13 +201,13 @@ impl BlockDevice for BlockMemory {
     /// treacherous as real ones.
     fn flush(&mut self) -> Result<(), BlockError> {
         self.admit(BlockAction::Flush, ByteOffset::ZERO, Bytes::ZERO)?;
-        self.record(|| Change::Flush);
+        self.record(|| DeviceChange::Flush);
         Ok(())
     }
 
     fn trim(&mut self, at: ByteOffset, length: Bytes) -> Result<(), BlockError> {
         let range = self.admit(BlockAction::Trim, at, length)?;
-        self.record(|| Change::Zero(range.start, range.len()));
+        self.record(|| DeviceChange::Zero(range.start, range.len()));
         self.view[range].fill(0);
         Ok(())
     }

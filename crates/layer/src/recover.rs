@@ -10,7 +10,7 @@ use crate::format::{GroupHeader, LogEntry, LogPosition, Superblock, VERSION};
 use crate::map::BlockPlace;
 use crate::planted::{PlantedBug, planted};
 use crate::shape::{Logical, Physical, SegmentNumber, Within};
-use crate::volume::Volume;
+use crate::volume::LogVolume;
 use crate::{BLOCK, BLOCK_LEN};
 
 /// A group of the log.
@@ -22,7 +22,7 @@ struct FoundGroup {
     after: LogPosition,
 }
 
-impl<D: BlockDevice> Volume<D> {
+impl<D: BlockDevice> LogVolume<D> {
     /// Opens the volume on a device, after a crash too.
     ///
     /// * Errors: [`LayerError::LogDamaged`] and [`LayerError::CheckpointDamaged`] if something that

@@ -49,7 +49,7 @@ pub struct Recovered {
 
 /// A volume of 4 KiB blocks on a device. See the crate for what it guarantees.
 #[derive(Debug)]
-pub struct Volume<D> {
+pub struct LogVolume<D> {
     pub(crate) device: D,
     pub(crate) id: VolumeId,
     pub(crate) shape: VolumeShape,
@@ -85,7 +85,7 @@ impl OpenGroup {
     }
 }
 
-impl<D: BlockDevice> Volume<D> {
+impl<D: BlockDevice> LogVolume<D> {
     /// Reads blocks. What was never written, or trimmed, reads as zeroes.
     ///
     /// * Errors: a block whose data are not what was written is [`LayerError::BlockDamaged`].

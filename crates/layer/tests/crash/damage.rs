@@ -3,7 +3,7 @@
 use stats::random::Random;
 
 use super::{BLOCK, Life, Size, Step, WriteHistory, at, bytes, contents, id_of, open};
-use crate::{BlockAction, BlockDevice, BlockMemory, CrashLoss, LayerError, Volume};
+use crate::{BlockAction, BlockDevice, BlockMemory, CrashLoss, LayerError, LogVolume};
 
 const SIZE: Size = Size { segment: 8, segments: 12, logical: 24 };
 
@@ -22,7 +22,7 @@ fn flushed() -> Result<Life, String> {
 /// Opens and reads all. What can be read must be the last state. Returns how many blocks are right;
 /// `None` if the volume does not open.
 fn read_each(device: &mut BlockMemory, history: &WriteHistory) -> Result<Option<usize>, String> {
-    let Ok(mut volume) = Volume::open(device) else { return Ok(None) };
+    let Ok(mut volume) = LogVolume::open(device) else { return Ok(None) };
     let last = &history.states[history.len()];
     let mut right = 0;
     let mut data = vec![0; BLOCK];
@@ -79,7 +79,7 @@ fn a_flushed_group_that_is_lost_is_no_end_of_the_log() {
     for block in 0..6 {
         let mut device = life.device.clone();
         device.write(find(&device, &life.history, block), &[0; BLOCK]).unwrap();
-        match Volume::open(&mut device).map(|volume| volume.recovered().groups) {
+        match LogVolume::open(&mut device).map(|volume| volume.recovered().groups) {
             Err(LayerError::LogDamaged { sequence }) => assert_eq!(sequence, 1 + u64::from(block)),
             Err(error) => panic!("{error}"),
             Ok(groups) => assert_eq!((block, groups), (5, 5)),
@@ -131,9 +131,9 @@ fn a_failed_write_or_flush_makes_the_volume_read_only() {
             volume.write(at(0), &contents(1)).unwrap();
             volume.flush().unwrap();
             volume.device.fail(action, after);
-            let step = |n: u32, volume: &mut Volume<&mut BlockMemory>| {
+            let step = |n: u32, volume: &mut LogVolume<&mut BlockMemory>| {
                 volume.write(at(1 + n % 20), &contents(2 + n))?;
-                if n % 3 == 0 { volume.flush() } else { Ok(()) }
+                if n.is_multiple_of(3) { volume.flush() } else { Ok(()) }
             };
             let failed = (0..100).find_map(|n| step(n, &mut volume).err().map(|error| (n, error)));
             let Some((n, LayerError::Device(cause))) = failed else { panic!("{failed:?}") };

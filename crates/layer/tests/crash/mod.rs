@@ -12,7 +12,7 @@ mod planted_bugs;
 
 use units::{ByteOffset, Bytes};
 
-use crate::{BlockMemory, CreateOptions, Volume, VolumeId};
+use crate::{BlockMemory, CreateOptions, LogVolume, VolumeId};
 
 pub const BLOCK: usize = 4096;
 
@@ -107,7 +107,7 @@ impl Size {
     pub fn create(self) -> BlockMemory {
         let blocks = (self.segments + 1) * self.segment;
         let mut device = BlockMemory::new(bytes(blocks));
-        Volume::create(&mut device, &self.options()).unwrap();
+        LogVolume::create(&mut device, &self.options()).unwrap();
         device
     }
 }
@@ -200,8 +200,8 @@ impl Life {
     }
 }
 
-pub fn open(device: &mut BlockMemory) -> Result<Volume<&mut BlockMemory>, String> {
-    Volume::open(device).map_err(|error| format!("open: {error}"))
+pub fn open(device: &mut BlockMemory) -> Result<LogVolume<&mut BlockMemory>, String> {
+    LogVolume::open(device).map_err(|error| format!("open: {error}"))
 }
 
 /// Opens a volume, audits it, and finds the state that it shows.
@@ -215,7 +215,7 @@ pub fn recover(
 }
 
 fn compare(
-    volume: &mut Volume<&mut BlockMemory>,
+    volume: &mut LogVolume<&mut BlockMemory>,
     history: &WriteHistory,
     allowed: std::ops::RangeInclusive<usize>,
 ) -> Result<usize, String> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use layer::{BlockDevice, BlockError, CreateOptions, LiveShare, Volume, VolumeId};
+use layer::{BlockDevice, BlockError, CreateOptions, LiveShare, LogVolume, VolumeId};
 use stats::random::Random;
 use units::{ByteOffset, Bytes};
 
@@ -70,7 +70,7 @@ impl Pool {
         let size = Bytes::new(segment.get() * self.segments + map);
         let device = SparseDevice { size, blocks: HashMap::new() };
         let options = CreateOptions { logical, segment, id: VolumeId(1) };
-        let mut volume = Volume::create(device, &options).unwrap();
+        let mut volume = LogVolume::create(device, &options).unwrap();
         let mut random = Random::new(11);
         let data = vec![0; BLOCK as usize];
         for n in 0..blocks {
@@ -89,21 +89,20 @@ impl Pool {
     }
 }
 
+/// Measured: within 2 % from 0.5 to 0.8. Below the closed form, which is for segments without end: the
+/// smaller they are, the more they differ, and the better a choice among them.
 #[test]
 fn uniform_writes_cost_what_the_closed_form_says() {
-    for pool in [
-        Pool { segments: 512, segment: 128 },
-        Pool { segments: 512, segment: 256 },
-        Pool { segments: 1024, segment: 512 },
-    ] {
-        for share in [0.5, 0.6, 0.7, 0.8, 0.9] {
-            let live = LiveShare::new(share).unwrap();
-            let wanted = live.write_amplification();
-            let seen = pool.amplification(live, 8);
-            println!(
-                "{share}: {seen:.3}, closed form {wanted:.3}, {:+.1} %",
-                100.0 * (seen / wanted - 1.0)
-            );
-        }
+    let pool = match std::env::var_os("PLIMSOLL_CRASHES") {
+        None => Pool { segments: 512, segment: 128 },
+        Some(_) => Pool { segments: 1024, segment: 512 },
+    };
+    for share in [0.5, 0.6, 0.7, 0.8] {
+        let live = LiveShare::new(share).unwrap();
+        let wanted = live.write_amplification();
+        let seen = pool.amplification(live, 6);
+        let off = seen / wanted - 1.0;
+        println!("{share}: {seen:.3}, closed form {wanted:.3}, {:+.1} %", 100.0 * off);
+        assert!(off.abs() < 0.03, "{share}: {seen}, closed form {wanted}");
     }
 }

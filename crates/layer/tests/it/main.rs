@@ -1,10 +1,12 @@
 //! The volume as its callers see it.
 
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are no tests to clippy")]
+
 mod amplification;
 mod room;
 mod shape;
 
-use layer::{BlockMemory, CreateOptions, Volume, VolumeId};
+use layer::{BlockMemory, CreateOptions, LogVolume, VolumeId};
 use units::{ByteOffset, Bytes};
 
 const BLOCK: u64 = 4096;
@@ -14,10 +16,10 @@ fn at(block: u64) -> ByteOffset {
 }
 
 /// A volume on a device of so many segments.
-fn volume(segment: Bytes, segments: u64, logical: Bytes) -> Volume<BlockMemory> {
+fn volume(segment: Bytes, segments: u64, logical: Bytes) -> LogVolume<BlockMemory> {
     let map = logical.get() / 256 + 2 * segment.get();
     let device = BlockMemory::new(Bytes::new(segment.get() * segments + map));
-    Volume::create(device, &CreateOptions { logical, segment, id: VolumeId(7) }).unwrap()
+    LogVolume::create(device, &CreateOptions { logical, segment, id: VolumeId(7) }).unwrap()
 }
 
 /// A block that shows a number.

@@ -1,6 +1,6 @@
 //! Free space never runs out, however full the volume and however bad the writes.
 
-use layer::{LayerError, Volume};
+use layer::{LayerError, LogVolume};
 use stats::random::Random;
 use units::Bytes;
 
@@ -11,7 +11,7 @@ fn fullest(segment: Bytes, segments: u64) -> Bytes {
     let fits = |blocks: u64| {
         let device = layer::BlockMemory::new(Bytes::new(segment.get() * (segments + 4)));
         let (logical, id) = (Bytes::new(blocks * BLOCK), layer::VolumeId(7));
-        Volume::create(device, &layer::CreateOptions { logical, segment, id }).is_ok()
+        LogVolume::create(device, &layer::CreateOptions { logical, segment, id }).is_ok()
     };
     let blocks = (1..segment.get() / BLOCK * segments).take_while(|&n| fits(n)).last();
     Bytes::new(blocks.unwrap() * BLOCK)
@@ -40,7 +40,7 @@ fn the_fullest_volume_takes_writes_for_ever() {
             }
         }
         assert_eq!(volume.audit(), [""; 0]);
-        let mut volume = Volume::open(volume.close().unwrap()).unwrap();
+        let mut volume = LogVolume::open(volume.close().unwrap()).unwrap();
         let mut data = block(0);
         for (n, &number) in (0..).zip(&shown) {
             volume.read(at(n), &mut data).unwrap();
