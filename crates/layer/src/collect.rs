@@ -3,6 +3,7 @@
 //! Greedy: the victim with the fewest live blocks first, which is the best choice for writes that
 //! have no memory. Copies go to the end of the log like writes, so their order needs no thought.
 
+use crate::checksum::Checksum;
 use crate::device::BlockDevice;
 use crate::error::LayerError;
 use crate::format::GroupHeader;
@@ -114,9 +115,10 @@ impl<D: BlockDevice> LogVolume<D> {
         }
         let mut is_read = true;
         for (&(_, at), block) in run.iter().zip(bytes.chunks(BLOCK_LEN)) {
-            let is_right = crc32fast::hash(block) == self.map.get(at).crc;
+            let sum = Checksum::of(block);
+            let is_right = sum.crc == self.map.get(at).crc;
             if is_right || planted(PlantedBug::CopyOfDead) {
-                self.append(at, block)?;
+                self.append(at, block, sum)?;
                 self.counts.copied += 1;
             }
             is_read &= is_right;

@@ -152,7 +152,7 @@ impl<D: BlockDevice> LogVolume<D> {
         let first = self.first_block(at, Bytes::new(from.len() as u64))?;
         for (at, block) in (first.0..).map(Logical).zip(from.chunks(BLOCK_LEN)) {
             self.make_room()?;
-            self.append(at, block)?;
+            self.append(at, block, Checksum::of(block))?;
             self.counts.written += 1;
         }
         Ok(())
@@ -246,9 +246,13 @@ impl<D: BlockDevice> LogVolume<D> {
     }
 
     /// Puts a block at the end of the log. [`Self::make_room`] comes first, unless it is a copy.
-    pub(crate) fn append(&mut self, at: Logical, data: &[u8]) -> Result<(), LayerError> {
+    pub(crate) fn append(
+        &mut self,
+        at: Logical,
+        data: &[u8],
+        sum: Checksum,
+    ) -> Result<(), LayerError> {
         self.prepare()?;
-        let sum = Checksum::of(data);
         let place = BlockPlace { block: self.slot_block(), crc: sum.crc };
         let group = &mut self.group;
         let start = (group.data as usize + 1) * BLOCK_LEN;
