@@ -189,9 +189,6 @@ impl Superblock {
             segment: words[4] as u32,
             segments: words[5] as u32,
         };
-        if !SEGMENT_BLOCKS.contains(&shape.segment) || shape.segments < 2 {
-            return None;
-        }
         let position = LogPosition {
             segment: SegmentNumber(words[8] as u32),
             within: Within(words[9] as u32),
@@ -199,6 +196,11 @@ impl Superblock {
             sequence: words[11],
             chain: words[12] as u32,
         };
+        let is_within = position.segment.max(position.next).0 < shape.segments
+            && position.within.0 <= shape.segment;
+        if !SEGMENT_BLOCKS.contains(&shape.segment) || !is_within {
+            return None;
+        }
         let (volume, generation, map_crc) = (VolumeId(words[2]), words[6], words[7] as u32);
         Some(Ok(Self { volume, shape, generation, map_crc, position }))
     }
@@ -270,9 +272,9 @@ mod tests {
             generation: 5,
             map_crc: 6,
             position: LogPosition {
-                segment: SegmentNumber(7),
-                within: Within(8),
-                next: SegmentNumber(9),
+                segment: SegmentNumber(3),
+                within: Within(7),
+                next: SegmentNumber(1),
                 sequence: 10,
                 chain: 11,
             },

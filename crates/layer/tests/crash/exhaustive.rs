@@ -3,8 +3,8 @@
 //! Most known crash bugs of file systems need three operations or fewer (Mohan et al. 2018,
 //! CrashMonkey and ACE). The alphabet overlaps on purpose.
 
-use super::{Life, Size, Step};
-use crate::CrashLoss;
+use super::{Life, Size, Step, recover};
+use crate::{CrashLoss, CreateOptions, LayerError, LogVolume, VolumeId};
 
 const ALPHABET: [&[Step]; 8] = [
     &[Step::Write(2, 1)],
@@ -35,6 +35,36 @@ fn no_short_sequence_loses_anything() {
         crashes += crash_all(&steps).unwrap_or_else(|fault| panic!("{steps:?}: {fault}"));
     }
     println!("{crashes} crash points of all sequences of {length}");
+}
+
+/// A creation that is cut short leaves the old volume, none, or the new one; no mixture of them.
+#[test]
+fn a_crash_of_a_creation_leaves_no_mixture() {
+    let steps = [Step::Write(0, 4), Step::Flush, Step::Write(1, 2), Step::Flush];
+    let life = Life::first(SIZE, &steps).unwrap();
+    let mut device = life.device.journaled();
+    let options = CreateOptions { id: VolumeId(2), ..SIZE.options() };
+    LogVolume::create(&mut device, &options).unwrap();
+    let mut seen = [0; 3];
+    for place in 0..=device.changes() {
+        for seed in 0..50 {
+            let mut crashed = device.crash(place, CrashLoss::Random(seed));
+            if LogVolume::open(&mut crashed).map(drop) == Err(LayerError::NoVolume) {
+                seen[1] += 1;
+                continue;
+            }
+            let len = life.history.len();
+            let shown = recover(&mut crashed, &life.history, 0..=len);
+            match shown.unwrap_or_else(|fault| panic!("change {place}, {seed}: {fault}")) {
+                0 => seen[2] += 1,
+                shown => {
+                    assert_eq!(shown, len);
+                    seen[0] += 1;
+                }
+            }
+        }
+    }
+    assert!(seen.iter().all(|&n| n > 20), "{seen:?}");
 }
 
 /// Returns the number of crash points.
