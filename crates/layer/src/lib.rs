@@ -12,6 +12,10 @@
 //! * Torn writes are found by checksums; the device need not write more than single bits whole.
 //! * One flipped bit anywhere gives the right data or an error, never other data.
 //!
+//! What does not hold: if more than one bit decays in the group that was flushed last, and the volume
+//! was not closed, the group looks like a torn write and is lost without an error. Elsewhere such
+//! damage is an error too.
+//!
 //! Limits: all calls are synchronous, and a caller uses a volume alone. The map takes 8 bytes of
 //! memory per block (2 MiB per GiB). A checkpoint writes the whole map.
 

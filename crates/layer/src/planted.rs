@@ -43,6 +43,8 @@ pub(crate) enum PlantedBug {
     TrimInMemory,
     /// Reads do not compare checksums.
     NoReadCheck,
+    /// A failed flush is forgotten.
+    FailureForgotten,
     /// A flipped bit of a header looks like a torn write.
     NoMending,
 }

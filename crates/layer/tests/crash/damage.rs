@@ -2,7 +2,9 @@
 
 use stats::random::Random;
 
-use super::{BLOCK, Life, Size, Step, WriteHistory, at, bytes, contents, id_of, open};
+use super::{
+    BLOCK, Life, Size, Step, WriteHistory, at, bytes, compare, contents, id_of, open, recover,
+};
 use crate::{BlockAction, BlockDevice, BlockMemory, CrashLoss, LayerError, LogVolume};
 
 const SIZE: Size = Size { segment: 8, segments: 12, logical: 24 };
@@ -120,44 +122,78 @@ fn a_damaged_block_survives_collections_as_an_error() {
     assert_eq!(volume.audit(), [""; 0]);
 }
 
-/// Fails each write and each flush of a run in turn.
+/// Fails each write and each flush of a run in turn, and lets the device crash afterwards.
 #[test]
 fn a_failed_write_or_flush_makes_the_volume_read_only() {
+    failures().unwrap();
+}
+
+pub fn failures() -> Result<(), String> {
     for action in [BlockAction::Write, BlockAction::Flush] {
-        let mut failures = 0;
         for after in 0..40 {
-            let mut device = SIZE.create();
-            let mut volume = open(&mut device).unwrap();
-            volume.write(at(0), &contents(1)).unwrap();
-            volume.flush().unwrap();
-            volume.device.fail(action, after);
-            let step = |n: u32, volume: &mut LogVolume<&mut BlockMemory>| {
-                volume.write(at(1 + n % 20), &contents(2 + n))?;
-                if n.is_multiple_of(3) { volume.flush() } else { Ok(()) }
-            };
-            let failed = (0..100).find_map(|n| step(n, &mut volume).err().map(|error| (n, error)));
-            let Some((n, LayerError::Device(cause))) = failed else { panic!("{failed:?}") };
-            failures += 1;
-            assert_eq!(cause.action, action);
-            // The next flush of the device would succeed, and must not be believed.
-            let refused = LayerError::ReadOnly { cause };
-            assert_eq!(volume.flush(), Err(refused.clone()));
-            assert_eq!(volume.write(at(0), &contents(9)), Err(refused.clone()));
-            assert_eq!(volume.trim(at(0), bytes(1)), Err(refused.clone()));
-            assert_eq!(volume.collect(), Err(refused));
-            let mut data = vec![0; BLOCK];
-            volume.read(at(0), &mut data).unwrap();
-            assert_eq!(id_of(&data), Some(1));
-            if let Some(n) = n.checked_sub(1) {
-                // What was acknowledged is still read, from memory if need be.
-                volume.read(at(1 + n % 20), &mut data).unwrap();
-                assert_eq!(id_of(&data), Some(2 + n));
+            let mut device = SIZE.create().journaled();
+            device.fail(action, after + 3);
+            let mut history = WriteHistory::new(SIZE.logical);
+            let mut volume = open(&mut device)?;
+            let safe = write_until_failure(&mut volume, &mut history, action)?;
+            drop(volume);
+            for seed in 0..5 {
+                let mut crashed = device.crash(device.changes(), CrashLoss::Random(seed));
+                recover(&mut crashed, &history, safe..=history.len())?;
             }
-            let message = volume.flush().unwrap_err().to_string();
-            assert!(message.contains("read-only") && message.contains(&action.to_string()));
         }
-        assert_eq!(failures, 40);
     }
+    Ok(())
+}
+
+/// Writes and flushes until a request of the device fails; nothing is written after that, all is read.
+/// Returns how much of the history is safe.
+fn write_until_failure(
+    volume: &mut LogVolume<&mut BlockMemory>,
+    history: &mut WriteHistory,
+    action: BlockAction,
+) -> Result<usize, String> {
+    let mut safe = 0;
+    let cause = loop {
+        let block = history.len() as u32 % 20;
+        let id = history.write(block);
+        let mut result = volume.write(at(block), &contents(id));
+        if result.is_ok() && id.is_multiple_of(3) {
+            result = volume.flush();
+            safe = if result.is_ok() { history.len() } else { safe };
+        }
+        match result {
+            Ok(()) => {}
+            Err(LayerError::Device(cause)) => break cause,
+            Err(error) => return Err(error.to_string()),
+        }
+    };
+    // The next flush of the device would succeed, and must not be believed.
+    let is_cause = cause.action == action;
+    let refused = Err(LayerError::ReadOnly { cause });
+    let later = [
+        volume.flush(),
+        volume.write(at(0), &contents(9)),
+        volume.trim(at(0), bytes(1)),
+        volume.collect().map(drop),
+    ];
+    if !is_cause || later.iter().any(|result| *result != refused) {
+        return Err(format!("after a failed {action}: {later:?}"));
+    }
+    // What was acknowledged is still read, from memory if need be; not so the write that failed.
+    compare(volume, history, history.len() - 1..=history.len())?;
+    Ok(safe)
+}
+
+#[test]
+fn a_read_only_volume_says_why() {
+    let mut device = SIZE.create();
+    let mut volume = open(&mut device).unwrap();
+    volume.device.fail(BlockAction::Flush, 0);
+    volume.write(at(0), &contents(1)).unwrap();
+    assert!(volume.flush().is_err());
+    let message = volume.flush().unwrap_err().to_string();
+    assert_eq!(message, "the volume is read-only since a flush of its device failed");
 }
 
 #[test]

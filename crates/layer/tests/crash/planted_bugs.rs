@@ -55,6 +55,11 @@ fn bugs_of_checksums_are_caught_by_flipped_bits() {
 }
 
 #[test]
+fn a_failure_that_is_forgotten_is_caught() {
+    assert_caught(&[PlantedBug::FailureForgotten], damage::failures);
+}
+
+#[test]
 fn a_chain_that_goes_on_after_recovery_is_caught() {
     assert_caught(&[PlantedBug::SameChainAfterRecovery], damage::a_group_repeats);
 }
