@@ -33,6 +33,27 @@ fn survives_a_crash_anywhere() {
     println!("{crashes} crash points, seeds {first} to {}", seeds.start - 1);
 }
 
+/// Groups of up to 99 blocks, whose entries fill several sectors of the header.
+#[test]
+fn large_groups_are_torn_too() {
+    torn_groups().unwrap();
+}
+
+pub fn torn_groups() -> Result<(), String> {
+    let size = Size { segment: 100, segments: 8, logical: 100 };
+    let round = (0..20).map(|n| Step::Write(5 * n, 5));
+    let steps: Vec<Step> = round.clone().chain([Step::Flush]).chain(round.clone()).collect();
+    let mut life = Life::first(size, &[steps.clone(), steps].concat())?;
+    for place in 0..=life.device.changes() {
+        for seed in 0..20 {
+            let mut crashed = life.device.crash(place, CrashLoss::Random(seed));
+            let fault = |fault| format!("change {place}, {seed}: {fault}");
+            life.check(&mut crashed, place).map_err(fault)?;
+        }
+    }
+    Ok(())
+}
+
 /// Four lives of one volume, each crashed at every place of its journal, and recoveries crashed too.
 /// Returns the number of crash points.
 pub fn crash_all(seed: u64) -> Result<u64, String> {

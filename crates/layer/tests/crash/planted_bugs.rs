@@ -55,6 +55,11 @@ fn bugs_of_checksums_are_caught_by_flipped_bits() {
 }
 
 #[test]
+fn a_large_group_that_is_torn_and_accepted_is_caught() {
+    assert_caught(&[PlantedBug::NoDataCheck], lives::torn_groups);
+}
+
+#[test]
 fn a_failure_that_is_forgotten_is_caught() {
     assert_caught(&[PlantedBug::FailureForgotten], damage::failures);
 }
