@@ -11,7 +11,7 @@ use crate::repo::Repo;
 const LEVELS: &[&[Room]] = &[
     &[pure("units"), edge("kernel")],
     &[pure("stats"), pure("finding")],
-    &[pure("device"), pure("layout"), pure("tpcc")],
+    &[pure("device"), pure("layout"), pure("layer"), pure("tpcc")],
     &[pure("suite")],
     &[pure("record")],
     &[pure("plan")],

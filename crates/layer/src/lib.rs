@@ -1,0 +1,52 @@
+//! A log-structured translation layer: random writes of 4 KiB become sequential appends.
+//!
+//! A [`LogVolume`] lives on a [`BlockDevice`]. Writes are gathered into *groups*: a header block that
+//! names and checks the data blocks behind it. A group is one contiguous write, and groups fill one
+//! *segment* after another. A map in memory knows where each logical block is; a collector copies
+//! what is still live out of the emptiest segments, so that they can be written again.
+//!
+//! What holds after any crash of the device, at any moment, that of recovery included:
+//!
+//! * The volume is the state after a prefix of the sequence of writes and trims, block by block,
+//!   and the prefix contains all that [`LogVolume::flush`] has returned for.
+//! * Torn writes are found by checksums; the device need not write more than single bits whole.
+//! * One flipped bit anywhere gives the right data or an error, never other data.
+//!
+//! What does not hold: if more than one bit decays in the group that was flushed last, and the volume
+//! was not closed, the group looks like a torn write and is lost without an error. Elsewhere such
+//! damage is an error too.
+//!
+//! Limits: all calls are synchronous, and a caller uses a volume alone. The map takes 8 bytes of
+//! memory per block (2 MiB per GiB). A checkpoint writes the whole map.
+
+mod checkpoint;
+mod checksum;
+mod collect;
+mod device;
+mod error;
+mod format;
+mod map;
+mod memory;
+mod planted;
+mod recover;
+mod segments;
+mod shape;
+mod volume;
+mod worth;
+
+pub use device::{BlockAction, BlockDevice, BlockError};
+pub use error::LayerError;
+pub use memory::{BlockMemory, CrashLoss};
+pub use shape::VolumeId;
+pub use volume::{CreateOptions, LogCounts, LogVolume, Recovered};
+pub use worth::{DeviceCosts, LayerForecast, LiveShare};
+
+/// What a volume reads and writes at once; offsets and lengths are multiples of it.
+pub const BLOCK: units::Bytes = units::Bytes::kib(4);
+
+/// [`BLOCK`] as a length of buffers.
+const BLOCK_LEN: usize = 4096;
+
+#[cfg(test)]
+#[path = "../tests/crash/mod.rs"]
+mod crash;

@@ -1,0 +1,380 @@
+//! A volume: reads, writes, and the log that they become.
+
+use units::{ByteOffset, Bytes};
+
+use crate::checksum::Checksum;
+use crate::device::{BlockDevice, BlockError};
+use crate::error::LayerError;
+use crate::format::{GroupHeader, LogEntry, LogPosition};
+use crate::map::{BlockMap, BlockPlace};
+use crate::planted::{PlantedBug, planted};
+use crate::segments::{SafeUpTo, SegmentTable, SegmentUse};
+use crate::shape::{
+    GROUP_ENTRIES, Logical, Physical, SegmentNumber, VolumeId, VolumeShape, Within,
+};
+use crate::{BLOCK, BLOCK_LEN};
+
+/// How a volume is made.
+#[derive(Clone, Copy, Debug)]
+pub struct CreateOptions {
+    /// What it offers.
+    pub logical: Bytes,
+    /// Length of a segment: a multiple of what the device likes to have written at once.
+    pub segment: Bytes,
+    /// Drawn at random by the caller.
+    pub id: VolumeId,
+}
+
+/// What a volume has written since it was opened, in blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogCounts {
+    /// By the caller.
+    pub written: u64,
+    /// By the collector: live blocks of victims.
+    pub copied: u64,
+    /// Group headers.
+    pub headers: u64,
+    /// Checkpoints, in number.
+    pub checkpoints: u64,
+}
+
+/// What opening a volume brought to light.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Groups of the log that were newer than the checkpoint.
+    pub groups: u64,
+    /// Their writes and trims.
+    pub changes: u64,
+}
+
+/// A volume of 4 KiB blocks on a device. See the crate for what it guarantees.
+#[derive(Debug)]
+pub struct LogVolume<D> {
+    pub(crate) device: D,
+    pub(crate) id: VolumeId,
+    pub(crate) shape: VolumeShape,
+    pub(crate) generation: u64,
+    pub(crate) map: BlockMap,
+    pub(crate) segments: SegmentTable,
+    pub(crate) position: LogPosition,
+    pub(crate) group: OpenGroup,
+    pub(crate) safe: SafeUpTo,
+    /// Segments that the log has entered since the checkpoint.
+    pub(crate) log_segments: u32,
+    pub(crate) failure: Option<BlockError>,
+    pub(crate) counts: LogCounts,
+    pub(crate) recovered: Recovered,
+    /// Room for the live blocks of a victim's group.
+    pub(crate) copies: Vec<u8>,
+}
+
+/// The group that is not on the device yet. Its blocks have their places already: the map needs
+/// no second kind of place, and a read looks here first.
+#[derive(Debug)]
+pub(crate) struct OpenGroup {
+    /// A block for the header, then the data.
+    buffer: Vec<u8>,
+    entries: Vec<LogEntry>,
+    data: u32,
+}
+
+impl OpenGroup {
+    pub fn new(shape: VolumeShape) -> Self {
+        let blocks = GROUP_ENTRIES.min(shape.segment as usize - 1) + 1;
+        Self { buffer: vec![0; blocks * BLOCK_LEN], entries: Vec::new(), data: 0 }
+    }
+}
+
+impl<D: BlockDevice> LogVolume<D> {
+    /// Reads blocks. What was never written, or trimmed, reads as zeroes.
+    ///
+    /// * Errors: a block whose data are not what was written is [`LayerError::BlockDamaged`].
+    pub fn read(&mut self, at: ByteOffset, into: &mut [u8]) -> Result<(), LayerError> {
+        let mut next = self.first_block(at, Bytes::new(into.len() as u64))?;
+        let mut rest = into;
+        while !rest.is_empty() {
+            let run = self.run_at(next, rest.len() / BLOCK_LEN);
+            let (bytes, behind) = rest.split_at_mut(run * BLOCK_LEN);
+            self.read_run(next, bytes)?;
+            (rest, next) = (behind, Logical(next.0 + run as u32));
+        }
+        Ok(())
+    }
+
+    /// How many blocks from `first` on lie one behind the other on the device, at most `most`.
+    fn run_at(&self, first: Logical, most: usize) -> usize {
+        let start = self.map.get(first).block;
+        if start == Physical::NONE || self.buffered(start).is_some() {
+            return 1;
+        }
+        let follows = |&n: &usize| {
+            let block = self.map.get(Logical(first.0 + n as u32)).block;
+            block.0 == start.0 + n as u32 && self.buffered(block).is_none()
+        };
+        1 + (1..most).take_while(follows).count()
+    }
+
+    fn read_run(&mut self, first: Logical, into: &mut [u8]) -> Result<(), LayerError> {
+        let start = self.map.get(first).block;
+        if start == Physical::NONE {
+            into.fill(0);
+            return Ok(());
+        }
+        match self.buffered(start) {
+            Some(bytes) => into.copy_from_slice(bytes),
+            None => self.device.read(start.offset(), into)?,
+        }
+        for (at, block) in (first.0..).map(Logical).zip(into.chunks(BLOCK_LEN)) {
+            let is_right = crc32fast::hash(block) == self.map.get(at).crc;
+            if !is_right && !planted(PlantedBug::NoReadCheck) {
+                return Err(LayerError::BlockDamaged { at: at.offset() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The data of a block that is still in the open group.
+    fn buffered(&self, block: Physical) -> Option<&[u8]> {
+        let slot = block.0.checked_sub(self.slot_block().0 - self.group.data)?;
+        let start = (slot as usize + 1) * BLOCK_LEN;
+        (slot < self.group.data).then(|| &self.group.buffer[start..start + BLOCK_LEN])
+    }
+
+    /// Where the next data block of the open group goes.
+    fn slot_block(&self) -> Physical {
+        let within = Within(self.position.within.0 + 1 + self.group.data);
+        self.shape.block(self.position.segment, within)
+    }
+
+    /// Writes blocks. They are safe once [`Self::flush`] has returned; until then a crash may lose
+    /// them, the last first.
+    pub fn write(&mut self, at: ByteOffset, from: &[u8]) -> Result<(), LayerError> {
+        let first = self.first_block(at, Bytes::new(from.len() as u64))?;
+        for (at, block) in (first.0..).map(Logical).zip(from.chunks(BLOCK_LEN)) {
+            self.make_room()?;
+            self.append(at, block, Checksum::of(block))?;
+            self.counts.written += 1;
+        }
+        Ok(())
+    }
+
+    /// Lets blocks read as zeroes, and frees their room.
+    pub fn trim(&mut self, at: ByteOffset, length: Bytes) -> Result<(), LayerError> {
+        let first = self.first_block(at, length)?;
+        let run = (length.get() / BLOCK.get()) as u32;
+        if run == 0 {
+            return self.writable();
+        }
+        self.make_room()?;
+        self.prepare()?;
+        if !planted(PlantedBug::TrimInMemory) {
+            self.group.entries.push(LogEntry::Trim(first, run));
+        }
+        for at in (first.0..first.0 + run).map(Logical) {
+            self.place(at, BlockPlace::default());
+        }
+        Ok(())
+    }
+
+    /// Makes durable all that was written and trimmed before.
+    ///
+    /// * Errors: after a failed flush the volume only reads. What is durable is then unknown, and
+    ///   a second flush that succeeds would say nothing about it.
+    pub fn flush(&mut self) -> Result<(), LayerError> {
+        self.writable()?;
+        self.barrier()
+    }
+
+    /// Writes a checkpoint, so that the next opening has nothing to recover, and returns the device.
+    pub fn close(mut self) -> Result<D, LayerError> {
+        self.writable()?;
+        self.checkpoint()?;
+        Ok(self.device)
+    }
+
+    /// The length that it offers.
+    pub fn size(&self) -> Bytes {
+        self.shape.size()
+    }
+
+    /// What was written since it was opened.
+    pub fn counts(&self) -> LogCounts {
+        self.counts
+    }
+
+    /// What opening it brought to light.
+    pub fn recovered(&self) -> Recovered {
+        self.recovered
+    }
+
+    /// The device below.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// Memory for its map, tables and buffers; the device's own not counted.
+    pub fn memory(&self) -> Bytes {
+        let buffers = self.group.buffer.capacity() + self.copies.capacity();
+        Bytes::new((self.map.memory() + self.segments.memory() + buffers) as u64)
+    }
+
+    /// The first block of a request that is made of whole blocks within the volume.
+    fn first_block(&self, at: ByteOffset, length: Bytes) -> Result<Logical, LayerError> {
+        if !Bytes::new(at.get() | length.get()).is_multiple_of(BLOCK) {
+            return Err(LayerError::Unaligned { at, length });
+        }
+        let size = self.size();
+        match at.get().checked_add(length.get()) {
+            Some(end) if end <= size.get() => Ok(Logical((at.get() / BLOCK.get()) as u32)),
+            _ => Err(LayerError::OutOfRange { at, length, size }),
+        }
+    }
+
+    pub(crate) fn writable(&self) -> Result<(), LayerError> {
+        match self.failure.clone() {
+            Some(cause) => Err(LayerError::ReadOnly { cause }),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers a failure for ever: nothing is written after it.
+    pub(crate) fn stick<T>(&mut self, result: Result<T, BlockError>) -> Result<T, LayerError> {
+        result.map_err(|cause| {
+            if !planted(PlantedBug::FailureForgotten) {
+                self.failure = Some(cause.clone());
+            }
+            LayerError::Device(cause)
+        })
+    }
+
+    /// Puts a block at the end of the log. [`Self::make_room`] comes first, unless it is a copy.
+    pub(crate) fn append(
+        &mut self,
+        at: Logical,
+        data: &[u8],
+        sum: Checksum,
+    ) -> Result<(), LayerError> {
+        self.prepare()?;
+        let place = BlockPlace { block: self.slot_block(), crc: sum.crc };
+        let group = &mut self.group;
+        let start = (group.data as usize + 1) * BLOCK_LEN;
+        group.buffer[start..start + BLOCK_LEN].copy_from_slice(data);
+        group.entries.push(LogEntry::Write(at, sum));
+        group.data += 1;
+        self.place(at, place);
+        Ok(())
+    }
+
+    /// Moves a block in the map; the open group holds the change.
+    pub(crate) fn place(&mut self, at: Logical, place: BlockPlace) {
+        let before = self.map.set(at, place);
+        self.segments.add(place.block);
+        self.segments.remove(before.block, self.position.sequence + 1);
+    }
+
+    /// Makes room for one more entry with data in the open group.
+    fn prepare(&mut self) -> Result<(), LayerError> {
+        let left = self.shape.segment - self.position.within.0;
+        let is_full = self.group.entries.len() >= GROUP_ENTRIES || self.group.data + 1 >= left;
+        if is_full {
+            self.write_group()?;
+        }
+        // A group needs two blocks. Recovery goes by the same rule.
+        if self.shape.segment - self.position.within.0 < 2 {
+            self.next_segment()?;
+        }
+        Ok(())
+    }
+
+    fn next_segment(&mut self) -> Result<(), LayerError> {
+        let next = self.segments.open().ok_or(LayerError::NoRoom)?;
+        self.segments.fill(self.position.segment, self.position.sequence);
+        self.position.segment = self.position.next;
+        self.position.within = Within(0);
+        self.position.next = next;
+        self.log_segments += 1;
+        Ok(())
+    }
+
+    /// Writes the open group, if there is anything in it.
+    pub(crate) fn write_group(&mut self) -> Result<(), LayerError> {
+        let group = &mut self.group;
+        if group.entries.is_empty() {
+            return Ok(());
+        }
+        let is_early = planted(PlantedBug::DurableTooEarly);
+        let header = GroupHeader {
+            volume: self.id,
+            sequence: self.position.sequence + 1,
+            durable: self.safe.durable + u64::from(is_early),
+            chain: self.position.chain,
+            next: self.position.next,
+            entries: std::mem::take(&mut group.entries),
+        };
+        let chain = header.encode(&mut group.buffer[..BLOCK_LEN]);
+        group.entries = header.entries;
+        let blocks = group.data + 1;
+        let at = self.shape.block(self.position.segment, self.position.within).offset();
+        let written = self.device.write(at, &group.buffer[..blocks as usize * BLOCK_LEN]);
+        self.stick(written)?;
+        self.group.entries.clear();
+        self.group.data = 0;
+        self.position.sequence += 1;
+        self.position.chain = chain;
+        self.position.within.0 += blocks;
+        self.counts.headers += 1;
+        Ok(())
+    }
+
+    /// Makes the log durable, and clean what that frees.
+    pub(crate) fn barrier(&mut self) -> Result<(), LayerError> {
+        if !planted(PlantedBug::FlushWithoutGroup) {
+            self.write_group()?;
+        }
+        if self.safe.durable < self.position.sequence {
+            if !planted(PlantedBug::FlushWithoutDevice) {
+                let flushed = self.device.flush();
+                self.stick(flushed)?;
+            }
+            self.safe.durable = self.position.sequence;
+        }
+        self.release()
+    }
+
+    pub(crate) fn release(&mut self) -> Result<(), LayerError> {
+        let length = Bytes::new(u64::from(self.shape.segment) * BLOCK.get());
+        for segment in self.segments.release(self.safe) {
+            let at = self.shape.block(segment, Within(0)).offset();
+            let trimmed = self.device.trim(at, length);
+            self.stick(trimmed)?;
+        }
+        Ok(())
+    }
+
+    /// Compares the map with the table of segments: each block has a place of its own in a segment
+    /// in use, and live blocks are counted right. Returns what does not agree.
+    pub fn audit(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut blocks: Vec<Physical> =
+            self.map.iter().map(|place| place.block).filter(|&b| b != Physical::NONE).collect();
+        blocks.sort_unstable();
+        for pair in blocks.windows(2).filter(|pair| pair[0] == pair[1]) {
+            faults.push(format!("two logical blocks are at {:?}", pair[0]));
+        }
+        for segment in (0..self.shape.segments).map(SegmentNumber) {
+            let first = self.shape.block(segment, Within(0));
+            let end = Physical(first.0 + self.shape.segment);
+            let live =
+                blocks.partition_point(|&b| b < end) - blocks.partition_point(|&b| b < first);
+            let counted = self.segments.live(segment);
+            if live != counted as usize {
+                faults.push(format!("{segment:?} has {live} live blocks, counted {counted}"));
+            }
+            let used = self.segments.used(segment);
+            if live > 0 && matches!(used, SegmentUse::Clean | SegmentUse::Dead) {
+                faults.push(format!("{segment:?} has {live} live blocks and is {used:?}"));
+            }
+        }
+        faults
+    }
+}

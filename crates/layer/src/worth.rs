@@ -1,0 +1,179 @@
+//! Whether the layer is worth it on a device: closed forms.
+//!
+//! Model: uniform random writes of one size, a greedy collector, large segments. With a live share
+//! `u` of the space, a victim has the live share `v` where `u = (v - 1) / ln v`, and each written
+//! block costs `1 / (1 - v)` blocks of log (Desnoyers 2014, doi 10.1145/2825236.2825261, in the limit
+//! of large segments). The volume's own collector agrees within a few percent; its test says how many.
+//! Skewed writes cost more under a greedy collector.
+
+use units::{Bytes, Nanos};
+
+/// Share of the segments' space that is live, in `0.0..1.0`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct LiveShare(f64);
+
+/// What a device costs without the layer, as measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DeviceCosts {
+    /// One random write of `write` bytes: seconds of the device, one over its sustained rate.
+    pub random_write: Nanos,
+    /// Length of one random write.
+    pub write: Bytes,
+    /// Reads of this length, one behind the other.
+    pub sequential_read: Nanos,
+    /// Writes of this length, one behind the other.
+    pub sequential_write: Nanos,
+    /// Length that the sequential times are for: a segment or a group.
+    pub sequential: Bytes,
+}
+
+/// What the layer makes of a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LayerForecast {
+    /// Blocks of log per written block.
+    pub write_amplification: f64,
+    /// Random writes per second through the layer.
+    pub writes_per_second: f64,
+    /// That, as a multiple of the rate without the layer.
+    pub gain: f64,
+    /// The live share above which the layer slows the device down; `None` if it always does.
+    pub break_even: Option<LiveShare>,
+}
+
+impl LiveShare {
+    /// `None` outside of `0.0..1.0`: a full volume cannot be collected.
+    pub fn new(share: f64) -> Option<Self> {
+        (0.0..1.0).contains(&share).then_some(Self(share))
+    }
+
+    /// The share as a number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+
+    /// The live share of a greedy collector's victims, to 1e-12.
+    pub fn of_victims(self) -> Self {
+        // `u(v)` rises from 0 to 1 with v, so halving an interval finds v.
+        let (mut low, mut high) = (0.0, 1.0);
+        while high - low > 1e-12 {
+            let middle = 0.5 * (low + high);
+            if Self::with_victims(middle) < self.0 {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Self(low)
+    }
+
+    /// The live share whose victims have the live share `v`.
+    fn with_victims(v: f64) -> f64 {
+        if v <= 0.0 { 0.0 } else { (v - 1.0) / v.ln() }
+    }
+
+    /// Blocks of log per written block, headers and checkpoints not counted.
+    pub fn write_amplification(self) -> f64 {
+        1.0 / (1.0 - self.of_victims().0)
+    }
+}
+
+impl DeviceCosts {
+    /// What the layer would make of the device at this live share. Victims' live blocks are read
+    /// once and written once. `None` if a time or a length is zero.
+    pub fn forecast(&self, live: LiveShare) -> Option<LayerForecast> {
+        let lengths = [self.write.get(), self.sequential.get()];
+        let times = [self.random_write, self.sequential_read, self.sequential_write];
+        if lengths.contains(&0) || times.contains(&Nanos::ZERO) {
+            return None;
+        }
+        let share = self.write.get() as f64 / self.sequential.get() as f64;
+        let seconds = |time: Nanos| time.get() as f64 / 1e9;
+        let read = seconds(self.sequential_read) * share;
+        let write = seconds(self.sequential_write) * share;
+        let bare = seconds(self.random_write);
+        let write_amplification = live.write_amplification();
+        let cost = write_amplification * write + (write_amplification - 1.0) * read;
+        // Where the cost is `bare`, solved for the amplification, the victims and the share.
+        let limit = (bare + read) / (write + read);
+        let break_even =
+            (limit > 1.0).then(|| LiveShare(LiveShare::with_victims(1.0 - 1.0 / limit)));
+        Some(LayerForecast {
+            write_amplification,
+            writes_per_second: 1.0 / cost,
+            gain: bare / cost,
+            break_even,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live(share: f64) -> LiveShare {
+        LiveShare::new(share).unwrap()
+    }
+
+    #[test]
+    fn amplification_is_that_of_the_published_table() {
+        for (share, wanted) in [(0.5, 1.26), (0.6, 1.48), (0.7, 1.88), (0.8, 2.69), (0.9, 5.18)] {
+            let seen = live(share).write_amplification();
+            assert!((seen - wanted).abs() < 0.005, "{share}: {seen}, wanted {wanted}");
+        }
+        assert_eq!(live(0.0).write_amplification(), 1.0);
+        assert_eq!((LiveShare::new(1.0), LiveShare::new(f64::NAN)), (None, None));
+    }
+
+    /// A cloud volume: 3000 random writes of 4 KiB per second, 125 MiB/s either way.
+    #[test]
+    fn a_cloud_volume_gains_until_it_is_nine_tenths_full() {
+        let costs = DeviceCosts {
+            random_write: Nanos::new(1_000_000_000 / 3000),
+            write: Bytes::kib(4),
+            sequential_read: Nanos::millis(8),
+            sequential_write: Nanos::millis(8),
+            sequential: Bytes::mib(1),
+        };
+        for (share, rate, gain) in
+            [(0.5, 21_200.0, 7.1), (0.6, 16_300.0, 5.4), (0.7, 11_600.0, 3.9), (0.8, 7_300.0, 2.4)]
+        {
+            let seen = costs.forecast(live(share)).unwrap();
+            assert!((seen.writes_per_second / rate - 1.0).abs() < 0.01, "{share}: {seen:?}");
+            assert!((seen.gain - gain).abs() < 0.05, "{share}: {seen:?}");
+            let even = seen.break_even.unwrap();
+            assert!((even.get() - 0.91).abs() < 0.005, "{even:?}");
+            let there = costs.forecast(even).unwrap();
+            assert!((there.gain - 1.0).abs() < 1e-6, "{there:?}");
+        }
+    }
+
+    /// An old flash drive: 13 random 4 KiB writes per second bare, 100 of 16 KiB; 90 and 120 MB/s.
+    #[test]
+    fn an_old_flash_drive_gains_thirty_times() {
+        let costs = DeviceCosts {
+            random_write: Nanos::millis(10),
+            write: Bytes::kib(16),
+            sequential_read: Nanos::new(1_000_000_000 / 120),
+            sequential_write: Nanos::new(1_000_000_000 / 90),
+            sequential: Bytes::new(1_000_000),
+        };
+        for (share, rate) in [(0.5, 3798.0), (0.6, 2986.0), (0.8, 1386.0), (0.9, 661.0)] {
+            let seen = costs.forecast(live(share)).unwrap().writes_per_second;
+            assert!((seen / rate - 1.0).abs() < 0.005, "{share}: {seen}, wanted {rate}");
+        }
+    }
+
+    #[test]
+    fn a_drive_as_fast_at_random_only_loses() {
+        let costs = DeviceCosts {
+            random_write: Nanos::micros(4),
+            write: Bytes::kib(4),
+            sequential_read: Nanos::micros(4),
+            sequential_write: Nanos::micros(4),
+            sequential: Bytes::kib(4),
+        };
+        let seen = costs.forecast(live(0.6)).unwrap();
+        assert!(seen.gain < 0.6 && seen.break_even.is_none(), "{seen:?}");
+        assert_eq!(DeviceCosts { write: Bytes::ZERO, ..costs }.forecast(live(0.6)), None);
+    }
+}
