@@ -133,9 +133,8 @@ fn figures(label: String, view: &View<'_>) -> PlaceFigures {
     let findings = Findings::of(view);
     let marks = findings.marks(view);
     let is_cached = |row: &CellView<'_>| {
-        let caches = |code: Code| code.about().question == Question::Caches;
         let mut own = marks.iter().filter(|mark| mark.cell == row.cell.index);
-        own.any(|mark| caches(mark.code) && mark.code.about().severity >= Severity::Warning)
+        own.any(|mark| matches!(mark.code, Code::Cached | Code::PartlyCached | Code::AtLink))
     };
     let figure = |row: &CellView<'_>| {
         let (rank, what) = what(row)?;

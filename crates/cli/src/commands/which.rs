@@ -1,10 +1,13 @@
 //! `plimsoll which`: which of several places a database should run on.
 
+use std::ffi::OsStr;
+
 use clap::{Args, ValueEnum};
 use explain::compare::Terms;
 use explain::view::View;
 use explain::which::{Which, which as decide};
 use record::Run;
+use runner::TargetName;
 use units::{Bytes, Nanos};
 
 use crate::args::Common;
@@ -103,6 +106,9 @@ pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitC
         let hint = "a place is always as good as itself; name each once";
         return Err(Failure::new(ExitCode::Usage, message).hint(hint));
     }
+    for place in &args.places {
+        refuse_memory(place)?;
+    }
     let output = &output.quiet(args.quiet);
     let sides: Vec<NamedSide> =
         args.places.iter().map(|place| (place.clone(), args.side(place))).collect();
@@ -128,6 +134,21 @@ pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitC
 
 fn text(found: &Which) -> String {
     found.answer.sentences().iter().map(|line| report::wrapped("", &report::plain(line))).collect()
+}
+
+/// A place whose files are in memory would win against every disk, and keeps nothing.
+fn refuse_memory(place: &str) -> Result<(), Failure> {
+    let TargetName::Path(path) = TargetName::parse(OsStr::new(place))? else { return Ok(()) };
+    let all = stack::mounts(&stack::Host::this()).unwrap_or_default();
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let mount = stack::mount_of(&all, &path, None);
+    let Some(mount) = mount.filter(|m| matches!(m.file_system.as_str(), "tmpfs" | "ramfs")) else {
+        return Ok(());
+    };
+    let kind = &mount.file_system;
+    let message = format!("{place} is in {kind}: memory, which loses everything with the power");
+    let hint = "name a directory on a disk; `plimsoll run` measures memory, too";
+    Err(Failure::new(ExitCode::Refused, message).hint(hint))
 }
 
 fn twice(places: &[String]) -> Option<&String> {

@@ -88,7 +88,7 @@ pub fn visit(streams: Vec<Stream>) -> Visit {
 }
 
 pub fn depth(visit: &Visit) -> u32 {
-    visit.streams.iter().map(|s| s.threads * s.queue_depth).sum()
+    visit.streams.iter().map(|s| s.threads * s.requests_max()).sum()
 }
 
 /// Offsets of everything, in order, in units of [`BLOCK`].

@@ -88,7 +88,7 @@ pub fn play_cell(suite: &Suite, cell: &Cell, seed: u64) -> Vec<Request> {
         run_seed: 1,
         verify: None,
     };
-    let depth = visit.streams.iter().map(|s| s.threads * s.queue_depth).sum();
+    let depth = visit.streams.iter().map(|s| s.threads * s.requests_max()).sum();
     let law = Law {
         iops: None,
         bandwidth: None,
@@ -107,7 +107,7 @@ pub fn play_cell(suite: &Suite, cell: &Cell, seed: u64) -> Vec<Request> {
     let owner: Vec<_> = workers
         .iter()
         .flat_map(|&id| {
-            let depth = visit.streams[id.stream as usize].queue_depth as usize;
+            let depth = visit.streams[id.stream as usize].requests_max() as usize;
             std::iter::repeat_n(id, depth)
         })
         .collect();
