@@ -1,0 +1,198 @@
+//! Designs: which parts an array is made of, and how they are joined.
+
+use layout::{Array, Level};
+use serde::{Deserialize, Serialize};
+use units::Bytes;
+
+use crate::error::{Problem, TextError};
+use crate::parameter::{End, Origin};
+use crate::part::{
+    Controller, Drive, FileSystem, Host, Link, LogLayer, Parameters, Part, Striping, parse, read,
+    schema,
+};
+
+/// More legs than any host has slots for.
+const LEGS_MAX: u32 = 64;
+
+/// A part with the name of its text.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Named<T> {
+    /// Of the text.
+    pub name: String,
+    /// What it says.
+    pub part: T,
+}
+
+/// Equal legs that software stripes over.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stripe {
+    /// The software.
+    pub striping: Named<Striping>,
+    /// Bytes on one leg before the next.
+    pub chunk: Bytes,
+    /// How many legs.
+    pub legs: u32,
+}
+
+/// An array as it might be built: legs of a link, a controller and equal drives.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Design {
+    /// What it is, and why somebody asks.
+    pub why: String,
+    /// What requests come from.
+    pub host: Named<Host>,
+    /// `None` for a raw block device.
+    pub file_system: Option<Named<FileSystem>>,
+    /// `None` for one leg.
+    pub stripe: Option<Stripe>,
+    /// Of each leg.
+    pub link: Named<Link>,
+    /// Of each leg.
+    pub controller: Named<Controller>,
+    /// Of each leg: its level, members and chunk.
+    pub array: Array,
+    /// Where its data begins, counted from a full stripe: 0 where partitions are aligned.
+    pub start: Bytes,
+    /// Each member.
+    pub drive: Named<Drive>,
+    /// On each member.
+    pub layer: Option<Named<LogLayer>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct File {
+    schema: u32,
+    why: String,
+    host: String,
+    file_system: Option<String>,
+    stripe: Option<StripeFile>,
+    link: String,
+    controller: String,
+    level: Level,
+    members: u32,
+    chunk: Option<Bytes>,
+    #[serde(default)]
+    start: Bytes,
+    drive: String,
+    layer: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StripeFile {
+    software: String,
+    chunk: Bytes,
+    legs: u32,
+}
+
+/// An assumed parameter of a design.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Assumption {
+    /// Name of the part's text.
+    pub part: String,
+    /// Of the parameter.
+    pub key: &'static str,
+}
+
+impl Design {
+    /// A design from its text and those of its parts.
+    ///
+    /// * `file`: name of the text, for messages.
+    /// * `part`: the text of a part by its name.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text or with that of a part; a part that is not there; members that
+    /// make no array of the level.
+    pub fn parse<'a>(
+        file: &str,
+        text: &str,
+        part: impl Fn(&str) -> Option<&'a str>,
+    ) -> Result<Self, TextError> {
+        let raw: File = read(file, text)?;
+        schema(file, raw.schema)?;
+        let found = |name: &str| {
+            let text = part(name).ok_or_else(|| {
+                TextError::known(file, "part", name, "the name of a file in parts")
+            })?;
+            Ok((format!("parts/{name}.toml"), text))
+        };
+        let array = Array::new(raw.level, raw.members, raw.chunk)
+            .map_err(|error| TextError::whole(file, Problem::Array(error)))?;
+        let drive_text = found(&raw.drive)?;
+        let drive = Drive::parse(&drive_text.0, drive_text.1)?;
+        Ok(Self {
+            why: raw.why,
+            host: named(raw.host, &found)?,
+            file_system: raw.file_system.map(|name| named(name, &found)).transpose()?,
+            stripe: raw.stripe.map(|stripe| stripe.check(file, &found)).transpose()?,
+            link: named(raw.link, &found)?,
+            controller: named(raw.controller, &found)?,
+            array,
+            start: raw.start,
+            drive: Named { name: raw.drive, part: drive },
+            layer: raw.layer.map(|name| named(name, &found)).transpose()?,
+        })
+    }
+
+    /// How many legs there are, at least one.
+    pub fn legs(&self) -> u32 {
+        self.stripe.as_ref().map_or(1, |stripe| stripe.legs)
+    }
+
+    /// Its parameters of one origin, the host's first.
+    pub fn parameters_of(&self, origin: Origin) -> Vec<Assumption> {
+        let mut copy = self.clone();
+        let all = copy.parameters().into_iter().flat_map(|(part, all)| {
+            let those = all.into_iter().filter(|(_, one)| one.origin() == origin);
+            those.map(|(key, _)| Assumption { part: part.clone(), key }).collect::<Vec<_>>()
+        });
+        all.collect()
+    }
+
+    /// The design with one assumed parameter at an end of its range.
+    pub fn at(&self, assumption: &Assumption, end: End) -> Self {
+        let mut copy = self.clone();
+        let parts = copy.parameters().into_iter().filter(|(part, _)| *part == assumption.part);
+        for (_, one) in parts.flat_map(|(_, all)| all).filter(|(key, _)| *key == assumption.key) {
+            one.set(end);
+        }
+        copy
+    }
+
+    fn parameters(&mut self) -> Vec<(String, Parameters<'_>)> {
+        fn of<T: Part>(named: &mut Named<T>) -> (String, Parameters<'_>) {
+            (named.name.clone(), named.part.parameters())
+        }
+        let mut all = vec![of(&mut self.host), of(&mut self.link), of(&mut self.controller)];
+        all.extend(self.file_system.as_mut().map(of));
+        all.extend(self.stripe.as_mut().map(|stripe| of(&mut stripe.striping)));
+        all.push((self.drive.name.clone(), self.drive.part.parameters()));
+        all.extend(self.layer.as_mut().map(of));
+        all
+    }
+}
+
+type Text<'a> = Result<(String, &'a str), TextError>;
+
+fn named<'a, T: Part>(
+    name: String,
+    found: &impl Fn(&str) -> Text<'a>,
+) -> Result<Named<T>, TextError> {
+    let (file, text) = found(&name)?;
+    Ok(Named { part: parse(&file, text)?, name })
+}
+
+impl StripeFile {
+    fn check<'a>(self, file: &str, found: &impl Fn(&str) -> Text<'a>) -> Result<Stripe, TextError> {
+        if !(2..=LEGS_MAX).contains(&self.legs) {
+            return Err(TextError::known(file, "legs", self.legs, "2 to 64"));
+        }
+        // The same rules as for any stripe.
+        Array::new(Level::Raid0, self.legs, Some(self.chunk))
+            .map_err(|error| TextError::whole(file, Problem::Array(error)))?;
+        let striping = named(self.software, found)?;
+        Ok(Stripe { striping, chunk: self.chunk, legs: self.legs })
+    }
+}

@@ -1,0 +1,116 @@
+//! Parameters: a value, where it comes from, and how sure it is.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+use units::Bytes;
+
+/// Bytes per second. Reads from text as [`Bytes`] with `/s`: `1735MiB/s`. Serialises as the number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct PerSecond(pub Bytes);
+
+impl PerSecond {
+    /// How many of `size` go through in a second.
+    pub fn over(self, size: Bytes) -> f64 {
+        self.0.get() as f64 / size.get().max(1) as f64
+    }
+}
+
+impl FromStr for PerSecond {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let size = text.strip_suffix("/s").ok_or_else(|| {
+            format!("`{text}` is not a rate: wanted a size per second, such as `250MB/s`")
+        })?;
+        size.parse().map(Self).map_err(|error: units::ParseBytesError| error.to_string())
+    }
+}
+
+impl<'de> Deserialize<'de> for PerSecond {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(de::Error::custom)
+    }
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// The maker says so.
+    Datasheet,
+    /// A standard, or the source of a program.
+    Spec,
+    /// Computed from other values.
+    Derived,
+    /// Made to agree with measurements, which `from` names: they prove nothing any more.
+    Fitted,
+    /// Nobody knows: somewhere in the range.
+    Assumed,
+}
+
+/// One value of a part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameter<T> {
+    /// In the unit of its type.
+    pub value: T,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Which datasheet, cells or reasoning.
+    #[serde(default)]
+    pub from: String,
+    /// Least and most that it may be; only where it is assumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[T; 2]>,
+}
+
+/// An end of the range of an assumed value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// The least that it may be.
+    Low,
+    /// The most.
+    High,
+}
+
+/// What is common to parameters of all types.
+pub(crate) trait Adjustable {
+    fn origin(&self) -> Origin;
+    /// Puts the value at an end of its range, if it has one.
+    fn set(&mut self, end: End);
+    /// What is wrong with it: what was seen, what was wanted.
+    fn fault(&self) -> Option<(String, &'static str)>;
+}
+
+impl<T: Copy + PartialOrd + fmt::Debug> Adjustable for Parameter<T> {
+    fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    fn set(&mut self, end: End) {
+        if let Some([low, high]) = self.range {
+            self.value = if end == End::Low { low } else { high };
+        }
+    }
+
+    fn fault(&self) -> Option<(String, &'static str)> {
+        match (self.origin, self.range) {
+            (Origin::Assumed, None) => {
+                Some(("`assumed` without `range`".to_owned(), "the least and the most it may be"))
+            }
+            (Origin::Assumed, Some([low, high])) if low <= self.value && self.value <= high => None,
+            (Origin::Assumed, Some(range)) => {
+                Some((format!("`{:?}` and the range {range:?}", self.value), "a value within it"))
+            }
+            (_, Some(_)) => Some(("a range".to_owned(), "one only where `origin` is `assumed`")),
+            (_, None) if self.from.is_empty() => {
+                Some(("no `from`".to_owned(), "the source of the value"))
+            }
+            (_, None) => None,
+        }
+    }
+}
