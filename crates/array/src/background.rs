@@ -3,11 +3,11 @@
 use layout::{Estimate, Pace, Whole};
 use units::{ByteOffset, Bytes, Nanos};
 
-use crate::design::Design;
+use crate::design::ArrayDesign;
 use crate::drive::{rates, size};
 use crate::parameter::PerSecond;
 
-impl Design {
+impl ArrayDesign {
     /// How fast full caches are emptied of blocks that lie in sequence: what all drives write, less
     /// copies and parity, or what the controllers move.
     pub fn drain_rate(&self) -> PerSecond {

@@ -1,6 +1,6 @@
 //! The arrays and parts that come with the program.
 
-use crate::design::Design;
+use crate::design::ArrayDesign;
 use crate::error::TextError;
 
 // `ARRAYS` and `PARTS`: names and texts, from `arrays/` and `parts/`, in order of their names.
@@ -21,10 +21,10 @@ pub fn part(name: &str) -> Option<&'static str> {
 /// # Errors
 ///
 /// There is none of that name.
-pub fn design(name: &str) -> Result<Design, TextError> {
+pub fn design(name: &str) -> Result<ArrayDesign, TextError> {
     let (_, text) = ARRAYS
         .iter()
         .find(|(own, _)| *own == name)
         .ok_or_else(|| TextError::known("arrays", "name", name, "a built-in array"))?;
-    Design::parse(&format!("arrays/{name}.toml"), text, part)
+    ArrayDesign::parse(&format!("arrays/{name}.toml"), text, part)
 }

@@ -4,8 +4,8 @@ use layout::{Array, Level};
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
-use crate::error::{Problem, TextError};
-use crate::parameter::{End, Origin};
+use crate::error::{TextError, TextProblem};
+use crate::parameter::{End, Provenance};
 use crate::part::{
     Controller, Drive, FileSystem, Host, Link, LogLayer, Parameters, Part, Striping, parse, read,
     schema,
@@ -25,7 +25,7 @@ pub struct Named<T> {
 
 /// Equal legs that software stripes over.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Stripe {
+pub struct LegStripe {
     /// The software.
     pub striping: Named<Striping>,
     /// Bytes on one leg before the next.
@@ -36,7 +36,7 @@ pub struct Stripe {
 
 /// An array as it might be built: legs of a link, a controller and equal drives.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Design {
+pub struct ArrayDesign {
     /// What it is, and why somebody asks.
     pub why: String,
     /// What requests come from.
@@ -44,7 +44,7 @@ pub struct Design {
     /// `None` for a raw block device.
     pub file_system: Option<Named<FileSystem>>,
     /// `None` for one leg.
-    pub stripe: Option<Stripe>,
+    pub stripe: Option<LegStripe>,
     /// Of each leg.
     pub link: Named<Link>,
     /// Of each leg.
@@ -95,7 +95,7 @@ pub struct Assumption {
     pub key: &'static str,
 }
 
-impl Design {
+impl ArrayDesign {
     /// A design from its text and those of its parts.
     ///
     /// * `file`: name of the text, for messages.
@@ -119,7 +119,7 @@ impl Design {
             Ok((format!("parts/{name}.toml"), text))
         };
         let array = Array::new(raw.level, raw.members, raw.chunk)
-            .map_err(|error| TextError::whole(file, Problem::Array(error)))?;
+            .map_err(|error| TextError::whole(file, TextProblem::Array(error)))?;
         let drive_text = found(&raw.drive)?;
         let drive = Drive::parse(&drive_text.0, drive_text.1)?;
         Ok(Self {
@@ -142,7 +142,7 @@ impl Design {
     }
 
     /// Its parameters of one origin, the host's first.
-    pub fn parameters_of(&self, origin: Origin) -> Vec<Assumption> {
+    pub fn parameters_of(&self, origin: Provenance) -> Vec<Assumption> {
         let mut copy = self.clone();
         let all = copy.parameters().into_iter().flat_map(|(part, all)| {
             let those = all.into_iter().filter(|(_, one)| one.origin() == origin);
@@ -185,14 +185,18 @@ fn named<'a, T: Part>(
 }
 
 impl StripeFile {
-    fn check<'a>(self, file: &str, found: &impl Fn(&str) -> Text<'a>) -> Result<Stripe, TextError> {
+    fn check<'a>(
+        self,
+        file: &str,
+        found: &impl Fn(&str) -> Text<'a>,
+    ) -> Result<LegStripe, TextError> {
         if !(2..=LEGS_MAX).contains(&self.legs) {
             return Err(TextError::known(file, "legs", self.legs, "2 to 64"));
         }
         // The same rules as for any stripe.
         Array::new(Level::Raid0, self.legs, Some(self.chunk))
-            .map_err(|error| TextError::whole(file, Problem::Array(error)))?;
+            .map_err(|error| TextError::whole(file, TextProblem::Array(error)))?;
         let striping = named(self.software, found)?;
-        Ok(Stripe { striping, chunk: self.chunk, legs: self.legs })
+        Ok(LegStripe { striping, chunk: self.chunk, legs: self.legs })
     }
 }

@@ -3,7 +3,7 @@
 use units::{Bytes, Nanos};
 
 use crate::cleaning::write_amplification;
-use crate::load::Access;
+use crate::load::Addressing;
 use crate::network::Visit;
 use crate::parameter::{Parameter, PerSecond};
 use crate::part::{BlockMapped, Drive, LogLayer, Mechanical, PageMapped};
@@ -62,22 +62,22 @@ pub(crate) fn stay(
     drive: &Drive,
     layer: Option<&LogLayer>,
     op: Op,
-    access: Access,
+    access: Addressing,
     bytes: f64,
 ) -> Stay {
     let (read_rate, write_rate) = rates(drive);
     match (access, op, layer, drive) {
-        (Access::Sequential, Op::Read, ..) => alone(transfer(bytes, read_rate)),
-        (Access::Sequential, Op::Write, ..) => alone(transfer(bytes, write_rate)),
-        (Access::Random, Op::Write, Some(layer), _) => {
+        (Addressing::Sequential, Op::Read, ..) => alone(transfer(bytes, read_rate)),
+        (Addressing::Sequential, Op::Write, ..) => alone(transfer(bytes, write_rate)),
+        (Addressing::Random, Op::Write, Some(layer), _) => {
             let written = write_amplification(layer.live_share.value);
             let time = transfer(bytes * written, write_rate)
                 + transfer(bytes * (written - 1.0), read_rate);
             alone(time)
         }
-        (Access::Random, _, _, Drive::Mechanical(drive)) => mechanical(drive, op, bytes),
-        (Access::Random, _, _, Drive::PageMapped(drive)) => page_mapped(drive, op, bytes),
-        (Access::Random, _, _, Drive::BlockMapped(drive)) => block_mapped(drive, op, bytes),
+        (Addressing::Random, _, _, Drive::Mechanical(drive)) => mechanical(drive, op, bytes),
+        (Addressing::Random, _, _, Drive::PageMapped(drive)) => page_mapped(drive, op, bytes),
+        (Addressing::Random, _, _, Drive::BlockMapped(drive)) => block_mapped(drive, op, bytes),
     }
 }
 

@@ -9,13 +9,13 @@ pub struct TextError {
     /// From 1, where it is known.
     pub line: Option<usize>,
     /// What is wrong.
-    pub problem: Box<Problem>,
+    pub problem: Box<TextProblem>,
 }
 
 /// What is wrong with a text.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum TextProblem {
     /// Not TOML, or not what belongs here.
     #[error("`{seen}`: {wanted}")]
     Value {
@@ -53,18 +53,18 @@ impl TextError {
     /// What to do about it, if that can be told.
     pub fn hint(&self) -> Option<String> {
         match &*self.problem {
-            Problem::Array(error) => error.hint(),
+            TextProblem::Array(error) => error.hint(),
             _ => None,
         }
     }
 
-    pub(crate) fn whole(file: &str, problem: Problem) -> Self {
+    pub(crate) fn whole(file: &str, problem: TextProblem) -> Self {
         Self { file: file.to_owned(), line: None, problem: Box::new(problem) }
     }
 
     pub(crate) fn known(file: &str, key: &'static str, seen: impl ToString, wanted: &str) -> Self {
         let (seen, wanted) = (seen.to_string(), wanted.to_owned());
-        Self::whole(file, Problem::Known { key, seen, wanted })
+        Self::whole(file, TextProblem::Known { key, seen, wanted })
     }
 
     pub(crate) fn toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
@@ -72,7 +72,7 @@ impl TextError {
         let line = start.map(|at| text.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count());
         let seen = line.and_then(|line| text.lines().nth(line)).unwrap_or_default();
         let wanted = error.message().to_owned();
-        let problem = Problem::Value { seen: seen.trim().to_owned(), wanted };
+        let problem = TextProblem::Value { seen: seen.trim().to_owned(), wanted };
         Self { line: line.map(|line| line + 1), ..Self::whole(file, problem) }
     }
 }

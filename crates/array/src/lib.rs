@@ -1,6 +1,6 @@
 //! What a storage array would do, part by part, before it is built.
 //!
-//! A [`Design`] names parts out of a catalogue of texts, every value of which says where it comes
+//! A [`ArrayDesign`] names parts out of a catalogue of texts, every value of which says where it comes
 //! from. [`Model::answer`] gives, for one [`Load`], the rate, how busy each part is, which one
 //! binds, and which assumed values that rests on: exact mean value analysis of a closed network.
 
@@ -18,13 +18,13 @@ mod part;
 mod path;
 
 pub use cleaning::write_amplification;
-pub use design::{Assumption, Design, Named, Stripe};
-pub use error::{LoadError, Problem, TextError};
-pub use load::{Access, Fill, Load};
+pub use design::{ArrayDesign, Assumption, LegStripe, Named};
+pub use error::{LoadError, TextError, TextProblem};
+pub use load::{Addressing, Fill, Load};
 pub use model::{Answer, Dependence, Model, PartAnswer};
-pub use parameter::{End, Origin, Parameter, PerSecond};
+pub use parameter::{End, Parameter, PerSecond, Provenance};
 pub use part::{
     BlockMapped, Controller, Drive, FileSystem, Host, Link, LogLayer, Mechanical, PageMapped,
     Striping,
 };
-pub use path::Stage;
+pub use path::Component;

@@ -11,7 +11,7 @@ const IN_FLIGHT_MAX: u32 = 4096;
 /// Where requests go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Access {
+pub enum Addressing {
     /// Anywhere, at multiples of the block size.
     Random,
     /// One after the other.
@@ -35,7 +35,7 @@ pub struct Load {
     /// Share of reads among the requests, 0 to 1.
     pub read_share: f64,
     /// Where they go.
-    pub access: Access,
+    pub access: Addressing,
     /// Bytes of each request.
     pub block: Bytes,
     /// How many loops.
@@ -55,7 +55,7 @@ impl Load {
     pub fn random_reads(block: Bytes, threads: u32, size: Bytes) -> Self {
         Self {
             read_share: 1.0,
-            access: Access::Random,
+            access: Addressing::Random,
             block,
             threads,
             depth: 1,

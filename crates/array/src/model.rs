@@ -3,13 +3,13 @@
 use serde::Serialize;
 use units::{Bytes, Nanos};
 
-use crate::design::{Assumption, Design};
+use crate::design::{ArrayDesign, Assumption};
 use crate::drive::Op;
 use crate::error::LoadError;
 use crate::load::Load;
 use crate::network::solve;
-use crate::parameter::{End, Origin, PerSecond};
-use crate::path::{LOCK, Path, STAGES, Spread, Stage, line, way};
+use crate::parameter::{End, PerSecond, Provenance};
+use crate::path::{COMPONENTS, Component, DRIVES, Footprint, LOCK_QUEUE, Path, route};
 
 /// Changes of the rate below this share are none.
 const NOTICEABLE: f64 = 0.01;
@@ -27,7 +27,7 @@ pub struct Answer {
     pub parts: Vec<PartAnswer>,
     /// The part that limits the rate: the busiest where more requests are in flight than the parts
     /// serve at once without waiting, else the one in which a request spends most of its time.
-    pub binding: Stage,
+    pub binding: Component,
     /// Assumed values that move the rate by 1 % or more, or make another part bind.
     pub rests_on: Vec<Dependence>,
 }
@@ -36,7 +36,7 @@ pub struct Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PartAnswer {
     /// Which one.
-    pub stage: Stage,
+    pub component: Component,
     /// Share of the time that it is busy, 0 to 1: its busiest queue, the mean of equal servers.
     pub busy: f64,
     /// Of the response time, waiting for it included.
@@ -55,28 +55,28 @@ pub struct Dependence {
     /// With the most.
     pub rate_high: f64,
     /// Parts that bind then, with the least and the most.
-    pub binding: [Stage; 2],
+    pub binding: [Component; 2],
 }
 
 /// A design with all that its assumptions may be.
 #[derive(Clone, Debug)]
 pub struct Model {
-    design: Design,
-    variants: Vec<(Assumption, [Design; 2])>,
+    design: ArrayDesign,
+    variants: Vec<(Assumption, [ArrayDesign; 2])>,
 }
 
 /// Rate and times for one set of parameters.
 struct Outcome {
     rate: f64,
-    binding: Stage,
-    busy: [f64; Stage::ALL.len()],
-    times: [f64; Stage::ALL.len()],
+    binding: Component,
+    busy: [f64; Component::ALL.len()],
+    times: [f64; Component::ALL.len()],
 }
 
 impl Model {
     /// Prepares a design for any number of loads.
-    pub fn new(design: Design) -> Self {
-        let assumptions = design.parameters_of(Origin::Assumed).into_iter();
+    pub fn new(design: ArrayDesign) -> Self {
+        let assumptions = design.parameters_of(Provenance::Assumed).into_iter();
         let variants = assumptions
             .map(|one| {
                 let ends = [End::Low, End::High].map(|end| design.at(&one, end));
@@ -87,14 +87,15 @@ impl Model {
     }
 
     /// The design.
-    pub fn design(&self) -> &Design {
+    pub fn design(&self) -> &ArrayDesign {
         &self.design
     }
 
     /// What it does under a load, once that is steady.
     ///
-    /// * Exact for exponential times; see [`solve`](crate::network::solve). Writes under an
-    ///   exclusive lock hold it for the time that they take when alone.
+    /// * Exact for exponential times, see [`solve`](crate::network::solve), with two exceptions:
+    ///   locks that are held by writes, and what caches leave to the drives, limit the rate, but
+    ///   delay no request before that.
     /// * Members of a RAID that serve one request are taken to finish together.
     ///
     /// # Errors
@@ -102,15 +103,15 @@ impl Model {
     /// A load of a size or share that is not reckoned with.
     pub fn answer(&self, load: &Load) -> Result<Answer, LoadError> {
         load.check()?;
-        let spread = Spread::of(&self.design, load);
-        let now = Outcome::of(&self.design, load, &spread, None);
+        let footprint = Footprint::of(&self.design, load);
+        let now = Outcome::of(&self.design, load, &footprint, None);
         let passed = |at: &usize| now.times[*at] >= 1e-9 || now.busy[*at] > 0.0;
-        let parts = Stage::ALL.iter().enumerate().filter(|(at, _)| passed(at));
-        let parts = parts.map(|(at, &stage)| PartAnswer {
-            stage,
+        let parts = Component::ALL.iter().enumerate().filter(|(at, _)| passed(at));
+        let parts = parts.map(|(at, &component)| PartAnswer {
+            component,
             busy: now.busy[at],
             time: Nanos::from_secs_f64(now.times[at]),
-            gain: Outcome::of(&self.design, load, &spread, Some(stage)).rate / now.rate,
+            gain: Outcome::of(&self.design, load, &footprint, Some(component)).rate / now.rate,
         });
         Ok(Answer {
             rate: now.rate,
@@ -118,13 +119,13 @@ impl Model {
             response: Nanos::from_secs_f64(f64::from(load.in_flight()) / now.rate),
             parts: parts.collect(),
             binding: now.binding,
-            rests_on: self.rests_on(load, &spread, &now),
+            rests_on: self.rests_on(load, &footprint, &now),
         })
     }
 
-    fn rests_on(&self, load: &Load, spread: &Spread, now: &Outcome) -> Vec<Dependence> {
+    fn rests_on(&self, load: &Load, footprint: &Footprint, now: &Outcome) -> Vec<Dependence> {
         let all = self.variants.iter().map(|(assumption, ends)| {
-            let [low, high] = ends.each_ref().map(|end| Outcome::of(end, load, spread, None));
+            let [low, high] = ends.each_ref().map(|end| Outcome::of(end, load, footprint, None));
             Dependence {
                 assumption: assumption.clone(),
                 rate_low: low.rate,
@@ -142,61 +143,75 @@ impl Model {
 
 impl Outcome {
     /// * `faster`: a part to reckon with as twice as fast.
-    fn of(design: &Design, load: &Load, spread: &Spread, faster: Option<Stage>) -> Self {
+    fn of(
+        design: &ArrayDesign,
+        load: &Load,
+        footprint: &Footprint,
+        faster: Option<Component>,
+    ) -> Self {
         let shares = [(Op::Read, load.read_share), (Op::Write, 1.0 - load.read_share)];
-        let ways = shares
+        let routes = shares
             .into_iter()
             .filter(|(_, share)| *share > 0.0)
-            .map(|(op, share)| (share, way(design, load, spread, op, faster)));
+            .map(|(op, share)| (share, route(design, load, footprint, op, faster)));
+        let locks =
+            load.files.saturating_mul(if faster == Some(Component::FileLock) { 2 } else { 1 });
         let mut path = Path::default();
-        let mut under_lock = Path::default();
-        let (mut behind, mut submit_locked) = (0.0, 0.0);
-        for (share, way) in ways {
-            let into = if way.is_held { &mut under_lock } else { &mut path };
-            into.iter_mut().zip(&way.path).for_each(|(sum, visit)| sum.add(share, visit));
-            behind += share * way.behind;
-            submit_locked += share * way.submit_locked;
+        let (mut behind, mut submit_locked, mut held) = (0.0, 0.0, 0.0);
+        for (share, route) in routes {
+            path.iter_mut().zip(&route.path).for_each(|(sum, visit)| sum.add(share, visit));
+            behind += share * route.behind;
+            submit_locked += share * route.submit_locked;
+            if route.is_held {
+                // As many as there are locks are on their way together.
+                held = share * solve(&route.path, load.in_flight().min(locks)).response();
+            }
         }
-        let held: f64 = under_lock.iter().map(|visit| visit.time).sum();
-        let locks = f64::from(load.files) * if faster == Some(Stage::FileLock) { 2.0 } else { 1.0 };
-        line(&mut path, LOCK, held, locks);
-
         let solution = solve(&path, load.in_flight());
-        let rate = if behind > 0.0 { solution.rate.min(1.0 / behind) } else { solution.rate };
-        let mut busy = [0.0f64; Stage::ALL.len()];
+        // What one request takes of each queue, waited for in the network or not.
+        let taken: Vec<f64> = (0..COMPONENTS.len())
+            .map(|at| {
+                let more = match at {
+                    DRIVES => behind,
+                    LOCK_QUEUE => held / f64::from(locks),
+                    _ => 0.0,
+                };
+                solution.busy[at] / solution.rate + more
+            })
+            .collect();
+        let most = (0..taken.len()).max_by(|&a, &b| taken[a].total_cmp(&taken[b])).unwrap_or(0);
+        let rate = solution.rate.min(1.0 / taken[most]);
+        // One writer alone is as fast as its lock.
+        let is_capped = rate < solution.rate * (1.0 - 1e-9);
+        let mut busy = [0.0f64; Component::ALL.len()];
         let mut times = busy;
-        for (at, stage) in STAGES.iter().enumerate() {
-            let part = *stage as usize;
-            let queue = solution.busy[at] * rate / solution.rate;
-            busy[part] = busy[part].max(queue).max(rate * under_lock[at].demand);
-            times[part] += solution.times[at] + under_lock[at].time;
+        for (at, component) in COMPONENTS.iter().enumerate() {
+            let part = *component as usize;
+            busy[part] = busy[part].max(rate * taken[at]);
+            // Requests wait for what caps the rate, and hardly for anything else.
+            times[part] += if is_capped { path[at].time } else { solution.times[at] };
         }
+        let rest = f64::from(load.in_flight()) / rate - times.iter().sum::<f64>();
+        times[COMPONENTS[most] as usize] += rest;
         // The lock's own time is waiting for it: what is done under it belongs to who does it.
-        let cores = f64::from(design.host.part.cores.value.max(1));
-        times[Stage::FileLock as usize] -= held + submit_locked;
-        times[Stage::Host as usize] += submit_locked;
-        busy[Stage::Host as usize] += rate * submit_locked / cores;
-        times[Stage::Drives as usize] += f64::from(load.in_flight()) / rate - solution.response();
-        busy[Stage::Drives as usize] = busy[Stage::Drives as usize].max(rate * behind);
-        let binding = if rate < solution.rate {
-            Stage::Drives
-        } else {
-            binding(&path, load.in_flight(), &times)
-        };
+        times[Component::FileLock as usize] -= submit_locked;
+        times[Component::Host as usize] += submit_locked;
+        let binding =
+            if is_capped { COMPONENTS[most] } else { binding(&path, load.in_flight(), &times) };
         Self { rate, binding, busy, times }
     }
 }
 
 /// The busiest part where more requests are in flight than all parts serve at once without
 /// waiting; else the part in which a request spends most of its time.
-fn binding(path: &Path, in_flight: u32, times: &[f64; Stage::ALL.len()]) -> Stage {
+fn binding(path: &Path, in_flight: u32, times: &[f64; Component::ALL.len()]) -> Component {
     let alone: f64 = path.iter().map(|visit| visit.time).sum();
-    let busiest = STAGES.iter().zip(path).max_by(|a, b| a.1.demand.total_cmp(&b.1.demand));
+    let busiest = COMPONENTS.iter().zip(path).max_by(|a, b| a.1.demand.total_cmp(&b.1.demand));
     match busiest {
-        Some((stage, visit)) if visit.demand * f64::from(in_flight) > alone => *stage,
+        Some((component, visit)) if visit.demand * f64::from(in_flight) > alone => *component,
         _ => {
-            let longest = Stage::ALL.iter().zip(times).max_by(|a, b| a.1.total_cmp(b.1));
-            longest.map_or(Stage::Host, |(stage, _)| *stage)
+            let longest = Component::ALL.iter().zip(times).max_by(|a, b| a.1.total_cmp(b.1));
+            longest.map_or(Component::Host, |(component, _)| *component)
         }
     }
 }

@@ -38,7 +38,7 @@ impl<'de> Deserialize<'de> for PerSecond {
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Origin {
+pub enum Provenance {
     /// The maker says so.
     Datasheet,
     /// A standard, or the source of a program.
@@ -58,7 +58,7 @@ pub struct Parameter<T> {
     /// In the unit of its type.
     pub value: T,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: Provenance,
     /// Which datasheet, cells or reasoning.
     #[serde(default)]
     pub from: String,
@@ -79,7 +79,7 @@ pub enum End {
 
 /// What is common to parameters of all types.
 pub(crate) trait Adjustable {
-    fn origin(&self) -> Origin;
+    fn origin(&self) -> Provenance;
     /// Puts the value at an end of its range, if it has one.
     fn set(&mut self, end: End);
     /// What is wrong with it: what was seen, what was wanted.
@@ -87,7 +87,7 @@ pub(crate) trait Adjustable {
 }
 
 impl<T: Copy + PartialOrd + fmt::Debug> Adjustable for Parameter<T> {
-    fn origin(&self) -> Origin {
+    fn origin(&self) -> Provenance {
         self.origin
     }
 
@@ -99,11 +99,13 @@ impl<T: Copy + PartialOrd + fmt::Debug> Adjustable for Parameter<T> {
 
     fn fault(&self) -> Option<(String, &'static str)> {
         match (self.origin, self.range) {
-            (Origin::Assumed, None) => {
+            (Provenance::Assumed, None) => {
                 Some(("`assumed` without `range`".to_owned(), "the least and the most it may be"))
             }
-            (Origin::Assumed, Some([low, high])) if low <= self.value && self.value <= high => None,
-            (Origin::Assumed, Some(range)) => {
+            (Provenance::Assumed, Some([low, high])) if low <= self.value && self.value <= high => {
+                None
+            }
+            (Provenance::Assumed, Some(range)) => {
                 Some((format!("`{:?}` and the range {range:?}", self.value), "a value within it"))
             }
             (_, Some(_)) => Some(("a range".to_owned(), "one only where `origin` is `assumed`")),

@@ -4,7 +4,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
-use crate::error::{Problem, TextError};
+use crate::error::{TextError, TextProblem};
 use crate::parameter::{Adjustable, Parameter, PerSecond};
 
 /// Its parameters by name, to be looked through and changed.
@@ -210,7 +210,7 @@ pub(crate) fn parse<T: Part>(file: &str, text: &str) -> Result<T, TextError> {
     match fault {
         None => Ok(part),
         Some((key, (seen, wanted))) => {
-            Err(TextError::whole(file, Problem::Parameter { key, seen, wanted }))
+            Err(TextError::whole(file, TextProblem::Parameter { key, seen, wanted }))
         }
     }
 }

@@ -4,9 +4,9 @@ use layout::{MeanCost, Whole};
 use serde::{Deserialize, Serialize};
 use units::{ByteOffset, Bytes};
 
-use crate::design::Design;
+use crate::design::ArrayDesign;
 use crate::drive::{Op, Stay, seconds, stay, transfer};
-use crate::load::{Access, Fill, Load};
+use crate::load::{Addressing, Fill, Load};
 use crate::network::Visit;
 
 const PAGE: f64 = 4096.0;
@@ -14,7 +14,7 @@ const PAGE: f64 = 4096.0;
 /// A part that requests pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stage {
+pub enum Component {
     /// The host's processors and its kernel.
     Host,
     /// The lock of a file; twice as fast means twice as many files.
@@ -27,43 +27,46 @@ pub enum Stage {
     Drives,
 }
 
-impl Stage {
+impl Component {
     /// All, as requests pass them.
     pub const ALL: [Self; 5] =
         [Self::Host, Self::FileLock, Self::Link, Self::Controller, Self::Drives];
 }
 
-/// Places where a request spends time, in the order of [`STAGES`]. The same of reads and of writes
+/// Places where a request spends time, in the order of [`COMPONENTS`]. The same of reads and of writes
 /// are one queue.
 pub(crate) type Path = [Visit; SLOTS];
 
-const SLOTS: usize = 10;
+const SLOTS: usize = 11;
 const HOST: usize = 0;
-pub(crate) const LOCK: usize = 2;
-const LINK: usize = 4;
-const CONTROLLER: usize = 5;
-const INTAKE: usize = 6;
-const PROCESSOR: usize = 7;
-const DRIVES_FRONT: usize = 8;
-const DRIVES: usize = 9;
+const LOCK: usize = 2;
+pub(crate) const LOCK_QUEUE: usize = 3;
+const LINK_UP: usize = 4;
+const LINK_DOWN: usize = 5;
+const CONTROLLER: usize = 6;
+const INTAKE: usize = 7;
+const PROCESSOR: usize = 8;
+const DRIVES_FRONT: usize = 9;
+pub(crate) const DRIVES: usize = 10;
 
 /// Which part each place belongs to.
-pub(crate) const STAGES: [Stage; SLOTS] = [
-    Stage::Host,
-    Stage::Host,
-    Stage::FileLock,
-    Stage::FileLock,
-    Stage::Link,
-    Stage::Controller,
-    Stage::Controller,
-    Stage::Controller,
-    Stage::Drives,
-    Stage::Drives,
+pub(crate) const COMPONENTS: [Component; SLOTS] = [
+    Component::Host,
+    Component::Host,
+    Component::FileLock,
+    Component::FileLock,
+    Component::Link,
+    Component::Link,
+    Component::Controller,
+    Component::Controller,
+    Component::Controller,
+    Component::Drives,
+    Component::Drives,
 ];
 
 /// Requests of one kind on their way, and what they leave behind for the drives.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Way {
+pub(crate) struct Route {
     pub path: Path,
     /// Seconds that each drive needs for one request after it has been answered, or before it is
     /// asked for.
@@ -75,7 +78,7 @@ pub(crate) struct Way {
 }
 
 /// What does not change when parameters do, once per load.
-pub(crate) struct Spread {
+pub(crate) struct Footprint {
     /// Legs that a request goes to.
     legs: f64,
     /// Bytes for each of them.
@@ -85,8 +88,8 @@ pub(crate) struct Spread {
     write: MeanCost,
 }
 
-impl Spread {
-    pub(crate) fn of(design: &Design, load: &Load) -> Self {
+impl Footprint {
+    pub(crate) fn of(design: &ArrayDesign, load: &Load) -> Self {
         let stripe = design.stripe.as_ref();
         let chunks = stripe.map_or(1, |stripe| load.block.get().div_ceil(stripe.chunk.get()));
         let legs = chunks.min(u64::from(design.legs()));
@@ -94,7 +97,7 @@ impl Spread {
         let array = design.array;
         // In sequence full stripes come together, whatever the size of the requests.
         let written = match (load.access, array.data_width()) {
-            (Access::Sequential, Some(width)) => width,
+            (Addressing::Sequential, Some(width)) => width,
             // Parity is made of whole pages.
             _ if array.level().parity() > 0 => each.max(Bytes::kib(4)),
             _ => each,
@@ -111,7 +114,7 @@ impl Spread {
 
 /// A queue with a common line for `servers`, as two places: see [`crate::network::solve`].
 /// Adds to what is there.
-pub(crate) fn line(path: &mut Path, place: usize, time: f64, servers: f64) {
+fn line(path: &mut Path, place: usize, time: f64, servers: f64) {
     path[place].add(1.0, &Visit::delay(time * (1.0 - 1.0 / servers)));
     path[place + 1].add(1.0, &Visit::one_of(1.0, time / servers));
 }
@@ -119,82 +122,89 @@ pub(crate) fn line(path: &mut Path, place: usize, time: f64, servers: f64) {
 /// The way of reads or writes alone.
 ///
 /// * `faster`: a part to reckon with as twice as fast.
-pub(crate) fn way(
-    design: &Design,
+pub(crate) fn route(
+    design: &ArrayDesign,
     load: &Load,
-    spread: &Spread,
+    footprint: &Footprint,
     op: Op,
-    faster: Option<Stage>,
-) -> Way {
-    let speed = |stage| if faster == Some(stage) { 2.0 } else { 1.0 };
-    let mut way = Way::default();
+    faster: Option<Component>,
+) -> Route {
+    let speed = |component| if faster == Some(component) { 2.0 } else { 1.0 };
+    let mut route = Route::default();
     let lock = design.file_system.as_ref().map(|system| &system.part);
     let is_exclusive = lock.is_some_and(|lock| match op {
         Op::Read => lock.reads_exclusive.value,
         Op::Write => lock.writes_exclusive.value,
     });
-    way.is_held = is_exclusive && op == Op::Write;
+    route.is_held = is_exclusive && op == Op::Write;
     let host = &design.host.part;
     let pages = (load.block.get() as f64 / PAGE).ceil();
     let striping = design.stripe.as_ref().map_or(0.0, |s| seconds(&s.striping.part.submit_time));
     let submit = seconds(&host.submit_time) + seconds(&host.submit_page_time) * pages + striping;
-    let submit = submit / speed(Stage::Host);
+    let submit = submit / speed(Component::Host);
     if is_exclusive && op == Op::Read {
-        line(&mut way.path, LOCK, submit, f64::from(load.files) * speed(Stage::FileLock));
-        way.submit_locked = submit;
+        line(&mut route.path, LOCK, submit, f64::from(load.files) * speed(Component::FileLock));
+        route.submit_locked = submit;
+        route.path[HOST + 1] = Visit::beside(submit / f64::from(host.cores.value.max(1)));
     } else {
-        line(&mut way.path, HOST, submit, f64::from(host.cores.value.max(1)));
+        line(&mut route.path, HOST, submit, f64::from(host.cores.value.max(1)));
     }
-    // Each of `legs` out of all gets its share at the same time.
-    let choice = f64::from(design.legs()) / spread.legs;
-    way.path[LINK] = Visit::one_of(choice, spread.each / link_rate(design) / speed(Stage::Link));
-    controller(design, spread, op, &mut way.path, speed(Stage::Controller));
-    drives(design, load, spread, op, &mut way, speed);
-    way
+    transfers(design, footprint, op, &mut route.path, speed);
+    drives(design, load, footprint, op, &mut route, speed);
+    route
 }
 
 /// Bytes per second of data through the link of a leg.
-fn link_rate(design: &Design) -> f64 {
+fn link_rate(design: &ArrayDesign) -> f64 {
     let link = &design.link.part;
     let (payload, overhead) = (link.payload.value.get() as f64, link.overhead.value.get() as f64);
     let raw = link.lane_rate.value.over(Bytes::new(1)) * f64::from(link.lanes.value);
     raw * payload / (payload + overhead)
 }
 
-fn controller(design: &Design, spread: &Spread, op: Op, path: &mut Path, speed: f64) {
+/// The link and the controller's cache.
+fn transfers(
+    design: &ArrayDesign,
+    footprint: &Footprint,
+    op: Op,
+    path: &mut Path,
+    speed: impl Fn(Component) -> f64,
+) {
     let part = &design.controller.part;
-    let first = spread.each.min(design.host.part.request_max.value.get() as f64);
-    let choice = f64::from(design.legs()) / spread.legs;
-    match op {
-        Op::Read => {
-            let pages = (first / PAGE).ceil();
-            let time = seconds(&part.hit_time) + seconds(&part.page_time) * pages;
-            path[CONTROLLER] = Visit::delay(time / speed);
-        }
-        Op::Write => {
-            path[CONTROLLER] = Visit::delay(seconds(&part.write_time) / speed);
-            let time = (transfer(spread.each, part.write_rate.value) - path[LINK].time).max(0.0);
-            path[INTAKE] = Visit::one_of(choice, time / speed);
-        }
+    // Each of `legs` out of all gets its share at the same time.
+    let choice = f64::from(design.legs()) / footprint.legs;
+    let link = footprint.each / link_rate(design) / speed(Component::Link);
+    if op == Op::Read {
+        let first = footprint.each.min(design.host.part.request_max.value.get() as f64);
+        let time = seconds(&part.hit_time) + seconds(&part.page_time) * (first / PAGE).ceil();
+        path[CONTROLLER] = Visit::delay(time / speed(Component::Controller));
+        path[LINK_UP] = Visit::one_of(choice, link);
+        return;
     }
+    path[CONTROLLER] = Visit::delay(seconds(&part.write_time) / speed(Component::Controller));
+    // What arrives goes on at once: the slower of the two takes the time.
+    let intake = transfer(footprint.each, part.write_rate.value) / speed(Component::Controller);
+    let (slower, faster) = if link > intake { (LINK_DOWN, INTAKE) } else { (INTAKE, LINK_DOWN) };
+    path[slower] = Visit::one_of(choice, link.max(intake));
+    path[faster] = Visit::beside(link.min(intake) / choice);
 }
 
 /// Share of the reads that the caches have, 0 to 1.
-fn hits(design: &Design, load: &Load) -> f64 {
+fn hits(design: &ArrayDesign, load: &Load) -> f64 {
     let caches = design.controller.part.cache.value.get() as f64 * f64::from(design.legs());
     let share = (caches / load.size.get() as f64).min(1.0);
     // Blocks in sequence push each other out before they are asked for again.
-    if load.access == Access::Sequential { share.floor() } else { share }
+    if load.access == Addressing::Sequential { share.floor() } else { share }
 }
 
 /// What reaches the drives, at once or after the answer; and the controller's part in it.
 fn drives(
-    design: &Design,
+    design: &ArrayDesign,
     load: &Load,
-    spread: &Spread,
+    footprint: &Footprint,
     op: Op,
-    way: &mut Way,
-    speed: impl Fn(Stage) -> f64,
+    route: &mut Route,
+    speed: impl Fn(Component) -> f64,
 ) {
     let part = &design.controller.part;
     let is_behind = op == Op::Write && part.write_back.value;
@@ -202,43 +212,49 @@ fn drives(
         return;
     }
     let share = if op == Op::Read { 1.0 - hits(design, load) } else { 1.0 };
-    if load.access == Access::Sequential {
-        let time = share * in_sequence(design, load.block.get() as f64, spread, op);
-        way.behind = time / speed(Stage::Drives);
+    if load.access == Addressing::Sequential {
+        let time = share * in_sequence(design, load.block.get() as f64, footprint, op);
+        route.behind = time / speed(Component::Drives);
         return;
     }
-    let (requests, front, inside) = at_random(design, spread, op, share / speed(Stage::Drives));
+    let (requests, front, inside) =
+        at_random(design, footprint, op, share / speed(Component::Drives));
     if is_behind {
-        way.behind = front.demand.max(inside.demand);
+        route.behind = front.demand.max(inside.demand);
         return;
     }
-    way.path[DRIVES_FRONT] = front;
-    way.path[DRIVES] = inside;
-    let time = seconds(&part.drive_request_time) * requests * share / speed(Stage::Controller);
-    way.path[PROCESSOR] = Visit::one_of(f64::from(design.legs()) / spread.legs, time);
+    route.path[DRIVES_FRONT] = front;
+    route.path[DRIVES] = inside;
+    let time = seconds(&part.drive_request_time) * requests * share / speed(Component::Controller);
+    route.path[PROCESSOR] = Visit::one_of(f64::from(design.legs()) / footprint.legs, time);
 }
 
 /// Seconds of each drive for one request of a sequence: caches and read-ahead keep all at work.
-fn in_sequence(design: &Design, block: f64, spread: &Spread, op: Op) -> f64 {
+fn in_sequence(design: &ArrayDesign, block: f64, footprint: &Footprint, op: Op) -> f64 {
     let (members, legs) = (design.array.members(), f64::from(design.legs()));
     let on_each = match op {
         // The other copies, and the parity, of what is read are passed over.
         Op::Read => block / f64::from(design.array.data_chunks()),
-        Op::Write => block * spread.write.amplification() / f64::from(members),
+        Op::Write => block * footprint.write.amplification() / f64::from(members),
     };
     let layer = design.layer.as_ref().map(|layer| &layer.part);
-    stay(&design.drive.part, layer, op, Access::Sequential, on_each / legs).inside.time
+    stay(&design.drive.part, layer, op, Addressing::Sequential, on_each / legs).inside.time
 }
 
 /// One request of a leg, anywhere: how many requests to drives it makes, and the visits to them.
-fn at_random(design: &Design, spread: &Spread, op: Op, scale: f64) -> (f64, Visit, Visit) {
+fn at_random(
+    design: &ArrayDesign,
+    footprint: &Footprint,
+    op: Op,
+    scale: f64,
+) -> (f64, Visit, Visit) {
     let layer = design.layer.as_ref().map(|layer| &layer.part);
-    let one = |op, bytes| stay(&design.drive.part, layer, op, Access::Random, bytes);
-    let cost = &spread.write;
+    let one = |op, bytes| stay(&design.drive.part, layer, op, Addressing::Random, bytes);
+    let cost = &footprint.write;
     let (reads, writes, read, write) = match op {
         Op::Read => {
-            let reads = spread.read_members;
-            (reads, 0.0, one(Op::Read, spread.each / reads), Stay::default())
+            let reads = footprint.read_members;
+            (reads, 0.0, one(Op::Read, footprint.each / reads), Stay::default())
         }
         Op::Write => (
             cost.reads,
@@ -251,7 +267,7 @@ fn at_random(design: &Design, spread: &Spread, op: Op, scale: f64) -> (f64, Visi
     let members = reads.max(writes).max(1.0);
     let sum = |of: fn(&Stay) -> f64| (reads * of(&read) + writes * of(&write)) * scale / members;
     let all = f64::from(design.array.members()) * f64::from(design.legs());
-    let choice = all / (members * spread.legs);
+    let choice = all / (members * footprint.legs);
     let inside = Visit {
         time: sum(|stay| stay.inside.time),
         demand: sum(|stay| stay.inside.demand) / choice,

@@ -1,6 +1,8 @@
 //! Freezes, rebuilds and verdicts of the studies about parts that nobody waits for.
 
-use array::{Access, Load, Model, Stage, builtin, write_amplification};
+#![expect(clippy::print_stdout, reason = "a table of errors, for those who ask with --nocapture")]
+
+use array::{Addressing, Component, Load, Model, builtin, write_amplification};
 use layout::Pace;
 use units::Bytes;
 
@@ -53,18 +55,18 @@ fn r21_the_link_is_not_what_limits_one_disk() {
     for name in ["wal-3g", "wal-6g"] {
         let load = Load {
             read_share: 0.0,
-            access: Access::Sequential,
+            access: Addressing::Sequential,
             depth: 8,
             ..Load::random_reads(Bytes::kib(64), 1, Bytes::gib(62))
         };
         let answer = Model::new(builtin::design(name).unwrap()).answer(&load).unwrap();
-        assert_eq!(answer.binding, Stage::Drives);
-        let link = answer.parts.iter().find(|part| part.stage == Stage::Link).unwrap();
+        assert_eq!(answer.binding, Component::Drives);
+        let link = answer.parts.iter().find(|part| part.component == Component::Link).unwrap();
         println!("{name}: {:?}, link {:.0} % busy", answer.bandwidth, link.busy * 100.0);
         assert!(link.gain < 1.01 && link.busy < 0.5, "{link:?}");
         assert!(!answer.rests_on.is_empty(), "the rate of the disk is assumed");
         for one in &answer.rests_on {
-            assert!(one.binding.iter().all(|stage| *stage != Stage::Link), "{one:?}");
+            assert!(one.binding.iter().all(|component| *component != Component::Link), "{one:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Single published figures against what the model says of the same load.
 
-use array::{Access, Answer, Fill, Load, Model, Stage, builtin};
+use array::{Addressing, Answer, Component, Fill, Load, Model, builtin};
 use serde::Deserialize;
 use units::Bytes;
 
@@ -21,7 +21,7 @@ struct Figure {
     tolerance: f64,
     #[serde(default)]
     fitted: bool,
-    binding: Stage,
+    binding: Component,
     miss: Option<String>,
 }
 
@@ -33,7 +33,7 @@ struct Asked {
     depth: Option<u32>,
     size: Bytes,
     read_share: Option<f64>,
-    access: Option<Access>,
+    access: Option<Addressing>,
 }
 
 fn figures() -> Vec<Figure> {
@@ -44,7 +44,7 @@ fn answer(array: &str, asked: &Asked) -> Answer {
     let load = Load {
         read_share: asked.read_share.unwrap_or(1.0),
         depth: asked.depth.unwrap_or(1),
-        access: asked.access.unwrap_or(Access::Random),
+        access: asked.access.unwrap_or(Addressing::Random),
         cache: Fill::Full,
         ..Load::random_reads(asked.block, asked.threads, asked.size)
     };
