@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use units::Bytes;
 
 use crate::error::{TextError, TextProblem};
-use crate::parameter::{End, Provenance};
+use crate::parameter::{Adjustable, End, Provenance};
 use crate::part::{
     Controller, Drive, FileSystem, Host, Link, LogLayer, Parameters, Part, Striping, parse, read,
     schema,
@@ -86,9 +86,9 @@ struct StripeFile {
     legs: u32,
 }
 
-/// An assumed parameter of a design.
+/// Which parameter of a design.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Assumption {
+pub struct ParameterName {
     /// Name of the part's text.
     pub part: String,
     /// Of the parameter.
@@ -142,23 +142,35 @@ impl ArrayDesign {
     }
 
     /// Its parameters of one origin, the host's first.
-    pub fn parameters_of(&self, origin: Provenance) -> Vec<Assumption> {
+    pub fn parameters_of(&self, origin: Provenance) -> Vec<ParameterName> {
         let mut copy = self.clone();
         let all = copy.parameters().into_iter().flat_map(|(part, all)| {
             let those = all.into_iter().filter(|(_, one)| one.origin() == origin);
-            those.map(|(key, _)| Assumption { part: part.clone(), key }).collect::<Vec<_>>()
+            those.map(|(key, _)| ParameterName { part: part.clone(), key }).collect::<Vec<_>>()
         });
         all.collect()
     }
 
     /// The design with one assumed parameter at an end of its range.
-    pub fn at(&self, assumption: &Assumption, end: End) -> Self {
+    pub fn at(&self, name: &ParameterName, end: End) -> Self {
         let mut copy = self.clone();
-        let parts = copy.parameters().into_iter().filter(|(part, _)| *part == assumption.part);
-        for (_, one) in parts.flat_map(|(_, all)| all).filter(|(key, _)| *key == assumption.key) {
+        if let Some(one) = copy.parameter(name) {
             one.set(end);
         }
         copy
+    }
+
+    /// The design with one parameter multiplied; `None` if there is none of that name, or if it is
+    /// no quantity.
+    pub fn scaled(&self, name: &ParameterName, factor: f64) -> Option<Self> {
+        let mut copy = self.clone();
+        copy.parameter(name)?.scale(factor)?;
+        Some(copy)
+    }
+
+    fn parameter(&mut self, name: &ParameterName) -> Option<&mut dyn Adjustable> {
+        let part = self.parameters().into_iter().find(|(part, _)| *part == name.part);
+        part?.1.into_iter().find(|(key, _)| *key == name.key).map(|(_, one)| one)
     }
 
     fn parameters(&mut self) -> Vec<(String, Parameters<'_>)> {

@@ -1,4 +1,6 @@
-//! What can be wrong with the text of a part or an array, or with a load.
+//! What can be wrong with the text of a part or an array, with a load, or with what was measured.
+
+use crate::design::ParameterName;
 
 /// Why a text was refused: where, and what was seen and wanted there.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -91,4 +93,29 @@ pub enum LoadError {
         /// What it may be.
         wanted: &'static str,
     },
+}
+
+/// Why parameters cannot be had from measured cells.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FitError {
+    /// Every line through one point is right.
+    #[error(
+        "fit: {cells} cells for {parameters} parameters, wanted at least one parameter and more cells"
+    )]
+    TooFew {
+        /// Measured.
+        cells: usize,
+        /// Asked for.
+        parameters: usize,
+    },
+    /// There is nothing to multiply.
+    #[error("fit: `{}.{}` is no quantity of the design", .0.part, .0.key)]
+    NoQuantity(ParameterName),
+    /// The cells do not tell the parameters apart.
+    #[error("fit: a parameter changes no cell, or two of them change all cells alike")]
+    Undetermined,
+    /// Of a measured cell.
+    #[error(transparent)]
+    Load(#[from] LoadError),
 }

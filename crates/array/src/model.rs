@@ -3,7 +3,7 @@
 use serde::Serialize;
 use units::{Bytes, Nanos};
 
-use crate::design::{ArrayDesign, Assumption};
+use crate::design::{ArrayDesign, ParameterName};
 use crate::drive::Op;
 use crate::error::LoadError;
 use crate::load::Load;
@@ -49,7 +49,7 @@ pub struct PartAnswer {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Dependence {
     /// Which value.
-    pub assumption: Assumption,
+    pub assumption: ParameterName,
     /// Requests per second with the least that it may be.
     pub rate_low: f64,
     /// With the most.
@@ -62,7 +62,7 @@ pub struct Dependence {
 #[derive(Clone, Debug)]
 pub struct Model {
     design: ArrayDesign,
-    variants: Vec<(Assumption, [ArrayDesign; 2])>,
+    variants: Vec<(ParameterName, [ArrayDesign; 2])>,
 }
 
 /// Rate and times for one set of parameters.
@@ -200,6 +200,11 @@ impl Outcome {
             if is_capped { COMPONENTS[most] } else { binding(&path, load.in_flight(), &times) };
         Self { rate, binding, busy, times }
     }
+}
+
+/// Requests per second.
+pub(crate) fn rate(design: &ArrayDesign, load: &Load, footprint: &Footprint) -> f64 {
+    Outcome::of(design, load, footprint, None).rate
 }
 
 /// The busiest part where more requests are in flight than all parts serve at once without

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
-use units::Bytes;
+use units::{Bytes, Nanos};
 
 /// Bytes per second. Reads from text as [`Bytes`] with `/s`: `1735MiB/s`. Serialises as the number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -77,16 +77,59 @@ pub enum End {
     High,
 }
 
+/// What a value times a factor is; `None` for what is no quantity.
+pub(crate) trait Scalable: Sized {
+    fn scaled(self, factor: f64) -> Option<Self>;
+}
+
+impl Scalable for f64 {
+    fn scaled(self, factor: f64) -> Option<Self> {
+        Some(self * factor)
+    }
+}
+
+impl Scalable for Nanos {
+    fn scaled(self, factor: f64) -> Option<Self> {
+        Some(Self::new((self.get() as f64 * factor).round() as u64))
+    }
+}
+
+impl Scalable for Bytes {
+    fn scaled(self, factor: f64) -> Option<Self> {
+        Some(Self::new((self.get() as f64 * factor).round() as u64))
+    }
+}
+
+impl Scalable for PerSecond {
+    fn scaled(self, factor: f64) -> Option<Self> {
+        self.0.scaled(factor).map(Self)
+    }
+}
+
+impl Scalable for u32 {
+    fn scaled(self, _: f64) -> Option<Self> {
+        None
+    }
+}
+
+impl Scalable for bool {
+    fn scaled(self, _: f64) -> Option<Self> {
+        None
+    }
+}
+
 /// What is common to parameters of all types.
 pub(crate) trait Adjustable {
     fn origin(&self) -> Provenance;
     /// Puts the value at an end of its range, if it has one.
     fn set(&mut self, end: End);
+    /// Multiplies the value; `None` where it is no quantity.
+    fn scale(&mut self, factor: f64) -> Option<()>;
     /// What is wrong with it: what was seen, what was wanted.
     fn fault(&self) -> Option<(String, &'static str)>;
 }
 
-impl<T: Copy + PartialOrd + fmt::Debug> Adjustable for Parameter<T> {
+impl<T: Copy + PartialOrd + fmt::Debug + Scalable> Adjustable for Parameter<T> {
     fn origin(&self) -> Provenance {
         self.origin
     }
@@ -95,6 +138,11 @@ impl<T: Copy + PartialOrd + fmt::Debug> Adjustable for Parameter<T> {
         if let Some([low, high]) = self.range {
             self.value = if end == End::Low { low } else { high };
         }
+    }
+
+    fn scale(&mut self, factor: f64) -> Option<()> {
+        self.value = self.value.scaled(factor)?;
+        Some(())
     }
 
     fn fault(&self) -> Option<(String, &'static str)> {

@@ -1,5 +1,4 @@
 //! Freezes, rebuilds and verdicts of the studies about parts that nobody waits for.
-
 #![expect(clippy::print_stdout, reason = "a table of errors, for those who ask with --nocapture")]
 
 use array::{Addressing, Component, Load, Model, builtin, write_amplification};

@@ -1,4 +1,5 @@
 //! Single published figures against what the model says of the same load.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use array::{Addressing, Answer, Component, Fill, Load, Model, builtin};
 use serde::Deserialize;

@@ -1,4 +1,5 @@
 //! What holds for every network, and for every answer whatever the design.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use array::network::{Visit, solve};
 use array::{Addressing, Fill, Load, Model, builtin};

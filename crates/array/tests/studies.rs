@@ -1,5 +1,5 @@
 //! The published tables of study S1 against what the model says, cell by cell.
-
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 #![expect(clippy::print_stdout, reason = "a table of errors, for those who ask with --nocapture")]
 
 use array::{Component, Fill, Load, Model, builtin};
@@ -124,6 +124,8 @@ fn r4_writes_of_table_a() {
     check(&table, &cells);
     // One lock for the file: threads change nothing.
     for row in cells.chunks(THREADS.len()) {
+        assert!(row[0].binding != Component::FileLock, "one thread waits for nobody");
+        assert!(row[1..].iter().all(|cell| cell.binding == Component::FileLock));
         assert!(row.iter().all(|cell| (cell.predicted / row[0].predicted - 1.0).abs() < 1e-9));
     }
 }
@@ -159,6 +161,9 @@ fn r8_the_barrier_is_the_lock_of_the_file() {
         let load = Load { files, ..Load::random_reads(Bytes::kib(4), threads, Bytes::gib(4)) };
         Model::new(builtin::design(name).unwrap()).answer(&load).unwrap()
     };
+    // From the third thread on one waits for the other; alone nobody does.
+    assert!(answer("areca-raid0x12", 1, 1).binding != Component::FileLock);
+    assert_eq!(answer("areca-raid0x12", 3, 1).binding, Component::FileLock);
     for threads in [10, 40] {
         let one = answer("areca-raid0x12", threads, 1);
         assert_eq!(one.binding, Component::FileLock);

@@ -1,4 +1,5 @@
 //! Texts of designs and parts: those that come with the program, and those that are refused.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use array::{Answer, ArrayDesign, Load, Model, Provenance, builtin};
 use units::Bytes;
@@ -126,6 +127,9 @@ fn an_assumption_that_matters_is_named_and_others_are_not() {
     };
     let one = answer(1);
     assert_eq!(keys(&one), ["raptor-10k.command_time"]);
+    // Nothing else of the part is at the end of its range meanwhile.
+    let slower = 1.0 / one.rate + 200e-6;
+    assert!((one.rests_on[0].rate_high * slower - 1.0).abs() < 1e-3);
     assert!(one.rests_on[0].rate_high < one.rate && one.rests_on[0].rate_low >= one.rate);
     // What is only known to be somewhere in a range is not hidden in the JSON either.
     let json = serde_json::to_value(&one).unwrap();
