@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use units::Bytes;
 
 use crate::error::{TextError, TextProblem};
-use crate::parameter::{Adjustable, End, Provenance};
+use crate::parameter::{Adjustable, End, ParameterName, Provenance};
 use crate::part::{
     Controller, Drive, FileSystem, Host, Link, LogLayer, Parameters, Part, Striping, parse, read,
     schema,
@@ -86,15 +86,6 @@ struct StripeFile {
     legs: u32,
 }
 
-/// Which parameter of a design.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ParameterName {
-    /// Name of the part's text.
-    pub part: String,
-    /// Of the parameter.
-    pub key: &'static str,
-}
-
 impl ArrayDesign {
     /// A design from its text and those of its parts.
     ///
@@ -112,27 +103,28 @@ impl ArrayDesign {
     ) -> Result<Self, TextError> {
         let raw: File = read(file, text)?;
         schema(file, raw.schema)?;
-        let found = |name: &str| {
-            let text = part(name).ok_or_else(|| {
-                TextError::known(file, "part", name, "the name of a file in parts")
-            })?;
+        let find = |key: &'static str, name: &str| {
+            let text = part(name)
+                .ok_or_else(|| TextError::known(file, key, name, "the name of a text in parts"))?;
             Ok((format!("parts/{name}.toml"), text))
         };
         let array = Array::new(raw.level, raw.members, raw.chunk)
             .map_err(|error| TextError::whole(file, TextProblem::Array(error)))?;
-        let drive_text = found(&raw.drive)?;
-        let drive = Drive::parse(&drive_text.0, drive_text.1)?;
+        let (drive_file, drive_text) = find("drive", &raw.drive)?;
         Ok(Self {
             why: raw.why,
-            host: named(raw.host, &found)?,
-            file_system: raw.file_system.map(|name| named(name, &found)).transpose()?,
-            stripe: raw.stripe.map(|stripe| stripe.check(file, &found)).transpose()?,
-            link: named(raw.link, &found)?,
-            controller: named(raw.controller, &found)?,
+            host: named("host", raw.host, &find)?,
+            file_system: raw
+                .file_system
+                .map(|name| named("file-system", name, &find))
+                .transpose()?,
+            stripe: raw.stripe.map(|stripe| stripe.check(file, &find)).transpose()?,
+            link: named("link", raw.link, &find)?,
+            controller: named("controller", raw.controller, &find)?,
             array,
             start: raw.start,
-            drive: Named { name: raw.drive, part: drive },
-            layer: raw.layer.map(|name| named(name, &found)).transpose()?,
+            drive: Named { part: Drive::parse(&drive_file, drive_text)?, name: raw.drive },
+            layer: raw.layer.map(|name| named("layer", name, &find)).transpose()?,
         })
     }
 
@@ -186,13 +178,15 @@ impl ArrayDesign {
     }
 }
 
+/// Name for messages, and text, of the part that a key names.
 type Text<'a> = Result<(String, &'a str), TextError>;
 
 fn named<'a, T: Part>(
+    key: &'static str,
     name: String,
-    found: &impl Fn(&str) -> Text<'a>,
+    find: &impl Fn(&'static str, &str) -> Text<'a>,
 ) -> Result<Named<T>, TextError> {
-    let (file, text) = found(&name)?;
+    let (file, text) = find(key, &name)?;
     Ok(Named { part: parse(&file, text)?, name })
 }
 
@@ -200,7 +194,7 @@ impl StripeFile {
     fn check<'a>(
         self,
         file: &str,
-        found: &impl Fn(&str) -> Text<'a>,
+        find: &impl Fn(&'static str, &str) -> Text<'a>,
     ) -> Result<LegStripe, TextError> {
         if !(2..=LEGS_MAX).contains(&self.legs) {
             return Err(TextError::known(file, "legs", self.legs, "2 to 64"));
@@ -208,7 +202,7 @@ impl StripeFile {
         // The same rules as for any stripe.
         Array::new(Level::Raid0, self.legs, Some(self.chunk))
             .map_err(|error| TextError::whole(file, TextProblem::Array(error)))?;
-        let striping = named(self.software, found)?;
+        let striping = named("software", self.software, find)?;
         Ok(LegStripe { striping, chunk: self.chunk, legs: self.legs })
     }
 }

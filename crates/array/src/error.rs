@@ -1,6 +1,6 @@
 //! What can be wrong with the text of a part or an array, with a load, or with what was measured.
 
-use crate::design::ParameterName;
+use crate::parameter::ParameterName;
 
 /// Why a text was refused: where, and what was seen and wanted there.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -3,10 +3,11 @@
 use serde::Serialize;
 use stats::interval::student_quantile;
 
-use crate::design::{ArrayDesign, ParameterName};
+use crate::design::ArrayDesign;
 use crate::error::{FitError, LoadError};
 use crate::load::Load;
 use crate::model::rate;
+use crate::parameter::ParameterName;
 use crate::path::Footprint;
 
 /// Rounds after which nothing is expected any more; ten are usual.
@@ -29,7 +30,7 @@ pub struct Measured {
 
 /// A design that agrees with what was measured as well as it can.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Fit {
+pub struct FittedDesign {
     /// With the values that were found.
     pub design: ArrayDesign,
     /// How they were found, in the order that was asked for.
@@ -77,7 +78,7 @@ pub fn fit(
     design: &ArrayDesign,
     names: &[ParameterName],
     measured: &[Measured],
-) -> Result<Fit, FitError> {
+) -> Result<FittedDesign, FitError> {
     if measured.len() <= names.len() || names.is_empty() {
         return Err(FitError::TooFew { cells: measured.len(), parameters: names.len() });
     }
@@ -156,7 +157,7 @@ impl Cells<'_> {
         Ok((products.collect(), gradient))
     }
 
-    fn result(&self, best: Trial) -> Result<Fit, FitError> {
+    fn result(&self, best: Trial) -> Result<FittedDesign, FitError> {
         let free = (self.cells.len() - self.names.len()) as f64;
         let variance = best.squares() / free;
         let covariance = inverse(self.normal(&best)?.0).ok_or(FitError::Undetermined)?;
@@ -171,7 +172,7 @@ impl Cells<'_> {
                 factor_high: (log + half).exp(),
             }
         });
-        Ok(Fit { values: values.collect(), error: variance.sqrt(), design: best.design })
+        Ok(FittedDesign { values: values.collect(), error: variance.sqrt(), design: best.design })
     }
 }
 

@@ -19,12 +19,12 @@ mod part;
 mod path;
 
 pub use cleaning::write_amplification;
-pub use design::{ArrayDesign, LegStripe, Named, ParameterName};
+pub use design::{ArrayDesign, LegStripe, Named};
 pub use error::{FitError, LoadError, TextError, TextProblem};
-pub use fit::{Fit, FittedValue, Measured, fit};
+pub use fit::{FittedDesign, FittedValue, Measured, fit};
 pub use load::{Addressing, Fill, Load};
 pub use model::{Answer, Dependence, Model, PartAnswer};
-pub use parameter::{End, Parameter, PerSecond, Provenance};
+pub use parameter::{End, Parameter, ParameterName, PerSecond, Provenance};
 pub use part::{
     BlockMapped, Controller, Drive, FileSystem, Host, Link, LogLayer, Mechanical, PageMapped,
     Striping,

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use units::{Bytes, Nanos};
 
-use crate::design::{ArrayDesign, ParameterName};
+use crate::design::ArrayDesign;
 use crate::drive::Op;
 use crate::error::LoadError;
 use crate::load::Load;
 use crate::network::solve;
-use crate::parameter::{End, PerSecond, Provenance};
+use crate::parameter::{End, ParameterName, PerSecond, Provenance};
 use crate::path::{COMPONENTS, Component, DRIVES, Footprint, LOCK_QUEUE, Path, route};
 
 /// Changes of the rate below this share are none.

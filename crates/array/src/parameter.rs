@@ -51,6 +51,15 @@ pub enum Provenance {
     Assumed,
 }
 
+/// Which parameter of a design.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ParameterName {
+    /// Name of the part's text.
+    pub part: String,
+    /// Of the parameter.
+    pub key: &'static str,
+}
+
 /// One value of a part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

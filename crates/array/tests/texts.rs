@@ -40,7 +40,7 @@ fn a_refusal_says_file_key_seen_and_wanted() {
         (
             "\"savvio-15k2\"",
             "\"floppy\"",
-            "mine.toml: `part` is `floppy`, wanted the name of a file in parts",
+            "mine.toml: `drive` is `floppy`, wanted the name of a text in parts",
         ),
         ("\"xeon-2009\"", "\"sas-3g\"", "parts/sas-3g.toml: `kind` is `link`, wanted host"),
         (
