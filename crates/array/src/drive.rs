@@ -32,7 +32,7 @@ pub(crate) fn seconds(parameter: &Parameter<Nanos>) -> f64 {
 
 /// Seconds for so many bytes.
 pub(crate) fn transfer(bytes: f64, rate: PerSecond) -> f64 {
-    bytes / rate.over(Bytes::new(1)).max(1.0)
+    bytes / rate.over(Bytes::new(1))
 }
 
 fn alone(time: f64) -> Stay {
@@ -84,7 +84,7 @@ pub(crate) fn stay(
 /// Seek, half a turn, transfer.
 fn mechanical(drive: &Mechanical, op: Op, bytes: f64) -> Stay {
     let seek = seconds(if op == Op::Read { &drive.seek_read } else { &drive.seek_write });
-    let half_turn = 30.0 / drive.rpm.value;
+    let half_turn = 30.0 / f64::from(drive.rpm.value);
     let rest = seconds(&drive.command_time) + half_turn + transfer(bytes, drive.media_rate.value);
     let reorder = drive.reorder.value;
     Stay { inside: Visit { seek, reorder, ..Visit::one_of(1.0, seek + rest) }, front: 0.0 }
@@ -96,7 +96,7 @@ fn page_mapped(drive: &PageMapped, op: Op, bytes: f64) -> Stay {
         let written = bytes.max(PAGE) * write_amplification(drive.live_share.value);
         return alone(transfer(written, drive.write_rate.value));
     }
-    let channels = f64::from(drive.channels.value.max(1));
+    let channels = f64::from(drive.channels.value);
     let pages = (bytes / PAGE).ceil();
     let rounds = (pages / channels).ceil();
     let one = seconds(&drive.channel_time);

@@ -41,7 +41,8 @@ pub struct PartAnswer {
     pub busy: f64,
     /// Of the response time, waiting for it included.
     pub time: Nanos,
-    /// Rate if this part alone were twice as fast, over the rate as it is: 1 to 2. For the file lock: with twice as many files.
+    /// Rate if this part alone were twice as fast, over the rate as it is: 1 to 2. For the file
+    /// lock: with twice as many files.
     pub gain: f64,
 }
 

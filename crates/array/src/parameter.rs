@@ -86,44 +86,56 @@ pub enum End {
     High,
 }
 
-/// What a value times a factor is; `None` for what is no quantity.
-pub(crate) trait Scalable: Sized {
-    fn scaled(self, factor: f64) -> Option<Self>;
+/// What values of a type may be.
+pub(crate) trait Value: Copy + PartialOrd + fmt::Debug {
+    /// What is wrong with it, as what is wanted.
+    fn wanted(self) -> Option<&'static str> {
+        None
+    }
+
+    /// Times a factor; `None` for what is no quantity.
+    fn scaled(self, _: f64) -> Option<Self> {
+        None
+    }
 }
 
-impl Scalable for f64 {
+impl Value for bool {}
+
+impl Value for u32 {
+    fn wanted(self) -> Option<&'static str> {
+        (self == 0).then_some("at least 1")
+    }
+}
+
+impl Value for f64 {
+    fn wanted(self) -> Option<&'static str> {
+        (!self.is_finite() || self < 0.0).then_some("0 or more")
+    }
+
     fn scaled(self, factor: f64) -> Option<Self> {
         Some(self * factor)
     }
 }
 
-impl Scalable for Nanos {
+impl Value for Nanos {
     fn scaled(self, factor: f64) -> Option<Self> {
         Some(Self::new((self.get() as f64 * factor).round() as u64))
     }
 }
 
-impl Scalable for Bytes {
+impl Value for Bytes {
     fn scaled(self, factor: f64) -> Option<Self> {
         Some(Self::new((self.get() as f64 * factor).round() as u64))
     }
 }
 
-impl Scalable for PerSecond {
+impl Value for PerSecond {
+    fn wanted(self) -> Option<&'static str> {
+        (self.0 == Bytes::ZERO).then_some("more than nothing")
+    }
+
     fn scaled(self, factor: f64) -> Option<Self> {
         self.0.scaled(factor).map(Self)
-    }
-}
-
-impl Scalable for u32 {
-    fn scaled(self, _: f64) -> Option<Self> {
-        None
-    }
-}
-
-impl Scalable for bool {
-    fn scaled(self, _: f64) -> Option<Self> {
-        None
     }
 }
 
@@ -138,7 +150,7 @@ pub(crate) trait Adjustable {
     fn fault(&self) -> Option<(String, &'static str)>;
 }
 
-impl<T: Copy + PartialOrd + fmt::Debug + Scalable> Adjustable for Parameter<T> {
+impl<T: Value> Adjustable for Parameter<T> {
     fn origin(&self) -> Provenance {
         self.origin
     }
@@ -155,6 +167,12 @@ impl<T: Copy + PartialOrd + fmt::Debug + Scalable> Adjustable for Parameter<T> {
     }
 
     fn fault(&self) -> Option<(String, &'static str)> {
+        let ends = self.range.into_iter().flatten();
+        for value in [self.value].into_iter().chain(ends) {
+            if let Some(wanted) = value.wanted() {
+                return Some((format!("`{value:?}`"), wanted));
+            }
+        }
         match (self.origin, self.range) {
             (Provenance::Assumed, None) => {
                 Some(("`assumed` without `range`".to_owned(), "the least and the most it may be"))

@@ -112,7 +112,7 @@ part! {
         /// Bytes that it holds.
         size: Bytes,
         /// Turns per minute.
-        rpm: f64,
+        rpm: u32,
         /// Mean seek before a read.
         seek_read: Nanos,
         /// Mean seek before a write.

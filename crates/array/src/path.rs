@@ -145,9 +145,9 @@ pub(crate) fn route(
     if is_exclusive && op == Op::Read {
         line(&mut route.path, LOCK, submit, f64::from(load.files) * speed(Component::FileLock));
         route.submit_locked = submit;
-        route.path[HOST + 1] = Visit::beside(submit / f64::from(host.cores.value.max(1)));
+        route.path[HOST + 1] = Visit::beside(submit / f64::from(host.cores.value));
     } else {
-        line(&mut route.path, HOST, submit, f64::from(host.cores.value.max(1)));
+        line(&mut route.path, HOST, submit, f64::from(host.cores.value));
     }
     transfers(design, footprint, op, &mut route.path, speed);
     drives(design, load, footprint, op, &mut route, speed);

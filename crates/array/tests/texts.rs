@@ -49,6 +49,11 @@ fn a_refusal_says_file_key_seen_and_wanted() {
             "parts/md.toml: `kind` is `striping`, wanted mechanical, page-mapped or block-mapped",
         ),
         (
+            "value = 0.6",
+            "value = -0.6",
+            "parts/mine.toml: `live_share` has `-0.6`, wanted 0 or more",
+        ),
+        (
             ", range = [0.5, 0.7]",
             "",
             "parts/mine.toml: `live_share` has `assumed` without `range`, wanted the least and the most it may be",
