@@ -221,3 +221,35 @@ fn binding(path: &Path, in_flight: u32, times: &[f64; Component::ALL.len()]) -> 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::Visit;
+
+    #[test]
+    fn the_busiest_binds_from_where_requests_queue() {
+        let place = |part| COMPONENTS.iter().position(|one| *one == part).unwrap();
+        let (delay, queue) = (place(Component::Controller), place(Component::Link));
+        let mut path = Path::default();
+        path[delay] = Visit::delay(100.0);
+        path[queue] = Visit::one_of(1.0, 10.0);
+        // Eleven fit in without waiting. With twelve most of the time is still the delay's; but to
+        // halve that gains less.
+        for (in_flight, wanted) in [(10, Component::Controller), (12, Component::Link)] {
+            let solution = solve(&path, in_flight);
+            let mut times = [0.0; Component::ALL.len()];
+            for (time, part) in solution.times.iter().zip(COMPONENTS) {
+                times[part as usize] += time;
+            }
+            assert!(times[Component::Controller as usize] > times[Component::Link as usize]);
+            assert_eq!(binding(&path, in_flight, &times), wanted);
+        }
+        let faster = |at: usize, visit| {
+            let mut path = path;
+            path[at] = visit;
+            solve(&path, 12).rate
+        };
+        assert!(faster(queue, Visit::one_of(1.0, 5.0)) > faster(delay, Visit::delay(50.0)));
+    }
+}

@@ -18,6 +18,13 @@ impl PerSecond {
     }
 }
 
+/// Rounded for people: `1.69 GiB/s`.
+impl fmt::Display for PerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/s", self.0)
+    }
+}
+
 impl FromStr for PerSecond {
     type Err = String;
 
@@ -87,7 +94,7 @@ pub enum End {
 }
 
 /// What values of a type may be.
-pub(crate) trait Value: Copy + PartialOrd + fmt::Debug {
+pub(crate) trait Value: Copy + PartialOrd + fmt::Display {
     /// What is wrong with it, as what is wanted.
     fn wanted(self) -> Option<&'static str> {
         None
@@ -170,7 +177,7 @@ impl<T: Value> Adjustable for Parameter<T> {
         let ends = self.range.into_iter().flatten();
         for value in [self.value].into_iter().chain(ends) {
             if let Some(wanted) = value.wanted() {
-                return Some((format!("`{value:?}`"), wanted));
+                return Some((format!("`{value}`"), wanted));
             }
         }
         match (self.origin, self.range) {
@@ -180,8 +187,9 @@ impl<T: Value> Adjustable for Parameter<T> {
             (Provenance::Assumed, Some([low, high])) if low <= self.value && self.value <= high => {
                 None
             }
-            (Provenance::Assumed, Some(range)) => {
-                Some((format!("`{:?}` and the range {range:?}", self.value), "a value within it"))
+            (Provenance::Assumed, Some([low, high])) => {
+                let seen = format!("`{}` with the range {low} to {high}", self.value);
+                Some((seen, "a value within it"))
             }
             (_, Some(_)) => Some(("a range".to_owned(), "one only where `origin` is `assumed`")),
             (_, None) if self.from.is_empty() => {

@@ -61,7 +61,7 @@ fn a_refusal_says_file_key_seen_and_wanted() {
         (
             "[0.5, 0.7]",
             "[0.1, 0.2]",
-            "parts/mine.toml: `live_share` has `0.6` and the range [0.1, 0.2], wanted a value within it",
+            "parts/mine.toml: `live_share` has `0.6` with the range 0.1 to 0.2, wanted a value within it",
         ),
         (
             "assumed",
@@ -92,13 +92,19 @@ fn what_the_reader_of_toml_refuses_has_its_line() {
     assert!(unit.starts_with("mine.toml:8: `chunk = \"64 bananas\"`"), "{unit}");
     let legs = "chunk = \"64KiB\"\nstripe = { software = \"md\", chunk = \"64KiB\", legs = 1 }";
     assert_eq!(refused("chunk = \"64KiB\"", legs), "mine.toml: `legs` is `1`, wanted 2 to 64");
-    let rate = r#"{ value = "140MB", origin = "spec", from = "x" }"#;
+    let rate = |text: &str| format!(r#"{{ value = "{text}", origin = "spec", from = "x" }}"#);
     let disk = builtin::part("savvio-15k2").unwrap();
     let line = disk.lines().find(|line| line.starts_with("media_rate")).unwrap();
-    let disk = disk.replace(line, &format!("media_rate = {rate}"));
-    let part = |name: &str| if name == "savvio-15k2" { Some(&*disk) } else { builtin::part(name) };
-    let error = ArrayDesign::parse("mine.toml", GOOD, part).unwrap_err().to_string();
+    let refused = |text| {
+        let disk = disk.replace(line, &format!("media_rate = {}", rate(text)));
+        let part =
+            |name: &str| if name == "savvio-15k2" { Some(&*disk) } else { builtin::part(name) };
+        ArrayDesign::parse("mine.toml", GOOD, part).unwrap_err().to_string()
+    };
+    let error = refused("140MB");
     assert!(error.contains("`140MB` is not a rate: wanted a size per second"), "{error}");
+    let error = refused("0MB/s");
+    assert!(error.ends_with("`media_rate` has `0 B/s`, wanted more than nothing"), "{error}");
 }
 
 #[test]
