@@ -91,8 +91,9 @@ part! {
         hit_time: Nanos,
         /// The same for each 4 KiB page of the first piece of a request.
         page_time: Nanos,
-        /// Its processor's time for each request to a drive.
-        drive_request_time: Nanos,
+        /// Its processor's time for each request, from the host or to a drive. For one from the
+        /// host it is part of `hit_time` or `write_time`.
+        request_time: Nanos,
         /// Memory that keeps blocks.
         cache: Bytes,
         /// Whether a write is done when it is in the cache.

@@ -174,16 +174,23 @@ fn transfers(
     // Each of `legs` out of all gets its share at the same time.
     let choice = f64::from(design.legs()) / footprint.legs;
     let link = footprint.each / link_rate(design) / speed(Component::Link);
+    let speed = speed(Component::Controller);
+    let whole = match op {
+        Op::Read => {
+            let first = footprint.each.min(design.host.part.request_max.value.get() as f64);
+            seconds(&part.hit_time) + seconds(&part.page_time) * (first / PAGE).ceil()
+        }
+        Op::Write => seconds(&part.write_time),
+    };
+    let processor = seconds(&part.request_time).min(whole);
+    path[CONTROLLER] = Visit::delay((whole - processor) / speed);
+    path[PROCESSOR] = Visit::one_of(choice, processor / speed);
     if op == Op::Read {
-        let first = footprint.each.min(design.host.part.request_max.value.get() as f64);
-        let time = seconds(&part.hit_time) + seconds(&part.page_time) * (first / PAGE).ceil();
-        path[CONTROLLER] = Visit::delay(time / speed(Component::Controller));
         path[LINK_UP] = Visit::one_of(choice, link);
         return;
     }
-    path[CONTROLLER] = Visit::delay(seconds(&part.write_time) / speed(Component::Controller));
     // What arrives goes on at once: the slower of the two takes the time.
-    let intake = transfer(footprint.each, part.write_rate.value) / speed(Component::Controller);
+    let intake = transfer(footprint.each, part.write_rate.value) / speed;
     let (slower, faster) = if link > intake { (LINK_DOWN, INTAKE) } else { (INTAKE, LINK_DOWN) };
     path[slower] = Visit::one_of(choice, link.max(intake));
     path[faster] = Visit::beside(link.min(intake) / choice);
@@ -225,8 +232,9 @@ fn drives(
     }
     route.path[DRIVES_FRONT] = front;
     route.path[DRIVES] = inside;
-    let time = seconds(&part.drive_request_time) * requests * share / speed(Component::Controller);
-    route.path[PROCESSOR] = Visit::one_of(f64::from(design.legs()) / footprint.legs, time);
+    let time = seconds(&part.request_time) * requests * share / speed(Component::Controller);
+    let choice = f64::from(design.legs()) / footprint.legs;
+    route.path[PROCESSOR].add(1.0, &Visit::one_of(choice, time));
 }
 
 /// Seconds of each drive for one request of a sequence: caches and read-ahead keep all at work.

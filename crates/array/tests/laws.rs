@@ -38,6 +38,7 @@ fn models() -> Vec<Model> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn networks_keep_the_laws(visits in visits(), customers in 1u32..60) {
         let n = f64::from(customers);
@@ -62,7 +63,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn answers_keep_the_laws(load in loads()) {
         for model in models() {

@@ -197,6 +197,11 @@ fn r12_another_file_system_or_more_files_break_it() {
         let load = Load { files, ..Load::random_reads(Bytes::kib(4), 40, Bytes::gib(4)) };
         let answer = Model::new(builtin::design(name).unwrap()).answer(&load).unwrap();
         assert!(answer.binding != Component::Drives);
+        // How far it goes without the lock depends on a controller of which that is not known.
+        let keys: Vec<_> = answer.rests_on.iter().map(|one| one.assumption.key).collect();
+        let is_locked = answer.binding == Component::FileLock;
+        assert_eq!(keys.contains(&"request_time"), !is_locked, "{name}");
+        println!("{name}, {files} files: {:.0} requests/s, {:?}", answer.rate, answer.rests_on);
         answer.rate
     };
     let jfs = rate("two-areca-raid0x4", 1);
