@@ -152,8 +152,8 @@ impl ArrayDesign {
         copy
     }
 
-    /// The design with one parameter multiplied; `None` if there is none of that name, or if it is
-    /// no quantity.
+    /// The design with one parameter multiplied, and [`Provenance::Fitted`] from then on; `None` if
+    /// there is none of that name, or if it is no quantity.
     pub fn scaled(&self, name: &ParameterName, factor: f64) -> Option<Self> {
         let mut copy = self.clone();
         copy.parameter(name)?.scale(factor)?;

@@ -151,7 +151,7 @@ pub(crate) trait Adjustable {
     fn origin(&self) -> Provenance;
     /// Puts the value at an end of its range, if it has one.
     fn set(&mut self, end: End);
-    /// Multiplies the value; `None` where it is no quantity.
+    /// Multiplies the value, which is a fitted one then; `None` where it is no quantity.
     fn scale(&mut self, factor: f64) -> Option<()>;
     /// What is wrong with it: what was seen, what was wanted.
     fn fault(&self) -> Option<(String, &'static str)>;
@@ -169,7 +169,9 @@ impl<T: Value> Adjustable for Parameter<T> {
     }
 
     fn scale(&mut self, factor: f64) -> Option<()> {
-        self.value = self.value.scaled(factor)?;
+        let value = self.value.scaled(factor)?;
+        let from = "measured cells".to_owned();
+        *self = Self { value, origin: Provenance::Fitted, from, range: None };
         Some(())
     }
 

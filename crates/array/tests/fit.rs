@@ -1,7 +1,9 @@
 //! Parameters from measured cells: planted ones are found, and one published table gives the other.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use array::{ArrayDesign, FitError, Load, Measured, Model, ParameterName, builtin, fit};
+use array::{
+    ArrayDesign, FitError, Load, Measured, Model, ParameterName, Provenance, builtin, fit,
+};
 use stats::Random;
 use units::Bytes;
 
@@ -44,6 +46,10 @@ fn planted_values_are_found() {
         assert!((value.factor / planted - 1.0).abs() < 1e-3, "{value:?}, planted {planted}");
     }
     assert!(found.error < 1e-4, "{}", found.error);
+    // They prove nothing any more.
+    let fitted = found.design.parameters_of(Provenance::Fitted);
+    assert!(disk().iter().all(|name| fitted.contains(name)), "{fitted:?}");
+    assert_eq!(start.parameters_of(Provenance::Fitted).len(), 1);
 }
 
 #[test]
