@@ -12,7 +12,7 @@ const LEVELS: &[&[Room]] = &[
     &[pure("units"), edge("kernel")],
     &[pure("stats"), pure("finding")],
     &[pure("device"), pure("layout"), pure("layer"), pure("tpcc")],
-    &[pure("suite")],
+    &[pure("suite"), pure("array")],
     &[pure("record")],
     &[pure("plan")],
     &[pure("engine")],

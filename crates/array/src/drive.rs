@@ -1,0 +1,116 @@
+//! How long one drive takes for one request.
+
+use units::{Bytes, Nanos};
+
+use crate::cleaning::write_amplification;
+use crate::load::Addressing;
+use crate::network::Visit;
+use crate::parameter::{Parameter, PerSecond};
+use crate::part::{BlockMapped, Drive, LogLayer, Mechanical, PageMapped};
+
+const PAGE: f64 = 4096.0;
+
+/// Reading or writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    Read,
+    Write,
+}
+
+/// What one request does to a drive, in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stay {
+    /// What requests pass one by one before `inside`; nothing but for page-mapped flash.
+    pub front: f64,
+    /// The medium.
+    pub inside: Visit,
+}
+
+pub(crate) fn seconds(parameter: &Parameter<Nanos>) -> f64 {
+    parameter.value.as_secs_f64()
+}
+
+/// Seconds for so many bytes.
+pub(crate) fn transfer(bytes: f64, rate: PerSecond) -> f64 {
+    bytes / rate.over(Bytes::new(1))
+}
+
+fn alone(time: f64) -> Stay {
+    Stay { front: 0.0, inside: Visit::one_of(1.0, time) }
+}
+
+/// In sequence: reading and writing.
+pub(crate) fn rates(drive: &Drive) -> (PerSecond, PerSecond) {
+    match drive {
+        Drive::Mechanical(drive) => (drive.media_rate.value, drive.media_rate.value),
+        Drive::PageMapped(drive) => (drive.read_rate.value, drive.write_rate.value),
+        Drive::BlockMapped(drive) => (drive.read_rate.value, drive.write_rate.value),
+    }
+}
+
+/// What it holds.
+pub(crate) fn size(drive: &Drive) -> Bytes {
+    match drive {
+        Drive::Mechanical(drive) => drive.size.value,
+        Drive::PageMapped(drive) => drive.size.value,
+        Drive::BlockMapped(drive) => drive.size.value,
+    }
+}
+
+/// * `bytes`: of the request, on this drive.
+pub(crate) fn stay(
+    drive: &Drive,
+    layer: Option<&LogLayer>,
+    op: Op,
+    access: Addressing,
+    bytes: f64,
+) -> Stay {
+    let (read_rate, write_rate) = rates(drive);
+    match (access, op, layer, drive) {
+        (Addressing::Sequential, Op::Read, ..) => alone(transfer(bytes, read_rate)),
+        (Addressing::Sequential, Op::Write, ..) => alone(transfer(bytes, write_rate)),
+        (Addressing::Random, Op::Write, Some(layer), _) => {
+            let written = write_amplification(layer.live_share.value);
+            let time = transfer(bytes * written, write_rate)
+                + transfer(bytes * (written - 1.0), read_rate);
+            alone(time)
+        }
+        (Addressing::Random, _, _, Drive::Mechanical(drive)) => mechanical(drive, op, bytes),
+        (Addressing::Random, _, _, Drive::PageMapped(drive)) => page_mapped(drive, op, bytes),
+        (Addressing::Random, _, _, Drive::BlockMapped(drive)) => block_mapped(drive, op, bytes),
+    }
+}
+
+/// Seek, half a turn, transfer.
+fn mechanical(drive: &Mechanical, op: Op, bytes: f64) -> Stay {
+    let seek = seconds(if op == Op::Read { &drive.seek_read } else { &drive.seek_write });
+    let half_turn = 30.0 / f64::from(drive.rpm.value);
+    let rest = seconds(&drive.command_time) + half_turn + transfer(bytes, drive.media_rate.value);
+    let reorder = drive.reorder.value;
+    Stay { inside: Visit { seek, reorder, ..Visit::one_of(1.0, seek + rest) }, front: 0.0 }
+}
+
+/// Reads spread over the channels; writes go where there is room, and cleaning follows.
+fn page_mapped(drive: &PageMapped, op: Op, bytes: f64) -> Stay {
+    if op == Op::Write {
+        let written = bytes.max(PAGE) * write_amplification(drive.live_share.value);
+        return alone(transfer(written, drive.write_rate.value));
+    }
+    let channels = f64::from(drive.channels.value);
+    let pages = (bytes / PAGE).ceil();
+    let rounds = (pages / channels).ceil();
+    let one = seconds(&drive.channel_time);
+    Stay {
+        front: seconds(&drive.request_time).max(transfer(bytes, drive.read_rate.value)),
+        inside: Visit { demand: one * pages / channels, ..Visit::delay(one * rounds) },
+    }
+}
+
+/// A write that is less than an erase unit rewrites the unit.
+fn block_mapped(drive: &BlockMapped, op: Op, bytes: f64) -> Stay {
+    let (least, rate) = match op {
+        Op::Read => (&drive.read_time, drive.read_rate.value),
+        Op::Write => (&drive.merge_time, drive.write_rate.value),
+    };
+    alone(seconds(least).max(transfer(bytes, rate)))
+}

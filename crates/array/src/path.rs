@@ -1,0 +1,286 @@
+//! The way of a request through the parts of a design.
+
+use layout::{MeanCost, Whole};
+use serde::{Deserialize, Serialize};
+use units::{ByteOffset, Bytes};
+
+use crate::design::ArrayDesign;
+use crate::drive::{Op, Stay, seconds, stay, transfer};
+use crate::load::{Addressing, Fill, Load};
+use crate::network::Visit;
+
+const PAGE: f64 = 4096.0;
+
+/// A part that requests pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Component {
+    /// The host's processors and its kernel.
+    Host,
+    /// The lock of a file; twice as fast means twice as many files.
+    FileLock,
+    /// From the host to the controllers.
+    Link,
+    /// Controllers, their caches included.
+    Controller,
+    /// The drives of all legs.
+    Drives,
+}
+
+impl Component {
+    /// All, as requests pass them.
+    pub const ALL: [Self; 5] =
+        [Self::Host, Self::FileLock, Self::Link, Self::Controller, Self::Drives];
+}
+
+/// Places where a request spends time, in the order of [`COMPONENTS`]. The same of reads and of writes
+/// are one queue.
+pub(crate) type Path = [Visit; SLOTS];
+
+const SLOTS: usize = 11;
+const HOST: usize = 0;
+const LOCK: usize = 2;
+pub(crate) const LOCK_QUEUE: usize = 3;
+const LINK_UP: usize = 4;
+const LINK_DOWN: usize = 5;
+const CONTROLLER: usize = 6;
+const INTAKE: usize = 7;
+const PROCESSOR: usize = 8;
+const DRIVES_FRONT: usize = 9;
+pub(crate) const DRIVES: usize = 10;
+
+/// Which part each place belongs to.
+pub(crate) const COMPONENTS: [Component; SLOTS] = [
+    Component::Host,
+    Component::Host,
+    Component::FileLock,
+    Component::FileLock,
+    Component::Link,
+    Component::Link,
+    Component::Controller,
+    Component::Controller,
+    Component::Controller,
+    Component::Drives,
+    Component::Drives,
+];
+
+/// Requests of one kind on their way, and what they leave behind for the drives.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Route {
+    pub path: Path,
+    /// Seconds that each drive needs for one request after it has been answered, or before it is
+    /// asked for.
+    pub behind: f64,
+    /// Requests hold the lock of their file from start to end.
+    pub is_held: bool,
+    /// Seconds of the processors' work while the lock is held: they are in the lock's time.
+    pub submit_locked: f64,
+}
+
+/// What does not change when parameters do, once per load.
+pub(crate) struct Footprint {
+    /// Legs that a request goes to.
+    legs: f64,
+    /// Bytes for each of them.
+    each: f64,
+    /// Members of a leg that a read goes to.
+    read_members: f64,
+    write: MeanCost,
+}
+
+impl Footprint {
+    pub(crate) fn of(design: &ArrayDesign, load: &Load) -> Self {
+        let stripe = design.stripe.as_ref();
+        let chunks = stripe.map_or(1, |stripe| load.block.get().div_ceil(stripe.chunk.get()));
+        let legs = chunks.min(u64::from(design.legs()));
+        let each = Bytes::new(load.block.get().div_ceil(legs));
+        let array = design.array;
+        // In sequence full stripes come together, whatever the size of the requests.
+        let written = match (load.access, array.data_width()) {
+            (Addressing::Sequential, Some(width)) => width,
+            // Parity is made of whole pages.
+            _ if array.level().parity() > 0 => each.max(Bytes::kib(4)),
+            _ => each,
+        };
+        Self {
+            legs: legs as f64,
+            each: each.get() as f64,
+            read_members: array.read_requests(ByteOffset::ZERO, each).max(1) as f64,
+            write: Whole::of_array(array, ByteOffset::new(design.start.get()))
+                .mean_write_cost(written),
+        }
+    }
+}
+
+/// A queue with a common line for `servers`, as two places: see [`crate::network::solve`].
+/// Adds to what is there.
+fn line(path: &mut Path, place: usize, time: f64, servers: f64) {
+    path[place].add(1.0, &Visit::delay(time * (1.0 - 1.0 / servers)));
+    path[place + 1].add(1.0, &Visit::one_of(1.0, time / servers));
+}
+
+/// The way of reads or writes alone.
+///
+/// * `faster`: a part to reckon with as twice as fast.
+pub(crate) fn route(
+    design: &ArrayDesign,
+    load: &Load,
+    footprint: &Footprint,
+    op: Op,
+    faster: Option<Component>,
+) -> Route {
+    let speed = |component| if faster == Some(component) { 2.0 } else { 1.0 };
+    let mut route = Route::default();
+    let lock = design.file_system.as_ref().map(|system| &system.part);
+    let is_exclusive = lock.is_some_and(|lock| match op {
+        Op::Read => lock.reads_exclusive.value,
+        Op::Write => lock.writes_exclusive.value,
+    });
+    route.is_held = is_exclusive && op == Op::Write;
+    let host = &design.host.part;
+    let pages = (load.block.get() as f64 / PAGE).ceil();
+    let striping = design.stripe.as_ref().map_or(0.0, |s| seconds(&s.striping.part.submit_time));
+    let submit = seconds(&host.submit_time) + seconds(&host.submit_page_time) * pages + striping;
+    let submit = submit / speed(Component::Host);
+    if is_exclusive && op == Op::Read {
+        line(&mut route.path, LOCK, submit, f64::from(load.files) * speed(Component::FileLock));
+        route.submit_locked = submit;
+        route.path[HOST + 1] = Visit::beside(submit / f64::from(host.cores.value));
+    } else {
+        line(&mut route.path, HOST, submit, f64::from(host.cores.value));
+    }
+    transfers(design, footprint, op, &mut route.path, speed);
+    drives(design, load, footprint, op, &mut route, speed);
+    route
+}
+
+/// Bytes per second of data through the link of a leg.
+fn link_rate(design: &ArrayDesign) -> f64 {
+    let link = &design.link.part;
+    let (payload, overhead) = (link.payload.value.get() as f64, link.overhead.value.get() as f64);
+    let raw = link.lane_rate.value.over(Bytes::new(1)) * f64::from(link.lanes.value);
+    raw * payload / (payload + overhead)
+}
+
+/// The link and the controller's cache.
+fn transfers(
+    design: &ArrayDesign,
+    footprint: &Footprint,
+    op: Op,
+    path: &mut Path,
+    speed: impl Fn(Component) -> f64,
+) {
+    let part = &design.controller.part;
+    // Each of `legs` out of all gets its share at the same time.
+    let choice = f64::from(design.legs()) / footprint.legs;
+    let link = footprint.each / link_rate(design) / speed(Component::Link);
+    let speed = speed(Component::Controller);
+    let whole = match op {
+        Op::Read => {
+            let first = footprint.each.min(design.host.part.request_max.value.get() as f64);
+            seconds(&part.hit_time) + seconds(&part.page_time) * (first / PAGE).ceil()
+        }
+        Op::Write => seconds(&part.write_time),
+    };
+    let processor = seconds(&part.request_time).min(whole);
+    path[CONTROLLER] = Visit::delay((whole - processor) / speed);
+    path[PROCESSOR] = Visit::one_of(choice, processor / speed);
+    if op == Op::Read {
+        path[LINK_UP] = Visit::one_of(choice, link);
+        return;
+    }
+    // What arrives goes on at once: the slower of the two takes the time.
+    let intake = transfer(footprint.each, part.write_rate.value) / speed;
+    let (slower, faster) = if link > intake { (LINK_DOWN, INTAKE) } else { (INTAKE, LINK_DOWN) };
+    path[slower] = Visit::one_of(choice, link.max(intake));
+    path[faster] = Visit::beside(link.min(intake) / choice);
+}
+
+/// Share of the reads that the caches have, 0 to 1.
+fn hits(design: &ArrayDesign, load: &Load) -> f64 {
+    let caches = design.controller.part.cache.value.get() as f64 * f64::from(design.legs());
+    let share = (caches / load.size.get() as f64).min(1.0);
+    // Blocks in sequence push each other out before they are asked for again.
+    if load.access == Addressing::Sequential { share.floor() } else { share }
+}
+
+/// What reaches the drives, at once or after the answer; and the controller's part in it.
+fn drives(
+    design: &ArrayDesign,
+    load: &Load,
+    footprint: &Footprint,
+    op: Op,
+    route: &mut Route,
+    speed: impl Fn(Component) -> f64,
+) {
+    let part = &design.controller.part;
+    let is_behind = op == Op::Write && part.write_back.value;
+    if is_behind && load.cache == Fill::Room {
+        return;
+    }
+    let share = if op == Op::Read { 1.0 - hits(design, load) } else { 1.0 };
+    if load.access == Addressing::Sequential {
+        let time = share * in_sequence(design, load.block.get() as f64, footprint, op);
+        route.behind = time / speed(Component::Drives);
+        return;
+    }
+    let (requests, front, inside) =
+        at_random(design, footprint, op, share / speed(Component::Drives));
+    if is_behind {
+        route.behind = front.demand.max(inside.demand);
+        return;
+    }
+    route.path[DRIVES_FRONT] = front;
+    route.path[DRIVES] = inside;
+    let time = seconds(&part.request_time) * requests * share / speed(Component::Controller);
+    let choice = f64::from(design.legs()) / footprint.legs;
+    route.path[PROCESSOR].add(1.0, &Visit::one_of(choice, time));
+}
+
+/// Seconds of each drive for one request of a sequence: caches and read-ahead keep all at work.
+fn in_sequence(design: &ArrayDesign, block: f64, footprint: &Footprint, op: Op) -> f64 {
+    let (members, legs) = (design.array.members(), f64::from(design.legs()));
+    let on_each = match op {
+        // The other copies, and the parity, of what is read are passed over.
+        Op::Read => block / f64::from(design.array.data_chunks()),
+        Op::Write => block * footprint.write.amplification() / f64::from(members),
+    };
+    let layer = design.layer.as_ref().map(|layer| &layer.part);
+    stay(&design.drive.part, layer, op, Addressing::Sequential, on_each / legs).inside.time
+}
+
+/// One request of a leg, anywhere: how many requests to drives it makes, and the visits to them.
+fn at_random(
+    design: &ArrayDesign,
+    footprint: &Footprint,
+    op: Op,
+    scale: f64,
+) -> (f64, Visit, Visit) {
+    let layer = design.layer.as_ref().map(|layer| &layer.part);
+    let one = |op, bytes| stay(&design.drive.part, layer, op, Addressing::Random, bytes);
+    let cost = &footprint.write;
+    let (reads, writes, read, write) = match op {
+        Op::Read => {
+            let reads = footprint.read_members;
+            (reads, 0.0, one(Op::Read, footprint.each / reads), Stay::default())
+        }
+        Op::Write => (
+            cost.reads,
+            cost.writes,
+            one(Op::Read, cost.read_bytes / cost.reads.max(1.0)),
+            one(Op::Write, cost.written_bytes / cost.writes.max(1.0)),
+        ),
+    };
+    // Members work side by side: first the reads, then the writes.
+    let members = reads.max(writes).max(1.0);
+    let sum = |of: fn(&Stay) -> f64| (reads * of(&read) + writes * of(&write)) * scale / members;
+    let all = f64::from(design.array.members()) * f64::from(design.legs());
+    let choice = all / (members * footprint.legs);
+    let inside = Visit {
+        time: sum(|stay| stay.inside.time),
+        demand: sum(|stay| stay.inside.demand) / choice,
+        seek: sum(|stay| stay.inside.seek),
+        reorder: read.inside.reorder.max(write.inside.reorder),
+    };
+    (reads + writes, Visit::one_of(choice, sum(|stay| stay.front)), inside)
+}
