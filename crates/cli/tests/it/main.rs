@@ -26,5 +26,6 @@ mod signals;
 mod study;
 mod suites;
 mod unwritable;
+mod which;
 mod world;
 mod written;

@@ -1,0 +1,90 @@
+//! `plimsoll which`
+
+use serde_json::Value;
+
+use crate::world::World;
+
+/// A drive whose flush takes so long, and whose reads do.
+fn place(world: &World, name: &str, flush_us: u32, read_us: u32) -> String {
+    let text = format!(
+        "schema = 1\nname = \"{name}\"\nwhy = \"a test\"\n[model]\nsize = \"16GiB\"\n\
+         sync_time = \"{flush_us}us\"\n[model.read]\nlatency = \"{read_us}us\"\n\
+         [model.write]\nlatency = \"20us\"\n[model.noise]\njitter = 0.1\nvisit_shift = 0.01\n"
+    );
+    std::fs::write(world.path(name), text).unwrap();
+    format!("model:{name}")
+}
+
+fn which(world: &World, places: &[&str]) -> Value {
+    let words = [&["which", "--json", "--seed", "11", "--minutes", "1"], places].concat();
+    serde_json::from_str(&world.ok(&words).out).unwrap()
+}
+
+fn codes(found: &Value) -> Vec<&str> {
+    let findings = found["answer"]["findings"].as_array().unwrap();
+    findings.iter().map(|finding| finding["code"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_better_place_is_named_and_the_figures_are_those_planted() {
+    let world = World::new();
+    let (slow, fast) = (place(&world, "slow", 2000, 100), place(&world, "fast", 500, 100));
+    for places in [[&slow, &fast], [&fast, &slow]] {
+        let found = which(&world, &places.map(String::as_str));
+        assert_eq!((&found["choice"], &found["place"]), (&"use".into(), &Value::from(&*fast)));
+        let one = found["places"].as_array().unwrap();
+        let one = one.iter().find(|place| place["place"] == *fast).unwrap();
+        let figures = one["figures"].as_array().unwrap();
+        assert_eq!(figures[0]["what"], "commits/s by 16 sessions");
+        // Two groups of eight take turns at flushes of 0.5 ms, each after a write.
+        let rate = figures[0]["rate"]["value"].as_f64().unwrap();
+        assert!((14_000.0..16_000.0).contains(&rate), "{rate}");
+        let reads = figures.iter().find(|one| one["what"] == "page reads/s 16 deep").unwrap();
+        assert!((150e3..170e3).contains(&reads["rate"]["value"].as_f64().unwrap()), "{reads}");
+    }
+    let text = world.ok(&["which", "-q", &slow, &fast, "--seed", "3", "--minutes", "1"]).out;
+    assert!(text.starts_with("Use B (`model:fast`): "), "{text}");
+    assert!(text.lines().count() <= 12, "{text}");
+}
+
+#[test]
+fn equal_places_are_called_so_and_opposite_ones_split() {
+    let world = World::new();
+    let one = place(&world, "one", 1000, 100);
+    let twin = place(&world, "twin", 1000, 100);
+    assert_eq!(which(&world, &[&one, &twin])["choice"], "equal");
+    let reader = place(&world, "reader", 1000, 50);
+    let committer = place(&world, "committer", 500, 100);
+    let found = which(&world, &[&reader, &committer]);
+    assert_eq!(found["choice"], "split");
+    assert_eq!(found["place"], *committer, "commits come first");
+    let found = which(&world, &[&one, &reader, &committer]);
+    assert_eq!(found["choice"], "split", "the third is worse at something than either");
+    assert!(codes(&found).contains(&"which-split"));
+}
+
+#[test]
+fn one_place_has_figures_and_no_choice() {
+    let world = World::new();
+    let one = place(&world, "one", 1000, 100);
+    let found = which(&world, &[&one]);
+    assert_eq!(found["choice"], "alone");
+    assert_eq!(codes(&found)[..2], ["which-alone", "which-limit"]);
+    let table = world.ok(&["table", "last"]).out;
+    assert!(table.contains("a commit ends with the flush that it shares"), "{table}");
+}
+
+#[test]
+fn memory_and_the_same_place_twice_are_refused() {
+    let world = World::new();
+    let one = place(&world, "one", 1000, 100);
+    let done = world.run(&["which", &one, &one]);
+    assert!(done.err.contains("is named twice"), "{}", done.err);
+    if std::fs::metadata("/dev/shm").is_ok() {
+        let done = world.run(&["which", "/dev/shm", &one]);
+        assert_ne!(done.code, 0);
+        assert!(done.err.contains("memory, which loses everything"), "{}", done.err);
+    }
+    let done = world.ok(&["which", &one, "--dry-run"]);
+    assert!(done.out.contains("Takes the sides in turn"), "{}", done.out);
+}
