@@ -13,10 +13,6 @@ impl Gaps {
         let mut found: Vec<Finding> =
             regions.chain(self.events.iter().flat_map(Event::findings)).collect();
         found.extend([true, false].into_iter().filter_map(|by| self.stood_still(by)));
-        if !self.low.is_empty() {
-            let low = self.low.iter().map(FlaggedCell::subject);
-            found.push(Finding::new(Code::GapLow).on_all(low, 0));
-        }
         if self.flagged.is_empty() {
             found.push(match self.judged {
                 0 => Finding::new(Code::GapsUnknown),
