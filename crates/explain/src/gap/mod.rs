@@ -15,7 +15,7 @@ use serde::Serialize;
 use stats::interval::{moderated, pooled_scale, student_quantile};
 
 use self::law::{Bounds, Level};
-pub use self::moments::{Event, EventVisit, Suspect};
+pub use self::moments::{Event, EventVisit, FullCache};
 use crate::drift::Fall;
 use crate::ends::ends;
 use crate::view::{CellView, View, is_preparation};
@@ -88,7 +88,7 @@ pub struct Context {
 }
 
 /// A fill before the first phase.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Fill {
     /// Bytes written.
     pub bytes: u64,
@@ -157,8 +157,8 @@ pub struct Region {
     pub lost_ns: u64,
     /// Its slow visits were made one right after the other, with no visit of another cell between.
     pub contiguous_in_time: bool,
-    /// What may have happened.
-    pub suspect: Option<Suspect>,
+    /// What may have happened, of what is not confirmed.
+    pub full_cache: Option<FullCache>,
 }
 
 /// What a sweep has of gaps.
@@ -695,7 +695,7 @@ impl Sheet<'_> {
             depth: found.iter().map(|f| f.ratio).fold(1.0, f64::min),
             lost_ns: lost(found.iter().copied()),
             contiguous_in_time,
-            suspect: (kind == Kind::Unconfirmed).then(full).flatten(),
+            full_cache: (kind == Kind::Unconfirmed).then(full).flatten(),
         }
     }
 
