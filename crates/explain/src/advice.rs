@@ -1,26 +1,19 @@
 //! What is wrong with a stack, or could be better: advice with its reason, its evidence, and the
 //! command that changes it. Nothing is ever changed by itself.
 //!
-//! One file a piece of advice. Each looks at the tree alone, so that a captured tree is a test,
-//! and says nothing where it does not know: a stack without advice is not a stack without faults.
+//! Each piece of advice looks at the tree alone, so that a captured tree is a test, and says nothing
+//! where it does not know: a stack without advice is not a stack without faults.
 
-mod atime;
-mod barriers;
+mod alignment;
 mod chunk;
+mod file_system;
 mod geometry;
-mod legs;
 mod link;
 mod log_device;
-mod lvm;
 mod member;
-mod partition;
 mod queue;
-mod read_ahead;
-mod scheduler;
-mod serialise;
-mod stripe_hints;
+mod stripe;
 mod throttle;
-mod write_cache;
 
 #[cfg(test)]
 pub(crate) mod example;
@@ -29,7 +22,7 @@ use std::collections::BTreeMap;
 
 use finding::{Code, Finding, Number, Severity, Value};
 use layout::shell_word as quoted;
-use record::stack::StackTree;
+use record::stack::{Disk, FileSystem, Layer, Queue, StackTree, What};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -196,31 +189,53 @@ impl Default for Use {
     }
 }
 
-type Look = fn(&StackTree, Use) -> Vec<Advice>;
+/// What is asked of each layer of a kind, or once of the whole stack.
+enum Adviser {
+    Disk(fn(&Layer, &Disk, &Queue) -> Option<Advice>),
+    FileSystem(fn(&StackTree, &Layer, &FileSystem) -> Option<Advice>),
+    Layer(fn(&StackTree, &Layer) -> Option<Advice>),
+    Stack(fn(&StackTree, Use) -> Vec<Advice>),
+}
 
 /// In the order in which they are told.
-const LOOKS: [Look; 16] = [
-    write_cache::look,
-    barriers::look,
-    throttle::look,
-    partition::look,
-    lvm::look,
-    stripe_hints::look,
-    chunk::look,
-    link::look,
-    legs::look,
-    member::look,
-    serialise::look,
-    log_device::look,
-    scheduler::look,
-    queue::look,
-    read_ahead::look,
-    atime::look,
+const ADVISERS: [Adviser; 17] = [
+    Adviser::Disk(queue::cache_denied),
+    Adviser::Layer(queue::cache_hidden),
+    Adviser::FileSystem(file_system::barriers),
+    Adviser::Stack(throttle::look),
+    Adviser::Stack(alignment::look),
+    Adviser::FileSystem(stripe::hints),
+    Adviser::Stack(chunk::look),
+    Adviser::Layer(link::trained_down),
+    Adviser::Layer(link::unequal_legs),
+    Adviser::Stack(member::look),
+    Adviser::FileSystem(file_system::serialised),
+    Adviser::Stack(log_device::look),
+    Adviser::Disk(queue::scheduler),
+    Adviser::Disk(queue::tags),
+    Adviser::Disk(queue::requests),
+    Adviser::FileSystem(stripe::read_ahead),
+    Adviser::FileSystem(file_system::atime),
 ];
+
+impl Adviser {
+    fn of(&self, tree: &StackTree, purpose: Use) -> Vec<Advice> {
+        let of_layer = |layer: &Layer| match (self, &layer.what, &layer.queue) {
+            (Self::Disk(of), What::Disk(disk), Some(queue)) => of(layer, disk, queue),
+            (Self::FileSystem(of), What::FileSystem(found), _) => of(tree, layer, found),
+            (Self::Layer(of), ..) => of(tree, layer),
+            _ => None,
+        };
+        match self {
+            Self::Stack(of) => of(tree, purpose),
+            _ => tree.layers.iter().filter_map(of_layer).collect(),
+        }
+    }
+}
 
 /// All advice on a stack, what matters most first.
 pub fn advise(tree: &StackTree, purpose: Use) -> Vec<Advice> {
-    let mut found: Vec<Advice> = LOOKS.iter().flat_map(|look| look(tree, purpose)).collect();
+    let mut found: Vec<Advice> = ADVISERS.iter().flat_map(|one| one.of(tree, purpose)).collect();
     found.sort_by_key(Advice::weight);
     found
 }

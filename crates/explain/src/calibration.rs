@@ -5,11 +5,11 @@
 //! device, of the host, of ourselves. A comparison that finds no more than that has found nothing.
 //! See `docs/calibrate.md`.
 
-mod events;
 mod words;
 
 use std::collections::BTreeMap;
 
+use finding::{Code, Finding};
 use record::{Run, RunHeader, TargetKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,9 @@ use stats::random::derive_seed;
 
 use crate::compare::{ClassName, Floor};
 use crate::differ::kind_name;
+use crate::drift::drift;
+use crate::freeze::{Freeze, freezes};
+use crate::interval::Standstills;
 use crate::view::{CellView, View};
 
 /// The name of the contract that [`Calibration`] is written by.
@@ -65,9 +68,8 @@ pub struct Calibration {
     pub clock: Option<ClockFacts>,
     /// Times in which this process did not run.
     pub stalls: HostStalls,
-    /// What its own visits saw that is no noise, a sentence each without its full stop: changes of level,
-    /// standstills of a good part of a visit. The floor has them in it as if they were. None in
-    /// records of before.
+    /// What its own visits saw that is no noise, a sentence each: changes of level, standstills of a
+    /// good part of a visit. The floor has them in it as if they were. None in records of before.
     #[serde(default)]
     pub events: Vec<String>,
 }
@@ -199,7 +201,7 @@ impl Calibration {
             overhead: null.map(overhead).unwrap_or_default(),
             clock,
             stalls: HostStalls::of(run, null),
-            events: events::events(&view),
+            events: events(&view),
         }
     }
 
@@ -233,6 +235,26 @@ impl Calibration {
         let rates = self.overhead.iter().map(|overhead| overhead.requests_per_second);
         rates.filter(|rate| *rate > 0.0).reduce(f64::max)
     }
+}
+
+/// What came once is in one of the differences that the floor is made of, as if it came every time.
+/// Where all cells changed, each of them did.
+fn events(view: &View<'_>) -> Vec<String> {
+    let levels = drift(view).findings();
+    let of = |wanted: &[Code]| -> Vec<Finding> {
+        levels.iter().filter(|found| wanted.contains(&found.code)).cloned().collect()
+    };
+    let mut found = of(&[Code::RunChangedLevel]);
+    if found.is_empty() {
+        found = of(&[Code::CellChangedLevel, Code::CellsChangedLevelMore]);
+    }
+    let large = |event: &&Freeze| {
+        let visit = view.run.visits.iter().find(|visit| visit.order == event.order);
+        let rated_ns = visit.map_or(0, record::VisitRecord::rated_ns);
+        event.length_ns as f64 >= Standstills::SHARE_MIN * rated_ns as f64
+    };
+    found.extend(freezes(view).events.iter().filter(large).map(Freeze::finding));
+    found.iter().map(Finding::text).collect()
 }
 
 impl Place {

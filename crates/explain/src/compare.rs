@@ -5,13 +5,13 @@
 //! difference; others were measured one after the other, and all drift between them is in the
 //! result. See `docs/compare.md`.
 
+mod blocks;
 mod control;
 mod failing;
 mod judge;
 mod levels;
 mod pairs;
 mod stalls;
-mod values;
 mod words;
 
 use record::Blocks;
@@ -27,10 +27,10 @@ use control::Checked;
 use judge::{Evidence, judge};
 use pairs::{Matched, Pair, matched};
 
+pub use blocks::{compare_blocks, compare_grid};
 pub use control::{Control, ControlCell, Finding, LEVEL as CONTROL_LEVEL};
 pub use levels::LevelChange;
 pub use stalls::Stalls;
-pub use values::{FlaggedValue, ValuesComparison, compare_blocks, compare_grid, compare_values};
 
 /// The name of the contract that [`Comparison`] is written by.
 pub const SCHEMA: &str = "plimsoll.comparison/1";

@@ -41,7 +41,7 @@ const POINTS_MAX: usize = 400;
 const GIB: f64 = 1_073_741_824.0;
 
 /// How rates changed in a run.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Drifts {
     /// Visits of 10 s and more whose rate changed its level or drifted.
     pub visits: Vec<VisitDrift>,
@@ -130,8 +130,6 @@ pub struct RunDrift {
     pub steps: Vec<Step>,
     /// After the last of them.
     pub per_hour: Option<Slope>,
-    /// The same against bytes written to the device.
-    pub per_gib_written: Option<Slope>,
 }
 
 /// A change of level.

@@ -19,7 +19,7 @@ use stats::poisson;
 use self::detect::Usual;
 pub use self::detect::{DeviceGap, FREEZE, HICCUP, STALL, Tier};
 pub use self::source::Source;
-use crate::closing::{ClosingSync, closing_ns};
+use crate::closing::closing_ns;
 use crate::ends::is_few;
 use crate::view::{CellView, View, VisitView};
 
@@ -37,8 +37,6 @@ pub struct Freezes {
     pub events: Vec<Freeze>,
     /// Times in which some workers stood still and others went on.
     pub stuck: Vec<StuckWorkers>,
-    /// Flushes that ended visits: in their time, and no gap.
-    pub closing: Vec<ClosingSync>,
     /// Visits of cells with few requests for each one in flight, in which only freezes are looked
     /// for: those without one are in no count above.
     pub few_requests_visits: u32,
@@ -47,9 +45,6 @@ pub struct Freezes {
     /// Visits whose workers are still in the kernel with a request that never came back: what they
     /// had measured is lost, so they are in no count above.
     pub lost_visits: u32,
-    /// There is no device, so what stands still is this machine.
-    #[serde(skip)]
-    pub no_device: bool,
 }
 
 /// A gap of the whole device.
@@ -76,8 +71,6 @@ pub struct Freeze {
     pub simulated_clock: bool,
     /// How long; to 1 ms.
     pub length_ns: u64,
-    /// It had begun so much before the measured part.
-    pub before_ns: u64,
     /// It had not ended when the visit did: it was longer.
     pub at_least: bool,
     /// Workers it held up.
@@ -90,8 +83,6 @@ pub struct Freeze {
     /// Since the end of the last visit that wrote, fill and ramps included; 0 in a visit that
     /// writes, `None` when nothing had been written.
     pub since_write_ns: Option<u64>,
-    /// The cell of that visit.
-    pub written_by: Option<String>,
     /// Its visit read, too.
     #[serde(skip)]
     pub reads: bool,
@@ -259,11 +250,9 @@ pub fn freezes(view: &View<'_>) -> Freezes {
         cells: Vec::new(),
         events: Vec::new(),
         stuck: Vec::new(),
-        closing: view.cells.iter().filter_map(ClosingSync::of).collect(),
         few_requests_visits: 0,
         unknown_visits: 0,
         lost_visits: lost_visits(view),
-        no_device: view.has_no_device(),
     };
     for cell in view.cells.iter().filter(|cell| !cell.visits.is_empty()) {
         found.look_at(view, cell);
@@ -379,7 +368,6 @@ fn event(
     let (workers, workers_all) = detect::affected(visit, gap);
     let start_unix_ns = visit.started_unix_ns.saturating_add_unsigned(gap.start_ns);
     let since_start = start_unix_ns.saturating_sub(view.run.header.started_unix_ns);
-    let (since_write_ns, written_by) = since_write(view, visit, start_unix_ns);
     Freeze {
         cell: cell.cell.index,
         cell_name: cell.name(),
@@ -391,13 +379,11 @@ fn event(
         start_unix_ns,
         simulated_clock: has_own_clock(header),
         length_ns: gap.length_ns,
-        before_ns: before(visit, gap),
         at_least: gap.open_end && visit.end == VisitEnd::Hanging,
         workers: u32::try_from(workers).unwrap_or(u32::MAX),
         workers_all: u32::try_from(workers_all).unwrap_or(u32::MAX),
         one_at_a_time: crate::ends::slots(cell) == 1.0 || is_of_one(visit, gap),
-        since_write_ns,
-        written_by,
+        since_write_ns: since_write(view, visit, start_unix_ns),
         reads: moved(visit, "read"),
         source,
         evidence,
@@ -409,36 +395,13 @@ pub(crate) fn is_of_one(visit: &VisitRecord, gap: DeviceGap) -> bool {
     detect::held(visit, gap) == Some(1)
 }
 
-/// How much earlier than the measured part a gap at its start had begun: what came back at
-/// its end had been out that much longer.
-fn before(visit: &VisitRecord, gap: DeviceGap) -> u64 {
-    const NEAR: u64 = 2_000_000;
-    if gap.start_ns > 0 {
-        return 0;
-    }
-    let slow = visit.streams.iter().flat_map(|s| &s.ops).flat_map(|op| &op.slow);
-    let at_its_end = slow.filter(|request| request.at_ns.abs_diff(gap.end_ns()) <= NEAR);
-    let earlier = at_its_end.map(|request| request.latency_ns.saturating_sub(request.at_ns));
-    earlier.max().unwrap_or(0)
-}
-
-/// How long before a moment of a visit the run last wrote, and in which cell.
-fn since_write(
-    view: &View<'_>,
-    visit: &VisitRecord,
-    unix_ns: i64,
-) -> (Option<u64>, Option<String>) {
-    let last = view
-        .run
-        .visits
-        .iter()
-        .filter(|earlier| earlier.order <= visit.order && moved(earlier, "write"))
-        .max_by_key(|earlier| earlier.order);
-    let Some(last) = last else { return (None, None) };
+/// How long before a moment of a visit the run last wrote.
+fn since_write(view: &View<'_>, visit: &VisitRecord, unix_ns: i64) -> Option<u64> {
+    let visits = view.run.visits.iter();
+    let written = visits.filter(|at| at.order <= visit.order && moved(at, "write"));
+    let last = written.max_by_key(|at| at.order)?;
     let end = last.started_unix_ns.saturating_add_unsigned(last.elapsed_ns);
-    let since = u64::try_from(unix_ns.saturating_sub(end)).unwrap_or(0);
-    let name = view.cells.iter().find(|cell| cell.cell.index == last.cell).map(CellView::name);
-    (Some(since), name)
+    Some(u64::try_from(unix_ns.saturating_sub(end)).unwrap_or(0))
 }
 
 fn moved(visit: &VisitRecord, name: &str) -> bool {

@@ -50,9 +50,6 @@ pub struct CellInterval {
     pub outliers_judged: bool,
     /// Two visits or more lie apart: a mixture of two states, not an outlier.
     pub recurring: bool,
-    /// There is no device, so whatever changes is of this machine.
-    #[serde(skip)]
-    pub no_device: bool,
     /// The mean of the others, where some lie apart.
     pub mean_without_flagged: Option<f64>,
     /// What the interval is from.
@@ -205,7 +202,7 @@ pub fn cells(view: &View) -> Vec<Option<CellInterval>> {
     let row_of = |cell: &CellView| {
         view.rows.iter().position(|row| row.stream.is_none() && row.cell.index == cell.cell.index)
     };
-    let whole = told_apart(view, of(&view.cells)).zip(&view.cells);
+    let whole = of(&view.cells).into_iter().zip(&view.cells);
     let of_row = |(whole, cell): (Option<CellInterval>, &CellView)| match row_of(cell) {
         Some(row) => rows.get(row).cloned().flatten(),
         None => whole,
@@ -215,16 +212,7 @@ pub fn cells(view: &View) -> Vec<Option<CellInterval>> {
 
 /// Intervals of all rows, in the order of `view.rows`: each stream by itself.
 pub fn rows(view: &View) -> Vec<Option<CellInterval>> {
-    told_apart(view, of(&view.rows)).collect()
-}
-
-/// Whether each is of a device.
-fn told_apart(
-    view: &View,
-    intervals: Vec<Option<CellInterval>>,
-) -> impl Iterator<Item = Option<CellInterval>> + use<> {
-    let no_device = view.has_no_device();
-    intervals.into_iter().map(move |found| found.map(|one| CellInterval { no_device, ..one }))
+    of(&view.rows)
 }
 
 /// Intervals of the streams of cells that have several, in the suite's order.
@@ -365,7 +353,6 @@ fn cell_interval(
         median: median(&values)?,
         values,
         recurring: outliers.len() >= 2 && !by_standstills(cell, s0),
-        no_device: false,
         mean_without_flagged: exp_mean(&others).filter(|_| !outliers.is_empty()),
         outliers,
         outliers_judged,
@@ -583,7 +570,6 @@ impl CellInterval {
             .with("which", Value::words(visits.join(", ")))
             .with("faster", others.is_some_and(|others| others < self.mean))
             .with("first", self.outliers.first() == Some(&0))
-            .with("no_device", self.no_device)
             .with("mean", words(self.mean));
         Some(found.with_some("others", others.map(words)))
     }
@@ -644,12 +630,11 @@ fn rate(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use record::{
-        BackendRecord, Bitmap, CellRecord, Machine, OpRecord, Purpose, Run, RunHeader, RunState,
-        Series, SeriesRow, StreamRecord, TargetKind, TargetRecord, VisitEnd, VisitRecord,
-    };
+    use record::{Bitmap, CellRecord, OpRecord, Run, Series, SeriesRow, TargetKind, VisitRecord};
     use stats::LatencyHistogram;
+
+    use super::*;
+    use crate::freeze::tests as fixture;
 
     /// A visit of `rates.len()` tenths of a second.
     fn visit(cell: u32, repeat: u32, rates: &[u64]) -> VisitRecord {
@@ -659,104 +644,29 @@ mod tests {
             .filter(|ms| rates[*ms as usize / 100] > 0)
             .for_each(|ms| completions.set(ms));
         let rows = rates.iter().map(|&requests| SeriesRow { requests, ..Default::default() });
-        let op = OpRecord {
-            op: "read".into(),
+        let mut made = fixture::visit(0, "read", &[]);
+        let stream = &mut made.streams[0];
+        stream.workers.clear();
+        stream.ops[0] = OpRecord {
             requests: rates.iter().sum(),
             bytes: 0,
-            errors: vec![],
-            short: 0,
             latency: LatencyHistogram::new(),
             latency_ns_min: 0,
             latency_ns_max: 0,
             latency_ns_sum: 0,
             series: Series { interval_ns: 100_000_000, rows: rows.collect() },
-            slow: vec![],
-            slow_dropped: 0,
-            late_requests: 0,
-            late_bytes: 0,
-            reported: None,
+            ..stream.ops[0].clone()
         };
-        VisitRecord {
-            cell,
-            repeat,
-            order: 0,
-            started_unix_ns: 0,
-            elapsed_ns: milliseconds * 1_000_000,
-            load_ns: None,
-            end: VisitEnd::Complete,
-            purpose: Purpose::Measure,
-            ramp_ns: 0,
-            waited_ns: 0,
-            quiet: None,
-            resident_before: None,
-            resident_after: None,
-            streams: vec![StreamRecord {
-                name: "s".into(),
-                backend: BackendRecord::default(),
-                ops: vec![op],
-                workers: vec![],
-                ramp_requests: 0,
-                backlog: 0,
-            }],
-            completions,
-            ledger: vec![],
-            host_stalls: vec![],
-            warnings: vec![],
-        }
+        VisitRecord { cell, repeat, elapsed_ns: milliseconds * 1_000_000, completions, ..made }
     }
 
     /// A run with these visits; cells of one phase, as many as they name.
     fn run(visits: Vec<VisitRecord>) -> Run {
         let last = visits.iter().map(|visit| visit.cell).max().unwrap_or(0);
-        let cell = |index| CellRecord {
-            index,
-            phase: "read".into(),
-            coordinates: vec![],
-            streams: vec![],
-            impossible: None,
-        };
-        let header = RunHeader {
-            id: "r1".into(),
-            version: record::VERSION,
-            suite: "s".into(),
-            suite_text: String::new(),
-            target: TargetRecord {
-                given: "t".into(),
-                resolved: "t".into(),
-                kind: TargetKind::Twin,
-                size_bytes: 0,
-                files: 1,
-                file_system: None,
-                mount: None,
-                devices: vec![],
-                direct_alignment: None,
-                link: None,
-                cache_bytes: None,
-                model: None,
-                remarks: vec![],
-            },
-            seed: 0,
-            command_line: vec![],
-            program: String::new(),
-            stack: None,
-            machine: Machine {
-                host: String::new(),
-                kernel: String::new(),
-                architecture: String::new(),
-                processor: String::new(),
-                processors: 1,
-                memory_bytes: 0,
-            },
-            started_unix_ns: 0,
-            state: RunState::Complete,
-            visits_planned: 0,
-            blocks: None,
-            targets: Vec::new(),
-            part: None,
-            imported: None,
-            warnings: vec![],
-        };
-        Run { header, cells: (0..=last).map(cell).collect(), visits }
+        let mut made = fixture::run(TargetKind::Twin, visits);
+        let first = CellRecord { streams: vec![], ..made.cells[0].clone() };
+        made.cells = (0..=last).map(|index| CellRecord { index, ..first.clone() }).collect();
+        made
     }
 
     /// Visits of 2 s of one cell.

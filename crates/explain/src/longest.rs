@@ -62,15 +62,6 @@ pub struct LongWait {
     pub at_in_run_ns: u64,
     /// What 99 of 100 of the others do not exceed.
     pub usual_ns: u64,
-    /// How much of it lay after the end of the load, when nothing more was asked for.
-    pub past_load_ns: u64,
-    /// Whether others came back all the time while it was out, until the end of the load at most.
-    pub others_went_on: bool,
-    /// How much of the longest of them lay before the measured part.
-    pub in_ramp_ns: u64,
-    /// Whether nothing at all came back from the start of the measured part until they did: a
-    /// standstill that began before it.
-    pub stood_still: bool,
 }
 
 /// The longest waits that neither a gap of the device nor one of a stream covers.
@@ -171,10 +162,6 @@ fn of_stream(
                         at_ns: request.at_ns,
                         at_in_run_ns: 0,
                         usual_ns: 0,
-                        past_load_ns: 0,
-                        others_went_on: false,
-                        in_ramp_ns: 0,
-                        stood_still: false,
                     }),
                 }
             }
@@ -184,41 +171,10 @@ fn of_stream(
                 let since = u64::try_from(since).unwrap_or(0);
                 group.at_in_run_ns = since.saturating_add(group.at_ns);
                 group.usual_ns = usual(&all, group.latency_ns).map_or(0, |(usual, _)| usual);
-                group.past_load_ns = group.at_ns.saturating_sub(load);
-                let from = group.at_ns.saturating_sub(group.latency_ns);
-                group.in_ramp_ns = group.latency_ns.saturating_sub(group.at_ns);
-                let until = group.at_ns.min(load);
-                group.others_went_on = went_on(visit.visit, from, until, group.in_ramp_ns);
-                group.stood_still = group.in_ramp_ns > 0 && silent_until(visit.visit, group.at_ns);
             }
             found.extend(groups);
         }
     }
-}
-
-/// Whether something of a visit came back all through a part of it, but for what is too short to be
-/// a gap.
-fn went_on(visit: &VisitRecord, from_ns: u64, to_ns: u64, ramp_ns: u64) -> bool {
-    const MILLISECOND: u64 = 1_000_000;
-    let (from, to) = (from_ns / MILLISECOND, to_ns / MILLISECOND);
-    let silences = visit.completions.zero_runs(1).into_iter();
-    // What came back in the ramp nobody knows: a silence from the start on may have begun with the wait.
-    let ramp = ramp_ns.div_ceil(MILLISECOND);
-    let within = silences.map(|(start, ms)| {
-        let before = if start == 0 { ramp } else { 0 };
-        let length = (start + ms).min(to).saturating_sub(start.max(from));
-        if length > 0 { length + before } else { 0 }
-    });
-    let longest = within.max().unwrap_or(0).saturating_mul(MILLISECOND);
-    visit.completions.bits > 0 && from < to && longest < HICCUP.get()
-}
-
-/// Whether nothing of a visit came back from its start on to this time.
-fn silent_until(visit: &VisitRecord, to_ns: u64) -> bool {
-    const MILLISECOND: u64 = 1_000_000;
-    let silence = visit.completions.zero_runs(1).into_iter().find(|(start, _)| *start == 0);
-    // What came back at its end stands in the last millisecond.
-    silence.is_some_and(|(_, ms)| ms > 0 && ms + 1 >= to_ns / MILLISECOND)
 }
 
 fn op<'v>(visit: &'v VisitRecord, position: usize, name: &str) -> Option<&'v OpRecord> {
@@ -277,10 +233,7 @@ impl Longest {
 
 impl LongWait {
     fn finding(&self) -> Finding {
-        let code =
-            if self.stood_still { Code::RequestOutlierInStall } else { Code::RequestOutlier };
-        let past_load = Some(self.past_load_ns).filter(|ns| *ns > 0).map(Number::ns);
-        Finding::new(code)
+        Finding::new(Code::RequestOutlier)
             .on(Subject::new(self.cell, self.position, &self.cell_name))
             .with("one", self.requests == 1)
             .with("requests", self.requests)
@@ -291,9 +244,6 @@ impl LongWait {
             .with("in_run", Number::ns(self.at_in_run_ns))
             .with("offset", self.offset)
             .with("usual", Number::ns(self.usual_ns))
-            .with("others_went_on", self.others_went_on)
-            .with_some("past_load", past_load)
-            .with("in_ramp", Number::ns(self.in_ramp_ns))
     }
 }
 
@@ -343,50 +293,6 @@ mod tests {
             explanation.runs[0].sections.iter().flat_map(|s| s.sentences()).collect();
         assert!(all.iter().any(|said| said.starts_with(wanted)), "{all:?}");
         assert!(found(&one_waits(90)).found.is_empty(), "not long");
-    }
-
-    #[test]
-    fn what_the_others_did_is_told_of_the_visit_itself() {
-        let with = |change: fn(&mut VisitRecord)| {
-            let mut run = one_waits(3_000);
-            change(&mut run.visits[0]);
-            said(&run).swap_remove(0)
-        };
-        let said = with(|_| ());
-        assert!(
-            said.ends_with("Other requests completed meanwhile, so it is not counted as a stall."),
-            "{said}"
-        );
-        let said = with(|visit| visit.load_ns = Some(2_500 * MS));
-        let wanted = "Other requests completed until the load ended, 2.5 s before this completed: it is \
-                      not counted as a stall, and no rate includes that time.";
-        assert!(said.ends_with(wanted), "{said}");
-        // Beside a gap that is too short to cover it nobody went on all the time.
-        let said = with(|visit| (2_600..3_100).for_each(|ms| visit.completions.clear(ms)));
-        assert!(said.ends_with("99 of 100 take up to 1 ms."), "{said}");
-    }
-
-    #[test]
-    fn a_standstill_that_began_in_the_ramp_is_told_as_one() {
-        let with = |silent_ms: u64| {
-            let mut run = one_waits(480);
-            let visit = &mut run.visits[0];
-            visit.ramp_ns = 1_000 * MS;
-            visit.streams[0].ops[0].slow[0].at_ns = 80 * MS;
-            (0..silent_ms).for_each(|ms| visit.completions.clear(ms));
-            said(&run)
-        };
-        let said = with(80);
-        let wanted = "Nothing else came back in the measured part until then: a stall that began \
-                      400 ms before the measured part.";
-        assert!(said.len() == 1 && said[0].ends_with(wanted), "{said:?}");
-        // Something came back, and what did before nobody knows.
-        let said = with(30);
-        assert!(!said[0].contains("Other requests completed"), "{said:?}");
-        assert!(
-            with(0)[0]
-                .ends_with("Other requests completed meanwhile, so it is not counted as a stall.")
-        );
     }
 
     #[test]

@@ -230,12 +230,6 @@ impl<'a> View<'a> {
         self.suite.get_or_init(|| checked(&self.run.header.suite_text)).as_ref()
     }
 
-    /// Whether the target is nothing but the load generator: no device, not even a simulated one.
-    pub fn has_no_device(&self) -> bool {
-        let target = &self.run.header.target;
-        target.kind == record::TargetKind::Twin && target.given == "null:"
-    }
-
     /// The cells of the grid: without the fill and preconditioning.
     pub fn grid(&self) -> impl Iterator<Item = &CellView<'a>> {
         self.cells.iter().filter(|cell| !is_preparation(&cell.cell.phase))

@@ -1166,10 +1166,6 @@ export interface Freeze {
    */
   at_least: boolean;
   /**
-   * It had begun so much before the measured part.
-   */
-  before_ns: number;
-  /**
    * Index of the cell.
    */
   cell: number;
@@ -1230,10 +1226,6 @@ export interface Freeze {
    * Of so many; 0 when the record does not say.
    */
   workers_all: number;
-  /**
-   * The cell of that visit.
-   */
-  written_by: string | null;
 }
 /**
  * Where a run came from that another tool made.

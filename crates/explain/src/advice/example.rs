@@ -1,10 +1,20 @@
 //! Small stacks for the tests of advice.
 
+use finding::Code;
 use record::Link;
 use record::stack::{
     Controller, Disk, Extent, FileSystem, Layer, Mapper, Md, MdMember, Partition, Queue,
     STACK_VERSION, Segment, StackHost, StackTarget, StackTree, What, Wire,
 };
+
+use super::{Advice, Use, advise};
+
+/// The advice of one kind on a stack.
+pub fn told(code: Code, tree: &StackTree) -> Vec<Advice> {
+    let mut found = advise(tree, Use::default());
+    found.retain(|advice| advice.finding.code == code);
+    found
+}
 
 pub fn layer(id: &str, below: &[&str], what: What) -> Layer {
     let queue = match what {

@@ -1,12 +1,11 @@
 //! Where a stack has stripes, and where a layer's beginning lies in them. What stripes there are
 //! and what they cost is `layout`'s to reckon.
 
-use finding::{Code, Number};
 use layout::{Geometry, MeanCost, Seen};
 use record::stack::{Layer, Mapper, Queue, StackTree, What};
 use units::{ByteOffset, Bytes};
 
-use super::{Advice, Predicted};
+use super::Predicted;
 
 /// A layer that spreads data over several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,35 +122,6 @@ pub(super) fn stripe_under<'a>(tree: &'a StackTree, layer: &'a Layer) -> Option<
         here = tree.layer(below)?;
     }
     None
-}
-
-/// Advice on a layer whose data begin off a boundary, by so many bytes of its unit.
-///
-/// * `stripe`: whose boundary it is; that of a page if of none.
-pub(super) fn off_boundary(
-    code: Code,
-    layer: &Layer,
-    [over, unit]: [u64; 2],
-    stripe: Option<&Stripe<'_>>,
-) -> Advice {
-    let advice = Advice::new(code, &layer.id)
-        .with("over", Number::bytes(over))
-        .with("unit", Number::bytes(unit));
-    match stripe {
-        Some(stripe) => advice
-            .with("stripe", &stripe.layer.id)
-            .with("level", &stripe.level)
-            .with("parity", stripe.parity),
-        None => advice.with("page", Number::bytes(unit)),
-    }
-}
-
-/// The block device right under a file system that is on one alone.
-pub(super) fn device_of<'a>(tree: &'a StackTree, layer: &'a Layer) -> Option<&'a Layer> {
-    match (&layer.what, layer.below.as_slice()) {
-        (What::FileSystem(_), [below]) => tree.layer(below),
-        _ => None,
-    }
 }
 
 /// Disks at the bottom of a layer, each once.

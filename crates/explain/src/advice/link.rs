@@ -1,22 +1,20 @@
-//! A link that runs below what it is made for.
+//! Links: one that runs below what it is made for, and legs or members whose ways to the processor are
+//! not alike, so that the slowest sets the pace of all.
 
-use finding::{Code, Number};
+use finding::{Code, Number, Value};
 use record::stack::{Layer, StackTree, What, Wire};
 
-use super::{Advice, Use, quoted};
+use super::geometry::narrowest;
+use super::{Advice, quoted};
 
-/// Losses below this are rounding of ours.
+/// Links this near to each other are alike: what is less is rounding of ours.
 const SLACK: f64 = 0.95;
-
-pub(super) fn look(tree: &StackTree, _: Use) -> Vec<Advice> {
-    tree.layers.iter().filter_map(|layer| of_layer(tree, layer)).collect()
-}
 
 fn is_below(now: u64, could: u64) -> bool {
     (now as f64) < could as f64 * SLACK
 }
 
-fn of_layer(tree: &StackTree, layer: &Layer) -> Option<Advice> {
+pub(super) fn trained_down(tree: &StackTree, layer: &Layer) -> Option<Advice> {
     let (wire, is_pci) = match &layer.what {
         What::Disk(disk) => (disk.wire.as_ref()?, false),
         What::Controller(found) => (found.wire.as_ref()?, true),
@@ -58,15 +56,46 @@ fn port_wire(layer: &Layer) -> Option<&Wire> {
     }
 }
 
+pub(super) fn unequal_legs(tree: &StackTree, layer: &Layer) -> Option<Advice> {
+    let spreads = match &layer.what {
+        What::Md(_) | What::Mapper(_) => true,
+        What::FileSystem(found) => found.pool.is_some(),
+        _ => false,
+    };
+    if !spreads || layer.below.len() < 2 {
+        return None;
+    }
+    let legs: Vec<_> = tree
+        .below(layer)
+        .filter_map(|leg| narrowest(tree, leg).map(|(at, link)| (leg, at, link)))
+        .collect();
+    let speeds = || legs.iter().map(|(_, _, link)| link.bytes_per_second);
+    let (slowest, fastest) = (speeds().min()?, speeds().max()?);
+    let slow = legs.iter().filter(|(_, _, link)| is_below(link.bytes_per_second, fastest));
+    let slow: Vec<String> = slow.map(|(leg, _, _)| leg.id.clone()).collect();
+    let each = legs.iter().map(|(leg, at, link)| {
+        let (leg, link) = (&leg.id, &link.name);
+        Value::record([("leg", leg.into()), ("link", link.into()), ("at", (*at).into())])
+    });
+    (!slow.is_empty()).then(|| {
+        Advice::new(Code::UnequalLegs, &layer.id)
+            .with("several", slow.len() > 1)
+            .with("slow", slow.as_slice())
+            .with("slowest", Number::bandwidth(slowest as f64))
+            .with("fastest", Number::bandwidth(fastest as f64))
+            .with("legs", each.collect::<Vec<_>>())
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::example::{controller, disk, disk_with, tree, wire};
+    use super::super::example::{controller, disk, disk_with, md, told, tree, volume, wire};
     use super::*;
 
     fn in_slot(device: (u64, u64), port: (u64, u64)) -> Vec<Advice> {
         let card = controller("01:00.0", &["00:01.0"], Some(wire(device.0, device.1)));
         let port = controller("00:01.0", &[], Some(wire(port.0, port.1)));
-        look(&tree(vec![disk("nvme0n1", "01:00.0"), card, port]), Use::default())
+        told(Code::LinkBelowCapability, &tree(vec![disk("nvme0n1", "01:00.0"), card, port]))
     }
 
     #[test]
@@ -92,7 +121,7 @@ mod tests {
     fn a_disk_at_half_speed_is_found() {
         let with = |now| {
             let slow = disk_with("sda", |disk, _| disk.wire = Some(wire(now, 600)));
-            look(&tree(vec![slow]), Use::default()).len()
+            told(Code::LinkBelowCapability, &tree(vec![slow])).len()
         };
         assert_eq!((with(300), with(600)), (1, 0));
     }
@@ -100,9 +129,37 @@ mod tests {
     #[test]
     fn of_a_drive_only_what_its_port_can_do_is_claimed() {
         let slow = disk_with("sda", |disk, _| disk.wire = Some(wire(300, 600)));
-        let found = look(&tree(vec![slow]), Use::default());
-        let said = found[0].finding.text();
-        assert_eq!(said, "sda: the link runs as link of 300, and its port supports link of 600.");
+        let found = told(Code::LinkBelowCapability, &tree(vec![slow]));
         assert!(found[0].sentences().iter().all(|text| !text.contains("device")), "{found:?}");
+    }
+
+    fn two_legs(first: u64, second: u64) -> Vec<Advice> {
+        let layers = vec![
+            volume("dm-0", Some(512), &[("md0", 0), ("md1", 0)]),
+            md("md0", "raid5", 128, &["sda", "sdb", "sdc"]),
+            md("md1", "raid5", 128, &["sdd", "sde", "sdf"]),
+            disk("sda", "01:00.0"),
+            disk("sdb", "01:00.0"),
+            disk("sdc", "01:00.0"),
+            disk("sdd", "02:00.0"),
+            disk("sde", "02:00.0"),
+            disk("sdf", "02:00.0"),
+            controller("01:00.0", &[], Some(wire(first, first))),
+            controller("02:00.0", &[], Some(wire(second, second))),
+        ];
+        told(Code::UnequalLegs, &tree(layers))
+    }
+
+    #[test]
+    fn the_leg_with_fewer_lanes_is_named() {
+        let found = two_legs(500, 250);
+        assert_eq!(found.len(), 1);
+        let slow = Value::List(vec!["md1".into()]);
+        assert_eq!(found[0].finding.value("slow"), Some(&slow), "{found:?}");
+    }
+
+    #[test]
+    fn equal_legs_are_left_alone() {
+        assert!(two_legs(500, 500).is_empty());
     }
 }

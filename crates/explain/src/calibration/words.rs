@@ -76,16 +76,12 @@ impl Calibration {
         out
     }
 
-    fn events_told(&self) -> Option<String> {
-        (!self.events.is_empty()).then(|| {
-            format!(
-                "Its own visits saw more than noise: {}. That is in the floor as if it came every time, \
-                 so the floor may be too large: calibrate again. What is seen again belongs to this \
-                 machine; `plimsoll explain {}` tells more.",
-                self.events.join("; "),
-                self.run
-            )
-        })
+    fn events_told(&self) -> Vec<String> {
+        let first = "Its own visits saw more than noise. That is in the floor as if it came every time, so \
+                     the floor may be too large: calibrate again. What is seen again belongs to this \
+                     machine.";
+        let first = (!self.events.is_empty()).then(|| first.to_owned());
+        first.into_iter().chain(self.events.iter().cloned()).collect()
     }
 
     fn overhead_told(&self) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use super::{
     Against, CellComparison, Comparison, Design, Direction, Doubt, Floor, LevelChange, MarginFrom,
-    Method, Outcome, Ratio, Stalls, ValuesComparison, Verdict,
+    Method, Outcome, Ratio, Stalls, Verdict,
 };
 use crate::words::{self, count, iops, list, percent, seconds};
 
@@ -744,66 +744,8 @@ impl super::Rate {
     }
 }
 
-/// Sentences of values without runs.
-pub(super) fn values(of: &ValuesComparison) -> Vec<String> {
-    let mut out = vec![verdict(&of.all, "A", "B", &over(of))];
-    out.extend(single(of));
-    if let Some(without) = &of.without {
-        let values: Vec<_> =
-            of.flagged.iter().map(|f| format!("{} of {}", f.value, f.side)).collect();
-        out.push(format!(
-            "{} is odd among its own: look for its cause; nothing is dropped. Without: {}",
-            list(&values),
-            lower(&verdict(without, "A", "B", "then")),
-        ));
-        out.push(match of.all.verdict == without.verdict {
-            true => format!("The verdict is the same either way: {}.", word(without.verdict)),
-            false => "The verdict hangs on that value alone: measure again.".to_owned(),
-        });
-    }
-    out.push(format!("A: {}. B: {}.", shown(&of.reference), shown(&of.other)));
-    out.push(
-        "Measured one after the other: drift between them cannot be told from a difference."
-            .to_owned(),
-    );
-    out
-}
-
-/// What single values say beside a floor that somebody stated.
-fn single(of: &ValuesComparison) -> Option<String> {
-    let floor = of.floor.as_ref()?;
-    let ratio = of.all.ratio?.ratio;
-    let margin = share(of.all.margin);
-    let change = percent((ratio - 1.0).abs());
-    let fell = if ratio < 1.0 { "lower" } else { "higher" };
-    Some(if ratio.ln().abs() > of.all.margin.ln_1p() {
-        format!(
-            "B is {change} {fell} than A. That is more than {margin} ({floor}): it cannot be put \
-             down to that noise."
-        )
-    } else {
-        format!("B is {change} {fell} than A. Noise of {margin} ({floor}) is enough for that.")
-    })
-}
-
-fn over(of: &ValuesComparison) -> String {
-    format!("over {} and {} values", of.reference.len(), of.other.len())
-}
-
-const fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Different => "different",
-        Verdict::Same => "same",
-        Verdict::Inconclusive => "inconclusive",
-    }
-}
-
 fn lower(sentence: &str) -> String {
     let mut chars = sentence.chars();
     let first = chars.next().map(|c| c.to_ascii_lowercase());
     first.into_iter().chain(chars).collect()
-}
-
-fn shown(values: &[f64]) -> String {
-    values.iter().map(f64::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -108,7 +108,6 @@ fn run_drift(points: &[Point], phases: Vec<String>) -> Option<RunDrift> {
         breaks: parts(points),
         steps: Vec::new(),
         per_hour: None,
-        per_gib_written: None,
     };
     if told.too_short {
         return Some(told);
@@ -118,14 +117,11 @@ fn run_drift(points: &[Point], phases: Vec<String>) -> Option<RunDrift> {
     let last = cuts.last().copied().unwrap_or(0);
     let rest = points.get(last..).unwrap_or_default();
     let is_stair = is_stair(rest);
-    let slope = |of: &dyn Fn(&Point) -> f64| {
-        common_slope(rest, of).map(|slope| if is_stair { slope.or_none() } else { slope })
-    };
+    let slope = common_slope(rest, |point| point.hours);
     Some(RunDrift {
         breaks: parts(rest),
         steps: fit.iter().flat_map(|fit| steps(points, fit)).collect(),
-        per_hour: slope(&|point| point.hours),
-        per_gib_written: slope(&|point| point.gib),
+        per_hour: slope.map(|slope| if is_stair { slope.or_none() } else { slope }),
         ..told
     })
 }
@@ -452,6 +448,7 @@ fn common_slope(points: &[Point], of: impl Fn(&Point) -> f64) -> Option<Slope> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Drifts;
     use super::*;
 
     /// Twelve cells in four rounds; from the middle on all have half the rate.
@@ -480,17 +477,9 @@ mod tests {
             let mut points = halved(1_000_000_000);
             points.iter_mut().for_each(|point| point.part = u32::from(point.order >= after));
             let told = of(&points);
-            let said = super::super::Drifts {
-                visits: vec![],
-                cells: vec![],
-                parts: vec![told.clone()],
-                cliffs: 0,
-                long_visits: 0,
-                kept: None,
-                edges: vec![],
-                clock: None,
-            };
-            (told.steps[0].at_break, said.findings()[0].text())
+            let at_break = told.steps[0].at_break;
+            let found = Drifts { parts: vec![told], ..Drifts::default() };
+            (at_break, found.findings()[0].text())
         };
         for after in [23, 24, 25] {
             let (at_break, said) = resumed(after);
@@ -522,17 +511,7 @@ mod tests {
     }
 
     fn said(parts: Vec<RunDrift>) -> Vec<String> {
-        let (visits, cells) = (vec![], vec![]);
-        let found = super::super::Drifts {
-            visits,
-            cells,
-            parts,
-            cliffs: 0,
-            long_visits: 0,
-            kept: None,
-            edges: Vec::new(),
-            clock: None,
-        };
+        let found = Drifts { parts, ..Drifts::default() };
         found.findings().iter().map(finding::Finding::text).collect()
     }
 
@@ -562,11 +541,11 @@ mod tests {
     fn what_changes_with_each_gib_is_a_drift_and_no_stair() {
         for per_gib in [0.02, 0.05, 0.15] {
             let parts = run_drifts(&reads_then_writes(|gib| -per_gib * gib), &phase);
-            let write = &parts[1];
-            assert_eq!(write.steps, [], "{per_gib}");
-            let slope = write.per_gib_written.unwrap();
-            let (low, high) = (slope.low.unwrap(), slope.high.unwrap());
-            let planted = (-per_gib).exp_m1();
+            assert_eq!(parts[1].steps, [], "{per_gib}");
+            // 12 GiB from the first to the last visit.
+            let slope = parts[1].per_hour.unwrap();
+            let planted = (-per_gib * 47.0 / 4.0).exp_m1();
+            let (low, high) = (slope.over_all_low, slope.over_all_high);
             assert!(low <= planted && planted <= high, "{per_gib}: {slope:?}");
         }
     }
@@ -612,16 +591,7 @@ mod tests {
     fn nobody_says_no_drift_beside_a_change() {
         let parts = run_drifts(&reads_then_writes(|_| 0.0), &|_| "p");
         assert!(said(parts.clone())[0].starts_with("No drift over the run"));
-        let drifts = super::super::Drifts {
-            visits: vec![],
-            cells: vec![],
-            parts,
-            cliffs: 1,
-            long_visits: 0,
-            kept: None,
-            edges: vec![],
-            clock: None,
-        };
+        let drifts = Drifts { parts, cliffs: 1, ..Drifts::default() };
         assert_eq!(drifts.findings(), []);
     }
 

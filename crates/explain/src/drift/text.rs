@@ -110,9 +110,8 @@ impl RunDrift {
             None => return is_level.then(|| self.of(Code::RunDriftFewVisits)),
         };
         if slope.is_worth_telling() {
-            let per_gib = self.per_gib_written.filter(Slope::is_real).and_then(Slope::per_unit);
             let found = self.of(Code::RunDrifted).with("change", slope.whole());
-            let found = found.with_some("hourly", slope.per_unit()).with_some("per_gib", per_gib);
+            let found = found.with_some("hourly", slope.per_unit());
             return Some(found.with("breaks", self.breaks));
         }
         let code = match () {
@@ -274,21 +273,10 @@ mod tests {
             breaks: 0,
             steps: Vec::new(),
             per_hour: None,
-            per_gib_written: None,
         };
         let of = |parts: Vec<RunDrift>| {
-            let (visits, cells) = (vec![visit.clone()], Vec::new());
-            Drifts {
-                visits,
-                cells,
-                parts,
-                cliffs: 0,
-                long_visits: 1,
-                kept: None,
-                edges: Vec::new(),
-                clock: None,
-            }
-            .findings()
+            let visits = vec![visit.clone()];
+            Drifts { visits, parts, long_visits: 1, ..Drifts::default() }.findings()
         };
         for parts in [Vec::new(), vec![unknown.clone()]] {
             let said = texts(&of(parts));

@@ -3,13 +3,14 @@
 use finding::{Code, Finding, Number, Subject, Value};
 
 use super::{CellFreezes, Freeze, Freezes, Frequency, HICCUP, Source, StuckWorkers, Tally, Tier};
-use crate::closing::ClosingSync;
 use crate::interval::Standstills;
 
 /// A list longer than this is not read.
 const EVENTS_MAX: usize = 12;
 /// Cells that lost less of their time are not worth a word.
 const LOST_TOLD: f64 = 0.01;
+/// A flush at the end that took less of the measured time decides no rate.
+const FLUSH_TOLD: f64 = 0.1;
 /// What follows writes by less than this may come of them.
 const AFTER_WRITES_NS: u64 = 60_000_000_000;
 
@@ -41,7 +42,7 @@ impl Freezes {
         if let Some(more @ 1..) = self.stuck.len().checked_sub(EVENTS_MAX) {
             found.push(Finding::new(Code::WorkersStalledMore).with("times", more));
         }
-        found.extend(self.closing.iter().filter_map(ClosingSync::finding).take(EVENTS_MAX));
+        found.extend(self.cells.iter().filter_map(CellFreezes::closing_flush).take(EVENTS_MAX));
         if self.unknown_visits > 0 {
             found.push(Finding::new(Code::StallsUnknownVisits).with("visits", self.unknown_visits));
         }
@@ -58,11 +59,7 @@ impl Freezes {
         let Some(often) = all.per_hour.filter(|_| all.visits > 0 && watched_ns > 0) else {
             return Finding::new(Code::StallsUnknown).with("visits", all.visits);
         };
-        let of = |code| {
-            Finding::new(code)
-                .with("watched", Number::ns(watched_ns))
-                .with("no_device", self.no_device)
-        };
+        let of = |code| Finding::new(code).with("watched", Number::ns(watched_ns));
         match all.events() {
             0 if watched_ns < HICCUP.get() => of(Code::StallsUnknownShort),
             0 => often
@@ -163,7 +160,7 @@ impl Freeze {
     pub fn finding(&self) -> Finding {
         let is_host = self.source == Source::Host;
         let clock = (!self.simulated_clock).then(|| Value::words(clock(self.start_unix_ns)));
-        let some_ns = |ns: Option<u64>| ns.filter(|ns| *ns > 0).map(Number::ns);
+        let since_write = self.since_write_ns.filter(|ns| *ns > 0).map(Number::ns);
         let in_writes = self.since_write_ns == Some(0);
         Finding::new(if is_host { Code::HostStalled } else { Code::Stalled })
             .on(Subject::new(self.cell, None, &self.cell_name))
@@ -175,14 +172,12 @@ impl Freeze {
             .with("at", Number::ns(self.start_ns))
             .with("in_run", Number::ns(self.start_in_run_ns))
             .with_some("clock", clock)
-            .with_some("before", some_ns(Some(self.before_ns)))
             .with("only_request", self.one_at_a_time && self.workers == 1)
             .with("workers", self.workers)
             .with("workers_all", self.workers_all)
             .with("while_writing", in_writes)
             .with("while_mixed", in_writes && self.reads)
-            .with_some("since_write", some_ns(self.since_write_ns))
-            .with_some("written_by", self.written_by.as_ref().map(Value::name))
+            .with_some("since_write", since_write)
             .with("at_device", self.source == Source::Device)
             .with("above", self.source == Source::AboveBlockLayer)
             .with("evidence", Value::words(&self.evidence))
@@ -202,6 +197,16 @@ impl StuckWorkers {
 }
 
 impl CellFreezes {
+    /// What of its time nothing but flushes at the end was under way, if that is a good part.
+    fn closing_flush(&self) -> Option<Finding> {
+        let share = self.tally.closing_ns as f64 / self.tally.watched_ns.max(1) as f64;
+        (share >= FLUSH_TOLD).then(|| {
+            Finding::new(Code::ClosingFlush)
+                .on(Subject::new(self.cell, None, &self.cell_name))
+                .with("share", Number::share(share))
+        })
+    }
+
     /// The tables' figure, and what is behind it: that of a mean of visits where it is another than that
     /// of all the time.
     fn finding(&self) -> Finding {

@@ -15,7 +15,7 @@ use serde::Serialize;
 use stats::interval::{moderated, pooled_scale, student_quantile};
 
 use self::law::{Bounds, Level};
-pub use self::moments::{Event, EventVisit, Suspect};
+pub use self::moments::{Event, EventVisit, FullCache};
 use crate::drift::Fall;
 use crate::ends::ends;
 use crate::view::{CellView, View, is_preparation};
@@ -28,8 +28,6 @@ pub const FLAG_ALONE: f64 = 0.70;
 const STOOD_SHARE: f64 = 0.5;
 /// A standstill comes back in a visit that stood still for this share of its length at least.
 const COMES_BACK: f64 = 0.25;
-/// Noted as low below this share, where there is one visit or two.
-pub const LOW_ALONE: f64 = 0.80;
 /// Share below which law 1 counts under 4 KiB.
 const FLAG_SMALL: f64 = 0.50;
 /// How far below the bound, beyond noise, a cell has to be shown to be.
@@ -90,7 +88,7 @@ pub struct Context {
 }
 
 /// A fill before the first phase.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Fill {
     /// Bytes written.
     pub bytes: u64,
@@ -159,8 +157,8 @@ pub struct Region {
     pub lost_ns: u64,
     /// Its slow visits were made one right after the other, with no visit of another cell between.
     pub contiguous_in_time: bool,
-    /// What may have happened.
-    pub suspect: Option<Suspect>,
+    /// What may have happened, of what is not confirmed.
+    pub full_cache: Option<FullCache>,
 }
 
 /// What a sweep has of gaps.
@@ -172,8 +170,6 @@ pub struct Gaps {
     pub regions: Vec<Region>,
     /// Transients, joined by the order in which the cells ran.
     pub events: Vec<Event>,
-    /// Cells of one or two visits between [`FLAG_ALONE`] and [`LOW_ALONE`] of their bound.
-    pub low: Vec<FlaggedCell>,
     /// How many cells have a bound.
     pub judged: u32,
     /// How many have a value but too few neighbours for a bound.
@@ -321,7 +317,7 @@ fn judge(cells: &[SweepCell], left_out: &[SweepCell], context: &Context) -> Gaps
     let noise = noises(cells);
     let levels = levels(cells);
     let columns = columns(cells);
-    let mut sheet = Sheet { cells, found: Vec::new(), low: Vec::new(), judged: 0, unjudged: 0 };
+    let mut sheet = Sheet { cells, found: Vec::new(), judged: 0, unjudged: 0 };
     let mut student = Student { tail: ALPHA / cells.len().max(1) as f64, known: Vec::new() };
     for column in &columns {
         let shape: Vec<(u64, Option<Level>)> = column
@@ -457,7 +453,6 @@ struct Found {
 struct Sheet<'a> {
     cells: &'a [SweepCell],
     found: Vec<Found>,
-    low: Vec<Found>,
     judged: u32,
     unjudged: u32,
 }
@@ -503,10 +498,7 @@ impl Sheet<'_> {
         });
         match broken {
             Some(standard) => self.flag(cell, standard, noise),
-            None => {
-                self.moody(cell, standards.last(), noise);
-                self.note_low(cell, bounds, level.ln_rate, replicated);
-            }
+            None => self.moody(cell, standards.last(), noise),
         }
     }
 
@@ -572,17 +564,6 @@ impl Sheet<'_> {
         self.push(cell, Kind::Transient, ratio, (promised, by.is_some()), &slow);
     }
 
-    fn note_low(&mut self, cell: usize, bounds: &Bounds, ln_rate: f64, replicated: bool) {
-        let Some(bound) = bounds.firm.filter(|_| !replicated) else { return };
-        let ratio = (ln_rate - bound.ln_rate).exp();
-        if (FLAG_ALONE..LOW_ALONE).contains(&ratio) {
-            let promised = Some(bound.ln_rate.exp());
-            let kind = Kind::Unconfirmed;
-            let (by_neighbours, slow) = (true, Vec::new());
-            self.low.push(Found { cell, kind, ratio, promised, by_neighbours, slow });
-        }
-    }
-
     /// * `promised`: its logarithm, and whether neighbours promise it.
     fn push(
         &mut self,
@@ -615,7 +596,6 @@ impl Sheet<'_> {
     fn finish(mut self, context: &Context, columns: &[Vec<usize>], left_out: &[SweepCell]) -> Gaps {
         let sequence = moments::Sequence::of(self.cells);
         self.found.sort_by_key(|found| found.cell);
-        self.low.sort_by_key(|found| found.cell);
         let mut stood: Vec<u64> = self
             .cells
             .iter()
@@ -628,10 +608,8 @@ impl Sheet<'_> {
         moments::reclassify(&mut self.found, &sequence, &neighbours);
         let events = moments::events(self.cells, &self.found, &sequence, context);
         let regions = self.regions(&neighbours, &sequence, context);
-        let show = |found: &[Found]| found.iter().map(|f| self.show(f)).collect::<Vec<_>>();
         Gaps {
-            flagged: show(&self.found),
-            low: show(&self.low),
+            flagged: self.found.iter().map(|found| self.show(found)).collect(),
             regions,
             events,
             judged: self.judged,
@@ -717,7 +695,7 @@ impl Sheet<'_> {
             depth: found.iter().map(|f| f.ratio).fold(1.0, f64::min),
             lost_ns: lost(found.iter().copied()),
             contiguous_in_time,
-            suspect: (kind == Kind::Unconfirmed).then(full).flatten(),
+            full_cache: (kind == Kind::Unconfirmed).then(full).flatten(),
         }
     }
 

@@ -5,14 +5,8 @@ use serde::Serialize;
 
 use super::{Context, Fill, Found, Kind, Neighbours, SweepCell};
 
-/// A fill this many times faster than what later large writes do went into a cache.
-const CACHED_FILL: f64 = 1.5;
-/// Two rates agree within this ratio.
-const AGREES: f64 = 1.5;
 /// Two amounts agree within this ratio.
 const SAME_AMOUNT: f64 = 1.25;
-/// What counts as a large write.
-const LARGE: u64 = 1 << 20;
 
 /// Slow visits one right after the other: something that happened at a time.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -25,8 +19,8 @@ pub struct Event {
     pub confirmed: bool,
     /// It began with the first visit of the run.
     pub first_of_run: bool,
-    /// What may have happened.
-    pub suspect: Option<Suspect>,
+    /// The fill that came before it, which may still have been written: of one at the start of the run.
+    pub fill: Option<Fill>,
 }
 
 /// A slow visit.
@@ -52,32 +46,13 @@ pub struct EventVisit {
     pub lost_ns: u64,
 }
 
-/// What may have happened: a guess with its arithmetic, not a finding.
+/// As much had been written as a cache holds, about: a question, not a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Suspect {
-    /// What the fill left in a write cache was flushed.
-    FlushAfterFill {
-        /// Bytes of the fill.
-        fill_bytes: u64,
-        /// Rate at which the fill was taken, bytes per second.
-        fill_rate: f64,
-        /// Fill by the time from its start to the end of the lost time, bytes per second.
-        drain_rate: f64,
-        /// What large writes later in the run did, bytes per second; `None` if there were none.
-        write_rate: Option<f64>,
-        /// Both rates agree within half.
-        agrees: bool,
-    },
-    /// As much had been written as a cache holds.
-    FullWriteCache {
-        /// Bytes written by the phase until then.
-        written_bytes: u64,
-        /// Bytes of cache as declared, or what the run touches.
-        cache_bytes: u64,
-        /// Whether the cache was declared.
-        declared: bool,
-    },
+pub struct FullCache {
+    /// Bytes written by the phase until then.
+    pub written_bytes: u64,
+    /// Bytes of cache as declared, or what the run touches.
+    pub cache_bytes: u64,
 }
 
 /// All visits in the order made: orders need not be without holes.
@@ -201,55 +176,15 @@ pub(super) fn events(
         let first_of_run = visits.first().is_some_and(|v| sequence.rank(v.order) == 0);
         let confirmed =
             run.iter().all(|&(i, _)| cells[found[i].cell].visits.len() > found[i].slow.len());
-        let suspect = match context.fill {
-            Some(fill) if first_of_run => flush(cells, found, fill, lost_ns),
-            _ => None,
-        };
-        events.push(Event { visits, lost_ns, confirmed, first_of_run, suspect });
+        let fill =
+            context.fill.filter(|fill| first_of_run && fill.bytes > 0 && fill.elapsed_ns > 0);
+        events.push(Event { visits, lost_ns, confirmed, first_of_run, fill });
     }
     events
 }
 
-fn flush(cells: &[SweepCell], found: &[Found], fill: Fill, lost_ns: u64) -> Option<Suspect> {
-    if fill.bytes == 0 || fill.elapsed_ns == 0 {
-        return None;
-    }
-    let fill_rate = fill.bytes as f64 / (fill.elapsed_ns as f64 / 1e9);
-    let until = fill.elapsed_ns.saturating_add(lost_ns) as f64 / 1e9;
-    let drain_rate = fill.bytes as f64 / until;
-    let write_rate = large_writes(cells, found);
-    // A fill that the storage itself can take leaves nothing behind.
-    if write_rate.is_some_and(|rate| fill_rate < CACHED_FILL * rate) {
-        return None;
-    }
-    let agrees = write_rate.is_some_and(|rate| within(rate, drain_rate, AGREES));
-    Some(Suspect::FlushAfterFill {
-        fill_bytes: fill.bytes,
-        fill_rate,
-        drain_rate,
-        write_rate,
-        agrees,
-    })
-}
-
 fn within(a: f64, b: f64, ratio: f64) -> bool {
     a <= b * ratio && b <= a * ratio
-}
-
-/// Median rate of large writes that no gap disturbs, bytes per second.
-fn large_writes(cells: &[SweepCell], found: &[Found]) -> Option<f64> {
-    let healthy = |index: usize| !found.iter().any(|f| f.cell == index);
-    let mut rates: Vec<f64> = cells
-        .iter()
-        .enumerate()
-        .filter(|&(index, cell)| cell.op == "write" && cell.block_bytes >= LARGE && healthy(index))
-        .flat_map(|(_, cell)| {
-            cell.visits.iter().map(|v| v.requests_per_second * cell.block_bytes as f64)
-        })
-        .filter(|rate| rate.is_finite() && *rate > 0.0)
-        .collect();
-    rates.sort_by(f64::total_cmp);
-    rates.get(rates.len() / 2).copied()
 }
 
 /// Whether a region of writes began when about a cache had been written.
@@ -258,7 +193,7 @@ pub(super) fn full_cache(
     region: &[usize],
     slow: &[u32],
     context: &Context,
-) -> Option<Suspect> {
+) -> Option<FullCache> {
     let first = *slow.iter().min()?;
     let group = &cells.get(*region.first()?)?.group;
     let writes = cells.iter().filter(|cell| cell.group == *group && cell.op == "write");
@@ -274,8 +209,7 @@ pub(super) fn full_cache(
         v.requests_per_second * cell.block_bytes as f64 * v.elapsed_ns as f64 / 1e9
     });
     let written_bytes = before.sum::<f64>() as u64;
-    let declared = context.cache_bytes.is_some();
     let cache_bytes = context.cache_bytes.or(context.working_set_bytes)?;
     within(written_bytes as f64, cache_bytes as f64, SAME_AMOUNT)
-        .then_some(Suspect::FullWriteCache { written_bytes, cache_bytes, declared })
+        .then_some(FullCache { written_bytes, cache_bytes })
 }

@@ -2,21 +2,17 @@
 
 use finding::{Code, Finding, Number, Subject, Value};
 
-use super::{Event, FlaggedCell, Gaps, Kind, Region, Suspect};
+use super::{Event, FlaggedCell, Gaps, Kind, Region};
 use crate::words::{count, size};
 
 impl Gaps {
     /// What was found, on what evidence, what to do next.
     pub fn findings(&self) -> Vec<Finding> {
         // What may be a property of the cells stays; what happened at a moment comes after it.
-        let regions = self.regions.iter().flat_map(Region::findings);
+        let regions = self.regions.iter().map(Region::finding);
         let mut found: Vec<Finding> =
-            regions.chain(self.events.iter().flat_map(Event::findings)).collect();
+            regions.chain(self.events.iter().map(Event::finding)).collect();
         found.extend([true, false].into_iter().filter_map(|by| self.stood_still(by)));
-        if !self.low.is_empty() {
-            let low = self.low.iter().map(FlaggedCell::subject);
-            found.push(Finding::new(Code::GapLow).on_all(low, 0));
-        }
         if self.flagged.is_empty() {
             found.push(match self.judged {
                 0 => Finding::new(Code::GapsUnknown),
@@ -53,7 +49,7 @@ fn lost(ns: u64) -> Option<Number> {
 }
 
 impl Event {
-    fn findings(&self) -> Vec<Finding> {
+    fn finding(&self) -> Finding {
         let mut cells: Vec<(Subject, u64, f64)> = Vec::new();
         for visit in &self.visits {
             let name = name(&visit.group, visit.block_bytes, visit.threads, visit.in_flight);
@@ -73,52 +69,34 @@ impl Event {
             ])
         });
         let slow: Vec<Value> = slow.collect();
-        let event = Finding::new(Code::GapTransient)
+        let fill_rate = |fill: super::Fill| fill.bytes as f64 / (fill.elapsed_ns as f64 / 1e9);
+        Finding::new(Code::GapTransient)
             .on_all(cells.into_iter().map(|(cell, ..)| cell), 0)
             .with("first", self.first_of_run)
             .with("visits", self.visits.len())
             .with("one", self.visits.len() == 1)
             .with("slow", slow)
             .with("confirmed", self.confirmed)
-            .with_some("lost", lost(self.lost_ns));
-        std::iter::once(event).chain(self.suspect.map(Suspect::finding)).collect()
+            .with_some("fill", self.fill.map(|fill| Number::bytes(fill.bytes)))
+            .with_some("fill_rate", self.fill.map(|fill| Number::bandwidth(fill_rate(fill))))
+            .with_some("lost", lost(self.lost_ns))
     }
 }
 
 impl Region {
-    fn findings(&self) -> Vec<Finding> {
+    fn finding(&self) -> Finding {
         let code = match self.kind {
             Kind::Reproducible => Code::GapReproducible,
             _ => Code::GapUnconfirmed,
         };
-        let region = Finding::new(code)
+        Finding::new(code)
             .on_all(self.cells.iter().map(FlaggedCell::subject), 0)
             .with("n", self.cells.len())
             .with("missing", self.cells.iter().filter(|cell| cell.missing).count())
             .with("contiguous", self.contiguous_in_time)
-            .with_some("lost", lost(self.lost_ns));
-        std::iter::once(region).chain(self.suspect.map(Suspect::finding)).collect()
-    }
-}
-
-impl Suspect {
-    fn finding(self) -> Finding {
-        match self {
-            Self::FlushAfterFill { fill_bytes, fill_rate, drain_rate, write_rate, agrees } => {
-                Finding::new(Code::GapFlush)
-                    .with("fill", Number::bytes(fill_bytes))
-                    .with("fill_rate", Number::bandwidth(fill_rate))
-                    .with("drain_rate", Number::bandwidth(drain_rate))
-                    .with_some("write_rate", write_rate.map(Number::bandwidth))
-                    .with("agrees", agrees)
-            }
-            Self::FullWriteCache { written_bytes, cache_bytes, declared } => {
-                Finding::new(Code::GapFullCache)
-                    .with("written", Number::bytes(written_bytes))
-                    .with("cache", Number::bytes(cache_bytes))
-                    .with("declared", declared)
-            }
-        }
+            .with_some("written", self.full_cache.map(|full| Number::bytes(full.written_bytes)))
+            .with_some("cache", self.full_cache.map(|full| Number::bytes(full.cache_bytes)))
+            .with_some("lost", lost(self.lost_ns))
     }
 }
 

@@ -3,7 +3,7 @@
 use explain::View;
 use explain::barrier::{self, Barrier, Generator, Seat};
 use explain::factor::{self, Observation};
-use explain::gap::{self, FlaggedCell, Gaps, Kind, Suspect};
+use explain::gap::{self, FlaggedCell, Gaps, Kind};
 
 use crate::published::{RAID0, RAID5, run};
 
@@ -39,11 +39,7 @@ fn raid0_has_its_first_cell_flagged_and_nothing_else() {
     assert!(gaps.regions.is_empty());
     let [event] = gaps.events.as_slice() else { panic!("{:?}", gaps.events) };
     assert!(event.first_of_run && !event.confirmed);
-    assert!(
-        matches!(event.suspect, Some(Suspect::FlushAfterFill { agrees: true, .. })),
-        "{:?}",
-        event.suspect
-    );
+    assert_eq!(event.fill.map(|fill| fill.bytes), Some(4 << 30));
 }
 
 #[test]
@@ -74,9 +70,9 @@ fn raid5_has_two_reads_eight_writes_and_the_four_blanks() {
     assert_eq!(seen.iter().filter(|(_, ratio)| *ratio == -1).count(), 4);
     let [event] = gaps.events.as_slice() else { panic!("{:?}", gaps.events) };
     assert_eq!(event.visits.len(), 2);
-    assert!(matches!(event.suspect, Some(Suspect::FlushAfterFill { agrees: true, .. })));
+    assert_eq!(event.fill.map(|fill| fill.bytes), Some(4 << 30));
     assert!(gaps.regions.iter().all(|region| region.kind == Kind::Unconfirmed));
-    assert!(matches!(gaps.regions[0].suspect, Some(Suspect::FullWriteCache { .. })));
+    assert_eq!(gaps.regions[0].full_cache.map(|full| full.cache_bytes), Some(4 << 30));
 }
 
 #[test]
