@@ -174,9 +174,10 @@ impl Tool {
     ///
     /// Every tool ends its last line. Where that end was lost, as in what was pasted, the line is
     /// whole only if it ends with what no shorter one does: `130us` may have been `130us,69us`, and
-    /// `0.4` may have been `0.41`.
-    pub(crate) fn is_whole(self, raw: &str, drafts: &[Draft]) -> bool {
+    /// `0.4` may have been `0.41`. Where as much is read without that line, it is of the page around.
+    pub(crate) fn is_whole(self, name: &str, raw: &str, drafts: &[Draft]) -> bool {
         let last = raw.trim_end();
+        let before = raw.rfind('\n').map_or("", |end| &raw[..=end]);
         let ends = |marks: &[&str]| marks.iter().any(|mark| last.ends_with(mark));
         raw.ends_with('\n')
             || text::is_page(raw) && last.ends_with('>')
@@ -193,6 +194,7 @@ impl Tool {
                 Self::Ioping => ends(&[" ns", " us", " ms", " s"]),
                 _ => false,
             }
+            || self.parse(name, before, true).is_ok_and(|found| found == drafts)
     }
 }
 
