@@ -14,6 +14,8 @@ use crate::view::{CellView, View, VisitView, is_preparation};
 
 /// How sure every interval of a cell is.
 pub const CONFIDENCE: f64 = 0.95;
+/// About so many rows of all visits together show how long noise lasts: the search takes time.
+const ROWS_OF_ALL: usize = 512;
 /// A time without any completion from which on it is a stall.
 const STALL_MS: u64 = 100;
 
@@ -396,6 +398,9 @@ pub(crate) fn memory_of_all<'a>(rows: impl Iterator<Item = &'a CellView<'a>>) ->
     };
     let mut all: Vec<Rows> = rows.flat_map(by_mean).collect();
     all.sort_by(|a, b| a.start.total_cmp(&b.start));
+    // Of many visits each need not be looked at so closely.
+    let most = (ROWS_OF_ALL / all.len().max(1)).max(2);
+    let all: Vec<Rows> = all.into_iter().map(|visit| visit.merged(most)).collect();
     half_width(&all, CONFIDENCE)
 }
 

@@ -191,10 +191,10 @@ impl Matched<'_> {
                     let alone = Side::of(&rounds, plain(&rounds, RATE_CONFIDENCE));
                     alone.no_narrower(interval::memory_of_all(pairs().map(row)))
                 };
-                let middles = self.evidence().into_iter().enumerate();
-                let middles = middles.filter(|(row, _)| counts(*row));
+                let (a, b) = (self.sides(|p| &p.a), self.sides(|p| &p.b));
+                let rows = a.iter().zip(&b).enumerate().filter(|(row, _)| counts(*row));
                 let middles: Option<Vec<f64>> =
-                    middles.map(|(_, evidence)| evidence.middle()).collect();
+                    rows.map(|(_, (a, b))| Some(b.bare? - a.bare?)).collect();
                 let evidence =
                     Evidence::of_means(&side(|r| r.1, |p| &p.a), &side(|r| r.2, |p| &p.b));
                 match middles {
