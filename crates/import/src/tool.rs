@@ -174,7 +174,8 @@ impl Tool {
     ///
     /// Every tool ends its last line. Where that end was lost, as in what was pasted, the line is
     /// whole only if it ends with what no shorter one does: `130us` may have been `130us,69us`, and
-    /// `0.4` may have been `0.41`. Where it stands behind an empty line, and as much is read without it, it is of the page around.
+    /// `0.4` may have been `0.41`. Where it stands behind an empty line, and as much is read without
+    /// it, it is of the page around.
     pub(crate) fn is_whole(self, name: &str, raw: &str, drafts: &[Draft]) -> bool {
         let last = raw.trim_end();
         let before = raw.rfind('\n').map_or("", |end| &raw[..=end]);
