@@ -40,9 +40,11 @@ impl TargetName {
             },
             Some(("model", "")) => Err(bad("`model:` needs a file after the colon")),
             Some(("model", path)) => Ok(Self::Model(path.into())),
-            Some((kind, _)) if let Some(near) = near(kind) => Err(bad(&format!(
-                "no such kind of target; did you mean `{near}:`? a file named like that is `./{known}`"
-            ))),
+            Some((kind, _)) if let Some(near) = near(kind).filter(|_| !kind.contains('/')) => {
+                Err(bad(&format!(
+                    "no such kind of target; did you mean `{near}:`? a file named like that is `./{known}`"
+                )))
+            }
             _ => Ok(Self::Path(known.into())),
         }
     }
@@ -96,7 +98,15 @@ mod tests {
             let wanted = format!("did you mean `{meant}`? a file named like that is `./{text}`");
             assert!(told.contains(&wanted), "{told}");
         }
-        for path in ["./modle:x", "/data/modle:x", "nvme0:a", "media:x", "m:x", "db-2024:01.dat"] {
+        for path in [
+            "./modle:x",
+            "./model:x",
+            "/data/modle:x",
+            "nvme0:a",
+            "media:x",
+            "m:x",
+            "db-2024:01.dat",
+        ] {
             assert_eq!(TargetName::parse(path.as_ref()).unwrap(), TargetName::Path(path.into()));
         }
     }
