@@ -270,7 +270,11 @@ pub fn caches(view: &View<'_>) -> Caches {
     let cells = cells.map(|cell| judge(view, &plan, cell)).collect();
     let rereads = reread::rereads(view, &plan);
     let sweeps = sweep::sweeps(view, &plan);
-    let write_caches = write::write_caches(view);
+    let mut write_caches = write::write_caches(view);
+    let cliffs = crate::steady::write_cliffs(view);
+    for cache in &mut write_caches {
+        cache.is_cliff = !cache.refills && cliffs.iter().any(|cliff| cliff.cell == cache.cell);
+    }
     // A cache below holds what was compressed, and a compressor has a speed of its own.
     let any = !(rereads.is_empty() && sweeps.is_empty() && write_caches.is_empty());
     let blind = ledger::compressed(view.run, &plan).filter(|_| any);

@@ -197,8 +197,8 @@ pub struct Against {
     /// Whether it is the reference's configuration once more, after another: what it differs by
     /// is drift.
     pub bracket: bool,
-    /// How far such a bracket lies from the reference, as a share, where there is one: no
-    /// smaller difference is claimed.
+    /// How far such a bracket lies from the reference, or an earlier run of either configuration from
+    /// it, as a share, where there is one: no smaller difference is claimed.
     pub drift: Option<f64>,
     /// What blocks of the first side against itself say, where such were planned.
     pub control: Option<Control>,
@@ -393,7 +393,7 @@ pub enum MarginFrom {
     Asked,
     /// The machine's own floor is larger.
     Floor,
-    /// The reference's second run lies further away.
+    /// The reference's second run, or an earlier one of either configuration, lies further away.
     Drift,
     /// The reference lies further from itself, in blocks made to check the comparison.
     Control,
@@ -422,8 +422,8 @@ pub enum Doubt {
     FewBadRuns,
     /// A block's difference is odd among the others.
     OddBlock,
-    /// The reference measured again lies as far away: drift can have made the difference, or
-    /// hidden one.
+    /// The reference measured again, or an earlier run of either configuration, lies as far away: drift
+    /// can have made the difference, or hidden one.
     WithinDrift,
     /// The reference lies as far from itself in blocks made to check the comparison.
     WithinControl,
@@ -447,14 +447,22 @@ pub fn schema() -> schemars::Schema {
 /// * A side that does not differ from the reference, beside one that does, is a bracket: its
 ///   distance from the reference is drift, and the margin of the others is at least that.
 pub fn compare(sides: &[View<'_>], terms: &Terms) -> Comparison {
-    compare_checked(sides, None, terms)
+    compare_beside(sides, None, &[], terms)
 }
 
-/// As [`compare`], with the run that is the first side of the block group once more.
+/// As [`compare`], beside what else was measured.
 ///
-/// * Blocks that hold a side against itself are in no ratio. Where it is further from itself than
-///   noise allows, the margins reach as far.
-pub fn compare_checked(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> Comparison {
+/// * `again`: the run that is the first side of the block group once more. Blocks that hold a side
+///   against itself are in no ratio. Where it is further from itself than noise allows, the margins
+///   reach as far.
+/// * `earlier`: runs that may be of the configuration of a side. Where one is, and is further from it
+///   than chance and the margin allow, the margin of sides measured apart reaches as far.
+pub fn compare_beside(
+    sides: &[View<'_>],
+    again: Option<&View<'_>>,
+    earlier: &[View<'_>],
+    terms: &Terms,
+) -> Comparison {
     let terms = &Terms { confidence: confidence(sides, terms.confidence), ..terms.clone() };
     let labelled = sides.iter().enumerate().map(|(k, view)| side(k, view)).collect();
     Comparison {
@@ -463,7 +471,7 @@ pub fn compare_checked(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Ter
         margin: terms.margin,
         floor: terms.floor.clone(),
         sides: labelled,
-        against: against_all(sides, again, terms),
+        against: against_all(sides, again, earlier, terms),
     }
 }
 
@@ -500,7 +508,12 @@ pub(crate) fn label(position: usize) -> String {
     }
 }
 
-fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> Vec<Against> {
+fn against_all(
+    sides: &[View<'_>],
+    again: Option<&View<'_>>,
+    earlier: &[View<'_>],
+    terms: &Terms,
+) -> Vec<Against> {
     let Some((reference, others)) = sides.split_first() else { return Vec::new() };
     let differ: Vec<_> = others.iter().map(|o| differences(reference.run, o.run)).collect();
     let some_differ = differ.iter().any(|d| !d.is_none());
@@ -514,8 +527,11 @@ fn against_all(sides: &[View<'_>], again: Option<&View<'_>>, terms: &Terms) -> V
     let levels_of_reference = levels::levels(reference);
     let each = others.iter().zip(differ).enumerate().map(|(k, (other, differences))| {
         let bracket = some_differ && differences.is_none();
-        let drift = drift.as_ref().filter(|_| !bracket);
         let matched = matched(reference, other);
+        let apart = matched.design == Design::Apart;
+        let earlier = earlier.iter().filter(|_| apart);
+        let drift = Drift::or_earlier(drift.as_ref(), [reference, other], earlier, terms);
+        let drift = drift.as_ref().filter(|_| !bracket);
         let checked = checked(sides, other, again, &matched, terms);
         let control = checked.as_ref().and_then(|checked| checked.far.as_ref());
         let mut cells = cells(&matched, terms, drift, control);
@@ -743,6 +759,25 @@ impl Drift {
             each.filter_map(|(pair, evidence)| Some((row_of(&pair.a), far(&evidence)?)))
         });
         Some(Self { overall, cells: cells.collect() })
+    }
+
+    /// No less than earlier runs of the configuration of either side are further from it than chance
+    /// and the margin asked for allow.
+    fn or_earlier<'a>(
+        known: Option<&Self>,
+        sides: [&View<'_>; 2],
+        earlier: impl Iterator<Item = &'a View<'a>>,
+        terms: &Terms,
+    ) -> Option<Self> {
+        let far = |run: &View<'_>| {
+            let own = sides.iter().find(|side| differences(side.run, run.run).is_none())?;
+            let found = matched(own, run).overall().contrast?.interval(terms.confidence)?;
+            let reach = found.middle.abs() + found.half_width();
+            found.is_beyond(terms.margin.max(0.0).ln_1p()).then_some(reach)
+        };
+        let far = earlier.filter_map(far).reduce(f64::max);
+        let overall = far.into_iter().chain(known.map(|known| known.overall)).reduce(f64::max)?;
+        Some(Self { overall, cells: known.map_or_else(Vec::new, |known| known.cells.clone()) })
     }
 
     /// Of a row: no less than over all, since one cell may have been lucky.

@@ -6,7 +6,7 @@ mod common;
 
 use explain::compare::{
     Comparison, Design, Direction, Doubt, Finding, Floor, MarginFrom, Method, Terms, Verdict,
-    compare, compare_checked,
+    compare, compare_beside, compare_checked,
 };
 use explain::differ::differences;
 use explain::view::View;
@@ -348,6 +348,30 @@ fn a_studys_five_reads_differ_and_its_five_fsyncs_do_not() {
 }
 
 #[test]
+fn earlier_runs_of_a_configuration_are_its_floor_of_drift() {
+    let on = |file_system: &str, id: &str, ratio: f64| {
+        let mut run = Planted::new(id).faster(ratio).run();
+        run.header.target.file_system = Some(file_system.to_owned());
+        run
+    };
+    let (a, b) = (on("ext4", "r3", 1.0), on("xfs", "r4", 1.35));
+    let seen = |earlier: &[Run]| {
+        let earlier: Vec<View<'_>> = earlier.iter().map(View::new).collect();
+        let sides = [View::new(&a), View::new(&b)];
+        compare_beside(&sides, None, &earlier, &Terms::default()).against.remove(0)
+    };
+    assert_eq!(seen(&[]).verdict, Verdict::Different);
+    let alike = [on("ext4", "r1", 1.005), on("xfs", "r2", 1.36), on("zfs", "r2", 0.7)];
+    assert_eq!(seen(&alike).verdict, Verdict::Different, "no further than chance, or of neither");
+    assert_eq!(seen(&alike).drift, None);
+    for file_system in ["ext4", "xfs"] {
+        let found = seen(&[on(file_system, "r1", if file_system == "xfs" { 0.95 } else { 1.4 })]);
+        assert_eq!(found.verdict, Verdict::Inconclusive, "{file_system}");
+        assert_eq!(found.overall.doubts, [Doubt::WithinDrift], "{file_system}");
+    }
+}
+
+#[test]
 fn a_machines_floor_is_the_least_margin() {
     let (a, b) = (Planted::new("r1").run(), Planted::new("r2").faster(1.06).run());
     let floor =
@@ -685,7 +709,7 @@ fn blocks_of_a_side_against_itself_check_and_count_for_nothing() {
     for cells in [1, 42] {
         let [a, b, again] = checked_group(cells, 1.1, 1.0);
         let views = [View::new(&a), View::new(&b)];
-        let seen = compare_checked(&views, Some(&View::new(&again)), &Terms::default());
+        let seen = compare_beside(&views, Some(&View::new(&again)), &[], &Terms::default());
         let against = &seen.against[0];
         assert_eq!((against.overall.count, against.overall.verdict), (10, Verdict::Different));
         assert!(against.cells.iter().all(|c| c.reference.visits == 10 && c.other.visits == 10));
@@ -697,7 +721,7 @@ fn blocks_of_a_side_against_itself_check_and_count_for_nothing() {
         assert!(text.contains("within the noise"), "{text}");
         // B as the reference: the same check.
         let views = [View::new(&b), View::new(&a)];
-        let turned = compare_checked(&views, Some(&View::new(&again)), &Terms::default());
+        let turned = compare_beside(&views, Some(&View::new(&again)), &[], &Terms::default());
         assert_eq!(turned.against[0].overall.count, 10);
         let found = turned.against[0].control.as_ref().unwrap();
         assert_eq!((found.blocks, found.finding), (1, Finding::Noise));
@@ -714,7 +738,7 @@ fn a_side_that_is_not_itself_takes_the_claim_away() {
     for cells in [1, 42] {
         let [a, b, again] = checked_group(cells, 1.1, 0.8);
         let views = [View::new(&a), View::new(&b)];
-        let seen = compare_checked(&views, Some(&View::new(&again)), &Terms::default());
+        let seen = compare_beside(&views, Some(&View::new(&again)), &[], &Terms::default());
         let against = &seen.against[0];
         let control = against.control.as_ref().unwrap();
         assert_eq!(control.finding, Finding::BeyondTheDifference, "{control:?}");
@@ -728,7 +752,7 @@ fn a_side_that_is_not_itself_takes_the_claim_away() {
         // What is larger than that still stands.
         let [a, b, again] = checked_group(cells, 2.0, 0.8);
         let views = [View::new(&a), View::new(&b)];
-        let seen = compare_checked(&views, Some(&View::new(&again)), &Terms::default());
+        let seen = compare_beside(&views, Some(&View::new(&again)), &[], &Terms::default());
         let against = &seen.against[0];
         assert_eq!(against.control.as_ref().unwrap().finding, Finding::Beyond);
         assert_eq!(against.overall.verdict, Verdict::Different);
@@ -743,7 +767,7 @@ fn one_cell_that_is_not_itself_is_named() {
         op.requests /= 2;
     }
     let views = [View::new(&a), View::new(&b)];
-    let seen = compare_checked(&views, Some(&View::new(&again)), &Terms::default());
+    let seen = compare_beside(&views, Some(&View::new(&again)), &[], &Terms::default());
     let against = &seen.against[0];
     let control = against.control.as_ref().unwrap();
     let named: Vec<_> = control.cells.iter().map(|cell| cell.cell.as_str()).collect();
@@ -764,7 +788,7 @@ fn who_comes_second_and_is_slower_is_seen() {
         }
     }
     let views = [View::new(&a), View::new(&b)];
-    let seen = compare_checked(&views, Some(&View::new(&again)), &Terms::default());
+    let seen = compare_beside(&views, Some(&View::new(&again)), &[], &Terms::default());
     let control = seen.against[0].control.as_ref().unwrap();
     assert_eq!(control.finding, Finding::Noise, "it hangs on no label: {control:?}");
     let second = control.second.unwrap();

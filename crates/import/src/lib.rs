@@ -85,7 +85,7 @@ pub fn read(bytes: &[u8], tool: Option<Tool>, origin: &Origin) -> Result<Vec<Run
                 fail(Some(line), Problem::OtherRun { tool, other: Tool::FioTerse })
             }
         })?;
-    if !tool.is_whole(text, &drafts) {
+    if !tool.is_whole(&origin.file, text, &drafts) {
         let line = text.lines().count();
         return Err(fail(Some(line), Problem::NoLineEnd { tool, seen: text::last_words(text) }));
     }

@@ -174,9 +174,11 @@ impl Tool {
     ///
     /// Every tool ends its last line. Where that end was lost, as in what was pasted, the line is
     /// whole only if it ends with what no shorter one does: `130us` may have been `130us,69us`, and
-    /// `0.4` may have been `0.41`.
-    pub(crate) fn is_whole(self, raw: &str, drafts: &[Draft]) -> bool {
+    /// `0.4` may have been `0.41`. Where it is words behind an empty line, and as much is read without
+    /// it, it is of the page around.
+    pub(crate) fn is_whole(self, name: &str, raw: &str, drafts: &[Draft]) -> bool {
         let last = raw.trim_end();
+        let before = raw.rfind('\n').map_or("", |end| &raw[..=end]);
         let ends = |marks: &[&str]| marks.iter().any(|mark| last.ends_with(mark));
         raw.ends_with('\n')
             || text::is_page(raw) && last.ends_with('>')
@@ -193,7 +195,17 @@ impl Tool {
                 Self::Ioping => ends(&[" ns", " us", " ms", " s"]),
                 _ => false,
             }
+            || before.ends_with("\n\n")
+                && is_prose(raw.get(before.len()..).unwrap_or_default())
+                && self.parse(name, before, true).is_ok_and(|found| found == drafts)
     }
+}
+
+/// Whether a line is words and no more: the beginning of a row of figures is none.
+fn is_prose(line: &str) -> bool {
+    let is_word = |word: &str| word.chars().filter(|c| c.is_alphabetic()).count() >= 2;
+    line.split_whitespace().filter(|word| is_word(word)).count() >= 2
+        && !line.contains(|c: char| c.is_ascii_digit())
 }
 
 /// The tool whose output a text looks like, whole or not.

@@ -6,6 +6,9 @@ use units::Bytes;
 
 use crate::RunError;
 
+/// A word so like the name of a kind of target (Jaro and Winkler) is a slip.
+const LIKE: f64 = 0.8;
+
 /// A target as the user named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetName {
@@ -37,6 +40,11 @@ impl TargetName {
             },
             Some(("model", "")) => Err(bad("`model:` needs a file after the colon")),
             Some(("model", path)) => Ok(Self::Model(path.into())),
+            Some((kind, _)) if let Some(near) = near(kind).filter(|_| !kind.contains('/')) => {
+                Err(bad(&format!(
+                    "no such kind of target; did you mean `{near}:`? a file named like that is `./{known}`"
+                )))
+            }
             _ => Ok(Self::Path(known.into())),
         }
     }
@@ -50,6 +58,15 @@ impl TargetName {
             Self::Model(path) => format!("model:{}", path.display()),
         }
     }
+}
+
+/// The kind of target that was meant by a word like it: else the word would name a file, which is made
+/// and measured.
+fn near(kind: &str) -> Option<&'static str> {
+    let kind = kind.to_ascii_lowercase();
+    let score = |known: &&str| strsim::jaro_winkler(&kind, known);
+    let best = ["null", "memory", "model"].into_iter().max_by(|a, b| score(a).total_cmp(&score(b)));
+    best.filter(|known| score(known) >= LIKE)
 }
 
 #[cfg(test)]
@@ -66,6 +83,31 @@ mod tests {
             TargetName::Path("./null:".into()),
         ] {
             assert_eq!(TargetName::parse(name.text().as_ref()).unwrap(), name);
+        }
+    }
+
+    #[test]
+    fn a_slip_in_the_kind_names_no_file() {
+        for (text, meant) in [
+            ("modle:x.toml", "model:"),
+            ("mem:1GiB", "memory:"),
+            ("nul:", "null:"),
+            ("NULL:", "null:"),
+        ] {
+            let told = TargetName::parse(text.as_ref()).unwrap_err().to_string();
+            let wanted = format!("did you mean `{meant}`? a file named like that is `./{text}`");
+            assert!(told.contains(&wanted), "{told}");
+        }
+        for path in [
+            "./modle:x",
+            "./model:x",
+            "/data/modle:x",
+            "nvme0:a",
+            "media:x",
+            "m:x",
+            "db-2024:01.dat",
+        ] {
+            assert_eq!(TargetName::parse(path.as_ref()).unwrap(), TargetName::Path(path.into()));
         }
     }
 

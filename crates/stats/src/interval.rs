@@ -14,6 +14,10 @@ use crate::speeds::least_variance;
 
 /// Degrees of freedom that a cell borrows from a large grid; see [`borrowed_df`].
 pub const BORROWED_DF: f64 = 4.0;
+/// Half-width of a normal 95 % interval in standard errors.
+const NORMAL_95: f64 = 1.959_964;
+/// Of a variance that is as good as known.
+const KNOWN_DF: f64 = 1e6;
 
 /// A mean of logarithms of rates with its interval. Half-width and variance are in logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,12 +56,20 @@ impl Interval {
     }
 
     /// No narrower than the visits have something in common: see [`crate::memory::half_width`].
+    /// Where that widens it, so does it the variance of a visit, as if visits of their own were so uneven:
+    /// what is made of the interval knows as little as it does. What visits so alike say of their
+    /// variance counts no more, so that it is taken for known.
     ///
-    /// * `share`: what that returns.
+    /// * `share`: what that returns, at 95 %.
     #[must_use]
     pub fn no_narrower(self, share: Option<f64>) -> Self {
-        let least = share.map_or(0.0, f64::ln_1p);
-        Self { half_width: self.half_width.max(least), ..self }
+        match share.map(f64::ln_1p) {
+            Some(half_width) if half_width > self.half_width => {
+                let variance = (half_width / NORMAL_95).powi(2) * self.visits as f64;
+                Self { half_width, variance, df: KNOWN_DF, ..self }
+            }
+            _ => self,
+        }
     }
 
     /// Whether it is as narrow as wanted: `share` 0.05 asks for +-5 %.

@@ -48,6 +48,17 @@ impl Rows {
         Self { start, step, rates: rates.into_iter().map(|rate| rate as f32).collect() }
     }
 
+    /// The same with rows merged by pairs until they are at most so many.
+    #[must_use]
+    pub fn merged(mut self, most: usize) -> Self {
+        while self.rates.len() > most.max(1) {
+            let pairs = self.rates.chunks_exact(2);
+            self.rates = pairs.map(|pair| f32::midpoint(pair[0], pair[1])).collect();
+            self.step *= 2.0;
+        }
+        self
+    }
+
     fn end(&self) -> f64 {
         self.start + self.step * self.rates.len() as f64
     }

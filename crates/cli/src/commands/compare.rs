@@ -10,7 +10,7 @@ use explain::compare::{
 };
 use explain::view::View;
 use explain::visits::head;
-use record::Run;
+use record::{Run, RunSummary};
 use store::Store;
 
 use crate::args::Common;
@@ -35,6 +35,8 @@ Examples:
 
 /// One for each letter.
 const RUNS_MAX: usize = 26;
+/// Earlier runs that are looked at: of a device that has two speeds nearly always one had the other.
+const EARLIER_MAX: usize = 8;
 
 /// Compare runs: is the difference real, how large, and what can have made it
 ///
@@ -139,7 +141,31 @@ pub fn comparison(
     let terms = Terms { margin: args.margin.0, floor, confidence: args.confidence.0 };
     let again = again(store, runs, output)?;
     let again = again.as_ref().map(View::new);
-    Ok(explain::compare::compare_checked(&views, again.as_ref(), &terms))
+    let earlier = earlier(store, runs, output)?;
+    let earlier: Vec<View<'_>> = earlier.iter().map(View::new).collect();
+    Ok(explain::compare::compare_beside(&views, again.as_ref(), &earlier, &terms))
+}
+
+/// The newest runs of the suite and on the target of one of these, made before it: how far they are
+/// from it shows how far a run tells of the next. Blocks need no such.
+fn earlier(store: &Store, runs: &[Run], output: &Output) -> Result<Vec<Run>, Failure> {
+    if runs.iter().any(|run| run.header.blocks.is_some() || run.header.imported.is_some()) {
+        return Ok(Vec::new());
+    }
+    let (lines, _) = store.readable()?;
+    let is_like = |line: &&RunSummary| {
+        let mut of = runs.iter().map(|run| &run.header);
+        of.clone().all(|header| header.id != line.id)
+            && of.any(|header| {
+                line.suite == header.suite
+                    && line.target == header.target.given
+                    && line.started_unix_ns.is_some_and(|at| at < header.started_unix_ns)
+            })
+    };
+    let newest = lines.iter().rev().filter(is_like).take(EARLIER_MAX);
+    let read =
+        |line: &RunSummary| Ok(order::unless_damaged(&line.id, store.load(&line.id), output)?);
+    newest.filter_map(|line| read(line).transpose()).collect()
 }
 
 /// The run that holds the first of these against itself, if one does and is still there.

@@ -71,10 +71,11 @@ impl Caches {
         said
     }
 
-    /// The drop that is seen most clearly.
+    /// The drop that is seen most clearly, of those that are told nowhere else.
     fn clearest_write_cache(&self) -> Option<&WriteCache> {
         let steep = |cache: &WriteCache| cache.before / cache.after.max(1.0);
-        self.write_caches.iter().max_by(|a, b| steep(a).total_cmp(&steep(b)))
+        let own = self.write_caches.iter().filter(|cache| !cache.is_cliff);
+        own.max_by(|a, b| steep(a).total_cmp(&steep(b)))
     }
 
     /// That caches further down were not looked for, where the devices' counters are all there is.

@@ -54,6 +54,9 @@ pub struct WriteCache {
     /// Later visits to the cell that were as slow, however much they wrote: it did not come back by
     /// itself. Without a pause a cache would not either.
     pub slow_after: u32,
+    /// The writes of the cell are told to have fallen for good: that tells of this drop as well.
+    #[serde(skip)]
+    pub is_cliff: bool,
 }
 
 /// The first drop of every visit that writes, the fill included.
@@ -149,6 +152,7 @@ fn of_visit(view: &View<'_>, visit: &VisitRecord) -> Option<WriteCache> {
         refills: false,
         stayed: 0,
         slow_after: 0,
+        is_cliff: false,
     })
 }
 
@@ -204,5 +208,20 @@ mod tests {
         // Fast again.
         let (cache, _) = told(vec![falls(), writes(1, &rows(30, 1000))]);
         assert_eq!(cache.slow_after, 0);
+    }
+
+    #[test]
+    fn a_fall_for_good_is_told_once_as_a_cliff() {
+        let rows = |n: usize, of: u64| (0..n).map(|k| of + k as u64 % 3).collect::<Vec<u64>>();
+        let falls = |order| writes(order, &[rows(40, 1000), rows(60, 200)].concat());
+        let told = |visits| {
+            let run = run(TargetKind::File, visits);
+            let view = View::new(&run);
+            let said = finding::texts(&crate::cache::caches(&view).findings()).join("\n");
+            (crate::steady::write_cliffs(&view).len(), said.contains("were written"))
+        };
+        assert_eq!(told(vec![falls(0)]), (1, false));
+        let again = VisitRecord { quiet: Some(true), repeat: 1, ..falls(1) };
+        assert_eq!(told(vec![falls(0), again]), (0, true), "a cache that refills");
     }
 }

@@ -113,6 +113,11 @@ impl Side {
         Self { mean, bare, count }
     }
 
+    /// No surer than its visits have something in common: as the run's own interval.
+    pub fn no_narrower(&self, share: Option<f64>) -> Self {
+        Self { mean: self.mean.map(|mean| mean.no_narrower(share)), ..*self }
+    }
+
     /// Of one visit.
     pub fn deviation(&self) -> Option<f64> {
         self.mean.map(|mean| mean.variance.sqrt())

@@ -145,7 +145,10 @@ impl Matched<'_> {
                 let sides = left.iter().zip(&right).zip(&self.pairs);
                 sides
                     .map(|((a, b), pair)| {
-                        let evidence = Evidence::of_means(a, b);
+                        let evidence = Evidence::of_means(
+                            &a.no_narrower(interval::memory(&pair.a)),
+                            &b.no_narrower(interval::memory(&pair.b)),
+                        );
                         let evidence = evidence.off_by(pair.offset([a, b].map(Side::deviation)));
                         Evidence { nothing: evidence.nothing || pair.has_nothing(), ..evidence }
                     })
@@ -181,17 +184,19 @@ impl Matched<'_> {
                 Evidence::of_blocks(blocks, mean)
             }
             Design::Apart => {
-                let side = |of: fn(&(u32, f64, f64)) -> f64| {
+                let side = |of: fn(&(u32, f64, f64)) -> f64, row: CellOf| {
                     let cells = pairs()
                         .map(|p| p.rounds.iter().map(|round| (round.0, of(round))).collect());
                     let rounds = mean_by_round(cells);
-                    Side::of(&rounds, plain(&rounds, RATE_CONFIDENCE))
+                    let alone = Side::of(&rounds, plain(&rounds, RATE_CONFIDENCE));
+                    alone.no_narrower(interval::memory_of_all(pairs().map(row)))
                 };
-                let middles = self.evidence().into_iter().enumerate();
-                let middles = middles.filter(|(row, _)| counts(*row));
+                let (a, b) = (self.sides(|p| &p.a), self.sides(|p| &p.b));
+                let rows = a.iter().zip(&b).enumerate().filter(|(row, _)| counts(*row));
                 let middles: Option<Vec<f64>> =
-                    middles.map(|(_, evidence)| evidence.middle()).collect();
-                let evidence = Evidence::of_means(&side(|r| r.1), &side(|r| r.2));
+                    rows.map(|(_, (a, b))| Some(b.bare? - a.bare?)).collect();
+                let evidence =
+                    Evidence::of_means(&side(|r| r.1, |p| &p.a), &side(|r| r.2, |p| &p.b));
                 match middles {
                     Some(all) if !all.is_empty() => {
                         evidence.about(all.iter().sum::<f64>() / all.len() as f64)

@@ -526,8 +526,8 @@ fn open(outcome: &Outcome, a: &str, b: &str) -> String {
     });
     if has(Doubt::WithinDrift) {
         return format!(
-            "A measured again lies as far from itself ({}): drift can have made the \
-             difference, or hidden one. Measure in blocks.",
+            "The same configuration measured again lies as far from itself ({}): drift can have made \
+             the difference, or hidden one. Measure both at once (`plimsoll compare --live`).",
             share(outcome.margin)
         );
     }
@@ -643,7 +643,9 @@ fn margin_told(outcome: &Outcome, floor: Option<&Floor>, what: &str, imported: b
             floor.from
         ),
         (MarginFrom::Drift, _) => {
-            format!("{between} in {what}: A measured again lies that far from A.")
+            format!(
+                "{between} in {what}: one configuration measured again lies that far from itself."
+            )
         }
         (MarginFrom::Control, _) => {
             format!("{between} in {what}: A lies that far from itself in the blocks that check it.")

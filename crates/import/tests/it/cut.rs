@@ -135,6 +135,15 @@ fn a_lost_line_end_is_told() {
 }
 
 #[test]
+fn words_of_the_page_behind_an_output_need_no_line_end() {
+    for name in ["bonnie-1.96-h800.txt", "bm-flash-raid0-12.txt", "sysbench-0.4-oltp-mft.txt"] {
+        let page = [sample(name), b"\nThanks for reading".to_vec()].concat();
+        let found = try_import(name, &page).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(read_of(found), whole(name), "{name}");
+    }
+}
+
+#[test]
 fn several_outputs_of_fio_in_one_file_are_several_runs() {
     let one = sample("fio-3.33-randread.json+");
     let other = String::from_utf8(one.clone()).unwrap();
