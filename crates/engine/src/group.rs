@@ -1,4 +1,4 @@
-//! Group commit: sessions that wait for a flush share it, as they do in PostgreSQL and InnoDB.
+//! GroupCommit commit: sessions that wait for a flush share it, as they do in PostgreSQL and InnoDB.
 //!
 //! One session leads: it writes what all who wait have to write, in one request, and flushes. Logs
 //! are written in whole pages, so the last page of a group is written again with the next. Who
@@ -15,7 +15,7 @@ use crate::source::{Next, Source, seam_op};
 
 /// The commits of a worker.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct GroupCommit {
     /// What makes a write durable; `None` where that is when it is back.
     flush: Option<Op>,
     /// Bytes of a commit.
@@ -33,7 +33,7 @@ pub(crate) struct Group {
     ahead: Option<Next>,
 }
 
-impl Group {
+impl GroupCommit {
     /// Of a stream that commits.
     pub(crate) fn of(stream: &Stream) -> Option<Self> {
         let sessions = stream.queue_depth as usize;

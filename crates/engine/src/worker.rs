@@ -7,7 +7,7 @@ use units::{Instant, Nanos};
 use crate::Visit;
 
 use crate::drive::{DriveError, Hanging, Observer, WorkerId};
-use crate::group::Group;
+use crate::group::GroupCommit;
 use crate::overload::Overload;
 use crate::recorder::{Ended, Finished, INTERVAL, Late, Recorder, WorkerResult};
 use crate::shared::{Pulse, Shared, StreamShared};
@@ -20,7 +20,7 @@ pub(crate) struct Worker<'a> {
     pub stream: &'a StreamShared,
     pub source: Source,
     /// Its requests are for the commits of sessions.
-    pub group: Option<Group>,
+    pub group: Option<GroupCommit>,
     pub recorder: Recorder,
     pub pulse: &'a Pulse,
     /// Every completion is followed by the next request at once: neither paced nor verified nor
@@ -104,7 +104,7 @@ impl<'a> Worker<'a> {
         if !closed {
             source.flushes_follow();
         }
-        let group = Group::of(stream);
+        let group = GroupCommit::of(stream);
         let flows = closed && visit.verify.is_none() && !source.has_pairs() && group.is_none();
         let before: u32 = visit.streams[..id.stream as usize].iter().map(|s| s.threads).sum();
         Ok(Self {

@@ -79,10 +79,7 @@ pub struct Load {
 
 /// Whether requests of this operation move data, or whole files: rates are about these.
 pub fn is_data(op: &str) -> bool {
-    matches!(
-        op,
-        "read" | "write" | "trim" | "copy-range" | "create" | "stat" | "delete" | "commit"
-    )
+    matches!(op, "read" | "write" | "trim" | "copy-range" | "create" | "stat" | "delete" | "commit")
 }
 
 /// Which data requests of a stream are operations by themselves.

@@ -16,7 +16,7 @@ pub const SCHEMA: &str = "plimsoll.which/1";
 /// What may be said of the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Choice {
+pub enum PlaceChoice {
     /// One is better at something and worse at nothing.
     Use,
     /// None differs from another by more than the margin.
@@ -36,7 +36,7 @@ pub struct Which {
     #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
     /// What may be said.
-    pub choice: Choice,
+    pub choice: PlaceChoice,
     /// The place that was chosen, or the one with the most commits.
     pub place: Option<String>,
     /// All of them.
@@ -76,7 +76,7 @@ pub struct PlaceFigure {
 
 /// How a place compares with another: figures by what they say of it.
 #[derive(Default)]
-struct Standing {
+struct Compared {
     better: Vec<String>,
     worse: Vec<String>,
     open: Vec<String>,
@@ -90,7 +90,7 @@ pub fn which(views: &[View<'_>], terms: &Terms, minutes: u64) -> Which {
     let places: Vec<PlaceFigures> =
         views.iter().enumerate().map(|(k, view)| figures(label(k), view)).collect();
     let against: Vec<Vec<Against>> = (0..views.len()).map(|k| against(views, k, terms)).collect();
-    let standings: Vec<Vec<Standing>> = (0..views.len())
+    let standings: Vec<Vec<Compared>> = (0..views.len())
         .map(|k| (0..views.len()).map(|other| standing(&places, &against, k, other)).collect())
         .collect();
     let (choice, chosen) = choose(&places, &standings);
@@ -175,8 +175,8 @@ fn standing(
     against: &[Vec<Against>],
     one: usize,
     other: usize,
-) -> Standing {
-    let mut standing = Standing::default();
+) -> Compared {
+    let mut standing = Compared::default();
     if one == other {
         return standing;
     }
@@ -209,14 +209,14 @@ fn comparable(
 }
 
 /// What may be said, and of which place.
-fn choose(places: &[PlaceFigures], standings: &[Vec<Standing>]) -> (Choice, Option<usize>) {
+fn choose(places: &[PlaceFigures], standings: &[Vec<Compared>]) -> (PlaceChoice, Option<usize>) {
     let commits = |k: &usize| places[*k].figures.first().map_or(0.0, |figure| figure.rate.value);
     let measured = (0..places.len()).filter(|&k| !places[k].figures.is_empty());
     let Some(most) = measured.max_by(|a, b| commits(a).total_cmp(&commits(b))) else {
-        return (Choice::Unknown, None);
+        return (PlaceChoice::Unknown, None);
     };
     if places.len() == 1 {
-        return (Choice::Alone, Some(most));
+        return (PlaceChoice::Alone, Some(most));
     }
     let others = |k: usize| (0..places.len()).filter(move |&other| other != k);
     let of = |k: usize, other: usize| &standings[k][other];
@@ -224,25 +224,26 @@ fn choose(places: &[PlaceFigures], standings: &[Vec<Standing>]) -> (Choice, Opti
         others(k).all(|other| !of(k, other).better.is_empty() && of(k, other).worse.is_empty())
     };
     if let Some(best) = (0..places.len()).find(is_best) {
-        return (Choice::Use, Some(best));
+        return (PlaceChoice::Use, Some(best));
     }
-    let is_same = |one: &Standing| one.better.is_empty() && one.worse.is_empty() && one.open.is_empty();
+    let is_same =
+        |one: &Compared| one.better.is_empty() && one.worse.is_empty() && one.open.is_empty();
     if others(most).all(|other| is_same(of(most, other))) {
-        return (Choice::Equal, Some(most));
+        return (PlaceChoice::Equal, Some(most));
     }
-    let is_split = |one: &Standing| !one.better.is_empty() && !one.worse.is_empty();
+    let is_split = |one: &Compared| !one.better.is_empty() && !one.worse.is_empty();
     match others(most).any(|other| is_split(of(most, other))) {
-        true => (Choice::Split, Some(most)),
-        false => (Choice::Unknown, Some(most)),
+        true => (PlaceChoice::Split, Some(most)),
+        false => (PlaceChoice::Unknown, Some(most)),
     }
 }
 
 /// The line that answers.
 fn first(
     places: &[PlaceFigures],
-    standings: &[Vec<Standing>],
+    standings: &[Vec<Compared>],
     against: &[Vec<Against>],
-    (choice, k): (Choice, usize),
+    (choice, k): (PlaceChoice, usize),
     terms: &Terms,
     minutes: u64,
 ) -> Option<Finding> {
@@ -276,13 +277,13 @@ fn first(
         }
     };
     let code = match choice {
-        Choice::Use => Code::WhichUse,
-        Choice::Equal => Code::WhichEqual,
-        Choice::Split => Code::WhichSplit,
-        Choice::Unknown => Code::WhichUnknown,
-        Choice::Alone => Code::WhichAlone,
+        PlaceChoice::Use => Code::WhichUse,
+        PlaceChoice::Equal => Code::WhichEqual,
+        PlaceChoice::Split => Code::WhichSplit,
+        PlaceChoice::Unknown => Code::WhichUnknown,
+        PlaceChoice::Alone => Code::WhichAlone,
     };
-    let of = |pick: fn(&Standing) -> &Vec<String>| {
+    let of = |pick: fn(&Compared) -> &Vec<String>| {
         let all = others.iter().flat_map(|&other| pick(&standings[k][other]));
         let mut names: Vec<String> = Vec::new();
         for name in all {

@@ -6,7 +6,7 @@ mod common;
 
 use explain::compare::{
     Comparison, Design, Direction, Doubt, Finding, Floor, MarginFrom, Method, Terms, Verdict,
-    compare, compare_beside, compare_checked,
+    compare, compare_beside,
 };
 use explain::differ::differences;
 use explain::view::View;

@@ -33,7 +33,7 @@ use crate::{RunError, directory, layers, left_behind, taken};
 pub(crate) enum Field {
     Files(Box<Files>),
     /// A twin, and its counters before the visit.
-    Twin(Option<Stage>, Option<layers::Snapshot>),
+    Twin(Option<Stage>, Option<Box<layers::Snapshot>>),
 }
 
 #[derive(Debug)]
@@ -352,7 +352,7 @@ impl Field {
                 files.cached_before = files.cached_share();
                 files.before = files.ledger.snapshot();
             }
-            Self::Twin(_, before) => *before = stage.and_then(layers::Snapshot::of),
+            Self::Twin(_, before) => *before = stage.and_then(layers::Snapshot::of).map(Box::new),
         }
     }
 

@@ -56,7 +56,10 @@ pub(crate) fn check(stream: &mut Stream, place: impl Fn(&str) -> At) -> Located<
     if group > longest {
         let wanted = format!("at most {} for all sessions", longest.exact());
         let seen = group.exact();
-        return Err((place("queue_depth"), out_of_range("queue_depth x block_size", seen, &wanted)));
+        return Err((
+            place("queue_depth"),
+            out_of_range("queue_depth x block_size", seen, &wanted),
+        ));
     }
     match stream.sync {
         // What is written through is durable when the write is back.
@@ -69,7 +72,10 @@ pub(crate) fn check(stream: &mut Stream, place: impl Fn(&str) -> At) -> Located<
             return Err((place("sync"), Problem::Conflict { first, second, hint }));
         }
         Some(policy) if (SyncPolicy { op: FLUSH.op, ..policy }) != FLUSH => {
-            return refused("sync", "a flush by name, such as \"fdatasync\": each commit waits for one");
+            return refused(
+                "sync",
+                "a flush by name, such as \"fdatasync\": each commit waits for one",
+            );
         }
         Some(_) => {}
     }

@@ -6,7 +6,6 @@ use crate::access::{access, refuse_details};
 use crate::check::{
     BLOCK_MAX, TIME_MAX, check_block, in_range, needs, not_multiple, place, share, too_large,
 };
-use crate::{commit, directory};
 use crate::error::Problem;
 use crate::model::{
     Access, Arrivals, Backend, Choice, Class, Data, Directory, Duty, FileSet, Last, Line, Mix,
@@ -16,6 +15,7 @@ use crate::model::{
 use crate::node::{At, Table};
 use crate::raw::{Extent, RawClass, RawSpread, RawStream, RawSync, SyncOp, Time};
 use crate::source::{Located, out_of_range};
+use crate::{commit, directory};
 
 const THREADS_MAX: u32 = 4096;
 const QUEUE_DEPTH_MAX: u32 = 65_536;

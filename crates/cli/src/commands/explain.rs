@@ -4,8 +4,8 @@ use clap::Args;
 use explain::explanation::{Context, Explanation, OfRun};
 use explain::group::{OfGroup, OfPart};
 use explain::view::View;
-use finding::{Question, Section};
 use finding::numbers::count;
+use finding::{Question, Section};
 use record::Run;
 use store::Store;
 

@@ -102,7 +102,7 @@ pub struct SideFile {
 pub type NamedSide = (String, SideFile);
 
 /// What came of measuring sides in turn.
-pub struct Measured {
+pub struct PlayedSides {
     /// How each ended.
     pub outcomes: Vec<Outcome>,
     /// Of the first one's second self.
@@ -110,7 +110,7 @@ pub struct Measured {
     signal: Option<ExitCode>,
 }
 
-impl Measured {
+impl PlayedSides {
     /// The worst of how sides ended; `None` if all is well.
     pub fn code(&self) -> Option<ExitCode> {
         let all = self.outcomes.iter().chain(&self.again);
@@ -145,7 +145,7 @@ pub fn live(args: &CompareArgs, common: &Common, output: &Output) -> Result<Exit
     let sides = sides.collect::<Result<Vec<NamedSide>, Failure>>()?;
     let Some(measured) = measure(args, &sides, common, output)? else { return Ok(ExitCode::Ok) };
     let code = measured.code();
-    let Measured { outcomes, again, signal } = measured;
+    let PlayedSides { outcomes, again, signal } = measured;
     let reader = order::store_to_read(common)?;
     let runs = outcomes.iter().map(|outcome| Ok(reader.load(&outcome.run)?));
     let runs = runs.collect::<Result<Vec<Run>, Failure>>()?;
@@ -174,7 +174,7 @@ pub fn measure(
     sides: &[NamedSide],
     common: &Common,
     output: &Output,
-) -> Result<Option<Measured>, Failure> {
+) -> Result<Option<PlayedSides>, Failure> {
     let plan = plan(args, sides, common)?;
     if args.live.dry_run {
         return describe(&plan, output).map(|()| None);
@@ -186,7 +186,7 @@ pub fn measure(
     let looks = Looks { args, common, output, are_two: has_two_looks(&plan.sides, plan.blocks) };
     let (outcomes, again) = play(plan, common, output, &signals, &looks)?;
     let again = keep(again, common)?;
-    Ok(Some(Measured { outcomes, again, signal: signals.code() }))
+    Ok(Some(PlayedSides { outcomes, again, signal: signals.code() }))
 }
 
 /// Removes the run that checks a comparison if it came to nothing: it ended before its first block.

@@ -98,7 +98,8 @@ enum Database {
 
 pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
     if args.places.len() > PLACES_MAX {
-        let message = format!("{} places are named, at most {PLACES_MAX} can be", args.places.len());
+        let message =
+            format!("{} places are named, at most {PLACES_MAX} can be", args.places.len());
         return Err(Failure::new(ExitCode::Usage, message).hint("each has a letter"));
     }
     if let Some(twice) = twice(&args.places) {

@@ -50,7 +50,8 @@ fn half_of_the_sessions_share_a_flush_and_each_waits_for_two() {
         let wait = mean_latency_ms(&played) / 2.01;
         assert!((wait / flushes_waited - 1.0).abs() < 0.02, "{sessions}: {wait}");
         // Never two at once, and a write that nobody flushes is nobody's.
-        let alternates = |pair: &[device::RecordedRequest]| pair[0].request.op != pair[1].request.op;
+        let alternates =
+            |pair: &[device::RecordedRequest]| pair[0].request.op != pair[1].request.op;
         assert!(device.log.windows(2).all(alternates));
         assert!(played.requests(Op::Write).abs_diff(flushes) <= 1, "{sessions}");
         assert_eq!(played.op(Op::Commit).unwrap().bytes, played.requests(Op::Commit) * BLOCK);
