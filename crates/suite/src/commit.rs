@@ -12,8 +12,8 @@ use crate::source::{Located, out_of_range};
 /// What all sessions together may write at once.
 const GROUP_MAX: Bytes = Bytes::mib(64);
 
-/// How a commit becomes durable where the suite does not say.
-const FLUSH: SyncPolicy = SyncPolicy {
+/// What `sync = "fdatasync"` is.
+const EACH: SyncPolicy = SyncPolicy {
     op: Operation::Fdatasync,
     every: Some(1),
     shared: false,
@@ -21,10 +21,10 @@ const FLUSH: SyncPolicy = SyncPolicy {
     at_end: SyncAtEnd::No,
 };
 
-/// Completes and checks a stream of commits; leaves others alone.
+/// Checks a stream of commits; others pass.
 ///
 /// * `place`: where a field was set.
-pub(crate) fn check(stream: &mut Stream, place: impl Fn(&str) -> At) -> Located<()> {
+pub(crate) fn check(stream: &Stream, place: impl Fn(&str) -> At) -> Located<()> {
     let mut ops = stream.mix.classes.iter().map(|class| class.op);
     if !ops.any(|op| op == Operation::Commit) {
         return Ok(());
@@ -61,23 +61,20 @@ pub(crate) fn check(stream: &mut Stream, place: impl Fn(&str) -> At) -> Located<
             out_of_range("queue_depth x block_size", seen, &wanted),
         ));
     }
+    let through = stream.write_through != WriteThrough::No;
     match stream.sync {
-        // What is written through is durable when the write is back.
-        None if stream.write_through == WriteThrough::No => stream.sync = Some(FLUSH),
-        None => {}
-        Some(policy) if stream.write_through != WriteThrough::No => {
+        None if through => Ok(()),
+        None => refused("operation", "`sync`, such as \"fdatasync\", or `write_through`"),
+        Some(policy) if through => {
             let first = format!("sync = \"{}\"", policy.op.name());
             let hint = Some("leave `sync` out: each write is durable when it is back".to_owned());
             let second = "write_through".to_owned();
-            return Err((place("sync"), Problem::Conflict { first, second, hint }));
+            Err((place("sync"), Problem::Conflict { first, second, hint }))
         }
-        Some(policy) if (SyncPolicy { op: FLUSH.op, ..policy }) != FLUSH => {
-            return refused(
-                "sync",
-                "a flush by name, such as \"fdatasync\": each commit waits for one",
-            );
+        // After each write, of the file that was written, and nothing else.
+        Some(policy) if (SyncPolicy { op: EACH.op, ..policy }) != EACH => {
+            refused("sync", "a flush by name, such as \"fdatasync\": each commit waits for one")
         }
-        Some(_) => {}
+        Some(_) => Ok(()),
     }
-    Ok(())
 }

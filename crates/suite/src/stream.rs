@@ -84,7 +84,7 @@ pub(crate) fn stream(
     }
     fields.check_blocking(&mix, backend)?;
     fields.check_in_kernel(&mix, direct)?;
-    let mut stream = Stream {
+    let stream = Stream {
         name: name.to_owned(),
         mix,
         align,
@@ -103,7 +103,7 @@ pub(crate) fn stream(
         start_file,
         access,
     };
-    commit::check(&mut stream, |field| fields.place(field))?;
+    commit::check(&stream, |field| fields.place(field))?;
     Ok(stream)
 }
 
@@ -157,10 +157,6 @@ impl Fields<'_> {
             return Ok(Access::Mixed { random_share: share("random_share", random_share, at)? });
         }
         match &self.raw.access {
-            // A log is appended to.
-            None if self.raw.operation == Some(Operation::Commit) => {
-                Ok(Access::Sequential { shared: true })
-            }
             None => Ok(Access::Uniform),
             Some(raw) => {
                 let kind = raw.kind.ok_or((at, needs("a table of `access`", "a `kind`")))?;

@@ -217,7 +217,7 @@ fn what_newcomers_write() {
         ),
         (
             "operation = \"randwrite\"",
-            "t.toml:8: `operation` is `randwrite`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range`, `trim`, `update`, `copy`, `create`, `stat`, `delete` or `copy-range`\n  hint: say `operation = \"write\"` with `access = \"uniform\"`",
+            "t.toml:8: `operation` is `randwrite`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range`, `trim`, `update`, `copy`, `create`, `stat`, `delete`, `copy-range` or `commit`\n  hint: say `operation = \"write\"` with `access = \"uniform\"`",
         ),
         (
             "steady = true",
@@ -467,7 +467,7 @@ fn bad_phase() {
         ),
         (
             "operation = \"reed\"",
-            "t.toml:8: `operation` is `reed`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range`, `trim`, `update`, `copy`, `create`, `stat`, `delete` or `copy-range`\n  hint: did you mean `read`?",
+            "t.toml:8: `operation` is `reed`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range`, `trim`, `update`, `copy`, `create`, `stat`, `delete`, `copy-range` or `commit`\n  hint: did you mean `read`?",
         ),
         (
             "read_share = 67",
@@ -506,6 +506,18 @@ fn bad_phase() {
         (
             "choice = \"shared\"\nread_share = 0.9",
             "t.toml:8: choice `shared` needs `classes` with whole weights, such as 9 and 1",
+        ),
+        (
+            "operation = \"commit\"\naccess = \"sequential\"\ndirect = false",
+            "t.toml:8: operation `commit` needs `sync`, such as \"fdatasync\", or `write_through`",
+        ),
+        (
+            "operation = \"commit\"\nsync = \"fdatasync\"",
+            "t.toml:5: operation `commit` needs access `sequential`: a log is appended to",
+        ),
+        (
+            "operation = \"commit\"\naccess = \"sequential\"\nsync = \"fdatasync\"\nthreads = 4",
+            "t.toml:11: operation `commit` needs one thread: its sessions are its `queue_depth`",
         ),
         ("operation = \"copy\"", "t.toml:8: operation `copy` needs `copy_to`, a size or a share"),
         (
