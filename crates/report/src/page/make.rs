@@ -7,7 +7,7 @@ use explain::compare::{self, Against, CellComparison, Direction, Outcome};
 use explain::explanation::{Context, Explanation, OfRun};
 use explain::interval::Basis;
 use explain::mark::meaning;
-use explain::view::{View, is_preparation};
+use explain::view::{Counts, View, is_preparation};
 use finding::{Section, Severity};
 use record::{OpRecord, Purpose, Run, VisitRecord};
 use suite::model::{Suite, Until};
@@ -244,7 +244,7 @@ fn cell(
         job_bytes: asked.job_bytes,
         caches: asked.caches,
         region_bytes: asked.region_bytes,
-        flushes: stream.syncs_beside_data().into_iter().map(|op| flush(stream, op)).collect(),
+        flushes: flushes(stream),
         commit: commit(stream, &figures),
         quantiles: match told {
             Some(told) => told.quantiles.clone(),
@@ -274,8 +274,17 @@ fn flush(stream: &StreamOfCell<'_>, op: &str) -> PageFlush {
     }
 }
 
-/// Commits that were told as such, with the time of one.
+/// What makes writes durable. A commit's latency has its flush in it.
+fn flushes(stream: &StreamOfCell<'_>) -> Vec<PageFlush> {
+    let all = stream.syncs_beside_data().into_iter();
+    all.filter(|_| stream.counts != Counts::Commits).map(|op| flush(stream, op)).collect()
+}
+
+/// Commits that another tool told as such beside its writes, with the time of one.
 fn commit(stream: &StreamOfCell<'_>, data: &Figures) -> Option<PageCommit> {
+    if stream.counts == Counts::Commits {
+        return None;
+    }
     let commits = stream.figures_of(|name| name == "commit");
     commits.latency_ns_mean()?;
     let (writes, rate) = (data.iops()?, commits.iops()?);
