@@ -93,12 +93,12 @@ pub fn which(views: &[View<'_>], terms: &Terms, minutes: u64) -> Which {
     let standings: Vec<Vec<Compared>> = (0..views.len())
         .map(|k| (0..views.len()).map(|other| standing(&places, &against, k, other)).collect())
         .collect();
-    let (choice, chosen) = choose(&places, &standings);
+    let (choice, chosen, left) = choose(&places, &standings);
     let mut found = Vec::new();
     match chosen.and_then(|k| Some((k, views.get(k)?))) {
         None => found.push(Finding::new(Code::WhichNothing)),
         Some((k, view)) => {
-            found.extend(first(&places, &standings, &against, (choice, k), terms, minutes));
+            found.extend(first(&places, &standings, &against, (choice, k, &left), terms, minutes));
             found.extend(limit(view, &places[k]));
             found.extend(cached(&places));
             found.push(sure(views, &places, terms));
@@ -208,34 +208,38 @@ fn comparable(
     places.get(one).into_iter().flat_map(|place| &place.figures).filter(is_sound)
 }
 
-/// What may be said, and of which place.
-fn choose(places: &[PlaceFigures], standings: &[Vec<Compared>]) -> (PlaceChoice, Option<usize>) {
-    let commits = |k: &usize| places[*k].figures.first().map_or(0.0, |figure| figure.rate.value);
-    let measured = (0..places.len()).filter(|&k| !places[k].figures.is_empty());
-    let Some(most) = measured.max_by(|a, b| commits(a).total_cmp(&commits(b))) else {
-        return (PlaceChoice::Unknown, None);
+/// What may be said, of which place, and between which it is open: those to which no other is
+/// better at something and worse at nothing.
+fn choose(
+    places: &[PlaceFigures],
+    standings: &[Vec<Compared>],
+) -> (PlaceChoice, Option<usize>, Vec<usize>) {
+    let all: Vec<usize> = (0..places.len()).filter(|&k| !places[k].figures.is_empty()).collect();
+    let beats = |one: usize, other: usize| {
+        let compared = &standings[one][other];
+        !compared.better.is_empty() && compared.worse.is_empty()
     };
-    if places.len() == 1 {
-        return (PlaceChoice::Alone, Some(most));
-    }
-    let others = |k: usize| (0..places.len()).filter(move |&other| other != k);
-    let of = |k: usize, other: usize| &standings[k][other];
-    let is_best = |&k: &usize| {
-        others(k).all(|other| !of(k, other).better.is_empty() && of(k, other).worse.is_empty())
+    let is_left = |k: &usize| !all.iter().any(|&other| beats(other, *k));
+    let left: Vec<usize> = all.iter().copied().filter(is_left).collect();
+    let left = if left.is_empty() { all.clone() } else { left };
+    let commits = |k: usize| places[k].figures.first().map_or(0.0, |figure| figure.rate.value);
+    let Some(most) = left.iter().copied().max_by(|a, b| commits(*a).total_cmp(&commits(*b))) else {
+        return (PlaceChoice::Unknown, None, left);
     };
-    if let Some(best) = (0..places.len()).find(is_best) {
-        return (PlaceChoice::Use, Some(best));
-    }
-    let is_same =
-        |one: &Compared| one.better.is_empty() && one.worse.is_empty() && one.open.is_empty();
-    if others(most).all(|other| is_same(of(most, other))) {
-        return (PlaceChoice::Equal, Some(most));
-    }
-    let is_split = |one: &Compared| !one.better.is_empty() && !one.worse.is_empty();
-    match others(most).any(|other| is_split(of(most, other))) {
-        true => (PlaceChoice::Split, Some(most)),
-        false => (PlaceChoice::Unknown, Some(most)),
-    }
+    let of_others = |is: fn(&Compared) -> bool| {
+        left.iter().filter(|&&other| other != most).map(|&other| is(&standings[most][other])).collect()
+    };
+    let same: Vec<bool> =
+        of_others(|one| one.better.is_empty() && one.worse.is_empty() && one.open.is_empty());
+    let split: Vec<bool> = of_others(|one| !one.better.is_empty() && !one.worse.is_empty());
+    let choice = match () {
+        () if places.len() == 1 => PlaceChoice::Alone,
+        () if left.len() == 1 => PlaceChoice::Use,
+        () if same.iter().all(|is| *is) => PlaceChoice::Equal,
+        () if split.contains(&true) => PlaceChoice::Split,
+        () => PlaceChoice::Unknown,
+    };
+    (choice, Some(most), left)
 }
 
 /// The line that answers.
@@ -243,7 +247,7 @@ fn first(
     places: &[PlaceFigures],
     standings: &[Vec<Compared>],
     against: &[Vec<Against>],
-    (choice, k): (PlaceChoice, usize),
+    (choice, k, left): (PlaceChoice, usize, &[usize]),
     terms: &Terms,
     minutes: u64,
 ) -> Option<Finding> {
@@ -284,7 +288,7 @@ fn first(
         PlaceChoice::Alone => Code::WhichAlone,
     };
     let of = |pick: fn(&Compared) -> &Vec<String>| {
-        let all = others.iter().flat_map(|&other| pick(&standings[k][other]));
+        let all = left.iter().flat_map(|&other| pick(&standings[k][other]));
         let mut names: Vec<String> = Vec::new();
         for name in all {
             if !names.contains(name) {
@@ -293,10 +297,11 @@ fn first(
         }
         (!names.is_empty()).then(|| Value::words(finding::numbers::list(&names)))
     };
-    let better = others.iter().find(|&&other| !standings[k][other].worse.is_empty());
+    let better = left.iter().find(|&&other| !standings[k][other].worse.is_empty());
+    let named: Vec<String> = left.iter().map(|&other| places[other].label.clone()).collect();
     let found = Finding::new(code)
         .with("place", Value::name(&place.place))
-        .with("places", Value::words(finding::numbers::list(&labels(places))))
+        .with("places", Value::words(finding::numbers::list(&named)))
         .with_some("label", (places.len() > 1).then(|| Value::words(&place.label)))
         .with("first", Value::words(words(decides)))
         .with("margin", Number::share(terms.margin))
@@ -372,10 +377,6 @@ fn cached(places: &[PlaceFigures]) -> Vec<Finding> {
         })
     };
     places.iter().filter_map(of).collect()
-}
-
-fn labels(places: &[PlaceFigures]) -> Vec<String> {
-    places.iter().map(|place| place.label.clone()).collect()
 }
 
 fn sure(views: &[View<'_>], places: &[PlaceFigures], terms: &Terms) -> Finding {

@@ -59,8 +59,11 @@ fn equal_places_are_called_so_and_opposite_ones_split() {
     assert_eq!(found["choice"], "split");
     assert_eq!(found["place"], *committer, "commits come first");
     let found = which(&world, &[&one, &reader, &committer]);
-    assert_eq!(found["choice"], "split", "the third is worse at something than either");
-    assert!(codes(&found).contains(&"which-split"));
+    assert_eq!(found["choice"], "split", "the first is worse than either");
+    let found = which(&world, &[&one, &twin, &place(&world, "slow", 4000, 400)]);
+    assert_eq!(found["choice"], "equal", "the third is out of the question");
+    let text = found["answer"]["sentences"][0].as_str().unwrap();
+    assert!(text.starts_with("No difference that matters: A and B are"), "{text}");
 }
 
 #[test]
