@@ -150,7 +150,12 @@ export default function make(): void {
   shapes('study', join(MADE, 'one-factor.toml'));
   const other = (...words: string[]) => on('other.db', words);
   other('run', join(MADE, 'regions.toml'), '--target', model('sata-ssd.toml'), '--seed', '1');
-  other('run', 'wal', '--quick', '--target', model('nvme.toml'), '--seed', '1');
+  // More cells than are drawn at once.
+  const sessions = Array.from({ length: 25 }, (_, k) => k + 1).join(',');
+  other(
+    ...['run', 'wal', '--quick', '--target', model('nvme.toml'), '--seed', '1'],
+    ...['--set', `commits-fsync.queue_depth=${sessions}`],
+  );
   other('import', join(tables, 'pg_test_fsync-15.txt'));
   // By the program itself, of so much data that it is compressed.
   run('report', 'r1', 'r2', 'r3', 'r4', 'r5', 'r6', '-o', 'program.html');

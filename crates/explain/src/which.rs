@@ -1,6 +1,7 @@
 //! Which of several places a database should run on: their figures, and whether one is better.
 
 use finding::{Code, Finding, Number, Question, Section, Severity, Value};
+use record::{RunState, VisitEnd};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -8,6 +9,7 @@ use crate::answer::disturbances;
 use crate::compare::{Against, Direction, Outcome, Ratio, Terms, Verdict, compare, label};
 use crate::explanation::{Context, Explanation};
 use crate::findings::Findings;
+use crate::freeze::{Source, Tier};
 use crate::view::{CellView, View};
 
 /// The name of the contract.
@@ -41,8 +43,23 @@ pub struct Which {
     pub place: Option<String>,
     /// All of them.
     pub places: Vec<PlaceFigures>,
+    /// The chosen place by each other.
+    pub ratios: Vec<PlaceRatio>,
     /// The answer.
     pub answer: Section,
+}
+
+/// A figure of the chosen place by that of another.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PlaceRatio {
+    /// What figure.
+    pub what: String,
+    /// Letter of the other place.
+    pub of: String,
+    /// The ratio, with its interval.
+    pub ratio: Number,
+    /// What may be said of it.
+    pub verdict: Verdict,
 }
 
 /// What a place did.
@@ -54,8 +71,14 @@ pub struct PlaceFigures {
     pub place: String,
     /// Its run.
     pub run: String,
-    /// In the order of the suite.
+    /// In the order in which they decide.
     pub figures: Vec<PlaceFigure>,
+    /// Visits that failed.
+    pub failed: u32,
+    /// How often nothing completed for 100 ms and more, and the host was not to blame.
+    pub stalls: u32,
+    /// The longest of these, ns.
+    pub stall_ns_max: u64,
 }
 
 /// One figure of a place.
@@ -94,14 +117,16 @@ pub fn which(views: &[View<'_>], terms: &Terms, minutes: u64) -> Which {
         .map(|k| (0..views.len()).map(|other| standing(&places, &against, k, other)).collect())
         .collect();
     let (choice, chosen, left) = choose(&places, &standings);
-    let mut found = Vec::new();
+    let mut found: Vec<Finding> = failed(&places);
+    let ratios = chosen.map(|k| ratios(&places, &against, k)).unwrap_or_default();
     match chosen.and_then(|k| Some((k, views.get(k)?))) {
         None => found.push(Finding::new(Code::WhichNothing)),
         Some((k, view)) => {
-            found.extend(first(&places, &standings, &against, (choice, k, &left), terms, minutes));
+            found.extend(first(&places, &standings, &ratios, (choice, k, &left), terms, minutes));
             found.extend(limit(view, &places[k]));
+            found.extend(stalled(&places));
             found.extend(cached(&places));
-            found.push(sure(views, &places, terms));
+            found.push(sure(views, &places, &left, terms));
             found.push(disturbed(views));
         }
     }
@@ -110,6 +135,7 @@ pub fn which(views: &[View<'_>], terms: &Terms, minutes: u64) -> Which {
         choice,
         place: chosen.map(|k| places[k].place.clone()),
         places,
+        ratios,
         answer: Section { question: Question::Answer, findings: found },
     }
 }
@@ -148,7 +174,20 @@ fn figures(label: String, view: &View<'_>) -> PlaceFigures {
     figures.sort_by_key(|figure| figure.rank);
     let header = &view.run.header;
     let place = header.target.given.clone();
-    PlaceFigures { label, place, run: header.id.clone(), figures }
+    let failed = view.run.visits.iter().filter(|visit| visit.end == VisitEnd::Failed).count();
+    let stalls = || {
+        let all = findings.freezes.events.iter();
+        all.filter(|event| event.source != Source::Host && event.tier >= Tier::Stall)
+    };
+    PlaceFigures {
+        label,
+        place,
+        run: header.id.clone(),
+        figures,
+        failed: u32::try_from(failed).unwrap_or(u32::MAX),
+        stalls: u32::try_from(stalls().count()).unwrap_or(u32::MAX),
+        stall_ns_max: stalls().map(|event| event.length_ns).max().unwrap_or(0),
+    }
 }
 
 /// The others against one of them, in their order; that one itself is left out.
@@ -214,7 +253,10 @@ fn choose(
     places: &[PlaceFigures],
     standings: &[Vec<Compared>],
 ) -> (PlaceChoice, Option<usize>, Vec<usize>) {
-    let all: Vec<usize> = (0..places.len()).filter(|&k| !places[k].figures.is_empty()).collect();
+    let measured = (0..places.len()).filter(|&k| !places[k].figures.is_empty());
+    let (all, failed): (Vec<usize>, Vec<usize>) = measured.partition(|&k| places[k].failed == 0);
+    // What fails is no choice, unless nothing else is there.
+    let all = if all.is_empty() { failed } else { all };
     let beats = |one: usize, other: usize| {
         let compared = &standings[one][other];
         !compared.better.is_empty() && compared.worse.is_empty()
@@ -227,7 +269,10 @@ fn choose(
         return (PlaceChoice::Unknown, None, left);
     };
     let of_others = |is: fn(&Compared) -> bool| {
-        left.iter().filter(|&&other| other != most).map(|&other| is(&standings[most][other])).collect()
+        left.iter()
+            .filter(|&&other| other != most)
+            .map(|&other| is(&standings[most][other]))
+            .collect()
     };
     let same: Vec<bool> =
         of_others(|one| one.better.is_empty() && one.worse.is_empty() && one.open.is_empty());
@@ -242,44 +287,41 @@ fn choose(
     (choice, Some(most), left)
 }
 
+/// The chosen place by each other, figure by figure.
+fn ratios(places: &[PlaceFigures], against: &[Vec<Against>], k: usize) -> Vec<PlaceRatio> {
+    let others = (0..places.len()).filter(|&other| other != k);
+    let of = |other: usize| {
+        let ratio = move |figure: &PlaceFigure| {
+            let outcome = outcome(against, (k, other), &figure.row)?;
+            Some(PlaceRatio {
+                what: figure.what.clone(),
+                of: places[other].label.clone(),
+                ratio: inverse(outcome.ratio?),
+                verdict: outcome.verdict,
+            })
+        };
+        comparable(places, k, other).filter_map(ratio).collect::<Vec<_>>()
+    };
+    others.flat_map(of).collect()
+}
+
 /// The line that answers.
 fn first(
     places: &[PlaceFigures],
     standings: &[Vec<Compared>],
-    against: &[Vec<Against>],
+    ratios: &[PlaceRatio],
     (choice, k, left): (PlaceChoice, usize, &[usize]),
     terms: &Terms,
     minutes: u64,
 ) -> Option<Finding> {
     let place = places.get(k)?;
-    let others: Vec<usize> = (0..places.len()).filter(|&other| other != k).collect();
-    let beside = |figure: &PlaceFigure| {
-        let one = |&other: &usize| {
-            let is_sound = comparable(places, k, other).any(|own| own.row == figure.row);
-            let outcome = outcome(against, (k, other), &figure.row).filter(|_| is_sound)?;
-            let ratio = finding::text::shown(&inverse(outcome.ratio?));
-            Some(format!("{ratio} of {}", places[other].label))
-        };
-        let all: Vec<String> = others.iter().filter_map(one).collect();
-        (!all.is_empty()).then(|| Value::words(all.join(", ")))
-    };
-    let mut figures = place.figures.iter();
-    let decides = figures.next()?;
-    let shown = |figure: &PlaceFigure| {
-        let mut record = std::collections::BTreeMap::from([
-            ("rate".to_owned(), Value::Number(figure.rate)),
-            ("what".to_owned(), Value::words(&figure.what)),
-        ]);
-        record.extend(beside(figure).map(|beside| ("beside".to_owned(), beside)));
-        Value::Record(record)
-    };
-    let words = |figure: &PlaceFigure| {
-        let of = format!("{} {}", finding::text::shown(&figure.rate), figure.what);
-        match beside(figure) {
-            Some(Value::Words(beside)) => format!("{of}, {beside}"),
-            _ => of,
-        }
-    };
+    let decides = place.figures.first()?;
+    let beside = ratios.iter().filter(|ratio| ratio.what == decides.what).map(|ratio| {
+        let shown = finding::text::shown(&ratio.ratio);
+        format!(", {shown} of {}", ratio.of)
+    });
+    let rate = finding::text::shown(&decides.rate);
+    let beside: String = beside.collect();
     let code = match choice {
         PlaceChoice::Use => Code::WhichUse,
         PlaceChoice::Equal => Code::WhichEqual,
@@ -288,9 +330,8 @@ fn first(
         PlaceChoice::Alone => Code::WhichAlone,
     };
     let of = |pick: fn(&Compared) -> &Vec<String>| {
-        let all = left.iter().flat_map(|&other| pick(&standings[k][other]));
         let mut names: Vec<String> = Vec::new();
-        for name in all {
+        for name in left.iter().flat_map(|&other| pick(&standings[k][other])) {
             if !names.contains(name) {
                 names.push(name.clone());
             }
@@ -299,19 +340,47 @@ fn first(
     };
     let better = left.iter().find(|&&other| !standings[k][other].worse.is_empty());
     let named: Vec<String> = left.iter().map(|&other| places[other].label.clone()).collect();
-    let found = Finding::new(code)
-        .with("place", Value::name(&place.place))
-        .with("places", Value::words(finding::numbers::list(&named)))
-        .with_some("label", (places.len() > 1).then(|| Value::words(&place.label)))
-        .with("first", Value::words(words(decides)))
-        .with("margin", Number::share(terms.margin))
-        .with("minutes", minutes.saturating_mul(4))
-        .with_some("better", of(|standing| &standing.better))
-        .with_some("worse", of(|standing| &standing.worse))
-        .with_some("open", of(|standing| &standing.open))
-        .with_some("other", better.map(|&other| Value::words(&places[other].label)));
-    let rest: Vec<Value> = figures.map(shown).collect();
-    Some(found.with_some("rest", (!rest.is_empty()).then_some(Value::List(rest))))
+    Some(
+        Finding::new(code)
+            .with("place", Value::name(&place.place))
+            .with("places", Value::words(finding::numbers::list(&named)))
+            .with_some("label", (places.len() > 1).then(|| Value::words(&place.label)))
+            .with("first", Value::words(format!("{rate} {}{beside}", decides.what)))
+            .with("margin", Number::share(terms.margin))
+            .with("minutes", minutes.saturating_mul(4))
+            .with_some("better", of(|compared| &compared.better))
+            .with_some("worse", of(|compared| &compared.worse))
+            .with_some("open", of(|compared| &compared.open))
+            .with_some("other", better.map(|&other| Value::words(&places[other].label))),
+    )
+}
+
+/// Places whose visits failed: before anything else.
+fn failed(places: &[PlaceFigures]) -> Vec<Finding> {
+    let found = |place: &PlaceFigures| {
+        Finding::new(Code::WhichFailed)
+            .with("place", Value::name(&place.place))
+            .with("failed", place.failed)
+    };
+    places.iter().filter(|place| place.failed > 0).map(found).collect()
+}
+
+/// Places that stood still.
+fn stalled(places: &[PlaceFigures]) -> Option<Finding> {
+    let (stood, others): (Vec<_>, Vec<_>) = places.iter().partition(|place| place.stalls > 0);
+    let record = |place: &&PlaceFigures| {
+        let values = [
+            ("name".to_owned(), Value::words(&place.label)),
+            ("n".to_owned(), Value::Count(place.stalls.into())),
+            ("longest".to_owned(), Value::Number(Number::ns(place.stall_ns_max))),
+        ];
+        Value::Record(values.into())
+    };
+    let never: Vec<String> = others.iter().map(|place| place.label.clone()).collect();
+    let never = (!never.is_empty()).then(|| Value::words(finding::numbers::list(&never)));
+    let all: Vec<Value> = stood.iter().map(record).collect();
+    let found = Finding::new(Code::WhichStalled).with("places", Value::List(all));
+    (!stood.is_empty()).then(|| found.with_some("never", never))
 }
 
 /// The reference by the other side.
@@ -379,7 +448,7 @@ fn cached(places: &[PlaceFigures]) -> Vec<Finding> {
     places.iter().filter_map(of).collect()
 }
 
-fn sure(views: &[View<'_>], places: &[PlaceFigures], terms: &Terms) -> Finding {
+fn sure(views: &[View<'_>], places: &[PlaceFigures], left: &[usize], terms: &Terms) -> Finding {
     let named = |place: &PlaceFigures| {
         let name = Value::name(&place.place);
         let label = Value::words(&place.label);
@@ -387,8 +456,11 @@ fn sure(views: &[View<'_>], places: &[PlaceFigures], terms: &Terms) -> Finding {
     };
     let named: Vec<Value> = places.iter().map(named).collect();
     let visits = |view: &View<'_>| view.grid_rows().map(|row| row.visits.len()).min().unwrap_or(0);
+    let blocks = left.iter().filter_map(|&k| views.get(k)).map(visits).min();
+    let unfinished = views.iter().any(|view| view.run.header.state != RunState::Complete);
     Finding::new(Code::WhichSure)
-        .with("blocks", views.iter().map(visits).min().unwrap_or(0))
+        .with("blocks", blocks.unwrap_or(0))
+        .with("unfinished", unfinished)
         .with("several", views.len() > 1)
         .with_some("places", (places.len() > 1).then_some(Value::List(named)))
         .with("confidence", Number::share(terms.confidence))

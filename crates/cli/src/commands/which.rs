@@ -5,8 +5,9 @@ use std::ffi::OsStr;
 use clap::{Args, ValueEnum};
 use explain::compare::Terms;
 use explain::view::View;
-use explain::which::{Which, which as decide};
+use explain::which::{PlaceFigure, PlaceFigures, PlaceRatio, Which, which as decide};
 use record::Run;
+use report::Columns;
 use runner::TargetName;
 use units::{Bytes, Nanos};
 
@@ -108,7 +109,7 @@ pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitC
         return Err(Failure::new(ExitCode::Usage, message).hint(hint));
     }
     for place in &args.places {
-        refuse_memory(place)?;
+        refuse_unfit(place)?;
     }
     let output = &output.quiet(args.quiet);
     let sides: Vec<NamedSide> =
@@ -133,13 +134,55 @@ pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitC
     Ok(measured.code().unwrap_or(ExitCode::Ok))
 }
 
+/// The answer, then every figure.
 fn text(found: &Which) -> String {
-    found.answer.sentences().iter().map(|line| report::wrapped("", &report::plain(line))).collect()
+    let lines = found.answer.sentences();
+    let mut out: String =
+        lines.iter().map(|line| report::wrapped("", &report::plain(line))).collect();
+    let chosen = found.places.iter().find(|place| Some(&place.place) == found.place.as_ref());
+    let Some(chosen) = chosen else { return out };
+    let others: Vec<&PlaceFigures> =
+        found.places.iter().filter(|place| place.run != chosen.run).collect();
+    let each = |of: &dyn Fn(&PlaceFigures) -> String| -> Vec<String> {
+        others.iter().map(|place| of(place)).collect()
+    };
+    let mut columns = Columns::new(vec![true; 2 + 2 * others.len()]);
+    let heads = [String::new(), chosen.label.clone()].into_iter();
+    let heads = heads.chain(each(&|place| place.label.clone()));
+    columns
+        .row(heads.chain(each(&|place| format!("{} / {}", chosen.label, place.label))).collect());
+    for PlaceFigure { what, rate, .. } in &chosen.figures {
+        let theirs = each(&|place| {
+            let own = place.figures.iter().find(|figure| figure.what == *what);
+            own.map_or_else(|| "-".to_owned(), |figure| finding::text::shown(&figure.rate))
+        });
+        let ratios = each(&|place| {
+            let is_it = |one: &&PlaceRatio| one.what == *what && one.of == place.label;
+            let own = found.ratios.iter().find(is_it);
+            own.map_or_else(|| "-".to_owned(), |one| finding::text::shown(&one.ratio))
+        });
+        let own = [what.clone(), finding::text::shown(rate)];
+        columns.row(own.into_iter().chain(theirs).chain(ratios).collect());
+    }
+    out.push('\n');
+    out.push_str(&columns.print());
+    out
 }
 
-/// A place whose files are in memory would win against every disk, and keeps nothing.
-fn refuse_memory(place: &str) -> Result<(), Failure> {
+/// A place that is not there would be made, on another disk than was meant; one whose files are in
+/// memory would win against every disk, and keeps nothing.
+fn refuse_unfit(place: &str) -> Result<(), Failure> {
     let TargetName::Path(path) = TargetName::parse(OsStr::new(place))? else { return Ok(()) };
+    if !path.exists() {
+        let message = format!("{place} is not there");
+        let hint = "name a directory, a file or a device that exists, or `model:FILE`";
+        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+    }
+    if path.is_file() && path.extension().is_some_and(|one| one == "toml") {
+        let message = format!("{place} is a file of text");
+        let hint = format!("a simulated device is named `model:{place}`");
+        return Err(Failure::new(ExitCode::Usage, message).hint(hint));
+    }
     let all = stack::mounts(&stack::Host::this()).unwrap_or_default();
     let path = std::path::absolute(&path).unwrap_or(path);
     let mount = stack::mount_of(&all, &path, None);
@@ -152,8 +195,12 @@ fn refuse_memory(place: &str) -> Result<(), Failure> {
     Err(Failure::new(ExitCode::Refused, message).hint(hint))
 }
 
+/// The same place named twice, under one name or two.
 fn twice(places: &[String]) -> Option<&String> {
-    let before = |at: usize, place: &String| places.iter().take(at).any(|one| one == place);
+    let real = |place: &String| std::fs::canonicalize(place).unwrap_or_else(|_| place.into());
+    let before = |at: usize, place: &String| {
+        places.iter().take(at).any(|one| one == place || real(one) == real(place))
+    };
     places.iter().enumerate().find(|(at, place)| before(*at, place)).map(|(_, place)| place)
 }
 

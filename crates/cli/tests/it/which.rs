@@ -44,7 +44,10 @@ fn the_better_place_is_named_and_the_figures_are_those_planted() {
     }
     let text = world.ok(&["which", "-q", &slow, &fast, "--seed", "3", "--minutes", "1"]).out;
     assert!(text.starts_with("Use B (`model:fast`): "), "{text}");
-    assert!(text.lines().count() <= 12, "{text}");
+    let (answer, table) = text.split_once("\n\n").unwrap();
+    assert!(answer.lines().count() <= 9, "{text}");
+    assert!(table.contains("commits/s by 16 sessions"), "{text}");
+    assert!(table.contains("B / A"), "{text}");
 }
 
 #[test]
@@ -78,6 +81,22 @@ fn one_place_has_figures_and_no_choice() {
 }
 
 #[test]
+fn a_place_that_fails_is_no_choice_and_is_named_first() {
+    let world = World::new();
+    let (slow, bad) = (place(&world, "slow", 2000, 100), place(&world, "bad", 100, 50));
+    let path = world.path("bad");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let fault = "[[fault]]\nwhat = { error = \"EIO\" }\nops = [\"read\"]\n";
+    std::fs::write(&path, text + fault).unwrap();
+    let words = ["which", "--json", "-q", "--seed", "11", "--minutes", "1", &slow, &bad];
+    let done = world.run(&words);
+    assert_ne!(done.code, 0);
+    let found: Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(codes(&found)[0], "which-failed");
+    assert_eq!((&found["choice"], &found["place"]), (&"use".into(), &Value::from(&*slow)));
+}
+
+#[test]
 fn memory_and_the_same_place_twice_are_refused() {
     let world = World::new();
     let one = place(&world, "one", 1000, 100);
@@ -88,6 +107,9 @@ fn memory_and_the_same_place_twice_are_refused() {
         assert_ne!(done.code, 0);
         assert!(done.err.contains("memory, which loses everything"), "{}", done.err);
     }
+    let done = world.run(&["which", &one, "not-there"]);
+    assert!(done.err.contains("not-there is not there"), "{}", done.err);
+    assert!(world.files().iter().all(|name| name != "not-there"), "nothing is made");
     let done = world.ok(&["which", &one, "--dry-run"]);
     assert!(done.out.contains("Takes the sides in turn"), "{}", done.out);
 }

@@ -139,6 +139,10 @@ pub fn queues(view: &View<'_>) -> BTreeMap<String, Vec<QueueCell>> {
     let mut groups: BTreeMap<String, Vec<QueueCell>> = BTreeMap::new();
     for cell in view.grid() {
         let (Some(load), Some(group)) = (cell.load(), gap::group_of(cell)) else { continue };
+        // Sessions wait for each other's flush, which is no request of theirs in any layer.
+        if load.op == "commit" {
+            continue;
+        }
         let seen = middle(cell.visits.iter().map(in_flight));
         if !seen.is_finite() || seen <= 0.0 {
             continue;
