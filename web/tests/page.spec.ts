@@ -1018,7 +1018,7 @@ test('a flush stands beside the write that it makes durable', async ({ page }) =
 });
 
 test('of cells that are too many to draw at once each can be chosen', async ({ page }) => {
-  await open(page, 'commits');
+  await open(page, 'commits', '#block=1024');
   const figure = page.locator('#figure-bars');
   const list = figure.getByRole('combobox', { name: 'cells' });
   const parts = await list.locator('option').allTextContents();

@@ -40,6 +40,10 @@ pub(crate) fn check(stream: &Stream, place: impl Fn(&str) -> At) -> Located<()> 
     if !matches!(stream.access, Access::Sequential { .. }) {
         return refused("access", "access `sequential`: a log is appended to");
     }
+    // Commits that do not follow on each other could not share a write.
+    if stream.align != stream.mix.block_size_max() {
+        return refused("align", "an `align` of one commit, `block_size`: leave it out");
+    }
     if matches!(stream.region.spread, Spread::Striped { .. }) {
         return refused("spread", "files one after the other");
     }

@@ -519,6 +519,10 @@ fn bad_phase() {
             "operation = \"commit\"\naccess = \"sequential\"\nsync = \"fdatasync\"\nthreads = 4",
             "t.toml:11: operation `commit` needs one thread: its sessions are its `queue_depth`",
         ),
+        (
+            "operation = \"commit\"\naccess = \"sequential\"\nsync = \"fdatasync\"\nalign = \"64KiB\"",
+            "t.toml:11: operation `commit` needs an `align` of one commit, `block_size`: leave it out",
+        ),
         ("operation = \"copy\"", "t.toml:8: operation `copy` needs `copy_to`, a size or a share"),
         (
             "operation = \"copy-range\"",
