@@ -183,8 +183,12 @@ fn refuse_unfit(place: &str) -> Result<(), Failure> {
         let hint = format!("a simulated device is named `model:{place}`");
         return Err(Failure::new(ExitCode::Usage, message).hint(hint));
     }
+    // Where `/dev` is a tmpfs, as in containers, its devices are none the less.
+    if !(path.is_dir() || path.is_file()) {
+        return Ok(());
+    }
     let all = stack::mounts(&stack::Host::this()).unwrap_or_default();
-    let path = std::path::absolute(&path).unwrap_or(path);
+    let path = std::fs::canonicalize(&path).unwrap_or(path);
     let mount = stack::mount_of(&all, &path, None);
     let Some(mount) = mount.filter(|m| matches!(m.file_system.as_str(), "tmpfs" | "ramfs")) else {
         return Ok(());
