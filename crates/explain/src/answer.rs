@@ -229,11 +229,16 @@ fn without_a_law(barrier: &Barrier) -> Option<(Weight, String)> {
         let what = "the time of a request, since requests come one at a time";
         return Some((Weight::OneAtATime, what.to_owned()));
     }
-    let Some(ladder) = barrier.ladders.first() else {
-        let gain = barrier.gains.iter().find(|gain| gain.is_nearly_saturated())?;
+    let ladder = barrier.ladders.first();
+    let nearly = match ladder {
+        Some(ladder) => ladder.nearly.as_ref(),
+        None => barrier.gains.iter().find(|gain| gain.is_nearly_saturated()),
+    };
+    if let Some(gain) = nearly {
         let what = format!("nearly saturated with {} in flight", gain.from);
         return Some((Weight::NearlyReached, what));
-    };
+    }
+    let ladder = ladder?;
     let rate = iops(ladder.rate.value);
     Some(match ladder.from {
         Some(from) => (Weight::Reached, format!("{rate} requests/s from {from} in flight on")),

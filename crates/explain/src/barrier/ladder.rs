@@ -24,6 +24,8 @@ pub struct Ladder {
     /// From so many in flight on it is reached: twice as many and more add less than 5 %. `None` where
     /// it still rises with the most in flight.
     pub from: Option<u64>,
+    /// Where it still rises, but next to nothing: what the most add, mostly waiting.
+    pub nearly: Option<Gain>,
 }
 
 /// What the most in flight add to the next fewer, where that is too uncertain for a [`Ladder`].
@@ -49,22 +51,30 @@ impl Gain {
         let more = (self.to as f64 / self.from.max(1) as f64).ln();
         self.ratio.high.ln() < NEARLY * more
     }
+
+    /// How many times as long a request takes with the most, by Little's law.
+    pub fn slower(&self) -> Ranged {
+        let more = self.to as f64 / self.from.max(1) as f64;
+        let Ranged { value, low, high } = self.ratio;
+        Ranged { value: more / value, low: more / high, high: more / low }
+    }
 }
 
 /// Of every block size with numbers in flight enough for a ladder, and visits that say how much they differ.
 pub(super) fn gains(points: &[Point]) -> Vec<Gain> {
-    let gain = |(block_bytes, points): (u64, Vec<&Point>)| {
-        let points: BTreeMap<u64, &Point> =
-            points.into_iter().map(|point| (point.in_flight, point)).collect();
-        let mut down = points.values().rev();
-        let (most, fewer) = (down.next()?, down.next()?);
-        let (middle, half) = difference(most, fewer)?;
-        let [value, low, high] = [middle, middle - half, middle + half].map(f64::exp);
-        let ratio = Ranged { value, low, high };
-        let (from, to) = (fewer.in_flight, most.in_flight);
-        (points.len() >= LOADS_MIN).then_some(Gain { block_bytes, from, to, ratio })
-    };
-    by_block(points).into_iter().filter_map(gain).collect()
+    by_block(points).into_iter().filter_map(|(block, points)| gain(block, &points)).collect()
+}
+
+fn gain(block_bytes: u64, points: &[&Point]) -> Option<Gain> {
+    let points: BTreeMap<u64, &Point> =
+        points.iter().map(|point| (point.in_flight, *point)).collect();
+    let mut down = points.values().rev();
+    let (most, fewer) = (down.next()?, down.next()?);
+    let (middle, half) = difference(most, fewer)?;
+    let [value, low, high] = [middle, middle - half, middle + half].map(f64::exp);
+    let ratio = Ranged { value, low, high };
+    let (from, to) = (fewer.in_flight, most.in_flight);
+    (points.len() >= LOADS_MIN).then_some(Gain { block_bytes, from, to, ratio })
 }
 
 /// ln of the ratio of two rates, and half of its 95 % interval. Cells of a run are visited in turn, so what
@@ -120,7 +130,8 @@ fn ladder(block_bytes: u64, points: &[&Point]) -> Option<Ladder> {
     let [value, low, high] = [middle, middle - half, middle + half].map(f64::exp);
     let reached = most >= from.saturating_mul(2);
     let rate = Ranged { value, low, high };
-    Some(Ladder { block_bytes, most, rate, from: reached.then_some(from) })
+    let nearly = gain(block_bytes, points).filter(|gain| !reached && gain.is_nearly_saturated());
+    Some(Ladder { block_bytes, most, rate, from: reached.then_some(from), nearly })
 }
 
 /// How long a request takes where one alone is in flight throughout.
@@ -165,7 +176,12 @@ mod tests {
         assert!(rate.low < 8000.0 && 8100.0 < rate.high, "{rate:?}");
         // It still rises, two are no ladder, and what visits do not know tells nothing.
         let rises = ladders(&[point(1, 1000.0), point(4, 3900.0), point(16, 14_000.0)]);
-        assert_eq!(rises[0].from, None);
+        assert_eq!((rises[0].from, rises[0].nearly), (None, None));
+        // Four times as many raise the rate by a quarter: they mostly wait.
+        let ends = ladders(&[point(1, 1000.0), point(16, 8000.0), point(64, 10_000.0)]);
+        let nearly = ends[0].nearly.unwrap();
+        assert_eq!((ends[0].from, nearly.from, nearly.to), (None, 16, 64));
+        assert!((nearly.slower().value - 3.2).abs() < 0.01, "{nearly:?}");
         assert!(ladders(&[point(1, 1000.0), point(64, 1000.0)]).is_empty());
         let mut vague = [point(1, 1000.0), point(4, 1000.0), point(16, 1000.0)];
         vague[1].ln_rates[0] += 0.5;

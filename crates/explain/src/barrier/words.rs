@@ -164,6 +164,9 @@ impl Barrier {
             return vec![self.unknown()];
         }
         let of = |ladder: &Ladder| {
+            if let Some(gain) = &ladder.nearly {
+                return self.of_gain(gain);
+            }
             let Ranged { value, low, high } = ladder.rate;
             let (code, rate) = match ladder.from {
                 Some(_) => (Code::LimitOfBlock, Number::iops(value).within(low, high)),
@@ -180,7 +183,8 @@ impl Barrier {
 
     /// More block sizes would be as noisy.
     fn of_gain(&self, gain: &Gain) -> Finding {
-        let Ranged { value, low, high } = gain.ratio;
+        let Ranged { low, high, .. } = gain.ratio;
+        let ranged = |of: Ranged| Number::ratio(of.value).within(of.low, of.high);
         let code = match () {
             () if high < 1.0 => Code::MoreInFlightHarms,
             () if gain.is_nearly_saturated() => Code::NearlySaturated,
@@ -191,7 +195,8 @@ impl Barrier {
             .with("block", Number::bytes(gain.block_bytes))
             .with("to", gain.to)
             .with("from", gain.from)
-            .with("ratio", Number::ratio(value).within(low, high))
+            .with("ratio", ranged(gain.ratio))
+            .with("slower", ranged(gain.slower()))
     }
 
     fn unknown(&self) -> Finding {
@@ -398,7 +403,8 @@ mod tests {
         let block = alone.one_number.as_ref().unwrap().smallest.0;
         let mut other = of_points("reads", "read", &[], 1);
         let rate = Ranged { value: 9e3, low: 8e3, high: 1e4 };
-        other.ladders = vec![Ladder { block_bytes: block, rate, from: Some(16), most: 128 }];
+        other.ladders =
+            vec![Ladder { block_bytes: block, rate, from: Some(16), most: 128, nearly: None }];
         let first = |barriers: Vec<Barrier>| Barriers { barriers }.findings()[0].code;
         assert_eq!(first(vec![alone.clone()]), Code::LimitOneNumber);
         assert_eq!(first(vec![alone.clone(), other.clone()]), Code::LimitElsewhere);
