@@ -12,6 +12,7 @@ mod judge;
 mod levels;
 mod pairs;
 mod stalls;
+mod tail;
 mod words;
 
 use record::Blocks;
@@ -31,6 +32,8 @@ pub use blocks::{compare_blocks, compare_grid};
 pub use control::{Control, ControlCell, Finding, LEVEL as CONTROL_LEVEL};
 pub use levels::LevelChange;
 pub use stalls::Stalls;
+pub use tail::PercentileRatio;
+pub(crate) use tail::percentile;
 
 /// The name of the contract that [`Comparison`] is written by.
 pub const SCHEMA: &str = "plimsoll.comparison/1";
@@ -288,8 +291,8 @@ pub struct Rate {
     pub stalls: Stalls,
 }
 
-/// Latency of two sides. In a closed loop the mean follows from the rate; the tail does not.
-/// There is no verdict on either.
+/// Latency of two sides. In a closed loop the mean follows from the rate, so there is no verdict on it;
+/// the tail does not.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LatencyRatio {
     /// Mean of the reference, ns.
@@ -298,8 +301,9 @@ pub struct LatencyRatio {
     pub other_mean_ns: f64,
     /// The other side's mean by the reference's: above 1 is slower.
     pub mean_ratio: f64,
-    /// The same of the 99th percentiles; null when fewer than ten values lie above either.
-    pub p99_ratio: Option<f64>,
+    /// Of the 50th, 99th and 99.9th percentile those that three visits of each side have: ten values of
+    /// each visit lie above it.
+    pub percentiles: Vec<PercentileRatio>,
 }
 
 /// A ratio, and what may be said about it.
@@ -830,14 +834,17 @@ fn cells(
         })
         .collect();
     let outcomes = judge(&matched.evidence(), &margins, terms.confidence);
+    let percentiles = tail::percentiles(matched, &margins, terms.confidence);
     let (references, others) = (matched.rates_reference(), matched.rates_other());
     let sides = references.into_iter().zip(others);
-    let each = matched.pairs.iter().zip(outcomes).zip(sides).map(|((pair, outcome), sides)| {
-        let by_chance = pair.may_be_standstills(&sides.0, &sides.1);
-        let outcome = outcome.doubted(Doubt::Standstills, by_chance);
-        ((pair, outcome.reaching(pair.standstill_reach())), sides)
-    });
-    each.map(|((pair, outcome), (reference, other))| CellComparison {
+    let each = matched.pairs.iter().zip(outcomes).zip(percentiles).zip(sides).map(
+        |(((pair, outcome), tail), sides)| {
+            let by_chance = pair.may_be_standstills(&sides.0, &sides.1);
+            let outcome = outcome.doubted(Doubt::Standstills, by_chance);
+            (pair, outcome.reaching(pair.standstill_reach()), tail, sides)
+        },
+    );
+    each.map(|(pair, outcome, tail, (reference, other))| CellComparison {
         cell: pair.a.name(),
         stream: pair.a.stream_name().map(str::to_owned),
         same_load: pair.a.plans() == pair.b.plans(),
@@ -850,20 +857,23 @@ fn cells(
         reference,
         other,
         outcome,
-        latency: latency(&pair.a, &pair.b),
+        latency: latency(&pair.a, &pair.b, tail),
     })
     .collect()
 }
 
-fn latency(a: &CellView<'_>, b: &CellView<'_>) -> Option<LatencyRatio> {
+fn latency(
+    a: &CellView<'_>,
+    b: &CellView<'_>,
+    percentiles: Vec<PercentileRatio>,
+) -> Option<LatencyRatio> {
     let (a, b) = (stalls::Latencies::of(a)?, stalls::Latencies::of(b)?);
     let ratio = |a: f64, b: f64| if a > 0.0 { b / a } else { 1.0 };
-    let p99 = a.p99_ns.zip(b.p99_ns).map(|(a, b)| ratio(a, b));
     Some(LatencyRatio {
         reference_mean_ns: a.mean_ns,
         other_mean_ns: b.mean_ns,
         mean_ratio: ratio(a.mean_ns, b.mean_ns),
-        p99_ratio: p99,
+        percentiles,
     })
 }
 

@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::disturbances;
-use crate::compare::{Against, Direction, Outcome, Ratio, Terms, Verdict, compare, label};
+use crate::compare::{
+    Against, Direction, Outcome, Ratio, Terms, Verdict, compare, label, percentile,
+};
 use crate::explanation::{Context, Explanation};
 use crate::findings::Findings;
 use crate::freeze::{Source, Tier};
@@ -385,11 +387,9 @@ fn stalled(places: &[PlaceFigures]) -> Option<Finding> {
 
 /// The reference by the other side.
 fn inverse(ratio: Ratio) -> Number {
-    let number = Number::ratio(1.0 / ratio.ratio);
-    match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) if low > 0.0 => number.within(1.0 / high, 1.0 / low),
-        _ => number,
-    }
+    let Ratio { ratio, low, high } = ratio.inverse();
+    let number = Number::ratio(ratio);
+    low.zip(high).map_or(number, |(low, high)| number.within(low, high))
 }
 
 /// Mean time of an operation, over all visits of a row; `None` where none completed.
@@ -426,6 +426,7 @@ fn limit(view: &View<'_>, place: &PlaceFigures) -> Option<Finding> {
         .with("sessions", sessions)
         .with("one", sessions == 1)
         .with("share", Number::plain(commits as f64 / writes.max(1) as f64))
+        .with_some("longest", percentile(row, 99.0))
         .with_some("read_time", read.map(|(time, _)| Number::seconds(time)));
     Some(found.with_some("depth", read.map(|(_, depth)| depth)))
 }

@@ -15,7 +15,8 @@ use record::{
     Bitmap, Blocks, CellRecord, Run, RunHeader, RunState, StreamPlan, TargetKind, VisitEnd,
     VisitRecord,
 };
-use stats::Random;
+use stats::{LatencyHistogram, Random};
+use units::Nanos;
 
 /// Figure 4 of "100K+ IOPS on semi-commodity hardware": jfs with cfq against xfs with noop, and
 /// other controllers meanwhile.
@@ -280,6 +281,44 @@ fn slow_down(visit: &mut VisitRecord, share: f64) {
     op.requests = (op.requests as f64 * share) as u64;
     visit.completions = Bitmap::zeros(2000);
     (0..600).for_each(|ms| visit.completions.set(ms));
+}
+
+/// Requests of 100 us, of which in 100 two take longer: `tail` times as long, the visit's own noise in it.
+fn tailed(id: &str, visits: u32, tail: f64, noise: f64) -> Run {
+    let mut run = Planted { cells: 4, visits, ..Planted::new(id) }.run();
+    let mut random = Random::new(run.header.seed + 100);
+    for visit in &mut run.visits {
+        let slow = (1e5 * tail * (noise * random.normal()).exp()) as u64;
+        let latency = &mut visit.streams[0].ops[0].latency;
+        let of = |n: u32| if n % 50 == 0 { slow } else { 100_000 };
+        *latency = LatencyHistogram::new();
+        (0..2000).for_each(|n| latency.record(Nanos::new(of(n))));
+    }
+    run
+}
+
+#[test]
+fn a_percentile_has_an_interval_from_visits_and_a_verdict() {
+    let tails = |a: &Run, b: &Run| {
+        let seen = compare(&[View::new(a), View::new(b)], &Terms::default());
+        let cells = seen.against[0].cells.clone();
+        cells.into_iter().map(|cell| cell.latency.unwrap().percentiles).collect::<Vec<_>>()
+    };
+    let base = tailed("r1", 8, 10.0, 0.1);
+    for tail in tails(&base, &tailed("r2", 8, 20.0, 0.1)) {
+        // 2000 requests leave two above the 99.9th percentile.
+        assert_eq!(tail.iter().map(|one| one.percentile).collect::<Vec<_>>(), [50.0, 99.0]);
+        assert_eq!((tail[0].verdict, tail[0].direction), (Verdict::Same, None), "{tail:?}");
+        let p99 = &tail[1];
+        assert_eq!((p99.verdict, p99.direction), (Verdict::Different, Some(Direction::Slower)));
+        let (low, high) = p99.ratio.low.zip(p99.ratio.high).unwrap();
+        assert!(1.5 < low && low < 2.0 && 2.0 < high && high < 2.6, "{p99:?}");
+    }
+    // What visits differ by is no difference between sides, and two of them know nothing.
+    for tail in tails(&base, &tailed("r3", 8, 10.0, 1.0)) {
+        assert_eq!(tail[1].verdict, Verdict::Inconclusive, "{tail:?}");
+    }
+    assert!(tails(&base, &tailed("r2", 2, 20.0, 0.1)).iter().all(Vec::is_empty));
 }
 
 #[test]

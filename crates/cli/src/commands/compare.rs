@@ -250,7 +250,17 @@ fn table(against: &Against, details: bool) -> String {
     let visits = format!("visits A/{label}");
     let stalls = format!("stalls A/{label}");
     if details {
-        head.extend([visits.as_str(), "by", "p", "other way", "mean", "p99", stalls.as_str()]);
+        head.extend([
+            visits.as_str(),
+            "by",
+            "p",
+            "other way",
+            "mean",
+            "p50",
+            "p99",
+            "p99.9",
+            stalls.as_str(),
+        ]);
     }
     let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
     rows.extend(against.cells.iter().map(|cell| row(cell, label, details)));
@@ -285,17 +295,22 @@ fn row(cell: &CellComparison, label: &str, details: bool) -> Vec<String> {
     ];
     if details {
         let (a, b) = (&cell.reference, &cell.other);
-        let latency = |of: fn(&explain::compare::LatencyRatio) -> Option<f64>| {
-            let found = cell.latency.as_ref().and_then(of);
-            found.map_or_else(|| "-".to_owned(), |ratio| format!("x{ratio:.2}"))
+        let latency = cell.latency.as_ref();
+        let mean = latency.map_or_else(|| "-".to_owned(), |of| format!("x{:.2}", of.mean_ratio));
+        let tail = |percentile: f64| {
+            let mut all = latency.into_iter().flat_map(|of| &of.percentiles);
+            let own = all.find(|one| one.percentile == percentile);
+            own.map_or_else(|| "-".to_owned(), explain::compare::PercentileRatio::text)
         };
         row.extend([
             format!("{}/{}", a.visits, b.visits),
             method(outcome.method).to_owned(),
             outcome.p.map_or_else(|| "-".to_owned(), chance),
             ratio(outcome.twin),
-            latency(|l| Some(l.mean_ratio)),
-            latency(|l| l.p99_ratio),
+            mean,
+            tail(50.0),
+            tail(99.0),
+            tail(99.9),
             format!("{}/{}", stalls(a.stalls), stalls(b.stalls)),
         ]);
     }

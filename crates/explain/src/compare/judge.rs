@@ -363,6 +363,15 @@ impl Ratio {
     pub(super) fn bare(ln: f64) -> Self {
         Self { ratio: ln.exp(), low: None, high: None }
     }
+
+    /// The other way round: the reference's by the other side's.
+    pub fn inverse(self) -> Self {
+        Self {
+            ratio: 1.0 / self.ratio,
+            low: self.high.map(|high| 1.0 / high),
+            high: self.low.map(|low| 1.0 / low),
+        }
+    }
 }
 
 impl Outcome {

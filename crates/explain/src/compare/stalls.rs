@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::LatencyHistogram;
 
 use crate::closing::load_ns;
 use crate::view::CellView;
@@ -11,8 +10,6 @@ use crate::view::CellView;
 const STALL_MS_MIN: u64 = 100;
 /// And it must be this many times the usual time between completions.
 const STALL_USUAL: f64 = 10.0;
-/// Values that must lie above a percentile.
-const ABOVE_MIN: u64 = 10;
 
 /// Times of at least 100 ms, and of ten usual times between completions, in which nothing
 /// completed.
@@ -70,22 +67,16 @@ impl Stalls {
 /// Of a cell's data operations over all visits that count.
 pub(super) struct Latencies {
     pub mean_ns: f64,
-    pub p99_ns: Option<f64>,
 }
 
 impl Latencies {
     /// `None` when nothing completed.
     pub fn of(cell: &CellView<'_>) -> Option<Self> {
         let (mut requests, mut sum) = (0u64, 0u128);
-        let mut all = LatencyHistogram::new();
         for op in cell.visits.iter().flat_map(|visit| visit.counted()) {
             requests = requests.saturating_add(op.requests);
             sum = sum.saturating_add(op.latency_ns_sum);
-            all.merge(&op.latency);
         }
-        (requests > 0).then(|| Self {
-            mean_ns: sum as f64 / requests as f64,
-            p99_ns: all.quantile_with(0.99, ABOVE_MIN).map(|ns| ns.get() as f64),
-        })
+        (requests > 0).then(|| Self { mean_ns: sum as f64 / requests as f64 })
     }
 }
