@@ -113,3 +113,81 @@ fn memory_and_the_same_place_twice_are_refused() {
     let done = world.ok(&["which", &one, "--dry-run"]);
     assert!(done.out.contains("Takes the sides in turn"), "{}", done.out);
 }
+
+/// A drive that is so many times as slow as another in all that it does, with its own noise.
+fn noisy(world: &World, name: &str, slower: f64, noise: &str) -> String {
+    let us = |time: f64| format!("{:.3}us", time * slower);
+    let text = format!(
+        "schema = 1\nname = \"{name}\"\nwhy = \"a test\"\n[model]\nsize = \"16GiB\"\n\
+         sync_time = \"{}\"\n[model.read]\nlatency = \"{}\"\n[model.write]\nlatency = \"{}\"\n\
+         [model.noise]\n{noise}\n",
+        us(1000.0),
+        us(100.0),
+        us(20.0)
+    );
+    std::fs::write(world.path(name), text).unwrap();
+    format!("model:{name}")
+}
+
+/// Pairs and triples of which the best is known: better by 20 % and more it must be chosen, within 3 %
+/// nothing may be. What wanders as slowly as a visit lasts may leave it open. `PLIMSOLL_WHICH=4` plays
+/// each so often.
+#[test]
+fn planted_places_are_told_apart() {
+    const NOISES: [&str; 4] = [
+        "jitter = 0.1\nvisit_shift = 0.01",
+        "cv = 0.05\nrho = 0.5\njitter = 0.2\nvisit_shift = 0.03",
+        "cv = 0.15\njitter = 0.3",
+        "cv = 0.1\nrho = 0.9\njitter = 0.2\nvisit_shift = 0.05",
+    ];
+    // By how much each is slower than the first.
+    const PLACES: [&[f64]; 6] =
+        [&[1.0, 1.2], &[1.0, 1.5], &[1.0, 1.0], &[1.0, 1.03], &[1.0, 1.25, 2.0], &[1.0, 1.0, 1.4]];
+    let long = std::env::var("PLIMSOLL_WHICH").ok().map(|text| text.parse::<usize>().unwrap());
+    let (mut apart, mut near) = ([0; 3], [0; 3]);
+    let cases = PLACES.iter().flat_map(|places| NOISES.iter().map(move |noise| (places, noise)));
+    // The short form plays each pair and triple once, with one noise or another.
+    let cases = cases.enumerate().filter(|(k, _)| long.is_some() || k % 5 == k / 4 % 5);
+    for (k, (slower, noise)) in cases {
+        for seed in 0..long.unwrap_or(1) {
+            let world = World::new();
+            let turned = slower.iter().cycle().skip(seed % slower.len()).take(slower.len());
+            let names: Vec<(f64, String)> = turned
+                .enumerate()
+                .map(|(at, slower)| (*slower, noisy(&world, &format!("p{at}"), *slower, noise)))
+                .collect();
+            let seed = (1000 * k + seed).to_string();
+            let words: Vec<&str> = names.iter().map(|(_, name)| name.as_str()).collect();
+            let words = [&["which", "--json", "--seed", &seed], words.as_slice()].concat();
+            let found: Value = serde_json::from_str(&world.ok(&words).out).unwrap();
+            let is_apart = slower.iter().filter(|slower| **slower < 1.1).count() == 1;
+            let best = names.iter().find(|(slower, _)| *slower == 1.0).map(|(_, name)| &**name);
+            let chosen = found["choice"] == "use";
+            let wanders = noise.contains("rho = 0.9");
+            let (counts, right, wrong) = match is_apart {
+                true => {
+                    let is_best = found["place"].as_str() == best;
+                    (&mut apart, chosen && is_best, chosen && !is_best)
+                }
+                false => {
+                    (&mut near, found["choice"] == "equal", chosen || found["choice"] == "split")
+                }
+            };
+            counts[if right {
+                0
+            } else if wrong {
+                2
+            } else {
+                1
+            }] += 1;
+            if !right {
+                let said = &found["answer"]["sentences"][0];
+                println!("{slower:?} {noise:?} seed {seed}: {said}");
+            }
+        }
+    }
+    println!("apart: right, open, wrong {apart:?}; equal: {near:?}");
+    let all = |counts: [usize; 3]| counts.iter().sum::<usize>();
+    assert!(apart[0] * 100 >= all(apart) * 95, "{apart:?}");
+    assert!(apart[2] * 20 <= all(apart) && near[2] * 20 <= all(near), "{apart:?} {near:?}");
+}
