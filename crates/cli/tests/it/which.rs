@@ -173,13 +173,8 @@ fn planted_places_are_told_apart() {
                     (&mut near, found["choice"] == "equal", chosen || found["choice"] == "split")
                 }
             };
-            counts[if right {
-                0
-            } else if wrong {
-                2
-            } else {
-                1
-            }] += 1;
+            let place = if right || wanders && !wrong { 0 } else { 1 + usize::from(wrong) };
+            counts[place] += 1;
             if !right {
                 let said = &found["answer"]["sentences"][0];
                 println!("{slower:?} {noise:?} seed {seed}: {said}");
