@@ -146,7 +146,7 @@ fn text(found: &Which) -> String {
     let each = |of: &dyn Fn(&PlaceFigures) -> String| -> Vec<String> {
         others.iter().map(|place| of(place)).collect()
     };
-    let mut columns = Columns::new(vec![true; 2 + 2 * others.len()]);
+    let mut columns = Columns::new((0..2 + 2 * others.len()).map(|k| k == 0).collect());
     let heads = [String::new(), chosen.label.clone()].into_iter();
     let heads = heads.chain(each(&|place| place.label.clone()));
     columns
