@@ -81,6 +81,15 @@ fn one_place_has_figures_and_no_choice() {
 }
 
 #[test]
+fn several_targets_of_a_run_are_said_to_be_one_result() {
+    let world = World::new();
+    let words = ["run", "random-read", "--dry-run", "--target", "a.dat", "--target", "b.dat"];
+    let hint = "there is one result; to compare places: `plimsoll which A B`";
+    assert!(world.ok(&words).err.contains(hint), "{:?}", world.run(&words));
+    assert!(!world.ok(&words[..5]).err.contains(hint));
+}
+
+#[test]
 fn sqlite_commits_one_by_one() {
     let world = World::new();
     let one = place(&world, "one", 1000, 100);
