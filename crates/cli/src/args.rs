@@ -31,6 +31,7 @@ Examples:
 
 const ENVIRONMENT: &str = "\
 Environment:
+  PLIMSOLL_STORE       as --store
   XDG_DATA_HOME, HOME  where the store is: see `plimsoll path`
   NO_COLOR             if set and not empty, nothing is coloured
   TERM                 if `dumb`, nothing is coloured and no line is drawn twice";
@@ -57,6 +58,7 @@ pub struct Cli {
 pub struct Common {
     /// Keep results in this file instead of the usual one (see `plimsoll path`)
     #[arg(long, value_name = "FILE", global = true, help_heading = "Everywhere")]
+    #[arg(env = "PLIMSOLL_STORE", hide_env = true)]
     pub store: Option<PathBuf>,
     /// Colour messages
     #[arg(long, value_name = "WHEN", global = true, help_heading = "Everywhere")]

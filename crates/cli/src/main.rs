@@ -10,6 +10,7 @@ mod order;
 mod output;
 mod parts;
 mod progress;
+mod questions;
 mod requests;
 mod result_file;
 mod signals;

@@ -18,6 +18,7 @@ use crate::input;
 use crate::options::{ConsentOptions, Exception, MannerOptions, SuiteOptions};
 use crate::output::Output;
 use crate::parts::List;
+use crate::questions;
 
 /// Longest suite file that is read: the suite reader takes less, and `/dev/zero` has no end.
 const SUITE_BYTES_MAX: u64 = 64 << 20;
@@ -169,6 +170,11 @@ fn find(name: &OsStr, base: &Path) -> Result<(Found, Base), Failure> {
     Ok((found, path.parent().map(Path::to_path_buf)))
 }
 
+/// The suite of that name that comes with the program, as it is.
+pub fn builtin(name: &str) -> Result<Found, Failure> {
+    find_builtin(OsStr::new(name)).unwrap_or_else(|| Err(no_such_suite(name))).map(|found| found.0)
+}
+
 fn find_builtin(name: &OsStr) -> Option<Result<(Found, Base), Failure>> {
     let name = name.to_str()?;
     let found = suite::find_builtin(name).or_else(|| suite::find_list(name))?;
@@ -176,16 +182,11 @@ fn find_builtin(name: &OsStr) -> Option<Result<(Found, Base), Failure>> {
 }
 
 fn no_such_suite(name: &str) -> Failure {
-    let known: Vec<_> =
-        suite::builtin().iter().chain(suite::builtin_lists()).map(|suite| suite.name).collect();
-    let near = known
-        .iter()
-        .map(|known| (strsim::jaro_winkler(name, known), known))
-        .filter(|(score, _)| *score >= 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    let hint = match near {
-        Some((_, near)) => format!("did you mean `{near}`?"),
-        None => format!("known are {}; a suite of your own is a FILE.toml", known.join(", ")),
+    let near = questions::groups().map(|groups| questions::near(&groups, name));
+    let hint = match near.unwrap_or_default().as_slice() {
+        [] => "`plimsoll suite list` has them by question; a suite of your own is a FILE.toml"
+            .to_owned(),
+        near => format!("did you mean `{}`?", near.join("` or `")),
     };
     Failure::new(ExitCode::Usage, format!("no suite `{name}`")).hint(hint)
 }

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 
 use clap::ValueEnum;
+use console::Term;
 
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -35,7 +36,11 @@ const CYAN: &str = "\x1b[36m";
 const RESET: &str = "\x1b[0m";
 
 impl Output {
+    /// Has tables and texts fit a terminal, if stdout is one.
     pub fn new(wish: ColorWish) -> Self {
+        if let Some((_, columns)) = Term::stdout().size_checked() {
+            report::fit_lines_of(columns);
+        }
         let color = |is_terminal: bool| match wish {
             ColorWish::Always => true,
             ColorWish::Never => false,

@@ -1,6 +1,9 @@
 //! Which of several places a database should run on: their figures, and whether one is better.
 
+use std::collections::BTreeMap;
+
 use finding::{Code, Finding, Number, Question, Section, Severity, Value};
+use record::stack::What;
 use record::{RunState, VisitEnd};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -121,14 +124,17 @@ pub fn which(views: &[View<'_>], terms: &Terms, minutes: u64) -> Which {
     let (choice, chosen, left) = choose(&places, &standings);
     let mut found: Vec<Finding> = failed(&places);
     let ratios = chosen.map(|k| ratios(&places, &against, k)).unwrap_or_default();
+    let unfinished = views.iter().any(|view| view.run.header.state != RunState::Complete);
     match chosen.and_then(|k| Some((k, views.get(k)?))) {
         None => found.push(Finding::new(Code::WhichNothing)),
         Some((k, view)) => {
-            found.extend(first(&places, &standings, &ratios, (choice, k, &left), terms, minutes));
+            let said = first(&places, &standings, &ratios, (choice, k, &left), terms, minutes);
+            found.extend(said.map(|said| said.with("unfinished", unfinished)));
+            found.extend(on_one_disk(views));
             found.extend(limit(view, &places[k]));
             found.extend(stalled(&places));
             found.extend(cached(&places));
-            found.push(sure(views, &places, &left, terms));
+            found.push(sure(views, &places, &left, terms).with("unfinished", unfinished));
             found.push(disturbed(views));
         }
     }
@@ -367,6 +373,26 @@ fn failed(places: &[PlaceFigures]) -> Vec<Finding> {
     places.iter().filter(|place| place.failed > 0).map(found).collect()
 }
 
+/// Places that share disks: what differs between them is something else.
+fn on_one_disk(views: &[View<'_>]) -> Vec<Finding> {
+    let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (k, view) in views.iter().enumerate() {
+        let Some(tree) = &view.run.header.stack else { continue };
+        let disks = tree.layers.iter().filter(|layer| matches!(layer.what, What::Disk(_)));
+        disks.for_each(|disk| places.entry(&disk.id).or_default().push(label(k)));
+    }
+    let mut disks: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
+    for (disk, places) in places.into_iter().filter(|(_, places)| places.len() > 1) {
+        disks.entry(places).or_default().push(disk.to_owned());
+    }
+    let found = |(places, disks): (Vec<String>, Vec<String>)| {
+        Finding::new(Code::WhichOneDisk)
+            .with("places", Value::words(finding::numbers::list(&places)))
+            .with("disks", Value::words(finding::numbers::list(&disks)))
+    };
+    disks.into_iter().map(found).collect()
+}
+
 /// Places that stood still.
 fn stalled(places: &[PlaceFigures]) -> Option<Finding> {
     let (stood, others): (Vec<_>, Vec<_>) = places.iter().partition(|place| place.stalls > 0);
@@ -458,10 +484,8 @@ fn sure(views: &[View<'_>], places: &[PlaceFigures], left: &[usize], terms: &Ter
     let named: Vec<Value> = places.iter().map(named).collect();
     let visits = |view: &View<'_>| view.grid_rows().map(|row| row.visits.len()).min().unwrap_or(0);
     let blocks = left.iter().filter_map(|&k| views.get(k)).map(visits).min();
-    let unfinished = views.iter().any(|view| view.run.header.state != RunState::Complete);
     Finding::new(Code::WhichSure)
         .with("blocks", blocks.unwrap_or(0))
-        .with("unfinished", unfinished)
         .with("several", views.len() > 1)
         .with_some("places", (places.len() > 1).then_some(Value::List(named)))
         .with("confidence", Number::share(terms.confidence))
@@ -471,6 +495,13 @@ fn sure(views: &[View<'_>], places: &[PlaceFigures], left: &[usize], terms: &Ter
 /// What disturbed any of them, each kind once. That streams cost each other is asked for.
 fn disturbed(views: &[View<'_>]) -> Finding {
     let mut by: Vec<Value> = Vec::new();
+    let is_foreign = |view: &View<'_>| {
+        let marks = Findings::of(view).marks(view);
+        marks.iter().any(|mark| mark.code == Code::ForeignTraffic)
+    };
+    if views.iter().any(is_foreign) {
+        by.push(Value::words("traffic on the device that was not asked for"));
+    }
     for view in views {
         let explanation = Explanation::of(std::slice::from_ref(view), &Context::default());
         let all = explanation.runs.into_iter().flat_map(|run| run.sections);
@@ -485,5 +516,30 @@ fn disturbed(views: &[View<'_>]) -> Finding {
     match by.is_empty() {
         true => Finding::new(Code::AnswerUndisturbed),
         false => Finding::new(Code::AnswerDisturbed).with("by", Value::List(by)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::TargetKind;
+
+    use super::*;
+    use crate::advice::example::{disk, fs, tree};
+    use crate::freeze::tests::run;
+
+    #[test]
+    fn places_on_one_disk_are_said_to_be() {
+        let on = |id: &str| {
+            let mut run = run(TargetKind::File, Vec::new());
+            run.header.stack = Some(tree(vec![fs("ext4", id, "rw"), disk(id, "pci0000:00")]));
+            run
+        };
+        let unseen = run(TargetKind::File, Vec::new());
+        let runs = [on("sda"), on("sdb"), on("sda"), unseen, on("sdc"), on("sdb")];
+        let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
+        let said: Vec<String> = on_one_disk(&views).iter().map(Finding::text).collect();
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said[0].starts_with("One disk: A and C share sda,"), "{said:?}");
+        assert!(said[1].starts_with("One disk: B and F share sdb,"), "{said:?}");
     }
 }

@@ -17,4 +17,4 @@ pub use crate::hlog::{HlogError, hlog};
 pub use crate::json::{Document, SCHEMA, document, schema};
 pub use crate::parquet::{ParquetFailed, parquet};
 pub use crate::rows::{COLUMNS, Column, Kind};
-pub use crate::text::{Columns, plain, three_digits, wrapped};
+pub use crate::text::{Columns, fit_lines_of, plain, three_digits, wrapped};

@@ -1,6 +1,7 @@
 //! Text for terminals: foreign text made harmless, numbers at three digits, dates.
 
 use std::fmt::Write;
+use std::sync::OnceLock;
 
 /// Text from outside with everything that a terminal would obey or hide instead of print written out
 /// as an escape: what [`units::is_unseen`] says.
@@ -61,43 +62,77 @@ pub fn utc(unix_ns: i64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// Widest line of a table, and of text.
-pub const WIDTH: usize = 100;
+/// Widest line of a table, and of text, where nobody says otherwise.
+const WIDTH_MAX: usize = 100;
+/// Narrower columns of text would be a letter under a letter.
+const TEXT_MIN: usize = 12;
+/// Narrower terminals break lines themselves.
+const WIDTH_MIN: usize = 40;
 
-/// Lines of at most [`WIDTH`], the first after `lead`, the others as far in.
+/// The terminal is one for the whole program, and every table and text goes there.
+static WIDTH: OnceLock<usize> = OnceLock::new();
+
+/// Has all tables and texts fit lines of so many characters, but of 100 at most. The first call
+/// counts; without one it is 100.
+pub fn fit_lines_of(columns: u16) {
+    let _ = WIDTH.set(usize::from(columns).clamp(WIDTH_MIN, WIDTH_MAX));
+}
+
+/// Widest line of a table, and of text.
+pub(crate) fn width() -> usize {
+    WIDTH.get().copied().unwrap_or(WIDTH_MAX)
+}
+
+/// Lines of at most [`width`], the first after `lead`, the others as far in.
 pub fn wrapped(lead: &str, text: &str) -> String {
     let indent = lead.chars().count();
     let mut out = String::new();
-    let mut line = lead.to_owned();
-    let mut used = indent;
+    for (k, line) in folded(text, width().saturating_sub(indent).max(1)).iter().enumerate() {
+        // Writing to a string cannot fail.
+        let _ = if k == 0 {
+            writeln!(out, "{lead}{line}")
+        } else {
+            writeln!(out, "{:indent$}{line}", "")
+        };
+    }
+    out
+}
+
+/// Text in lines of at most `width` characters, broken at spaces where there are any.
+fn folded(text: &str, width: usize) -> Vec<String> {
+    if text.chars().count() <= width {
+        return vec![text.to_owned()];
+    }
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    let mut used = 0;
     for word in text.split(' ') {
         let mut word: Vec<char> = word.chars().collect();
-        if used > indent && used + 1 + word.len() > WIDTH {
-            out.push_str(&line);
-            out.push('\n');
-            line = " ".repeat(indent);
-            used = indent;
-        } else if used > indent {
+        if used > 0 && used + 1 + word.len() > width {
+            lines.push(std::mem::take(&mut line));
+            used = 0;
+        } else if used > 0 {
             line.push(' ');
             used += 1;
         }
-        // Longer than a line: a path.
-        while used + word.len() > WIDTH {
-            let rest = word.split_off(WIDTH - used);
-            line.extend(word);
-            out.push_str(&line);
-            out.push('\n');
-            (line, used, word) = (" ".repeat(indent), indent, rest);
+        // Longer than a line: a path, or names in a row.
+        while word.len() > width {
+            let parts = word.iter().take(width).rposition(|c| "/+_-,".contains(*c));
+            let rest = word.split_off(parts.map_or(width, |at| at + 1));
+            lines.push(word.into_iter().collect());
+            word = rest;
         }
         used += word.len();
         line.extend(word);
     }
-    out.push_str(&line);
-    out.push('\n');
-    out
+    lines.push(line);
+    lines
 }
 
 /// Rows of cells as text, columns aligned, two spaces between them, no space at a line's end.
+///
+/// Where lines are longer than there is room, text is folded in its column; columns that still have
+/// no room stand below, after those of text at the left once more. Nothing is left out.
 #[derive(Debug, Default)]
 pub struct Columns {
     rows: Vec<Vec<String>>,
@@ -116,7 +151,7 @@ impl Columns {
     }
 
     /// Widths of the columns.
-    pub fn widths(&self) -> Vec<usize> {
+    fn widths(&self) -> Vec<usize> {
         let mut widths = vec![0; self.left.len()];
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
@@ -126,15 +161,73 @@ impl Columns {
         widths
     }
 
-    /// The lines, each with its end.
+    /// Whether no line is longer than there is room, and no text has to be folded.
+    pub(crate) fn fits(&self) -> bool {
+        line_of(&self.widths()) <= width()
+    }
+
+    /// Whether all columns stand beside each other once texts are folded.
+    pub(crate) fn fits_folded(&self) -> bool {
+        line_of(&self.narrowed(width())) <= width()
+    }
+
+    /// Widths of the columns, those of text as small as there is need.
+    fn narrowed(&self, room: usize) -> Vec<usize> {
+        let mut widths = self.widths();
+        while line_of(&widths) > room {
+            let texts = widths.iter_mut().zip(&self.left);
+            let texts = texts.filter(|(width, left)| **left && **width > TEXT_MIN);
+            let Some((widest, _)) = texts.max_by_key(|(width, _)| **width) else { break };
+            *widest -= 1;
+        }
+        widths
+    }
+
+    /// The lines, each with its end; as long as they are where no terminal is to be fitted.
     pub fn print(&self) -> String {
-        let widths = self.widths();
+        self.in_lines_of(WIDTH.get().copied().unwrap_or(usize::MAX))
+    }
+
+    /// The same, folded for files and pipes, too.
+    pub(crate) fn print_folded(&self) -> String {
+        self.in_lines_of(width())
+    }
+
+    fn in_lines_of(&self, room: usize) -> String {
+        let widths = self.narrowed(room);
+        // What a line is about.
+        let about = self.left.iter().take_while(|left| **left).count();
         let mut out = String::new();
-        for row in &self.rows {
+        let mut from = about;
+        loop {
+            let mut block: Vec<usize> = (0..about).collect();
+            let mut used = line_of(&widths[..about]);
+            while from < widths.len() {
+                used += 2 + widths[from];
+                if used > room && block.len() > about {
+                    break;
+                }
+                block.push(from);
+                from += 1;
+            }
+            self.rows.iter().for_each(|row| self.print_row(row, &block, &widths, &mut out));
+            if from >= widths.len() {
+                return out;
+            }
+            out.push('\n');
+        }
+    }
+
+    /// Some columns of a row: as many lines as the longest text in them takes.
+    fn print_row(&self, row: &[String], columns: &[usize], widths: &[usize], out: &mut String) {
+        let cells: Vec<Vec<String>> =
+            columns.iter().map(|&k| folded(&row[k], widths[k].max(1))).collect();
+        for at in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
             let mut line = String::new();
-            for ((cell, &width), &left) in row.iter().zip(&widths).zip(&self.left) {
+            for (lines, &k) in cells.iter().zip(columns) {
+                let (cell, width) = (lines.get(at).map_or("", String::as_str), widths[k]);
                 // Writing to a string cannot fail.
-                let _ = if left {
+                let _ = if self.left[k] {
                     write!(line, "{cell:<width$}  ")
                 } else {
                     write!(line, "{cell:>width$}  ")
@@ -143,8 +236,12 @@ impl Columns {
             out.push_str(line.trim_end());
             out.push('\n');
         }
-        out
     }
+}
+
+/// Length of a line of columns so wide.
+fn line_of(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
 }
 
 #[cfg(test)]
@@ -197,9 +294,30 @@ mod tests {
     fn long_texts_are_wrapped() {
         let text = format!("{} {} {}", "a".repeat(60), "b".repeat(60), "c".repeat(250));
         let lines = wrapped("  1 ", &text);
-        assert!(lines.lines().all(|line| line.len() <= WIDTH), "{lines}");
+        assert!(lines.lines().all(|line| line.len() <= WIDTH_MAX), "{lines}");
         assert_eq!(lines.lines().count(), 5);
         let letters = lines.chars().filter(|c| c.is_alphabetic()).count();
         assert_eq!(letters, 60 + 60 + 250);
+    }
+
+    #[test]
+    fn tables_are_no_wider_than_there_is_room() {
+        let mut table = Columns::new(vec![true, false, false, false]);
+        table.row(["what", "A", "B", "A / B"].map(str::to_owned).into());
+        let what = "commits/s by 16 sessions beside reads and a checkpoint";
+        table.row(
+            [what, "78.9 K [78.3, 79.5]", "6.09 K [6.00, 6.19]", "x13.0"].map(str::to_owned).into(),
+        );
+        assert_eq!(table.in_lines_of(200).lines().count(), 2);
+        for room in [80, 60, 40, 36] {
+            let text = table.in_lines_of(room);
+            assert!(text.lines().all(|line| line.chars().count() <= room), "{room}:\n{text}");
+            for cell in ["checkpoint", "78.9 K [78.3, 79.5]", "6.09 K [6.00, 6.19]", "x13.0"] {
+                assert!(text.contains(cell), "{cell} at {room}:\n{text}");
+            }
+        }
+        // Text is folded first; then columns stand below, named once more.
+        assert_eq!(table.in_lines_of(80).matches("what").count(), 1);
+        assert_eq!(table.in_lines_of(40).matches("what").count(), 2);
     }
 }

@@ -7,6 +7,7 @@
 mod anew;
 mod clock;
 mod directory;
+mod doubts;
 mod error;
 mod events;
 mod fill;

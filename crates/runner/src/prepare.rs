@@ -10,13 +10,13 @@ use record::{
     Blocks, CellRecord, PartOf, RunHeader, RunState, StackTree, StreamPlan, TargetRecord, Warning,
 };
 use stack::{Action, Consent, Host, Own, PathKind, Permit, Target};
-use stats::steady::LAST_HALF_ROUNDS_MIN;
 use suite::model::{
     CacheStep, Cell, Data, Last, Method, Operation, Precondition, StartFile, Stream, Suite,
 };
 use units::{Bytes, Nanos};
 
 use crate::clock::TurnClock;
+use crate::doubts::doubts;
 use crate::fill::{self, Pass};
 use crate::find::{Found, checked, find_paths, set_size};
 use crate::ground::{in_flight, twin_buffer};
@@ -103,6 +103,11 @@ impl Prepared {
     /// What will be stored of it; the id comes with the store.
     pub fn header(&self) -> &RunHeader {
         &self.header
+    }
+
+    /// How long its visits take at least; filling files comes on top.
+    pub fn least_duration(&self) -> Nanos {
+        self.schedule().left(&[]).time
     }
 
     /// Whether anything outside of this process is written.
@@ -490,7 +495,12 @@ fn finish(
         });
     }
     let mut passes = fill::passes(&suite);
-    let mut warnings: Vec<Warning> = suite.phases.iter().filter_map(too_few_rounds).collect();
+    let machine = stack::machine(host);
+    let memory = match &found.ground {
+        Ground::Paths(_) => Bytes::new(machine.memory_bytes),
+        _ => Bytes::ZERO,
+    };
+    let mut warnings = doubts(&suite, memory);
     warnings.extend(found.asked.map(|asked| smaller(asked, suite.files.size)));
     warnings.extend(found.shorter.map(|wanted| shorter(wanted, suite.files.size)));
     let mut remarks = Vec::new();
@@ -557,7 +567,7 @@ fn finish(
             Ground::Paths(paths) => Some(below(host, paths.targets())),
             _ => None,
         },
-        machine: stack::machine(host),
+        machine,
         started_unix_ns: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
         state: RunState::Running,
         visits_planned: 0,
@@ -608,20 +618,6 @@ fn preconditioning(passes: &[Pass]) -> Option<String> {
     (!what.is_empty()).then(|| what.join(", "))
 }
 
-/// That a phase cannot be shown to be steady, however it goes.
-fn too_few_rounds(phase: &suite::model::Phase) -> Option<Warning> {
-    let most = phase.steady?.rounds_max as usize;
-    (most < LAST_HALF_ROUNDS_MIN).then(|| {
-        let rounds = counted(most, "round");
-        let text = format!(
-            "phase {}: {rounds} at most cannot show whether it is steady, which takes \
-             {LAST_HALF_ROUNDS_MIN}: its figures are a moment's (steady.rounds_max)",
-            phase.name
-        );
-        Warning::new("rounds-few", text)
-    })
-}
-
 fn coordinates(phase: &suite::model::Phase, cell: &Cell) -> Vec<(String, String)> {
     phase
         .axes
@@ -668,7 +664,7 @@ pub(crate) fn impossible(cell: &Cell, unit: Bytes) -> Option<String> {
 }
 
 /// `1 visit`, `2 visits`.
-fn counted(n: usize, what: &str) -> String {
+pub(crate) fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 

@@ -7,6 +7,7 @@ use clap::Args;
 use explain::calibration::{Calibration, ClockFacts, VERSION, machine_key};
 use explain::compare::Floor;
 use record::{Run, RunHeader, RunState};
+use report::Columns;
 use runner::{Order, Outcome, Prepared, Settings, TargetName};
 use store::{Store, StoreError, StoredCalibration};
 use suite::SuiteSource;
@@ -406,14 +407,9 @@ fn text(found: &Calibration) -> String {
         found.blocks
     );
     let rows = found.rows();
-    let columns = rows.first().map_or(0, |row| row.len());
-    let wide = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| wide(column).unwrap_or(0)).collect();
-    for row in &rows {
-        let cells = row.iter().zip(&widths).map(|(text, width)| format!("{text:<width$}"));
-        out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        out.push('\n');
-    }
+    let mut columns = Columns::new(vec![true; 5]);
+    rows.into_iter().for_each(|row| columns.row(row.into()));
+    out.push_str(&columns.print());
     out.push('\n');
     for sentence in found.sentences() {
         out.push_str(&sentence);

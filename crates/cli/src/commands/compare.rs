@@ -11,6 +11,7 @@ use explain::compare::{
 use explain::view::View;
 use explain::visits::head;
 use record::{Run, RunSummary};
+use report::Columns;
 use store::Store;
 
 use crate::args::Common;
@@ -243,7 +244,7 @@ fn paragraph(out: &mut String, sentences: &[String]) {
     }
 }
 
-/// A line per cell; columns as wide as their widest entry.
+/// A line per cell.
 fn table(against: &Against, details: bool) -> String {
     let label = against.label.as_str();
     let mut head = vec!["cell", "A", label, "ratio", "verdict"];
@@ -264,18 +265,11 @@ fn table(against: &Against, details: bool) -> String {
     }
     let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
     rows.extend(against.cells.iter().map(|cell| row(cell, label, details)));
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut out = String::new();
-    for row in &rows {
-        let cells = row.iter().zip(&widths).map(|(text, width)| format!("{text:<width$}"));
-        out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        out.push('\n');
-    }
-    out
+    // Text, that may be folded, are the cell, the verdict and the method.
+    let count = rows.first().map_or(0, Vec::len);
+    let mut columns = Columns::new((0..count).map(|k| matches!(k, 0 | 4 | 6)).collect());
+    rows.into_iter().for_each(|row| columns.row(row));
+    columns.print()
 }
 
 fn row(cell: &CellComparison, label: &str, details: bool) -> Vec<String> {

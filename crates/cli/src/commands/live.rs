@@ -13,6 +13,7 @@ use record::{Blocks, Run, RunState};
 use runner::{Event, Order, Outcome, Prepared, RunError, Running, TargetName, TurnClock, Watcher};
 use serde::Deserialize;
 use stats::Random;
+use stats::paired::BLOCKS_MIN;
 use stats::random::derive_seed;
 use store::Store;
 use suite::SuiteSource;
@@ -182,6 +183,10 @@ pub fn measure(
     if let Some(why) = &plan.unchecked {
         output.note(&report::plain(&unchecked(why)));
     }
+    if (plan.blocks as usize) < BLOCKS_MIN {
+        output.warning(&few(plan.blocks));
+    }
+    output.note(&in_all(&plan));
     let signals = SignalWatch::start()?;
     let looks = Looks { args, common, output, are_two: has_two_looks(&plan.sides, plan.blocks) };
     let (outcomes, again) = play(plan, common, output, &signals, &looks)?;
@@ -463,6 +468,18 @@ fn unchecked(why: &str) -> String {
     format!("no block holds A against itself, so nothing checks the comparison: {why}")
 }
 
+fn few(blocks: u32) -> String {
+    format!("{} decide nothing: it takes {BLOCKS_MIN} (--blocks)", counted(blocks.into(), "block"))
+}
+
+/// How long all sides take together.
+fn in_all(plan: &Plan) -> String {
+    let sides = plan.sides.iter().chain(&plan.again);
+    let times = sides.map(|side| side.prepared.least_duration().get());
+    let time = Nanos::new(times.fold(0, u64::saturating_add));
+    format!("takes {} in all, and the time to fill files", at_least(time))
+}
+
 fn describe(plan: &Plan, output: &Output) -> Result<(), Failure> {
     let (sides, blocks) = (&plan.sides, plan.blocks);
     let mut lines = Vec::new();
@@ -486,6 +503,10 @@ fn describe(plan: &Plan, output: &Output) -> Result<(), Failure> {
             counted(n as u64, "block")
         )),
     }
+    if (blocks as usize) < BLOCKS_MIN {
+        lines.push(few(blocks) + ".");
+    }
+    lines.push(in_all(plan).replacen('t', "T", 1) + ".");
     if has_two_looks(sides, blocks) {
         lines.push("Looks at it after 10 blocks, and ends there if all is decided.".to_owned());
     }

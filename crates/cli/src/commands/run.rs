@@ -92,6 +92,12 @@ pub fn run(args: &RunArgs, common: &Common, output: Output) -> Result<ExitCode, 
         return Err(Failure::new(ExitCode::Usage, message).hint(hint));
     }
     order::tell_doubts(&source, &output);
+    if args.target.len() > 1 {
+        output.note(
+            "requests are spread over all targets, and there is one result; to compare places: \
+             `plimsoll which A B`",
+        );
+    }
     let store_path = order::store_path(common)?;
     let prepared = runner::prepare(&Order {
         source,

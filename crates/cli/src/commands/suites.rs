@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::fmt::Write;
 
 use clap::{Args, Subcommand, ValueEnum};
+use report::Columns;
 use serde::Serialize;
 use suite::model::{Cell, Method, Order, Phase, Stream, Suite};
-use suite::{CheckContext, Found, SuiteError};
+use suite::{CheckContext, Found};
 use units::{Bytes, Nanos};
 
 use crate::exit::ExitCode;
@@ -15,6 +16,7 @@ use crate::options::SuiteOptions;
 use crate::order::{self, Ordered};
 use crate::output::{Output, json};
 use crate::parts::List;
+use crate::questions;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,7 +50,7 @@ enum SuiteCommand {
     Show(ShowArgs),
 }
 
-/// List the suites that come with the program
+/// List the suites that come with the program, by the question that they answer
 #[derive(Debug, Args)]
 #[command(after_help = LIST_EXAMPLES)]
 struct ListArgs {
@@ -119,8 +121,10 @@ struct Suites {
 
 #[derive(Serialize)]
 struct Line {
-    name: &'static str,
+    name: String,
     title: String,
+    /// The question that it answers.
+    group: String,
     has_quick: bool,
     /// Of a list of suites.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -128,27 +132,37 @@ struct Line {
 }
 
 fn list(args: &ListArgs, output: &Output) -> Result<(), Failure> {
-    let all = suite::builtin().iter().chain(suite::builtin_lists());
-    let lines: Result<Vec<_>, SuiteError> = all.map(line).collect();
-    let mut suites = lines?;
-    suites.sort_by_key(|suite| suite.name);
+    let groups = questions::groups()?;
+    let members = groups.iter().flat_map(|group| group.suites.iter().map(move |one| (group, one)));
+    let lines = members.map(|(group, one)| line(&one.name, &group.title));
+    let mut suites = lines.collect::<Result<Vec<Line>, Failure>>()?;
     if args.json {
+        suites.sort_by(|one, other| one.name.cmp(&other.name));
         return output.print(&json(&Suites { schema: "plimsoll.suites/1", suites })?);
     }
     let width = suites.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
-    let text = suites.iter().map(|suite| format!("{:<width$}  {}\n", suite.name, suite.title));
-    output.print(&text.collect::<String>())
+    let mut text = String::new();
+    for group in suites.chunk_by(|one, other| one.group == other.group) {
+        let title = group.first().map_or("", |suite| suite.group.as_str());
+        text.push_str(&format!("{}{title}\n", if text.is_empty() { "" } else { "\n" }));
+        let mut columns = Columns::new(vec![true, true]);
+        for Line { name, title, .. } in group {
+            columns.row(vec![format!("  {name:<width$}"), title.clone()]);
+        }
+        text.push_str(&columns.print());
+    }
+    output.print(&text)
 }
 
-fn line(builtin: &suite::Builtin) -> Result<Line, SuiteError> {
-    let (title, has_quick, parts) = match suite::read(builtin.text, builtin.file)? {
+fn line(name: &str, group: &str) -> Result<Line, Failure> {
+    let (title, has_quick, parts) = match order::builtin(name)? {
         Found::Suite(source) => (source.title().to_owned(), source.has_quick(), Vec::new()),
         Found::Parts(list) => {
             let parts: Vec<_> = list.parts().iter().map(|part| part.suite.clone()).collect();
             (list.title().to_owned(), true, parts)
         }
     };
-    Ok(Line { name: builtin.name, title, has_quick, parts })
+    Ok(Line { name: name.to_owned(), title, group: group.to_owned(), has_quick, parts })
 }
 
 #[derive(Serialize)]

@@ -56,7 +56,8 @@ pub struct WhichArgs {
     /// Directories, files, devices or simulated devices (`model:FILE`)
     #[arg(required = true, value_name = "PLACE")]
     places: Vec<String>,
-    /// Whose page size and flush: postgres (8 KiB, fdatasync) or innodb (16 KiB, fsync)
+    /// Whose pages and flush: postgres (8 KiB, fdatasync), innodb (16 KiB, fsync) or sqlite (4 KiB,
+    /// fdatasync, one writer at a time)
     #[arg(long = "for", value_name = "DATABASE", value_enum, default_value_t = Database::Postgres)]
     #[arg(hide_possible_values = true)]
     database: Database,
@@ -95,6 +96,8 @@ enum Database {
     Postgres,
     /// MySQL and MariaDB as they come.
     Innodb,
+    /// SQLite in WAL mode, flushed at each commit (synchronous=FULL): one writer at a time.
+    Sqlite,
 }
 
 pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
@@ -146,7 +149,7 @@ fn text(found: &Which) -> String {
     let each = |of: &dyn Fn(&PlaceFigures) -> String| -> Vec<String> {
         others.iter().map(|place| of(place)).collect()
     };
-    let mut columns = Columns::new(vec![true; 2 + 2 * others.len()]);
+    let mut columns = Columns::new((0..2 + 2 * others.len()).map(|k| k == 0).collect());
     let heads = [String::new(), chosen.label.clone()].into_iter();
     let heads = heads.chain(each(&|place| place.label.clone()));
     columns
@@ -221,6 +224,13 @@ impl WhichArgs {
                 ("checkpoint.block_size", "16KiB"),
                 ("commit.sync", "fsync"),
                 ("commits.sync", "fsync"),
+            ],
+            // What stands in the log is whole pages; no other session may write meanwhile.
+            Database::Sqlite => &[
+                ("streams", r#"["commit","reads",["commit","reads","checkpoint"]]"#),
+                ("commit.block_size", "4KiB"),
+                ("reads.block_size", "4KiB"),
+                ("checkpoint.block_size", "4KiB"),
             ],
         };
         let value = |text: &str| toml::Value::String(text.to_owned());

@@ -441,6 +441,28 @@ fn a_dry_run_touches_nothing() {
 }
 
 #[test]
+fn how_long_it_takes_and_what_it_cannot_decide_are_said_before() {
+    let world = twins(1.0);
+    let words = ["compare", "--live", "a.toml", "b.toml", "--aa-every", "0"];
+    let said =
+        |blocks: &str| world.ok(&[&words[..], &["--dry-run", "--blocks", blocks]].concat()).out;
+    let (few, enough) = (said("5"), said("6"));
+    assert!(few.contains("5 blocks decide nothing: it takes 6"), "{few}");
+    assert!(!enough.contains("decide nothing"), "{enough}");
+    // A side has 6 visits of 20 ms and their ramps.
+    let of = |text: &str, after: &str| {
+        let (_, rest) = text.split_once(after)?;
+        rest.split_whitespace().next()?.parse::<f64>().ok()
+    };
+    let side = of(&enough, "Takes at least ").unwrap();
+    let (_, all) = enough.split_once("random order.\n").unwrap();
+    assert_eq!(of(all, "Takes at least ").unwrap(), 2.0 * side, "{enough}");
+    let done = world.ok(&[&words[..], &["--blocks", "5"]].concat());
+    assert!(done.err.contains("warning: 5 blocks decide nothing"), "{done:?}");
+    assert!(done.err.contains(" in all, and the time to fill files"), "{done:?}");
+}
+
+#[test]
 fn an_interrupt_leaves_both_sides_and_says_what_they_allow() {
     let world = World::new();
     for name in ["a.toml", "b.toml"] {

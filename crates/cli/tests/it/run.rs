@@ -187,6 +187,8 @@ fn the_store_is_where_it_is_said_to_be() {
     world.ok(&run);
     assert!(world.path("my.db").exists() && !world.store().exists());
     assert!(world.ok(&["list", "--store", "my.db"]).out.contains("r1"));
+    let named = world.command(&["path"]).env("PLIMSOLL_STORE", "its.db").output().unwrap();
+    assert_eq!(String::from_utf8(named.stdout).unwrap(), "its.db\n");
     let mut lost = world.command(&["path"]);
     assert_eq!(lost.env_remove("HOME").status().unwrap().code(), Some(6));
 }

@@ -134,3 +134,32 @@ fn a_list_of_places_is_saved_and_played_again() {
     assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{refused:?}");
     assert!(refused.err.contains(told), "{refused:?}");
 }
+
+#[test]
+fn suites_are_found_by_their_question() {
+    let world = World::new();
+    let done = world.run(&["run", "commits"]);
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains("did you mean `wal` or `pg-test-fsync`?"), "{}", done.err);
+    let list = world.ok(&["suite", "list"]).out;
+    let at = |name: &str| list.find(&format!("\n  {name} ")).unwrap();
+    assert!(list.starts_with("Start here\n  which "), "{list}");
+    assert!(at("wal") < at("random-read") && at("random-read") < at("bonnie"), "{list}");
+    let json = world.ok(&["suite", "list", "--json"]).out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let suites = json["suites"].as_array().unwrap();
+    let wal = suites.iter().find(|suite| suite["name"] == "wal").unwrap();
+    assert_eq!(wal["group"], "Start here");
+}
+
+#[test]
+fn what_is_in_flight_among_commits_is_called_sessions() {
+    let world = World::new();
+    let words = ["run", "wal", "--quick", "-q", "--seed", "1", "--target"];
+    let table = world.ok(&[&words[..], &[&world.model()]].concat()).out;
+    let head = |phase: &str| {
+        let mut lines = table.lines().skip_while(|line| *line != phase);
+        lines.nth(1).unwrap_or_default().split_whitespace().next().unwrap_or_default()
+    };
+    assert_eq!(head("commits-fdatasync"), "sessions", "{table}");
+}

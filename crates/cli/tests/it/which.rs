@@ -81,6 +81,28 @@ fn one_place_has_figures_and_no_choice() {
 }
 
 #[test]
+fn several_targets_of_a_run_are_said_to_be_one_result() {
+    let world = World::new();
+    let words = ["run", "random-read", "--dry-run", "--target", "a.dat", "--target", "b.dat"];
+    let hint = "there is one result; to compare places: `plimsoll which A B`";
+    assert!(world.ok(&words).err.contains(hint), "{:?}", world.run(&words));
+    assert!(!world.ok(&words[..5]).err.contains(hint));
+}
+
+#[test]
+fn sqlite_commits_one_by_one() {
+    let world = World::new();
+    let one = place(&world, "one", 1000, 100);
+    let words = ["which", "--json", "--seed", "11", "--minutes", "1", "--for", "sqlite", &one];
+    let found: Value = serde_json::from_str(&world.ok(&words).out).unwrap();
+    let figures = found["places"][0]["figures"].as_array().unwrap();
+    let names: Vec<&str> = figures.iter().map(|one| one["what"].as_str().unwrap()).collect();
+    assert_eq!(names[0], "commits/s one by one");
+    assert!(names.iter().all(|name| !name.contains("sessions")), "{names:?}");
+    assert_eq!(names.len(), 4);
+}
+
+#[test]
 fn a_place_that_fails_is_no_choice_and_is_named_first() {
     let world = World::new();
     let (slow, bad) = (place(&world, "slow", 2000, 100), place(&world, "bad", 100, 50));

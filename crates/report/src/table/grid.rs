@@ -12,14 +12,12 @@ use record::{CellRecord, Run, Warning};
 
 use crate::figures::{self, Figures, Judged, StreamOfCell, is_sync};
 use crate::table::interference;
-use crate::text::{Columns, WIDTH, cut, known, plain, wrapped};
+use crate::text::{Columns, cut, known, plain, wrapped};
 
 /// Longest coordinate or name in a cell of a table.
 const TEXT: usize = 32;
 /// Longest name of an axis, which is broken into lines before it is cut.
 const TEXT_HEAD: usize = 40;
-/// To how few characters coordinates and names may be cut where lines are too long.
-const TEXT_MIN: usize = 6;
 /// Most cells whose evidence is printed for one mark; `explain` has all.
 const EVIDENCE: usize = 4;
 /// Most lines of warnings.
@@ -70,7 +68,7 @@ struct Column {
 }
 
 /// The run's table: a line per cell and stream, phase by phase; the marks explained and the
-/// warnings listed below it. At most 100 columns wide: what does not fit is left out, and said.
+/// warnings listed below it. No wider than there is room: what does not fit is left out, and said.
 /// `-` is what is not known. Lengths of time share one unit, in the header.
 pub fn grid(run: &Run) -> String {
     let mut out = heading(run);
@@ -208,9 +206,9 @@ fn phases<'a, 'b>(
         .filter_map(|chunk| chunk.first().map(|s| (s.cell.phase.as_str(), chunk)))
 }
 
-fn axis(stream: &StreamOfCell, field: &str, width: usize) -> String {
+fn axis(stream: &StreamOfCell, field: &str) -> String {
     let found = stream.cell.coordinates.iter().find(|(name, _)| name == field);
-    found.map_or_else(|| "-".to_owned(), |(_, value)| cut(&plain(value), width))
+    found.map_or_else(|| "-".to_owned(), |(_, value)| cut(&plain(value), TEXT))
 }
 
 fn fields<'a: 'b, 'b>(streams: impl Iterator<Item = &'b StreamOfCell<'a>>) -> Vec<&'a str> {
@@ -244,32 +242,31 @@ fn phase_table(
         left: true,
         spare: 0,
     });
-    fit(&|width| coordinate_columns(&lines, width), columns)
+    fit(coordinate_columns(&lines), columns)
 }
 
 /// The table in the width there is, and the heads of the columns that had to go.
 ///
-/// * `names`: the columns that say what a line is about, cut to a width.
+/// * `about`: the columns that say what a line is about.
 ///
-/// Names of axes are broken before anything has to go, and never cut.
-fn fit(names: &dyn Fn(usize) -> Vec<Column>, mut columns: Vec<Column>) -> (String, Vec<String>) {
+/// Names of axes are broken before anything has to go, and never cut; the last figures that can be
+/// spared stay where it is enough to fold names.
+fn fit(mut about: Vec<Column>, mut columns: Vec<Column>) -> (String, Vec<String>) {
     let mut without = Vec::new();
-    let mut width = TEXT;
     let mut broken = false;
     loop {
-        let mut about = names(width);
-        if broken {
-            about.iter_mut().for_each(Column::break_head);
-        }
-        let table = print(about.iter().chain(&columns));
-        let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        let table = table(about.iter().chain(&columns));
         let spare = columns.iter().enumerate().filter(|(_, c)| c.spare > 0);
-        match spare.max_by_key(|(_, c)| c.spare).map(|(k, _)| k) {
-            _ if widest <= WIDTH => return (table, without),
-            _ if !broken => broken = true,
-            Some(k) => without.push(columns.remove(k).head),
-            None if width > TEXT_MIN => width -= 1,
-            None => return (table, without),
+        match spare.map(|(k, c)| (k, c.spare)).max_by_key(|(_, spare)| *spare) {
+            _ if table.fits() => return (table.print(), without),
+            _ if !broken => {
+                about.iter_mut().for_each(Column::break_head);
+                broken = true;
+            }
+            Some((k, spare)) if spare > 1 || !table.fits_folded() => {
+                without.push(columns.remove(k).head);
+            }
+            _ => return (table.print_folded(), without),
         }
     }
 }
@@ -292,19 +289,16 @@ fn operations_table(streams: &[StreamOfCell]) -> Option<String> {
     let of_each = lines.iter().zip(&names);
     let all: Vec<Figures> =
         of_each.map(|(line, name)| line.stream.figures_of(|op| op == name)).collect();
-    let about = |width| {
-        let mut columns = coordinate_columns(&lines, width);
-        // A phase without axes has what the stream does there, which is what these lines take apart.
-        columns.retain(|column| column.head != "op");
-        columns.push(Column {
-            head: "operation".into(),
-            unit: String::new(),
-            cells: names.iter().map(|name| cut(&plain(name), width)).collect(),
-            left: true,
-            spare: 0,
-        });
-        columns
-    };
+    let mut about = coordinate_columns(&lines);
+    // A phase without axes has what the stream does there, which is what these lines take apart.
+    about.retain(|column| column.head != "op");
+    about.push(Column {
+        head: "operation".into(),
+        unit: String::new(),
+        cells: names.iter().map(|name| cut(&plain(name), TEXT)).collect(),
+        left: true,
+        spare: 0,
+    });
     let (unit, scale) = time_unit(&all);
     let number = |head: &str, unit: &str, spare, value: &dyn Fn(&Figures) -> Option<f64>| Column {
         head: head.into(),
@@ -322,7 +316,7 @@ fn operations_table(streams: &[StreamOfCell]) -> Option<String> {
         number("p99.9", unit, 1, &|f| time(f.latency_ns(0.999))),
         number("max", unit, 0, &|f| time(f.latency_ns_max())),
     ];
-    Some(fit(&about, columns).0)
+    Some(fit(about, columns).0)
 }
 
 impl Column {
@@ -355,7 +349,7 @@ impl Column {
     }
 }
 
-fn print<'a>(columns: impl Iterator<Item = &'a Column>) -> String {
+fn table<'a>(columns: impl Iterator<Item = &'a Column>) -> Columns {
     let columns: Vec<_> = columns.collect();
     let mut table = Columns::new(columns.iter().map(|c| c.left).collect());
     let heads: Vec<_> = columns.iter().map(|column| column.heads()).collect();
@@ -368,10 +362,10 @@ fn print<'a>(columns: impl Iterator<Item = &'a Column>) -> String {
         let cell = |c: &&Column| c.cells.get(row).cloned().unwrap_or_default();
         table.row(columns.iter().map(cell).collect());
     }
-    table.print()
+    table
 }
 
-fn coordinate_columns(lines: &[Line], width: usize) -> Vec<Column> {
+fn coordinate_columns(lines: &[Line]) -> Vec<Column> {
     let text = |head: &str, cells: Vec<String>| Column {
         head: cut(&plain(head), TEXT_HEAD),
         unit: String::new(),
@@ -379,16 +373,22 @@ fn coordinate_columns(lines: &[Line], width: usize) -> Vec<Column> {
         left: true,
         spare: 0,
     };
-    let mut columns: Vec<_> = fields(lines.iter().map(|line| line.stream))
-        .iter()
-        .map(|field| text(field, lines.iter().map(|l| axis(l.stream, field, width)).collect()))
-        .collect();
+    // What is in flight in a stream of commits are sessions.
+    let commits = lines.iter().all(|line| line.stream.counts == Counts::Commits);
+    let named = |field: &str| match commits {
+        true => field.replace("queue_depth", "sessions"),
+        false => field.to_owned(),
+    };
+    let values = |field: &str| lines.iter().map(|l| axis(l.stream, field)).collect();
+    let fields = fields(lines.iter().map(|line| line.stream));
+    let mut columns: Vec<_> =
+        fields.iter().map(|field| text(&named(field), values(field))).collect();
     if lines.iter().any(|line| line.stream.cell.streams.len() > 1) {
-        let names = lines.iter().map(|line| cut(&plain(&line.stream.plan.name), width));
+        let names = lines.iter().map(|line| cut(&plain(&line.stream.plan.name), TEXT));
         columns.push(text("stream", names.collect()));
     }
     if columns.is_empty() || lines.iter().any(|line| line.sync.is_some()) {
-        let ops = lines.iter().map(|line| cut(&plain(line.op()), width));
+        let ops = lines.iter().map(|line| cut(&plain(line.op()), TEXT));
         columns.push(text("op", ops.collect()));
     }
     columns
@@ -440,14 +440,14 @@ fn figure_columns(judged: &Judged, lines: &[Line]) -> Vec<Column> {
         });
     }
     columns.extend([
-        number("bandwidth", "MiB/s", 0, bandwidths),
+        number("bandwidth", "MiB/s", 1, bandwidths),
         number("mean", unit, 0, time(&Figures::latency_ns_mean)),
-        number("p50", unit, 4, time(&|f| exact(f.latency_ns(0.5)))),
+        number("p50", unit, 5, time(&|f| exact(f.latency_ns(0.5)))),
         number("p99", unit, 0, time(&|f| exact(f.latency_ns(0.99)))),
-        number("p99.9", unit, 1, time(&|f| exact(f.latency_ns(0.999)))),
+        number("p99.9", unit, 2, time(&|f| exact(f.latency_ns(0.999)))),
         number("max", unit, 0, time(&|f| exact(f.latency_ns_max()))),
-        number("user", "ns/IO", 2, cpu.iter().map(|c| c.map(|c| c.user)).collect()),
-        number("system", "ns/IO", 2, cpu.iter().map(|c| c.map(|c| c.system)).collect()),
+        number("user", "ns/IO", 3, cpu.iter().map(|c| c.map(|c| c.user)).collect()),
+        number("system", "ns/IO", 3, cpu.iter().map(|c| c.map(|c| c.system)).collect()),
     ]);
     let (reads, writes): (Vec<_>, Vec<_>) = ratios.into_iter().unzip();
     let both = |(read, write): (&Option<f64>, &Option<f64>)| read.is_some() && write.is_some();
@@ -458,11 +458,11 @@ fn figure_columns(judged: &Judged, lines: &[Line]) -> Vec<Column> {
             unit: "rd/wr".into(),
             cells: reads.into_iter().zip(writes).map(pair).collect(),
             left: false,
-            spare: 3,
+            spare: 4,
         });
     } else {
         let one = reads.into_iter().zip(writes).map(|(read, write)| read.or(write));
-        columns.push(number("device", "ratio", 3, one.collect()));
+        columns.push(number("device", "ratio", 4, one.collect()));
     }
     columns
 }
@@ -502,7 +502,7 @@ fn phase_matrix(streams: &[StreamOfCell]) -> Option<String> {
     }
     let distinct = |field: &str| {
         let mut values = Vec::new();
-        for value in streams.iter().map(|s| axis(s, field, TEXT)) {
+        for value in streams.iter().map(|s| axis(s, field)) {
             if !values.contains(&value) {
                 values.push(value);
             }
@@ -520,7 +520,7 @@ fn phase_matrix(streams: &[StreamOfCell]) -> Option<String> {
         for column in &columns {
             let found = streams
                 .iter()
-                .find(|s| axis(s, down, TEXT) == row && axis(s, across, TEXT) == *column)
+                .find(|s| axis(s, down) == row && axis(s, across) == *column)
                 .and_then(|s| s.figures().iops());
             line.push(known(found));
         }
