@@ -1,10 +1,13 @@
 //! `plimsoll compare`
 
+mod gate;
 mod groups;
+mod junit;
+mod markdown;
 
 use std::fmt::Write;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use explain::compare::{
     Against, CellComparison, Comparison, Direction, Doubt, Method, Outcome, Stalls, Terms, Verdict,
 };
@@ -23,6 +26,7 @@ use crate::failure::Failure;
 use crate::options::Share;
 use crate::order;
 use crate::output::{Output, json};
+use gate::{Strictness, code};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +36,8 @@ Examples:
   plimsoll compare r17 r18 --margin 5%  # differences up to 5 % do not matter
   plimsoll compare r17 r18 --json       # one document (plimsoll.comparison/1)
   plimsoll compare --group 5fe1 last    # the parts of a list that was played again
+  plimsoll compare r1 last --exit-code=strict --format junit
+                                        # a gate for CI: fails where it cannot tell, too
   plimsoll compare --live a.toml b.toml # measure both now, in turn, then compare";
 
 /// One for each letter.
@@ -73,12 +79,26 @@ pub struct CompareArgs {
     /// Print one JSON document (plimsoll.comparison/1; with `--group` plimsoll.comparisons/1)
     #[arg(long)]
     pub json: bool,
+    /// Print a report for a CI system instead
+    #[arg(long, value_enum, conflicts_with_all = ["json", "group", "cells"])]
+    pub format: Option<CiFormat>,
     /// Exit with 8 if a run is worse than the first, over all cells or in any of them; else with 9 if
-    /// a run has no measured cell in common with the first
-    #[arg(long)]
-    pub exit_code: bool,
+    /// a run has no measured cell in common with the first; else, with `strict`, with 10 if a run may
+    /// be worse, or lacks a cell of the first
+    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "worse")]
+    pub exit_code: Option<Strictness>,
     #[command(flatten)]
     pub live: LiveArgs,
+}
+
+/// In which form a CI system reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CiFormat {
+    /// JUnit XML: a test case for each cell
+    Junit,
+    /// A table for comments and summaries of jobs, the worst cell first
+    Markdown,
 }
 
 pub fn compare(args: &CompareArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
@@ -111,23 +131,13 @@ pub fn conclude(
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     let comparison = comparison(args, store, runs, output)?;
-    if args.json {
-        output.print(&json(&comparison)?)?;
-    } else {
-        output.print(&text(&comparison, runs, args.cells))?;
-    }
-    Ok(if args.exit_code { code(&comparison.against) } else { ExitCode::Ok })
-}
-
-/// What scripts are to know: what was not compared is not as good as before.
-fn code(against: &[Against]) -> ExitCode {
-    if against.iter().any(Against::is_worse) {
-        ExitCode::Slower
-    } else if against.iter().all(Against::is_compared) {
-        ExitCode::Ok
-    } else {
-        ExitCode::NothingCompared
-    }
+    output.print(&match args.format {
+        Some(CiFormat::Junit) => junit::junit(&comparison, args.exit_code.unwrap_or_default()),
+        Some(CiFormat::Markdown) => markdown::markdown(&comparison),
+        None if args.json => json(&comparison)?,
+        None => text(&comparison, runs, args.cells),
+    })?;
+    Ok(args.exit_code.map_or(ExitCode::Ok, |how| code(&comparison.against, how)))
 }
 
 /// Holds runs against the first, and against what this machine's noise was found to be.

@@ -253,7 +253,8 @@ impl WhichArgs {
             group: false,
             cells: false,
             json: self.json,
-            exit_code: false,
+            format: None,
+            exit_code: None,
             live: LiveArgs {
                 live: true,
                 blocks: Some(BLOCKS),

@@ -6,6 +6,7 @@ mod answer;
 mod calibrate;
 mod compare;
 mod export;
+mod gate;
 mod help;
 mod import;
 mod input;

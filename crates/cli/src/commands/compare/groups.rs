@@ -81,7 +81,7 @@ pub fn groups(args: &CompareArgs, store: &Store, output: &Output) -> Result<Exit
         let parts = document.parts.iter().map(|part| of_part(part, args.cells));
         output.print(&(parts.collect::<String>() + &summary(&document)))?;
     }
-    Ok(if args.exit_code { code } else { ExitCode::Ok })
+    Ok(if args.exit_code.is_some() { code } else { ExitCode::Ok })
 }
 
 fn document(
@@ -121,9 +121,9 @@ fn document(
         let hint = "`plimsoll list` shows which runs belong to which group";
         return Err(Failure::new(ExitCode::Usage, message).hint(hint));
     }
-    let code = match code(&against) {
+    let code = match code(&against, args.exit_code.unwrap_or_default()) {
         // What was not compared is not as good as before.
-        ExitCode::Ok if !lonely.is_empty() => ExitCode::NothingCompared,
+        ExitCode::Ok | ExitCode::CannotTell if !lonely.is_empty() => ExitCode::NothingCompared,
         code => code,
     };
     let document = Document {
