@@ -72,10 +72,10 @@ function kinds(cells: model.PageCell[]): Best[] {
     isRate: false,
   };
   const bytes: Best = {
-    what: 'the most bytes',
+    what: 'highest bandwidth',
     of: model.bytesPerSecond,
     text: (cell) => format.bandwidth(model.bytesPerSecond(cell), unit),
-    isRate: false,
+    isRate: true,
   };
   const [first, ...others] = rates;
   const isCommits = ops.includes('commit');
@@ -93,7 +93,7 @@ function ofOne(run: model.PageRun): Key[] {
     if (!best || of(best) === null) return [];
     const { iops, iops_low: low, iops_high: high } = best;
     const reach = isRate && iops !== null ? format.reach(iops, low, high) : '';
-    return [{ value: text(best), what, under: [reach, line(best.name)].filter(Boolean) }];
+    return [{ value: text(best), what, under: [reach, model.label(best, true)].filter(Boolean) }];
   });
 }
 
@@ -166,6 +166,7 @@ export function keys(page: model.Page): HTMLElement | null {
 
 /** Which figure shows the answer best, of those that are drawn. */
 export function leading<T extends { id: string }>(page: model.Page, drawn: T[]): T | undefined {
-  const wanted = page.which ? ['bars'] : page.runs.length > 1 ? ['compare', 'bars'] : [];
+  const one = ['size', 'levels', 'scaling', 'load'];
+  const wanted = page.which ? ['bars'] : page.runs.length > 1 ? ['compare', 'bars'] : one;
   return wanted.flatMap((id) => drawn.find((one) => one.id === id) ?? [])[0] ?? drawn[0];
 }

@@ -223,7 +223,7 @@ export const isCost = (metric: Metric) => metric === 'latency' || metric === 'se
 export function hardware(run: PageRun): string {
   const given = line(run.target.given);
   const model = /^model:(?:.*\/)?([^/]+?)(?:\.toml)?$/.exec(given)?.[1];
-  if (model) return `${model}, simulated`;
+  if (model) return `${model} (simulated)`;
   const drives = (run.stack?.layers ?? []).flatMap(({ what }) =>
     what.is === 'disk' ? [what.vendor, what.model].filter(Boolean).join(' ') : [],
   );
@@ -234,12 +234,13 @@ export function hardware(run: PageRun): string {
 /** What a run is called: with its suite where the page has several. */
 export function runName(page: Page, run: PageRun): string {
   const levels = run.part?.study?.levels.map(({ value }) => line(value)).join(' ');
-  const given = line(run.target.given);
+  const letter = page.which?.places.find((place) => place.run === run.id)?.label ?? '';
+  const given = hardware(run);
   const suite = line(run.suite);
   const isOne = page.runs.every((other) => other.suite === run.suite);
   const target = levels || given || suite;
   const names = isOne || target === suite ? [target] : [suite, target];
-  return [line(run.id), ...names.map(cut)].filter(Boolean).join(' · ');
+  return [line(letter), line(run.id), ...names.map(cut)].filter(Boolean).join(' · ');
 }
 
 /** What is said of a run, with its name before it where others are on the page. */

@@ -63,8 +63,10 @@ function title(page: model.Page): string {
   if (page.runs.length === 1) return one;
   const all = model.unique(page.runs.map(model.hardware));
   if (page.which) return `Which place for a database: ${all.map(model.cut).join(' or ')}`;
+  const several =
+    all.length > 1 && all.length <= 3 ? `: ${all.map(model.cut).join(' against ')}` : '';
   const suites = model.unique(page.runs.map(({ suite }) => line(suite)));
-  return `${page.runs.length} runs of ${suites.slice(0, 3).join(', ')}${suites.length > 3 ? ' and others' : ''}`;
+  return `${page.runs.length} runs of ${suites.slice(0, 3).join(', ')}${suites.length > 3 ? ' and others' : ''}${several}`;
 }
 
 function chips(page: model.Page): HTMLElement {
