@@ -32,13 +32,15 @@ const near = new IntersectionObserver(
   { rootMargin: '600px 0px' },
 );
 const asleep = new Map<Element, () => void>();
-let isDraining = false;
+/** Drawings that are made without being near: all of a page of a few runs. */
+const EAGER_MAX = 40;
+let left = 0;
 
 /** Makes the others one by one, so that no drawing has to be scrolled to before it is there. */
 function drain(): void {
   const [first] = asleep.keys();
-  isDraining = first !== undefined;
-  if (!first) return;
+  left = first ? left - 1 : 0;
+  if (!first || left <= 0) return;
   wake(first);
   setTimeout(drain);
 }
@@ -190,8 +192,10 @@ export class Shown {
     element.append(canvas);
     asleep.set(element, () => this.make(slot, canvas, colors));
     near.observe(element);
-    if (!isDraining) setTimeout(drain);
-    isDraining = true;
+    if (left <= 0) {
+      left = EAGER_MAX;
+      setTimeout(drain);
+    }
     return slot;
   }
 

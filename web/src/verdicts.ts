@@ -208,6 +208,10 @@ export function answer(page: model.Page, drawn: Drawn): { head: HTMLElement; pro
   const held = page.against.filter(isHeld).slice(0, AGAINST_MAX);
   const said = (at: number, look: string) => (own ? [saidOf(own, at, page, 0, drawn, look)] : []);
   const rest = own?.sentences.slice(1).flatMap((_, k) => said(k + 1, '')) ?? [];
+  const sure = ({ evidence, reference }: (typeof held)[number]) => {
+    const first = page.runs.findIndex(({ id }) => id === reference);
+    return evidence.map((text) => h('p', {}, ...sentence(text, page, first)));
+  };
   const pairs = held.map(({ run, reference, headline }) => {
     const names = `A is ${line(reference)}, B is ${line(run)}`;
     const first = page.runs.findIndex(({ id }) => id === reference);
@@ -220,7 +224,7 @@ export function answer(page: model.Page, drawn: Drawn): { head: HTMLElement; pro
   });
   return {
     head: h('div', {}, ...(own ? said(0, 'headline') : pairs)),
-    prose: h('div', { class: 'verdict answer' }, ...rest),
+    prose: h('div', { class: 'verdict answer' }, ...(own ? rest : held.flatMap(sure))),
   };
 }
 
