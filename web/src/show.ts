@@ -33,16 +33,14 @@ const near = new IntersectionObserver(
 );
 const asleep = new Map<Element, () => void>();
 /** Drawings that are made without being near: all of a page of a few runs. */
-const EAGER_MAX = 40;
-let left = 0;
+let eager = 40;
 
 /** Makes the others one by one, so that no drawing has to be scrolled to before it is there. */
 function drain(): void {
   const [first] = asleep.keys();
-  left = first ? left - 1 : 0;
-  if (!first || left <= 0) return;
+  if (!first || eager <= 0) return;
+  eager -= 1;
   wake(first);
-  setTimeout(drain);
 }
 
 function wake(element: Element): void {
@@ -192,10 +190,7 @@ export class Shown {
     element.append(canvas);
     asleep.set(element, () => this.make(slot, canvas, colors));
     near.observe(element);
-    if (left <= 0) {
-      left = EAGER_MAX;
-      setTimeout(drain);
-    }
+    setTimeout(drain);
     return slot;
   }
 
