@@ -219,15 +219,28 @@ export function axisName(metric: Metric, unit: format.Unit): string {
 /** Whether less of it is better. */
 export const isCost = (metric: Metric) => metric === 'latency' || metric === 'seconds';
 
+/** What a run was made on, for people: the drives where they are known, else the target as it was named. */
+export function hardware(run: PageRun): string {
+  const given = line(run.target.given);
+  const model = /^model:(?:.*\/)?([^/]+?)(?:\.toml)?$/.exec(given)?.[1];
+  if (model) return `${model} (simulated)`;
+  const drives = (run.stack?.layers ?? []).flatMap(({ what }) =>
+    what.is === 'disk' ? [what.vendor, what.model].filter(Boolean).join(' ') : [],
+  );
+  const all = unique(drives.filter(Boolean).map(line)).slice(0, 3).join(', ');
+  return all ? `${given} (${all})` : given;
+}
+
 /** What a run is called: with its suite where the page has several. */
 export function runName(page: Page, run: PageRun): string {
   const levels = run.part?.study?.levels.map(({ value }) => line(value)).join(' ');
-  const given = line(run.target.given);
+  const letter = page.which?.places.find((place) => place.run === run.id)?.label ?? '';
+  const given = hardware(run);
   const suite = line(run.suite);
   const isOne = page.runs.every((other) => other.suite === run.suite);
   const target = levels || given || suite;
   const names = isOne || target === suite ? [target] : [suite, target];
-  return [line(run.id), ...names.map(cut)].filter(Boolean).join(' · ');
+  return [line(letter), line(run.id), ...names.map(cut)].filter(Boolean).join(' · ');
 }
 
 /** What is said of a run, with its name before it where others are on the page. */
@@ -251,6 +264,10 @@ export const GRAVE = new Set([
   'hanging',
   'overloaded',
 ]);
+
+/** Whether a cache answered, so that it is no figure of the storage. */
+export const isCached = (cell: PageCell): boolean =>
+  cell.marks.some(({ code }) => /^(partly-)?cached\b/.test(code));
 
 export function markOf(cell: PageCell): 'grave' | 'doubt' | null {
   const codes = cell.marks.map(({ code }) => code.split(':')[0] ?? '');

@@ -5,12 +5,13 @@ import * as cell from './cell';
 import { h, line, refill, svg } from './dom';
 import { FIGURES } from './figures';
 import type { Context, Figure } from './figures/figure';
+import { keys, leading } from './lead';
 import * as format from './format';
 import * as model from './model';
 import { colors } from './palette';
 import { Shown, choice, wakeAll, wakeFirst } from './show';
 import * as state from './state';
-import { verdicts } from './verdicts';
+import { answer, verdicts } from './verdicts';
 
 export function isDark(): boolean {
   const { theme } = state.get();
@@ -55,13 +56,17 @@ export function themes(): HTMLElement {
 function title(page: model.Page): string {
   const [first] = page.runs;
   if (!first) return 'no run';
-  const one = [line(first.suite), line(first.target.given)]
+  const one = [line(first.suite), model.hardware(first)]
     .filter(Boolean)
     .map(model.cut)
     .join(' on ');
   if (page.runs.length === 1) return one;
+  const all = model.unique(page.runs.map(model.hardware));
+  if (page.which) return `Which place for a database: ${all.map(model.cut).join(' or ')}`;
+  const several =
+    all.length > 1 && all.length <= 3 ? `: ${all.map(model.cut).join(' against ')}` : '';
   const suites = model.unique(page.runs.map(({ suite }) => line(suite)));
-  return `${page.runs.length} runs of ${suites.slice(0, 3).join(', ')}${suites.length > 3 ? ' and others' : ''}`;
+  return `${page.runs.length} runs of ${suites.slice(0, 3).join(', ')}${suites.length > 3 ? ' and others' : ''}${several}`;
 }
 
 function chips(page: model.Page): HTMLElement {
@@ -161,7 +166,16 @@ export function mount(first: model.Page, app: HTMLElement, extras: Extras): Moun
   const dialog = h('dialog', { 'aria-labelledby': 'title-cell' });
   dialog.addEventListener('close', () => state.get().cell !== '' && cell.close());
   dialog.addEventListener('click', (event) => event.target === dialog && cell.close());
-  const [runs, meaning, links, origin] = [new Part(), new Part(), new Part(), new Part()];
+  const [runs, head, prose] = [new Part(), new Part(), new Part()];
+  const [meaning, links, origin] = [new Part(), new Part(), new Part()];
+  const leader = h('div', {});
+  const lead = h(
+    'section',
+    { class: 'lead', 'aria-label': 'The answer' },
+    head.element,
+    leader,
+    prose.element,
+  );
   const raw = new Numbers(() => page);
   const figures = h('div', { class: 'figures' });
   const main = h(
@@ -169,6 +183,7 @@ export function mount(first: model.Page, app: HTMLElement, extras: Extras): Moun
     {},
     extras.top,
     runs.element,
+    lead,
     meaning.element,
     links.element,
     figures,
@@ -179,6 +194,7 @@ export function mount(first: model.Page, app: HTMLElement, extras: Extras): Moun
 
   const accepted = () => FIGURES.filter((figure) => figure.accepts(page));
   let kinds = accepted();
+  let foremost = leading(page, kinds);
   const words = () => {
     heading.textContent = title(page);
     heading.title = page.runs.length === 1 ? line(page.runs[0]?.target.given ?? '') : '';
@@ -186,6 +202,12 @@ export function mount(first: model.Page, app: HTMLElement, extras: Extras): Moun
     const ids = kinds.map(({ id }) => id);
     const { runs: all, against, together } = page;
     runs.put([all.map(({ id, state, cells }) => [id, state, cells.length])], () => chips(page));
+    const found = [ids, page.which, against, together, all.map((run) => run.verdicts)];
+    const told = () => answer(page, named(kinds));
+    head.put([found, state.get().unit, all.map(({ cells }) => cells.map(({ iops }) => iops))], () =>
+      h('div', {}, told().head, keys(page)),
+    );
+    prose.put(found, () => told().prose);
     meaning.put([ids, against, together, all.map((run) => run.verdicts)], () =>
       verdicts(page, named(kinds)),
     );
@@ -201,12 +223,16 @@ export function mount(first: model.Page, app: HTMLElement, extras: Extras): Moun
 
   // Once on the page, so that drawings know how wide they are.
   const shown = new Map<string, Shown>();
-  const waiting = [...kinds];
+  const waiting = [...(foremost ? [foremost] : []), ...kinds.filter((one) => one !== foremost)];
   const add = (figure: Figure) => {
     const one = new Shown(figure, context);
     shown.set(figure.id, one);
+    if (figure.id === foremost?.id) {
+      leader.append(one.element);
+      return;
+    }
     const place = kinds.findIndex(({ id }) => id === figure.id);
-    const after = kinds.slice(place + 1).find(({ id }) => shown.has(id));
+    const after = kinds.slice(place + 1).find(({ id }) => shown.has(id) && id !== foremost?.id);
     figures.insertBefore(one.element, (after && shown.get(after.id)?.element) ?? null);
   };
   const next = () => {
@@ -231,7 +257,7 @@ export function mount(first: model.Page, app: HTMLElement, extras: Extras): Moun
     dress();
     if (changed.has('theme') || changed.has('unit')) {
       refill(bar, tools());
-      raw.renew();
+      words();
     }
     if ([...changed].some((key) => key !== 'cell')) redraw();
     if (changed.has('cell') || changed.has('theme') || changed.has('unit'))
@@ -245,8 +271,6 @@ export function mount(first: model.Page, app: HTMLElement, extras: Extras): Moun
   addEventListener('beforeprint', () => {
     paper = true;
     document.documentElement.classList.add('paper');
-    for (const details of document.querySelectorAll<HTMLDetailsElement>('.verdicts details'))
-      details.open = true;
     while (waiting.length > 0) next();
     redraw();
     wakeAll();
@@ -262,6 +286,7 @@ export function mount(first: model.Page, app: HTMLElement, extras: Extras): Moun
     const open = model.find(page, state.get().cell);
     page = fresh;
     kinds = accepted();
+    foremost ??= leading(page, kinds);
     words();
     for (const [id, one] of shown) {
       if (kinds.some((kind) => kind.id === id)) one.update();

@@ -12,6 +12,8 @@ export interface Colors {
   alarm: string;
   doubt: string;
   good: string;
+  /** Of what a cache answered. */
+  cache: string;
 }
 
 const LIGHT: Colors = {
@@ -25,6 +27,7 @@ const LIGHT: Colors = {
   alarm: '#c2143a',
   doubt: '#9a5b00',
   good: '#00704f',
+  cache: '#aab2bb',
 };
 
 const DARK: Colors = {
@@ -38,6 +41,7 @@ const DARK: Colors = {
   alarm: '#ff7a90',
   doubt: '#f0b352',
   good: '#4fd1a5',
+  cache: '#5d6773',
 };
 
 export function colors(dark: boolean): Colors {

@@ -24,7 +24,7 @@ interface Slot {
   late: boolean;
 }
 
-/** A drawing is made when it comes near the window, so that many cost nothing until looked at. */
+/** A drawing that comes near the window is made before the others. */
 const near = new IntersectionObserver(
   (entries) => {
     for (const entry of entries) if (entry.isIntersecting) wake(entry.target);
@@ -32,6 +32,16 @@ const near = new IntersectionObserver(
   { rootMargin: '600px 0px' },
 );
 const asleep = new Map<Element, () => void>();
+/** Drawings that are made without being near: all of a page of a few runs. */
+let eager = 40;
+
+/** Makes the others one by one, so that no drawing has to be scrolled to before it is there. */
+function drain(): void {
+  const [first] = asleep.keys();
+  if (!first || eager <= 0) return;
+  eager -= 1;
+  wake(first);
+}
 
 function wake(element: Element): void {
   const make = asleep.get(element);
@@ -180,6 +190,7 @@ export class Shown {
     element.append(canvas);
     asleep.set(element, () => this.make(slot, canvas, colors));
     near.observe(element);
+    setTimeout(drain);
     return slot;
   }
 

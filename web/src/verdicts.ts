@@ -91,7 +91,7 @@ function lead(verdict: Pick<Verdict, 'figures'>, drawn: Drawn): HTMLElement | nu
 }
 
 /** A sentence, with what it can be seen in. */
-function said(
+function saidOf(
   verdict: Verdict,
   at: number,
   page: model.Page,
@@ -132,7 +132,7 @@ function evidence(verdict: Verdict, page: model.Page, run: number): HTMLElement 
 
 function card(verdict: Verdict, page: model.Page, run: number, drawn: Drawn): HTMLElement {
   const rest = verdict.sentences.slice(1);
-  const all = () => rest.map((_, k) => said(verdict, k + 1, page, run, drawn, ''));
+  const all = () => rest.map((_, k) => saidOf(verdict, k + 1, page, run, drawn, ''));
   const isAnswer = verdict.question === 'answer';
   const more =
     rest.length === 0
@@ -153,7 +153,7 @@ function card(verdict: Verdict, page: model.Page, run: number, drawn: Drawn): HT
     'article',
     { class: `verdict${isAnswer ? ' answer' : verdict.is_doubt ? ' doubt' : ''}` },
     h('h3', {}, verdict.is_doubt ? '▲ ' : '', line(verdict.topic)),
-    said(verdict, 0, page, run, drawn, 'said'),
+    saidOf(verdict, 0, page, run, drawn, 'said'),
     evidence(verdict, page, run),
     more,
     verdict.evidence.some((one) => first(one.figures, drawn) !== undefined)
@@ -201,14 +201,47 @@ function tallied(every: model.Page['against']): string {
   return told.flatMap(([count, words]) => (count > 0 ? `${count} ${words}` : [])).join(', ');
 }
 
+/** What is said before anything else, and what of it can follow the figure. */
+export function answer(page: model.Page, drawn: Drawn): { head: HTMLElement; prose: HTMLElement } {
+  const only = page.runs.length === 1 ? page.runs[0] : undefined;
+  const own = page.which?.answer ?? only?.verdicts.find(({ question }) => question === 'answer');
+  const held = page.against.filter(isHeld).slice(0, AGAINST_MAX);
+  const said = (at: number, look: string) => (own ? [saidOf(own, at, page, 0, drawn, look)] : []);
+  const rest = own?.sentences.slice(1).flatMap((_, k) => said(k + 1, '')) ?? [];
+  const sure = ({ evidence, reference }: (typeof held)[number]) => {
+    const first = page.runs.findIndex(({ id }) => id === reference);
+    return evidence.map((text) => h('p', {}, ...sentence(text, page, first)));
+  };
+  const pairs = held.map(({ run, reference, headline }) => {
+    const names = `A is ${line(reference)}, B is ${line(run)}`;
+    const first = page.runs.findIndex(({ id }) => id === reference);
+    return h(
+      'p',
+      { class: 'headline' },
+      ...sentence(`${headline} `, page, first),
+      h('small', {}, names),
+    );
+  });
+  return {
+    head: h('div', {}, ...(own ? said(0, 'headline') : pairs)),
+    prose: h('div', { class: 'verdict answer' }, ...(own ? rest : held.flatMap(sure))),
+  };
+}
+
 export function verdicts(page: model.Page, drawn: Drawn): HTMLElement {
   const section = h(
     'section',
     { class: 'verdicts', 'aria-labelledby': 'title-verdicts' },
     h('h2', { id: 'title-verdicts' }, 'What it means'),
   );
+  // The answer of the only run stands above.
+  const isSaid = ({ question }: Verdict) => question === 'answer' && page.runs.length === 1;
   const cards = (all: Verdict[], run: number) =>
-    h('div', { class: 'cards' }, ...sorted(all).map((one) => card(one, page, run, drawn)));
+    h(
+      'div',
+      { class: 'cards' },
+      ...sorted(all.filter((one) => !isSaid(one))).map((one) => card(one, page, run, drawn)),
+    );
   const against = (one: model.Page['against'][number]) => {
     const first = page.runs.findIndex(({ id }) => id === one.reference);
     const way = one.slower > 0 ? 'verdict doubt' : 'verdict';

@@ -159,7 +159,10 @@ export default function make(): void {
   other('import', join(tables, 'pg_test_fsync-15.txt'));
   // By the program itself, of so much data that it is compressed.
   run('report', 'r1', 'r2', 'r3', 'r4', 'r5', 'r6', '-o', 'program.html');
+  const places = (...words: string[]) => on('places.db', words);
+  places('which', model('nvme.toml'), model('sata-ssd.toml'), '--seed', '3');
   const pages: [string, typeof run, string[]][] = [
+    ['which', places, ['r1', 'r2']],
     ['study', run, ['r1', 'r2']],
     ['raid0', run, ['r1']],
     ['raid5', run, ['r2']],

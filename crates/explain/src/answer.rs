@@ -91,7 +91,7 @@ fn highest(mut rates: Vec<Rate>) -> Finding {
 /// In the order in which the suite has them.
 fn rates(view: &View<'_>, findings: &Findings) -> Vec<Rate> {
     let mut rates: Vec<Rate> = Vec::new();
-    for row in view.grid_rows() {
+    for row in uncached(view, findings) {
         let Some(requests) = requests(view, findings, row) else { continue };
         // Where streams have names of their own, an operation says less.
         let only = row.plans().first().filter(|_| view.is_of_streams());
@@ -121,6 +121,20 @@ fn rates(view: &View<'_>, findings: &Findings) -> Vec<Rate> {
         }
     }
     rates
+}
+
+/// Rows that no cache answered, or else all: what a cache does is not what the storage can.
+fn uncached<'a>(view: &'a View<'a>, findings: &Findings) -> Vec<&'a CellView<'a>> {
+    let marks = findings.marks(view);
+    let is_cached = |row: &&CellView<'_>| {
+        let mut own = marks.iter().filter(|mark| mark.cell == row.cell.index);
+        own.any(|mark| {
+            matches!(mark.code, Code::Cached | Code::PartlyCached)
+                && mark.stream.as_ref().is_none_or(|stream| row.has_stream(stream))
+        })
+    };
+    let (cached, others): (Vec<_>, Vec<_>) = view.grid_rows().partition(is_cached);
+    if others.is_empty() { cached } else { others }
 }
 
 fn requests(view: &View<'_>, findings: &Findings, row: &CellView<'_>) -> Option<Number> {

@@ -20,6 +20,12 @@ use crate::view::{CellView, View};
 /// The name of the contract.
 pub const SCHEMA: &str = "plimsoll.which/1";
 
+/// The suite that is played on each place.
+pub const SUITE: &str = "which";
+
+/// Differences up to this count as none, unless somebody says otherwise.
+pub const MARGIN: f64 = 0.1;
+
 /// What may be said of the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -146,6 +152,24 @@ pub fn which(views: &[View<'_>], terms: &Terms, minutes: u64) -> Which {
         ratios,
         answer: Section { question: Question::Answer, findings: found },
     }
+}
+
+impl Which {
+    /// The place that was chosen, or the one with the most commits.
+    pub fn chosen(&self) -> Option<&PlaceFigures> {
+        self.places.iter().find(|place| Some(&place.place) == self.place.as_ref())
+    }
+}
+
+/// The same from runs that were stored before; `None` unless all are of its suite.
+pub fn of_stored(views: &[View<'_>], terms: &Terms) -> Option<Which> {
+    let is_its = |view: &View<'_>| view.run.header.suite == SUITE;
+    if views.is_empty() || !views.iter().all(is_its) {
+        return None;
+    }
+    let visits = views.iter().flat_map(|view| &view.run.visits);
+    let ns: u64 = visits.map(|visit| visit.elapsed_ns.saturating_add(visit.ramp_ns)).sum();
+    Some(which(views, terms, ns.div_ceil(60_000_000_000)))
 }
 
 /// What a row is a figure of, and how much it decides: the less, the more.

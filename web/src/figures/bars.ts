@@ -269,10 +269,19 @@ function draw(context: Context): Drawing {
   const sizes = model.blocks(cells.flat());
   const sized = sizes.length > 1;
   const regions = model.unique(cells.flat().flatMap((cell) => cell.region_bytes ?? []));
+  // Bars of one name stand together: it is said where one of them is a cache's.
+  const hit = new Set(
+    cells
+      .flat()
+      .filter(model.isCached)
+      .map(({ name }) => name),
+  );
+  const isCached = ({ name }: model.PageCell) => hit.has(name);
   const label = (cell: model.PageCell) => {
     const region = regions.length > 1 && cell.region_bytes !== null;
     const over = region ? `over ${format.size(cell.region_bytes)}` : '';
-    return [model.label(cell, sized), over].filter(Boolean).join(', ');
+    const cache = isCached(cell) ? 'cache' : '';
+    return [model.label(cell, sized), over, cache].filter(Boolean).join(', ');
   };
   const known = model.unique(cells.flatMap((own) => own.map(label)));
   const part = some(context, 'bars', known, { what: 'cells', each: MOST });
@@ -286,7 +295,8 @@ function draw(context: Context): Drawing {
     for (const cell of cells[at] ?? []) {
       const value = model.value(cell, state.metric, state.unit);
       if (!value || found.has(label(cell))) continue;
-      const color = several ? {} : { color: ofLoad(cell.op, 1, 2, colors.dark).color };
+      const own = several ? {} : { color: ofLoad(cell.op, 1, 2, colors.dark).color };
+      const color = model.isCached(cell) ? { color: colors.cache } : own;
       found.set(label(cell), { ...value, ...color, place: { run: at, cell } });
       table.rows.push([run.id, label(cell), value.value, value.low, value.high]);
     }

@@ -55,7 +55,12 @@ function held(
     const found = told.cells.flatMap((one): Held[] => {
       const cell = cells.find(({ key }) => key === one.cell);
       const { ratio, low, high, verdict } = one.held;
-      return cell && ratio !== null ? [{ name: one.name, ratio, low, high, verdict, cell }] : [];
+      const other = base.cells.find(({ key }) => key === one.reference);
+      if (!cell || ratio === null) return [];
+      // What a cache did is neither better nor worse.
+      const hit = [cell, other].some((one) => one && model.isCached(one));
+      const [name, way] = hit ? [`${one.name} (cache)`, 'not compared'] : [one.name, verdict];
+      return [{ name, ratio, low, high, verdict: way, cell }];
     });
     const { ratio, low, high, verdict } = told.overall;
     const first = cells[0];

@@ -50,7 +50,8 @@ function draw(context: Context): Drawing {
         const value = values[params.dataIndex] ?? null;
         const cell = cells[params.dataIndex];
         const mark = cell ? model.markOf(cell) : null;
-        const fill = value === null ? colors.panel : much(share(value));
+        const hit = cell ? model.isCached(cell) : false;
+        const fill = value === null ? colors.panel : hit ? colors.cache : much(share(value));
         const box = {
           x: x - width / 2 + 1,
           y: y - height / 2 + 1,
@@ -118,7 +119,7 @@ function draw(context: Context): Drawing {
             {
               type: 'text',
               style: {
-                text,
+                text: hit && height > 36 && width > 40 ? `${text}\ncache` : text,
                 x,
                 y,
                 fill: ink,

@@ -45,6 +45,12 @@ function series(run: model.PageRun): Series[] {
   return all;
 }
 
+/** A point that a cache answered. */
+const cached = (colors: Context['colors']) => ({
+  itemStyle: { color: colors.cache, borderColor: colors.cache },
+  label: { show: true, formatter: 'cache', color: colors.soft, fontSize: 10 },
+});
+
 const ALL: Metric[] = ['iops', 'bytes', 'latency', 'seconds'];
 
 function draw(context: Context): Drawing {
@@ -97,6 +103,7 @@ function draw(context: Context): Drawing {
           return {
             value: found ? found.value : null,
             ...(cell ? { place: model.address({ run: at, cell }) } : {}),
+            ...(cell && model.isCached(cell) ? cached(colors) : {}),
           };
         });
         const bounds = sizes.map((size, k): [number, number | null, number | null] => {

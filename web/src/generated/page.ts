@@ -131,6 +131,26 @@ export type Question =
  * How much a finding matters. Greater is worse.
  */
 export type Severity = "good" | "unknown" | "info" | "warning" | "failure";
+/**
+ * What a number is in.
+ */
+export type Quantity =
+  | "iops"
+  | "bytes-per-second"
+  | "bytes"
+  | "seconds"
+  | "share"
+  | "reach"
+  | "ratio"
+  | "change"
+  | "times"
+  | "chance"
+  | "exponent"
+  | "plain";
+/**
+ * What may be said.
+ */
+export type Verdict3 = "different" | "same" | "inconclusive";
 
 /**
  * Runs with what they mean, to be drawn. Bytes and ns are integers unless they are means.
@@ -157,6 +177,11 @@ export interface Page {
    * What the runs say together; empty for one.
    */
   together: Verdict[];
+  /**
+   * Which of the places a database should run on; null unless all runs are what `plimsoll which`
+   * plays.
+   */
+  which: PageWhich | null;
 }
 /**
  * A run against its baseline.
@@ -2349,4 +2374,102 @@ export interface Named {
    * The words that stand for it in the sentence.
    */
   words: string;
+}
+/**
+ * Which of several places.
+ */
+export interface PageWhich {
+  answer: Verdict;
+  /**
+   * What each place did, in the order of the runs.
+   */
+  places: PlaceFigures[];
+  /**
+   * The chosen place by each other.
+   */
+  ratios: PlaceRatio[];
+  /**
+   * The run on the place that was chosen, or on the one with the most commits.
+   */
+  run: string | null;
+}
+/**
+ * What a place did.
+ */
+export interface PlaceFigures {
+  /**
+   * Visits that failed.
+   */
+  failed: number;
+  /**
+   * In the order in which they decide.
+   */
+  figures: PlaceFigure[];
+  /**
+   * Its letter, in the order in which places were named.
+   */
+  label: string;
+  /**
+   * As the user named it.
+   */
+  place: string;
+  /**
+   * Its run.
+   */
+  run: string;
+  /**
+   * The longest of these, ns.
+   */
+  stall_ns_max: number;
+  /**
+   * How often nothing completed for 100 ms and more, and the host was not to blame.
+   */
+  stalls: number;
+}
+/**
+ * One figure of a place.
+ */
+export interface PlaceFigure {
+  /**
+   * A cache answered, so it is compared with nothing.
+   */
+  cached: boolean;
+  rate: Number;
+  /**
+   * What it is a rate of: `commits/s by 16 sessions`.
+   */
+  what: string;
+}
+/**
+ * A number, perhaps with an interval.
+ */
+export interface Number {
+  /**
+   * The upper end.
+   */
+  high?: number | null;
+  /**
+   * The lower end of its interval.
+   */
+  low?: number | null;
+  unit: Quantity;
+  /**
+   * In the unit's base: seconds, bytes, 1 for a share of all.
+   */
+  value: number;
+}
+/**
+ * A figure of the chosen place by that of another.
+ */
+export interface PlaceRatio {
+  /**
+   * Letter of the other place.
+   */
+  of: string;
+  ratio: Number;
+  verdict: Verdict3;
+  /**
+   * What figure.
+   */
+  what: string;
 }

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use clap::{Args, ValueEnum};
 use explain::compare::Terms;
 use explain::view::View;
-use explain::which::{PlaceFigure, PlaceFigures, PlaceRatio, Which, which as decide};
+use explain::which::{PlaceFigure, PlaceFigures, PlaceRatio, SUITE, Which, which as decide};
 use record::Run;
 use report::Columns;
 use runner::TargetName;
@@ -29,8 +29,6 @@ Examples:
   plimsoll which /ssd /san --minutes 10 # surer
   plimsoll which /dev/sdb --destroy /dev/sdb   # an empty device";
 
-/// The suite that each place is asked.
-const SUITE: &str = "which";
 /// Cells of that suite, each visited once on every side in each block.
 const CELLS: f64 = 4.0;
 const BLOCKS: u32 = 10;
@@ -142,8 +140,7 @@ fn text(found: &Which) -> String {
     let lines = found.answer.sentences();
     let mut out: String =
         lines.iter().map(|line| report::wrapped("", &report::plain(line))).collect();
-    let chosen = found.places.iter().find(|place| Some(&place.place) == found.place.as_ref());
-    let Some(chosen) = chosen else { return out };
+    let Some(chosen) = found.chosen() else { return out };
     let others: Vec<&PlaceFigures> =
         found.places.iter().filter(|place| place.run != chosen.run).collect();
     let each = |of: &dyn Fn(&PlaceFigures) -> String| -> Vec<String> {

@@ -48,6 +48,28 @@ fn the_better_place_is_named_and_the_figures_are_those_planted() {
     assert!(answer.lines().count() <= 9, "{text}");
     assert!(table.contains("commits/s by 16 sessions"), "{text}");
     assert!(table.contains("B / A"), "{text}");
+    // The page says the same from what was stored.
+    let ids = stored(&world);
+    let page = world.ok(&["report", &ids[0], &ids[1], "--json"]).out;
+    let page: Value = serde_json::from_str(&page).unwrap();
+    let said = page["which"]["answer"]["sentences"][0].as_str().unwrap();
+    assert!(said.starts_with("Use B (`model:fast`): "), "{said}");
+    assert_eq!(page["which"]["run"], *ids[1]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.starts_with(said), "{said} {text}");
+}
+
+/// Ids of the last two runs, in their order.
+fn stored(world: &World) -> [String; 2] {
+    let list: Value = serde_json::from_str(&world.ok(&["list", "--json"]).out).unwrap();
+    let runs = list["runs"].as_array().unwrap();
+    let mut ids: Vec<u32> = runs
+        .iter()
+        .map(|run| run["id"].as_str().unwrap().trim_start_matches('r').parse().unwrap())
+        .collect();
+    ids.sort_unstable();
+    let last = &ids[ids.len() - 2..];
+    [format!("r{}", last[0]), format!("r{}", last[1])]
 }
 
 #[test]

@@ -8,6 +8,7 @@ use explain::explanation::{Context, Explanation, OfRun};
 use explain::interval::Basis;
 use explain::mark::meaning;
 use explain::view::{Counts, View, is_preparation};
+use explain::which;
 use finding::{Section, Severity};
 use record::{OpRecord, Purpose, Run, VisitRecord};
 use suite::model::{Suite, Until};
@@ -17,7 +18,7 @@ use super::drawn;
 use super::evidence;
 use super::{
     CellHeld, Change, Held, Page, PageAgainst, PageCell, PageCommit, PageFlush, PageMark, PageRun,
-    PageVisit, SCHEMA, Verdict,
+    PageVisit, PageWhich, SCHEMA, Verdict,
 };
 use crate::figures::{self, Figures, Judged, StreamOfCell, known};
 use crate::json::{self, Origin};
@@ -63,6 +64,7 @@ pub fn page(runs: &[Run], terms: &Terms) -> Page {
         schema: SCHEMA.to_owned(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
         runs: made.collect(),
+        which: which(&views, &terms.compare),
         together: together(&explanation),
         against: against(&views, &terms.compare),
     }
@@ -152,6 +154,19 @@ fn said(topic: String, section: &Section, cells: Vec<String>) -> Verdict {
 
 fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
+}
+
+/// The answer of `plimsoll which`, from what it stored.
+fn which(views: &[View<'_>], terms: &compare::Terms) -> Option<PageWhich> {
+    let terms = compare::Terms { margin: terms.margin.max(which::MARGIN), ..terms.clone() };
+    let found = which::of_stored(views, &terms)?;
+    let title = "Which place".to_owned();
+    Some(PageWhich {
+        answer: said(title, &found.answer, vec![]),
+        run: found.chosen().map(|place| place.run.clone()),
+        places: found.places,
+        ratios: found.ratios,
+    })
 }
 
 /// What several runs say together, by question; of runs of several suites those of each.

@@ -13,6 +13,7 @@ mod make;
 use explain::barrier::Barrier;
 use explain::freeze::Freeze;
 use explain::steady::SteadyStates;
+use explain::which::{PlaceFigures, PlaceRatio};
 use finding::{Question, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -36,6 +37,9 @@ pub struct Page {
     pub program: String,
     /// In the order given; the first of each suite is its baseline unless somebody chooses another.
     pub runs: Vec<PageRun>,
+    /// Which of the places a database should run on; null unless all runs are what `plimsoll which`
+    /// plays.
+    pub which: Option<PageWhich>,
     /// What the runs say together; empty for one.
     pub together: Vec<Verdict>,
     /// Every other run against the first of its suite; the only one of its suite against the first of
@@ -70,6 +74,19 @@ pub struct PageRun {
     pub changes: Vec<Change>,
     /// Rounds and cliffs.
     pub steady: SteadyStates,
+}
+
+/// Which of several places.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PageWhich {
+    /// The answer.
+    pub answer: Verdict,
+    /// The run on the place that was chosen, or on the one with the most commits.
+    pub run: Option<String>,
+    /// What each place did, in the order of the runs.
+    pub places: Vec<PlaceFigures>,
+    /// The chosen place by each other.
+    pub ratios: Vec<PlaceRatio>,
 }
 
 /// What is said on one question.
