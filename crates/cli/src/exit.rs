@@ -17,13 +17,14 @@ pub enum ExitCode {
     Mismatch = 7,
     Slower = 8,
     NothingCompared = 9,
+    CannotTell = 10,
     HungUp = 129,
     Interrupted = 130,
     Terminated = 143,
 }
 
 impl ExitCode {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Ok,
         Self::Unexpected,
         Self::Usage,
@@ -34,6 +35,7 @@ impl ExitCode {
         Self::Mismatch,
         Self::Slower,
         Self::NothingCompared,
+        Self::CannotTell,
         Self::HungUp,
         Self::Interrupted,
         Self::Terminated,
@@ -57,10 +59,14 @@ impl ExitCode {
             Self::Store => "the store cannot be read or written",
             Self::Mismatch => "verification found data other than what was written",
             Self::Slower => {
-                "compare --exit-code: slower than the first run, beyond the margin, or failing more"
+                "compare --exit-code: slower than the first run, beyond the margin, or failing more; \
+                 line --at: not carried"
             }
             Self::NothingCompared => {
                 "compare --exit-code: a run has nothing that can be compared with the first"
+            }
+            Self::CannotTell => {
+                "line --at: cannot tell whether the rate is carried; hold it longer"
             }
             Self::HungUp => "ended by SIGHUP; what was measured is stored",
             Self::Interrupted => "ended by Ctrl-C (SIGINT); what was measured is stored",

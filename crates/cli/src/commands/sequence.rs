@@ -464,7 +464,7 @@ fn pause(time: Nanos, signals: &SignalWatch) {
 const fn badness(code: ExitCode) -> u8 {
     match code {
         ExitCode::Ok => 0,
-        ExitCode::Slower | ExitCode::NothingCompared => 1,
+        ExitCode::Slower | ExitCode::NothingCompared | ExitCode::CannotTell => 1,
         ExitCode::Incomplete => 2,
         ExitCode::HungUp | ExitCode::Interrupted | ExitCode::Terminated => 3,
         ExitCode::Usage | ExitCode::Refused => 4,

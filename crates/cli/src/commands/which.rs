@@ -90,11 +90,29 @@ pub struct WhichArgs {
 
 /// Whose pages and flushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Database {
+pub enum Database {
     /// PostgreSQL on Linux as it comes.
     Postgres,
     /// MySQL and MariaDB as they come.
     Innodb,
+}
+
+impl Database {
+    /// What is to be set in a suite, as keys and values.
+    ///
+    /// * `pages`: streams of pages; `commits`: streams of commits.
+    pub fn set<'a>(
+        self,
+        pages: impl IntoIterator<Item = &'a str>,
+        commits: impl IntoIterator<Item = &'a str>,
+    ) -> Vec<(String, &'static str)> {
+        if self == Self::Postgres {
+            return Vec::new();
+        }
+        let pages = pages.into_iter().map(|name| (format!("{name}.block_size"), "16KiB"));
+        let commits = commits.into_iter().map(|name| (format!("{name}.sync"), "fsync"));
+        pages.chain(commits).collect()
+    }
 }
 
 pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
@@ -171,7 +189,7 @@ fn text(found: &Which) -> String {
 
 /// A place that is not there would be made, on another disk than was meant; one whose files are in
 /// memory would win against every disk, and keeps nothing.
-fn refuse_unfit(place: &str) -> Result<(), Failure> {
+pub fn refuse_unfit(place: &str) -> Result<(), Failure> {
     let TargetName::Path(path) = TargetName::parse(OsStr::new(place))? else { return Ok(()) };
     if !path.exists() {
         let message = format!("{place} is not there");
@@ -214,22 +232,15 @@ impl WhichArgs {
         let of_all = self.minutes as f64 * 60.0;
         let each = of_all / (f64::from(BLOCKS) * CELLS * self.places.len() as f64) - RAMP_S;
         let time = Nanos::from_secs_f64(each.max(VISIT_S_MIN));
-        let set: &[(&str, &str)] = match self.database {
-            Database::Postgres => &[],
-            Database::Innodb => &[
-                ("reads.block_size", "16KiB"),
-                ("checkpoint.block_size", "16KiB"),
-                ("commit.sync", "fsync"),
-                ("commits.sync", "fsync"),
-            ],
-        };
+        let set = [["reads", "checkpoint"], ["commit", "commits"]];
+        let set = self.database.set(set[0], set[1]);
         let value = |text: &str| toml::Value::String(text.to_owned());
         SideFile {
             suite: SUITE.to_owned(),
             target: place.to_owned(),
             size: self.size.map(|size| size.exact()),
             time: Some(time.exact()),
-            set: set.iter().map(|(key, text)| ((*key).to_owned(), value(text))).collect(),
+            set: set.iter().map(|(key, text)| (key.clone(), value(text))).collect(),
             ..SideFile::default()
         }
     }
