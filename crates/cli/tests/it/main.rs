@@ -11,6 +11,7 @@ mod import;
 mod input;
 mod known;
 mod layout;
+mod line;
 mod live;
 #[path = "../../../stack/tests/it/common.rs"]
 #[expect(dead_code, reason = "the tests of `stack` need more of it")]
