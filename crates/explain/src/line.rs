@@ -16,7 +16,7 @@ use stats::LatencyHistogram;
 use stats::interval::student_quantile;
 use units::Nanos;
 
-pub use late::{HOLD, LOAD, StreamLimit, Terms, counts, load_of, looks_for_line, replayed};
+pub use late::{HOLD, LOAD, MixTerms, StreamLimit, counts, load_of, looks_for_line, replayed};
 
 use crate::view::View;
 
@@ -131,7 +131,7 @@ pub fn line(view: &View<'_>) -> Option<LoadLine> {
     if !looks_for_line(run) {
         return None;
     }
-    let terms = Terms::of(view.suite()?).ok()?;
+    let terms = MixTerms::of(view.suite()?).ok()?;
     let ladder = replayed(run, &terms);
     let held = hold(view, &terms);
     let rates = rates(view, &terms);
@@ -209,7 +209,7 @@ impl Holding {
     }
 }
 
-fn hold(view: &View<'_>, terms: &Terms) -> Option<Holding> {
+fn hold(view: &View<'_>, terms: &MixTerms) -> Option<Holding> {
     let run = view.run;
     let is_hold = |visit: &&VisitRecord| {
         let cell = run.cells.iter().find(|cell| cell.index == visit.cell);
@@ -252,7 +252,7 @@ impl StreamLimit {
 }
 
 /// What was seen at each rate, holds left out.
-fn rates(view: &View<'_>, terms: &Terms) -> Vec<RatePoint> {
+fn rates(view: &View<'_>, terms: &MixTerms) -> Vec<RatePoint> {
     let mut points = Vec::new();
     for row in view.run.cells.iter().filter(|cell| cell.phase != HOLD) {
         let Some(load) = load_of(row) else { continue };
@@ -287,7 +287,7 @@ fn rates(view: &View<'_>, terms: &Terms) -> Vec<RatePoint> {
 /// What the answer is made of.
 struct Told<'a> {
     view: &'a View<'a>,
-    terms: &'a Terms,
+    terms: &'a MixTerms,
     held: Option<&'a Holding>,
     capacity: Option<Number>,
 }

@@ -90,7 +90,7 @@ impl std::fmt::Display for Load {
 
 /// A limit as far as the way depends on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bound {
+pub struct Allowed {
     /// Share of requests that may be late, in `0.0..1.0`.
     pub allowance: f64,
     /// Requests of its stream by transaction.
@@ -181,7 +181,7 @@ enum Place {
 /// The way to a line, with the visits made along it.
 #[derive(Clone, Debug)]
 pub struct Ladder {
-    bounds: Vec<Bound>,
+    bounds: Vec<Allowed>,
     hold: Nanos,
     random: Random,
     place: Place,
@@ -201,7 +201,7 @@ pub struct Ladder {
 impl Ladder {
     /// * `bounds`: one for each limit, at least one.
     /// * `hold`: how long the low end is held; 0 for not at all.
-    pub fn new(bounds: Vec<Bound>, seed: u64, hold: Nanos) -> Self {
+    pub fn new(bounds: Vec<Allowed>, seed: u64, hold: Nanos) -> Self {
         let first = Load::of_ln(FIRST.ln());
         let start = Curve { root: first.ln(), slope: 20.0 };
         Self {
@@ -222,7 +222,7 @@ impl Ladder {
     }
 
     /// Only a hold at that load.
-    pub fn only_hold(bounds: Vec<Bound>, load: Load, hold: Nanos) -> Self {
+    pub fn only_hold(bounds: Vec<Allowed>, load: Load, hold: Nanos) -> Self {
         Self { place: Place::Hold(load), ..Self::new(bounds, 0, hold) }
     }
 
@@ -262,7 +262,7 @@ impl Ladder {
     /// The visit that came next was made.
     pub fn add(&mut self, seen: &Seen) {
         let Some(step) = self.next() else { return };
-        let over = |(bound, (due, late)): (&Bound, &(f64, f64))| *late > bound.allowance * due;
+        let over = |(bound, (due, late)): (&Allowed, &(f64, f64))| *late > bound.allowance * due;
         let fails = self.bounds.iter().zip(&seen.counts).any(over);
         let grows = seen.growth > GROWTH;
         if grows && self.grew.is_none_or(|grew| step.load < grew) {

@@ -4,7 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "what a proof found")]
 
-use plan::ladder::{Bound, PIECE};
+use plan::ladder::{Allowed, PIECE};
 use plan::ladder::{Found, Ladder, Line, Load, Seen, StepOf, breaks};
 use stats::Random;
 use units::Nanos;
@@ -146,7 +146,7 @@ struct Played {
 
 fn play(spec: Spec, limits: &[Limit], seed: u64, hold: Nanos) -> Played {
     let mut device = Device::new(spec, 7919 * seed + 11);
-    let bounds = limits.iter().map(|limit| Bound { allowance: limit.1, requests: 1.0 });
+    let bounds = limits.iter().map(|limit| Allowed { allowance: limit.1, requests: 1.0 });
     let mut ladder = Ladder::new(bounds.collect(), seed, hold);
     let (mut held, mut spent) = (Vec::new(), 0.0);
     while let Some(step) = ladder.next() {
@@ -320,7 +320,7 @@ fn the_limit_that_binds_is_named() {
 
 #[test]
 fn the_same_visits_give_the_same_way() {
-    let bounds = vec![Bound { allowance: 0.01, requests: 1.0 }];
+    let bounds = vec![Allowed { allowance: 0.01, requests: 1.0 }];
     let way = || {
         let mut device = Device::new(PLAIN, 1);
         let mut ladder = Ladder::new(bounds.clone(), 3, Nanos::ZERO);

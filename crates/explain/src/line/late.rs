@@ -1,6 +1,6 @@
 //! What visits at a load say of a service level: requests that were due, and late ones among them.
 
-use plan::ladder::{Bound, Ladder, Load, PIECE, Seen};
+use plan::ladder::{Allowed, Ladder, Load, PIECE, Seen};
 use record::{CellRecord, OpRecord, Run, Series, StreamRecord, VisitEnd, VisitRecord};
 use stats::LatencyHistogram;
 use stats::histogram::{bucket_bounds, bucket_of};
@@ -32,7 +32,7 @@ pub struct StreamLimit {
 
 /// A mix, and the level that it is held against.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Terms {
+pub struct MixTerms {
     /// Every limit of every stream that it is for.
     pub limits: Vec<StreamLimit>,
     /// By stream its name and its requests by transaction: of the first one there is one.
@@ -41,7 +41,7 @@ pub struct Terms {
     pub base: f64,
 }
 
-impl Terms {
+impl MixTerms {
     /// Of a suite with one cell, all of whose level's streams have rates.
     ///
     /// An error, as words, where it has no level, or one for a stream that it has not.
@@ -81,9 +81,11 @@ impl Terms {
     }
 
     /// What the ladder needs to know of the limits.
-    pub fn bounds(&self) -> Vec<Bound> {
-        let bound =
-            |one: &StreamLimit| Bound { allowance: one.limit.allowance(), requests: one.requests };
+    pub fn bounds(&self) -> Vec<Allowed> {
+        let bound = |one: &StreamLimit| Allowed {
+            allowance: one.limit.allowance(),
+            requests: one.requests,
+        };
         self.limits.iter().map(bound).collect()
     }
 
@@ -225,7 +227,7 @@ pub const fn counts(visit: &VisitRecord) -> bool {
 }
 
 /// The ladder as it stood after the visits of a stored run.
-pub fn replayed(run: &Run, terms: &Terms) -> Ladder {
+pub fn replayed(run: &Run, terms: &MixTerms) -> Ladder {
     let mut ladder = Ladder::new(terms.bounds(), run.header.seed, Nanos::ZERO);
     for visit in run.visits.iter().filter(|visit| counts(visit)) {
         let cell = run.cells.iter().find(|cell| cell.index == visit.cell && cell.phase != HOLD);

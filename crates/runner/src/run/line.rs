@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use explain::line::{HOLD, LOAD, Terms, counts};
+use explain::line::{HOLD, LOAD, MixTerms, counts};
 use plan::PlannedVisit;
 use plan::ladder::{Ladder, Load, Step, StepOf};
 use record::{CellRecord, Purpose, VisitRecord};
@@ -33,7 +33,7 @@ impl Prepared {
         watcher: &mut dyn Watcher,
         interrupt: &Interrupt,
     ) -> Result<Outcome, RunError> {
-        let terms = Terms::of(&self.suite).map_err(|why| RunError::NoLine { why })?;
+        let terms = MixTerms::of(&self.suite).map_err(|why| RunError::NoLine { why })?;
         let bounds = terms.bounds();
         let mut ladder = match goal {
             LineGoal::Line(hold) => Ladder::new(bounds, self.header.seed, hold),
@@ -95,7 +95,7 @@ impl Running<'_> {
     fn offer(
         &mut self,
         step: Step,
-        terms: &Terms,
+        terms: &MixTerms,
         repeats: &mut BTreeMap<u32, u32>,
     ) -> Result<(Option<VisitRecord>, Next), RunError> {
         let cell = self.cell_of(step, terms)?;
@@ -122,7 +122,7 @@ impl Running<'_> {
     }
 
     /// The cell of a step, stored before its first visit.
-    fn cell_of(&mut self, step: Step, terms: &Terms) -> Result<u32, RunError> {
+    fn cell_of(&mut self, step: Step, terms: &MixTerms) -> Result<u32, RunError> {
         let Some(base) = self.suite.cells().next() else {
             return Err(RunError::NoLine { why: "it has no cell".to_owned() });
         };
